@@ -1,0 +1,2 @@
+//! The `sched` command.
+fn main() {}
