@@ -1,0 +1,242 @@
+//! What a component says of itself before it is built: enough to list it, to check a policy, and to draw a tree.
+
+use crate::params::{Param, ParamInfo};
+use std::fmt;
+
+/// The family of a component, as the StarPU handbook groups them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Family {
+    /// Holds tasks back and lets them go: fifo, prio.
+    FlowControl,
+    /// Chooses among children: eager, random, work-stealing, mct, heft.
+    ResourceMapping,
+    /// Neither: selects an implementation, a sub-tree by performance model.
+    SpecialPurpose,
+    /// A leaf, which hands tasks to a worker.
+    Worker,
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Family::FlowControl => "flow-control",
+            Family::ResourceMapping => "resource-mapping",
+            Family::SpecialPurpose => "special-purpose",
+            Family::Worker => "worker",
+        })
+    }
+}
+
+/// How many children a component takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Arity {
+    /// None: a worker.
+    Leaf,
+    /// Exactly one.
+    One,
+    /// One or more.
+    Many,
+    /// Exactly one for each of its [slots](Info::slots).
+    Slots,
+}
+
+/// Where a component keeps tasks between calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Storage {
+    /// It keeps none: each task is passed on or refused during the call.
+    None,
+    /// A queue that never refuses.
+    Unbounded,
+    /// A queue that refuses when full, if one of these parameters is other than 0; with all of them 0 it never refuses.
+    BoundedBy(&'static [&'static str]),
+}
+
+/// A named place for a child.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// The name a policy writes.
+    pub name: &'static str,
+    /// Which tasks go there.
+    pub doc: &'static str,
+}
+
+/// What a component is: the constant [`Build::INFO`](crate::Build::INFO).
+///
+/// ```
+/// use sched_core::{Arity, Family, Info, Param, Storage};
+/// const INFO: Info = Info::new("fifo", Family::FlowControl, "Holds tasks in the order of their arrival.")
+///     .arity(Arity::One)
+///     .storage(Storage::BoundedBy(&["ntasks-threshold"]))
+///     .params(const { &[Param::int("ntasks-threshold", 0, "tasks held at most; 0 means no limit").at_least(0)] });
+/// ```
+#[derive(Clone, Debug)]
+pub struct Info {
+    name: &'static str,
+    family: Family,
+    doc: &'static str,
+    arity: Arity,
+    storage: Storage,
+    slots: &'static [Slot],
+    params: &'static [Param],
+    lookahead: u32,
+    may_refuse: bool,
+    needs_models: bool,
+}
+
+impl Info {
+    /// A component of this name (lower case, words joined by `-`), family and one-line description. It takes one child,
+    /// or many in the resource-mapping family, or none in the worker family; it keeps no tasks and has no parameters,
+    /// until the other methods say otherwise.
+    #[must_use]
+    pub const fn new(name: &'static str, family: Family, doc: &'static str) -> Info {
+        let arity = match family {
+            Family::ResourceMapping => Arity::Many,
+            Family::Worker => Arity::Leaf,
+            Family::FlowControl | Family::SpecialPurpose => Arity::One,
+        };
+        Info {
+            name,
+            family,
+            doc,
+            arity,
+            storage: Storage::None,
+            slots: &[],
+            params: &[],
+            lookahead: 2,
+            may_refuse: matches!(family, Family::ResourceMapping | Family::SpecialPurpose),
+            needs_models: false,
+        }
+    }
+
+    /// How many children it takes.
+    #[must_use]
+    pub const fn arity(mut self, arity: Arity) -> Info {
+        self.arity = arity;
+        self
+    }
+
+    /// Where it keeps tasks between calls.
+    #[must_use]
+    pub const fn storage(mut self, storage: Storage) -> Info {
+        self.storage = storage;
+        self
+    }
+
+    /// Named children; sets the arity to [`Arity::Slots`].
+    #[must_use]
+    pub const fn slots(mut self, slots: &'static [Slot]) -> Info {
+        self.slots = slots;
+        self.arity = Arity::Slots;
+        self
+    }
+
+    /// Parameters that a policy may set.
+    #[must_use]
+    pub const fn params(mut self, params: &'static [Param]) -> Info {
+        self.params = params;
+        self
+    }
+
+    /// How many tasks a queue below should hold for this component to decide well: 2 by default, more for a component
+    /// that plans ahead (StarPU gives 30 to mct and heft).
+    #[must_use]
+    pub const fn lookahead(mut self, tasks: u32) -> Info {
+        self.lookahead = tasks;
+        self
+    }
+
+    /// Whether it may refuse a task, or pass on a child's refusal. Queues that [`Storage`] describes need not say so.
+    #[must_use]
+    pub const fn may_refuse(mut self, may_refuse: bool) -> Info {
+        self.may_refuse = may_refuse;
+        self
+    }
+
+    /// It decides by performance models, and belongs below a component that sorts out tasks without one.
+    #[must_use]
+    pub const fn needs_models(mut self) -> Info {
+        self.needs_models = true;
+        self
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The parameters it declares.
+    #[must_use]
+    pub const fn declared_params(&self) -> &'static [Param] {
+        self.params
+    }
+
+    /// The same, owned: what the host keeps of a plugin's manifest.
+    #[must_use]
+    pub fn describe(&self) -> ComponentInfo {
+        let bounds = match self.storage {
+            Storage::BoundedBy(names) => names.iter().map(ToString::to_string).collect(),
+            Storage::None | Storage::Unbounded => Vec::new(),
+        };
+        ComponentInfo {
+            name: self.name.to_owned(),
+            family: self.family,
+            doc: self.doc.to_owned(),
+            arity: self.arity,
+            stores: !matches!(self.storage, Storage::None),
+            bounds,
+            slots: self.slots.iter().map(|slot| SlotInfo { name: slot.name.to_owned(), doc: slot.doc.to_owned() }).collect(),
+            params: self.params.iter().map(Param::describe).collect(),
+            lookahead: self.lookahead,
+            may_refuse: self.may_refuse,
+            needs_models: self.needs_models,
+        }
+    }
+}
+
+/// A named place for a child, as found in a plugin's manifest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SlotInfo {
+    /// The name a policy writes.
+    pub name: String,
+    /// Which tasks go there.
+    pub doc: String,
+}
+
+/// What a component is, as found in a plugin's manifest; see [`Info`] for the meaning of each part.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ComponentInfo {
+    /// Its name in a policy.
+    pub name: String,
+    /// Its family.
+    pub family: Family,
+    /// What it does, in a line.
+    pub doc: String,
+    /// How many children it takes.
+    pub arity: Arity,
+    /// Whether it keeps tasks between calls.
+    pub stores: bool,
+    /// The parameters that bound its storage when other than 0.
+    pub bounds: Vec<String>,
+    /// Named places for children.
+    pub slots: Vec<SlotInfo>,
+    /// What a policy may set.
+    pub params: Vec<ParamInfo>,
+    /// How many tasks a queue below should hold for it to decide well.
+    pub lookahead: u32,
+    /// Whether it may refuse a task for another reason than a full queue of its own.
+    pub may_refuse: bool,
+    /// Whether it decides by performance models.
+    pub needs_models: bool,
+}
+
+impl ComponentInfo {
+    /// The parameter of this name.
+    #[must_use]
+    pub fn param(&self, name: &str) -> Option<&ParamInfo> {
+        self.params.iter().find(|param| param.name == name)
+    }
+}

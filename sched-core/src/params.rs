@@ -1,0 +1,329 @@
+//! Parameters of a component: what a policy may set, with types, defaults and documentation.
+
+use std::fmt;
+use std::time::Duration;
+
+/// The type and range of a parameter.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum ParamKind {
+    /// True or false (`#true` and `#false` in a policy).
+    Bool,
+    /// A whole number from `min` to `max`.
+    Int {
+        /// Smallest value allowed.
+        min: i64,
+        /// Largest value allowed.
+        max: i64,
+    },
+    /// A number from `min` to `max`; whole numbers are accepted too.
+    Float {
+        /// Smallest value allowed.
+        min: f64,
+        /// Largest value allowed.
+        max: f64,
+    },
+    /// Any text.
+    Text,
+}
+
+impl fmt::Display for ParamKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParamKind::Bool => f.write_str("#true or #false"),
+            ParamKind::Int { min: i64::MIN, max: i64::MAX } => f.write_str("a whole number"),
+            ParamKind::Int { min, max: i64::MAX } => write!(f, "a whole number of at least {min}"),
+            ParamKind::Int { min, max } => write!(f, "a whole number from {min} to {max}"),
+            ParamKind::Float { min, max } if *min == f64::NEG_INFINITY && *max == f64::INFINITY => f.write_str("a number"),
+            ParamKind::Float { min, max } if *max == f64::INFINITY => write!(f, "a number of at least {min}"),
+            ParamKind::Float { min, max } => write!(f, "a number from {min} to {max}"),
+            ParamKind::Text => f.write_str("a text"),
+        }
+    }
+}
+
+/// The value of a parameter.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Value {
+    /// True or false.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A number.
+    Float(f64),
+    /// A text.
+    Text(String),
+}
+
+impl Value {
+    /// The value as `kind` wants it, or `None` when the type is another or it is out of range.
+    #[must_use]
+    pub fn coerce(self, kind: &ParamKind) -> Option<Value> {
+        match (self, kind) {
+            (Value::Bool(flag), ParamKind::Bool) => Some(Value::Bool(flag)),
+            (Value::Int(number), ParamKind::Int { min, max }) if (*min..=*max).contains(&number) => Some(Value::Int(number)),
+            (Value::Int(number), ParamKind::Float { .. }) => Value::Float(number as f64).coerce(kind),
+            (Value::Float(number), ParamKind::Float { min, max }) if (*min..=*max).contains(&number) => Some(Value::Float(number)),
+            (Value::Text(text), ParamKind::Text) => Some(Value::Text(text)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Bool(flag) => write!(f, "#{flag}"),
+            Value::Int(number) => write!(f, "{number}"),
+            Value::Float(number) => write!(f, "{number:?}"),
+            Value::Text(text) => write!(f, "{text:?}"),
+        }
+    }
+}
+
+/// A default that a constant can hold; see [`Param`].
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Default {
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(&'static str),
+}
+
+/// One parameter that a component takes, as its [`Info`](crate::Info) declares it.
+///
+/// ```
+/// use sched_core::Param;
+/// const PARAMS: &[Param] = &[
+///     Param::int("ntasks-threshold", 0, "tasks held at most; 0 means no limit").at_least(0),
+///     Param::float("alpha", 1.0, "weight of the completion time"),
+/// ];
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct Param {
+    name: &'static str,
+    kind: ParamKind,
+    default: Default,
+    unit: &'static str,
+    doc: &'static str,
+}
+
+impl Param {
+    /// A parameter that is true or false.
+    #[must_use]
+    pub const fn bool(name: &'static str, default: bool, doc: &'static str) -> Param {
+        Param { name, kind: ParamKind::Bool, default: Default::Bool(default), unit: "", doc }
+    }
+
+    /// A whole number.
+    #[must_use]
+    pub const fn int(name: &'static str, default: i64, doc: &'static str) -> Param {
+        let kind = ParamKind::Int { min: i64::MIN, max: i64::MAX };
+        Param { name, kind, default: Default::Int(default), unit: "", doc }
+    }
+
+    /// A number.
+    #[must_use]
+    pub const fn float(name: &'static str, default: f64, doc: &'static str) -> Param {
+        let kind = ParamKind::Float { min: f64::NEG_INFINITY, max: f64::INFINITY };
+        Param { name, kind, default: Default::Float(default), unit: "", doc }
+    }
+
+    /// A text.
+    #[must_use]
+    pub const fn text(name: &'static str, default: &'static str, doc: &'static str) -> Param {
+        Param { name, kind: ParamKind::Text, default: Default::Text(default), unit: "", doc }
+    }
+
+    /// Refuses numbers below `min`. No effect on other kinds.
+    #[must_use]
+    pub const fn at_least(mut self, min: i64) -> Param {
+        match self.kind {
+            ParamKind::Int { max, .. } => self.kind = ParamKind::Int { min, max },
+            ParamKind::Float { max, .. } => self.kind = ParamKind::Float { min: min as f64, max },
+            ParamKind::Bool | ParamKind::Text => {}
+        }
+        self
+    }
+
+    /// Refuses numbers above `max`. No effect on other kinds.
+    #[must_use]
+    pub const fn at_most(mut self, max: i64) -> Param {
+        match self.kind {
+            ParamKind::Int { min, .. } => self.kind = ParamKind::Int { min, max },
+            ParamKind::Float { min, .. } => self.kind = ParamKind::Float { min, max: max as f64 },
+            ParamKind::Bool | ParamKind::Text => {}
+        }
+        self
+    }
+
+    /// The unit of the value, for help and comments: `"µs"`.
+    #[must_use]
+    pub const fn unit(mut self, unit: &'static str) -> Param {
+        self.unit = unit;
+        self
+    }
+
+    /// The same, owned: what the host keeps of a plugin's manifest.
+    #[must_use]
+    pub fn describe(&self) -> ParamInfo {
+        let default = match self.default {
+            Default::Bool(flag) => Value::Bool(flag),
+            Default::Int(number) => Value::Int(number),
+            Default::Float(number) => Value::Float(number),
+            Default::Text(text) => Value::Text(text.to_owned()),
+        };
+        ParamInfo {
+            name: self.name.to_owned(),
+            kind: self.kind.clone(),
+            default,
+            unit: self.unit.to_owned(),
+            doc: self.doc.to_owned(),
+        }
+    }
+}
+
+/// One parameter of a component, as found in a plugin's manifest.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ParamInfo {
+    /// Its name in a policy.
+    pub name: String,
+    /// Type and range.
+    pub kind: ParamKind,
+    /// The value when the policy sets none.
+    pub default: Value,
+    /// Unit of the value; empty when it has none.
+    pub unit: String,
+    /// What it does.
+    pub doc: String,
+}
+
+/// The values of a component's parameters: each one that its [`Info`](crate::Info) declares, set or default.
+#[derive(Clone, PartialEq, Debug, std::default::Default)]
+pub struct Params {
+    values: Vec<(String, Value)>,
+}
+
+impl Params {
+    /// Values by name; a later one replaces an earlier one of the same name.
+    #[must_use]
+    pub fn from_values(values: impl IntoIterator<Item = (String, Value)>) -> Params {
+        let mut params = Params::default();
+        for (name, value) in values {
+            params.set(&name, value);
+        }
+        params
+    }
+
+    /// The defaults of these declarations.
+    #[must_use]
+    pub fn defaults(params: &[Param]) -> Params {
+        Params::from_values(params.iter().map(Param::describe).map(|param| (param.name, param.default)))
+    }
+
+    /// Sets one value.
+    pub fn set(&mut self, name: &str, value: Value) {
+        match self.values.iter_mut().find(|(known, _)| known == name) {
+            Some((_, old)) => *old = value,
+            None => self.values.push((name.to_owned(), value)),
+        }
+    }
+
+    /// The value of this name, of whatever type.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.values.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// Names and values, in order of declaration.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.values.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// A parameter declared with [`Param::bool`].
+    ///
+    /// # Errors
+    /// When the component's [`Info`](crate::Info) declares no such parameter.
+    pub fn bool(&self, name: &str) -> Result<bool, BuildError> {
+        match self.get(name) {
+            Some(Value::Bool(flag)) => Ok(*flag),
+            other => Err(undeclared(name, "bool", other)),
+        }
+    }
+
+    /// A parameter declared with [`Param::int`].
+    ///
+    /// # Errors
+    /// When the component's [`Info`](crate::Info) declares no such parameter.
+    pub fn int(&self, name: &str) -> Result<i64, BuildError> {
+        match self.get(name) {
+            Some(Value::Int(number)) => Ok(*number),
+            other => Err(undeclared(name, "int", other)),
+        }
+    }
+
+    /// A parameter declared with [`Param::float`].
+    ///
+    /// # Errors
+    /// When the component's [`Info`](crate::Info) declares no such parameter.
+    pub fn float(&self, name: &str) -> Result<f64, BuildError> {
+        match self.get(name) {
+            Some(Value::Float(number)) => Ok(*number),
+            Some(Value::Int(number)) => Ok(*number as f64),
+            other => Err(undeclared(name, "float", other)),
+        }
+    }
+
+    /// A parameter declared with [`Param::text`].
+    ///
+    /// # Errors
+    /// When the component's [`Info`](crate::Info) declares no such parameter.
+    pub fn text(&self, name: &str) -> Result<&str, BuildError> {
+        match self.get(name) {
+            Some(Value::Text(text)) => Ok(text),
+            other => Err(undeclared(name, "text", other)),
+        }
+    }
+
+    /// A duration, from a parameter declared with [`Param::float`] in microseconds; `None` for 0, "no limit".
+    ///
+    /// # Errors
+    /// When the component's [`Info`](crate::Info) declares no such parameter, or it is negative or not a number.
+    pub fn micros(&self, name: &str) -> Result<Option<Duration>, BuildError> {
+        let micros = self.float(name)?;
+        if micros == 0.0 {
+            return Ok(None);
+        }
+        Duration::try_from_secs_f64(micros / 1e6)
+            .map(Some)
+            .map_err(|error| BuildError::new(format!("`{name}` is {micros} µs: {error}")))
+    }
+}
+
+fn undeclared(name: &str, wanted: &str, found: Option<&Value>) -> BuildError {
+    match found {
+        Some(value) => BuildError::new(format!("`{name}` was read as {wanted}, and its value is {value}")),
+        None => BuildError::new(format!("`{name}` was read as {wanted}, and INFO declares no such parameter")),
+    }
+}
+
+/// Why a component could not be built from its parameters.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BuildError {
+    message: String,
+}
+
+impl BuildError {
+    /// An error with this message, one line, for the author of a policy.
+    pub fn new(message: impl Into<String>) -> BuildError {
+        BuildError { message: message.into() }
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for BuildError {}
