@@ -81,7 +81,8 @@ impl Estimate {
     }
 
     /// One word for the wire: nanoseconds, or one of the two highest numbers.
-    pub(crate) fn to_wire(self) -> u64 {
+    #[must_use]
+    pub fn to_wire(self) -> u64 {
         match self {
             Estimate::Known(length) => nanos(length).min(UNCALIBRATED - 1),
             Estimate::Uncalibrated => UNCALIBRATED,
@@ -89,7 +90,9 @@ impl Estimate {
         }
     }
 
-    pub(crate) fn from_wire(word: u64) -> Estimate {
+    /// Reads what [`to_wire`](Self::to_wire) wrote.
+    #[must_use]
+    pub fn from_wire(word: u64) -> Estimate {
         match word {
             UNCALIBRATED => Estimate::Uncalibrated,
             NO_MODEL => Estimate::NoModel,

@@ -188,7 +188,11 @@ impl Info {
             arity: self.arity,
             stores: !matches!(self.storage, Storage::None),
             bounds,
-            slots: self.slots.iter().map(|slot| SlotInfo { name: slot.name.to_owned(), doc: slot.doc.to_owned() }).collect(),
+            slots: self
+                .slots
+                .iter()
+                .map(|slot| SlotInfo { name: slot.name.to_owned(), doc: slot.doc.to_owned() })
+                .collect(),
             params: self.params.iter().map(Param::describe).collect(),
             lookahead: self.lookahead,
             may_refuse: self.may_refuse,

@@ -34,7 +34,9 @@ impl fmt::Display for ParamKind {
             ParamKind::Int { min: i64::MIN, max: i64::MAX } => f.write_str("a whole number"),
             ParamKind::Int { min, max: i64::MAX } => write!(f, "a whole number of at least {min}"),
             ParamKind::Int { min, max } => write!(f, "a whole number from {min} to {max}"),
-            ParamKind::Float { min, max } if *min == f64::NEG_INFINITY && *max == f64::INFINITY => f.write_str("a number"),
+            ParamKind::Float { min, max } if *min == f64::NEG_INFINITY && *max == f64::INFINITY => {
+                f.write_str("a number")
+            }
             ParamKind::Float { min, max } if *max == f64::INFINITY => write!(f, "a number of at least {min}"),
             ParamKind::Float { min, max } => write!(f, "a number from {min} to {max}"),
             ParamKind::Text => f.write_str("a text"),
@@ -61,9 +63,13 @@ impl Value {
     pub fn coerce(self, kind: &ParamKind) -> Option<Value> {
         match (self, kind) {
             (Value::Bool(flag), ParamKind::Bool) => Some(Value::Bool(flag)),
-            (Value::Int(number), ParamKind::Int { min, max }) if (*min..=*max).contains(&number) => Some(Value::Int(number)),
+            (Value::Int(number), ParamKind::Int { min, max }) if (*min..=*max).contains(&number) => {
+                Some(Value::Int(number))
+            }
             (Value::Int(number), ParamKind::Float { .. }) => Value::Float(number as f64).coerce(kind),
-            (Value::Float(number), ParamKind::Float { min, max }) if (*min..=*max).contains(&number) => Some(Value::Float(number)),
+            (Value::Float(number), ParamKind::Float { min, max }) if (*min..=*max).contains(&number) => {
+                Some(Value::Float(number))
+            }
             (Value::Text(text), ParamKind::Text) => Some(Value::Text(text)),
             _ => None,
         }

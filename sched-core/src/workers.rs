@@ -43,11 +43,7 @@ impl Arch {
     /// The architecture with this number, or `None` from 32 on.
     #[must_use]
     pub const fn new(number: u8) -> Option<Arch> {
-        if number < 32 {
-            Some(Arch(number))
-        } else {
-            None
-        }
+        if number < 32 { Some(Arch(number)) } else { None }
     }
 
     /// Its number.
@@ -262,7 +258,8 @@ impl PartialEq for WorkerSet {
     fn eq(&self, other: &WorkerSet) -> bool {
         // Trailing empty words carry no member.
         let (short, long) = if self.words.len() <= other.words.len() { (self, other) } else { (other, self) };
-        long.words[..short.words.len()] == short.words[..] && long.words[short.words.len()..].iter().all(|word| *word == 0)
+        long.words[..short.words.len()] == short.words[..]
+            && long.words[short.words.len()..].iter().all(|word| *word == 0)
     }
 }
 

@@ -1,1 +1,38 @@
+//! The smallest useful component: a stack. Copy this crate to begin your own.
+#![forbid(unsafe_code)]
 
+use sched_core::*;
+
+/// Gives back the task that was pushed last.
+struct Lifo {
+    stack: Mutex<Vec<Task>>,
+}
+
+impl Build for Lifo {
+    const INFO: Info =
+        Info::new("lifo", Family::FlowControl, "Gives back the task that was pushed last.").storage(Storage::Unbounded);
+
+    fn build(_params: &Params) -> Result<Self, BuildError> {
+        Ok(Lifo { stack: Mutex::new(Vec::new()) })
+    }
+}
+
+impl Component for Lifo {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        self.stack.lock().push(task);
+        node.children_can_pull();
+        Ok(())
+    }
+
+    fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
+        let mut stack = self.stack.lock();
+        let found = stack.iter().rposition(|task| node.requester_can_execute(task))?;
+        Some(stack.remove(found))
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        self.stack.lock().drain(..).rev().collect()
+    }
+}
+
+export_components!(Lifo);

@@ -1,0 +1,36 @@
+//! A component as the host calls it.
+
+use super::extension::RawExtension;
+use super::task::RawTask;
+use super::wire::{RawNode, RawPush};
+use abi_stable::sabi_trait;
+use abi_stable::std_types::{ROption, RStr, RString, RVec, Tuple2};
+
+/// A component behind the edge: [`Component`](crate::Component) with plain types, made by the adapter.
+///
+/// Frozen for [`ABI_MAJOR`](super::ABI_MAJOR). No method unwinds: a panic inside is caught and told to the host with
+/// [`WireHost::report_panic`](super::WireHost::report_panic).
+#[sabi_trait]
+pub trait WireComponent: Send + Sync + 'static {
+    /// See [`Component::push_task`](crate::Component::push_task).
+    fn push_task(&self, node: &RawNode, task: RawTask) -> RawPush;
+    /// See [`Component::pull_task`](crate::Component::pull_task).
+    fn pull_task(&self, node: &RawNode, to: u32) -> RawTask;
+    /// See [`Component::can_push`](crate::Component::can_push).
+    fn can_push(&self, node: &RawNode, to: u32) -> bool;
+    /// See [`Component::can_pull`](crate::Component::can_pull).
+    fn can_pull(&self, node: &RawNode) -> bool;
+    /// See [`Component::estimated_end`](crate::Component::estimated_end).
+    fn estimated_end(&self, node: &RawNode) -> u64;
+    /// See [`Component::estimated_load`](crate::Component::estimated_load).
+    fn estimated_load(&self, node: &RawNode) -> f64;
+    /// See [`Component::notify_change_workers`](crate::Component::notify_change_workers).
+    fn notify_change_workers(&self, node: &RawNode);
+    /// See [`Component::drain`](crate::Component::drain).
+    fn drain(&self, node: &RawNode) -> RVec<RawTask>;
+    /// See [`Component::describe`](crate::Component::describe).
+    fn describe(&self, node: &RawNode) -> RVec<Tuple2<RString, RString>>;
+    /// What this component offers under a name of [`extension`](super::extension), if it does.
+    #[sabi(last_prefix_field)]
+    fn extension(&self, name: RStr<'_>) -> ROption<RawExtension>;
+}

@@ -1,0 +1,229 @@
+//! What a plugin says it holds.
+
+use crate::info::{Arity, ComponentInfo, Family, SlotInfo};
+use crate::params::{ParamInfo, ParamKind, Value};
+use abi_stable::StableAbi;
+use abi_stable::std_types::{RString, RVec, Tuple2};
+
+/// Names with texts, for what later versions want to say in a manifest.
+pub type Extras = RVec<Tuple2<RString, RString>>;
+
+/// The components of a plugin.
+#[repr(C)]
+#[derive(StableAbi, Clone, Debug)]
+pub struct Manifest {
+    /// Each component.
+    pub components: RVec<RawInfo>,
+    /// For later versions.
+    pub extras: Extras,
+}
+
+/// [`ComponentInfo`] on the wire. Numbers that a reader does not know come from a later version.
+#[repr(C)]
+#[derive(StableAbi, Clone, Debug)]
+pub struct RawInfo {
+    /// Its name in a policy.
+    pub name: RString,
+    /// What it does, in a line.
+    pub doc: RString,
+    /// 0 flow-control, 1 resource-mapping, 2 special-purpose, 3 worker.
+    pub family: u32,
+    /// 0 leaf, 1 one, 2 many, 3 slots.
+    pub arity: u32,
+    /// Bit 0: it keeps tasks. Bit 1: it may refuse. Bit 2: it needs models.
+    pub flags: u32,
+    /// Tasks that a queue below should hold.
+    pub lookahead: u32,
+    /// Parameters that bound its storage.
+    pub bounds: RVec<RString>,
+    /// Slot names and docs.
+    pub slots: RVec<Tuple2<RString, RString>>,
+    /// What a policy may set.
+    pub params: RVec<RawParamInfo>,
+    /// For later versions.
+    pub extras: Extras,
+}
+
+/// [`ParamInfo`] on the wire.
+#[repr(C)]
+#[derive(StableAbi, Clone, Debug)]
+pub struct RawParamInfo {
+    /// Its name in a policy.
+    pub name: RString,
+    /// What it does.
+    pub doc: RString,
+    /// Unit of the value.
+    pub unit: RString,
+    /// The default; its type is the type of the parameter.
+    pub default: RawValue,
+    /// Smallest number allowed.
+    pub min: RawValue,
+    /// Largest number allowed.
+    pub max: RawValue,
+    /// For later versions.
+    pub extras: Extras,
+}
+
+/// [`Value`] on the wire.
+#[repr(C)]
+#[derive(StableAbi, Clone, Debug)]
+pub struct RawValue {
+    /// 0 bool, 1 int, 2 float, 3 text.
+    pub kind: u32,
+    /// The bool or int.
+    pub int: i64,
+    /// The float.
+    pub float: f64,
+    /// The text.
+    pub text: RString,
+}
+
+/// A parameter on its way to a component.
+#[repr(C)]
+#[derive(StableAbi, Clone, Debug)]
+pub struct RawParam {
+    /// Its name.
+    pub name: RString,
+    /// Its value.
+    pub value: RawValue,
+}
+
+impl From<&Value> for RawValue {
+    fn from(value: &Value) -> RawValue {
+        let empty = RawValue { kind: 0, int: 0, float: 0.0, text: RString::new() };
+        match value {
+            Value::Bool(flag) => RawValue { kind: 0, int: i64::from(*flag), ..empty },
+            Value::Int(number) => RawValue { kind: 1, int: *number, ..empty },
+            Value::Float(number) => RawValue { kind: 2, float: *number, ..empty },
+            Value::Text(text) => RawValue { kind: 3, text: text.as_str().into(), ..empty },
+        }
+    }
+}
+
+impl RawValue {
+    /// The value, or `None` when it is of a kind that only a later version knows.
+    #[must_use]
+    pub fn read(&self) -> Option<Value> {
+        Some(match self.kind {
+            0 => Value::Bool(self.int != 0),
+            1 => Value::Int(self.int),
+            2 => Value::Float(self.float),
+            3 => Value::Text(self.text.to_string()),
+            _ => return None,
+        })
+    }
+}
+
+impl From<&ComponentInfo> for RawInfo {
+    fn from(info: &ComponentInfo) -> RawInfo {
+        RawInfo {
+            name: info.name.as_str().into(),
+            doc: info.doc.as_str().into(),
+            family: match info.family {
+                Family::FlowControl => 0,
+                Family::ResourceMapping => 1,
+                Family::SpecialPurpose => 2,
+                Family::Worker => 3,
+            },
+            arity: match info.arity {
+                Arity::Leaf => 0,
+                Arity::One => 1,
+                Arity::Many => 2,
+                Arity::Slots => 3,
+            },
+            flags: u32::from(info.stores) | u32::from(info.may_refuse) << 1 | u32::from(info.needs_models) << 2,
+            lookahead: info.lookahead,
+            bounds: info.bounds.iter().map(|name| name.as_str().into()).collect(),
+            slots: info.slots.iter().map(|slot| Tuple2(slot.name.as_str().into(), slot.doc.as_str().into())).collect(),
+            params: info.params.iter().map(RawParamInfo::from).collect(),
+            extras: RVec::new(),
+        }
+    }
+}
+
+impl From<&ParamInfo> for RawParamInfo {
+    fn from(param: &ParamInfo) -> RawParamInfo {
+        let (min, max) = match param.kind {
+            ParamKind::Bool | ParamKind::Text => (Value::Bool(false), Value::Bool(false)),
+            ParamKind::Int { min, max } => (Value::Int(min), Value::Int(max)),
+            ParamKind::Float { min, max } => (Value::Float(min), Value::Float(max)),
+        };
+        RawParamInfo {
+            name: param.name.as_str().into(),
+            doc: param.doc.as_str().into(),
+            unit: param.unit.as_str().into(),
+            default: (&param.default).into(),
+            min: (&min).into(),
+            max: (&max).into(),
+            extras: RVec::new(),
+        }
+    }
+}
+
+impl RawInfo {
+    /// What the host keeps.
+    ///
+    /// # Errors
+    /// A line that says what it did not understand.
+    pub fn read(&self) -> Result<ComponentInfo, String> {
+        let name = self.name.to_string();
+        let unknown =
+            |what: &str, number: u32| format!("component `{name}` has {what} {number}, which this host does not know");
+        let family = match self.family {
+            0 => Family::FlowControl,
+            1 => Family::ResourceMapping,
+            2 => Family::SpecialPurpose,
+            3 => Family::Worker,
+            number => return Err(unknown("family", number)),
+        };
+        let arity = match self.arity {
+            0 => Arity::Leaf,
+            1 => Arity::One,
+            2 => Arity::Many,
+            3 => Arity::Slots,
+            number => return Err(unknown("arity", number)),
+        };
+        let mut params = Vec::with_capacity(self.params.len());
+        for param in &self.params {
+            let unreadable = || format!("parameter `{}` of component `{name}` has an unknown type", param.name);
+            params.push(param.read().ok_or_else(unreadable)?);
+        }
+        Ok(ComponentInfo {
+            name: self.name.to_string(),
+            family,
+            doc: self.doc.to_string(),
+            arity,
+            stores: self.flags & 1 != 0,
+            bounds: self.bounds.iter().map(ToString::to_string).collect(),
+            slots: self
+                .slots
+                .iter()
+                .map(|Tuple2(name, doc)| SlotInfo { name: name.to_string(), doc: doc.to_string() })
+                .collect(),
+            params,
+            lookahead: self.lookahead,
+            may_refuse: self.flags & 2 != 0,
+            needs_models: self.flags & 4 != 0,
+        })
+    }
+}
+
+impl RawParamInfo {
+    fn read(&self) -> Option<ParamInfo> {
+        let default = self.default.read()?;
+        let kind = match (&default, self.min.read()?, self.max.read()?) {
+            (Value::Bool(_), ..) => ParamKind::Bool,
+            (Value::Text(_), ..) => ParamKind::Text,
+            (Value::Int(_), Value::Int(min), Value::Int(max)) => ParamKind::Int { min, max },
+            (Value::Float(_), Value::Float(min), Value::Float(max)) => ParamKind::Float { min, max },
+            _ => return None,
+        };
+        Some(ParamInfo {
+            name: self.name.to_string(),
+            kind,
+            default,
+            unit: self.unit.to_string(),
+            doc: self.doc.to_string(),
+        })
+    }
+}

@@ -1,0 +1,244 @@
+//! The stamp: plain bytes in a plugin that say what it was built for.
+//!
+//! The host reads it from the file before it lets the loader map the library, so a plugin that does not fit never runs
+//! an instruction. It holds no pointers, and its first three fields keep their place for ever.
+
+use super::{ABI_MAJOR, ABI_MINOR, task};
+
+/// Name of the symbol that holds the stamp.
+pub const SYMBOL: &str = "SCHED_PLUGIN_STAMP";
+
+/// First bytes of every stamp.
+pub const MAGIC: [u8; 16] = *b"sched-component\0";
+
+/// The library that checks layouts, and its version: its own descriptions must be readable before they can be compared.
+pub const LAYOUT_CHECKER: &str = "abi_stable 0.11.3";
+
+/// What a plugin was built for.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// [`MAGIC`].
+    pub magic: [u8; 16],
+    /// Size of the stamp in bytes; later versions append fields.
+    pub size: u32,
+    /// [`ABI_MAJOR`] of the interface it was built against.
+    pub abi_major: u32,
+    /// [`ABI_MINOR`] of the interface it was built against.
+    pub abi_minor: u32,
+    /// 1 when a panic unwinds, 0 when it aborts the process.
+    pub panic_unwinds: u32,
+    /// [`task::layout_number`].
+    pub task_layout: u64,
+    /// Size of a task's head in bytes.
+    pub task_size: u32,
+    /// Width of a pointer in bits.
+    pub pointer_width: u32,
+    /// [`LAYOUT_CHECKER`].
+    pub layout_checker: [u8; 32],
+    /// Name of the package.
+    pub package: [u8; 64],
+    /// Version of the package.
+    pub version: [u8; 32],
+}
+
+impl Stamp {
+    /// The stamp of a plugin of this package, built against this version of the interface.
+    #[must_use]
+    pub const fn new(package: &str, version: &str, panic_unwinds: bool) -> Stamp {
+        Stamp {
+            magic: MAGIC,
+            size: size_of::<Stamp>() as u32,
+            abi_major: ABI_MAJOR,
+            abi_minor: ABI_MINOR,
+            panic_unwinds: panic_unwinds as u32,
+            task_layout: task::layout_number(),
+            task_size: size_of::<task::TaskHead>() as u32,
+            pointer_width: usize::BITS,
+            layout_checker: padded(LAYOUT_CHECKER),
+            package: padded(package),
+            version: padded(version),
+        }
+    }
+
+    /// Reads a stamp from the bytes of its symbol.
+    ///
+    /// # Errors
+    /// [`StampError::NotAStamp`] or [`StampError::Short`].
+    pub fn read(bytes: &[u8]) -> Result<Stamp, StampError> {
+        if bytes.get(..16) != Some(&MAGIC[..]) {
+            return Err(StampError::NotAStamp);
+        }
+        if bytes.len() < size_of::<Stamp>() {
+            return Err(StampError::Short { found: bytes.len(), expected: size_of::<Stamp>() });
+        }
+        let mut reader = Reader { bytes, at: 0 };
+        Ok(Stamp {
+            magic: reader.take(),
+            size: u32::from_ne_bytes(reader.take()),
+            abi_major: u32::from_ne_bytes(reader.take()),
+            abi_minor: u32::from_ne_bytes(reader.take()),
+            panic_unwinds: u32::from_ne_bytes(reader.take()),
+            task_layout: u64::from_ne_bytes(reader.take()),
+            task_size: u32::from_ne_bytes(reader.take()),
+            pointer_width: u32::from_ne_bytes(reader.take()),
+            layout_checker: reader.take(),
+            package: reader.take(),
+            version: reader.take(),
+        })
+    }
+
+    /// Whether a plugin of this stamp works in a host of this version.
+    ///
+    /// # Errors
+    /// The first difference, in order of what explains most.
+    pub fn check(&self) -> Result<(), StampError> {
+        if self.abi_major != ABI_MAJOR {
+            return Err(StampError::Major { found: self.abi_major, expected: ABI_MAJOR });
+        }
+        if self.pointer_width != usize::BITS {
+            return Err(StampError::PointerWidth { found: self.pointer_width, expected: usize::BITS });
+        }
+        if self.panic_unwinds == 0 {
+            return Err(StampError::PanicAborts);
+        }
+        if self.task_layout != task::layout_number() {
+            return Err(StampError::TaskLayout { found: self.task_size, expected: size_of::<task::TaskHead>() as u32 });
+        }
+        if self.layout_checker != padded(LAYOUT_CHECKER) {
+            return Err(StampError::LayoutChecker { found: text(&self.layout_checker), expected: LAYOUT_CHECKER });
+        }
+        Ok(())
+    }
+
+    /// Name and version of the package.
+    #[must_use]
+    pub fn package(&self) -> (String, String) {
+        (text(&self.package), text(&self.version))
+    }
+}
+
+/// Why a plugin's stamp is not accepted. The message says what was found, what was expected, and the mend.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum StampError {
+    /// The symbol holds something else.
+    NotAStamp,
+    /// The symbol is too small.
+    Short {
+        /// Bytes there.
+        found: usize,
+        /// Bytes of a stamp.
+        expected: usize,
+    },
+    /// Another major version of the interface.
+    Major {
+        /// The plugin's.
+        found: u32,
+        /// The host's.
+        expected: u32,
+    },
+    /// Built for another width of pointers.
+    PointerWidth {
+        /// The plugin's.
+        found: u32,
+        /// The host's.
+        expected: u32,
+    },
+    /// Built with `panic = "abort"`.
+    PanicAborts,
+    /// Its idea of a task is another one.
+    TaskLayout {
+        /// Size of the plugin's task in bytes.
+        found: u32,
+        /// Size of the host's.
+        expected: u32,
+    },
+    /// Its layout descriptions cannot be read.
+    LayoutChecker {
+        /// The plugin's.
+        found: String,
+        /// The host's.
+        expected: &'static str,
+    },
+}
+
+impl std::fmt::Display for StampError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            StampError::NotAStamp => write!(f, "its `{SYMBOL}` is not a stamp of sched-core"),
+            StampError::Short { found, expected } => {
+                write!(f, "its stamp has {found} bytes, expected {expected} or more")
+            }
+            StampError::Major { found, expected } => {
+                write!(f, "it was built for ABI {found}, this host has ABI {expected}")
+            }
+            StampError::PointerWidth { found, expected } => {
+                write!(f, "it was built for {found}-bit pointers, this host has {expected}-bit ones")
+            }
+            StampError::PanicAborts => {
+                f.write_str("it was built with panic = \"abort\", so its first panic would end this process")
+            }
+            StampError::TaskLayout { found, expected } if found == expected => {
+                write!(f, "the fields of its task lie elsewhere than in this host's, in {found} bytes both")
+            }
+            StampError::TaskLayout { found, expected } => {
+                write!(f, "its task has {found} bytes, this host's has {expected}")
+            }
+            StampError::LayoutChecker { found, expected } => {
+                write!(f, "its layouts are described by {found}, expected {expected}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for StampError {}
+
+impl StampError {
+    /// What the owner of the plugin can do.
+    #[must_use]
+    pub fn mend(&self) -> &'static str {
+        match self {
+            StampError::NotAStamp | StampError::Short { .. } => "build it with `sched_core::export_components!`",
+            StampError::Major { found, expected } if found > expected => {
+                "update this host, or build the plugin against an older sched-core"
+            }
+            StampError::PanicAborts => "remove `panic = \"abort\"` from the profile that builds it",
+            StampError::PointerWidth { .. } => "build it for this host's target",
+            StampError::Major { .. } | StampError::TaskLayout { .. } | StampError::LayoutChecker { .. } => {
+                "build it again against the sched-core of this host"
+            }
+        }
+    }
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let mut out = [0; N];
+        out.copy_from_slice(&self.bytes[self.at..self.at + N]);
+        self.at += N;
+        out
+    }
+}
+
+/// `text`, cut or filled with zeros.
+const fn padded<const N: usize>(text: &str) -> [u8; N] {
+    let bytes = text.as_bytes();
+    let mut out = [0; N];
+    let mut index = 0;
+    while index < bytes.len() && index < N {
+        out[index] = bytes[index];
+        index += 1;
+    }
+    out
+}
+
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}

@@ -1,0 +1,123 @@
+//! A task as both sides see it: a head in the host's memory, and a handle to it.
+
+use abi_stable::StableAbi;
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// What a component may read and write of a task. It lies at the start of the host's record of the task.
+///
+/// The memory of a head is never given back while a plugin may hold a handle: records are recycled, and a recycled one
+/// gets a new generation. That makes a stale handle harmless: reading through it gives values of another task at worst,
+/// and every hop that is given it ignores it. All fields that change are atomic for that reason; no ordering is implied
+/// by any of them.
+#[repr(C, align(64))]
+#[derive(StableAbi)]
+pub struct TaskHead {
+    /// Gives a handle back that a component dropped.
+    pub lost: extern "C" fn(RawTask),
+    /// The current generation: handles of another one are stale.
+    pub generation: AtomicU64,
+    /// Order of submission.
+    pub sequence: AtomicU64,
+    /// Higher runs earlier.
+    pub priority: AtomicI32,
+    /// Architectures with an implementation, as bits.
+    pub archs: AtomicU32,
+    /// Which codelet, as the runtime numbers them.
+    pub codelet: AtomicU32,
+    /// The implementation chosen, or `u32::MAX`.
+    pub implementation: AtomicU32,
+    /// Identifies the sizes and shapes of the data: tasks of one codelet and footprint take alike long.
+    pub footprint: AtomicU64,
+    /// Expected duration in nanoseconds, or `u64::MAX`.
+    pub predicted: AtomicU64,
+    /// Expected duration of the transfers of its data in nanoseconds, or `u64::MAX`.
+    pub predicted_transfer: AtomicU64,
+    /// A number of the application for the scheduler, 0 when it gave none.
+    pub sched_data: AtomicU64,
+    /// Number of workers that execute it together: 1, or more for a parallel task.
+    pub width: AtomicU32,
+    /// Free for a later minor version; 0.
+    pub reserved: [AtomicU32; 5],
+}
+
+impl TaskHead {
+    /// A head of a record that holds no task yet. `lost` is called with each handle that a component drops.
+    #[must_use]
+    pub const fn new(lost: extern "C" fn(RawTask)) -> TaskHead {
+        TaskHead {
+            lost,
+            generation: AtomicU64::new(0),
+            sequence: AtomicU64::new(0),
+            priority: AtomicI32::new(0),
+            archs: AtomicU32::new(0),
+            codelet: AtomicU32::new(0),
+            implementation: AtomicU32::new(u32::MAX),
+            footprint: AtomicU64::new(0),
+            predicted: AtomicU64::new(u64::MAX),
+            predicted_transfer: AtomicU64::new(u64::MAX),
+            sched_data: AtomicU64::new(0),
+            width: AtomicU32::new(1),
+            reserved: [const { AtomicU32::new(0) }; 5],
+        }
+    }
+
+    /// Clears what components and models wrote about an earlier task in this record.
+    pub fn reset(&self) {
+        self.implementation.store(u32::MAX, Relaxed);
+        self.predicted.store(u64::MAX, Relaxed);
+        self.predicted_transfer.store(u64::MAX, Relaxed);
+        self.sched_data.store(0, Relaxed);
+        self.width.store(1, Relaxed);
+    }
+}
+
+/// Size, alignment and field offsets of [`TaskHead`] folded into a number (FNV-1a), for the stamp.
+#[must_use]
+pub const fn layout_number() -> u64 {
+    let parts = [
+        size_of::<TaskHead>(),
+        align_of::<TaskHead>(),
+        offset_of!(TaskHead, lost),
+        offset_of!(TaskHead, generation),
+        offset_of!(TaskHead, sequence),
+        offset_of!(TaskHead, priority),
+        offset_of!(TaskHead, archs),
+        offset_of!(TaskHead, codelet),
+        offset_of!(TaskHead, implementation),
+        offset_of!(TaskHead, footprint),
+        offset_of!(TaskHead, predicted),
+        offset_of!(TaskHead, predicted_transfer),
+        offset_of!(TaskHead, sched_data),
+        offset_of!(TaskHead, width),
+        offset_of!(TaskHead, reserved),
+    ];
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut index = 0;
+    while index < parts.len() {
+        hash = (hash ^ parts[index] as u64).wrapping_mul(0x0100_0000_01b3);
+        index += 1;
+    }
+    hash
+}
+
+/// A handle to a task on the wire: null for "none". Whoever holds it owns the task.
+#[repr(C)]
+#[derive(StableAbi, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawTask {
+    /// Points into the host's memory, which outlives every plugin object; null for "none".
+    pub head: *const TaskHead,
+    /// The generation of the record when the handle was made.
+    pub generation: u64,
+}
+
+impl RawTask {
+    /// No task.
+    pub const NONE: RawTask = RawTask { head: std::ptr::null(), generation: 0 };
+
+    /// Whether it is no task.
+    #[must_use]
+    pub fn is_none(self) -> bool {
+        self.head.is_null()
+    }
+}

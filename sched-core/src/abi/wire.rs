@@ -1,0 +1,135 @@
+//! Plain data of the calls.
+
+use super::HostObject;
+use super::task::RawTask;
+use abi_stable::StableAbi;
+use abi_stable::std_types::{RSlice, RStr};
+use std::marker::PhantomData;
+
+/// "Any worker", "no worker", "every child", "no implementation": no such number.
+pub const NO_ID: u32 = u32::MAX;
+
+/// The host's record of one call into the tree, which lives on the stack of the thread that entered it. Only the host
+/// looks inside.
+#[repr(transparent)]
+#[derive(StableAbi, Clone, Copy)]
+pub struct CallRef<'a> {
+    record: *const (),
+    _lives: PhantomData<&'a ()>,
+}
+
+impl<'a> CallRef<'a> {
+    /// A reference to the host's record.
+    pub fn new<T>(record: &'a T) -> CallRef<'a> {
+        CallRef { record: std::ptr::from_ref(record).cast(), _lives: PhantomData }
+    }
+
+    /// The host's record, to be cast back by the host that made it.
+    #[must_use]
+    pub fn as_ptr(self) -> *const () {
+        self.record
+    }
+}
+
+/// A component's place in the tree during one call.
+///
+/// The lifetimes inside are nominal: both parts live as long as the reference to the `RawNode` that a component is given.
+/// Making one is therefore the host's unsafe business, and nothing in it can be kept beyond the call.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct RawNode {
+    /// The host, as this node sees it.
+    host: HostObject<'static>,
+    /// The call.
+    call: CallRef<'static>,
+}
+
+impl RawNode {
+    /// A node for one call.
+    ///
+    /// # Safety
+    /// What `host` and `call` refer to lives as long as the result.
+    #[must_use]
+    pub unsafe fn new(host: HostObject<'static>, call: CallRef<'static>) -> RawNode {
+        RawNode { host, call }
+    }
+
+    /// The host, as this node sees it.
+    #[must_use]
+    pub fn host(&self) -> &HostObject<'static> {
+        &self.host
+    }
+
+    /// The call.
+    #[must_use]
+    pub fn call(&self) -> CallRef<'_> {
+        self.call
+    }
+}
+
+/// The answer to a push. A refused task goes back with the reason.
+#[repr(C)]
+#[derive(StableAbi, Clone, Copy)]
+pub struct RawPush {
+    /// The task that is handed back, or none when it was taken.
+    pub refused: RawTask,
+    /// One of the [`Refusal`](crate::Refusal) codes when it was refused.
+    pub why: u32,
+}
+
+impl RawPush {
+    /// The task was taken.
+    pub const TAKEN: RawPush = RawPush { refused: RawTask::NONE, why: 0 };
+}
+
+/// What a node is, apart from any call. It changes only while no call is in the tree.
+#[repr(C)]
+#[derive(StableAbi, Clone, Copy)]
+pub struct RawPlace<'a> {
+    /// Number of the node in its tree.
+    pub id: u32,
+    /// Number of children.
+    pub children: u32,
+    /// Number of parents.
+    pub parents: u32,
+    /// Bits of [`place`].
+    pub flags: u32,
+    /// The memory node of all workers below, or [`NO_ID`].
+    pub memory_node: u32,
+    /// The worker that a leaf stands for, or [`NO_ID`].
+    pub worker: u32,
+    /// Sum of the relative speeds of the workers below that are in the context.
+    pub relative_speedup: f64,
+    /// Name of the node, unique in the tree.
+    pub path: RStr<'a>,
+    /// What the node stands for in the topology: `numa 1`, `worker 3`, or nothing.
+    pub object: RStr<'a>,
+    /// The slot of its parent that it fills, or nothing.
+    pub slot: RStr<'a>,
+    /// All workers below.
+    pub workers: RSlice<'a, u64>,
+    /// Those of them that the context has now.
+    pub workers_in_context: RSlice<'a, u64>,
+}
+
+/// Bits of [`RawPlace::flags`].
+pub mod place {
+    /// All workers below have one architecture.
+    pub const HOMOGENEOUS: u32 = 1;
+    /// All workers below share one memory node.
+    pub const SINGLE_MEMORY_NODE: u32 = 2;
+    /// The node is a worker.
+    pub const LEAF: u32 = 4;
+}
+
+/// One worker.
+#[repr(C)]
+#[derive(StableAbi, Clone, Copy)]
+pub struct RawWorker {
+    /// Number of its architecture.
+    pub arch: u32,
+    /// Number of its memory node.
+    pub memory_node: u32,
+    /// Speed relative to one CPU core.
+    pub relative_speedup: f64,
+}

@@ -1,0 +1,106 @@
+//! A component behind its stable object, and the one place where a panic stops.
+
+use crate::abi::ComponentObject;
+use crate::abi::component::{WireComponent, WireComponent_TO};
+use crate::abi::extension::RawExtension;
+use crate::abi::task::RawTask;
+use crate::abi::wire::{RawNode, RawPush};
+use crate::component::{Component, Report};
+use crate::node::{Child, Node};
+use crate::task::Task;
+use abi_stable::std_types::{RBox, ROption, RStr, RString, RVec, Tuple2};
+use abi_stable::type_level::downcasting::TD_Opaque;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Puts a component behind the stable interface. Hosts do this for components that are compiled in; plugins for theirs.
+pub fn adapt<C: Component>(component: C) -> ComponentObject {
+    WireComponent_TO::from_ptr(RBox::new(Adapter(component)), TD_Opaque)
+}
+
+struct Adapter<C>(C);
+
+/// Runs `body`; a panic is told to the host, and the answer is `otherwise`.
+///
+/// Tasks that `body` owned when it panicked are dropped by the unwinding and so given back to the host; those that the
+/// component stored are taken back by the host, which knows where each task is.
+fn guarded<T>(node: &RawNode, otherwise: T, body: impl FnOnce() -> T) -> T {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(answer) => answer,
+        Err(payload) => {
+            node.host().report_panic(node.call(), RStr::from(panic_message(&*payload).as_str()));
+            // The drop of a payload may panic in its turn.
+            std::mem::forget(payload);
+            otherwise
+        }
+    }
+}
+
+/// The text of a panic, and where it happened if this library's hook saw it.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
+    let text = payload
+        .downcast_ref::<&str>()
+        .map(ToString::to_string)
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned());
+    match crate::export::last_panic_location() {
+        Some(location) => format!("{text} (at {location})"),
+        None => text,
+    }
+}
+
+impl<C: Component> WireComponent for Adapter<C> {
+    fn push_task(&self, node: &RawNode, task: RawTask) -> RawPush {
+        guarded(node, RawPush::TAKEN, || {
+            // SAFETY: the host gives the task away with this call.
+            let task = unsafe { Task::from_raw(task) };
+            match self.0.push_task(Node::new(node), task) {
+                Ok(()) => RawPush::TAKEN,
+                Err(refused) => RawPush { refused: refused.task.into_raw(), why: refused.why.code() },
+            }
+        })
+    }
+
+    fn pull_task(&self, node: &RawNode, to: u32) -> RawTask {
+        guarded(node, RawTask::NONE, || match self.0.pull_task(Node::new(node), Child(to)) {
+            Some(task) => task.into_raw(),
+            None => RawTask::NONE,
+        })
+    }
+
+    fn can_push(&self, node: &RawNode, to: u32) -> bool {
+        guarded(node, false, || self.0.can_push(Node::new(node), Child(to)))
+    }
+
+    fn can_pull(&self, node: &RawNode) -> bool {
+        guarded(node, false, || self.0.can_pull(Node::new(node)))
+    }
+
+    fn estimated_end(&self, node: &RawNode) -> u64 {
+        guarded(node, 0, || self.0.estimated_end(Node::new(node)).as_nanos())
+    }
+
+    fn estimated_load(&self, node: &RawNode) -> f64 {
+        guarded(node, 0.0, || self.0.estimated_load(Node::new(node)))
+    }
+
+    fn notify_change_workers(&self, node: &RawNode) {
+        guarded(node, (), || self.0.notify_change_workers(Node::new(node)));
+    }
+
+    fn drain(&self, node: &RawNode) -> RVec<RawTask> {
+        guarded(node, RVec::new(), || self.0.drain().into_iter().map(Task::into_raw).collect())
+    }
+
+    fn describe(&self, node: &RawNode) -> RVec<Tuple2<RString, RString>> {
+        guarded(node, RVec::new(), || {
+            let mut report = Report::default();
+            self.0.describe(&mut report);
+            report.facts().iter().map(|(name, value)| Tuple2(name.as_str().into(), value.as_str().into())).collect()
+        })
+    }
+
+    fn extension(&self, _name: RStr<'_>) -> ROption<RawExtension> {
+        ROption::RNone
+    }
+}

@@ -1,0 +1,166 @@
+//! How a library becomes a plugin.
+
+use crate::abi::ComponentObject;
+use crate::abi::extension::{KNOWN, KnownExtension};
+use crate::abi::manifest::{Manifest, RawInfo, RawParam};
+use crate::abi::root::BuildFailure;
+use crate::adapter::{adapt, panic_message};
+use crate::component::Build;
+use crate::info::Info;
+use crate::params::{BuildError, Params};
+use abi_stable::std_types::{RResult, RSlice, RStr, RString, RVec};
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Makes a library into a plugin that offers the named types, each a [`Build`].
+///
+/// Write it once in the root of a crate of type `cdylib`. It exports two symbols: the stamp, which a host reads before it
+/// loads the library, and the entry point.
+///
+/// ```
+/// # use sched_core::*;
+/// # struct Lifo;
+/// # impl Component for Lifo { fn push_task(&self, _: Node<'_>, task: Task) -> Push { Err(Refused::new(task, Refusal::Full)) } }
+/// # impl Build for Lifo {
+/// #     const INFO: Info = Info::new("lifo", Family::FlowControl, "");
+/// #     fn build(_: &Params) -> Result<Self, BuildError> { Ok(Lifo) }
+/// # }
+/// sched_core::export_components!(Lifo);
+/// # fn main() {}
+/// ```
+#[macro_export]
+macro_rules! export_components {
+    ($($component:ty),+ $(,)?) => {
+        #[doc(hidden)]
+        pub mod __sched_plugin {
+            // A private path would not do: the types named may be private to the crate.
+            #[allow(unused_imports)]
+            use super::*;
+
+            #[unsafe(no_mangle)]
+            #[used]
+            pub static SCHED_PLUGIN_STAMP: $crate::abi::Stamp = $crate::abi::Stamp::new(
+                env!("CARGO_PKG_NAME"),
+                env!("CARGO_PKG_VERSION"),
+                cfg!(panic = "unwind"),
+            );
+
+            const OFFERS: &[$crate::export::Offer] = &[$($crate::export::Offer::of::<$component>()),+];
+
+            extern "C" fn manifest() -> $crate::export::ManifestResult {
+                $crate::export::manifest(OFFERS)
+            }
+
+            extern "C" fn build(
+                name: $crate::export::Name<'_>,
+                params: $crate::export::RawParams<'_>,
+            ) -> $crate::export::BuildResult {
+                $crate::export::build(OFFERS, name, params)
+            }
+
+            static ROOT: $crate::abi::Root =
+                $crate::abi::Root { manifest, build, extensions: $crate::export::extensions };
+
+            #[unsafe(no_mangle)]
+            pub extern "C" fn sched_plugin_entry_v1() -> $crate::abi::root::Entry {
+                $crate::export::quiet_panics();
+                $crate::abi::root::Entry::new(&ROOT)
+            }
+        }
+    };
+}
+
+#[doc(hidden)]
+pub type ManifestResult = RResult<Manifest, RString>;
+#[doc(hidden)]
+pub type BuildResult = RResult<ComponentObject, BuildFailure>;
+#[doc(hidden)]
+pub type Name<'a> = RStr<'a>;
+#[doc(hidden)]
+pub type RawParams<'a> = RSlice<'a, RawParam>;
+
+/// One component of a plugin: what it is, and how to make it.
+#[derive(Debug)]
+pub struct Offer {
+    info: &'static Info,
+    build: fn(&Params) -> Result<ComponentObject, BuildError>,
+}
+
+impl Offer {
+    /// The offer of a component type.
+    #[must_use]
+    pub const fn of<C: Build>() -> Offer {
+        Offer { info: const { &C::INFO }, build: |params| C::build(params).map(adapt) }
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn info(&self) -> &'static Info {
+        self.info
+    }
+
+    /// Makes one.
+    ///
+    /// # Errors
+    /// What the component's constructor says.
+    pub fn build(&self, params: &Params) -> Result<ComponentObject, BuildError> {
+        (self.build)(params)
+    }
+}
+
+#[doc(hidden)]
+pub fn manifest(offers: &[Offer]) -> ManifestResult {
+    let body = || Manifest {
+        components: offers.iter().map(|offer| RawInfo::from(&offer.info.describe())).collect(),
+        extras: RVec::new(),
+    };
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(manifest) => RResult::ROk(manifest),
+        Err(payload) => RResult::RErr(panic_message(&*payload).into()),
+    }
+}
+
+#[doc(hidden)]
+pub fn build(offers: &[Offer], name: RStr<'_>, params: RSlice<'_, RawParam>) -> BuildResult {
+    let refused = |message: String| BuildFailure { panicked: false, message: message.into() };
+    let body = || {
+        let offer = offers
+            .iter()
+            .find(|offer| offer.info.name() == name.as_str())
+            .ok_or_else(|| refused(format!("this plugin has no component `{name}`")))?;
+        let values = params.iter().filter_map(|param| Some((param.name.to_string(), param.value.read()?)));
+        offer.build(&Params::from_values(values)).map_err(|error| refused(error.to_string()))
+    };
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(built) => built.into(),
+        Err(payload) => RResult::RErr(BuildFailure { panicked: true, message: panic_message(&*payload).into() }),
+    }
+}
+
+#[doc(hidden)]
+pub extern "C" fn extensions() -> RSlice<'static, KnownExtension> {
+    KNOWN.into()
+}
+
+thread_local! {
+    static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Replaces this library's panic hook, which is its own copy: a panic in a component is the host's to tell, once, with
+/// the name of the node; the hook only notes where it happened.
+#[doc(hidden)]
+pub fn quiet_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let location = panic.location().map(ToString::to_string);
+        let _ = LOCATION.try_with(|last| {
+            if let Ok(mut last) = last.try_borrow_mut() {
+                *last = location;
+            }
+        });
+    }));
+}
+
+/// Where the last panic of this thread happened, if the hook saw it; once.
+pub(crate) fn last_panic_location() -> Option<String> {
+    LOCATION.try_with(|last| last.try_borrow_mut().ok()?.take()).ok().flatten()
+}

@@ -1,0 +1,83 @@
+//! A lock for components, which knows when it is held across a hop.
+
+#[cfg(debug_assertions)]
+thread_local! {
+    static HELD: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
+/// A lock for the state of a component: `parking_lot`'s, and in a debug build it notes that the thread holds it, so that
+/// a hop made meanwhile panics with the name of the hop.
+///
+/// Each plugin has its own copy of the lock's code, with its own list of waiting threads. A lock must therefore be used
+/// by one library only: keep it inside the component.
+#[derive(Default, Debug)]
+pub struct Mutex<T> {
+    inner: parking_lot::Mutex<T>,
+}
+
+impl<T> Mutex<T> {
+    /// A free lock around `value`.
+    pub const fn new(value: T) -> Mutex<T> {
+        Mutex { inner: parking_lot::Mutex::new(value) }
+    }
+
+    /// Waits for the lock.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        MutexGuard::new(self.inner.lock())
+    }
+
+    /// The value, without locking: nobody else can have it.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.inner.get_mut()
+    }
+}
+
+/// Access to the value of a [`Mutex`] until dropped.
+#[derive(Debug)]
+pub struct MutexGuard<'a, T> {
+    inner: parking_lot::MutexGuard<'a, T>,
+}
+
+impl<'a, T> MutexGuard<'a, T> {
+    fn new(inner: parking_lot::MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        #[cfg(debug_assertions)]
+        HELD.with(|held| held.set(held.get() + 1));
+        MutexGuard { inner }
+    }
+}
+
+impl<T> std::ops::Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.inner
+    }
+}
+
+impl<T> std::ops::DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.inner
+    }
+}
+
+#[cfg(debug_assertions)]
+impl<T> Drop for MutexGuard<'_, T> {
+    fn drop(&mut self) {
+        HELD.with(|held| held.set(held.get() - 1));
+    }
+}
+
+/// Called by every hop.
+#[inline]
+#[track_caller]
+pub(crate) fn assert_none_held(hop: &str) {
+    #[cfg(debug_assertions)]
+    HELD.with(|held| {
+        assert!(
+            held.get() == 0,
+            "`{hop}` was called while holding a lock: the neighbour may call back and wait for it for ever"
+        );
+    });
+    #[cfg(not(debug_assertions))]
+    let _ = hop;
+}

@@ -1,0 +1,401 @@
+//! A component's place in the tree, as it sees it during one call.
+
+use crate::abi::extension::{HostLog, Named};
+use crate::abi::task::RawTask;
+use crate::abi::wire::{NO_ID, RawNode, RawPlace, place};
+use crate::component::{Push, Refusal, Refused};
+use crate::estimate::{Estimate, Time};
+use crate::mutex::assert_none_held;
+use crate::task::Task;
+use crate::workers::{Arch, MemoryNode, WorkerId, WorkerSet};
+use std::time::Duration;
+
+/// A child of a component, numbered from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Child(pub u32);
+
+/// A parent of a component, numbered from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Parent(pub u32);
+
+/// How much a line in the host's log matters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u32)]
+pub enum LogLevel {
+    /// Something is wrong.
+    Error = 1,
+    /// Something may be wrong.
+    Warn = 2,
+    /// Worth knowing.
+    Info = 3,
+    /// For who looks for a fault.
+    Debug = 4,
+}
+
+/// A component's place in the tree during one call: its neighbours, and the host's services.
+///
+/// Methods marked *hop* reach other components, which may call back: hold no lock then. All others are services of the
+/// host and may be used while a lock is held.
+#[derive(Clone, Copy)]
+pub struct Node<'a> {
+    raw: &'a RawNode,
+}
+
+impl<'a> Node<'a> {
+    pub(crate) fn new(raw: &'a RawNode) -> Node<'a> {
+        Node { raw }
+    }
+
+    fn place(&self) -> &RawPlace<'_> {
+        self.raw.host().place()
+    }
+
+    // --- neighbours
+
+    /// Number of this node in its tree.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.place().id
+    }
+
+    /// Name of this node, unique in its tree: `fifo/eager/worker 3/fifo`.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.place().path.as_str()
+    }
+
+    /// The children, in order.
+    pub fn children(&self) -> impl DoubleEndedIterator<Item = Child> + ExactSizeIterator + use<> {
+        (0..self.place().children).map(Child)
+    }
+
+    /// The parents, in order; none at the root.
+    pub fn parents(&self) -> impl DoubleEndedIterator<Item = Parent> + ExactSizeIterator + use<> {
+        (0..self.place().parents).map(Parent)
+    }
+
+    /// The child that fills a slot, where the component's [`Info`](crate::Info) declares slots.
+    #[must_use]
+    pub fn slot(&self, name: &str) -> Option<Child> {
+        self.children().find(|child| self.child_place(*child).is_some_and(|place| place.slot.as_str() == name))
+    }
+
+    fn child_place(&self, child: Child) -> Option<&RawPlace<'_>> {
+        self.raw.host().child_place(child.0).into_option()
+    }
+
+    // --- workers
+
+    /// All workers below.
+    #[must_use]
+    pub fn workers(&self) -> WorkerSet {
+        WorkerSet::from_words(&self.place().workers)
+    }
+
+    /// The workers below that the scheduling context has now.
+    #[must_use]
+    pub fn workers_in_context(&self) -> WorkerSet {
+        WorkerSet::from_words(&self.place().workers_in_context)
+    }
+
+    /// All workers below a child.
+    #[must_use]
+    pub fn child_workers(&self, child: Child) -> WorkerSet {
+        self.child_place(child).map_or_else(WorkerSet::new, |place| WorkerSet::from_words(&place.workers))
+    }
+
+    /// Whether `worker` is below a child. Does not allocate.
+    #[must_use]
+    pub fn child_has_worker(&self, child: Child, worker: WorkerId) -> bool {
+        self.child_place(child).is_some_and(|place| contains(&place.workers, worker))
+    }
+
+    /// The worker that a child stands for, if the child is a worker.
+    #[must_use]
+    pub fn child_worker(&self, child: Child) -> Option<WorkerId> {
+        some_id(self.child_place(child)?.worker).map(WorkerId)
+    }
+
+    /// The worker that this node stands for, if it is a leaf.
+    #[must_use]
+    pub fn worker(&self) -> Option<WorkerId> {
+        some_id(self.place().worker).map(WorkerId)
+    }
+
+    /// Whether all workers below have one architecture.
+    #[must_use]
+    pub fn is_homogeneous(&self) -> bool {
+        self.place().flags & place::HOMOGENEOUS != 0
+    }
+
+    /// The memory node of all workers below, if they share one.
+    #[must_use]
+    pub fn single_memory_node(&self) -> Option<MemoryNode> {
+        some_id(self.place().memory_node).map(MemoryNode)
+    }
+
+    /// What this node stands for in the topology: `numa 1`, `worker 3`; empty when it stands for nothing in particular.
+    #[must_use]
+    pub fn topology_object(&self) -> &str {
+        self.place().object.as_str()
+    }
+
+    /// The architecture of a worker, if there is such a worker.
+    #[must_use]
+    pub fn arch(&self, worker: WorkerId) -> Option<Arch> {
+        let worker = self.raw.host().worker(worker.0).into_option()?;
+        Arch::new(u8::try_from(worker.arch).ok()?)
+    }
+
+    /// The memory node of a worker, if there is such a worker.
+    #[must_use]
+    pub fn memory_node(&self, worker: WorkerId) -> Option<MemoryNode> {
+        Some(MemoryNode(self.raw.host().worker(worker.0).into_option()?.memory_node))
+    }
+
+    /// Sum of the relative speeds of the workers below that the context has now; a CPU core counts 1.
+    #[must_use]
+    pub fn relative_speedup(&self) -> f64 {
+        self.place().relative_speedup
+    }
+
+    /// The same below a child.
+    #[must_use]
+    pub fn child_relative_speedup(&self, child: Child) -> f64 {
+        self.child_place(child).map_or(0.0, |place| place.relative_speedup)
+    }
+
+    /// The worker on whose behalf the call happens: the one that pulls, or that made a task ready. `None` when the
+    /// application submits.
+    #[must_use]
+    pub fn requester(&self) -> Option<WorkerId> {
+        some_id(self.raw.host().requester(self.raw.call())).map(WorkerId)
+    }
+
+    // --- hops
+
+    /// *Hop.* Pushes `task` to a child.
+    ///
+    /// # Errors
+    /// The child's refusal, with the task.
+    pub fn push_to(&self, child: Child, task: Task) -> Push {
+        assert_none_held("push_to");
+        let answer = self.raw.host().push_to(self.raw.call(), child.0, task.into_raw());
+        if answer.refused.is_none() {
+            Ok(())
+        } else {
+            // SAFETY: the host hands the task back, so this is its only owner.
+            let task = unsafe { Task::from_raw(answer.refused) };
+            Err(Refused::new(task, Refusal::from_code(answer.why)))
+        }
+    }
+
+    /// *Hop.* Pulls a task from a parent.
+    #[must_use]
+    pub fn pull_from(&self, parent: Parent) -> Option<Task> {
+        assert_none_held("pull_from");
+        owned(self.raw.host().pull_from(self.raw.call(), parent.0))
+    }
+
+    /// *Hop.* Pulls a task from each parent in order until one gives one.
+    #[must_use]
+    pub fn pull_from_parents(&self) -> Option<Task> {
+        assert_none_held("pull_from_parents");
+        owned(self.raw.host().pull_from(self.raw.call(), NO_ID))
+    }
+
+    /// *Hop.* Tells each parent in order that there is room here, until one sends something. Whether one did.
+    #[must_use = "whether something was sent"]
+    pub fn parents_can_push(&self) -> bool {
+        assert_none_held("parents_can_push");
+        self.raw.host().parents_can_push(self.raw.call())
+    }
+
+    /// *Hop.* Tells a child that there is work here. Whether a worker was woken.
+    pub fn child_can_pull(&self, child: Child) -> bool {
+        assert_none_held("child_can_pull");
+        self.raw.host().child_can_pull(self.raw.call(), child.0)
+    }
+
+    /// *Hop.* Tells each child in order that there is work here, until a worker was woken. Costs next to nothing while no
+    /// worker sleeps.
+    pub fn children_can_pull(&self) -> bool {
+        assert_none_held("children_can_pull");
+        self.raw.host().child_can_pull(self.raw.call(), NO_ID)
+    }
+
+    /// *Hop.* Wakes one sleeping worker below that can use what was pushed. Whether there was one.
+    pub fn wake_one(&self) -> bool {
+        assert_none_held("wake_one");
+        self.raw.host().wake(self.raw.call(), false)
+    }
+
+    /// *Hop.* Wakes all sleeping workers below. Whether there was one.
+    pub fn wake_all(&self) -> bool {
+        assert_none_held("wake_all");
+        self.raw.host().wake(self.raw.call(), true)
+    }
+
+    /// *Hop.* The handbook's pump: takes tasks with `pop` and pushes them to `child` until there are none or one is
+    /// refused, which `unpop` puts back in its place. Whether any was moved.
+    pub fn pump(&self, child: Child, mut pop: impl FnMut() -> Option<Task>, unpop: impl FnOnce(Task)) -> bool {
+        let mut moved = false;
+        while let Some(task) = pop() {
+            match self.push_to(child, task) {
+                Ok(()) => moved = true,
+                Err(refused) => {
+                    unpop(refused.task);
+                    break;
+                }
+            }
+        }
+        moved
+    }
+
+    /// *Hop.* When the workers below a child will have nothing left to do.
+    #[must_use]
+    pub fn child_estimated_end(&self, child: Child) -> Time {
+        assert_none_held("child_estimated_end");
+        Time::from_nanos(self.raw.host().child_estimated_end(self.raw.call(), child.0))
+    }
+
+    /// *Hop.* The earliest end of a child; now where there is none.
+    #[must_use]
+    pub fn earliest_end_below(&self) -> Time {
+        self.children().map(|child| self.child_estimated_end(child)).min().unwrap_or_else(|| self.now())
+    }
+
+    /// *Hop.* The average end of the children; now where there is none.
+    #[must_use]
+    pub fn average_end_below(&self) -> Time {
+        let count = self.children().len() as u128;
+        if count == 0 {
+            return self.now();
+        }
+        let sum: u128 = self.children().map(|child| u128::from(self.child_estimated_end(child).as_nanos())).sum();
+        Time::from_nanos((sum / count) as u64)
+    }
+
+    /// *Hop.* The load of a child.
+    #[must_use]
+    pub fn child_load(&self, child: Child) -> f64 {
+        assert_none_held("child_load");
+        self.raw.host().child_estimated_load(self.raw.call(), child.0)
+    }
+
+    /// *Hop.* The sum of the loads of the children.
+    #[must_use]
+    pub fn load_below(&self) -> f64 {
+        self.children().map(|child| self.child_load(child)).sum()
+    }
+
+    // --- services
+
+    /// The time of the run.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        Time::from_nanos(self.raw.host().now(self.raw.call()))
+    }
+
+    /// A random number, all 64 bits of it: from the seed of the run and this node, so that a run can be repeated.
+    #[must_use]
+    pub fn random(&self) -> u64 {
+        self.raw.host().random(self.raw.call())
+    }
+
+    /// A random number from 0 up to, not including, 1.
+    #[must_use]
+    pub fn random_unit(&self) -> f64 {
+        (self.random() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Whether some worker below in the context can execute `task`.
+    #[must_use]
+    pub fn can_execute(&self, task: &Task) -> bool {
+        self.raw.host().can_execute(self.raw.call(), NO_ID, task.raw())
+    }
+
+    /// Whether `worker` can execute `task`.
+    #[must_use]
+    pub fn worker_can_execute(&self, worker: WorkerId, task: &Task) -> bool {
+        self.raw.host().can_execute(self.raw.call(), worker.0, task.raw())
+    }
+
+    /// Whether the worker on whose behalf the call happens can execute `task`; true when there is none.
+    #[must_use]
+    pub fn requester_can_execute(&self, task: &Task) -> bool {
+        self.requester().is_none_or(|worker| self.worker_can_execute(worker, task))
+    }
+
+    /// Whether some worker below a child can execute `task`.
+    #[must_use]
+    pub fn child_can_execute(&self, child: Child, task: &Task) -> bool {
+        self.raw.host().child_can_execute(self.raw.call(), child.0, task.raw())
+    }
+
+    /// Number of implementations of `task` for `worker`, numbered from 0.
+    #[must_use]
+    pub fn implementations(&self, worker: WorkerId, task: &Task) -> u32 {
+        self.raw.host().implementations(self.raw.call(), worker.0, task.raw())
+    }
+
+    /// Expected duration of `task` on `worker`, with the best implementation.
+    #[must_use]
+    pub fn expected_length(&self, worker: WorkerId, task: &Task) -> Estimate {
+        Estimate::from_wire(self.raw.host().expected_length(self.raw.call(), worker.0, task.raw(), NO_ID))
+    }
+
+    /// Expected duration of `task` on `worker`, with implementation number `implementation`.
+    #[must_use]
+    pub fn expected_length_with(&self, worker: WorkerId, task: &Task, implementation: u32) -> Estimate {
+        Estimate::from_wire(self.raw.host().expected_length(self.raw.call(), worker.0, task.raw(), implementation))
+    }
+
+    /// Expected duration of bringing the data of `task` to a memory node.
+    #[must_use]
+    pub fn expected_transfer(&self, memory_node: MemoryNode, task: &Task) -> Duration {
+        Duration::from_nanos(self.raw.host().expected_transfer(self.raw.call(), memory_node.0, task.raw()))
+    }
+
+    /// Expected energy in joules of `task` on `worker`, with the best implementation; `None` when no model knows.
+    #[must_use]
+    pub fn expected_energy(&self, worker: WorkerId, task: &Task) -> Option<f64> {
+        let joules = self.raw.host().expected_energy(self.raw.call(), worker.0, task.raw(), NO_ID);
+        (!joules.is_nan()).then_some(joules)
+    }
+
+    /// Begins to bring the data of `task` to the memory node of the workers below; does nothing where they have several.
+    pub fn prefetch(&self, task: &Task) {
+        if let Some(memory_node) = self.single_memory_node() {
+            self.raw.host().prefetch(self.raw.call(), memory_node.0, task.raw());
+        }
+    }
+
+    /// Notes a line in the host's log. (Since 1.1: an older host says nothing.)
+    pub fn log(&self, level: LogLevel, line: &str) {
+        if let Some(extension) = self.raw.host().extension(HostLog::NAME.into()).into_option() {
+            // SAFETY: it was asked for by the name of its type, and layouts were compared when the plugin was loaded.
+            let table = unsafe { extension.table::<HostLog>() };
+            (table.log)(self.raw.call(), self.id(), level as u32, line.into());
+        }
+    }
+}
+
+impl std::fmt::Debug for Node<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Node").field("id", &self.id()).field("path", &self.path()).finish_non_exhaustive()
+    }
+}
+
+fn owned(raw: RawTask) -> Option<Task> {
+    // SAFETY: the host gives the task away, so this is its only owner.
+    (!raw.is_none()).then(|| unsafe { Task::from_raw(raw) })
+}
+
+fn some_id(id: u32) -> Option<u32> {
+    (id != NO_ID).then_some(id)
+}
+
+fn contains(words: &[u64], worker: WorkerId) -> bool {
+    words.get((worker.0 / 64) as usize).is_some_and(|word| word & (1 << (worker.0 % 64)) != 0)
+}
