@@ -1,1 +1,7 @@
 //! sched-host
+#![allow(non_local_definitions, reason = "abi_stable's macros write them")]
+
+pub mod cli;
+mod sync;
+pub mod topology;
+pub mod tree;

@@ -1,7 +1,7 @@
 //! Plain data of the calls.
 
-use super::{HostObject, WireHost, WireHost_TO};
 use super::task::RawTask;
+use super::{HostObject, WireHost, WireHost_TO};
 use abi_stable::RRef;
 use abi_stable::StableAbi;
 use abi_stable::std_types::{RSlice, RStr};
