@@ -1,1 +1,2 @@
 //! sched-host
+pub mod topology;
