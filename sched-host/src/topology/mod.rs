@@ -3,7 +3,7 @@
 //! A [`Topology`] comes from this machine, from a line of text that describes one that you do not have, or
 //! from an XML file saved on another machine. It answers the questions of scheduling: what are the objects
 //! of a level, which memory node is local to a PU, how far apart are two PUs. A [`BindingPlan`] gives every
-//! worker a PU of it, and says what is wrong with that before anything runs.
+//! worker a PU of it, and says what is wrong with that before anything runs. [`draw`] shows both.
 //!
 //! No hwloc type leaves this module.
 //!
@@ -24,6 +24,7 @@
 mod binding;
 mod convert;
 mod distance;
+pub mod draw;
 mod error;
 mod object;
 mod source;
