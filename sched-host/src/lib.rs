@@ -1,2 +1,3 @@
 //! sched-host
+pub mod cli;
 pub mod topology;
