@@ -1,0 +1,3 @@
+//! The subcommands of `sched`, one file each. The only place that prints.
+
+pub mod topology;
