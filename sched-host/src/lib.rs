@@ -2,6 +2,8 @@
 #![allow(non_local_definitions, reason = "abi_stable's macros write them")]
 
 pub mod cli;
+pub mod runtime;
 mod sync;
 pub mod topology;
 pub mod tree;
+mod watch;
