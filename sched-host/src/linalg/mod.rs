@@ -21,6 +21,7 @@
 mod cholesky;
 pub mod flops;
 mod kernels;
+mod matrix_market;
 mod random_spd;
 mod residual;
 mod symmetric;
@@ -31,6 +32,7 @@ mod transposed;
 
 pub use cholesky::{CholeskySteps, NotPositiveDefiniteMatrix, Step, cholesky_in_place, cholesky_steps};
 pub use kernels::{NotPositiveDefinite, gemm, potrf, syrk, trsm};
+pub use matrix_market::{MatrixMarketError, Problem, ProblemKind, ReadLimits, parse_matrix_market, read_matrix_market};
 pub use random_spd::RandomSpd;
 pub use residual::{Norms, residual, tile_norms, tolerance};
 pub use symmetric::{OrderTooLarge, SymmetricEntries, SymmetricMatrix};
