@@ -7,3 +7,5 @@ mod sync;
 pub mod topology;
 pub mod tree;
 mod watch;
+
+pub mod linalg;
