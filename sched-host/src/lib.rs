@@ -1,1 +1,3 @@
 //! sched-host
+
+pub mod policy;
