@@ -1,8 +1,8 @@
 //! Policies: the text that describes a scheduler as a tree of components.
 //!
 //! A policy is read from KDL text ([`parse()`]) or built by a program ([`Policy::new`]), checked against the components
-//! that plugins provide ([`check()`] with a [`Catalogue`]), laid over a machine ([`expand()`], which gives a [`Plan`]) and
-//! printed ([`Policy::to_kdl`]).
+//! that plugins provide ([`check()`] with a [`Catalogue`]), laid over a machine ([`expand()`], which gives a [`Plan`]),
+//! printed ([`Policy::to_kdl`]) and drawn ([`Plan::to_text`], [`Plan::to_dot`]).
 //!
 //! # The language
 //!
@@ -29,6 +29,7 @@
 
 mod catalogue;
 mod check;
+mod draw;
 mod expand;
 mod leaves;
 mod level;
@@ -47,6 +48,7 @@ mod tests;
 
 pub use catalogue::{Catalogue, Entry};
 pub use check::check;
+pub use draw::Fold;
 pub use expand::expand;
 pub use level::Level;
 pub use machine::{FlatMachine, Group, Machine};

@@ -1,5 +1,6 @@
 //! Tests of policies, with a small catalogue and machines made by hand.
 
+mod drawing;
 mod expansion;
 mod round_trip;
 mod rules;
