@@ -2,7 +2,8 @@
 //!
 //! A policy is read from KDL text ([`parse()`]) or built by a program ([`Policy::new`]), checked against the components
 //! that plugins provide ([`check()`] with a [`Catalogue`]), laid over a machine ([`expand()`], which gives a [`Plan`]),
-//! printed ([`Policy::to_kdl`]) and drawn ([`Plan::to_text`], [`Plan::to_dot`]).
+//! printed ([`Policy::to_kdl`]) and drawn ([`Plan::to_text`], [`Plan::to_dot`]). [`Source::find`] finds one by name
+//! among those that come with the program ([`library()`]), or in a file.
 //!
 //! # The language
 //!
@@ -33,6 +34,7 @@ mod draw;
 mod expand;
 mod leaves;
 mod level;
+mod library;
 mod machine;
 mod parse;
 mod part;
@@ -51,6 +53,7 @@ pub use check::check;
 pub use draw::Fold;
 pub use expand::expand;
 pub use level::Level;
+pub use library::{Shipped, Source, library};
 pub use machine::{FlatMachine, Group, Machine};
 pub use parse::{Parsed, parse, read};
 pub use part::{Component, Each, Part, Policy, Setting, Shared, SourceText, Span, Use};

@@ -2,6 +2,7 @@
 
 mod drawing;
 mod expansion;
+mod library;
 mod round_trip;
 mod rules;
 mod text;
