@@ -1,3 +1,4 @@
 //! sched-host
 
+pub mod cli;
 pub mod policy;

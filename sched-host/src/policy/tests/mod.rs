@@ -1,5 +1,6 @@
 //! Tests of policies, with a small catalogue and machines made by hand.
 
+mod cli;
 mod drawing;
 mod expansion;
 mod library;
