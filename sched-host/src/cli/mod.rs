@@ -1,3 +1,5 @@
 //! The subcommands of `sched`, one file each. The only place that prints.
 
+pub mod policies;
 pub mod topology;
+pub mod tree;
