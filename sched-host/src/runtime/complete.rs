@@ -22,11 +22,18 @@ pub(crate) struct Hands {
     /// Slots of tasks that this thread made ready since it last pulled, where it will pull itself.
     pub(crate) pushed: Vec<u32>,
     /// This thread will pull a task next.
-    pub(crate) will_pull: bool,
+    will_pull: bool,
     /// A worker to wake if the next pull gives another task than one of `pushed`.
     pub(crate) deferred: Cell<Option<WorkerId>>,
     /// Slots to give back to their codelets.
     freed: Vec<u32>,
+}
+
+impl Hands {
+    /// For a worker, which pulls by itself.
+    pub(crate) fn of_worker() -> Hands {
+        Hands { will_pull: true, ..Hands::default() }
+    }
 }
 
 /// Slots are given back in batches of this size.

@@ -28,7 +28,7 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) fn new(core: Arc<Core>, id: WorkerId) -> Worker {
         let submitter = Submitter { core: Arc::clone(&core), worker: Some(id) };
-        Worker { core, id, submitter, hands: Hands { will_pull: true, ..Hands::default() } }
+        Worker { core, id, submitter, hands: Hands::of_worker() }
     }
 
     /// Executes tasks until the runtime stops.
