@@ -11,6 +11,8 @@ mod info;
 mod mutex;
 mod node;
 mod params;
+#[cfg(feature = "rig")]
+pub mod rig;
 mod task;
 mod workers;
 
