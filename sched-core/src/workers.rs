@@ -285,3 +285,6 @@ impl fmt::Debug for WorkerSet {
         f.debug_set().entries(self.iter().map(|worker| worker.0)).finish()
     }
 }
+
+#[cfg(test)]
+mod tests;
