@@ -1,1 +1,3 @@
 //! sched-host
+pub mod cli;
+pub mod plugin;

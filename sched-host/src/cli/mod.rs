@@ -1,0 +1,3 @@
+//! The subcommands of `sched`, one file each. Only here is anything printed.
+
+pub mod plugins;
