@@ -32,6 +32,9 @@ pub use root::Root;
 pub use stamp::Stamp;
 pub use task::{RawTask, TaskHead};
 
+/// The stable strings, slices and options of the calls, so that a host needs no other name for them.
+pub use abi_stable::std_types;
+
 /// The owned stable object of one component.
 pub type ComponentObject = WireComponent_TO<abi_stable::std_types::RBox<()>>;
 

@@ -1,9 +1,11 @@
 //! Plain data of the calls.
 
-use super::HostObject;
 use super::task::RawTask;
+use super::{HostObject, WireHost, WireHost_TO};
+use abi_stable::RRef;
 use abi_stable::StableAbi;
 use abi_stable::std_types::{RSlice, RStr};
+use abi_stable::type_level::downcasting::TD_Opaque;
 use std::marker::PhantomData;
 
 /// "Any worker", "no worker", "every child", "no implementation": no such number.
@@ -50,8 +52,11 @@ impl RawNode {
     /// # Safety
     /// What `host` and `call` refer to lives as long as the result.
     #[must_use]
-    pub unsafe fn new(host: HostObject<'static>, call: CallRef<'static>) -> RawNode {
-        RawNode { host, call }
+    pub unsafe fn new<H: WireHost + 'static>(host: &H, call: CallRef<'_>) -> RawNode {
+        // SAFETY: the caller keeps the host alive as long as the node, whose parts cannot be had for longer.
+        let host: &'static H = unsafe { &*std::ptr::from_ref(host) };
+        let call = CallRef { record: call.record, _lives: PhantomData };
+        RawNode { host: WireHost_TO::from_ptr(RRef::new(host), TD_Opaque), call }
     }
 
     /// The host, as this node sees it.

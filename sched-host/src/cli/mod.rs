@@ -1,3 +1,4 @@
-//! The subcommands of `sched`, one file each. Only here is anything printed.
+//! The subcommands of `sched`, one file each. The only place that prints.
 
 pub mod plugins;
+pub mod topology;

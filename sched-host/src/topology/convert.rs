@@ -1,0 +1,112 @@
+//! From hwloc's objects to ours.
+
+use hwlocality::object::TopologyObject;
+use hwlocality::object::attributes::ObjectAttributes;
+use hwlocality::object::types::ObjectType;
+
+use super::object::{Level, Object};
+
+/// The whole tree below the root of `hwloc`.
+pub(super) fn tree(hwloc: &hwlocality::Topology) -> Object {
+    let mut roots = convert(hwloc.root_object());
+    debug_assert_eq!(roots.len(), 1, "hwloc's root is always a machine");
+    roots.swap_remove(0)
+}
+
+/// Ours for `object`: itself, or, when we have no such level, what it contains.
+fn convert(object: &TopologyObject) -> Vec<Object> {
+    let inside: Vec<Object> = object.normal_children().flat_map(convert).collect();
+    let mut memory = Vec::new();
+    object
+        .memory_children()
+        .for_each(|child| memory_nodes(child, &mut memory));
+    let pus = pus(object);
+
+    // hwloc hangs memory beside the tree of processors. The first memory node that is local to all of this
+    // object's PUs encloses its children, so that `numa` is a level like the others; a second one (say
+    // high-bandwidth memory) or one without PUs stands beside it, empty.
+    let children = match memory.iter().position(|node| node.pus == pus) {
+        Some(first) if !inside.is_empty() => {
+            memory[first].children = inside;
+            memory
+        }
+        _ => inside.into_iter().chain(memory).collect(),
+    };
+    match level(object.object_type()) {
+        Some(level) => {
+            vec![Object {
+                level,
+                os_index: object
+                    .os_index()
+                    .and_then(|index| u32::try_from(index).ok()),
+                logical_index: rank(object),
+                pus,
+                memory_bytes: bytes(object),
+                children,
+            }]
+        }
+        None => children,
+    }
+}
+
+/// Collects the memory nodes at and below a memory child; a memory-side cache contains the node it caches.
+fn memory_nodes(object: &TopologyObject, found: &mut Vec<Object>) {
+    if object.object_type() == ObjectType::NUMANode {
+        found.push(Object {
+            level: Level::Numa,
+            os_index: object
+                .os_index()
+                .and_then(|index| u32::try_from(index).ok()),
+            logical_index: rank(object),
+            pus: pus(object),
+            memory_bytes: bytes(object),
+            children: Vec::new(),
+        });
+    }
+    object
+        .memory_children()
+        .for_each(|child| memory_nodes(child, found));
+}
+
+fn level(object: ObjectType) -> Option<Level> {
+    Some(match object {
+        ObjectType::Machine => Level::Machine,
+        ObjectType::Group => Level::Group,
+        ObjectType::NUMANode => Level::Numa,
+        ObjectType::Package => Level::Package,
+        ObjectType::Die => Level::Die,
+        ObjectType::L5Cache => Level::L5,
+        ObjectType::L4Cache => Level::L4,
+        ObjectType::L3Cache => Level::L3,
+        ObjectType::L2Cache => Level::L2,
+        ObjectType::L1Cache => Level::L1,
+        ObjectType::Core => Level::Core,
+        ObjectType::PU => Level::Pu,
+        _ => return None,
+    })
+}
+
+fn rank(object: &TopologyObject) -> u32 {
+    u32::try_from(object.logical_index()).expect("no machine has 2^32 objects of one kind")
+}
+
+fn pus(object: &TopologyObject) -> Vec<u32> {
+    let set = object
+        .cpuset()
+        .map(|set| set.clone_target())
+        .unwrap_or_default();
+    set.iter_set()
+        .filter_map(|index| u32::try_from(usize::from(index)).ok())
+        .collect()
+}
+
+fn bytes(object: &TopologyObject) -> Option<u64> {
+    match object.attributes() {
+        Some(ObjectAttributes::NUMANode(node)) => node.local_memory().map(u64::from),
+        Some(ObjectAttributes::Cache(cache)) => cache.size().map(u64::from),
+        _ if object.object_type() == ObjectType::Machine => {
+            Some(object.total_memory()).filter(|&bytes| bytes > 0)
+        }
+        _ => None,
+    }
+}

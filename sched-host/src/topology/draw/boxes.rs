@@ -1,0 +1,131 @@
+//! Where each box of the drawing goes.
+
+use super::{Contents, Stack, label};
+use crate::topology::Object;
+
+// All lengths are in pixels.
+pub(super) const PAD: usize = 8;
+pub(super) const STRIP: usize = 22;
+pub(super) const PU_HEIGHT: usize = 40;
+/// The widest that the characters of a short label average in a 12-pixel font.
+pub(super) const CHAR: usize = 7;
+const PU_WIDTH: usize = 74;
+
+/// One box with its place for everything inside; sizes are the least that it needs.
+pub(super) struct Frame<'a> {
+    pub(super) width: usize,
+    pub(super) height: usize,
+    pub(super) strips: Vec<&'a Object>,
+    pub(super) cells: Vec<Cell<'a>>,
+    pub(super) columns: usize,
+    /// The width that the cells need, which a long label may exceed.
+    pub(super) needed: usize,
+}
+
+/// Something inside a frame, at an offset from the frame's corner, in the room it may fill.
+pub(super) struct Cell<'a> {
+    pub(super) column: usize,
+    pub(super) at: (usize, usize),
+    pub(super) room: (usize, usize),
+    pub(super) item: Item<'a>,
+}
+
+pub(super) enum Item<'a> {
+    Frame(Frame<'a>),
+    Pu(&'a Object),
+}
+
+impl Item<'_> {
+    fn size(&self) -> (usize, usize) {
+        match self {
+            Item::Frame(frame) => (frame.width, frame.height),
+            Item::Pu(_) => (PU_WIDTH, PU_HEIGHT),
+        }
+    }
+}
+
+impl<'a> Frame<'a> {
+    pub(super) fn new(stack: &Stack<'a>) -> Self {
+        let items: Vec<Item<'a>> = match &stack.contents {
+            Contents::Pus(pus) => pus.iter().map(|&pu| Item::Pu(pu)).collect(),
+            Contents::Stacks(stacks) => stacks
+                .iter()
+                .map(|stack| Item::Frame(Frame::new(stack)))
+                .collect(),
+        };
+        let strips = stack.objects.clone();
+        let title = strips
+            .iter()
+            .map(|object| label(object).chars().count() * CHAR)
+            .max()
+            .unwrap_or(0);
+        let top = strips.len() * STRIP + PAD;
+        let (cells, (inner_width, inner_height)) = grid(items, top);
+        let needed = inner_width + 2 * PAD;
+        Frame {
+            width: needed.max(title + 3 * PAD),
+            needed,
+            height: top + inner_height + PAD,
+            strips,
+            columns: cells.iter().map(|cell| cell.column + 1).max().unwrap_or(1),
+            cells,
+        }
+    }
+}
+
+/// Puts items into rows and columns, `top` below the frame's edge; returns the room they need.
+fn grid(items: Vec<Item<'_>>, top: usize) -> (Vec<Cell<'_>>, (usize, usize)) {
+    let sizes: Vec<(usize, usize)> = items.iter().map(Item::size).collect();
+    let columns = columns(&sizes);
+    let widths: Vec<usize> = (0..columns)
+        .map(|c| {
+            sizes
+                .iter()
+                .skip(c)
+                .step_by(columns.max(1))
+                .map(|s| s.0)
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let heights: Vec<usize> = sizes
+        .chunks(columns.max(1))
+        .map(|row| row.iter().map(|s| s.1).max().unwrap_or(0))
+        .collect();
+    let offset = |sizes: &[usize]| sizes.iter().sum::<usize>() + sizes.len() * PAD;
+    let cells = items.into_iter().enumerate().map(|(i, item)| {
+        let (row, column) = (i / columns, i % columns);
+        let at = (
+            PAD + offset(&widths[..column]),
+            top + offset(&heights[..row]),
+        );
+        Cell {
+            column,
+            at,
+            room: (widths[column], heights[row]),
+            item,
+        }
+    });
+    (
+        cells.collect(),
+        (
+            offset(&widths).saturating_sub(PAD),
+            offset(&heights).saturating_sub(PAD),
+        ),
+    )
+}
+
+/// How many columns give a block that is somewhat wider than high, without a ragged last row if possible.
+fn columns(sizes: &[(usize, usize)]) -> usize {
+    let width = sizes.iter().map(|s| s.0).max().unwrap_or(1) + PAD;
+    let height = sizes.iter().map(|s| s.1).max().unwrap_or(1) + PAD;
+    let cost = |columns: usize| {
+        let rows = sizes.len().div_ceil(columns);
+        let shape = (columns * width) as f64 / (rows * height) as f64;
+        let ragged = (rows * columns - sizes.len()) as f64 / sizes.len() as f64;
+        (shape / 1.6).ln().abs() + ragged
+    };
+    (1..=sizes.len())
+        .min_by(|&a, &b| cost(a).total_cmp(&cost(b)))
+        .unwrap_or(0)
+}

@@ -1,0 +1,197 @@
+//! What is wrong with a synthetic description: hwloc only says that something is.
+
+use serde::Serialize;
+
+/// The most PUs that a description may have.
+const LARGEST: u64 = 1 << 14;
+
+/// The names that hwloc takes for levels, beside any abbreviation of them.
+const NAMES: [&str; 25] = [
+    "numanode", "numa", "node", "package", "socket", "die", "group", "core", "pu", "l1cache",
+    "l2cache", "l3cache", "l4cache", "l5cache", "l1", "l2", "l3", "l4", "l5", "l1d", "l2d", "l3d",
+    "l1i", "l2i", "l3i",
+];
+
+/// One thing wrong with a synthetic description.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SyntheticProblem {
+    /// Where, in bytes from the start of the description.
+    pub offset: usize,
+    /// How many bytes of the description it concerns.
+    pub length: usize,
+    /// What was found there and what was expected.
+    pub what: String,
+}
+
+/// One `type:count` of a description.
+struct Word<'a> {
+    offset: usize,
+    text: &'a str,
+}
+
+impl Word<'_> {
+    fn problem(&self, what: String) -> SyntheticProblem {
+        SyntheticProblem {
+            offset: self.offset,
+            length: self.text.len(),
+            what,
+        }
+    }
+
+    /// `type` and `count`, without the attributes in parentheses; a bare number has no type.
+    fn parts(&self) -> (Option<&str>, &str) {
+        let bare = self.text.split('(').next().unwrap_or_default();
+        match bare.split_once(':') {
+            Some((name, count)) => (Some(name), count),
+            None if bare.starts_with(|c: char| c.is_ascii_digit()) => (None, bare),
+            None => (Some(bare), ""),
+        }
+    }
+}
+
+/// The levels, without attributes of the whole description and without attached memory (`[numa]`).
+fn words(description: &str) -> Vec<Word<'_>> {
+    let mut words = Vec::new();
+    let mut start = None;
+    let mut depth = 0_u32;
+    for (at, c) in description.char_indices().chain([(description.len(), ' ')]) {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let last = at == description.len();
+        if last || (c.is_whitespace() && depth == 0) {
+            if let Some(offset) = start.take() {
+                let text = &description[offset..at];
+                if !text.starts_with(['(', '[']) {
+                    words.push(Word { offset, text });
+                }
+            }
+        } else if start.is_none() {
+            start = Some(at);
+        }
+    }
+    words
+}
+
+/// A description so large that building it would look like a hang.
+pub(super) fn too_large(description: &str) -> Option<SyntheticProblem> {
+    let mut pus = 1_u64;
+    for word in words(description) {
+        pus = pus.saturating_mul(word.parts().1.parse().unwrap_or(1));
+        if pus > LARGEST {
+            return Some(word.problem(format!(
+                "more than {LARGEST} PUs up to here, which is the most; use smaller counts"
+            )));
+        }
+    }
+    None
+}
+
+/// Everything that can be said about a description that hwloc refused with the words `why`.
+pub(super) fn diagnose(description: &str, why: &str) -> Vec<SyntheticProblem> {
+    let words = words(description);
+    let mut problems: Vec<SyntheticProblem> = words.iter().filter_map(diagnose_word).collect();
+    for (at, word) in words.iter().enumerate() {
+        if let Some(name) = word.parts().0
+            && !name.to_ascii_lowercase().starts_with("group")
+            && words[..at].iter().any(|before| {
+                before
+                    .parts()
+                    .0
+                    .is_some_and(|other| other.eq_ignore_ascii_case(name))
+            })
+        {
+            problems.push(word.problem(format!(
+                "`{name}` was already given; only groups may be repeated"
+            )));
+        }
+    }
+    if let Some(offset) = description.find('\0') {
+        problems.push(SyntheticProblem {
+            offset,
+            length: 1,
+            what: "a NUL character cannot be part of it".to_owned(),
+        });
+    }
+    let brackets =
+        description.matches(['(', '[']).count() != description.matches([')', ']']).count();
+    if brackets {
+        problems.push(whole(
+            description,
+            "a parenthesis or bracket is not closed".to_owned(),
+        ));
+    }
+    if words.is_empty() && !brackets {
+        problems.push(whole(description, "it names no level".to_owned()));
+    }
+    if problems.is_empty() {
+        let ends_with_pu = words.last().is_some_and(|word| {
+            word.parts()
+                .0
+                .is_none_or(|name| name.eq_ignore_ascii_case("pu"))
+        });
+        problems.push(match words.last() {
+            Some(word) if !ends_with_pu => {
+                word.problem("the last level must be the PUs, such as `pu:2`".to_owned())
+            }
+            _ => whole(
+                description,
+                format!(
+                    "{why}; are the levels ordered from the outermost to the innermost, each once?"
+                ),
+            ),
+        });
+    }
+    problems.sort_by_key(|problem| problem.offset);
+    problems
+}
+
+fn whole(description: &str, what: String) -> SyntheticProblem {
+    SyntheticProblem {
+        offset: 0,
+        length: description.len(),
+        what,
+    }
+}
+
+fn diagnose_word(word: &Word<'_>) -> Option<SyntheticProblem> {
+    let (name, count) = word.parts();
+    if let Some(name) = name {
+        let lower = name.to_ascii_lowercase();
+        // `group0`, `l2u` and abbreviations such as `pack` are hwloc's business.
+        let known = !lower.is_empty()
+            && NAMES.iter().any(|known| {
+                known.starts_with(&lower) || lower.trim_end_matches(char::is_numeric) == *known
+            });
+        if !known {
+            let nearest = NAMES.into_iter().max_by(|a, b| {
+                strsim::jaro_winkler(a, &lower).total_cmp(&strsim::jaro_winkler(b, &lower))
+            });
+            let guess = nearest
+                .filter(|_| !lower.is_empty())
+                .map(|nearest| format!("; did you mean `{nearest}`?"));
+            if lower == "machine" {
+                return Some(
+                    word.problem("the machine encloses all levels and is not written".to_owned()),
+                );
+            }
+            return Some(word.problem(format!(
+                "`{name}` is not a level{}",
+                guess.unwrap_or_default()
+            )));
+        }
+    }
+    match count.trim_end_matches('\0').parse::<u32>() {
+        Ok(0) => Some(word.problem("the count is 0; it must be at least 1".to_owned())),
+        Ok(_) => None,
+        Err(_) if count.is_empty() => Some(word.problem(format!(
+            "the count is missing: write `{}:2`",
+            name.unwrap_or("core")
+        ))),
+        Err(_) => Some(word.problem(format!(
+            "`{count}` is not a count; write a whole number, at least 1"
+        ))),
+    }
+}

@@ -1,0 +1,201 @@
+use std::collections::BTreeSet;
+use std::error::Error;
+
+use hwlocality::cpu::binding::CpuBindingFlags;
+use proptest::prelude::*;
+
+use super::restricted;
+use crate::topology::{BindingError, BindingPlan, BindingWarning, Level, Topology};
+
+fn pus(plan: &BindingPlan) -> Vec<u32> {
+    plan.workers().iter().map(|place| place.pu).collect()
+}
+
+#[test]
+fn cores_are_used_before_hyperthreads() -> Result<(), Box<dyn Error>> {
+    let machine = Topology::from_synthetic("node:2 core:2 pu:2")?;
+    assert_eq!(pus(&BindingPlan::new(&machine, 3)?), [0, 2, 4]);
+    let full = BindingPlan::new(&machine, BindingPlan::default_workers(&machine))?;
+    assert_eq!(pus(&full), [0, 2, 4, 6, 1, 3, 5, 7]);
+    let nodes: Vec<_> = full
+        .workers()
+        .iter()
+        .filter_map(|place| place.numa)
+        .collect();
+    assert_eq!(nodes, [0, 0, 1, 1, 0, 0, 1, 1]);
+    let cores: Vec<_> = full
+        .workers()
+        .iter()
+        .filter_map(|place| place.core)
+        .collect();
+    assert_eq!(cores, [0, 1, 2, 3, 0, 1, 2, 3]);
+    assert!(full.warnings().is_empty());
+    Ok(())
+}
+
+#[test]
+fn a_machine_without_cores_is_used_pu_by_pu() -> Result<(), Box<dyn Error>> {
+    let machine = Topology::from_synthetic("pu:3")?;
+    assert_eq!(pus(&BindingPlan::new(&machine, 3)?), [0, 1, 2]);
+    Ok(())
+}
+
+#[test]
+fn more_workers_than_pus_share_them_with_a_warning() -> Result<(), Box<dyn Error>> {
+    let machine = Topology::from_synthetic("core:3 pu:1")?;
+    let plan = BindingPlan::new(&machine, 5)?;
+    assert_eq!(pus(&plan), [0, 1, 2, 0, 1]);
+    assert_eq!(plan.workers_on(1), [1, 4]);
+    assert_eq!(
+        plan.warnings(),
+        [BindingWarning::Oversubscribed {
+            workers: 3..5,
+            pus: 3
+        }]
+    );
+    let shared: Vec<bool> = plan.workers().iter().map(|place| place.shared).collect();
+    assert_eq!(shared, [true, true, false, true, true]);
+    Ok(())
+}
+
+#[test]
+fn forbidden_pus_are_not_used_and_their_absence_is_told() -> Result<(), Box<dyn Error>> {
+    let plan = BindingPlan::new(&restricted(), 4)?;
+    assert_eq!(pus(&plan), [0, 2, 1, 3]);
+    assert_eq!(
+        plan.warnings(),
+        [BindingWarning::Restricted {
+            allowed: 4,
+            machine: 8
+        }]
+    );
+    Ok(())
+}
+
+#[test]
+fn warnings_read_well() {
+    let told = [
+        BindingWarning::Oversubscribed {
+            workers: 2..8,
+            pus: 2,
+        },
+        BindingWarning::Oversubscribed {
+            workers: 2..3,
+            pus: 2,
+        },
+        BindingWarning::Restricted {
+            allowed: 4,
+            machine: 8,
+        },
+        BindingWarning::Redirected,
+    ]
+    .map(|warning| warning.to_string())
+    .join("\n");
+    insta::assert_snapshot!(told, @"
+    oversubscribed: workers 2-7 share PUs with other workers, because only 2 may be used; timings and performance models will be unreliable (use at most 2 workers)
+    oversubscribed: worker 2 shares its PU with other workers, because only 2 may be used; timings and performance models will be unreliable (use at most 2 workers)
+    restricted: this process may use 4 of the machine's 8 PUs (affinity mask or cgroup)
+    redirected: HWLOC_XMLFILE or HWLOC_SYNTHETIC makes hwloc describe another machine than this one, so no thread can be bound (unset the variable)
+    ");
+}
+
+#[test]
+fn a_plan_for_nobody_is_an_error() -> Result<(), Box<dyn Error>> {
+    let machine = Topology::from_synthetic("pu:2")?;
+    assert_eq!(
+        BindingPlan::new(&machine, 0).err(),
+        Some(BindingError::NoWorkers)
+    );
+    Ok(())
+}
+
+#[test]
+fn nobody_is_bound_by_a_plan_for_another_machine() -> Result<(), Box<dyn Error>> {
+    let machine = Topology::from_synthetic("pu:2")?;
+    let plan = BindingPlan::new(&machine, 2)?;
+    let error = plan
+        .bind_current_thread(0)
+        .expect_err("a synthetic machine has no threads");
+    insta::assert_snapshot!(error, @r#"worker 0 cannot be bound: the plan is for synthetic topology "pu:2", not for this machine"#);
+    let error = plan
+        .bind_current_thread(2)
+        .expect_err("there are two workers");
+    insta::assert_snapshot!(error, @"worker 2 does not exist: the plan is for 2 workers, numbered from 0");
+    Ok(())
+}
+
+#[test]
+fn binding_moves_the_calling_thread_and_no_other() -> Result<(), Box<dyn Error>> {
+    let machine = Topology::this_machine()?;
+    if !machine.is_this_machine() {
+        return Ok(()); // HWLOC_SYNTHETIC and the like are set.
+    }
+    let plan = BindingPlan::new(&machine, BindingPlan::default_workers(&machine))?;
+    let mine = || {
+        machine
+            .hwloc
+            .cpu_binding(CpuBindingFlags::THREAD)
+            .map(|set| set.to_string())
+    };
+    let before = mine()?;
+    for place in plan.workers() {
+        let bound = std::thread::scope(|scope| {
+            let bind = || plan.bind_current_thread(place.worker).map(|()| mine());
+            scope.spawn(bind).join().expect("binding does not panic")
+        })??;
+        assert_eq!(bound, format!("CpuSet({})", place.pu));
+    }
+    assert_eq!(mine()?, before);
+    Ok(())
+}
+
+/// Levels that hwloc accepts in this order, each present or not.
+fn machine() -> impl Strategy<Value = Topology> {
+    let count = || prop::option::of(1_u32..4);
+    (count(), count(), count(), count(), 1_u32..4).prop_map(|(package, l3, l2, core, pu)| {
+        let levels = [
+            ("package", package),
+            ("l3", l3),
+            ("l2", l2),
+            ("core", core),
+            ("pu", Some(pu)),
+        ];
+        let words: Vec<String> = levels
+            .iter()
+            .filter_map(|(name, n)| n.map(|n| format!("{name}:{n}")))
+            .collect();
+        Topology::from_synthetic(&words.join(" ")).expect("the levels are in order")
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn workers_that_fit_have_a_pu_each_and_a_core_each_if_these_suffice(
+        machine in machine(),
+        fraction in 0.0..1.0,
+    ) {
+        let workers = 1 + (machine.pus().len() as f64 * fraction) as usize;
+        let plan = BindingPlan::new(&machine, workers).expect("one worker or more");
+        let distinct: BTreeSet<u32> = pus(&plan).into_iter().collect();
+        prop_assert_eq!(distinct.len(), workers);
+        prop_assert!(distinct.iter().all(|pu| machine.allowed_pus().contains(pu)));
+        prop_assert!(plan.workers().iter().all(|place| !place.shared));
+        let cores = machine.level(Level::Core).len();
+        let used: BTreeSet<_> = plan.workers().iter().filter_map(|place| place.core).collect();
+        prop_assert_eq!(used.len(), workers.min(cores));
+    }
+
+    #[test]
+    fn shared_pus_are_shared_evenly(machine in machine(), workers in 1_usize..500) {
+        let plan = BindingPlan::new(&machine, workers).expect("one worker or more");
+        let least = workers / machine.pus().len();
+        for &pu in machine.pus() {
+            let here = plan.workers_on(pu).len();
+            prop_assert!(here == least || here == least + 1, "{here} workers on PU {pu}");
+        }
+        let oversubscribed = !plan.warnings().is_empty();
+        prop_assert_eq!(oversubscribed, workers > machine.pus().len());
+    }
+}

@@ -1,0 +1,54 @@
+//! One call into the tree, from the thread that enters it to its way out.
+
+use super::Shared;
+use sched_core::WorkerId;
+use sched_core::abi::wire::CallRef;
+use std::cell::Cell;
+
+/// Hops may be nested this deep; deeper ones go in a circle.
+pub(super) const MAX_DEPTH: u32 = 256;
+
+/// The host's record of one call. It lies on the stack of the thread that entered the tree; components see it as an
+/// opaque [`CallRef`].
+pub(super) struct Call<'a> {
+    pub(super) tree: &'a Shared,
+    /// For whom the call happens.
+    pub(super) requester: Option<WorkerId>,
+    /// Architectures that the pushed task can use, so that a wake goes to who can run it; all bits when none was pushed.
+    pub(super) archs: u32,
+    /// A worker whose waking is put off, where the requester is about to pull by itself.
+    pub(super) deferred: Option<&'a Cell<Option<WorkerId>>>,
+    /// Hops nested now.
+    depth: Cell<u32>,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn new(tree: &'a Shared, requester: Option<WorkerId>, archs: u32) -> Call<'a> {
+        Call { tree, requester, archs, deferred: None, depth: Cell::new(0) }
+    }
+
+    pub(super) fn reference(&self) -> CallRef<'_> {
+        CallRef::new(self)
+    }
+
+    /// Goes one hop deeper, or says that it is too deep.
+    pub(super) fn descend(&self) -> Option<Hop<'_>> {
+        let depth = self.depth.get();
+        if depth >= MAX_DEPTH {
+            return None;
+        }
+        self.depth.set(depth + 1);
+        Some(Hop { depth: &self.depth })
+    }
+}
+
+/// One hop; the call comes back up when it is dropped.
+pub(super) struct Hop<'a> {
+    depth: &'a Cell<u32>,
+}
+
+impl Drop for Hop<'_> {
+    fn drop(&mut self) {
+        self.depth.set(self.depth.get() - 1);
+    }
+}

@@ -1,0 +1,66 @@
+//! What components did wrong during a run.
+
+use serde::Serialize;
+use std::fmt;
+
+/// A component that did not keep its contract. The run goes on without harm: every task is executed exactly once.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Fault {
+    /// The node, by its path in the tree.
+    pub node: String,
+    /// The component in it.
+    pub component: String,
+    /// The plugin it came from.
+    pub plugin: String,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: FaultKind,
+}
+
+/// What a component did wrong.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "fault", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// It panicked. The node is quarantined: calls pass through it as if it were not there.
+    Panicked {
+        /// What it said, and where.
+        message: String,
+        /// Tasks taken back from it.
+        rehomed: u64,
+    },
+    /// It called its neighbours in a circle. The node is quarantined.
+    Cycle {
+        /// Tasks taken back from it.
+        rehomed: u64,
+    },
+    /// It dropped tasks, which ran all the same.
+    Dropped {
+        /// How many.
+        tasks: u64,
+    },
+    /// It gave workers tasks that they cannot execute, which ran elsewhere.
+    WrongWorker {
+        /// How many.
+        tasks: u64,
+    },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fault { node, component, plugin, kind } = self;
+        write!(f, "component `{component}` of {plugin}, node `{node}`: ")?;
+        match kind {
+            FaultKind::Panicked { message, rehomed } => {
+                write!(f, "panicked: {message}; the node is quarantined, {rehomed} tasks were taken back from it")
+            }
+            FaultKind::Cycle { rehomed } => {
+                write!(f, "calls went in a circle through it; the node is quarantined, {rehomed} tasks were taken back from it")
+            }
+            FaultKind::Dropped { tasks } => write!(f, "dropped {tasks} tasks, which were executed all the same"),
+            FaultKind::WrongWorker { tasks } => {
+                write!(f, "gave {tasks} tasks to workers that cannot execute them; they were executed elsewhere")
+            }
+        }
+    }
+}

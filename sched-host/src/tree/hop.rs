@@ -1,0 +1,205 @@
+//! Every hop: the one way from a component to another. Ownership, refusals, the depth of nesting and quarantine are
+//! looked after here, and nowhere else.
+//!
+//! A quarantined node is passed through: a push goes on to its children, a pull and `can_push` to its parents, `can_pull`
+//! to its children, as the default methods of a component do. So a tree stays whole when one component fails.
+
+use super::Shared;
+use super::call::Call;
+use super::ledger::{NodeId, Phase, Slot};
+use super::node::TreeNode;
+use sched_core::WorkerId;
+use sched_core::abi::RawTask;
+use sched_core::abi::wire::RawPush;
+use std::sync::atomic::Ordering::*;
+
+const FULL: u32 = 1;
+
+impl Shared {
+    fn node(&self, id: NodeId) -> &TreeNode {
+        &self.nodes[id as usize]
+    }
+
+    /// Node `from` pushes `task` to node `to`. A stale task vanishes: it is somebody else's now.
+    pub(super) fn hop_push(&self, call: &Call<'_>, from: NodeId, to: NodeId, task: RawTask) -> RawPush {
+        let Some(slot) = Slot::of(task) else { return RawPush::TAKEN };
+        let Some(_hop) = call.descend() else {
+            self.note_cycle(to);
+            return RawPush { refused: task, why: FULL };
+        };
+        let node = self.node(to);
+        slot.set_phase(Phase::InTree(to));
+        let answer = if node.is_quarantined() {
+            self.pass_push(call, node, task, slot)
+        } else {
+            node.with(call, |component, raw| component.push_task(raw, task))
+        };
+        if answer.refused.is_none() {
+            return RawPush::TAKEN;
+        }
+        node.note_refusal(answer.why);
+        match Slot::of(answer.refused) {
+            Some(slot) => {
+                slot.set_phase(Phase::InTree(from));
+                answer
+            }
+            None => RawPush::TAKEN,
+        }
+    }
+
+    fn pass_push(&self, call: &Call<'_>, node: &TreeNode, task: RawTask, slot: &Slot) -> RawPush {
+        if node.children.is_empty() {
+            self.ledger.fall_back(slot);
+            return RawPush::TAKEN;
+        }
+        let mut answer = RawPush { refused: task, why: FULL };
+        for child in &node.children {
+            answer = self.hop_push(call, node.id, *child, answer.refused);
+            if answer.refused.is_none() {
+                break;
+            }
+        }
+        answer
+    }
+
+    /// `node` pulls from one parent, or from each in order.
+    pub(super) fn hop_pull(&self, call: &Call<'_>, node: &TreeNode, parent: Option<u32>) -> RawTask {
+        let parents = match parent {
+            None => &node.parents[..],
+            Some(number) => node.parents.get(number as usize).map_or(&[][..], std::slice::from_ref),
+        };
+        for (parent, number) in parents {
+            let Some(_hop) = call.descend() else {
+                self.note_cycle(*parent);
+                return RawTask::NONE;
+            };
+            let above = self.node(*parent);
+            let task = if above.is_quarantined() {
+                self.hop_pull(call, above, None)
+            } else {
+                above.with(call, |component, raw| component.pull_task(raw, *number))
+            };
+            if let Some(slot) = Slot::of(task) {
+                slot.set_phase(Phase::InTree(node.id));
+                return task;
+            }
+        }
+        RawTask::NONE
+    }
+
+    /// `node` has room: each parent in order, until one sends something.
+    pub(super) fn hop_can_push(&self, call: &Call<'_>, node: &TreeNode) -> bool {
+        node.parents.iter().any(|(parent, number)| {
+            let Some(_hop) = call.descend() else {
+                self.note_cycle(*parent);
+                return false;
+            };
+            let above = self.node(*parent);
+            if above.is_quarantined() {
+                self.hop_can_push(call, above)
+            } else {
+                above.with(call, |component, raw| component.can_push(raw, *number))
+            }
+        })
+    }
+
+    /// There is work at `node`: one child or each in order, until a worker is woken, or all of them. A leaf wakes its
+    /// worker.
+    ///
+    /// The fence is one half of a pair: whoever stored a task looks for sleepers *after* storing it, and a worker looks
+    /// for tasks once more *after* it is marked as sleeping (`runtime::sleep` has the other half). One of the two sees
+    /// the other.
+    pub(super) fn hop_can_pull(&self, call: &Call<'_>, node: &TreeNode, child: Option<u32>, all: bool) -> bool {
+        std::sync::atomic::fence(SeqCst);
+        if let Some(worker) = node.place().leaf_worker() {
+            return self.wake_worker(call, worker);
+        }
+        let children = match child {
+            None => &node.children[..],
+            Some(number) => node.children.get(number as usize).map_or(&[][..], std::slice::from_ref),
+        };
+        if !self.sleeps_below(call, node) {
+            return false;
+        }
+        let mut woken = false;
+        for child in children {
+            let below = self.node(*child);
+            if !self.sleeps_below(call, below) {
+                continue;
+            }
+            let Some(_hop) = call.descend() else {
+                self.note_cycle(*child);
+                return woken;
+            };
+            woken |= if below.is_quarantined() {
+                self.hop_can_pull(call, below, None, all)
+            } else {
+                below.with(call, |component, raw| component.can_pull(raw))
+            };
+            if woken && !all {
+                break;
+            }
+        }
+        woken
+    }
+
+    /// Whether a worker below sleeps that the call is of use to.
+    fn sleeps_below(&self, call: &Call<'_>, node: &TreeNode) -> bool {
+        let below = node.place().raw().workers_in_context.iter().zip(self.services.sleeping());
+        node.archs & call.archs != 0 && below.into_iter().any(|(workers, sleeping)| workers & sleeping.load(SeqCst) != 0)
+    }
+
+    fn wake_worker(&self, call: &Call<'_>, worker: WorkerId) -> bool {
+        let eligible = self.workers.get(worker.0 as usize).is_some_and(|worker| call.archs & 1 << worker.arch != 0);
+        let Some(word) = self.services.sleeping().get((worker.0 / 64) as usize) else { return false };
+        if !eligible || word.load(SeqCst) & 1 << (worker.0 % 64) == 0 {
+            return false;
+        }
+        if let Some(deferred) = call.deferred.filter(|deferred| deferred.get().is_none()) {
+            deferred.set(Some(worker));
+            return true;
+        }
+        self.services.wake(worker)
+    }
+
+    /// When the workers below a node will have nothing left to do.
+    pub(super) fn hop_estimated_end(&self, call: &Call<'_>, target: NodeId) -> u64 {
+        let Some(_hop) = call.descend() else {
+            self.note_cycle(target);
+            return 0;
+        };
+        let node = self.node(target);
+        if node.is_quarantined() {
+            let ends = node.children.iter().map(|child| self.hop_estimated_end(call, *child));
+            ends.min().unwrap_or_else(|| self.services.now().as_nanos())
+        } else {
+            node.with(call, |component, raw| component.estimated_end(raw))
+        }
+    }
+
+    /// The load of a node.
+    pub(super) fn hop_estimated_load(&self, call: &Call<'_>, target: NodeId) -> f64 {
+        let Some(_hop) = call.descend() else {
+            self.note_cycle(target);
+            return 0.0;
+        };
+        let node = self.node(target);
+        if node.is_quarantined() {
+            node.children.iter().map(|child| self.hop_estimated_load(call, *child)).sum()
+        } else {
+            node.with(call, |component, raw| component.estimated_load(raw))
+        }
+    }
+
+    fn note_cycle(&self, node: NodeId) {
+        let node = self.node(node);
+        node.health.cycle.store(true, Relaxed);
+        self.quarantine(node);
+    }
+
+    /// From now on calls pass through the node; what it holds is taken back once no call is in the tree.
+    pub(super) fn quarantine(&self, node: &TreeNode) {
+        node.health.quarantined.store(true, Relaxed);
+        self.repairs.store(true, Release);
+    }
+}

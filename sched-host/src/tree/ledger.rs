@@ -1,0 +1,346 @@
+//! Who holds each task: a slot for each, in memory that is never given back.
+//!
+//! A component holds a task as a handle: a pointer to the head of its slot, and a generation. The slot says which
+//! node holds the task. Each hop moves that note along with the task, so that at any moment the host can say where every
+//! task is, can take tasks away from a node that failed (*revocation*: the slot gets a new generation, the handles
+//! that the node still has are stale and are ignored), and can give a task that was dropped to somebody else.
+//!
+//! A note is moved with a plain load and store: a handle is owned by one thread at a time, so nobody else moves it.
+//! Revocation happens only while the [gate](super::gate) is closed, when no call is in the tree. The one exception, a
+//! handle dropped by a thread of a plugin's own outside any call, is a compare-and-swap.
+
+use parking_lot::Mutex;
+use sched_core::abi::{RawTask, TaskHead};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
+
+/// Number of a node in its tree.
+pub type NodeId = u32;
+
+/// Where a task is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// The slot holds no task.
+    Free,
+    /// The task waits for others, or is being submitted.
+    Waiting,
+    /// A node holds it.
+    InTree(NodeId),
+    /// It left the tree by another way than a pull and waits in the fallback store.
+    Fallback,
+    /// A worker executes it.
+    Running,
+}
+
+const NODE_BITS: u32 = 24;
+
+impl Phase {
+    fn to_bits(self) -> u64 {
+        let (kind, node) = match self {
+            Phase::Free => (0, 0),
+            Phase::Waiting => (1, 0),
+            Phase::InTree(node) => (2, node),
+            Phase::Fallback => (3, 0),
+            Phase::Running => (4, 0),
+        };
+        kind << NODE_BITS | u64::from(node)
+    }
+
+    fn from_bits(bits: u64) -> Phase {
+        match bits >> NODE_BITS & 0xff {
+            0 => Phase::Free,
+            1 => Phase::Waiting,
+            2 => Phase::InTree((bits & ((1 << NODE_BITS) - 1)) as NodeId),
+            3 => Phase::Fallback,
+            _ => Phase::Running,
+        }
+    }
+}
+
+/// A task's place in the ledger.
+#[repr(C)]
+pub struct Slot {
+    /// What components see. First, so that a pointer to it is a pointer to the slot.
+    head: TaskHead,
+    /// Generation in the upper half, phase in the lower.
+    state: AtomicU64,
+    index: u32,
+    /// The ledger that uses the slot now. Whoever has a handle of the current generation may read it.
+    home: AtomicPtr<Home>,
+}
+
+impl Slot {
+    /// What components see.
+    pub fn head(&self) -> &TaskHead {
+        &self.head
+    }
+
+    /// Number of the slot.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// The generation now.
+    pub fn generation(&self) -> u32 {
+        (self.state.load(Acquire) >> 32) as u32
+    }
+
+    /// Where the task is.
+    pub fn phase(&self) -> Phase {
+        Phase::from_bits(self.state.load(Acquire))
+    }
+
+    /// Generation and phase, read together.
+    pub fn state(&self) -> (u32, Phase) {
+        let bits = self.state.load(Acquire);
+        ((bits >> 32) as u32, Phase::from_bits(bits))
+    }
+
+    /// Moves the task, which the caller owns.
+    pub fn set_phase(&self, phase: Phase) {
+        let bits = self.state.load(Relaxed);
+        self.state.store(bits >> 32 << 32 | phase.to_bits(), Release);
+    }
+
+    /// Makes every handle stale, and moves the task, which the caller owns.
+    pub fn renew(&self, phase: Phase) {
+        let generation = (self.state.load(Relaxed) >> 32) as u32;
+        let next = u64::from(generation.wrapping_add(1));
+        self.head.generation.store(next, Relaxed);
+        self.state.store(next << 32 | phase.to_bits(), Release);
+    }
+
+    /// A handle of the current generation.
+    pub fn handle(&self) -> RawTask {
+        RawTask { head: &raw const self.head, generation: u64::from(self.generation()) }
+    }
+
+    /// The slot of a handle, unless the handle is none or stale.
+    pub(super) fn of(task: RawTask) -> Option<&'static Slot> {
+        let slot = Slot::of_any(task)?;
+        let (generation, phase) = slot.state();
+        (u64::from(generation) == task.generation && matches!(phase, Phase::InTree(_))).then_some(slot)
+    }
+
+    fn of_any(task: RawTask) -> Option<&'static Slot> {
+        // SAFETY: handles are made by `handle` only, from a slot whose first field is the head; slots are in chunks that
+        // are never given back.
+        (!task.is_none()).then(|| unsafe { &*task.head.cast::<Slot>() })
+    }
+}
+
+/// What all slots of one ledger share. Never given back, like the slots.
+pub struct Home {
+    /// Tasks that left the tree by another way than a pull.
+    fallback: Mutex<VecDeque<u32>>,
+    fallback_len: AtomicUsize,
+    /// How many tasks each node dropped.
+    lost_by: Mutex<BTreeMap<NodeId, u64>>,
+    /// Called when a task came to the fallback store.
+    notify: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+/// A component dropped a handle: the task goes to the fallback store, and the node that held it is noted.
+extern "C" fn lost(task: RawTask) {
+    let Some(slot) = Slot::of_any(task) else { return };
+    let bits = slot.state.load(Acquire);
+    let (generation, phase) = (bits >> 32, Phase::from_bits(bits));
+    let Phase::InTree(node) = phase else { return };
+    if generation != task.generation {
+        return;
+    }
+    let next = u64::from((generation as u32).wrapping_add(1));
+    if slot.state.compare_exchange(bits, next << 32 | Phase::Fallback.to_bits(), AcqRel, Relaxed).is_ok() {
+        slot.head.generation.store(next, Relaxed);
+        // SAFETY: the generation was current, so the ledger that set `home` still uses the slot; homes are never given back.
+        let home = unsafe { &*slot.home.load(Acquire) };
+        *home.lost_by.lock().entry(node).or_insert(0) += 1;
+        home.keep(slot.index);
+    }
+}
+
+impl Home {
+    fn keep(&self, index: u32) {
+        self.fallback.lock().push_back(index);
+        self.fallback_len.fetch_add(1, SeqCst);
+        if let Some(notify) = self.notify.get() {
+            notify();
+        }
+    }
+}
+
+/// Sizes of chunks double, so that an index finds its chunk with a bit operation and no chunk ever moves.
+const FIRST_CHUNK: usize = 1024;
+const CHUNKS: usize = 22;
+
+/// The chunk of a number, and the place in it.
+#[inline]
+pub(crate) fn chunk_of(index: u32) -> (usize, usize) {
+    let place = index as usize + FIRST_CHUNK;
+    let chunk = (place.ilog2() - FIRST_CHUNK.ilog2()) as usize;
+    (chunk, place - (FIRST_CHUNK << chunk))
+}
+
+/// Values beside the slots of a [`Ledger`], by the same numbers.
+pub struct Beside<T> {
+    chunks: [OnceLock<Box<[T]>>; CHUNKS],
+}
+
+impl<T> Beside<T> {
+    /// No values yet.
+    #[must_use]
+    pub fn new() -> Beside<T> {
+        Beside { chunks: [const { OnceLock::new() }; CHUNKS] }
+    }
+
+    /// Makes values for slots that [`Ledger::grow`] made.
+    pub fn grow(&self, slots: &std::ops::Range<u32>, make: impl Fn() -> T) {
+        let (chunk, _) = chunk_of(slots.start);
+        let _ = self.chunks[chunk].set(slots.clone().map(|_| make()).collect());
+    }
+
+    /// The value beside this slot.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[inline]
+    pub fn get(&self, index: u32) -> &T {
+        let (chunk, offset) = chunk_of(index);
+        &self.chunks[chunk].get().expect("values grow with the slots")[offset]
+    }
+}
+
+impl<T> Default for Beside<T> {
+    fn default() -> Beside<T> {
+        Beside::new()
+    }
+}
+
+/// Slots that no ledger uses, for the next ledger: they are never given back, because a plugin may hold a stale handle
+/// for as long as its library is there, and libraries are never unloaded.
+static UNUSED: Mutex<Vec<&'static [Slot]>> = Mutex::new(Vec::new());
+
+/// The slots of all tasks of a runtime.
+pub struct Ledger {
+    chunks: [OnceLock<&'static [Slot]>; CHUNKS],
+    len: AtomicUsize,
+    grow: Mutex<()>,
+    home: &'static Home,
+}
+
+impl Ledger {
+    /// No slots yet.
+    #[must_use]
+    pub fn new() -> Ledger {
+        let home = Box::leak(Box::new(Home {
+            fallback: Mutex::default(),
+            fallback_len: AtomicUsize::new(0),
+            lost_by: Mutex::default(),
+            notify: OnceLock::new(),
+        }));
+        Ledger { chunks: [const { OnceLock::new() }; CHUNKS], len: AtomicUsize::new(0), grow: Mutex::new(()), home }
+    }
+
+    /// Calls `notify` whenever a task comes to the fallback store. Once for each ledger.
+    pub fn on_fallback(&self, notify: impl Fn() + Send + Sync + 'static) {
+        let _ = self.home.notify.set(Box::new(notify));
+    }
+
+    /// New free slots; their numbers.
+    ///
+    /// # Panics
+    /// From 2³² records on.
+    pub fn grow(&self) -> std::ops::Range<u32> {
+        let _one_at_a_time = self.grow.lock();
+        let number = self.chunks.iter().position(|chunk| chunk.get().is_none()).expect("fewer than 2^32 tasks at once");
+        let size = FIRST_CHUNK << number;
+        let first = size - FIRST_CHUNK;
+        let unused = {
+            let mut unused = UNUSED.lock();
+            let fits = unused.iter().position(|slots| slots.len() == size);
+            fits.map(|fits| unused.swap_remove(fits))
+        };
+        let slots = unused.unwrap_or_else(|| {
+            let slot = |index| Slot {
+                head: TaskHead::new(lost),
+                state: AtomicU64::new(0),
+                index: (first + index) as u32,
+                home: AtomicPtr::new(std::ptr::null_mut()),
+            };
+            Vec::leak((0..size).map(slot).collect())
+        });
+        for slot in slots {
+            slot.home.store(std::ptr::from_ref(self.home).cast_mut(), Release);
+        }
+        let _ = self.chunks[number].set(slots);
+        self.len.store(first + size, Release);
+        first as u32..(first + size) as u32
+    }
+
+    /// The slot of this number.
+    ///
+    /// # Panics
+    /// When there is no such slot.
+    #[inline]
+    pub fn slot(&self, index: u32) -> &'static Slot {
+        let (chunk, offset) = chunk_of(index);
+        let slots: &'static [Slot] = self.chunks[chunk].get().expect("numbers of slots come from `grow`");
+        &slots[offset]
+    }
+
+    /// All slots.
+    pub fn slots(&self) -> impl Iterator<Item = &'static Slot> {
+        (0..self.len.load(Acquire) as u32).map(|index| self.slot(index))
+    }
+
+    /// Puts a task that the caller owns into the fallback store; handles to it become stale.
+    pub fn fall_back(&self, slot: &Slot) {
+        slot.renew(Phase::Fallback);
+        self.home.keep(slot.index);
+    }
+
+    /// Takes the first task out of the fallback store that `fits`.
+    pub fn take_fallback(&self, fits: impl Fn(&Slot) -> bool) -> Option<&'static Slot> {
+        if self.home.fallback_len.load(SeqCst) == 0 {
+            return None;
+        }
+        let mut store = self.home.fallback.lock();
+        let found = store.iter().position(|index| fits(self.slot(*index)))?;
+        let index = store.remove(found)?;
+        self.home.fallback_len.fetch_sub(1, SeqCst);
+        Some(self.slot(index))
+    }
+
+    /// How many tasks each node dropped so far.
+    pub fn lost_by(&self) -> BTreeMap<NodeId, u64> {
+        self.home.lost_by.lock().clone()
+    }
+
+    /// Takes back every task that one of the nodes that `failed` names holds, into the fallback store. No call may be in
+    /// the tree. How many there were.
+    pub(super) fn revoke(&self, failed: impl Fn(NodeId) -> bool) -> u64 {
+        let held = self.slots().filter(|slot| matches!(slot.phase(), Phase::InTree(node) if failed(node)));
+        held.map(|slot| self.fall_back(slot)).count() as u64
+    }
+}
+
+impl Default for Ledger {
+    fn default() -> Ledger {
+        Ledger::new()
+    }
+}
+
+impl Drop for Ledger {
+    /// Gives the slots to the next ledger; every handle is stale then.
+    fn drop(&mut self) {
+        for chunk in &mut self.chunks {
+            if let Some(chunk) = chunk.take() {
+                for slot in chunk {
+                    slot.renew(Phase::Free);
+                }
+                UNUSED.lock().push(chunk);
+            }
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! One node of a tree: a component, its neighbours, and the host as that component sees it.
+
+use super::call::Call;
+use super::fault::{Fault, FaultKind};
+use super::ledger::NodeId;
+use parking_lot::Mutex;
+use sched_core::abi::extension::{HostLog, Named, RawExtension};
+use sched_core::abi::std_types::{ROption, RStr};
+use sched_core::abi::wire::{CallRef, NO_ID, RawNode, RawPlace, RawPush, RawWorker};
+use sched_core::abi::{ComponentObject, RawTask, TaskHead, WireHost};
+use sched_core::{Arch, LogLevel, MemoryNode, WorkerId};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
+
+/// The fixed facts of a node, in the form in which components read them.
+pub(super) struct Place {
+    raw: RawPlace<'static>,
+    // What `raw` points to.
+    _path: Box<str>,
+    _object: Box<str>,
+    _slot: Box<str>,
+    _workers: Box<[u64]>,
+}
+
+impl Place {
+    /// `fill` completes a place that has its texts and workers.
+    pub(super) fn new(path: &str, object: &str, slot: &str, workers: &[u64], fill: impl FnOnce(&mut RawPlace<'static>)) -> Place {
+        let (path, object, slot): (Box<str>, Box<str>, Box<str>) = (path.into(), object.into(), slot.into());
+        let workers: Box<[u64]> = workers.into();
+        // SAFETY: the boxes live as long as the place and their contents do not move with it; `raw` is lent out for no
+        // longer than the place lives.
+        let (raw_path, raw_object, raw_slot, raw_workers) = unsafe { (extend(&*path), extend(&*object), extend(&*slot), extend(&*workers)) };
+        let mut raw = RawPlace {
+            id: 0,
+            children: 0,
+            parents: 0,
+            flags: 0,
+            memory_node: NO_ID,
+            worker: NO_ID,
+            relative_speedup: 0.0,
+            path: raw_path.into(),
+            object: raw_object.into(),
+            slot: raw_slot.into(),
+            workers: raw_workers.into(),
+            workers_in_context: raw_workers.into(),
+        };
+        fill(&mut raw);
+        Place { raw, _path: path, _object: object, _slot: slot, _workers: workers }
+    }
+
+    pub(super) fn raw(&self) -> &RawPlace<'_> {
+        &self.raw
+    }
+
+    pub(super) fn path(&self) -> &str {
+        self.raw.path.as_str()
+    }
+
+    pub(super) fn leaf_worker(&self) -> Option<WorkerId> {
+        (self.raw.worker != NO_ID).then_some(WorkerId(self.raw.worker))
+    }
+}
+
+/// # Safety
+/// The result is not used after what it refers to is gone.
+unsafe fn extend<T: ?Sized>(reference: &T) -> &'static T {
+    // SAFETY: as the caller promises.
+    unsafe { &*std::ptr::from_ref(reference) }
+}
+
+/// One node.
+pub(super) struct TreeNode {
+    pub(super) id: NodeId,
+    pub(super) component: ComponentObject,
+    pub(super) component_name: String,
+    pub(super) plugin: String,
+    pub(super) children: Box<[NodeId]>,
+    /// Each parent, and which of its children this node is.
+    pub(super) parents: Box<[(NodeId, u32)]>,
+    /// Architectures of the workers below.
+    pub(super) archs: u32,
+    pub(super) places: Arc<[Place]>,
+    pub(super) workers: Arc<[RawWorker]>,
+    pub(super) health: Health,
+    random: AtomicU64,
+}
+
+/// How a node behaves.
+#[derive(Default)]
+pub(super) struct Health {
+    /// Calls pass through the node as if it were not there.
+    pub(super) quarantined: AtomicBool,
+    /// The first panic.
+    pub(super) panic: Mutex<Option<String>>,
+    pub(super) cycle: AtomicBool,
+    pub(super) rehomed: AtomicU64,
+    pub(super) wrong_worker: AtomicU64,
+    /// Code of the last refusal, 0 when there was none.
+    pub(super) last_refusal: AtomicU32,
+    /// How many there were. Not exact when several threads refuse at once.
+    pub(super) refusals: AtomicU64,
+}
+
+impl TreeNode {
+    #[expect(clippy::too_many_arguments, reason = "the parts of a node, once")]
+    pub(super) fn new(
+        id: NodeId,
+        component: ComponentObject,
+        component_name: String,
+        plugin: String,
+        children: Box<[NodeId]>,
+        parents: Box<[(NodeId, u32)]>,
+        places: Arc<[Place]>,
+        workers: Arc<[RawWorker]>,
+        seed: u64,
+    ) -> TreeNode {
+        let below = sched_core::WorkerSet::from_words(&places[id as usize].raw().workers_in_context);
+        let archs = below.iter().filter_map(|worker| workers.get(worker.0 as usize)).fold(0, |archs, worker| archs | 1 << worker.arch);
+        let random = AtomicU64::new(mix(seed ^ mix(u64::from(id) + 1)));
+        TreeNode { id, component, component_name, plugin, children, parents, archs, places, workers, health: Health::default(), random }
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        &self.places[self.id as usize]
+    }
+
+    pub(super) fn is_quarantined(&self) -> bool {
+        self.health.quarantined.load(Relaxed)
+    }
+
+    /// Runs `body` with the node as the component sees it in this call.
+    #[inline]
+    pub(super) fn with<T>(&self, call: &Call<'_>, body: impl FnOnce(&ComponentObject, &RawNode) -> T) -> T {
+        // SAFETY: node and call outlive the `RawNode`, which lives for this block.
+        let raw = unsafe { RawNode::new(self, call.reference()) };
+        body(&self.component, &raw)
+    }
+
+    pub(super) fn note_refusal(&self, code: u32) {
+        self.health.last_refusal.store(code, Relaxed);
+        self.health.refusals.store(self.health.refusals.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// What the node did wrong; `lost` is the number of tasks that it dropped.
+    pub(super) fn faults(&self, lost: u64) -> Vec<Fault> {
+        let rehomed = self.health.rehomed.load(Relaxed);
+        let mut kinds = Vec::new();
+        if let Some(message) = self.health.panic.lock().clone() {
+            // Tasks in the hands of a call that panics are dropped by the unwinding: no fault of their own.
+            kinds.push(FaultKind::Panicked { message, rehomed: rehomed + lost });
+        } else if self.health.cycle.load(Relaxed) {
+            kinds.push(FaultKind::Cycle { rehomed: rehomed + lost });
+        } else if lost > 0 {
+            kinds.push(FaultKind::Dropped { tasks: lost });
+        }
+        let wrong = self.health.wrong_worker.load(Relaxed);
+        if wrong > 0 {
+            kinds.push(FaultKind::WrongWorker { tasks: wrong });
+        }
+        let fault = |kind| Fault {
+            node: self.place().path().to_owned(),
+            component: self.component_name.clone(),
+            plugin: self.plugin.clone(),
+            kind,
+        };
+        kinds.into_iter().map(fault).collect()
+    }
+
+    fn worker_can_execute(&self, worker: u32, head: &TaskHead) -> bool {
+        self.workers.get(worker as usize).is_some_and(|worker| head.archs.load(Relaxed) & 1 << worker.arch != 0)
+    }
+}
+
+/// SplitMix64's output function (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014).
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+/// The host's record of the call.
+fn record<'a>(call: CallRef<'a>) -> &'a Call<'a> {
+    // SAFETY: a `CallRef` is made from a `Call` by `Call::reference` only, and components, which cannot make one, hand
+    // back the one that they were lent for the call.
+    unsafe { &*call.as_ptr().cast::<Call<'a>>() }
+}
+
+fn head<'a>(task: RawTask) -> Option<&'a TaskHead> {
+    // SAFETY: a handle's head lies in a slot of a ledger, which is never given back.
+    unsafe { task.head.as_ref() }
+}
+
+impl WireHost for TreeNode {
+    fn push_to(&self, call: CallRef<'_>, child: u32, task: RawTask) -> RawPush {
+        let call = record(call);
+        match self.children.get(child as usize) {
+            Some(target) => call.tree.hop_push(call, self.id, *target, task),
+            None => RawPush { refused: task, why: 2 },
+        }
+    }
+
+    fn pull_from(&self, call: CallRef<'_>, parent: u32) -> RawTask {
+        let call = record(call);
+        call.tree.hop_pull(call, self, (parent != NO_ID).then_some(parent))
+    }
+
+    fn parents_can_push(&self, call: CallRef<'_>) -> bool {
+        let call = record(call);
+        call.tree.hop_can_push(call, self)
+    }
+
+    fn child_can_pull(&self, call: CallRef<'_>, child: u32) -> bool {
+        let call = record(call);
+        call.tree.hop_can_pull(call, self, (child != NO_ID).then_some(child), false)
+    }
+
+    fn wake(&self, call: CallRef<'_>, all: bool) -> bool {
+        let call = record(call);
+        call.tree.hop_can_pull(call, self, None, all)
+    }
+
+    fn child_estimated_end(&self, call: CallRef<'_>, child: u32) -> u64 {
+        let call = record(call);
+        self.children.get(child as usize).map_or(0, |target| call.tree.hop_estimated_end(call, *target))
+    }
+
+    fn child_estimated_load(&self, call: CallRef<'_>, child: u32) -> f64 {
+        let call = record(call);
+        self.children.get(child as usize).map_or(0.0, |target| call.tree.hop_estimated_load(call, *target))
+    }
+
+    fn place(&self) -> &RawPlace<'_> {
+        self.place().raw()
+    }
+
+    fn child_place(&self, child: u32) -> ROption<&RawPlace<'_>> {
+        self.children.get(child as usize).map(|target| self.places[*target as usize].raw()).into()
+    }
+
+    fn worker(&self, worker: u32) -> ROption<RawWorker> {
+        self.workers.get(worker as usize).copied().into()
+    }
+
+    fn requester(&self, call: CallRef<'_>) -> u32 {
+        record(call).requester.map_or(NO_ID, |worker| worker.0)
+    }
+
+    fn now(&self, call: CallRef<'_>) -> u64 {
+        record(call).tree.services.now().as_nanos()
+    }
+
+    fn random(&self, _call: CallRef<'_>) -> u64 {
+        mix(self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Relaxed))
+    }
+
+    fn can_execute(&self, _call: CallRef<'_>, worker: u32, task: RawTask) -> bool {
+        let Some(head) = head(task) else { return false };
+        if worker == NO_ID { head.archs.load(Relaxed) & self.archs != 0 } else { self.worker_can_execute(worker, head) }
+    }
+
+    fn child_can_execute(&self, call: CallRef<'_>, child: u32, task: RawTask) -> bool {
+        let (Some(head), Some(target)) = (head(task), self.children.get(child as usize)) else { return false };
+        head.archs.load(Relaxed) & record(call).tree.nodes[*target as usize].archs != 0
+    }
+
+    fn implementations(&self, call: CallRef<'_>, worker: u32, task: RawTask) -> u32 {
+        let (Some(head), Some(worker)) = (head(task), self.workers.get(worker as usize)) else { return 0 };
+        let arch = u8::try_from(worker.arch).ok().and_then(Arch::new);
+        arch.map_or(0, |arch| record(call).tree.services.implementations(arch, head))
+    }
+
+    fn expected_length(&self, call: CallRef<'_>, worker: u32, task: RawTask, implementation: u32) -> u64 {
+        let Some(head) = head(task) else { return u64::MAX };
+        let chosen = (implementation != NO_ID).then_some(implementation);
+        record(call).tree.services.expected_length(WorkerId(worker), head, chosen).to_wire()
+    }
+
+    fn expected_transfer(&self, call: CallRef<'_>, memory_node: u32, task: RawTask) -> u64 {
+        let Some(head) = head(task) else { return 0 };
+        let length = record(call).tree.services.expected_transfer(MemoryNode(memory_node), head);
+        u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn expected_energy(&self, call: CallRef<'_>, worker: u32, task: RawTask, implementation: u32) -> f64 {
+        let Some(head) = head(task) else { return f64::NAN };
+        let chosen = (implementation != NO_ID).then_some(implementation);
+        record(call).tree.services.expected_energy(WorkerId(worker), head, chosen).unwrap_or(f64::NAN)
+    }
+
+    fn prefetch(&self, call: CallRef<'_>, memory_node: u32, task: RawTask) {
+        if let Some(head) = head(task) {
+            record(call).tree.services.prefetch(MemoryNode(memory_node), head);
+        }
+    }
+
+    fn report_panic(&self, call: CallRef<'_>, message: RStr<'_>) {
+        self.health.panic.lock().get_or_insert_with(|| message.to_string());
+        record(call).tree.quarantine(self);
+    }
+
+    fn extension(&self, name: RStr<'_>) -> ROption<RawExtension> {
+        if name.as_str() == HostLog::NAME { ROption::RSome(RawExtension::new(&HOST_LOG)) } else { ROption::RNone }
+    }
+}
+
+static HOST_LOG: HostLog = HostLog { log };
+
+extern "C" fn log(call: CallRef<'_>, node: u32, level: u32, line: RStr<'_>) {
+    let tree = record(call).tree;
+    let level = match level {
+        1 => LogLevel::Error,
+        2 => LogLevel::Warn,
+        3 => LogLevel::Info,
+        _ => LogLevel::Debug,
+    };
+    let path = tree.nodes.get(node as usize).map_or("", |node| node.place().path());
+    tree.services.log(path, level, line.as_str());
+}

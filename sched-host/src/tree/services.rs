@@ -1,0 +1,50 @@
+//! What a tree needs of the back end that drives it.
+
+use sched_core::abi::TaskHead;
+use sched_core::{Arch, ArchSet, Estimate, LogLevel, MemoryNode, Time, WorkerId};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// The back end of a tree: threads and a wall clock, or an event queue and a virtual one. None of its methods calls a
+/// component.
+pub trait Services: Send + Sync {
+    /// The time of the run.
+    fn now(&self) -> Time;
+
+    /// Which workers sleep: bit *n* of word *m* stands for worker 64·m + n.
+    fn sleeping(&self) -> &[AtomicU64];
+
+    /// Wakes `worker`. Whether it slept.
+    fn wake(&self, worker: WorkerId) -> bool;
+
+    /// Number of implementations for an architecture of a task's codelet.
+    fn implementations(&self, arch: Arch, task: &TaskHead) -> u32 {
+        u32::from(ArchSet::from_bits(task.archs.load(Relaxed)).contains(arch))
+    }
+
+    /// Expected duration of a task on `worker`, with one implementation or the best one.
+    fn expected_length(&self, worker: WorkerId, task: &TaskHead, implementation: Option<u32>) -> Estimate {
+        let _ = (worker, task, implementation);
+        Estimate::NoModel
+    }
+
+    /// Expected duration of bringing a task's data to a memory node.
+    fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {
+        let _ = (memory_node, task);
+        Duration::ZERO
+    }
+
+    /// Expected energy in joules, where a model knows.
+    fn expected_energy(&self, worker: WorkerId, task: &TaskHead, implementation: Option<u32>) -> Option<f64> {
+        let _ = (worker, task, implementation);
+        None
+    }
+
+    /// Begins to bring a task's data to a memory node.
+    fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {
+        let _ = (memory_node, task);
+    }
+
+    /// Notes a component's words.
+    fn log(&self, node: &str, level: LogLevel, line: &str);
+}
