@@ -5,6 +5,7 @@ pub mod cli;
 pub mod linalg;
 pub mod policy;
 pub mod runtime;
+pub mod plugin;
 mod sync;
 pub mod topology;
 pub mod tree;

@@ -1,0 +1,132 @@
+//! What a shared library says of itself before the system's loader sees it.
+
+use super::error::LoadErrorKind;
+use object::elf::{self, ELFMAG, Machine};
+use object::read::elf::{FileHeader as _, ProgramHeader as _, Sym as _};
+use object::{Endianness, ReadCache, ReadRef};
+use sched_core::abi::stamp;
+use std::env::consts::ARCH;
+use std::fs::File;
+
+#[cfg(target_pointer_width = "64")]
+type FileHeader = elf::FileHeader64<Endianness>;
+#[cfg(target_pointer_width = "32")]
+type FileHeader = elf::FileHeader32<Endianness>;
+type ProgramHeader = <FileHeader as object::read::elf::FileHeader>::ProgramHeader;
+
+/// Machines that Rust's name of the target tells apart.
+const MACHINES: &[(&str, Machine)] = &[
+    ("x86_64", elf::EM_X86_64),
+    ("aarch64", elf::EM_AARCH64),
+    ("riscv64", elf::EM_RISCV),
+    ("powerpc64", elf::EM_PPC64),
+    ("s390x", elf::EM_S390),
+    ("loongarch64", elf::EM_LOONGARCH),
+    ("x86", elf::EM_386),
+    ("arm", elf::EM_ARM),
+];
+
+/// More than any stamp has, of whatever version.
+const STAMP_LIMIT: u64 = 4096;
+
+/// The bytes of a library's stamp, after checks that the file is whole and made for this machine.
+///
+/// The loader maps segments without asking whether the file holds them, and a process that touches a page beyond its end
+/// is killed. So a file that is shorter than its headers say must not come to the loader.
+pub(super) fn stamp_bytes(file: File, length: u64) -> Result<Vec<u8>, LoadErrorKind> {
+    let cache = ReadCache::new(file);
+    let data = &cache;
+    let start = data
+        .read_bytes_at(0, length.min(16))
+        .map_err(|()| LoadErrorKind::Unreadable("its first bytes cannot be read".to_owned()))?;
+    if start.is_empty() {
+        return Err(LoadErrorKind::NotALibrary("empty".to_owned()));
+    }
+    if !start.starts_with(&ELFMAG) {
+        let shown = start[..start.len().min(8)].escape_ascii();
+        return Err(LoadErrorKind::NotALibrary(format!("a file that begins with \"{shown}\"")));
+    }
+    let header_size = size_of::<FileHeader>() as u64;
+    if length < header_size {
+        return Err(LoadErrorKind::Truncated { found: length, expected: header_size });
+    }
+    let header = FileHeader::parse(data).map_err(|_| other_machine(start))?;
+    let endian = header.endian().map_err(malformed)?;
+    let machine = header.e_machine(endian);
+    if host_machine().is_some_and(|host| host != machine) {
+        return Err(LoadErrorKind::Machine { found: machine_name(machine), expected: ARCH.to_owned() });
+    }
+    if header.e_type(endian) != elf::ET_DYN {
+        return Err(LoadErrorKind::NotALibrary("an ELF file of another type".to_owned()));
+    }
+
+    let expected = table_ends(header, endian).ok_or_else(overflow)?;
+    whole(length, expected)?;
+    let segments = header.program_headers(endian, data).map_err(malformed)?;
+    let expected = segments.iter().try_fold(expected, |end, segment| {
+        let (offset, size) = segment.file_range(endian);
+        Some(end.max(offset.checked_add(size)?))
+    });
+    whole(length, expected.ok_or_else(overflow)?)?;
+
+    let sections = header.sections(endian, data).map_err(malformed)?;
+    let symbols = sections.symbols(endian, data, elf::SHT_DYNSYM).map_err(malformed)?;
+    let stamp = symbols
+        .iter()
+        .filter(|symbol| !symbol.is_undefined(endian))
+        .find(|symbol| symbols.symbol_name(endian, symbol).is_ok_and(|name| name == stamp::SYMBOL.as_bytes()))
+        .ok_or(LoadErrorKind::NoStamp)?;
+    let (address, size) = (stamp.st_value(endian), stamp.st_size(endian));
+    let offset = file_offset(segments, endian, address, size)
+        .ok_or_else(|| LoadErrorKind::Malformed(format!("`{}` lies in no segment", stamp::SYMBOL)))?;
+    let bytes = data.read_bytes_at(offset, size.min(STAMP_LIMIT));
+    bytes.map(<[u8]>::to_vec).map_err(|()| LoadErrorKind::Unreadable("its stamp cannot be read".to_owned()))
+}
+
+/// Where the two tables of headers end.
+fn table_ends(header: &FileHeader, endian: Endianness) -> Option<u64> {
+    let end = |offset: u64, size: u16, count: u16| offset.checked_add(u64::from(size) * u64::from(count));
+    let segments = end(header.e_phoff(endian), header.e_phentsize(endian), header.e_phnum(endian))?;
+    let sections = end(header.e_shoff(endian), header.e_shentsize(endian), header.e_shnum(endian))?;
+    Some(segments.max(sections))
+}
+
+/// Where in the file the bytes lie that will be at this address.
+fn file_offset(segments: &[ProgramHeader], endian: Endianness, address: u64, size: u64) -> Option<u64> {
+    segments.iter().filter(|segment| segment.p_type(endian) == elf::PT_LOAD).find_map(|segment| {
+        let within = address.checked_sub(segment.p_vaddr(endian))?;
+        let (offset, length) = segment.file_range(endian);
+        (within.checked_add(size)? <= length).then(|| offset + within)
+    })
+}
+
+fn whole(found: u64, expected: u64) -> Result<(), LoadErrorKind> {
+    if found < expected { Err(LoadErrorKind::Truncated { found, expected }) } else { Ok(()) }
+}
+
+fn host_machine() -> Option<Machine> {
+    MACHINES.iter().find(|(name, _)| *name == ARCH).map(|(_, machine)| *machine)
+}
+
+fn machine_name(machine: Machine) -> String {
+    let known = MACHINES.iter().find(|(_, known)| *known == machine);
+    known.map_or_else(|| format!("machine {}", machine.0), |(name, _)| (*name).to_owned())
+}
+
+/// For a header that is not of this process's width or byte order.
+fn other_machine(ident: &[u8]) -> LoadErrorKind {
+    let found = match (ident.get(4), ident.get(5)) {
+        (Some(1), _) if usize::BITS != 32 => "a 32-bit machine".to_owned(),
+        (Some(2), _) if usize::BITS != 64 => "a 64-bit machine".to_owned(),
+        _ => return LoadErrorKind::Malformed("its class, byte order or version is unknown".to_owned()),
+    };
+    LoadErrorKind::Machine { found, expected: ARCH.to_owned() }
+}
+
+fn malformed(error: object::read::Error) -> LoadErrorKind {
+    LoadErrorKind::Malformed(error.to_string())
+}
+
+fn overflow() -> LoadErrorKind {
+    LoadErrorKind::Malformed("an offset beyond all files".to_owned())
+}

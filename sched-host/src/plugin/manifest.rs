@@ -1,0 +1,111 @@
+//! Whether what a plugin says of a component can be.
+
+use sched_core::{Arity, ComponentInfo, ParamInfo};
+use std::collections::HashSet;
+
+/// Everything that keeps a component from being used, a line each.
+pub(super) fn faults(info: &ComponentInfo) -> Vec<String> {
+    let mut faults = Vec::new();
+    if !is_kebab(&info.name) {
+        faults.push("its name is not lower-case words joined by `-`".to_owned());
+    }
+    let mut names = HashSet::new();
+    for param in &info.params {
+        if !names.insert(&param.name) {
+            faults.push(format!("it has two parameters `{}`", param.name));
+        }
+        faults.extend(param_faults(param));
+    }
+    for bound in &info.bounds {
+        if info.param(bound).is_none() {
+            faults.push(format!("its storage is bounded by `{bound}`, which is no parameter of it"));
+        }
+    }
+    let mut slots = HashSet::new();
+    for slot in &info.slots {
+        if !slots.insert(&slot.name) {
+            faults.push(format!("it has two slots `{}`", slot.name));
+        }
+        if !is_kebab(&slot.name) {
+            faults.push(format!("the name of slot `{}` is not lower-case words joined by `-`", slot.name));
+        }
+    }
+    match (info.arity == Arity::Slots, info.slots.is_empty()) {
+        (true, true) => faults.push("it has a child for each slot, and no slots".to_owned()),
+        (false, false) => faults.push("it has slots, and its children do not go into slots".to_owned()),
+        (true, false) | (false, true) => {}
+    }
+    faults
+}
+
+fn param_faults(param: &ParamInfo) -> Vec<String> {
+    let mut faults = Vec::new();
+    if !is_kebab(&param.name) {
+        faults.push(format!("the name of parameter `{}` is not lower-case words joined by `-`", param.name));
+    }
+    if param.default.clone().coerce(&param.kind).is_none() {
+        faults.push(format!("the default of `{}` is {}, expected {}", param.name, param.default, param.kind));
+    }
+    faults
+}
+
+/// Everything that an operator would miss, a line each. The component can be used all the same.
+pub(super) fn warnings(info: &ComponentInfo) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut undocumented = |what: String, doc: &str| {
+        if doc.trim().is_empty() {
+            warnings.push(format!("{what} has no description"));
+        }
+    };
+    undocumented(format!("component `{}`", info.name), &info.doc);
+    for param in &info.params {
+        undocumented(format!("parameter `{}` of component `{}`", param.name, info.name), &param.doc);
+    }
+    for slot in &info.slots {
+        undocumented(format!("slot `{}` of component `{}`", slot.name, info.name), &slot.doc);
+    }
+    warnings
+}
+
+/// Lower-case words of letters and digits, joined by `-`; the first begins with a letter.
+fn is_kebab(name: &str) -> bool {
+    let plain =
+        |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    name.starts_with(|first: char| first.is_ascii_lowercase()) && name.split('-').all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched_core::{Family, Info, Param, Slot, Storage};
+
+    #[test]
+    fn a_good_description_has_no_faults() {
+        const INFO: Info = Info::new("work-stealing2", Family::ResourceMapping, "Steals.")
+            .storage(Storage::BoundedBy(&["ntasks-threshold"]))
+            .params(const { &[Param::int("ntasks-threshold", 0, "tasks held at most").at_least(0)] });
+        assert_eq!(faults(&INFO.describe()), Vec::<String>::new());
+        assert_eq!(warnings(&INFO.describe()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_fault_is_told() {
+        const INFO: Info = Info::new("Work_Stealing", Family::FlowControl, " ")
+            .storage(Storage::BoundedBy(&["depth"]))
+            .slots(&[Slot { name: "a", doc: "" }, Slot { name: "a", doc: "again" }])
+            .arity(Arity::Many)
+            .params(const { &[Param::int("Size", 0, "").at_least(1), Param::bool("on", true, "on")] });
+        insta::assert_snapshot!(faults(&INFO.describe()).join("\n"), @"");
+        insta::assert_snapshot!(warnings(&INFO.describe()).join("\n"), @"");
+    }
+
+    #[test]
+    fn names_are_lower_case_words_joined_by_hyphens() {
+        for name in ["fifo", "eager-prio", "l2", "a-1"] {
+            assert!(is_kebab(name), "{name}");
+        }
+        for name in ["", "-", "fifo-", "-fifo", "a--b", "Fifo", "fifo_", "1fifo", "fïfo", "a b"] {
+            assert!(!is_kebab(name), "{name}");
+        }
+    }
+}
