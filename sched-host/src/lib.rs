@@ -3,9 +3,9 @@
 
 pub mod cli;
 pub mod linalg;
+pub mod plugin;
 pub mod policy;
 pub mod runtime;
-pub mod plugin;
 mod sync;
 pub mod topology;
 pub mod tree;

@@ -1,2 +1,5 @@
 //! The `sched` command.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    sched_host::cli::main()
+}

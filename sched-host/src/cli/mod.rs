@@ -1,6 +1,83 @@
-//! The subcommands of `sched`, one file each. The only place that prints.
+//! The `sched` command: one file for each subcommand. The only place that prints.
 
-pub mod policies;
 pub mod plugins;
+pub mod policies;
 pub mod topology;
 pub mod tree;
+
+use crate::plugin::Registry;
+use clap::{Parser, Subcommand};
+use plugins::PluginOptions;
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+/// Run task graphs with schedulers made of components
+///
+/// The scheduler is a tree of components that come from plugins; a policy is a text file that says which components, and
+/// how they are linked. `sched policies` lists the policies that are shipped, `sched plugins` the components, `sched tree
+/// POLICY` draws a policy over this machine, and `sched run cholesky --policy POLICY` runs real work with it.
+///
+/// Exit codes: 0 all went well; 1 what was asked for failed (the message says why); 2 the command line was not understood.
+#[derive(Parser, Debug)]
+#[command(name = "sched", version, max_term_width = 110)]
+struct Cli {
+    #[command(flatten)]
+    plugins: PluginOptions,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Plugins(plugins::Args),
+    Policies(policies::Args),
+    Tree(tree::Args),
+    Topology(topology::Args),
+}
+
+/// Runs the command line of this process. The exit code says how it went.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    set_up_reports();
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let done = run(&cli, &mut out).and_then(|code| match out.flush() {
+        Ok(()) => Ok(code),
+        Err(error) => Err(miette::miette!("the output could not be written: {error}")),
+    });
+    match done {
+        Ok(code) => code,
+        // Whoever read the output has seen enough: no reason to complain.
+        Err(report) if is_broken_pipe(&report) => ExitCode::SUCCESS,
+        Err(report) => {
+            let _ = writeln!(std::io::stderr(), "{report:?}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let registry = || Registry::load(&cli.plugins.search_path());
+    match &cli.command {
+        Command::Plugins(args) => plugins::run(args, &registry(), out),
+        Command::Policies(args) => policies::run(args, &registry().catalogue(), out),
+        Command::Tree(args) => tree::run(args, &registry().catalogue(), out),
+        Command::Topology(args) => topology::run(args, out),
+    }
+}
+
+/// Colours and line-drawing only on a terminal.
+fn set_up_reports() {
+    let plain = !std::io::stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some();
+    let _ = miette::set_hook(Box::new(move |_| {
+        let options = miette::MietteHandlerOpts::new().color(!plain).unicode(true).terminal_links(false).width(110);
+        Box::new(options.build())
+    }));
+}
+
+fn is_broken_pipe(report: &miette::Report) -> bool {
+    report.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}

@@ -3,6 +3,7 @@
 use super::error::{ComponentError, ConstructError, LoadError, LoadErrorKind};
 use super::search::{Origin, SearchFolder, SearchPath, libraries_in};
 use super::{load, manifest};
+use crate::policy::Catalogue;
 use sched_core::abi::ComponentObject;
 use sched_core::abi::root::Root;
 use sched_core::{ComponentInfo, Offer, Params};
@@ -355,6 +356,13 @@ impl Registry {
     /// All components that can be used, by name.
     pub fn components(&self) -> impl Iterator<Item = &Registered> {
         self.components.values()
+    }
+
+    /// What policies can be made of.
+    #[must_use]
+    pub fn catalogue(&self) -> Catalogue {
+        let components = self.components().map(|component| (component.info.clone(), component.plugin.package.clone()));
+        Catalogue::new(components).looked_at(self.folders.iter().map(|folder| folder.folder.path.display().to_string()))
     }
 }
 

@@ -54,7 +54,7 @@ pub use draw::Fold;
 pub use expand::expand;
 pub use level::Level;
 pub use library::{Shipped, Source, library};
-pub use machine::{FlatMachine, Group, Machine};
+pub use machine::{BoundMachine, FlatMachine, Group, Machine};
 pub use parse::{Parsed, parse, read};
 pub use part::{Component, Each, Part, Policy, Setting, Shared, SourceText, Span, Use};
 pub use plan::{Child, NodeIndex, Plan, PlanNode};

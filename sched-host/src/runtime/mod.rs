@@ -1,6 +1,7 @@
 //! The runtime: real tasks on real workers.
 
 mod access;
+mod builder;
 mod codelet;
 mod complete;
 pub(crate) mod core;
@@ -15,6 +16,7 @@ mod wait;
 mod worker;
 
 pub use access::{Access, AccessList, Commute, Many, Read, ReadWrite, Scratch, Write};
+pub use builder::{Builder, StartError};
 pub use codelet::{Codelet, CodeletBuilder, Context};
 pub use data::{Handle, Mode, Scratchpad};
 pub use failure::{Outcome, RunError, StallReport, SubmitError, TaskFailure, WorkerDoing, WorkerState};
@@ -39,6 +41,7 @@ use worker::Worker;
 pub struct Runtime {
     submitter: Submitter,
     threads: Vec<JoinHandle<()>>,
+    policy: String,
     warnings: Vec<String>,
 }
 
@@ -54,7 +57,10 @@ impl Deref for Runtime {
 pub(crate) struct Start {
     pub(crate) parts: Vec<Part>,
     pub(crate) workers: Vec<WorkerFacts>,
+    /// Name of the policy.
+    pub(crate) policy: String,
     pub(crate) binding: Option<BindingPlan>,
+    pub(crate) warnings: Vec<String>,
     pub(crate) seed: u64,
     pub(crate) quiet_period: Duration,
 }
@@ -66,6 +72,17 @@ const STACK: usize = 8 << 20;
 const STUCK_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Runtime {
+    /// Begins a runtime with the default policy, plugins and workers.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Name of its policy.
+    #[must_use]
+    pub fn policy(&self) -> &str {
+        &self.policy
+    }
+
     pub(crate) fn start(start: Start) -> Result<Runtime, std::io::Error> {
         let count = start.workers.len();
         let ledger = Arc::new(Ledger::new());
@@ -84,7 +101,8 @@ impl Runtime {
         let mut runtime = Runtime {
             submitter: Submitter { core: Arc::clone(&core), worker: None },
             threads: Vec::new(),
-            warnings: Vec::new(),
+            policy: start.policy,
+            warnings: start.warnings,
         };
         let (tell, told) = std::sync::mpsc::channel();
         for id in 0..count {
@@ -100,7 +118,7 @@ impl Runtime {
                 .push(std::thread::Builder::new().name(format!("worker-{id}")).stack_size(STACK).spawn(body)?);
         }
         drop(tell);
-        runtime.warnings = told.iter().take(count).filter_map(Result::err).collect();
+        runtime.warnings.extend(told.iter().take(count).filter_map(Result::err));
         Ok(runtime)
     }
 
