@@ -12,10 +12,12 @@ pub mod gate;
 mod hop;
 pub mod ledger;
 mod node;
+mod push_pull;
 pub mod services;
 
 pub use fault::{Fault, FaultKind};
 pub use ledger::{Ledger, NodeId, Phase, Slot};
+pub use push_pull::PushPull;
 pub use services::Services;
 
 use call::Call;
