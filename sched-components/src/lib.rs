@@ -1,1 +1,18 @@
-//! sched-components
+//! The stock scheduling components: the families of the StarPU handbook's "Modularized Schedulers".
+//!
+//! | family | components |
+//! |---|---|
+//! | [flow control](flow_control) | [`Fifo`](flow_control::Fifo) |
+//! | [resource mapping](resource_mapping) | [`Eager`](resource_mapping::Eager) |
+//! | [special purpose](special_purpose) | [`BestImplementation`](special_purpose::BestImplementation) |
+//! | [workers](worker) | [`Simple`](worker::Simple) |
+//!
+//! Each is a [`Component`](sched_core::Component) like any other: it uses nothing that a plugin's author could not use,
+//! and reaches a host compiled in or as a plugin.
+#![forbid(unsafe_code)]
+
+pub mod flow_control;
+mod queue;
+pub mod resource_mapping;
+pub mod special_purpose;
+pub mod worker;

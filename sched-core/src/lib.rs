@@ -1,4 +1,196 @@
-//! sched-core
+//! Write components of a modular task scheduler.
+//!
+//! A scheduler is a **tree of components**. Tasks that are ready to run enter at the root, pass from component to
+//! component, and leave at the leaves, which are workers. Each component does one thing: hold tasks back (*flow control*:
+//! `fifo`, `prio`), choose among its children (*resource mapping*: `eager`, `mct`, `heft`), or something special, such as
+//! choosing an implementation. A policy is a text file that names components and says which stands above which. This
+//! crate is all that a component needs: you write a type, compile it into a plugin, and put the file where the host finds
+//! it. Nothing else is compiled again.
+//!
+//! # The four verbs
+//!
+//! ```text
+//!           parent
+//!       │            ▲
+//!       │ push       │ can_push      push: take this task, or hand it back
+//!       │ can_pull   │ pull          pull: give me a task
+//!       ▼            │               can_push: I have room, send something
+//!         component                  can_pull: there is work, come for it
+//!       │            ▲
+//!       ▼            │
+//!           child
+//! ```
+//!
+//! *push* carries a task down and *pull* carries one up; *can_push* goes up and *can_pull* goes down to say that it is
+//! worth trying. They are the methods of [`Component`], and the hops of [`Node`]. Only
+//! [`push_task`](Component::push_task) has to be written: the other methods pass the call on.
+//!
+//! A component that stores tasks is where a flow ends. Pushed a task, it keeps it and tells its children
+//! ([`Node::children_can_pull`]); pulled from, it gives one; told that a child has room, it *pumps*
+//! ([`Node::pump`]); and when it has room itself, it tells its parents ([`Node::parents_can_push`]).
+//!
+//! # A component
+//!
+//! A stack with room for a few tasks, and its test:
+//!
+//! ```
+//! use sched_core::*;
+//!
+//! /// Gives back the task that was pushed last.
+//! struct Stack {
+//!     tasks: Mutex<Vec<Task>>,
+//!     room: usize,
+//! }
+//!
+//! impl Build for Stack {
+//!     const INFO: Info = Info::new("stack", Family::FlowControl, "Gives back the task that was pushed last.")
+//!         .storage(Storage::BoundedBy(&["room"]))
+//!         .params(const { &[Param::int("room", 0, "tasks held at most; 0 means no limit").at_least(0)] });
+//!
+//!     fn build(params: &Params) -> Result<Self, BuildError> {
+//!         let room = usize::try_from(params.int("room")?).unwrap_or(0);
+//!         Ok(Stack { tasks: Mutex::new(Vec::new()), room: if room == 0 { usize::MAX } else { room } })
+//!     }
+//! }
+//!
+//! impl Component for Stack {
+//!     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+//!         {
+//!             let mut tasks = self.tasks.lock();
+//!             if tasks.len() >= self.room {
+//!                 return Err(Refused::new(task, Refusal::Full));
+//!             }
+//!             tasks.push(task);
+//!         } // The lock ends here, before the hop.
+//!         node.children_can_pull();
+//!         Ok(())
+//!     }
+//!
+//!     fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
+//!         let pop = || {
+//!             let mut tasks = self.tasks.lock();
+//!             let found = tasks.iter().rposition(|task| node.requester_can_execute(task))?;
+//!             Some(tasks.remove(found))
+//!         };
+//!         let task = pop();
+//!         // There is room now; and if there was nothing, a parent may have something.
+//!         let sent = node.parents_can_push();
+//!         task.or_else(|| if sent { pop() } else { None })
+//!     }
+//!
+//!     fn can_push(&self, node: Node<'_>, to: Child) -> bool {
+//!         let pop = || self.tasks.lock().pop();
+//!         let unpop = |task| self.tasks.lock().push(task);
+//!         node.pump(to, pop, unpop) || (node.parents_can_push() && { node.pump(to, pop, unpop); true })
+//!     }
+//!
+//!     fn drain(&self) -> Vec<Task> {
+//!         self.tasks.lock().drain(..).rev().collect()
+//!     }
+//! }
+//!
+//! // In a test:
+//! use sched_core::rig::{FakeChild, Rig};
+//!
+//! let rig = Rig::build::<Stack>(&[("room", Value::Int(2))]).child(FakeChild::new().room(1));
+//! let tasks = rig.tasks(3);
+//! assert_eq!(rig.push(tasks[0]), Ok(()));
+//! assert_eq!(rig.push(tasks[1]), Ok(()));
+//! assert_eq!(rig.push(tasks[2]), Err(Refusal::Full));
+//!
+//! assert!(rig.can_push(Child(0)));
+//! assert_eq!(rig.child_tasks(Child(0)), [tasks[1]], "the last comes first, and the child had room for one");
+//! assert_eq!(rig.pull(Child(0)), Some(tasks[0]));
+//! ```
+//!
+//! # Tasks are owned
+//!
+//! A [`Task`] can be moved, and neither copied nor lost: when a push returns `Ok`, the task belongs to the component
+//! below; when it is refused, it comes back inside the [`Refused`]. A component that drops a task is at fault: the host
+//! reports it by name, and runs the task all the same. On a swap of policies, on a resize and at the end, the host takes
+//! what a component stores with [`drain`](Component::drain).
+//!
+//! # A refusal says why
+//!
+//! | [`Refusal`] | what the component above does |
+//! |---|---|
+//! | [`Full`](Refusal::Full) | keeps the task; a *can_push* follows when there is room |
+//! | [`NoWorker`](Refusal::NoWorker) | tries another child: none below this one can execute it |
+//! | [`PullInstead`](Refusal::PullInstead) | keeps the task: a worker was woken, and will pull |
+//! | [`Uncalibrated`](Refusal::Uncalibrated) | sends it where it can be measured |
+//!
+//! The root of a tree must take every task. A policy without an unbounded queue at the top is refused before it runs.
+//!
+//! # Locks
+//!
+//! Many threads call a component at once, so what changes stands behind a [`Mutex`] or in atomics. **Never hold a lock
+//! across a hop**: the neighbour may call back, on the same thread. Methods of [`Node`] that are hops say so, and in a
+//! debug build they panic when the thread holds a [`Mutex`]. The other methods, such as [`Node::expected_length`], are
+//! services, which call no component.
+//!
+//! # Nothing ambient
+//!
+//! The clock is [`Node::now`], randomness is [`Node::random`], settings are [`Params`]. The same plugin then runs under
+//! a virtual clock on a machine that is only described, and the same seed gives the same run. A component starts no
+//! threads, sleeps on nothing, and reads neither environment nor files.
+//!
+//! # Parameters
+//!
+//! [`Build::INFO`] declares them, with type, default, range and a line of documentation; the host checks what a policy
+//! sets, tells its author of mistakes, and shows them in its help. [`Build::build`] is given every one of them.
+//!
+//! # Testing
+//!
+//! With the feature `rig`, the module `rig` drives one component with fake neighbours and a fake clock, as above. It
+//! fails the test when a task is lost, given twice or kept, when the component panics, and when a lock is held across a
+//! hop.
+//!
+//! ```toml
+//! [dev-dependencies]
+//! sched-core = { version = "1.1", features = ["rig"] }
+//! ```
+//!
+//! # A plugin, and a policy that uses it
+//!
+//! A plugin is a crate of type `cdylib` that names its components once, with [`export_components!`]:
+//!
+//! ```toml
+//! [lib]
+//! crate-type = ["cdylib"]
+//!
+//! [dependencies]
+//! sched-core = "1.1"
+//! ```
+//!
+//! ```
+//! # mod stack {
+//! # use sched_core::*;
+//! # struct Stack;
+//! # impl Component for Stack { fn push_task(&self, node: Node<'_>, task: Task) -> Push { node.push_to(Child(0), task) } }
+//! # impl Build for Stack {
+//! #     const INFO: Info = Info::new("stack", Family::FlowControl, "");
+//! #     fn build(_: &Params) -> Result<Self, BuildError> { Ok(Stack) }
+//! # }
+//! sched_core::export_components!(Stack);
+//! # }
+//! ```
+//!
+//! The built library goes into the host's plugin directory, and a policy names the component as any other:
+//!
+//! ```text
+//! policy "stacks" {
+//!     fifo {
+//!         eager {
+//!             each "worker" {
+//!                 stack room=2 { worker }
+//!             }
+//!         }
+//!     }
+//! }
+//! ```
+//!
+//! Plugins are compatible for a whole major version of this crate, in both directions: one that was built last year
+//! loads in this year's host, and the other way round. See [`abi`] for how.
 #![allow(non_local_definitions, non_camel_case_types, reason = "abi_stable's macros write them")]
 
 pub mod abi;
@@ -11,6 +203,8 @@ mod info;
 mod mutex;
 mod node;
 mod params;
+#[cfg(feature = "rig")]
+pub mod rig;
 mod task;
 mod workers;
 

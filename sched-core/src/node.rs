@@ -7,7 +7,7 @@ use crate::component::{Push, Refusal, Refused};
 use crate::estimate::{Estimate, Time};
 use crate::mutex::assert_none_held;
 use crate::task::Task;
-use crate::workers::{Arch, MemoryNode, WorkerId, WorkerSet};
+use crate::workers::{Arch, MemoryNode, WorkerId, WorkerSet, members};
 use std::time::Duration;
 
 /// A child of a component, numbered from 0.
@@ -96,6 +96,23 @@ impl<'a> Node<'a> {
     #[must_use]
     pub fn workers_in_context(&self) -> WorkerSet {
         WorkerSet::from_words(&self.place().workers_in_context)
+    }
+
+    /// The members of [`workers_in_context`](Self::workers_in_context), in order. Does not allocate.
+    pub fn each_worker_in_context(&self) -> impl Iterator<Item = WorkerId> {
+        members(&self.place().workers_in_context)
+    }
+
+    /// Number of workers below that the scheduling context has now. Does not allocate.
+    #[must_use]
+    pub fn count_in_context(&self) -> u32 {
+        self.place().workers_in_context.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Whether `worker` is below and in the scheduling context now. Does not allocate.
+    #[must_use]
+    pub fn has_in_context(&self, worker: WorkerId) -> bool {
+        contains(&self.place().workers_in_context, worker)
     }
 
     /// All workers below a child.

@@ -23,6 +23,12 @@ pub struct Task {
 pub struct TaskId(u64);
 
 impl TaskId {
+    /// The task of this place in the order of submission.
+    #[cfg(feature = "rig")]
+    pub(crate) const fn new(sequence: u64) -> TaskId {
+        TaskId(sequence)
+    }
+
     /// The task's place in the order of submission.
     #[must_use]
     pub const fn sequence(self) -> u64 {

@@ -216,14 +216,7 @@ impl WorkerSet {
 
     /// The members, in order.
     pub fn iter(&self) -> impl Iterator<Item = WorkerId> {
-        self.words.iter().enumerate().flat_map(|(index, word)| {
-            let mut rest = *word;
-            std::iter::from_fn(move || {
-                let bit = (rest != 0).then(|| rest.trailing_zeros())?;
-                rest &= rest - 1;
-                Some(WorkerId(index as u32 * 64 + bit))
-            })
-        })
+        members(&self.words)
     }
 
     /// Adds every member of `other`.
@@ -248,6 +241,18 @@ impl WorkerSet {
     pub fn is_subset(&self, other: &WorkerSet) -> bool {
         self.iter().all(|worker| other.contains(worker))
     }
+}
+
+/// The members of a set given as [words](WorkerSet::words), in order.
+pub(crate) fn members(words: &[u64]) -> impl Iterator<Item = WorkerId> {
+    words.iter().enumerate().flat_map(|(index, word)| {
+        let mut rest = *word;
+        std::iter::from_fn(move || {
+            let bit = (rest != 0).then(|| rest.trailing_zeros())?;
+            rest &= rest - 1;
+            Some(WorkerId(index as u32 * 64 + bit))
+        })
+    })
 }
 
 fn place(worker: WorkerId) -> (usize, u64) {
@@ -280,3 +285,6 @@ impl fmt::Debug for WorkerSet {
         f.debug_set().entries(self.iter().map(|worker| worker.0)).finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

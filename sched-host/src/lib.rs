@@ -2,7 +2,11 @@
 #![allow(non_local_definitions, reason = "abi_stable's macros write them")]
 
 pub mod cli;
+pub mod linalg;
+pub mod policy;
+pub mod runtime;
 pub mod plugin;
 mod sync;
 pub mod topology;
 pub mod tree;
+mod watch;

@@ -8,8 +8,8 @@ use abi_stable::std_types::{ROption, RStr, RString, RVec, Tuple2};
 
 /// A component behind the edge: [`Component`](crate::Component) with plain types, made by the adapter.
 ///
-/// Frozen for [`ABI_MAJOR`](super::ABI_MAJOR). No method unwinds: a panic inside is caught and told to the host with
-/// [`WireHost::report_panic`](super::WireHost::report_panic).
+/// Frozen for [`ABI_MAJOR`](crate::abi::ABI_MAJOR). No method unwinds: a panic inside is caught and told to the host with
+/// [`WireHost::report_panic`](crate::abi::WireHost::report_panic).
 #[sabi_trait]
 pub trait WireComponent: Send + Sync + 'static {
     /// See [`Component::push_task`](crate::Component::push_task).
@@ -30,7 +30,7 @@ pub trait WireComponent: Send + Sync + 'static {
     fn drain(&self, node: &RawNode) -> RVec<RawTask>;
     /// See [`Component::describe`](crate::Component::describe).
     fn describe(&self, node: &RawNode) -> RVec<Tuple2<RString, RString>>;
-    /// What this component offers under a name of [`extension`](super::extension), if it does.
+    /// What this component offers under a name of [`extension`](crate::abi::extension), if it does.
     #[sabi(last_prefix_field)]
     fn extension(&self, name: RStr<'_>) -> ROption<RawExtension>;
 }

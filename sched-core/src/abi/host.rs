@@ -8,18 +8,18 @@ use abi_stable::std_types::{ROption, RStr};
 
 /// One node of a tree, as the component in it sees the host: hops to neighbours, and services.
 ///
-/// Frozen for [`ABI_MAJOR`](super::ABI_MAJOR). Hops may call other components; services never do, so that a component
+/// Frozen for [`ABI_MAJOR`](crate::abi::ABI_MAJOR). Hops may call other components; services never do, so that a component
 /// may use them while it holds a lock. Times are nanoseconds since the start of the run; estimates are encoded as
 /// [`Estimate`](crate::Estimate) does.
 #[sabi_trait]
 pub trait WireHost: Send + Sync {
     /// Hop: push `task` to child number `child`.
     fn push_to(&self, call: CallRef<'_>, child: u32, task: RawTask) -> RawPush;
-    /// Hop: pull from parent number `parent`, or from each in order for [`NO_ID`](super::wire::NO_ID).
+    /// Hop: pull from parent number `parent`, or from each in order for [`NO_ID`](crate::abi::wire::NO_ID).
     fn pull_from(&self, call: CallRef<'_>, parent: u32) -> RawTask;
     /// Hop: tell each parent in order that there is room here, until one sends something.
     fn parents_can_push(&self, call: CallRef<'_>) -> bool;
-    /// Hop: tell child number `child`, or each in order until one wakes for [`NO_ID`](super::wire::NO_ID), that there is work.
+    /// Hop: tell child number `child`, or each in order until one wakes for [`NO_ID`](crate::abi::wire::NO_ID), that there is work.
     fn child_can_pull(&self, call: CallRef<'_>, child: u32) -> bool;
     /// Hop: wake a worker below, or all with `all`; at a leaf, its worker.
     fn wake(&self, call: CallRef<'_>, all: bool) -> bool;
@@ -34,20 +34,20 @@ pub trait WireHost: Send + Sync {
     fn child_place(&self, child: u32) -> ROption<&RawPlace<'_>>;
     /// Worker number `worker`.
     fn worker(&self, worker: u32) -> ROption<RawWorker>;
-    /// The worker on whose behalf the call happens, or [`NO_ID`](super::wire::NO_ID).
+    /// The worker on whose behalf the call happens, or [`NO_ID`](crate::abi::wire::NO_ID).
     fn requester(&self, call: CallRef<'_>) -> u32;
 
     /// The time of the run.
     fn now(&self, call: CallRef<'_>) -> u64;
     /// A random number, seeded by the run and the node.
     fn random(&self, call: CallRef<'_>) -> u64;
-    /// Whether `worker`, or any worker below in the context for [`NO_ID`](super::wire::NO_ID), can execute `task`.
+    /// Whether `worker`, or any worker below in the context for [`NO_ID`](crate::abi::wire::NO_ID), can execute `task`.
     fn can_execute(&self, call: CallRef<'_>, worker: u32, task: RawTask) -> bool;
     /// Whether a worker below child number `child` can execute `task`.
     fn child_can_execute(&self, call: CallRef<'_>, child: u32, task: RawTask) -> bool;
     /// Number of implementations of `task` for `worker`.
     fn implementations(&self, call: CallRef<'_>, worker: u32, task: RawTask) -> u32;
-    /// Expected duration of `task` on `worker` with an implementation, or the best one for [`NO_ID`](super::wire::NO_ID).
+    /// Expected duration of `task` on `worker` with an implementation, or the best one for [`NO_ID`](crate::abi::wire::NO_ID).
     fn expected_length(&self, call: CallRef<'_>, worker: u32, task: RawTask, implementation: u32) -> u64;
     /// Expected duration, in nanoseconds, of bringing the data of `task` to a memory node.
     fn expected_transfer(&self, call: CallRef<'_>, memory_node: u32, task: RawTask) -> u64;
@@ -58,7 +58,7 @@ pub trait WireHost: Send + Sync {
     /// The component panicked in this call.
     fn report_panic(&self, call: CallRef<'_>, message: RStr<'_>);
 
-    /// What this host offers under a name of [`extension`](super::extension), if it does.
+    /// What this host offers under a name of [`extension`](crate::abi::extension), if it does.
     #[sabi(last_prefix_field)]
     fn extension(&self, name: RStr<'_>) -> ROption<RawExtension>;
 }

@@ -19,6 +19,8 @@
 
 pub mod component;
 pub mod extension;
+#[cfg(feature = "rig")]
+pub(crate) mod fake;
 pub mod host;
 pub mod manifest;
 pub mod root;

@@ -1,4 +1,6 @@
 //! The subcommands of `sched`, one file each. The only place that prints.
 
+pub mod policies;
 pub mod plugins;
 pub mod topology;
+pub mod tree;

@@ -79,9 +79,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
         (None, None) => Topology::this_machine()?,
     };
     // A process that may use nothing asks for at least one worker, so that the error names the true cause.
-    let workers = args
-        .workers
-        .unwrap_or_else(|| BindingPlan::default_workers(&topology).max(1));
+    let workers = args.workers.unwrap_or_else(|| BindingPlan::default_workers(&topology).max(1));
     let plan = BindingPlan::new(&topology, workers)?;
     let picture = match args.format {
         _ if args.json => draw::json(&topology, &plan),
@@ -90,9 +88,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
         Format::Svg => draw::svg(&topology, &plan),
         Format::Json => draw::json(&topology, &plan),
     };
-    out.write_all(picture.as_bytes())
-        .into_diagnostic()
-        .wrap_err("cannot write the topology")?;
+    out.write_all(picture.as_bytes()).into_diagnostic().wrap_err("cannot write the topology")?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -128,10 +124,7 @@ mod tests {
         ];
         for (words, start) in starts {
             let printed = sched(&[&machine, words.as_slice()].concat())?;
-            assert!(
-                printed.starts_with(start) && printed.ends_with('\n'),
-                "{words:?}: {printed}"
-            );
+            assert!(printed.starts_with(start) && printed.ends_with('\n'), "{words:?}: {printed}");
         }
         Ok(())
     }
@@ -140,10 +133,7 @@ mod tests {
     fn this_machine_gets_a_worker_for_each_pu_that_may_be_used() -> miette::Result<()> {
         let printed = sched(&["--json"])?;
         let seen: serde_json::Value = serde_json::from_str(&printed).into_diagnostic()?;
-        assert_eq!(
-            seen["workers"].as_array().map(Vec::len),
-            seen["allowed_pus"].as_array().map(Vec::len)
-        );
+        assert_eq!(seen["workers"].as_array().map(Vec::len), seen["allowed_pus"].as_array().map(Vec::len));
         assert_eq!(seen["source"]["kind"], "this-machine");
         Ok(())
     }
@@ -151,10 +141,7 @@ mod tests {
     #[test]
     fn more_workers_than_pus_is_a_warning_and_none_an_error() -> miette::Result<()> {
         let printed = sched(&["--synthetic", "pu:2", "--workers", "8"])?;
-        assert!(
-            printed.contains("warning: oversubscribed: workers 2-7 share PUs"),
-            "{printed}"
-        );
+        assert!(printed.contains("warning: oversubscribed: workers 2-7 share PUs"), "{printed}");
         assert!(sched(&["--synthetic", "pu:2", "--workers", "0"]).is_err());
         Ok(())
     }
@@ -167,16 +154,10 @@ mod tests {
 
     #[test]
     fn a_bad_description_is_reported_with_its_place_and_mend() {
-        let report =
-            sched(&["--synthetic", "nood:2 core:2 pu:1"]).expect_err("there is no level `nood`");
+        let report = sched(&["--synthetic", "nood:2 core:2 pu:1"]).expect_err("there is no level `nood`");
         let mut told = String::new();
         let narrow = miette::NarratableReportHandler::new();
-        narrow
-            .render_report(&mut told, report.as_ref())
-            .expect("writing to a string never fails");
-        assert!(
-            told.contains("did you mean `node`?") && told.contains("line 1, column 1"),
-            "{told}"
-        );
+        narrow.render_report(&mut told, report.as_ref()).expect("writing to a string never fails");
+        assert!(told.contains("did you mean `node`?") && told.contains("line 1, column 1"), "{told}");
     }
 }

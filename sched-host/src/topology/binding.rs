@@ -108,9 +108,7 @@ impl BindingPlan {
         }
         let places = places(topology);
         if places.is_empty() {
-            return Err(BindingError::NoAllowedPu {
-                source_name: topology.source().clone(),
-            });
+            return Err(BindingError::NoAllowedPu { source_name: topology.source().clone() });
         }
         let mut by_pu: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         let plan = (0..workers).map(|worker| {
@@ -118,11 +116,7 @@ impl BindingPlan {
             // Worker `place` has the PU first; the next to get it is a whole round later.
             let shared = worker >= places.len() || place + places.len() < workers;
             by_pu.entry(places[place].pu).or_default().push(worker);
-            WorkerBinding {
-                worker,
-                shared,
-                ..places[place].clone()
-            }
+            WorkerBinding { worker, shared, ..places[place].clone() }
         });
         let plan = plan.collect();
         let mut warnings = Vec::new();
@@ -130,25 +124,17 @@ impl BindingPlan {
             warnings.push(BindingWarning::Redirected);
         }
         if places.len() < topology.pus().len() {
-            warnings.push(BindingWarning::Restricted {
-                allowed: places.len(),
-                machine: topology.pus().len(),
-            });
+            warnings.push(BindingWarning::Restricted { allowed: places.len(), machine: topology.pus().len() });
         }
         if workers > places.len() {
-            warnings.push(BindingWarning::Oversubscribed {
-                workers: places.len()..workers,
-                pus: places.len(),
-            });
+            warnings.push(BindingWarning::Oversubscribed { workers: places.len()..workers, pus: places.len() });
         }
         Ok(Self {
             workers: plan,
             by_pu,
             warnings,
             source: topology.source().clone(),
-            hwloc: topology
-                .is_this_machine()
-                .then(|| Arc::clone(&topology.hwloc)),
+            hwloc: topology.is_this_machine().then(|| Arc::clone(&topology.hwloc)),
         })
     }
 
@@ -185,28 +171,16 @@ impl BindingPlan {
     /// the operating system refuses.
     pub fn bind_current_thread(&self, worker: usize) -> Result<(), BindingError> {
         let Some(place) = self.workers.get(worker) else {
-            return Err(BindingError::UnknownWorker {
-                worker,
-                workers: self.workers.len(),
-            });
+            return Err(BindingError::UnknownWorker { worker, workers: self.workers.len() });
         };
         let Some(hwloc) = &self.hwloc else {
-            return Err(BindingError::NotThisMachine {
-                worker,
-                source_name: self.source.clone(),
-            });
+            return Err(BindingError::NotThisMachine { worker, source_name: self.source.clone() });
         };
-        let refused = |why| BindingError::Refused {
-            worker,
-            pu: place.pu,
-            why,
-        };
+        let refused = |why| BindingError::Refused { worker, pu: place.pu, why };
         let index = usize::try_from(place.pu).map_err(|error| refused(error.to_string()))?;
         let mut set = CpuSet::new();
         set.set(index);
-        hwloc
-            .bind_cpu(&set, CpuBindingFlags::THREAD)
-            .map_err(|error| refused(error.to_string()))
+        hwloc.bind_cpu(&set, CpuBindingFlags::THREAD).map_err(|error| refused(error.to_string()))
     }
 }
 
@@ -215,10 +189,8 @@ fn places(topology: &Topology) -> Vec<WorkerBinding> {
     // The most local node last, so that it stays.
     let mut nodes = topology.level(Level::Numa);
     nodes.sort_by_key(|node| Reverse((node.pus.len(), node.logical_index)));
-    let local: BTreeMap<u32, u32> = nodes
-        .iter()
-        .flat_map(|node| node.pus.iter().map(|&pu| (pu, node.index())))
-        .collect();
+    let local: BTreeMap<u32, u32> =
+        nodes.iter().flat_map(|node| node.pus.iter().map(|&pu| (pu, node.index()))).collect();
 
     let mut rounds: Vec<Vec<WorkerBinding>> = Vec::new();
     let mut taken: BTreeMap<u32, usize> = BTreeMap::new();
@@ -235,22 +207,13 @@ fn places(topology: &Topology) -> Vec<WorkerBinding> {
             rounds.push(Vec::new());
         }
         let core = core.map(|core| core.logical_index);
-        rounds[round].push(WorkerBinding {
-            worker: 0,
-            pu,
-            core,
-            numa: local.get(&pu).copied(),
-            shared: false,
-        });
+        rounds[round].push(WorkerBinding { worker: 0, pu, core, numa: local.get(&pu).copied(), shared: false });
     };
     let mut core = None;
     for object in topology.root().walk() {
         match object.level {
             Level::Core => core = Some(object),
-            Level::Pu => place(
-                object.index(),
-                core.filter(|core| core.contains(object.index())),
-            ),
+            Level::Pu => place(object.index(), core.filter(|core| core.contains(object.index()))),
             _ => {}
         }
     }

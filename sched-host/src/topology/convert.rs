@@ -17,9 +17,7 @@ pub(super) fn tree(hwloc: &hwlocality::Topology) -> Object {
 fn convert(object: &TopologyObject) -> Vec<Object> {
     let inside: Vec<Object> = object.normal_children().flat_map(convert).collect();
     let mut memory = Vec::new();
-    object
-        .memory_children()
-        .for_each(|child| memory_nodes(child, &mut memory));
+    object.memory_children().for_each(|child| memory_nodes(child, &mut memory));
     let pus = pus(object);
 
     // hwloc hangs memory beside the tree of processors. The first memory node that is local to all of this
@@ -36,9 +34,7 @@ fn convert(object: &TopologyObject) -> Vec<Object> {
         Some(level) => {
             vec![Object {
                 level,
-                os_index: object
-                    .os_index()
-                    .and_then(|index| u32::try_from(index).ok()),
+                os_index: object.os_index().and_then(|index| u32::try_from(index).ok()),
                 logical_index: rank(object),
                 pus,
                 memory_bytes: bytes(object),
@@ -54,18 +50,14 @@ fn memory_nodes(object: &TopologyObject, found: &mut Vec<Object>) {
     if object.object_type() == ObjectType::NUMANode {
         found.push(Object {
             level: Level::Numa,
-            os_index: object
-                .os_index()
-                .and_then(|index| u32::try_from(index).ok()),
+            os_index: object.os_index().and_then(|index| u32::try_from(index).ok()),
             logical_index: rank(object),
             pus: pus(object),
             memory_bytes: bytes(object),
             children: Vec::new(),
         });
     }
-    object
-        .memory_children()
-        .for_each(|child| memory_nodes(child, found));
+    object.memory_children().for_each(|child| memory_nodes(child, found));
 }
 
 fn level(object: ObjectType) -> Option<Level> {
@@ -91,22 +83,15 @@ fn rank(object: &TopologyObject) -> u32 {
 }
 
 fn pus(object: &TopologyObject) -> Vec<u32> {
-    let set = object
-        .cpuset()
-        .map(|set| set.clone_target())
-        .unwrap_or_default();
-    set.iter_set()
-        .filter_map(|index| u32::try_from(usize::from(index)).ok())
-        .collect()
+    let set = object.cpuset().map(|set| set.clone_target()).unwrap_or_default();
+    set.iter_set().filter_map(|index| u32::try_from(usize::from(index)).ok()).collect()
 }
 
 fn bytes(object: &TopologyObject) -> Option<u64> {
     match object.attributes() {
         Some(ObjectAttributes::NUMANode(node)) => node.local_memory().map(u64::from),
         Some(ObjectAttributes::Cache(cache)) => cache.size().map(u64::from),
-        _ if object.object_type() == ObjectType::Machine => {
-            Some(object.total_memory()).filter(|&bytes| bytes > 0)
-        }
+        _ if object.object_type() == ObjectType::Machine => Some(object.total_memory()).filter(|&bytes| bytes > 0),
         _ => None,
     }
 }

@@ -27,12 +27,7 @@ impl Distances {
     pub(super) fn between(&self, a: u32, b: u32) -> Option<u32> {
         let (a, b) = (self.0.get(&a)?, self.0.get(&b)?);
         // Both lists end with the root, so counting from there aligns paths of different lengths.
-        let shared = a
-            .iter()
-            .rev()
-            .zip(b.iter().rev())
-            .take_while(|(a, b)| a == b)
-            .last()?;
+        let shared = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).last()?;
         Some(shared.0.height)
     }
 
@@ -75,9 +70,7 @@ mod tests {
     fn shape() -> impl Strategy<Value = Shape> {
         any::<u8>()
             .prop_map(Shape::Leaf)
-            .prop_recursive(5, 40, 4, |inner| {
-                prop::collection::vec(inner, 1..5).prop_map(Shape::Inner)
-            })
+            .prop_recursive(5, 40, 4, |inner| prop::collection::vec(inner, 1..5).prop_map(Shape::Inner))
     }
 
     fn object(shape: &Shape, next: &mut u32) -> Object {
@@ -90,28 +83,15 @@ mod tests {
             children: Vec::new(),
         };
         match shape {
-            Shape::Leaf(kind) if kind % 8 == 0 => Object {
-                level: Level::Numa,
-                pus: (0..*next).collect(),
-                ..empty
-            },
+            Shape::Leaf(kind) if kind % 8 == 0 => Object { level: Level::Numa, pus: (0..*next).collect(), ..empty },
             Shape::Leaf(_) => {
                 *next += 1;
-                Object {
-                    level: Level::Pu,
-                    os_index: Some(*next - 1),
-                    pus: vec![*next - 1],
-                    ..empty
-                }
+                Object { level: Level::Pu, os_index: Some(*next - 1), pus: vec![*next - 1], ..empty }
             }
             Shape::Inner(shapes) => {
                 let first = *next;
                 let children = shapes.iter().map(|shape| object(shape, next)).collect();
-                Object {
-                    pus: (first..*next).collect(),
-                    children,
-                    ..empty
-                }
+                Object { pus: (first..*next).collect(), children, ..empty }
             }
         }
     }

@@ -43,15 +43,8 @@ pub enum TopologyError {
 }
 
 fn list(description: &str, problems: &[SyntheticProblem]) -> String {
-    let column = |offset| {
-        description
-            .get(..offset)
-            .map_or(offset, |before: &str| before.chars().count())
-            + 1
-    };
-    let told = problems
-        .iter()
-        .map(|p| format!("column {}: {}", column(p.offset), p.what));
+    let column = |offset| description.get(..offset).map_or(offset, |before: &str| before.chars().count()) + 1;
+    let told = problems.iter().map(|p| format!("column {}: {}", column(p.offset), p.what));
     told.collect::<Vec<_>>().join("; ")
 }
 
@@ -87,9 +80,7 @@ impl Diagnostic for TopologyError {
         let Self::Synthetic { problems, .. } = self else {
             return None;
         };
-        Some(Box::new(problems.iter().map(|p| {
-            LabeledSpan::new(Some(p.what.clone()), p.offset, p.length)
-        })))
+        Some(Box::new(problems.iter().map(|p| LabeledSpan::new(Some(p.what.clone()), p.offset, p.length))))
     }
 }
 
@@ -102,9 +93,7 @@ pub enum BindingError {
     NoWorkers,
     /// The process may use no PU of the topology.
     #[error("{source_name} has no PU that this process may use")]
-    #[diagnostic(help(
-        "check the affinity mask (`taskset -p $$`) and the cgroup's `cpuset.cpus.effective`"
-    ))]
+    #[diagnostic(help("check the affinity mask (`taskset -p $$`) and the cgroup's `cpuset.cpus.effective`"))]
     NoAllowedPu {
         /// The topology.
         source_name: Source,
@@ -129,9 +118,7 @@ pub enum BindingError {
     },
     /// The operating system said no.
     #[error("worker {worker} cannot be bound to PU {pu}: {why}")]
-    #[diagnostic(help(
-        "the mask or cgroup of the process may have changed since the plan was made; make it again"
-    ))]
+    #[diagnostic(help("the mask or cgroup of the process may have changed since the plan was made; make it again"))]
     Refused {
         /// Who was to be bound.
         worker: usize,

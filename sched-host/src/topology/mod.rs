@@ -61,14 +61,7 @@ impl Topology {
         let distances = Distances::new(&root);
         let this_machine = hwloc.is_this_system();
         let allowed = source::allowed_pus(&hwloc, &root);
-        Self {
-            source,
-            root,
-            allowed,
-            distances,
-            this_machine,
-            hwloc: Arc::new(hwloc),
-        }
+        Self { source, root, allowed, distances, this_machine, hwloc: Arc::new(hwloc) }
     }
 
     /// Where the description came from.
@@ -108,11 +101,7 @@ impl Topology {
     /// The objects of a level in topology order; none if the machine has no such level.
     #[must_use]
     pub fn level(&self, level: Level) -> Vec<&Object> {
-        let mut found: Vec<&Object> = self
-            .root
-            .walk()
-            .filter(|object| object.level == level)
-            .collect();
+        let mut found: Vec<&Object> = self.root.walk().filter(|object| object.level == level).collect();
         // Memory nodes may stand at different depths; groups are ranked within their depth only.
         if level != Level::Group {
             found.sort_by_key(|object| object.logical_index);
@@ -124,10 +113,7 @@ impl Topology {
     /// (or groups in groups) serve the same PUs.
     #[must_use]
     pub fn containing(&self, level: Level, pu: u32) -> Vec<&Object> {
-        self.root
-            .walk()
-            .filter(|object| object.level == level && object.contains(pu))
-            .collect()
+        self.root.walk().filter(|object| object.level == level && object.contains(pu)).collect()
     }
 
     /// The memory node local to PU `pu`. Where several are, the one that serves the fewest PUs, and among
@@ -135,9 +121,7 @@ impl Topology {
     #[must_use]
     pub fn numa_of(&self, pu: u32) -> Option<&Object> {
         let nodes = self.containing(Level::Numa, pu);
-        nodes
-            .into_iter()
-            .min_by_key(|node| (node.pus.len(), node.logical_index))
+        nodes.into_iter().min_by_key(|node| (node.pus.len(), node.logical_index))
     }
 
     /// The core of PU `pu`; `None` for an unknown PU, and in a description without cores.

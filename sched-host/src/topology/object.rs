@@ -105,10 +105,7 @@ impl FromStr for Level {
                 nearest = (likeness, level);
             }
         }
-        Err(UnknownLevel {
-            found: name.to_owned(),
-            nearest: nearest.1,
-        })
+        Err(UnknownLevel { found: name.to_owned(), nearest: nearest.1 })
     }
 }
 

@@ -52,8 +52,7 @@ impl Topology {
     ///
     /// [`TopologyError::Discovery`] when hwloc cannot.
     pub fn this_machine() -> Result<Self, TopologyError> {
-        let hwloc =
-            build(TopologyBuilder::new()).map_err(|why| TopologyError::Discovery { why })?;
+        let hwloc = build(TopologyBuilder::new()).map_err(|why| TopologyError::Discovery { why })?;
         Ok(Self::new(Source::ThisMachine, hwloc))
     }
 
@@ -76,10 +75,7 @@ impl Topology {
     /// [`TopologyError::Synthetic`] for a description that hwloc does not understand, and for one of more
     /// than 16384 PUs (a slip of the pen, on which hwloc would spend gigabytes).
     pub fn from_synthetic(description: &str) -> Result<Self, TopologyError> {
-        let refused = |problems| TopologyError::Synthetic {
-            description: description.to_owned(),
-            problems,
-        };
+        let refused = |problems| TopologyError::Synthetic { description: description.to_owned(), problems };
         if let Some(problem) = synthetic::too_large(description) {
             return Err(refused(vec![problem]));
         }
@@ -88,12 +84,7 @@ impl Topology {
             .map_err(|error| error.to_string())
             .and_then(build)
             .map_err(|why| refused(synthetic::diagnose(description, &why)))?;
-        Ok(Self::new(
-            Source::Synthetic {
-                description: description.to_owned(),
-            },
-            hwloc,
-        ))
+        Ok(Self::new(Source::Synthetic { description: description.to_owned() }, hwloc))
     }
 
     /// Reads the description of a machine from an XML file, as `lstopo machine.xml` writes it.
@@ -104,24 +95,14 @@ impl Topology {
     /// [`TopologyError::BadXml`] when it is no topology that the installed hwloc understands.
     pub fn from_xml_file(path: &Path) -> Result<Self, TopologyError> {
         // Reading the file here, not in hwloc: the crate panics on a file that cannot be opened.
-        let xml = std::fs::read_to_string(path).map_err(|why| TopologyError::UnreadableXml {
-            path: path.to_owned(),
-            why,
-        })?;
+        let xml =
+            std::fs::read_to_string(path).map_err(|why| TopologyError::UnreadableXml { path: path.to_owned(), why })?;
         let hwloc = TopologyBuilder::new()
             .from_xml(&xml)
             .map_err(|error| error.to_string())
             .and_then(build)
-            .map_err(|why| TopologyError::BadXml {
-                path: path.to_owned(),
-                why,
-            })?;
-        Ok(Self::new(
-            Source::Xml {
-                path: path.to_owned(),
-            },
-            hwloc,
-        ))
+            .map_err(|why| TopologyError::BadXml { path: path.to_owned(), why })?;
+        Ok(Self::new(Source::Xml { path: path.to_owned() }, hwloc))
     }
 }
 
@@ -139,11 +120,7 @@ pub(super) fn allowed_pus(hwloc: &hwlocality::Topology, root: &Object) -> Vec<u3
     let permitted = hwloc.allowed_cpuset();
     // The mask of the process, not of the calling thread, which may itself be a bound worker. A system that
     // cannot tell restricts nothing.
-    let mask = if hwloc.is_this_system() {
-        hwloc.cpu_binding(CpuBindingFlags::PROCESS).ok()
-    } else {
-        None
-    };
+    let mask = if hwloc.is_this_system() { hwloc.cpu_binding(CpuBindingFlags::PROCESS).ok() } else { None };
     let usable = |pu: u32| {
         let Ok(index) = usize::try_from(pu) else {
             return false;

@@ -7,9 +7,8 @@ const LARGEST: u64 = 1 << 14;
 
 /// The names that hwloc takes for levels, beside any abbreviation of them.
 const NAMES: [&str; 25] = [
-    "numanode", "numa", "node", "package", "socket", "die", "group", "core", "pu", "l1cache",
-    "l2cache", "l3cache", "l4cache", "l5cache", "l1", "l2", "l3", "l4", "l5", "l1d", "l2d", "l3d",
-    "l1i", "l2i", "l3i",
+    "numanode", "numa", "node", "package", "socket", "die", "group", "core", "pu", "l1cache", "l2cache", "l3cache",
+    "l4cache", "l5cache", "l1", "l2", "l3", "l4", "l5", "l1d", "l2d", "l3d", "l1i", "l2i", "l3i",
 ];
 
 /// One thing wrong with a synthetic description.
@@ -31,11 +30,7 @@ struct Word<'a> {
 
 impl Word<'_> {
     fn problem(&self, what: String) -> SyntheticProblem {
-        SyntheticProblem {
-            offset: self.offset,
-            length: self.text.len(),
-            what,
-        }
+        SyntheticProblem { offset: self.offset, length: self.text.len(), what }
     }
 
     /// `type` and `count`, without the attributes in parentheses; a bare number has no type.
@@ -81,9 +76,9 @@ pub(super) fn too_large(description: &str) -> Option<SyntheticProblem> {
     for word in words(description) {
         pus = pus.saturating_mul(word.parts().1.parse().unwrap_or(1));
         if pus > LARGEST {
-            return Some(word.problem(format!(
-                "more than {LARGEST} PUs up to here, which is the most; use smaller counts"
-            )));
+            return Some(
+                word.problem(format!("more than {LARGEST} PUs up to here, which is the most; use smaller counts")),
+            );
         }
     }
     None
@@ -96,51 +91,29 @@ pub(super) fn diagnose(description: &str, why: &str) -> Vec<SyntheticProblem> {
     for (at, word) in words.iter().enumerate() {
         if let Some(name) = word.parts().0
             && !name.to_ascii_lowercase().starts_with("group")
-            && words[..at].iter().any(|before| {
-                before
-                    .parts()
-                    .0
-                    .is_some_and(|other| other.eq_ignore_ascii_case(name))
-            })
+            && words[..at].iter().any(|before| before.parts().0.is_some_and(|other| other.eq_ignore_ascii_case(name)))
         {
-            problems.push(word.problem(format!(
-                "`{name}` was already given; only groups may be repeated"
-            )));
+            problems.push(word.problem(format!("`{name}` was already given; only groups may be repeated")));
         }
     }
     if let Some(offset) = description.find('\0') {
-        problems.push(SyntheticProblem {
-            offset,
-            length: 1,
-            what: "a NUL character cannot be part of it".to_owned(),
-        });
+        problems.push(SyntheticProblem { offset, length: 1, what: "a NUL character cannot be part of it".to_owned() });
     }
-    let brackets =
-        description.matches(['(', '[']).count() != description.matches([')', ']']).count();
+    let brackets = description.matches(['(', '[']).count() != description.matches([')', ']']).count();
     if brackets {
-        problems.push(whole(
-            description,
-            "a parenthesis or bracket is not closed".to_owned(),
-        ));
+        problems.push(whole(description, "a parenthesis or bracket is not closed".to_owned()));
     }
     if words.is_empty() && !brackets {
         problems.push(whole(description, "it names no level".to_owned()));
     }
     if problems.is_empty() {
-        let ends_with_pu = words.last().is_some_and(|word| {
-            word.parts()
-                .0
-                .is_none_or(|name| name.eq_ignore_ascii_case("pu"))
-        });
+        let ends_with_pu =
+            words.last().is_some_and(|word| word.parts().0.is_none_or(|name| name.eq_ignore_ascii_case("pu")));
         problems.push(match words.last() {
-            Some(word) if !ends_with_pu => {
-                word.problem("the last level must be the PUs, such as `pu:2`".to_owned())
-            }
+            Some(word) if !ends_with_pu => word.problem("the last level must be the PUs, such as `pu:2`".to_owned()),
             _ => whole(
                 description,
-                format!(
-                    "{why}; are the levels ordered from the outermost to the innermost, each once?"
-                ),
+                format!("{why}; are the levels ordered from the outermost to the innermost, each once?"),
             ),
         });
     }
@@ -149,11 +122,7 @@ pub(super) fn diagnose(description: &str, why: &str) -> Vec<SyntheticProblem> {
 }
 
 fn whole(description: &str, what: String) -> SyntheticProblem {
-    SyntheticProblem {
-        offset: 0,
-        length: description.len(),
-        what,
-    }
+    SyntheticProblem { offset: 0, length: description.len(), what }
 }
 
 fn diagnose_word(word: &Word<'_>) -> Option<SyntheticProblem> {
@@ -162,36 +131,26 @@ fn diagnose_word(word: &Word<'_>) -> Option<SyntheticProblem> {
         let lower = name.to_ascii_lowercase();
         // `group0`, `l2u` and abbreviations such as `pack` are hwloc's business.
         let known = !lower.is_empty()
-            && NAMES.iter().any(|known| {
-                known.starts_with(&lower) || lower.trim_end_matches(char::is_numeric) == *known
-            });
+            && NAMES
+                .iter()
+                .any(|known| known.starts_with(&lower) || lower.trim_end_matches(char::is_numeric) == *known);
         if !known {
-            let nearest = NAMES.into_iter().max_by(|a, b| {
-                strsim::jaro_winkler(a, &lower).total_cmp(&strsim::jaro_winkler(b, &lower))
-            });
-            let guess = nearest
-                .filter(|_| !lower.is_empty())
-                .map(|nearest| format!("; did you mean `{nearest}`?"));
+            let nearest = NAMES
+                .into_iter()
+                .max_by(|a, b| strsim::jaro_winkler(a, &lower).total_cmp(&strsim::jaro_winkler(b, &lower)));
+            let guess = nearest.filter(|_| !lower.is_empty()).map(|nearest| format!("; did you mean `{nearest}`?"));
             if lower == "machine" {
-                return Some(
-                    word.problem("the machine encloses all levels and is not written".to_owned()),
-                );
+                return Some(word.problem("the machine encloses all levels and is not written".to_owned()));
             }
-            return Some(word.problem(format!(
-                "`{name}` is not a level{}",
-                guess.unwrap_or_default()
-            )));
+            return Some(word.problem(format!("`{name}` is not a level{}", guess.unwrap_or_default())));
         }
     }
     match count.trim_end_matches('\0').parse::<u32>() {
         Ok(0) => Some(word.problem("the count is 0; it must be at least 1".to_owned())),
         Ok(_) => None,
-        Err(_) if count.is_empty() => Some(word.problem(format!(
-            "the count is missing: write `{}:2`",
-            name.unwrap_or("core")
-        ))),
-        Err(_) => Some(word.problem(format!(
-            "`{count}` is not a count; write a whole number, at least 1"
-        ))),
+        Err(_) if count.is_empty() => {
+            Some(word.problem(format!("the count is missing: write `{}:2`", name.unwrap_or("core"))))
+        }
+        Err(_) => Some(word.problem(format!("`{count}` is not a count; write a whole number, at least 1"))),
     }
 }

@@ -55,7 +55,10 @@ impl fmt::Display for Fault {
                 write!(f, "panicked: {message}; the node is quarantined, {rehomed} tasks were taken back from it")
             }
             FaultKind::Cycle { rehomed } => {
-                write!(f, "calls went in a circle through it; the node is quarantined, {rehomed} tasks were taken back from it")
+                write!(
+                    f,
+                    "calls went in a circle through it; the node is quarantined, {rehomed} tasks were taken back from it"
+                )
             }
             FaultKind::Dropped { tasks } => write!(f, "dropped {tasks} tasks, which were executed all the same"),
             FaultKind::WrongWorker { tasks } => {

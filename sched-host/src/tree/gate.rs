@@ -53,7 +53,8 @@ impl Gate {
     /// Closes the gate and waits until nobody is inside, or until `give_up` says so. The gate opens when the result, or
     /// the attempt, is dropped.
     pub fn close_until(&self, mut give_up: impl FnMut() -> bool) -> Option<Closed<'_>> {
-        let closed = Closed { gate: self, _one_closer: self.closer.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) };
+        let closed =
+            Closed { gate: self, _one_closer: self.closer.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) };
         self.closed.store(true, SeqCst);
         for lane in &self.lanes {
             while lane.load(SeqCst) != 0 {

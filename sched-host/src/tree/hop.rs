@@ -146,7 +146,8 @@ impl Shared {
     /// Whether a worker below sleeps that the call is of use to.
     fn sleeps_below(&self, call: &Call<'_>, node: &TreeNode) -> bool {
         let below = node.place().raw().workers_in_context.iter().zip(self.services.sleeping());
-        node.archs & call.archs != 0 && below.into_iter().any(|(workers, sleeping)| workers & sleeping.load(SeqCst) != 0)
+        node.archs & call.archs != 0
+            && below.into_iter().any(|(workers, sleeping)| workers & sleeping.load(SeqCst) != 0)
     }
 
     fn wake_worker(&self, call: &Call<'_>, worker: WorkerId) -> bool {

@@ -94,7 +94,13 @@ impl Tree {
     /// # Panics
     /// When a child's number is not that of a later part: plans are checked before.
     #[must_use]
-    pub fn assemble(parts: Vec<Part>, workers: &[WorkerFacts], services: Arc<dyn Services>, ledger: Arc<Ledger>, seed: u64) -> Tree {
+    pub fn assemble(
+        parts: Vec<Part>,
+        workers: &[WorkerFacts],
+        services: Arc<dyn Services>,
+        ledger: Arc<Ledger>,
+        seed: u64,
+    ) -> Tree {
         let raw_workers: Arc<[RawWorker]> = workers
             .iter()
             .map(|worker| RawWorker {
@@ -149,7 +155,17 @@ impl Tree {
                 }
                 let children = part.children.iter().map(|(child, _)| *child).collect();
                 let (places, workers) = (Arc::clone(&places), Arc::clone(&raw_workers));
-                TreeNode::new(id as NodeId, part.component, part.name, part.plugin, children, parents.into(), places, workers, seed)
+                TreeNode::new(
+                    id as NodeId,
+                    part.component,
+                    part.name,
+                    part.plugin,
+                    children,
+                    parents.into(),
+                    places,
+                    workers,
+                    seed,
+                )
             })
             .collect();
         let gate = Gate::new(workers.len() + APPLICATION_LANES);
@@ -277,7 +293,9 @@ impl Tree {
 
 impl Shared {
     fn can_execute(&self, worker: WorkerId, slot: &Slot) -> bool {
-        self.workers.get(worker.0 as usize).is_some_and(|worker| slot.head().archs.load(Relaxed) & 1 << worker.arch != 0)
+        self.workers
+            .get(worker.0 as usize)
+            .is_some_and(|worker| slot.head().archs.load(Relaxed) & 1 << worker.arch != 0)
     }
 }
 

@@ -24,12 +24,19 @@ pub(super) struct Place {
 
 impl Place {
     /// `fill` completes a place that has its texts and workers.
-    pub(super) fn new(path: &str, object: &str, slot: &str, workers: &[u64], fill: impl FnOnce(&mut RawPlace<'static>)) -> Place {
+    pub(super) fn new(
+        path: &str,
+        object: &str,
+        slot: &str,
+        workers: &[u64],
+        fill: impl FnOnce(&mut RawPlace<'static>),
+    ) -> Place {
         let (path, object, slot): (Box<str>, Box<str>, Box<str>) = (path.into(), object.into(), slot.into());
         let workers: Box<[u64]> = workers.into();
         // SAFETY: the boxes live as long as the place and their contents do not move with it; `raw` is lent out for no
         // longer than the place lives.
-        let (raw_path, raw_object, raw_slot, raw_workers) = unsafe { (extend(&*path), extend(&*object), extend(&*slot), extend(&*workers)) };
+        let (raw_path, raw_object, raw_slot, raw_workers) =
+            unsafe { (extend(&*path), extend(&*object), extend(&*slot), extend(&*workers)) };
         let mut raw = RawPlace {
             id: 0,
             children: 0,
@@ -115,9 +122,24 @@ impl TreeNode {
         seed: u64,
     ) -> TreeNode {
         let below = sched_core::WorkerSet::from_words(&places[id as usize].raw().workers_in_context);
-        let archs = below.iter().filter_map(|worker| workers.get(worker.0 as usize)).fold(0, |archs, worker| archs | 1 << worker.arch);
+        let archs = below
+            .iter()
+            .filter_map(|worker| workers.get(worker.0 as usize))
+            .fold(0, |archs, worker| archs | 1 << worker.arch);
         let random = AtomicU64::new(mix(seed ^ mix(u64::from(id) + 1)));
-        TreeNode { id, component, component_name, plugin, children, parents, archs, places, workers, health: Health::default(), random }
+        TreeNode {
+            id,
+            component,
+            component_name,
+            plugin,
+            children,
+            parents,
+            archs,
+            places,
+            workers,
+            health: Health::default(),
+            random,
+        }
     }
 
     pub(super) fn place(&self) -> &Place {

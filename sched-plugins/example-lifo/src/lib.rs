@@ -36,3 +36,29 @@ impl Component for Lifo {
 }
 
 export_components!(Lifo);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched_core::rig::Rig;
+
+    #[test]
+    fn the_last_task_comes_first() {
+        let rig = Rig::build::<Lifo>(&[]);
+        let tasks = rig.tasks(3);
+        for task in &tasks {
+            assert_eq!(rig.push(*task), Ok(()));
+        }
+        assert_eq!(rig.pull(Child(0)), Some(tasks[2]));
+        assert_eq!(rig.drain(), [tasks[1], tasks[0]]);
+    }
+
+    #[test]
+    fn a_worker_gets_a_task_that_it_can_execute() {
+        let rig = Rig::build::<Lifo>(&[]).worker(Arch::CPU, MemoryNode(0));
+        let cpu = rig.task().archs([Arch::CPU]).make();
+        let cuda = rig.task().archs([Arch::CUDA]).make();
+        assert_eq!((rig.push(cpu), rig.push(cuda)), (Ok(()), Ok(())));
+        assert_eq!(rig.pull(Child(0)), Some(cpu));
+    }
+}

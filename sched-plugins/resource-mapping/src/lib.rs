@@ -1,1 +1,6 @@
+//! The resource-mapping family as a plugin: components that choose among their children.
+#![forbid(unsafe_code)]
 
+use sched_components::resource_mapping::Eager;
+
+sched_core::export_components!(Eager);

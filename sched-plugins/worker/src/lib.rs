@@ -1,1 +1,6 @@
+//! The worker family as a plugin: the leaves, which hand tasks to those who execute them.
+#![forbid(unsafe_code)]
 
+use sched_components::worker::Simple;
+
+sched_core::export_components!(Simple);

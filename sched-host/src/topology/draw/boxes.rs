@@ -48,17 +48,10 @@ impl<'a> Frame<'a> {
     pub(super) fn new(stack: &Stack<'a>) -> Self {
         let items: Vec<Item<'a>> = match &stack.contents {
             Contents::Pus(pus) => pus.iter().map(|&pu| Item::Pu(pu)).collect(),
-            Contents::Stacks(stacks) => stacks
-                .iter()
-                .map(|stack| Item::Frame(Frame::new(stack)))
-                .collect(),
+            Contents::Stacks(stacks) => stacks.iter().map(|stack| Item::Frame(Frame::new(stack))).collect(),
         };
         let strips = stack.objects.clone();
-        let title = strips
-            .iter()
-            .map(|object| label(object).chars().count() * CHAR)
-            .max()
-            .unwrap_or(0);
+        let title = strips.iter().map(|object| label(object).chars().count() * CHAR).max().unwrap_or(0);
         let top = strips.len() * STRIP + PAD;
         let (cells, (inner_width, inner_height)) = grid(items, top);
         let needed = inner_width + 2 * PAD;
@@ -77,42 +70,17 @@ impl<'a> Frame<'a> {
 fn grid(items: Vec<Item<'_>>, top: usize) -> (Vec<Cell<'_>>, (usize, usize)) {
     let sizes: Vec<(usize, usize)> = items.iter().map(Item::size).collect();
     let columns = columns(&sizes);
-    let widths: Vec<usize> = (0..columns)
-        .map(|c| {
-            sizes
-                .iter()
-                .skip(c)
-                .step_by(columns.max(1))
-                .map(|s| s.0)
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let heights: Vec<usize> = sizes
-        .chunks(columns.max(1))
-        .map(|row| row.iter().map(|s| s.1).max().unwrap_or(0))
-        .collect();
+    let widths: Vec<usize> =
+        (0..columns).map(|c| sizes.iter().skip(c).step_by(columns.max(1)).map(|s| s.0).max().unwrap_or(0)).collect();
+    let heights: Vec<usize> =
+        sizes.chunks(columns.max(1)).map(|row| row.iter().map(|s| s.1).max().unwrap_or(0)).collect();
     let offset = |sizes: &[usize]| sizes.iter().sum::<usize>() + sizes.len() * PAD;
     let cells = items.into_iter().enumerate().map(|(i, item)| {
         let (row, column) = (i / columns, i % columns);
-        let at = (
-            PAD + offset(&widths[..column]),
-            top + offset(&heights[..row]),
-        );
-        Cell {
-            column,
-            at,
-            room: (widths[column], heights[row]),
-            item,
-        }
+        let at = (PAD + offset(&widths[..column]), top + offset(&heights[..row]));
+        Cell { column, at, room: (widths[column], heights[row]), item }
     });
-    (
-        cells.collect(),
-        (
-            offset(&widths).saturating_sub(PAD),
-            offset(&heights).saturating_sub(PAD),
-        ),
-    )
+    (cells.collect(), (offset(&widths).saturating_sub(PAD), offset(&heights).saturating_sub(PAD)))
 }
 
 /// How many columns give a block that is somewhat wider than high, without a ragged last row if possible.
@@ -125,7 +93,5 @@ fn columns(sizes: &[(usize, usize)]) -> usize {
         let ragged = (rows * columns - sizes.len()) as f64 / sizes.len() as f64;
         (shape / 1.6).ln().abs() + ragged
     };
-    (1..=sizes.len())
-        .min_by(|&a, &b| cost(a).total_cmp(&cost(b)))
-        .unwrap_or(0)
+    (1..=sizes.len()).min_by(|&a, &b| cost(a).total_cmp(&cost(b))).unwrap_or(0)
 }

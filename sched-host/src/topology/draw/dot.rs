@@ -8,24 +8,10 @@ use crate::topology::{BindingPlan, Object, Topology};
 /// The tree in the DOT language: `sched topology --format dot | dot -Tsvg > machine.svg`.
 #[must_use]
 pub fn dot(topology: &Topology, plan: &BindingPlan) -> String {
-    let mut title = vec![
-        topology.source().to_string(),
-        summary(topology),
-        usage(topology, plan),
-    ];
-    title.extend(
-        plan.warnings()
-            .iter()
-            .map(|warning| format!("warning: {warning}")),
-    );
-    let mut graph = Graph {
-        out: String::from("graph topology {\n"),
-        next: 0,
-    };
-    graph.line(&format!(
-        "graph [label={}, labelloc=t, rankdir=LR, fontname=\"sans-serif\"];",
-        quoted(&title)
-    ));
+    let mut title = vec![topology.source().to_string(), summary(topology), usage(topology, plan)];
+    title.extend(plan.warnings().iter().map(|warning| format!("warning: {warning}")));
+    let mut graph = Graph { out: String::from("graph topology {\n"), next: 0 };
+    graph.line(&format!("graph [label={}, labelloc=t, rankdir=LR, fontname=\"sans-serif\"];", quoted(&title)));
     graph.line("node [shape=box, style=filled, fillcolor=\"#f1f5f9\", color=\"#94a3b8\", fontname=\"sans-serif\"];");
     graph.line("edge [color=\"#94a3b8\"];");
     graph.stack(topology, plan, &Stack::new(topology.root()));
@@ -55,10 +41,7 @@ impl Graph {
         let id = self.node(&lines, "");
         let below: Vec<usize> = match &stack.contents {
             Contents::Pus(pus) => pus.iter().map(|pu| self.pu(topology, plan, pu)).collect(),
-            Contents::Stacks(stacks) => stacks
-                .iter()
-                .map(|below| self.stack(topology, plan, below))
-                .collect(),
+            Contents::Stacks(stacks) => stacks.iter().map(|below| self.stack(topology, plan, below)).collect(),
         };
         for child in below {
             self.line(&format!("n{id} -- n{child};"));
@@ -69,28 +52,20 @@ impl Graph {
     fn pu(&mut self, topology: &Topology, plan: &BindingPlan, pu: &Object) -> usize {
         match use_of(topology, plan, pu.index()) {
             Use::Workers(numbers) => {
-                let colour = if numbers.len() > 1 {
-                    "#b45309"
-                } else {
-                    "#0f766e"
-                };
+                let colour = if numbers.len() > 1 { "#b45309" } else { "#0f766e" };
                 let look = format!(", fillcolor=\"{colour}\", fontcolor=white");
                 self.node(&[pu.title(), workers(numbers)], &look)
             }
             Use::Free => self.node(&[pu.title(), "free".to_owned()], ", fillcolor=white"),
-            Use::Forbidden => self.node(
-                &[pu.title(), "forbidden".to_owned()],
-                ", style=\"filled,dashed\", fontcolor=\"#94a3b8\"",
-            ),
+            Use::Forbidden => {
+                self.node(&[pu.title(), "forbidden".to_owned()], ", style=\"filled,dashed\", fontcolor=\"#94a3b8\"")
+            }
         }
     }
 }
 
 /// Lines as one DOT string.
 fn quoted(lines: &[String]) -> String {
-    let lines: Vec<String> = lines
-        .iter()
-        .map(|line| line.replace('\\', "\\\\").replace('"', "\\\""))
-        .collect();
+    let lines: Vec<String> = lines.iter().map(|line| line.replace('\\', "\\\\").replace('"', "\\\"")).collect();
     format!("\"{}\"", lines.join("\\n"))
 }

@@ -3,9 +3,7 @@
 use serde::Serialize;
 
 use super::workers_of_node;
-use crate::topology::{
-    BindingPlan, BindingWarning, Level, Object, Source, Topology, WorkerBinding,
-};
+use crate::topology::{BindingPlan, BindingWarning, Level, Object, Source, Topology, WorkerBinding};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -61,17 +59,9 @@ pub fn json(topology: &Topology, plan: &BindingPlan) -> String {
             })
             .collect(),
         workers: plan.workers(),
-        warnings: plan
-            .warnings()
-            .iter()
-            .map(|warning| Warning {
-                warning,
-                message: warning.to_string(),
-            })
-            .collect(),
+        warnings: plan.warnings().iter().map(|warning| Warning { warning, message: warning.to_string() }).collect(),
     };
-    let mut text = serde_json::to_string_pretty(&document)
-        .expect("string keys and plain values always serialise");
+    let mut text = serde_json::to_string_pretty(&document).expect("string keys and plain values always serialise");
     text.push('\n');
     text
 }

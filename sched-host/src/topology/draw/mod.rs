@@ -88,32 +88,19 @@ fn summary(topology: &Topology) -> String {
         let n = topology.level(level).len();
         (n > 0).then(|| format!("{n} {name}{}", if n == 1 { "" } else { "s" }))
     };
-    let mut told: Vec<String> = [
-        (Level::Package, "package"),
-        (Level::Numa, "memory node"),
-        (Level::Core, "core"),
-        (Level::Pu, "PU"),
-    ]
-    .into_iter()
-    .filter_map(|(level, name)| count(level, name))
-    .collect();
-    told.extend(
-        topology
-            .root()
-            .memory_bytes
-            .map(|bytes| format!("{} of memory", size(bytes))),
-    );
+    let mut told: Vec<String> =
+        [(Level::Package, "package"), (Level::Numa, "memory node"), (Level::Core, "core"), (Level::Pu, "PU")]
+            .into_iter()
+            .filter_map(|(level, name)| count(level, name))
+            .collect();
+    told.extend(topology.root().memory_bytes.map(|bytes| format!("{} of memory", size(bytes))));
     told.join(", ")
 }
 
 /// `12 workers on 12 of 16 PUs, each alone on its PU`.
 fn usage(topology: &Topology, plan: &BindingPlan) -> String {
     let workers = plan.workers().len();
-    let used = topology
-        .pus()
-        .iter()
-        .filter(|&&pu| !plan.workers_on(pu).is_empty())
-        .count();
+    let used = topology.pus().iter().filter(|&&pu| !plan.workers_on(pu).is_empty()).count();
     let shared = plan.workers().iter().any(|place| place.shared);
     format!(
         "{workers} worker{} on {used} of {} PU{}{}",
@@ -148,10 +135,7 @@ fn size(bytes: u64) -> String {
 /// `0-7, 16-23, 30` for ascending numbers.
 fn ranges<N: TryInto<u64>>(numbers: impl IntoIterator<Item = N>) -> String {
     let mut runs: Vec<(u64, u64)> = Vec::new();
-    for number in numbers
-        .into_iter()
-        .filter_map(|number| number.try_into().ok())
-    {
+    for number in numbers.into_iter().filter_map(|number| number.try_into().ok()) {
         match runs.last_mut() {
             Some((_, last)) if *last + 1 == number => *last = number,
             _ => runs.push((number, number)),
@@ -167,9 +151,5 @@ fn ranges<N: TryInto<u64>>(numbers: impl IntoIterator<Item = N>) -> String {
 
 /// The workers whose memory node is `node`.
 fn workers_of_node(plan: &BindingPlan, node: &Object) -> Vec<usize> {
-    plan.workers()
-        .iter()
-        .filter(|place| place.numa == Some(node.index()))
-        .map(|place| place.worker)
-        .collect()
+    plan.workers().iter().filter(|place| place.numa == Some(node.index())).map(|place| place.worker).collect()
 }

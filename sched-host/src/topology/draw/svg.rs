@@ -25,29 +25,14 @@ pub fn svg(topology: &Topology, plan: &BindingPlan) -> String {
     let mut y = MARGIN + LINE;
     let columns = (width - 2 * MARGIN) / PROSE;
     for line in wrapped(&topology.source().to_string(), columns * 2 / 3) {
-        text(
-            &mut out,
-            MARGIN,
-            y,
-            "font-size=\"16\" font-weight=\"bold\" fill=\"#0f172a\"",
-            &line,
-        );
+        text(&mut out, MARGIN, y, "font-size=\"16\" font-weight=\"bold\" fill=\"#0f172a\"", &line);
         y += LINE + 4;
     }
-    for line in wrapped(
-        &format!("{}; {}", summary(topology), usage(topology, plan)),
-        columns,
-    ) {
+    for line in wrapped(&format!("{}; {}", summary(topology), usage(topology, plan)), columns) {
         text(&mut out, MARGIN, y, "fill=\"#475569\"", &line);
         y += LINE;
     }
-    machine.draw(
-        &mut out,
-        topology,
-        plan,
-        (MARGIN, y),
-        (machine.width, machine.height),
-    );
+    machine.draw(&mut out, topology, plan, (MARGIN, y), (machine.width, machine.height));
     y += machine.height + MARGIN;
     legend(&mut out, topology, plan, y);
     y += LINE + MARGIN;
@@ -80,21 +65,11 @@ impl Frame<'_> {
             let top = y + row * STRIP;
             out.push_str("<g>");
             rect(out, (x, top), (room.0, STRIP), &format!("fill=\"{fill}\""));
-            text(
-                out,
-                x + PAD,
-                top + 15,
-                &format!("fill=\"{ink}\""),
-                &label(object),
-            );
+            text(out, x + PAD, top + 15, &format!("fill=\"{ink}\""), &label(object));
             if object.level == Level::Numa {
                 tooltip(
                     out,
-                    &format!(
-                        "{}: memory local to PUs {}",
-                        object.title(),
-                        ranges(object.pus.iter().copied())
-                    ),
+                    &format!("{}: memory local to PUs {}", object.title(), ranges(object.pus.iter().copied())),
                 );
             }
             out.push_str("</g>\n");
@@ -109,69 +84,27 @@ impl Frame<'_> {
                 Item::Pu(pu) => draw_pu(out, topology, plan, pu, at, room.0),
             }
         }
-        rect(
-            out,
-            at,
-            room,
-            &format!("rx=\"2\" fill=\"none\" stroke=\"{edge}\""),
-        );
+        rect(out, at, room, &format!("rx=\"2\" fill=\"none\" stroke=\"{edge}\""));
         out.push('\n');
     }
 }
 
-fn draw_pu(
-    out: &mut String,
-    topology: &Topology,
-    plan: &BindingPlan,
-    pu: &Object,
-    at: (usize, usize),
-    width: usize,
-) {
+fn draw_pu(out: &mut String, topology: &Topology, plan: &BindingPlan, pu: &Object, at: (usize, usize), width: usize) {
     let used = use_of(topology, plan, pu.index());
     let (look, ink, told, hint) = match used {
-        Use::Workers([only]) => (
-            WORKER,
-            "white",
-            format!("worker {only}"),
-            format!("worker {only} is bound here"),
-        ),
-        Use::Workers(several) => (
-            SHARED,
-            "white",
-            format!("{} workers", several.len()),
-            format!("{} take turns here", workers(several)),
-        ),
-        Use::Free => (
-            FREE,
-            "#475569",
-            "free".to_owned(),
-            "no worker is bound here".to_owned(),
-        ),
-        Use::Forbidden => (
-            FORBIDDEN,
-            "#94a3b8",
-            "forbidden".to_owned(),
-            "this process may not run here".to_owned(),
-        ),
+        Use::Workers([only]) => (WORKER, "white", format!("worker {only}"), format!("worker {only} is bound here")),
+        Use::Workers(several) => {
+            (SHARED, "white", format!("{} workers", several.len()), format!("{} take turns here", workers(several)))
+        }
+        Use::Free => (FREE, "#475569", "free".to_owned(), "no worker is bound here".to_owned()),
+        Use::Forbidden => (FORBIDDEN, "#94a3b8", "forbidden".to_owned(), "this process may not run here".to_owned()),
     };
     out.push_str("<g>");
     rect(out, at, (width, PU_HEIGHT), &format!("rx=\"3\" {look}"));
     let middle = at.0 + width / 2;
     let centred = format!("fill=\"{ink}\" text-anchor=\"middle\"");
-    text(
-        out,
-        middle,
-        at.1 + 16,
-        &format!("{centred} font-weight=\"bold\""),
-        &told,
-    );
-    text(
-        out,
-        middle,
-        at.1 + 32,
-        &format!("{centred} font-size=\"11\""),
-        &pu.title(),
-    );
+    text(out, middle, at.1 + 16, &format!("{centred} font-weight=\"bold\""), &told);
+    text(out, middle, at.1 + 32, &format!("{centred} font-size=\"11\""), &pu.title());
     tooltip(out, &format!("{}: {hint}", pu.title()));
     out.push_str("</g>\n");
 }
@@ -183,29 +116,13 @@ const FORBIDDEN: &str = "fill=\"#f1f5f9\" stroke=\"#cbd5e1\" stroke-dasharray=\"
 
 /// Explains the colours that occur.
 fn legend(out: &mut String, topology: &Topology, plan: &BindingPlan, y: usize) {
-    let uses: Vec<Use<'_>> = topology
-        .pus()
-        .iter()
-        .map(|&pu| use_of(topology, plan, pu))
-        .collect();
+    let uses: Vec<Use<'_>> = topology.pus().iter().map(|&pu| use_of(topology, plan, pu)).collect();
     let occurs = |wanted: fn(&Use<'_>) -> bool| uses.iter().any(wanted);
     let entries = [
-        (
-            WORKER,
-            "one worker bound",
-            occurs(|u| matches!(u, Use::Workers([_]))),
-        ),
-        (
-            SHARED,
-            "several workers take turns",
-            occurs(|u| matches!(u, Use::Workers([_, _, ..]))),
-        ),
+        (WORKER, "one worker bound", occurs(|u| matches!(u, Use::Workers([_])))),
+        (SHARED, "several workers take turns", occurs(|u| matches!(u, Use::Workers([_, _, ..])))),
         (FREE, "free", occurs(|u| matches!(u, Use::Free))),
-        (
-            FORBIDDEN,
-            "forbidden to this process",
-            occurs(|u| matches!(u, Use::Forbidden)),
-        ),
+        (FORBIDDEN, "forbidden to this process", occurs(|u| matches!(u, Use::Forbidden))),
     ];
     let mut x = MARGIN;
     for (look, told, _) in entries.into_iter().filter(|entry| entry.2) {
@@ -230,20 +147,13 @@ fn colours(level: Level) -> (&'static str, &'static str, &'static str) {
 }
 
 fn rect(out: &mut String, (x, y): (usize, usize), (width, height): (usize, usize), look: &str) {
-    write!(
-        out,
-        "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" {look}/>"
-    )
-    .expect("writing to a string never fails");
+    write!(out, "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" {look}/>")
+        .expect("writing to a string never fails");
 }
 
 fn text(out: &mut String, x: usize, y: usize, look: &str, words: &str) {
-    writeln!(
-        out,
-        "<text x=\"{x}\" y=\"{y}\" {look}>{}</text>",
-        escaped(words)
-    )
-    .expect("writing to a string never fails");
+    writeln!(out, "<text x=\"{x}\" y=\"{y}\" {look}>{}</text>", escaped(words))
+        .expect("writing to a string never fails");
 }
 
 fn tooltip(out: &mut String, words: &str) {

@@ -2,9 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{
-    Contents, Stack, Use, label, ranges, size, summary, usage, use_of, workers, workers_of_node,
-};
+use super::{Contents, Stack, Use, label, ranges, size, summary, usage, use_of, workers, workers_of_node};
 use crate::topology::{BindingPlan, Level, Object, Topology};
 
 /// The tree, the memory nodes, and the warnings, for a terminal.
@@ -18,20 +16,8 @@ use crate::topology::{BindingPlan, Level, Object, Topology};
 /// ```
 #[must_use]
 pub fn text(topology: &Topology, plan: &BindingPlan) -> String {
-    let mut out = format!(
-        "{}\n{}\n{}\n\n",
-        topology.source(),
-        summary(topology),
-        usage(topology, plan)
-    );
-    tree(
-        &mut out,
-        topology,
-        plan,
-        &Stack::new(topology.root()),
-        "",
-        "",
-    );
+    let mut out = format!("{}\n{}\n{}\n\n", topology.source(), summary(topology), usage(topology, plan));
+    tree(&mut out, topology, plan, &Stack::new(topology.root()), "", "");
     memory(&mut out, topology, plan);
     if !plan.warnings().is_empty() {
         out.push('\n');
@@ -43,30 +29,12 @@ pub fn text(topology: &Topology, plan: &BindingPlan) -> String {
 }
 
 /// One stack: `head` goes before its own line, `indent` before the lines below.
-fn tree(
-    out: &mut String,
-    topology: &Topology,
-    plan: &BindingPlan,
-    stack: &Stack<'_>,
-    head: &str,
-    indent: &str,
-) {
+fn tree(out: &mut String, topology: &Topology, plan: &BindingPlan, stack: &Stack<'_>, head: &str, indent: &str) {
     out.push_str(head);
-    out.push_str(
-        &stack
-            .objects
-            .iter()
-            .map(|object| label(object))
-            .collect::<Vec<_>>()
-            .join(" · "),
-    );
+    out.push_str(&stack.objects.iter().map(|object| label(object)).collect::<Vec<_>>().join(" · "));
     match &stack.contents {
         Contents::Pus(pus) if pus.is_empty() => {
-            if let Some(node) = stack
-                .objects
-                .last()
-                .filter(|object| object.level == Level::Numa)
-            {
+            if let Some(node) = stack.objects.last().filter(|object| object.level == Level::Numa) {
                 out.push_str(&match node.pus.as_slice() {
                     [] => " local to no PU".to_owned(),
                     pus => format!(" for PUs {}", ranges(pus.iter().copied())),
@@ -81,19 +49,8 @@ fn tree(
         Contents::Stacks(stacks) => {
             out.push('\n');
             for (at, below) in stacks.iter().enumerate() {
-                let (branch, rest) = if at + 1 == stacks.len() {
-                    ("└─ ", "   ")
-                } else {
-                    ("├─ ", "│  ")
-                };
-                tree(
-                    out,
-                    topology,
-                    plan,
-                    below,
-                    &format!("{indent}{branch}"),
-                    &format!("{indent}{rest}"),
-                );
+                let (branch, rest) = if at + 1 == stacks.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+                tree(out, topology, plan, below, &format!("{indent}{branch}"), &format!("{indent}{rest}"));
             }
         }
     }
@@ -117,8 +74,7 @@ fn memory(out: &mut String, topology: &Topology, plan: &BindingPlan) {
         .map(|node| {
             [
                 node.title(),
-                node.memory_bytes
-                    .map_or_else(|| "size unknown".to_owned(), size),
+                node.memory_bytes.map_or_else(|| "size unknown".to_owned(), size),
                 if node.pus.is_empty() {
                     "no PUs".to_owned()
                 } else {
@@ -128,20 +84,11 @@ fn memory(out: &mut String, topology: &Topology, plan: &BindingPlan) {
             ]
         })
         .collect();
-    let width = |column: usize| {
-        rows.iter()
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (name, memory, pus) = (width(0), width(1), width(2));
     out.push_str("\nmemory nodes\n");
     for row in &rows {
-        writeln!(
-            out,
-            "  {:name$}  {:>memory$}  {:pus$}  {}",
-            row[0], row[1], row[2], row[3]
-        )
-        .expect("writing to a string never fails");
+        writeln!(out, "  {:name$}  {:>memory$}  {:pus$}  {}", row[0], row[1], row[2], row[3])
+            .expect("writing to a string never fails");
     }
 }

@@ -16,10 +16,7 @@ fn two_memories() -> PathBuf {
 /// The same machine, of which only PUs 0 to 3, the first package, may be used.
 fn restricted() -> Topology {
     let all = std::fs::read_to_string(two_memories()).expect("the fixture is in the repository");
-    let part = all.replace(
-        "allowed_cpuset=\"0x000000ff\"",
-        "allowed_cpuset=\"0x0000000f\"",
-    );
+    let part = all.replace("allowed_cpuset=\"0x000000ff\"", "allowed_cpuset=\"0x0000000f\"");
     let file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
     std::fs::write(file.path(), part).expect("a temporary file can be written");
     Topology::from_xml_file(file.path()).expect("the fixture is a topology")

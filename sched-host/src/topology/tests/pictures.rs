@@ -11,10 +11,7 @@ fn planned(description: &str, workers: usize) -> Result<(Topology, BindingPlan),
 
 #[test]
 fn the_text_shows_tree_memory_and_workers() -> Result<(), Box<dyn Error>> {
-    let (machine, plan) = planned(
-        "node:2(memory=64GiB) package:1 l3:1(size=32MiB) core:2 pu:2",
-        5,
-    )?;
+    let (machine, plan) = planned("node:2(memory=64GiB) package:1 l3:1(size=32MiB) core:2 pu:2", 5)?;
     insta::assert_snapshot!(draw::text(&machine, &plan), @r#"
     synthetic topology "node:2(memory=64GiB) package:1 l3:1(size=32MiB) core:2 pu:2"
     2 packages, 2 memory nodes, 4 cores, 8 PUs, 128 GiB of memory
@@ -111,21 +108,12 @@ fn the_drawing_names_every_object_and_worker() -> Result<(), Box<dyn Error>> {
     let (machine, plan) = planned("node:2 package:1 l3:1 core:2 pu:2", 9)?;
     let drawing = draw::svg(&machine, &plan);
     for object in machine.root().walk() {
-        assert!(
-            drawing.contains(&format!(">{}", object.title())),
-            "{}",
-            object.title()
-        );
+        assert!(drawing.contains(&format!(">{}", object.title())), "{}", object.title());
     }
     for worker in 1..8 {
-        assert!(
-            drawing.contains(&format!(">worker {worker}<")),
-            "worker {worker}"
-        );
+        assert!(drawing.contains(&format!(">worker {worker}<")), "worker {worker}");
     }
-    assert!(
-        drawing.contains(">2 workers<") && drawing.contains("pu 0: workers 0, 8 take turns here")
-    );
+    assert!(drawing.contains(">2 workers<") && drawing.contains("pu 0: workers 0, 8 take turns here"));
     assert!(drawing.contains("oversubscribed"));
     Ok(())
 }
@@ -146,10 +134,7 @@ fn no_two_pus_of_the_drawing_overlap() -> Result<(), Box<dyn Error>> {
     assert_eq!(corners.len(), 72);
     for (at, a) in corners.iter().enumerate() {
         for b in &corners[..at] {
-            assert!(
-                (a.0 - b.0).abs() >= 74 || (a.1 - b.1).abs() >= 40,
-                "{a:?} {b:?}"
-            );
+            assert!((a.0 - b.0).abs() >= 74 || (a.1 - b.1).abs() >= 40, "{a:?} {b:?}");
         }
     }
     Ok(())

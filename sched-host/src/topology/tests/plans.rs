@@ -17,17 +17,9 @@ fn cores_are_used_before_hyperthreads() -> Result<(), Box<dyn Error>> {
     assert_eq!(pus(&BindingPlan::new(&machine, 3)?), [0, 2, 4]);
     let full = BindingPlan::new(&machine, BindingPlan::default_workers(&machine))?;
     assert_eq!(pus(&full), [0, 2, 4, 6, 1, 3, 5, 7]);
-    let nodes: Vec<_> = full
-        .workers()
-        .iter()
-        .filter_map(|place| place.numa)
-        .collect();
+    let nodes: Vec<_> = full.workers().iter().filter_map(|place| place.numa).collect();
     assert_eq!(nodes, [0, 0, 1, 1, 0, 0, 1, 1]);
-    let cores: Vec<_> = full
-        .workers()
-        .iter()
-        .filter_map(|place| place.core)
-        .collect();
+    let cores: Vec<_> = full.workers().iter().filter_map(|place| place.core).collect();
     assert_eq!(cores, [0, 1, 2, 3, 0, 1, 2, 3]);
     assert!(full.warnings().is_empty());
     Ok(())
@@ -46,13 +38,7 @@ fn more_workers_than_pus_share_them_with_a_warning() -> Result<(), Box<dyn Error
     let plan = BindingPlan::new(&machine, 5)?;
     assert_eq!(pus(&plan), [0, 1, 2, 0, 1]);
     assert_eq!(plan.workers_on(1), [1, 4]);
-    assert_eq!(
-        plan.warnings(),
-        [BindingWarning::Oversubscribed {
-            workers: 3..5,
-            pus: 3
-        }]
-    );
+    assert_eq!(plan.warnings(), [BindingWarning::Oversubscribed { workers: 3..5, pus: 3 }]);
     let shared: Vec<bool> = plan.workers().iter().map(|place| place.shared).collect();
     assert_eq!(shared, [true, true, false, true, true]);
     Ok(())
@@ -62,31 +48,16 @@ fn more_workers_than_pus_share_them_with_a_warning() -> Result<(), Box<dyn Error
 fn forbidden_pus_are_not_used_and_their_absence_is_told() -> Result<(), Box<dyn Error>> {
     let plan = BindingPlan::new(&restricted(), 4)?;
     assert_eq!(pus(&plan), [0, 2, 1, 3]);
-    assert_eq!(
-        plan.warnings(),
-        [BindingWarning::Restricted {
-            allowed: 4,
-            machine: 8
-        }]
-    );
+    assert_eq!(plan.warnings(), [BindingWarning::Restricted { allowed: 4, machine: 8 }]);
     Ok(())
 }
 
 #[test]
 fn warnings_read_well() {
     let told = [
-        BindingWarning::Oversubscribed {
-            workers: 2..8,
-            pus: 2,
-        },
-        BindingWarning::Oversubscribed {
-            workers: 2..3,
-            pus: 2,
-        },
-        BindingWarning::Restricted {
-            allowed: 4,
-            machine: 8,
-        },
+        BindingWarning::Oversubscribed { workers: 2..8, pus: 2 },
+        BindingWarning::Oversubscribed { workers: 2..3, pus: 2 },
+        BindingWarning::Restricted { allowed: 4, machine: 8 },
         BindingWarning::Redirected,
     ]
     .map(|warning| warning.to_string())
@@ -102,10 +73,7 @@ fn warnings_read_well() {
 #[test]
 fn a_plan_for_nobody_is_an_error() -> Result<(), Box<dyn Error>> {
     let machine = Topology::from_synthetic("pu:2")?;
-    assert_eq!(
-        BindingPlan::new(&machine, 0).err(),
-        Some(BindingError::NoWorkers)
-    );
+    assert_eq!(BindingPlan::new(&machine, 0).err(), Some(BindingError::NoWorkers));
     Ok(())
 }
 
@@ -113,13 +81,9 @@ fn a_plan_for_nobody_is_an_error() -> Result<(), Box<dyn Error>> {
 fn nobody_is_bound_by_a_plan_for_another_machine() -> Result<(), Box<dyn Error>> {
     let machine = Topology::from_synthetic("pu:2")?;
     let plan = BindingPlan::new(&machine, 2)?;
-    let error = plan
-        .bind_current_thread(0)
-        .expect_err("a synthetic machine has no threads");
+    let error = plan.bind_current_thread(0).expect_err("a synthetic machine has no threads");
     insta::assert_snapshot!(error, @r#"worker 0 cannot be bound: the plan is for synthetic topology "pu:2", not for this machine"#);
-    let error = plan
-        .bind_current_thread(2)
-        .expect_err("there are two workers");
+    let error = plan.bind_current_thread(2).expect_err("there are two workers");
     insta::assert_snapshot!(error, @"worker 2 does not exist: the plan is for 2 workers, numbered from 0");
     Ok(())
 }
@@ -131,12 +95,7 @@ fn binding_moves_the_calling_thread_and_no_other() -> Result<(), Box<dyn Error>>
         return Ok(()); // HWLOC_SYNTHETIC and the like are set.
     }
     let plan = BindingPlan::new(&machine, BindingPlan::default_workers(&machine))?;
-    let mine = || {
-        machine
-            .hwloc
-            .cpu_binding(CpuBindingFlags::THREAD)
-            .map(|set| set.to_string())
-    };
+    let mine = || machine.hwloc.cpu_binding(CpuBindingFlags::THREAD).map(|set| set.to_string());
     let before = mine()?;
     for place in plan.workers() {
         let bound = std::thread::scope(|scope| {
@@ -153,17 +112,8 @@ fn binding_moves_the_calling_thread_and_no_other() -> Result<(), Box<dyn Error>>
 fn machine() -> impl Strategy<Value = Topology> {
     let count = || prop::option::of(1_u32..4);
     (count(), count(), count(), count(), 1_u32..4).prop_map(|(package, l3, l2, core, pu)| {
-        let levels = [
-            ("package", package),
-            ("l3", l3),
-            ("l2", l2),
-            ("core", core),
-            ("pu", Some(pu)),
-        ];
-        let words: Vec<String> = levels
-            .iter()
-            .filter_map(|(name, n)| n.map(|n| format!("{name}:{n}")))
-            .collect();
+        let levels = [("package", package), ("l3", l3), ("l2", l2), ("core", core), ("pu", Some(pu))];
+        let words: Vec<String> = levels.iter().filter_map(|(name, n)| n.map(|n| format!("{name}:{n}"))).collect();
         Topology::from_synthetic(&words.join(" ")).expect("the levels are in order")
     })
 }

@@ -11,9 +11,7 @@ fn titles(objects: &[&Object]) -> Vec<String> {
 }
 
 fn refusal(description: &str) -> String {
-    Topology::from_synthetic(description)
-        .expect_err(description)
-        .to_string()
+    Topology::from_synthetic(description).expect_err(description).to_string()
 }
 
 #[test]
@@ -29,10 +27,7 @@ fn a_synthetic_machine_has_every_level_that_it_names() -> Result<(), Box<dyn Err
         (Level::Pu, 32),
     ];
     for (level, count) in counts {
-        let wanted = expected
-            .iter()
-            .find(|(name, _)| *name == level)
-            .map_or(0, |(_, count)| *count);
+        let wanted = expected.iter().find(|(name, _)| *name == level).map_or(0, |(_, count)| *count);
         assert_eq!(count, wanted, "{level}");
     }
     assert!(!machine.is_this_machine());
@@ -45,18 +40,11 @@ fn a_synthetic_machine_has_every_level_that_it_names() -> Result<(), Box<dyn Err
 fn numa_nodes_are_levels_of_the_tree_that_enclose_their_pus() -> Result<(), Box<dyn Error>> {
     let machine = Topology::from_synthetic("node:2 package:1 core:2 pu:1")?;
     for node in machine.level(Level::Numa) {
-        let inside: Vec<u32> = node
-            .walk()
-            .filter(|o| o.level == Level::Pu)
-            .filter_map(|o| o.os_index)
-            .collect();
+        let inside: Vec<u32> = node.walk().filter(|o| o.level == Level::Pu).filter_map(|o| o.os_index).collect();
         assert_eq!(inside, node.pus);
         assert_eq!(node.memory_bytes, Some(1 << 30));
     }
-    assert_eq!(
-        machine.numa_of(3).map(Object::title).as_deref(),
-        Some("numa 1")
-    );
+    assert_eq!(machine.numa_of(3).map(Object::title).as_deref(), Some("numa 1"));
     assert_eq!(machine.numa_of(4), None);
     Ok(())
 }
@@ -68,14 +56,8 @@ fn a_second_memory_beside_the_first_is_listed_with_its_pus() -> Result<(), Box<d
     assert_eq!(titles(&nodes), ["numa 0", "numa 1", "numa 2", "numa 3"]);
     assert_eq!(nodes[3].pus, [4, 5, 6, 7]);
     assert_eq!(nodes[3].memory_bytes, Some(4 << 30));
-    assert_eq!(
-        titles(&machine.containing(Level::Numa, 5)),
-        ["numa 2", "numa 3"]
-    );
-    assert_eq!(
-        machine.numa_of(5).map(Object::title).as_deref(),
-        Some("numa 2")
-    );
+    assert_eq!(titles(&machine.containing(Level::Numa, 5)), ["numa 2", "numa 3"]);
+    assert_eq!(machine.numa_of(5).map(Object::title).as_deref(), Some("numa 2"));
     Ok(())
 }
 
@@ -84,14 +66,8 @@ fn objects_that_contain_a_pu_are_found_at_each_level() -> Result<(), Box<dyn Err
     let machine = Topology::from_synthetic("package:2 l2:2 core:2 pu:2")?;
     assert_eq!(titles(&machine.containing(Level::Core, 5)), ["core 2"]);
     assert_eq!(titles(&machine.containing(Level::L2, 5)), ["l2 1"]);
-    assert_eq!(
-        titles(&machine.containing(Level::Package, 15)),
-        ["package 1"]
-    );
-    assert_eq!(
-        machine.core_of(15).map(Object::title).as_deref(),
-        Some("core 7")
-    );
+    assert_eq!(titles(&machine.containing(Level::Package, 15)), ["package 1"]);
+    assert_eq!(machine.core_of(15).map(Object::title).as_deref(), Some("core 7"));
     assert!(machine.containing(Level::Package, 16).is_empty());
     assert!(machine.containing(Level::Die, 5).is_empty());
     Ok(())
@@ -111,12 +87,7 @@ fn distance_grows_with_what_is_not_shared() -> Result<(), Box<dyn Error>> {
 fn this_machine_allows_this_process_something() -> Result<(), Box<dyn Error>> {
     let machine = Topology::this_machine()?;
     assert!(!machine.allowed_pus().is_empty());
-    assert!(
-        machine
-            .allowed_pus()
-            .iter()
-            .all(|&pu| machine.root().contains(pu))
-    );
+    assert!(machine.allowed_pus().iter().all(|&pu| machine.root().contains(pu)));
     assert_eq!(machine.level(Level::Pu).len(), machine.pus().len());
     Ok(())
 }
@@ -147,26 +118,18 @@ fn a_description_of_a_machine_too_large_is_refused_at_once() {
 #[test]
 fn every_problem_of_a_description_is_marked_in_the_report() {
     let error = Topology::from_synthetic("nood:2 core:x pu:0").expect_err("it has three problems");
-    let marked: Vec<(usize, usize)> = error
-        .labels()
-        .into_iter()
-        .flatten()
-        .map(|label| (label.offset(), label.len()))
-        .collect();
+    let marked: Vec<(usize, usize)> =
+        error.labels().into_iter().flatten().map(|label| (label.offset(), label.len())).collect();
     assert_eq!(marked, [(0, 6), (7, 6), (14, 4)]);
     assert!(error.help().is_some());
 }
 
 #[test]
 fn a_missing_xml_file_is_an_error_not_a_panic() {
-    let error = Topology::from_xml_file(Path::new("no/such/machine.xml"))
-        .expect_err("there is no such file");
+    let error = Topology::from_xml_file(Path::new("no/such/machine.xml")).expect_err("there is no such file");
     assert!(matches!(error, TopologyError::UnreadableXml { .. }));
     insta::assert_snapshot!(error, @"cannot read topology file no/such/machine.xml: No such file or directory (os error 2)");
-    assert!(
-        Topology::from_xml_file(&std::env::temp_dir()).is_err(),
-        "a directory is no file"
-    );
+    assert!(Topology::from_xml_file(&std::env::temp_dir()).is_err(), "a directory is no file");
 }
 
 #[test]
@@ -175,25 +138,12 @@ fn an_xml_file_that_is_no_topology_is_named_in_the_error() -> Result<(), Box<dyn
     let half = &fixture[..fixture.len() / 2];
     let other = "<?xml version=\"1.0\"?><html><body/></html>";
     let newer = &fixture.replace("version=\"2.0\"", "version=\"9.0\"");
-    for garbage in [
-        "",
-        "garbage",
-        "<topology",
-        "<topology/>",
-        other,
-        half,
-        newer,
-    ] {
+    for garbage in ["", "garbage", "<topology", "<topology/>", other, half, newer] {
         let file = tempfile::NamedTempFile::new()?;
         std::fs::write(file.path(), garbage)?;
         let error = Topology::from_xml_file(file.path()).expect_err(garbage);
         assert!(matches!(error, TopologyError::BadXml { .. }), "{error}");
-        assert!(
-            error
-                .to_string()
-                .contains(&file.path().display().to_string()),
-            "{error}"
-        );
+        assert!(error.to_string().contains(&file.path().display().to_string()), "{error}");
     }
     Ok(())
 }
@@ -204,8 +154,5 @@ fn level_names_are_read_back_and_guessed() {
         assert_eq!(level.name().parse(), Ok(level));
     }
     let error = "packge".parse::<Level>().expect_err("a letter is missing");
-    assert_eq!(
-        error.to_string(),
-        "`packge` is not a topology level; did you mean `package`?"
-    );
+    assert_eq!(error.to_string(), "`packge` is not a topology level; did you mean `package`?");
 }

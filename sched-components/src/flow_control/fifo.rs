@@ -1,0 +1,207 @@
+//! `fifo`: a reservoir. It keeps the tasks that it is pushed, up to its thresholds, and lets them go in order: higher
+//! priorities first, equal ones as they arrived. When it has room it tells its parents, when it has work its children.
+
+use crate::queue::{Place, TaskQueue, expected_addition};
+use sched_core::*;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
+use std::time::Duration;
+
+/// A queue in order of priority, then of arrival; bounded, if a threshold is set.
+///
+/// A queue that is empty takes one task whatever its length: one that is longer than `exp-len-threshold` would else
+/// never run.
+#[derive(Debug)]
+pub struct Fifo {
+    queue: Mutex<TaskQueue>,
+    /// Number of tasks in `queue`, written under its lock: an empty pull takes no lock.
+    len: AtomicUsize,
+    /// Expected length of `queue` in nanoseconds, written under its lock.
+    expected: AtomicU64,
+    ntasks_threshold: Option<usize>,
+    exp_len_threshold: Option<Duration>,
+}
+
+impl Build for Fifo {
+    const INFO: Info =
+        Info::new("fifo", Family::FlowControl, "Holds tasks, and lets them go by priority and order of arrival.")
+            .storage(Storage::BoundedBy(&["ntasks-threshold", "exp-len-threshold"]))
+            .params(
+                const {
+                    &[
+                        Param::int("ntasks-threshold", 0, "tasks held at most; 0 means no limit").at_least(0),
+                        Param::float("exp-len-threshold", 0.0, "expected length held at most; 0 means no limit")
+                            .at_least(0)
+                            .unit("µs"),
+                    ]
+                },
+            );
+
+    fn build(params: &Params) -> Result<Self, BuildError> {
+        let ntasks = usize::try_from(params.int("ntasks-threshold")?).unwrap_or(0);
+        Ok(Fifo {
+            queue: Mutex::new(TaskQueue::new()),
+            len: AtomicUsize::new(0),
+            expected: AtomicU64::new(0),
+            ntasks_threshold: (ntasks > 0).then_some(ntasks),
+            exp_len_threshold: params.micros("exp-len-threshold")?,
+        })
+    }
+}
+
+impl Fifo {
+    fn is_bounded(&self) -> bool {
+        self.ntasks_threshold.is_some() || self.exp_len_threshold.is_some()
+    }
+
+    fn is_full(&self, queue: &TaskQueue, task: &Task) -> bool {
+        let longer = || queue.expected().saturating_add(task.predicted().unwrap_or_default());
+        queue.len() > 0
+            && (self.ntasks_threshold.is_some_and(|limit| queue.len() >= limit)
+                || self.exp_len_threshold.is_some_and(|limit| longer() >= limit))
+    }
+
+    /// To be called under the lock after each change. The lock's release, and the host's own ordering between a wake and
+    /// a worker's last look before it sleeps, make it visible in time.
+    fn note(&self, queue: &TaskQueue) {
+        self.len.store(queue.len(), Release);
+        self.expected.store(u64::try_from(queue.expected().as_nanos()).unwrap_or(u64::MAX), Relaxed);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len.load(Acquire) == 0
+    }
+
+    fn pop(&self, eligible: impl FnMut(&Task) -> bool) -> Option<(Task, Place)> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut queue = self.queue.lock();
+        let popped = queue.pop(eligible)?;
+        self.note(&queue);
+        Some(popped)
+    }
+
+    fn unpop(&self, task: Task, place: Place) {
+        let mut queue = self.queue.lock();
+        queue.unpop(task, place);
+        self.note(&queue);
+    }
+
+    /// Sends tasks down in order until one is refused. Where the worker that asks could not have run that one, the tasks
+    /// that it can run follow: it must not wait behind work for others.
+    fn send(&self, node: Node<'_>, to: Child) -> bool {
+        let place = Cell::new(None);
+        let stuck = Cell::new(false);
+        let pop = |eligible: &dyn Fn(&Task) -> bool| {
+            let (task, at) = self.pop(eligible)?;
+            place.set(Some(at));
+            Some(task)
+        };
+        let unpop = |task: Task| {
+            stuck.set(!node.requester_can_execute(&task));
+            if let Some(at) = place.take() {
+                self.unpop(task, at);
+            }
+        };
+        let mut moved = node.pump(to, || pop(&|_| true), unpop);
+        if stuck.get() {
+            moved |= node.pump(to, || pop(&|task| node.requester_can_execute(task)), unpop);
+        }
+        moved
+    }
+}
+
+impl Component for Fifo {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        if !self.is_bounded() {
+            node.prefetch(&task);
+        }
+        {
+            let mut queue = self.queue.lock();
+            if self.is_bounded() {
+                if self.is_full(&queue, &task) {
+                    return Err(Refused::new(task, Refusal::Full));
+                }
+                node.prefetch(&task);
+            }
+            // Without a memory node to prefetch to, nothing hides the transfer.
+            let ahead = if node.single_memory_node().is_some() { queue.expected() } else { Duration::ZERO };
+            let (priority, expected) = (task.priority(), expected_addition(&task, ahead));
+            queue.push(task, priority, expected);
+            self.note(&queue);
+        }
+        node.children_can_pull();
+        Ok(())
+    }
+
+    fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
+        let first = || self.pop(|task| node.requester_can_execute(task)).map(|(task, _)| task);
+        if let Some(task) = first() {
+            if self.is_bounded() {
+                let _ = node.parents_can_push();
+            }
+            return Some(task);
+        }
+        if node.parents_can_push() { first() } else { None }
+    }
+
+    fn can_push(&self, node: Node<'_>, to: Child) -> bool {
+        if self.send(node, to) {
+            return true;
+        }
+        // What is here was refused below: more of it would be too.
+        self.is_empty() && node.parents_can_push() && {
+            self.send(node, to);
+            true
+        }
+    }
+
+    fn estimated_end(&self, node: Node<'_>) -> Time {
+        let (mut first, mut sum, mut count) = (Time::FAR, Duration::ZERO, 0);
+        for child in node.children() {
+            let end = node.child_estimated_end(child);
+            first = first.min(end);
+            sum = sum.saturating_add(end.since(Time::ZERO));
+            count += 1;
+        }
+        if count == 0 {
+            first = node.now();
+        }
+        let queued = Duration::from_nanos(self.expected.load(Relaxed));
+        if queued.is_zero() {
+            return first;
+        }
+        // The queue fills the workers up evenly: each to the earliest end, then all alike.
+        let later = sum.saturating_sub(first.since(Time::ZERO).saturating_mul(count));
+        first + queued.saturating_add(later) / node.count_in_context().max(1)
+    }
+
+    fn estimated_load(&self, node: Node<'_>) -> f64 {
+        let speed = node.relative_speedup();
+        let here = self.len.load(Relaxed) as f64;
+        node.load_below() + if speed > 0.0 { here / speed } else { here }
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        let mut queue = self.queue.lock();
+        let tasks = queue.drain();
+        self.note(&queue);
+        tasks
+    }
+
+    fn describe(&self, report: &mut Report) {
+        let queue = self.queue.lock();
+        report.fact("tasks", queue.len());
+        if let Some(limit) = self.ntasks_threshold {
+            report.fact("ntasks-threshold", limit);
+        }
+        report.fact("expected length", format_args!("{:?}", queue.expected()));
+        if let Some(limit) = self.exp_len_threshold {
+            report.fact("exp-len-threshold", format_args!("{limit:?}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+use super::*;
+use proptest::prelude::*;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Push {
+        priority: i32,
+    },
+    /// Pops the first task whose number is not a multiple of this.
+    Pop {
+        except: u64,
+    },
+    /// Puts one of the popped tasks back.
+    Unpop {
+        which: usize,
+    },
+    Drain,
+}
+
+fn steps(priorities: std::ops::Range<i32>) -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => priorities.prop_map(|priority| Step::Push { priority }),
+        4 => prop_oneof![Just(u64::MAX), 2u64..4].prop_map(|except| Step::Pop { except }),
+        2 => any::<prop::sample::Index>().prop_map(|which| Step::Unpop { which: which.index(1 << 16) }),
+        1 => Just(Step::Drain),
+    ];
+    prop::collection::vec(step, 0..300)
+}
+
+/// Plays `steps` on a queue and on a sorted vector.
+fn play(steps: Vec<Step>) {
+    let mut queue: TaskQueue<u64> = TaskQueue::new();
+    let mut model: Vec<(Reverse<i32>, u64)> = Vec::new();
+    let mut out: Vec<(u64, Place)> = Vec::new();
+    let mut pushed = 0;
+    let length = |task: u64| Duration::from_nanos(task % 5);
+    for step in steps {
+        match step {
+            Step::Push { priority } => {
+                queue.push(pushed, priority, length(pushed));
+                model.push((Reverse(priority), pushed));
+                pushed += 1;
+            }
+            Step::Pop { except } => {
+                let eligible = |task: u64| !(task + 1).is_multiple_of(except);
+                let popped = queue.pop(|task| eligible(*task));
+                let expected = model.iter().position(|(_, task)| eligible(*task)).map(|index| model.remove(index));
+                assert_eq!(popped.map(|(task, _)| task), expected.map(|(_, task)| task));
+                out.extend(popped);
+            }
+            Step::Unpop { which } if !out.is_empty() => {
+                let (task, place) = out.swap_remove(which % out.len());
+                queue.unpop(task, place);
+                model.push((Reverse(place.priority), task));
+            }
+            Step::Unpop { .. } => {}
+            Step::Drain => {
+                let order: Vec<u64> = model.drain(..).map(|(_, task)| task).collect();
+                assert_eq!(queue.drain(), order);
+            }
+        }
+        model.sort();
+        assert_eq!(queue.len(), model.len());
+        assert_eq!(queue.expected(), model.iter().map(|(_, task)| length(*task)).sum());
+    }
+    let rest: Vec<u64> = std::iter::from_fn(|| queue.pop(|_| true)).map(|(task, _)| task).collect();
+    assert_eq!(rest, model.into_iter().map(|(_, task)| task).collect::<Vec<_>>());
+}
+
+proptest! {
+    #[test]
+    fn one_priority_keeps_the_order_of_arrival(steps in steps(0..1)) {
+        play(steps);
+    }
+
+    #[test]
+    fn few_priorities_are_sorted_stably(steps in steps(-2..3)) {
+        play(steps);
+    }
+
+    #[test]
+    fn many_priorities_are_sorted_stably(steps in steps(i32::MIN..i32::MAX)) {
+        play(steps);
+    }
+}
+
+#[test]
+fn few_priorities_keep_their_storage() {
+    let mut queue: TaskQueue<u64> = TaskQueue::new();
+    for round in 0..100 {
+        queue.push(round, (round % 5) as i32, Duration::ZERO);
+        assert_eq!(queue.pop(|_| true).map(|(task, _)| task), Some(round));
+    }
+    assert_eq!((queue.levels.len(), queue.spare.len()), (5, 0));
+}
+
+#[test]
+fn many_priorities_do_not_pile_up() {
+    let mut queue: TaskQueue<u64> = TaskQueue::new();
+    for round in 0..1000 {
+        queue.push(round, round as i32, Duration::ZERO);
+        queue.pop(|_| true);
+    }
+    assert!(queue.levels.len() <= KEPT_LEVELS && queue.spare.len() <= KEPT_STORAGE);
+}
+
+#[test]
+fn a_transfer_counts_as_far_as_it_does_not_hide() {
+    use sched_core::rig::Rig;
+    use sched_core::{Child, Component, Node, Push};
+    struct Pass;
+    impl Component for Pass {
+        fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+            node.push_to(Child(0), task)
+        }
+    }
+    let rig = Rig::new(Pass);
+    let micros = Duration::from_micros;
+    let task = rig.task().predicted(micros(10)).predicted_transfer(micros(4)).make();
+    let after = |ahead| rig.read(task, |task| expected_addition(task, micros(ahead)));
+    assert_eq!([after(0), after(3), after(9)], [micros(14), micros(11), micros(10)]);
+    let unknown = rig.task().predicted_transfer(micros(4)).make();
+    assert_eq!(rig.read(unknown, |task| expected_addition(task, micros(0))), micros(0));
+}

@@ -1,0 +1,5 @@
+//! Resource mapping: components that choose among their children.
+
+mod eager;
+
+pub use eager::Eager;

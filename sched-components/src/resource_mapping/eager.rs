@@ -1,0 +1,59 @@
+//! `eager`: gives each task to the first child that takes it, and keeps none. A task goes to the worker that asked for
+//! one, if it can run it; otherwise the children take turns.
+
+use sched_core::*;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// The first child that takes a task gets it, beginning behind the one that got the last.
+///
+/// A child that is a worker is not pushed to: it is woken, and comes for the task, which stays with the flow control
+/// above.
+#[derive(Debug, Default)]
+pub struct Eager {
+    /// The child to begin with.
+    next: AtomicU32,
+}
+
+impl Build for Eager {
+    const INFO: Info = Info::new("eager", Family::ResourceMapping, "Gives each task to the first child that takes it.");
+
+    fn build(_params: &Params) -> Result<Self, BuildError> {
+        Ok(Eager::default())
+    }
+}
+
+impl Component for Eager {
+    fn push_task(&self, node: Node<'_>, mut task: Task) -> Push {
+        let count = node.children().len() as u32;
+        let start = self.next.load(Relaxed).checked_rem(count).unwrap_or(0);
+        let favourite =
+            node.requester().and_then(|worker| node.children().find(|to| node.child_has_worker(*to, worker)));
+        let others = (0..count).map(|turn| Child((start + turn) % count)).filter(|child| Some(*child) != favourite);
+        let mut why = Refusal::NoWorker;
+        for child in favourite.into_iter().chain(others) {
+            if !node.child_can_execute(child, &task) {
+                continue;
+            }
+            if node.child_worker(child).is_some() {
+                if node.child_can_pull(child) {
+                    self.next.store(child.0 + 1, Relaxed);
+                    return Err(Refused::new(task, Refusal::PullInstead));
+                }
+                why = Refusal::Full;
+                continue;
+            }
+            match node.push_to(child, task) {
+                Ok(()) => {
+                    self.next.store(child.0 + 1, Relaxed);
+                    return Ok(());
+                }
+                Err(refused) => task = refused.task,
+            }
+            why = Refusal::Full;
+        }
+        Err(Refused::new(task, why))
+    }
+}
+
+#[cfg(test)]
+mod tests;

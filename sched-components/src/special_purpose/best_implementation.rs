@@ -1,0 +1,71 @@
+//! `best-implementation`: decides which implementation of a task's codelet will run, the one that is expected to be the
+//! shortest where it will run, and notes how long it should take. The task passes through, pushed or pulled.
+
+use sched_core::*;
+use std::time::Duration;
+
+/// Chooses the implementation with the shortest expected duration.
+///
+/// One whose model needs measurements goes first: it is chosen so that it is measured. Where no implementation has a
+/// model, the first is chosen.
+#[derive(Debug)]
+pub struct BestImplementation;
+
+impl Build for BestImplementation {
+    const INFO: Info = Info::new(
+        "best-implementation",
+        Family::SpecialPurpose,
+        "Chooses the implementation that is expected to take the shortest.",
+    );
+
+    fn build(_params: &Params) -> Result<Self, BuildError> {
+        Ok(BestImplementation)
+    }
+}
+
+/// Chooses for the worker that asks, if it is below, or else for the first that can execute `task`.
+fn choose(node: Node<'_>, task: &mut Task) {
+    let able = |worker: &WorkerId| node.worker_can_execute(*worker, task);
+    let asks = node.requester().filter(|worker| node.has_in_context(*worker)).filter(able);
+    let Some(worker) = asks.or_else(|| node.each_worker_in_context().find(able)) else { return };
+    let count = node.implementations(worker, task);
+    if count <= 1 && task.predicted().is_some() {
+        return;
+    }
+    let (implementation, length) = shortest(node, worker, task, count);
+    task.set_implementation(Some(implementation));
+    task.set_predicted(length);
+    let memory_node = length.and_then(|_| node.memory_node(worker));
+    let transfer = memory_node.map(|memory_node| node.expected_transfer(memory_node, task));
+    task.set_predicted_transfer(transfer);
+}
+
+fn shortest(node: Node<'_>, worker: WorkerId, task: &Task, count: u32) -> (u32, Option<Duration>) {
+    let mut best: (u32, Option<Duration>) = (0, None);
+    for implementation in 0..count {
+        match node.expected_length_with(worker, task, implementation) {
+            Estimate::Uncalibrated => return (implementation, None),
+            Estimate::Known(length) if best.1.is_none_or(|known| length < known) => {
+                best = (implementation, Some(length));
+            }
+            Estimate::Known(_) | Estimate::NoModel => {}
+        }
+    }
+    best
+}
+
+impl Component for BestImplementation {
+    fn push_task(&self, node: Node<'_>, mut task: Task) -> Push {
+        choose(node, &mut task);
+        node.push_to(Child(0), task)
+    }
+
+    fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
+        let mut task = node.pull_from_parents()?;
+        choose(node, &mut task);
+        Some(task)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+use super::*;
+use crate::abi::manifest::{RawInfo, RawValue};
+use crate::info::{Arity, ComponentInfo, Family, SlotInfo};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+fn value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        any::<bool>().prop_map(Value::Bool),
+        any::<i64>().prop_map(Value::Int),
+        // NaN is not equal to itself.
+        prop::num::f64::ANY.prop_filter("NaN", |number| !number.is_nan()).prop_map(Value::Float),
+        any::<String>().prop_map(Value::Text),
+    ]
+}
+
+fn param() -> impl Strategy<Value = ParamInfo> {
+    let texts = (any::<String>(), any::<String>(), any::<String>());
+    (texts, value(), any::<(i64, i64)>()).prop_map(|((name, unit, doc), default, (min, max))| ParamInfo {
+        name,
+        unit,
+        doc,
+        kind: match &default {
+            Value::Bool(_) => ParamKind::Bool,
+            Value::Text(_) => ParamKind::Text,
+            Value::Int(_) => ParamKind::Int { min, max },
+            Value::Float(_) => ParamKind::Float { min: min as f64, max: max as f64 },
+        },
+        default,
+    })
+}
+
+fn info() -> impl Strategy<Value = ComponentInfo> {
+    let families = [Family::FlowControl, Family::ResourceMapping, Family::SpecialPurpose, Family::Worker];
+    let arities = [Arity::Leaf, Arity::One, Arity::Many, Arity::Slots];
+    let shape = (prop::sample::select(families.to_vec()), prop::sample::select(arities.to_vec()), any::<u32>());
+    let slot = any::<(String, String)>().prop_map(|(name, doc)| SlotInfo { name, doc });
+    let lists = (vec(any::<String>(), 0..3), vec(slot, 0..3), vec(param(), 0..4));
+    (any::<(String, String)>(), shape, any::<(bool, bool, bool)>(), lists).prop_map(
+        |((name, doc), (family, arity, lookahead), (stores, may_refuse, needs_models), (bounds, slots, params))| {
+            ComponentInfo {
+                name,
+                family,
+                doc,
+                arity,
+                stores,
+                bounds,
+                slots,
+                params,
+                lookahead,
+                may_refuse,
+                needs_models,
+            }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn values_cross_the_wire(value in value()) {
+        prop_assert_eq!(RawValue::from(&value).read(), Some(value));
+    }
+
+    #[test]
+    fn infos_cross_the_wire(info in info()) {
+        prop_assert_eq!(RawInfo::from(&info).read(), Ok(info));
+    }
+}
+
+#[test]
+fn a_manifest_of_a_later_version_is_refused_by_name() {
+    let known = crate::Info::new("stack", Family::FlowControl, "").params(const { &[Param::int("room", 0, "")] });
+    let raw = RawInfo::from(&known.describe());
+    let error = |raw: RawInfo| raw.read().expect_err("it is of a later version");
+    let family = RawInfo { family: 9, ..raw.clone() };
+    assert_eq!(error(family), "component `stack` has family 9, which this host does not know");
+    let arity = RawInfo { arity: 7, ..raw.clone() };
+    assert_eq!(error(arity), "component `stack` has arity 7, which this host does not know");
+    let mut kind = raw;
+    kind.params[0].default.kind = 8;
+    assert_eq!(error(kind), "parameter `room` of component `stack` has an unknown type");
+}
+
+#[test]
+fn values_are_coerced_to_their_kind() {
+    let int = ParamKind::Int { min: 0, max: 9 };
+    let float = ParamKind::Float { min: 0.0, max: f64::INFINITY };
+    assert_eq!(Value::Int(9).coerce(&int), Some(Value::Int(9)));
+    assert_eq!(Value::Int(10).coerce(&int), None);
+    assert_eq!(Value::Float(1.0).coerce(&int), None);
+    assert_eq!(Value::Int(3).coerce(&float), Some(Value::Float(3.0)));
+    assert_eq!(Value::Float(f64::NAN).coerce(&float), None);
+    assert_eq!(Value::Text("3".into()).coerce(&float), None);
+    assert_eq!([int.to_string(), float.to_string()], ["a whole number from 0 to 9", "a number of at least 0"]);
+}
+
+#[test]
+fn parameters_are_read_as_they_are_declared() {
+    let declared = [Param::int("room", 3, ""), Param::float("alpha", 1.0, ""), Param::float("limit", 0.0, "")];
+    let mut params = Params::defaults(&declared);
+    assert_eq!(params.int("room"), Ok(3));
+    assert_eq!(params.micros("limit"), Ok(None));
+    params.set("limit", Value::Float(1.5));
+    assert_eq!(params.micros("limit"), Ok(Some(Duration::from_nanos(1500))));
+    let errors = [
+        params.float("beta").expect_err("undeclared"),
+        params.text("room").expect_err("an int"),
+        Params::from_values([("limit".to_owned(), Value::Float(-1.0))]).micros("limit").expect_err("negative"),
+    ]
+    .map(|error| error.to_string());
+    assert_eq!(errors[0], "`beta` was read as float, and INFO declares no such parameter");
+    assert_eq!(errors[1], "`room` was read as text, and its value is 3");
+    assert!(errors[2].starts_with("`limit` is -1 µs: "), "{}", errors[2]);
+}

@@ -1,0 +1,291 @@
+//! The fake surroundings of the component: workers, children, parents, models.
+
+use crate::abi::wire::{NO_ID, RawPlace, RawWorker, place};
+use crate::component::Refusal;
+use crate::estimate::{Estimate, Time};
+use crate::workers::{Arch, MemoryNode, WorkerId, WorkerSet};
+use abi_stable::std_types::{RSlice, RStr};
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+/// A child of the component under test. It keeps the tasks that it takes: see [`Rig::child_tasks`](super::Rig::child_tasks).
+#[derive(Clone, Debug)]
+pub struct FakeChild {
+    pub(super) workers: Option<WorkerSet>,
+    pub(super) leaf: bool,
+    pub(super) slot: &'static str,
+    pub(super) room: Option<usize>,
+    pub(super) refusal: Refusal,
+    pub(super) end: Time,
+    pub(super) load: f64,
+}
+
+impl Default for FakeChild {
+    fn default() -> FakeChild {
+        FakeChild::new()
+    }
+}
+
+impl FakeChild {
+    /// A child above all workers of the rig, which takes every task.
+    #[must_use]
+    pub fn new() -> FakeChild {
+        FakeChild {
+            workers: None,
+            leaf: false,
+            slot: "",
+            room: None,
+            refusal: Refusal::Full,
+            end: Time::ZERO,
+            load: 0.0,
+        }
+    }
+
+    /// A child above these workers, which takes every task.
+    #[must_use]
+    pub fn over(workers: impl IntoIterator<Item = u32>) -> FakeChild {
+        FakeChild { workers: Some(workers.into_iter().map(WorkerId).collect()), ..FakeChild::new() }
+    }
+
+    /// A child that is a worker.
+    #[must_use]
+    pub fn worker(worker: u32) -> FakeChild {
+        FakeChild { leaf: true, ..FakeChild::over([worker]) }
+    }
+
+    /// It takes this many tasks and refuses the next; see also [`Rig::set_room`](super::Rig::set_room).
+    #[must_use]
+    pub fn room(mut self, tasks: usize) -> FakeChild {
+        self.room = Some(tasks);
+        self
+    }
+
+    /// The reason it gives when it refuses; [`Refusal::Full`] unless set.
+    #[must_use]
+    pub fn refusal(mut self, why: Refusal) -> FakeChild {
+        self.refusal = why;
+        self
+    }
+
+    /// The slot that it fills.
+    #[must_use]
+    pub fn slot(mut self, name: &'static str) -> FakeChild {
+        self.slot = name;
+        self
+    }
+
+    /// When its workers will have nothing left to do: what it answers to `estimated_end`.
+    #[must_use]
+    pub fn end(mut self, end: Time) -> FakeChild {
+        self.end = end;
+        self
+    }
+
+    /// What it answers to `estimated_load`.
+    #[must_use]
+    pub fn load(mut self, load: f64) -> FakeChild {
+        self.load = load;
+        self
+    }
+}
+
+/// A parent of the component under test. Give it tasks with [`Rig::give_parent`](super::Rig::give_parent).
+#[derive(Clone, Debug, Default)]
+pub struct FakeParent {
+    pub(super) silent: bool,
+}
+
+impl FakeParent {
+    /// A parent that gives its tasks in order: on a pull, the first that the requester can execute; when told that there
+    /// is room, as many as the component takes.
+    #[must_use]
+    pub fn new() -> FakeParent {
+        FakeParent::default()
+    }
+
+    /// It sends nothing when told that there is room; it still gives on a pull.
+    #[must_use]
+    pub fn silent(mut self) -> FakeParent {
+        self.silent = true;
+        self
+    }
+}
+
+/// What does not change during a call.
+pub(super) struct Scene {
+    pub(super) workers: Vec<RawWorker>,
+    pub(super) in_context: Option<WorkerSet>,
+    pub(super) children: Vec<FakeChild>,
+    pub(super) parents: Vec<FakeParent>,
+    pub(super) leaf: Option<WorkerId>,
+    pub(super) place: RawPlace<'static>,
+    pub(super) child_places: Vec<RawPlace<'static>>,
+}
+
+impl Scene {
+    pub(super) fn new() -> Scene {
+        let mut scene = Scene {
+            workers: Vec::new(),
+            in_context: None,
+            children: Vec::new(),
+            parents: Vec::new(),
+            leaf: None,
+            place: EMPTY,
+            child_places: Vec::new(),
+        };
+        scene.arrange();
+        scene
+    }
+
+    pub(super) fn worker(&self, worker: u32) -> Option<RawWorker> {
+        match self.workers.get(worker as usize) {
+            None if self.workers.is_empty() && worker == 0 => Some(a_core()),
+            other => other.copied(),
+        }
+    }
+
+    fn all_workers(&self) -> WorkerSet {
+        match self.leaf {
+            Some(worker) => [worker].into_iter().collect(),
+            None => WorkerSet::first(self.workers.len().max(1) as u32),
+        }
+    }
+
+    /// The fake children: where the test set none, one above all workers, unless the component is a leaf.
+    pub(super) fn children(&self) -> Vec<FakeChild> {
+        if self.children.is_empty() && self.leaf.is_none() { vec![FakeChild::new()] } else { self.children.clone() }
+    }
+
+    /// Computes the places anew.
+    pub(super) fn arrange(&mut self) {
+        let all = self.all_workers();
+        let children = self.children();
+        let leaf = self.leaf.map_or(NO_ID, |worker| worker.0);
+        let mut own = self.place_of(&all, leaf, "");
+        own.path = RStr::from_str("component");
+        own.children = children.len() as u32;
+        own.parents = self.parents.len() as u32;
+        self.place = own;
+        self.child_places = children
+            .iter()
+            .zip(1..)
+            .map(|(child, id)| {
+                let workers = child.workers.clone().unwrap_or_else(|| all.clone());
+                let leaf = if child.leaf { workers.iter().next().map_or(NO_ID, |worker| worker.0) } else { NO_ID };
+                let mut place = self.place_of(&workers, leaf, child.slot);
+                place.id = id;
+                place.parents = 1;
+                place.path = leaked(&format!("component/child {}", id - 1));
+                place
+            })
+            .collect();
+    }
+
+    fn place_of(&self, workers: &WorkerSet, leaf: u32, slot: &'static str) -> RawPlace<'static> {
+        let mut present = workers.clone();
+        if let Some(context) = &self.in_context {
+            present.intersect_with(context);
+        }
+        let known: Vec<RawWorker> = present.iter().filter_map(|worker| self.worker(worker.0)).collect();
+        let same_arch = known.windows(2).all(|pair| pair[0].arch == pair[1].arch);
+        let same_memory = known.windows(2).all(|pair| pair[0].memory_node == pair[1].memory_node);
+        let memory_node = known.first().filter(|_| same_memory).map_or(NO_ID, |worker| worker.memory_node);
+        let mut flags = 0;
+        flags |= if same_arch { place::HOMOGENEOUS } else { 0 };
+        flags |= if memory_node != NO_ID { place::SINGLE_MEMORY_NODE } else { 0 };
+        flags |= if leaf != NO_ID { place::LEAF } else { 0 };
+        RawPlace {
+            flags,
+            memory_node,
+            worker: leaf,
+            relative_speedup: known.iter().map(|worker| worker.relative_speedup).sum(),
+            object: if leaf == NO_ID { RStr::empty() } else { leaked(&WorkerId(leaf).to_string()) },
+            slot: slot.into(),
+            workers: leaked_words(workers),
+            workers_in_context: leaked_words(&present),
+            ..EMPTY
+        }
+    }
+}
+
+const EMPTY: RawPlace<'static> = RawPlace {
+    id: 0,
+    children: 0,
+    parents: 0,
+    flags: 0,
+    memory_node: NO_ID,
+    worker: NO_ID,
+    relative_speedup: 0.0,
+    path: RStr::empty(),
+    object: RStr::empty(),
+    slot: RStr::empty(),
+    workers: RSlice::EMPTY,
+    workers_in_context: RSlice::EMPTY,
+};
+
+fn a_core() -> RawWorker {
+    fake_worker(Arch::CPU, MemoryNode(0))
+}
+
+/// A worker with the speed that StarPU gives its architecture.
+pub(super) fn fake_worker(arch: Arch, memory_node: MemoryNode) -> RawWorker {
+    let relative_speedup = match arch {
+        Arch::CUDA | Arch::HIP | Arch::SYCL => 13.33,
+        Arch::OPENCL => 12.22,
+        Arch::FPGA => 0.5,
+        _ => 1.0,
+    };
+    RawWorker { arch: u32::from(arch.number()), memory_node: memory_node.0, relative_speedup }
+}
+
+// A place refers to names and sets that live as long as it; a few bytes a test are not worth a self-reference.
+fn leaked(text: &str) -> RStr<'static> {
+    RStr::from_str(Box::leak(text.to_owned().into_boxed_str()))
+}
+
+fn leaked_words(set: &WorkerSet) -> RSlice<'static, u64> {
+    RSlice::from_slice(Box::leak(set.words().to_vec().into_boxed_slice()))
+}
+
+/// What the performance models of the rig say. Keys begin with a codelet.
+#[derive(Default)]
+pub(super) struct Models {
+    pub(super) lengths: HashMap<(u32, u32, u32), Estimate>,
+    pub(super) transfers: HashMap<(u32, u32), Duration>,
+    pub(super) energies: HashMap<(u32, u32), f64>,
+    pub(super) implementations: HashMap<u32, u32>,
+}
+
+impl Models {
+    pub(super) fn implementations(&self, codelet: u32) -> u32 {
+        self.implementations.get(&codelet).copied().unwrap_or(1)
+    }
+
+    /// With `NO_ID` for the implementation, the best: the shortest known, unless one is still to be measured.
+    pub(super) fn length(&self, codelet: u32, worker: u32, implementation: u32) -> Estimate {
+        let of =
+            |implementation| self.lengths.get(&(codelet, worker, implementation)).copied().unwrap_or(Estimate::NoModel);
+        if implementation != NO_ID {
+            return of(implementation);
+        }
+        (0..self.implementations(codelet)).map(of).fold(Estimate::NoModel, |best, next| match (best, next) {
+            (Estimate::Uncalibrated, _) | (_, Estimate::Uncalibrated) => Estimate::Uncalibrated,
+            (Estimate::Known(a), Estimate::Known(b)) => Estimate::Known(a.min(b)),
+            (Estimate::NoModel, other) | (other, Estimate::NoModel) => other,
+        })
+    }
+}
+
+/// What changes while calls are in the component.
+#[derive(Default)]
+pub(super) struct Changing {
+    pub(super) rooms: HashMap<u32, Option<usize>>,
+    pub(super) ends: HashMap<u32, Time>,
+    pub(super) loads: HashMap<u32, f64>,
+    pub(super) given: HashMap<u32, VecDeque<crate::TaskId>>,
+    pub(super) taken: HashMap<u32, Vec<crate::TaskId>>,
+    pub(super) awake: WorkerSet,
+    pub(super) woken: Vec<WorkerId>,
+    pub(super) models: Models,
+    pub(super) random: u64,
+}

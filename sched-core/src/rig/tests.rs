@@ -1,0 +1,204 @@
+use super::*;
+use crate::{Child, LogLevel, Mutex, Node, Push, Refusal, Refused, Task, Time};
+
+/// A component that does what it is told, mostly wrong.
+#[derive(Default)]
+struct Rogue {
+    kept: Mutex<Vec<Task>>,
+    way: Way,
+}
+
+#[derive(Default, Clone, Copy, PartialEq)]
+enum Way {
+    #[default]
+    Keep,
+    Drop,
+    Panic,
+    HopUnderLock,
+    Forget,
+    PassOn,
+}
+
+impl Component for Rogue {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        match self.way {
+            Way::Keep | Way::Forget => self.kept.lock().push(task),
+            Way::Drop => drop(task),
+            Way::Panic => panic!("no such way"),
+            Way::HopUnderLock => {
+                let mut kept = self.kept.lock();
+                kept.push(task);
+                node.children_can_pull();
+            }
+            Way::PassOn => {
+                node.log(LogLevel::Warn, "passing on");
+                let number = node.random() % 2;
+                return node.push_to(Child(number as u32), task);
+            }
+        }
+        Ok(())
+    }
+
+    fn pull_task(&self, _node: Node<'_>, _to: Child) -> Option<Task> {
+        self.kept.lock().pop()
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        if self.way == Way::Forget { Vec::new() } else { std::mem::take(&mut *self.kept.lock()) }
+    }
+}
+
+fn rogue(way: Way) -> Rig {
+    Rig::new(Rogue { way, ..Rogue::default() })
+}
+
+/// What the rig says when `body` fails.
+fn failure(body: impl FnOnce() + std::panic::UnwindSafe) -> String {
+    let payload = std::panic::catch_unwind(body).expect_err("the rig fails the test");
+    payload.downcast_ref::<String>().cloned().unwrap_or_default()
+}
+
+#[test]
+fn a_dropped_task_fails_the_test() {
+    let said = failure(|| {
+        let rig = rogue(Way::Drop);
+        let _ = rig.push(rig.task().make());
+    });
+    assert_eq!(said, "the component dropped task 0: it must keep a task, hand it on or hand it back");
+}
+
+#[test]
+fn a_panic_fails_the_test() {
+    let said = failure(|| {
+        let rig = rogue(Way::Panic);
+        let _ = rig.push(rig.task().make());
+    });
+    assert!(said.contains("the component panicked: no such way"), "{said}");
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_hop_under_a_lock_fails_the_test() {
+    let said = failure(|| {
+        let rig = rogue(Way::HopUnderLock);
+        let _ = rig.push(rig.task().make());
+    });
+    assert!(said.contains("`children_can_pull` was called while holding a lock"), "{said}");
+}
+
+#[test]
+fn a_task_that_drain_does_not_give_fails_the_test() {
+    let said = failure(|| {
+        let rig = rogue(Way::Forget);
+        let _ = rig.push(rig.task().make());
+    });
+    assert_eq!(said, "drain: the component did not give up task 0, which it holds");
+}
+
+#[test]
+fn a_task_for_another_architecture_fails_the_test() {
+    let said = failure(|| {
+        let rig = rogue(Way::Keep);
+        let _ = rig.push(rig.task().archs([Arch::CUDA]).make());
+        rig.pull(Child(0));
+    });
+    assert_eq!(said, "pull_task: the component gave task 0 to worker 0, which cannot execute it");
+}
+
+#[test]
+fn a_task_is_pushed_once() {
+    let said = failure(|| {
+        let rig = rogue(Way::Keep);
+        let task = rig.task().make();
+        assert_eq!(rig.push(task), Ok(()));
+        let _ = rig.push(task);
+    });
+    assert_eq!(said, "task 0 is not the test's to push; its holder is the component");
+}
+
+#[test]
+fn a_lenient_rig_tells() {
+    let rig = rogue(Way::Drop).lenient();
+    let task = rig.task().make();
+    assert_eq!(rig.push(task), Ok(()));
+    assert_eq!((rig.lost(), rig.holder(task)), (vec![task], Holder::Lost));
+    let rig = rogue(Way::Panic).lenient();
+    let task = rig.task().make();
+    let _ = rig.push(task);
+    assert!(rig.panics()[0].starts_with("no such way"));
+    assert_eq!(rig.lost(), [task], "unwinding gives the task back");
+}
+
+#[test]
+fn a_stale_handle_is_ignored() {
+    let rig = rogue(Way::Keep);
+    let tasks = rig.tasks(2);
+    assert_eq!((rig.push(tasks[0]), rig.push(tasks[1])), (Ok(()), Ok(())));
+    rig.revoke(tasks[1]);
+    assert_eq!(rig.holder(tasks[1]), Holder::Test);
+    assert_eq!(rig.pull(Child(0)), None, "the component gave the stale handle");
+    assert_eq!(rig.drain(), [tasks[0]]);
+}
+
+#[test]
+fn randomness_is_seeded_and_words_are_noted() {
+    let children = |seed| {
+        let rig = rogue(Way::PassOn).seed(seed).child(FakeChild::new()).child(FakeChild::new());
+        for task in rig.tasks(64) {
+            assert_eq!(rig.push(task), Ok(()));
+        }
+        assert_eq!(rig.logged()[0], "warn: passing on");
+        assert_eq!(rig.service_calls("random"), 64);
+        rig.child_tasks(Child(0))
+    };
+    assert_eq!(children(1), children(1));
+    assert_ne!(children(1), children(2));
+}
+
+#[test]
+fn a_push_to_a_child_that_is_not_there_is_a_fault() {
+    let rig = rogue(Way::PassOn).lenient().seed(1);
+    let tasks = rig.tasks(8);
+    let refused = tasks.into_iter().filter(|task| rig.push(*task) == Err(Refusal::NoWorker)).count();
+    assert!(refused > 0);
+    assert_eq!(rig.faults().len(), refused);
+    assert_eq!(rig.faults()[0], "push_to: there is no child 1");
+}
+
+/// Uses every default of the trait.
+struct Defaults;
+
+impl Component for Defaults {
+    fn push_task(&self, _node: Node<'_>, task: Task) -> Push {
+        Err(Refused::new(task, Refusal::Uncalibrated))
+    }
+}
+
+#[test]
+fn the_defaults_pass_calls_on() {
+    let rig = Rig::new(Defaults).workers(2).parent(FakeParent::new());
+    let rig = rig.child(FakeChild::over([0]).end(Time::from_nanos(9)).load(0.5));
+    let rig = rig.child(FakeChild::over([1]).end(Time::from_nanos(7)).load(0.25));
+    let task = rig.task().make();
+    assert_eq!(rig.push(task), Err(Refusal::Uncalibrated));
+    assert_eq!((rig.estimated_end(), rig.estimated_load()), (Time::from_nanos(7), 0.75));
+    rig.set_now(Time::from_nanos(8));
+    assert_eq!(rig.estimated_end(), Time::from_nanos(8));
+    assert!(rig.can_pull() && rig.can_pull() && !rig.can_pull(), "two workers slept");
+    rig.sleep(WorkerId(1));
+    assert!(rig.can_pull());
+    assert!(!rig.can_push(Child(0)));
+    rig.give_parent(crate::Parent(0), task);
+    assert_eq!(rig.pull(Child(1)), Some(task));
+    assert_eq!((rig.drain(), rig.describe()), (vec![], vec![]));
+    rig.notify_change_workers();
+}
+
+#[test]
+fn a_parent_takes_back_what_is_refused() {
+    let rig = Rig::new(Defaults).parent(FakeParent::new());
+    let task = rig.task().make();
+    rig.give_parent(crate::Parent(0), task);
+    assert!(!rig.can_push(Child(0)));
+    assert_eq!(rig.holder(task), Holder::Parent(crate::Parent(0)));
+}

@@ -1,0 +1,96 @@
+//! `sched policies`: the policies that come with the program.
+
+use crate::policy::{Catalogue, Policy, Problem, Source, check, library};
+use comfy_table::{ContentArrangement, Table, presets};
+use miette::IntoDiagnostic;
+use serde::Serialize;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// List the policies that come with the program, or print one
+///
+/// Each is a text file that `--show` prints, with comments on what it does and on every parameter: a start for a policy
+/// of your own.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  sched policies                                 what there is
+  sched policies --show tree-eager               what it says
+  sched policies --show tree-eager > mine.kdl    a start for your own; try it with `sched tree mine.kdl`")]
+pub struct Args {
+    /// Print the text of this policy: a name of the list, or a path
+    #[arg(long, value_name = "NAME")]
+    show: Option<String>,
+
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// A policy as `--json` prints it.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    summary: String,
+    doc: String,
+    /// Whether the loaded plugins provide all that it needs.
+    usable: bool,
+    /// Why not.
+    problems: Vec<String>,
+    /// Its text, with `--show`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+impl Row {
+    fn new(policy: &Policy, catalogue: &Catalogue, text: Option<String>) -> Row {
+        let problems = check(policy, catalogue);
+        let errors = problems.iter().filter(|problem| problem.is_error());
+        let mut problems: Vec<String> = errors.map(Problem::to_string).collect();
+        problems.dedup();
+        let (name, summary, doc) = (policy.name.clone(), policy.summary(), policy.doc.clone());
+        Row { name, summary, doc, usable: problems.is_empty(), problems, text }
+    }
+}
+
+/// Prints the list, or the policy asked for, to `out`.
+///
+/// # Errors
+/// When the policy asked for is not found, or `out` cannot be written.
+pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    match &args.show {
+        Some(name) => {
+            let source = Source::find(name)?;
+            if args.json {
+                let row = Row::new(&source.policy()?, catalogue, Some(source.text.into_owned()));
+                write_json(out, &row)?;
+            } else {
+                out.write_all(source.text.as_bytes()).into_diagnostic()?;
+            }
+        }
+        None => {
+            let rows: Vec<Row> = library().iter().map(|shipped| Row::new(&shipped.policy(), catalogue, None)).collect();
+            if args.json { write_json(out, &rows)? } else { write_table(out, &rows)? }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write_json(out: &mut dyn Write, value: &impl Serialize) -> miette::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value).into_diagnostic()?;
+    writeln!(out).into_diagnostic()
+}
+
+fn write_table(out: &mut dyn Write, rows: &[Row]) -> miette::Result<()> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["POLICY", "WHAT IT DOES"]);
+    for row in rows {
+        let mut summary = row.summary.clone();
+        for problem in &row.problems {
+            summary += &format!("\nnot usable here: {problem}");
+        }
+        table.add_row([row.name.clone(), summary]);
+    }
+    writeln!(out, "{}", table.trim_fmt()).into_diagnostic()?;
+    writeln!(out, "\nPrint one with `sched policies --show NAME`, draw one with `sched tree NAME`.").into_diagnostic()
+}

@@ -1,0 +1,65 @@
+//! `sched tree`: a policy laid over a machine, as a picture.
+
+use crate::policy::{Catalogue, FlatMachine, Fold, Source, expand};
+use miette::IntoDiagnostic;
+use std::io::Write;
+use std::num::NonZeroU32;
+use std::process::ExitCode;
+
+/// Draw the tree of components that a policy becomes on a machine
+///
+/// Shows every component that will exist, with the parameters that differ from their defaults. What a policy says of
+/// `each "worker"` stands here once for each worker. A component with several parents is drawn at the first, and named
+/// at the others. A policy that is not valid is not drawn: its errors are shown instead.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  sched tree tree-eager                          a policy that comes with the program
+  sched tree modular-eager                       the same, by the name that StarPU has for it
+  sched tree mine.kdl --workers 64               a file of your own, as on 64 workers
+  sched tree several.kdl#second                  one policy of a file that holds several
+  sched tree tree-eager --format dot | dot -Tsvg > tree.svg")]
+pub struct Args {
+    /// Name of a shipped policy (see `sched policies`), or path of a file, with `#name` if it holds several
+    policy: String,
+
+    /// Number of CPU workers to draw it for [default: one for each hardware thread of this machine]
+    #[arg(long, value_name = "N")]
+    workers: Option<NonZeroU32>,
+
+    /// Language of the picture
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
+    /// Draw every component, rather than rows of like ones as `× 64 (workers 0–63)` (dot always does)
+    #[arg(long)]
+    unfold: bool,
+}
+
+/// What a picture is written in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Format {
+    /// An indented tree, for reading
+    Text,
+    /// Graphviz, for `dot -Tsvg`
+    Dot,
+}
+
+/// Draws the policy to `out`.
+///
+/// # Errors
+/// When the policy is not found or not valid for the components of `catalogue`, or `out` cannot be written.
+pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let policy = Source::find(&args.policy)?.policy()?;
+    let workers = args.workers.or_else(|| {
+        let threads = std::thread::available_parallelism().ok()?;
+        NonZeroU32::new(u32::try_from(threads.get()).unwrap_or(u32::MAX))
+    });
+    let machine = FlatMachine { workers: workers.map_or(1, NonZeroU32::get) as usize };
+    let plan = expand(&policy, catalogue, &machine)?;
+    let picture = match args.format {
+        Format::Text => plan.to_text(if args.unfold { Fold::Nothing } else { Fold::Runs }),
+        Format::Dot => plan.to_dot(),
+    };
+    out.write_all(picture.as_bytes()).into_diagnostic()?;
+    Ok(ExitCode::SUCCESS)
+}

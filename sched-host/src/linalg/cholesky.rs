@@ -1,0 +1,295 @@
+//! The tiled Cholesky factorisation as a list of steps, and run one step after the other.
+
+use std::iter::FusedIterator;
+
+use super::{TiledMatrix, Tiling, flops};
+
+/// One kernel on named tiles of the lower triangle. Indices count tiles, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Factors tile (k, k).
+    Potrf {
+        /// Tile row and column.
+        k: usize,
+    },
+    /// Solves tile (i, k) with the factor in tile (k, k); i > k.
+    Trsm {
+        /// Tile column.
+        k: usize,
+        /// Tile row.
+        i: usize,
+    },
+    /// Updates the lower triangle of tile (i, i) with tile (i, k); i > k.
+    Syrk {
+        /// Tile column of what is read.
+        k: usize,
+        /// Tile row.
+        i: usize,
+    },
+    /// Updates tile (i, j) with tiles (i, k) and (j, k); i > j > k.
+    Gemm {
+        /// Tile column of what is read.
+        k: usize,
+        /// Tile row of what is written.
+        i: usize,
+        /// Tile column of what is written.
+        j: usize,
+    },
+}
+
+impl Step {
+    /// Name of the kernel: `potrf`, `trsm`, `syrk` or `gemm`.
+    pub fn kernel(&self) -> &'static str {
+        match self {
+            Self::Potrf { .. } => "potrf",
+            Self::Trsm { .. } => "trsm",
+            Self::Syrk { .. } => "syrk",
+            Self::Gemm { .. } => "gemm",
+        }
+    }
+
+    /// The tile (row, column) that the step reads and writes.
+    pub fn writes(&self) -> (usize, usize) {
+        match *self {
+            Self::Potrf { k } => (k, k),
+            Self::Trsm { k, i } => (i, k),
+            Self::Syrk { i, .. } => (i, i),
+            Self::Gemm { i, j, .. } => (i, j),
+        }
+    }
+
+    /// The tiles (row, column) that the step only reads, in the order of the kernel's arguments.
+    pub fn reads(&self) -> impl Iterator<Item = (usize, usize)> + Clone + use<> {
+        let (first, second) = match *self {
+            Self::Potrf { .. } => (None, None),
+            Self::Trsm { k, .. } => (Some((k, k)), None),
+            Self::Syrk { k, i } => (Some((i, k)), None),
+            Self::Gemm { k, i, j } => (Some((i, k)), Some((j, k))),
+        };
+        first.into_iter().chain(second)
+    }
+
+    /// Floating-point operations of the step; the sum over all steps is [`flops::cholesky`].
+    pub fn flops(&self, tiling: Tiling) -> f64 {
+        match *self {
+            Self::Potrf { k } => flops::potrf(tiling.size(k)),
+            Self::Trsm { k, i } => flops::trsm(tiling.size(i), tiling.size(k)),
+            Self::Syrk { k, i } => flops::syrk(tiling.size(i), tiling.size(k)),
+            Self::Gemm { k, i, j } => flops::gemm(tiling.size(i), tiling.size(j), tiling.size(k)),
+        }
+    }
+
+    /// How urgent the step is: larger is more urgent, and the last step has 1.
+    ///
+    /// It is the number of steps on the longest chain of dependent steps that begins with this one (its *bottom level* with steps of
+    /// equal length), which the regular shape of the graph gives in closed form. With N rows of tiles it is 3·(N − 1) + 1 less
+    ///
+    /// | step | less |
+    /// |---|---|
+    /// | potrf(k) | 3·k |
+    /// | trsm(k, i) | 2·k + i |
+    /// | syrk(k, i) | k + 2·i |
+    /// | gemm(k, i, j) | k + i + j |
+    ///
+    /// so a factorisation on as many workers as one likes takes at least 3·(N − 1) + 1 steps' time.
+    pub fn priority(&self, n_tiles: usize) -> usize {
+        let less = match *self {
+            Self::Potrf { k } => 3 * k,
+            Self::Trsm { k, i } => 2 * k + i,
+            Self::Syrk { k, i } => k + 2 * i,
+            Self::Gemm { k, i, j } => k + i + j,
+        };
+        (3 * n_tiles).saturating_sub(2 + less)
+    }
+}
+
+/// The steps of a right-looking tiled Cholesky factorisation; see [`cholesky_steps`].
+#[derive(Debug, Clone)]
+pub struct CholeskySteps {
+    n_tiles: usize,
+    next: Option<Step>,
+    left: usize,
+}
+
+/// The steps that factor a matrix of `n_tiles`×`n_tiles` tiles, in the order of submission: for each column k of tiles, the factor of
+/// its diagonal tile, then the solves below it, then, row by row, the updates of what lies to the right.
+///
+/// Run one after the other they are the factorisation. A task runtime that derives dependencies from what each step
+/// [reads](Step::reads) and [writes](Step::writes) may run them as its scheduler likes.
+///
+/// ```
+/// use sched_host::linalg::{Step, cholesky_steps};
+/// let steps: Vec<Step> = cholesky_steps(2).collect();
+/// assert_eq!(steps, [Step::Potrf { k: 0 }, Step::Trsm { k: 0, i: 1 }, Step::Syrk { k: 0, i: 1 }, Step::Potrf { k: 1 }]);
+/// assert_eq!(cholesky_steps(40).len(), 40 * 41 * 42 / 6);
+/// ```
+pub fn cholesky_steps(n_tiles: usize) -> CholeskySteps {
+    CholeskySteps {
+        n_tiles,
+        next: (n_tiles > 0).then_some(Step::Potrf { k: 0 }),
+        left: n_tiles * (n_tiles + 1) * (n_tiles + 2) / 6,
+    }
+}
+
+impl Iterator for CholeskySteps {
+    type Item = Step;
+
+    fn next(&mut self) -> Option<Step> {
+        let step = self.next?;
+        let exists = |i: usize| i < self.n_tiles;
+        // The first update in row i: of the tile next to column k, which is the diagonal one in row k + 1.
+        let first_update = |k: usize, i: usize| match i == k + 1 {
+            true => Step::Syrk { k, i },
+            false => Step::Gemm { k, i, j: k + 1 },
+        };
+        self.next = match step {
+            Step::Potrf { k } => exists(k + 1).then_some(Step::Trsm { k, i: k + 1 }),
+            Step::Trsm { k, i } if exists(i + 1) => Some(Step::Trsm { k, i: i + 1 }),
+            Step::Trsm { k, .. } => Some(first_update(k, k + 1)),
+            Step::Gemm { k, i, j } if j + 1 < i => Some(Step::Gemm { k, i, j: j + 1 }),
+            Step::Gemm { k, i, .. } => Some(Step::Syrk { k, i }),
+            Step::Syrk { k, i } if exists(i + 1) => Some(first_update(k, i + 1)),
+            Step::Syrk { k, .. } => Some(Step::Potrf { k: k + 1 }),
+        };
+        self.left -= 1;
+        Some(step)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for CholeskySteps {}
+impl FusedIterator for CholeskySteps {}
+
+/// A matrix that has no Cholesky factor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the matrix is not positive definite: its leading block of {row} rows and columns is not (the pivot in row {row} is not positive)"
+)]
+pub struct NotPositiveDefiniteMatrix {
+    /// Row of the whole matrix, from 1, where the factorisation met a pivot that is zero, negative, infinite or not a number.
+    pub row: usize,
+}
+
+impl NotPositiveDefiniteMatrix {
+    /// What a failed [`Step::Potrf`] of tile (k, k) says about the whole matrix.
+    ///
+    /// ```
+    /// use sched_host::linalg::{NotPositiveDefinite, NotPositiveDefiniteMatrix, Tiling};
+    /// let whole = NotPositiveDefiniteMatrix::new(Tiling::new(1000, 256), 2, NotPositiveDefinite { row: 5 });
+    /// assert_eq!(whole.row, 518);
+    /// ```
+    pub fn new(tiling: Tiling, k: usize, in_tile: super::NotPositiveDefinite) -> Self {
+        Self { row: tiling.rows(k).start + in_tile.row + 1 }
+    }
+}
+
+/// Replaces the symmetric matrix by its Cholesky factor L, one step after the other on the calling thread.
+///
+/// Only the lower triangle is read, and L is written there; what the tiles on the diagonal hold above it is unspecified
+/// ([`TiledMatrix::lower_entry`] does not show it).
+///
+/// # Errors
+///
+/// [`NotPositiveDefiniteMatrix`] if the matrix is not positive definite to working precision; it is then partly overwritten.
+pub fn cholesky_in_place(matrix: &mut TiledMatrix) -> Result<(), NotPositiveDefiniteMatrix> {
+    let tiling = matrix.tiling();
+    for step in cholesky_steps(tiling.n_tiles()) {
+        matrix.apply(step).map_err(|in_tile| NotPositiveDefiniteMatrix::new(tiling, step.writes().0, in_tile))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::linalg::{RandomSpd, SymmetricMatrix, residual, tolerance};
+
+    /// For each step, the steps that must come after it, by number: the dependencies that the accesses imply.
+    fn successors(n_tiles: usize) -> (Vec<Step>, Vec<Vec<usize>>) {
+        let steps: Vec<Step> = cholesky_steps(n_tiles).collect();
+        let mut after = vec![Vec::new(); steps.len()];
+        let mut writer: HashMap<(usize, usize), usize> = HashMap::new();
+        for (number, step) in steps.iter().enumerate() {
+            for tile in step.reads().chain([step.writes()]) {
+                if let Some(&before) = writer.get(&tile) {
+                    after[before].push(number);
+                }
+            }
+            writer.insert(step.writes(), number);
+        }
+        (steps, after)
+    }
+
+    #[test]
+    fn the_priority_is_the_longest_chain_of_steps_to_the_end() {
+        for n_tiles in 1..9 {
+            let (steps, after) = successors(n_tiles);
+            let mut longest = vec![0; steps.len()];
+            for number in (0..steps.len()).rev() {
+                longest[number] = 1 + after[number].iter().map(|&s| longest[s]).max().unwrap_or(0);
+                assert_eq!(steps[number].priority(n_tiles), longest[number], "{:?}", steps[number]);
+            }
+        }
+    }
+
+    #[test]
+    fn the_steps_are_counted_and_no_tile_is_read_before_it_is_final() {
+        for n_tiles in 0..9 {
+            let steps = cholesky_steps(n_tiles);
+            assert_eq!(steps.len(), steps.clone().count());
+            let mut finished = std::collections::HashSet::new();
+            for step in steps {
+                assert!(step.reads().all(|tile| finished.contains(&tile)), "{step:?}");
+                assert!(!finished.contains(&step.writes()), "{step:?}");
+                if matches!(step, Step::Potrf { .. } | Step::Trsm { .. }) {
+                    finished.insert(step.writes());
+                }
+            }
+            assert_eq!(finished.len(), n_tiles * (n_tiles + 1) / 2);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_steps_do_the_work_of_the_whole(order in 0usize..300, tile_size in 1usize..100) {
+            let tiling = Tiling::new(order, tile_size);
+            let sum: f64 = cholesky_steps(tiling.n_tiles()).map(|step| step.flops(tiling)).sum();
+            let whole = flops::cholesky(order);
+            prop_assert!((sum - whole).abs() <= 1e-9 * whole.max(1.0), "{} instead of {}", sum, whole);
+        }
+
+        #[test]
+        fn the_factor_multiplies_back_for_every_way_to_cut(order in 0usize..70, tile_size in 1usize..80, seed: u64) {
+            let a = RandomSpd::new(order, seed);
+            let mut l = TiledMatrix::cut(&a, tile_size);
+            cholesky_in_place(&mut l).expect("the matrix is positive definite");
+            let found = residual(&a, &l);
+            prop_assert!(found <= tolerance(order), "residual {}", found);
+        }
+
+        #[test]
+        fn a_bad_pivot_is_named_by_its_row_in_the_matrix(order in 1usize..60, tile_size in 1usize..70, at in any::<prop::sample::Index>()) {
+            let bad = at.index(order);
+            // Each row of L but one has a 1 on the diagonal and small entries left of it; that one's square is short by 2.
+            let factor = |r: usize, c: usize| if r == c { 1.0 } else { ((r + 2 * c) % 5) as f64 / 64.0 };
+            let a = SymmetricMatrix::from_lower(order, |r, c| {
+                let product: f64 = (0..=c).map(|k| factor(r, k) * factor(c, k)).sum();
+                if r == c && r == bad { product - 2.0 } else { product }
+            }).unwrap();
+            let result = cholesky_in_place(&mut TiledMatrix::cut(&a, tile_size));
+            prop_assert_eq!(result, Err(NotPositiveDefiniteMatrix { row: bad + 1 }));
+        }
+    }
+
+    #[test]
+    fn the_message_names_the_row() {
+        insta::assert_snapshot!(NotPositiveDefiniteMatrix { row: 7 }, @"the matrix is not positive definite: its leading block of 7 rows and columns is not (the pivot in row 7 is not positive)");
+    }
+}

@@ -1,0 +1,176 @@
+//! One block of a matrix, in memory of its own.
+
+use faer::{MatMut, MatRef};
+
+/// Bytes of one cache line, and of one AVX-512 vector: tiles begin on such a boundary.
+pub(super) const ALIGNMENT: usize = 64;
+
+/// A dense rows×cols block of `f64`, column-major and contiguous: entry (r, c) is number `c * rows + r` of the slice.
+///
+/// Every tile owns its memory, so that tiles can be moved, copied and worked on independently. The first entry lies on a 64-byte
+/// boundary, so that with an order that is a multiple of 8 no vector load of a kernel straddles two cache lines.
+#[derive(Debug)]
+pub struct Tile {
+    rows: usize,
+    cols: usize,
+    /// `rows * cols` entries from `start` on; a few unused ones around them pay for the alignment.
+    memory: Vec<f64>,
+    start: usize,
+}
+
+impl Tile {
+    /// A tile of zeros.
+    ///
+    /// # Panics
+    ///
+    /// If `rows * cols` entries do not fit in the address space.
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        let slack = ALIGNMENT / size_of::<f64>() - 1;
+        let len =
+            rows.checked_mul(cols).and_then(|len| len.checked_add(slack)).expect("a tile fits in the address space");
+        let memory = vec![0.0; len];
+        // `align_offset` may give up (it does so only in constant evaluation); an unaligned tile is slower, not wrong.
+        let start = Some(memory.as_ptr().align_offset(ALIGNMENT)).filter(|&start| start <= slack).unwrap_or(0);
+        Self { rows, cols, memory, start }
+    }
+
+    /// A tile whose entry (r, c) is `entry(r, c)`, with indices from 0.
+    pub fn from_fn(rows: usize, cols: usize, mut entry: impl FnMut(usize, usize) -> f64) -> Self {
+        let mut tile = Self::zeros(rows, cols);
+        tile.fill(&mut entry);
+        tile
+    }
+
+    /// Sets every entry (r, c) to `entry(r, c)`, column by column.
+    pub fn fill(&mut self, mut entry: impl FnMut(usize, usize) -> f64) {
+        for c in 0..self.cols {
+            for (r, x) in self.column_mut(c).iter_mut().enumerate() {
+                *x = entry(r, c);
+            }
+        }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Bytes that the entries take.
+    pub fn bytes(&self) -> usize {
+        self.rows * self.cols * size_of::<f64>()
+    }
+
+    /// All entries, column by column.
+    pub fn as_slice(&self) -> &[f64] {
+        &self.memory[self.start..][..self.rows * self.cols]
+    }
+
+    /// All entries, column by column.
+    pub fn as_mut_slice(&mut self) -> &mut [f64] {
+        &mut self.memory[self.start..][..self.rows * self.cols]
+    }
+
+    /// The entries of column `c`, from row 0.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such column.
+    pub fn column(&self, c: usize) -> &[f64] {
+        let rows = self.rows;
+        &self.as_slice()[c * rows..][..rows]
+    }
+
+    /// The entries of column `c`, from row 0.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such column.
+    pub fn column_mut(&mut self, c: usize) -> &mut [f64] {
+        let rows = self.rows;
+        &mut self.as_mut_slice()[c * rows..][..rows]
+    }
+
+    /// Entry in row `r` and column `c`, from 0.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such entry.
+    pub fn get(&self, r: usize, c: usize) -> f64 {
+        self.column(c)[r]
+    }
+
+    /// Sets the entry in row `r` and column `c`, from 0.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such entry.
+    pub fn set(&mut self, r: usize, c: usize, value: f64) {
+        self.column_mut(c)[r] = value;
+    }
+
+    /// The tile as faer reads it.
+    pub(super) fn view(&self) -> MatRef<'_, f64> {
+        MatRef::from_column_major_slice(self.as_slice(), self.rows, self.cols)
+    }
+
+    /// The tile as faer writes it.
+    pub(super) fn view_mut(&mut self) -> MatMut<'_, f64> {
+        let (rows, cols) = (self.rows, self.cols);
+        MatMut::from_column_major_slice_mut(self.as_mut_slice(), rows, cols)
+    }
+}
+
+impl Clone for Tile {
+    fn clone(&self) -> Self {
+        // The copy's memory begins elsewhere, so its alignment has to be found again.
+        let mut copy = Self::zeros(self.rows, self.cols);
+        copy.as_mut_slice().copy_from_slice(self.as_slice());
+        copy
+    }
+}
+
+impl PartialEq for Tile {
+    fn eq(&self, other: &Self) -> bool {
+        self.rows == other.rows && self.cols == other.cols && self.as_slice() == other.as_slice()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_lie_column_by_column_on_a_cache_line_boundary() {
+        let tile = Tile::from_fn(3, 2, |r, c| (10 * r + c) as f64);
+        assert_eq!(tile.as_slice(), [0.0, 10.0, 20.0, 1.0, 11.0, 21.0]);
+        assert_eq!(tile.get(2, 1), 21.0);
+        assert_eq!(tile.column(1), [1.0, 11.0, 21.0]);
+        assert_eq!(tile.bytes(), 48);
+        for size in 1..20 {
+            let tile = Tile::zeros(size, size).clone();
+            assert_eq!(tile.as_slice().as_ptr() as usize % ALIGNMENT, 0);
+        }
+    }
+
+    #[test]
+    fn a_copy_is_equal_and_independent() {
+        let tile = Tile::from_fn(5, 7, |r, c| (r * c) as f64);
+        let mut copy = tile.clone();
+        assert_eq!(copy, tile);
+        copy.set(4, 6, -1.0);
+        assert_ne!(copy, tile);
+        assert_eq!(tile.get(4, 6), 24.0);
+    }
+
+    #[test]
+    fn a_tile_may_be_empty() {
+        let tile = Tile::zeros(0, 4);
+        assert!(tile.as_slice().is_empty());
+        assert!(tile.column(3).is_empty());
+    }
+}

@@ -1,0 +1,181 @@
+//! The lower triangle of a matrix, as tiles.
+
+use super::{NotPositiveDefinite, gemm, potrf, syrk, trsm};
+use super::{Step, SymmetricEntries, Tile, Tiling, kernels};
+
+/// The tiles of the lower triangle of a square matrix: a symmetric matrix before its factorisation, its Cholesky factor afterwards.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TiledMatrix {
+    tiling: Tiling,
+    tiles: Vec<Tile>,
+}
+
+impl TiledMatrix {
+    /// Cuts the lower triangle of `matrix` into tiles of `tile_size` rows and columns. Tiles on the diagonal hold both triangles.
+    ///
+    /// # Panics
+    ///
+    /// If `tile_size` is 0.
+    pub fn cut(matrix: &impl SymmetricEntries, tile_size: usize) -> Self {
+        let tiling = Tiling::new(matrix.order(), tile_size);
+        let tiles = tiling
+            .lower_tiles()
+            .map(|(i, j)| {
+                let mut tile = Tile::zeros(tiling.size(i), tiling.size(j));
+                matrix.fill_tile(tiling.rows(i).start, tiling.rows(j).start, &mut tile);
+                tile
+            })
+            .collect();
+        Self { tiling, tiles }
+    }
+
+    /// Puts tiles together that [`into_tiles`](Self::into_tiles) took apart, in the same order.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many tiles as `tiling` says, or one of them has another shape.
+    pub fn from_tiles(tiling: Tiling, tiles: Vec<Tile>) -> Self {
+        assert_eq!(tiles.len(), tiling.n_lower_tiles(), "number of tiles");
+        for ((i, j), tile) in tiling.lower_tiles().zip(&tiles) {
+            let shape = (tiling.size(i), tiling.size(j));
+            assert_eq!((tile.rows(), tile.cols()), shape, "shape of tile ({i}, {j})");
+        }
+        Self { tiling, tiles }
+    }
+
+    /// The tiles, in the order of [`Tiling::lower_tiles`].
+    pub fn into_tiles(self) -> Vec<Tile> {
+        self.tiles
+    }
+
+    /// How the matrix is cut.
+    pub fn tiling(&self) -> Tiling {
+        self.tiling
+    }
+
+    /// Tile (i, j) of the lower triangle.
+    ///
+    /// # Panics
+    ///
+    /// If the tile lies above the diagonal or outside the matrix.
+    pub fn tile(&self, i: usize, j: usize) -> &Tile {
+        &self.tiles[self.tiling.lower_index(i, j)]
+    }
+
+    /// Tile (i, j) of the lower triangle.
+    ///
+    /// # Panics
+    ///
+    /// If the tile lies above the diagonal or outside the matrix.
+    pub fn tile_mut(&mut self, i: usize, j: usize) -> &mut Tile {
+        let index = self.tiling.lower_index(i, j);
+        &mut self.tiles[index]
+    }
+
+    /// Entry of the lower triangular matrix in row `r` and column `c`, from 0: zero above the diagonal.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such entry.
+    pub fn lower_entry(&self, r: usize, c: usize) -> f64 {
+        let order = self.tiling.order();
+        assert!(r < order && c < order, "entry ({r}, {c}) of order {order}");
+        if r < c {
+            return 0.0;
+        }
+        let size = self.tiling.tile_size();
+        self.tile(r / size, c / size).get(r % size, c % size)
+    }
+
+    /// Carries out one step of the factorisation.
+    ///
+    /// # Errors
+    ///
+    /// [`NotPositiveDefinite`], for a [`Step::Potrf`] only.
+    ///
+    /// # Panics
+    ///
+    /// If the step is not one of [`cholesky_steps`](super::cholesky_steps) for this number of tiles.
+    pub fn apply(&mut self, step: Step) -> Result<(), NotPositiveDefinite> {
+        const DISTINCT: &str = "the tiles of one step are distinct";
+        let at = |(i, j)| self.tiling.lower_index(i, j);
+        let written = at(step.writes());
+        match step {
+            Step::Potrf { .. } => return potrf(&mut self.tiles[written]),
+            Step::Trsm { k, .. } => {
+                let wanted = [at((k, k)), written];
+                let [l, b] = self.tiles.get_disjoint_mut(wanted).expect(DISTINCT);
+                trsm(l, b);
+            }
+            Step::Syrk { k, i } => {
+                let wanted = [at((i, k)), written];
+                let [a, c] = self.tiles.get_disjoint_mut(wanted).expect(DISTINCT);
+                syrk(a, c);
+            }
+            Step::Gemm { k, i, j } => {
+                let wanted = [at((i, k)), at((j, k)), written];
+                let [a, b, c] = self.tiles.get_disjoint_mut(wanted).expect(DISTINCT);
+                gemm(a, b, c);
+            }
+        }
+        Ok(())
+    }
+
+    /// Subtracts tile (i, j) of L·Lᵀ from `tile`, where `self` is L; for a tile on the diagonal, in its lower triangle only.
+    pub(super) fn subtract_square(&self, i: usize, j: usize, tile: &mut Tile) {
+        for k in 0..j {
+            if i == j {
+                syrk(self.tile(i, k), tile);
+            } else {
+                gemm(self.tile(i, k), self.tile(j, k), tile);
+            }
+        }
+        kernels::multiply_by_factor(self.tile(i, j), self.tile(j, j), tile, i == j);
+    }
+}
+
+/// The symmetric matrix whose lower triangle the tiles hold.
+impl SymmetricEntries for TiledMatrix {
+    fn order(&self) -> usize {
+        self.tiling.order()
+    }
+
+    fn get(&self, r: usize, c: usize) -> f64 {
+        self.lower_entry(r.max(c), r.min(c))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::linalg::{RandomSpd, SymmetricMatrix};
+
+    proptest! {
+        #[test]
+        fn cutting_and_putting_together_changes_nothing(order in 0usize..40, size in 1usize..50, other in 1usize..50) {
+            let a = RandomSpd::new(order, 1);
+            let tiled = TiledMatrix::cut(&a, size);
+            let tiling = tiled.tiling();
+            let again = TiledMatrix::from_tiles(tiling, tiled.clone().into_tiles());
+            prop_assert_eq!(&again, &tiled);
+            for r in 0..order {
+                for c in 0..order {
+                    prop_assert_eq!(tiled.get(r, c), a.get(r, c));
+                    prop_assert_eq!(tiled.lower_entry(r, c), if r >= c { a.get(r, c) } else { 0.0 });
+                }
+            }
+            let dense = SymmetricMatrix::from_lower(order, |r, c| tiled.get(r, c)).unwrap();
+            prop_assert_eq!(TiledMatrix::cut(&dense, other), TiledMatrix::cut(&a, other));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "shape of tile (1, 0)")]
+    fn tiles_of_another_shape_are_refused() {
+        let mut tiles = TiledMatrix::cut(&RandomSpd::new(5, 1), 3).into_tiles();
+        tiles[1] = Tile::zeros(3, 3);
+        TiledMatrix::from_tiles(Tiling::new(5, 3), tiles);
+    }
+}

@@ -1,0 +1,136 @@
+//! Rules about the shape of the tree: how many children stand below what.
+
+use super::site::{Role, Subject};
+use crate::policy::level::Level;
+use crate::policy::part::{Component, Part, Span};
+use crate::policy::problem::Problem;
+use sched_core::{Arity, Family};
+
+pub(super) fn root(subject: &Subject<'_>) -> Vec<Problem> {
+    let policy = subject.policy;
+    let mut problems = Vec::new();
+    match policy.root.as_slice() {
+        [Part::Component(_)] => {}
+        [] => problems.push(
+            Problem::error(format!("policy `{}` is empty", policy.name))
+                .at(policy.span, "expected a component in its braces")
+                .help("the smallest policy that works is `fifo { eager { each \"worker\" { worker } } }`"),
+        ),
+        [other] => problems.push(
+            Problem::error(format!("the root of policy `{}` is not a component", policy.name))
+                .at(other.span(), "expected a component")
+                .help("put a component above it that takes several children, such as `eager { … }`"),
+        ),
+        [first, second, ..] => problems.push(
+            Problem::error(format!("policy `{}` has {} roots", policy.name, policy.root.len()))
+                .at(second.span(), "expected the end of the policy")
+                .at(first.span(), "this is the root")
+                .help("put one of them below the other, or all below one that takes several children"),
+        ),
+    }
+    problems
+}
+
+/// The children as they count below a component: `each "machine"` is what it holds.
+fn children(parts: &[Part]) -> Vec<&Part> {
+    parts
+        .iter()
+        .flat_map(|part| match part {
+            Part::Each(each) if each.level == Level::Machine => children(&each.children),
+            other => vec![other],
+        })
+        .collect()
+}
+
+pub(super) fn arity(subject: &Subject<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for site in &subject.sites {
+        match site.role {
+            Role::Component(component, Some(entry)) => {
+                problems.extend(arity_of_component(component, entry.info.arity));
+            }
+            Role::Slot(slot) => {
+                problems.extend(exactly_one(&format!("slot `{}`", slot.name), slot.span, &slot.children))
+            }
+            Role::Each(each) if each.children.is_empty() => problems.push(
+                Problem::error(format!("`each \"{}\"` repeats nothing", each.level))
+                    .at(each.span, "expected a component in its braces")
+                    .help(format!("write `each \"{}\" {{ worker }}`", each.level)),
+            ),
+            Role::Component(..) | Role::Each(_) | Role::Use(_) => {}
+        }
+    }
+    problems
+}
+
+fn arity_of_component(component: &Component, arity: Arity) -> Option<Problem> {
+    let name = format!("`{}`", component.name);
+    match arity {
+        Arity::Leaf => component.children.first().map(|child| {
+            Problem::error(format!("{name} takes no child"))
+                .at(child.span(), "this is below a leaf")
+                .at(component.span, "the leaf")
+                .help("close its braces before this, or move the child above the leaf")
+        }),
+        Arity::One => exactly_one(&name, component.span, &component.children),
+        Arity::Many if component.children.is_empty() => Some(
+            Problem::error(format!("{name} has no child"))
+                .at(component.span, "expected one or more children below")
+                .help(format!("write `{} {{ each \"worker\" {{ worker }} }}`", component.name)),
+        ),
+        // Slots have a rule of their own; a kind of arity that is newer than this host is left to the component.
+        _ => None,
+    }
+}
+
+fn exactly_one(name: &str, span: Span, parts: &[Part]) -> Option<Problem> {
+    match children(parts).as_slice() {
+        [] => Some(
+            Problem::error(format!("{name} has no child"))
+                .at(span, "expected exactly one child below")
+                .help("a tree ends in workers: give it a child that leads to one"),
+        ),
+        [_] => None,
+        [_, second, ..] => Some(
+            Problem::error(format!("{name} takes one child, and {} are given", children(parts).len()))
+                .at(second.span(), "one too many")
+                .at(span, "takes one child")
+                .help("put a component between that takes several, such as `eager { … }`"),
+        ),
+    }
+}
+
+pub(super) fn each(subject: &Subject<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for site in &subject.sites {
+        let Role::Each(each) = site.role else { continue };
+        // The outermost that repeats is the one to mend.
+        let inner = site.repeats.iter().any(|outer| outer.level != Level::Machine);
+        if each.level == Level::Machine || inner || !site.owner.takes_one() {
+            continue;
+        }
+        let (owner, owner_span) = site.owner.name();
+        problems.push(
+            Problem::error(format!("`each \"{}\"` gives {owner} several children, and it takes one", each.level))
+                .at(each.span, format!("one child for each {}", each.level))
+                .at(owner_span, "takes one child")
+                .help(format!(
+                    "put a component between that takes several: `eager {{ each \"{}\" {{ … }} }}`",
+                    each.level
+                )),
+        );
+    }
+    problems
+}
+
+pub(super) fn leaf(subject: &Subject<'_>) -> Vec<Problem> {
+    let leaves = subject.known().filter(|(_, entry)| entry.info.arity == Arity::Leaf);
+    leaves
+        .filter(|(_, entry)| entry.info.family != Family::Worker)
+        .map(|(component, entry)| {
+            Problem::error(format!("`{}` is a leaf and not a worker", component.name))
+                .at(component.span, format!("of the {} family", entry.info.family))
+                .help("its plugin is wrong: a component that is not a worker declares children")
+        })
+        .collect()
+}

@@ -1,0 +1,50 @@
+//! The rule that a plan must keep: every worker has exactly one leaf.
+
+use super::part::Policy;
+use super::plan::{Plan, PlanNode};
+use super::problem::Problem;
+use super::ranges;
+use sched_core::WorkerSet;
+
+/// The workers that have no leaf, and those that have several.
+pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut missing = WorkerSet::new();
+    let mut several = WorkerSet::new();
+    for worker in workers.iter() {
+        match plan.nodes.iter().filter(|node| node.leaf_worker == Some(worker)).count() {
+            0 => drop(missing.insert(worker)),
+            1 => {}
+            _ => drop(several.insert(worker)),
+        }
+    }
+    if !missing.is_empty() {
+        problems.push(
+            Problem::error(format!("policy `{}` does not reach {}", policy.name, ranges::workers(&missing)))
+                .at(policy.span, "no leaf for them")
+                .help("add `each \"worker\" { worker }`, or an `each` without an `arch` that leaves them out")
+                .help("why: a worker without a leaf never gets a task")
+                .code("unreachable"),
+        );
+    }
+    if let Some(worker) = several.iter().next() {
+        let leaves: Vec<&PlanNode> = plan.nodes.iter().filter(|node| node.leaf_worker == Some(worker)).collect();
+        let mut problem =
+            Problem::error(format!("policy `{}` has several leaves for {}", policy.name, ranges::workers(&several)));
+        let mut spans = Vec::new();
+        for leaf in &leaves {
+            let span = leaf.span.get();
+            if span.is_none() || !spans.contains(&span) {
+                problem = problem.at(leaf.span, format!("a leaf of {worker}"));
+            }
+            spans.push(span);
+        }
+        problems.push(
+            problem
+                .help("write `shared \"leaf\" each=\"worker\" { worker }` once, and `use \"leaf\"` in each place")
+                .help("why: a leaf keeps its worker's books, so a worker has exactly one")
+                .code("leaf"),
+        );
+    }
+    problems
+}

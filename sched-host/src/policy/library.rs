@@ -1,0 +1,139 @@
+//! The policies that come with the program, and finding a policy by name or file.
+
+use super::parse;
+use super::part::Policy;
+use super::problem::{PolicyErrors, Problem};
+use super::suggest::closest;
+use std::borrow::Cow;
+use std::fs;
+use std::path::Path;
+
+/// A policy that comes with the program, as its file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shipped {
+    /// Its name.
+    pub name: &'static str,
+    /// Its text, with comments that explain it.
+    pub text: &'static str,
+}
+
+impl Shipped {
+    /// The policy.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        let policies = parse::read(&format!("{}.kdl", self.name), self.text).policies;
+        policies.into_iter().next().expect("every shipped file holds a policy, which a test checks")
+    }
+}
+
+macro_rules! shipped {
+    ($($name:literal),+ $(,)?) => {
+        &[$(Shipped { name: $name, text: include_str!(concat!("../../policies/", $name, ".kdl")) }),+]
+    };
+}
+
+/// The policies that come with the program.
+#[must_use]
+pub fn library() -> &'static [Shipped] {
+    shipped!["tree-eager", "tree-eager-prefetching"]
+}
+
+/// The text of a policy, found by name or file.
+///
+/// ```
+/// use sched_host::policy::Source;
+/// let policy = Source::find("modular-eager")?.policy()?;
+/// assert_eq!(policy.name, "tree-eager");
+/// # Ok::<(), sched_host::policy::PolicyErrors>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Source {
+    /// What errors call the text: the path, or the file name of a shipped policy.
+    pub name: String,
+    /// The text.
+    pub text: Cow<'static, str>,
+    /// Which of its policies was asked for.
+    pub wanted: Option<String>,
+}
+
+impl Source {
+    /// The text of:
+    /// - a shipped policy, by its name (`tree-eager`) or by the name that StarPU has for it (`modular-eager`);
+    /// - a policy file, by its path (`mine.kdl`), with `#name` if it holds several policies (`mine.kdl#second`).
+    ///
+    /// # Errors
+    /// When nothing shipped has this name, or the file cannot be read.
+    pub fn find(name_or_path: &str) -> Result<Source, PolicyErrors> {
+        let tree_name = name_or_path.strip_prefix("modular-").map(|rest| format!("tree-{rest}"));
+        let name = tree_name.as_deref().unwrap_or(name_or_path);
+        if let Some(shipped) = library().iter().find(|shipped| shipped.name == name) {
+            let text = Cow::Borrowed(shipped.text);
+            return Ok(Source { name: format!("{name}.kdl"), text, wanted: Some(name.to_owned()) });
+        }
+        let (path, wanted) = match name_or_path.rsplit_once('#') {
+            Some((path, wanted)) if !Path::new(name_or_path).exists() => (path, Some(wanted.to_owned())),
+            _ => (name_or_path, None),
+        };
+        if path.contains('/') || path.ends_with(".kdl") || Path::new(path).is_file() {
+            return match fs::read_to_string(path) {
+                Ok(text) => Ok(Source { name: path.to_owned(), text: text.into(), wanted }),
+                Err(error) => Err(unreadable(path, &error)),
+            };
+        }
+        Err(unknown(name_or_path, name))
+    }
+
+    /// The policy: the one asked for, or the only one of the text.
+    ///
+    /// # Errors
+    /// What [`parse`](parse::parse) finds wrong with the text; that it holds no policy of the name, or several when
+    /// none was named.
+    pub fn policy(&self) -> Result<Policy, PolicyErrors> {
+        let mut policies = parse::parse(&self.name, &self.text)?;
+        let names: Vec<String> = policies.iter().map(|policy| policy.name.clone()).collect();
+        let position = match &self.wanted {
+            Some(wanted) => names.iter().position(|name| name == wanted),
+            None => (names.len() == 1).then_some(0),
+        };
+        if let Some(position) = position {
+            return Ok(policies.swap_remove(position));
+        }
+        let problem = match &self.wanted {
+            Some(wanted) => {
+                let problem = Problem::error(format!("`{}` holds no policy `{wanted}`", self.name));
+                match closest(wanted, names.iter().map(String::as_str)) {
+                    Some(name) => problem.help(format!("did you mean `{}#{name}`?", self.name)),
+                    None => problem.help(format!("it holds: {}", names.join(", "))),
+                }
+            }
+            None => Problem::error(format!("`{}` holds {} policies", self.name, names.len())).help(format!(
+                "name one: {}",
+                names.iter().map(|name| format!("`{}#{name}`", self.name)).collect::<Vec<_>>().join(", ")
+            )),
+        };
+        Err(PolicyErrors::new(self.name.clone(), vec![problem.code("choice")]))
+    }
+}
+
+fn unknown(found: &str, name: &str) -> PolicyErrors {
+    let names = || library().iter().map(|shipped| shipped.name);
+    // `eager` is short for `tree-eager`.
+    let close = closest(name, names()).or_else(|| closest(&format!("tree-{name}"), names()));
+    let problem = Problem::error(format!("there is no policy `{found}`"));
+    let problem = match close {
+        Some(close) => problem.help(format!("did you mean `{close}`?")),
+        None => problem.help(format!("shipped policies: {}", names().collect::<Vec<_>>().join(", "))),
+    };
+    let problem = problem.help("a policy of your own is given by the path of its file, which ends in `.kdl`");
+    PolicyErrors::new(format!("policy `{found}`"), vec![problem.code("unknown")])
+}
+
+fn unreadable(path: &str, error: &std::io::Error) -> PolicyErrors {
+    let problem = Problem::error(format!("`{path}` cannot be read: {error}"));
+    let problem = match error.kind() {
+        std::io::ErrorKind::NotFound => problem.help("give the path of a policy file, or the name of a shipped policy"),
+        std::io::ErrorKind::InvalidData => problem.help("a policy file is text in UTF-8"),
+        _ => problem,
+    };
+    PolicyErrors::new(path, vec![problem.code("unreadable")])
+}

@@ -1,0 +1,61 @@
+//! Policies: the text that describes a scheduler as a tree of components.
+//!
+//! A policy is read from KDL text ([`parse()`]) or built by a program ([`Policy::new`]), checked against the components
+//! that plugins provide ([`check()`] with a [`Catalogue`]), laid over a machine ([`expand()`], which gives a [`Plan`]),
+//! printed ([`Policy::to_kdl`]) and drawn ([`Plan::to_text`], [`Plan::to_dot`]). [`Source::find`] finds one by name
+//! among those that come with the program ([`library()`]), or in a file.
+//!
+//! # The language
+//!
+//! ```kdl
+//! // What the policy is for: the comment right above it is its documentation.
+//! policy "my-heft" {
+//!     prio {                                       // a component, by name
+//!         perfmodel-select {                       // a component with slots: below it stand their names
+//!             perfmodel    { mct alpha=1.0 { each "worker" { prio ntasks-threshold=30 { use "leaf" } } } }
+//!             calibrator   { eager-calibration { use "leaf" } }
+//!             no-perfmodel { eager { use "leaf" } }
+//!         }
+//!     }
+//!     shared "leaf" each="worker" { best-implementation { worker } }
+//! }
+//! ```
+//!
+//! - `name param=value … { children }` is a component. Values are whole numbers, numbers, texts, `#true` and `#false`.
+//! - `each "level" arch="cpu" { … }` has its children once for each group of workers at a [`Level`] of the machine;
+//!   within another `each`, for the groups within that one's workers. With `arch`, other workers are left out.
+//! - `shared "name" each="level" arch="cpu" { … }` defines a component that several places link to, once for each group
+//!   (once, without `each`). It stands in a policy, or at the top of a file for all its policies.
+//! - `use "name"` links to it: within an `each`, to the instances for those workers; elsewhere, to all of them.
+
+mod catalogue;
+mod check;
+mod draw;
+mod expand;
+mod leaves;
+mod level;
+mod library;
+mod machine;
+mod parse;
+mod part;
+mod plan;
+mod print;
+mod problem;
+mod ranges;
+mod share_out;
+mod suggest;
+mod syntax;
+#[cfg(test)]
+mod tests;
+
+pub use catalogue::{Catalogue, Entry};
+pub use check::check;
+pub use draw::Fold;
+pub use expand::expand;
+pub use level::Level;
+pub use library::{Shipped, Source, library};
+pub use machine::{FlatMachine, Group, Machine};
+pub use parse::{Parsed, parse, read};
+pub use part::{Component, Each, Part, Policy, Setting, Shared, SourceText, Span, Use};
+pub use plan::{Child, NodeIndex, Plan, PlanNode};
+pub use problem::{PolicyErrors, Problem};

@@ -1,0 +1,110 @@
+//! Policies as text.
+
+use super::part::{Component, Part, Policy, Shared};
+use sched_core::{Arch, Value};
+use std::fmt::Write as _;
+
+impl Policy {
+    /// The policy as text that [`parse`](super::parse()) reads back to an equal policy. Comments other than
+    /// [`doc`](Self::doc) are not kept.
+    #[must_use]
+    pub fn to_kdl(&self) -> String {
+        let mut text = String::new();
+        for line in self.doc.lines() {
+            let line = comment(line);
+            text += format!("// {line}").trim_end();
+            text.push('\n');
+        }
+        text += &format!("policy {} {{\n", quote(&self.name));
+        self.root.iter().for_each(|part| write_part(&mut text, part, 1));
+        self.shared.iter().for_each(|shared| write_shared(&mut text, shared));
+        text += "}\n";
+        text
+    }
+}
+
+fn write_shared(text: &mut String, shared: &Shared) {
+    let each = shared.each.map_or(String::new(), |level| format!(" each={}", quote(level.name())));
+    let head = format!("shared {}{each}{}", quote(&shared.name), arch_filter(shared.arch));
+    write_node(text, &head, &shared.children, 1);
+}
+
+fn write_part(text: &mut String, part: &Part, depth: usize) {
+    let head = match part {
+        Part::Component(component) => component_head(component),
+        Part::Each(each) => format!("each {}{}", quote(each.level.name()), arch_filter(each.arch)),
+        Part::Use(link) => format!("use {}", quote(&link.name)),
+    };
+    write_node(text, &head, part.children(), depth);
+}
+
+fn write_node(text: &mut String, head: &str, children: &[Part], depth: usize) {
+    let indent = "    ".repeat(depth);
+    *text += &format!("{indent}{head}");
+    if !children.is_empty() {
+        *text += " {\n";
+        children.iter().for_each(|child| write_part(text, child, depth + 1));
+        *text += &format!("{indent}}}");
+    }
+    text.push('\n');
+}
+
+fn component_head(component: &Component) -> String {
+    let mut head = name(&component.name);
+    for setting in &component.params {
+        head += &format!(" {}={}", name(&setting.name), value(&setting.value));
+    }
+    head
+}
+
+fn arch_filter(arch: Option<Arch>) -> String {
+    arch.map_or(String::new(), |arch| format!(" arch={}", quote(&arch.to_string())))
+}
+
+/// A value as KDL writes it.
+pub(super) fn value(value: &Value) -> String {
+    match value {
+        Value::Bool(flag) => format!("#{flag}"),
+        Value::Int(number) => number.to_string(),
+        Value::Float(number) => kdl::KdlValue::Float(*number).to_string(),
+        Value::Text(text) => quote(text),
+    }
+}
+
+/// The name of a node or property: bare when that is safe.
+fn name(name: &str) -> String {
+    let letters = name.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_'));
+    let starts = name.starts_with(|first: char| first.is_ascii_alphabetic());
+    // Words that KDL reserves for the values `#true`, `#false`, `#null`, `#inf` and `#nan`.
+    let reserved = matches!(name, "true" | "false" | "null" | "inf" | "nan");
+    if letters && starts && !reserved { name.to_owned() } else { quote(name) }
+}
+
+fn quote(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            '\n' => quoted += "\\n",
+            '\t' => quoted += "\\t",
+            letter if needs_escape(letter) => {
+                // Writing to a String cannot fail.
+                let _ = write!(quoted, "\\u{{{:x}}}", u32::from(letter));
+            }
+            letter => quoted.push(letter),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+fn comment(line: &str) -> String {
+    line.chars().map(|letter| if needs_escape(letter) { ' ' } else { letter }).collect()
+}
+
+/// Characters that KDL takes for a line end or does not allow in a text: controls, line and paragraph separators, marks
+/// of direction, the byte-order mark.
+fn needs_escape(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{FEFF}')
+}

@@ -1,0 +1,42 @@
+//! "Did you mean": the known name that is closest to a mistyped one.
+
+/// The candidate closest to `wrong`, if one is close enough to be what was meant.
+pub(super) fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |name: &str| name.to_lowercase().replace('_', "-");
+    let wrong = plain(wrong);
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&wrong, &plain(candidate)), candidate))
+        .filter(|(distance, candidate)| *distance <= (wrong.len().max(candidate.len()) / 3).clamp(1, 3))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// A help text: what was probably meant or, when nothing is close, all that is known.
+pub(super) fn did_you_mean<'a>(
+    wrong: &str,
+    candidates: impl IntoIterator<Item = &'a str> + Clone,
+    known: &str,
+) -> String {
+    match closest(wrong, candidates.clone()) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => {
+            let names: Vec<String> = candidates.into_iter().map(|name| format!("`{name}`")).collect();
+            if names.is_empty() { format!("there are no {known}") } else { format!("{known}: {}", names.join(", ")) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::closest;
+
+    #[test]
+    fn finds_what_was_meant() {
+        let names = ["eager", "eager-prio", "perfmodel-select", "l2", "l3"];
+        assert_eq!(closest("eagr", names), Some("eager"));
+        assert_eq!(closest("Perfmodel_Select", names), Some("perfmodel-select"));
+        assert_eq!(closest("prefmodel-selct", names), Some("perfmodel-select"));
+        assert_eq!(closest("heteroprio", names), None);
+    }
+}

@@ -1,0 +1,70 @@
+//! Text to a KDL document, and KDL's errors as problems.
+
+use super::part::Span;
+use super::problem::Problem;
+use kdl::{KdlDiagnostic, KdlDocument};
+use miette::SourceSpan;
+
+/// How deep braces and comments may nest. The KDL parser recurses, and would overflow its stack at some depth.
+const DEEPEST: usize = 64;
+
+/// The document of a text; else all that is wrong with its syntax.
+pub(super) fn document(text: &str) -> Result<KdlDocument, Vec<Problem>> {
+    if let Some(offset) = too_deep(text) {
+        return Err(vec![
+            Problem::error(format!("braces nest more than {DEEPEST} deep"))
+                .at(Span::new(offset, 1), "too deep")
+                .help("no scheduler needs so many levels: a `}` may be missing, again and again")
+                .code("syntax"),
+        ]);
+    }
+    let found = KdlDocument::parse(text).map_err(|error| error.diagnostics);
+    found.map_err(|found| found.into_iter().map(|found| problem(text, found)).collect())
+}
+
+/// The span without the white space around it, which KDL counts in at some places.
+pub(super) fn trimmed(text: &str, span: SourceSpan) -> Span {
+    let found = text.get(span.offset()..span.offset() + span.len()).unwrap_or_default();
+    let start = span.offset() + (found.len() - found.trim_start().len());
+    Span::new(start, found.trim().len())
+}
+
+fn problem(text: &str, found: KdlDiagnostic) -> Problem {
+    let mut span = trimmed(text, found.span);
+    let word = |span: Span| span.get().and_then(|span| text.get(span.offset()..span.offset() + span.len()));
+    // The parser's spans may start at the document's first node; the trouble is where they end.
+    if let (Some(wide), Some(found)) = (span.get(), word(span).filter(|found| found.contains('\n'))) {
+        let last = found.chars().next_back().map_or(0, char::len_utf8);
+        span = Span::new(wide.offset() + wide.len() - last, last);
+    }
+    let help = match word(span) {
+        Some(word @ ("true" | "false" | "null" | "inf" | "-inf" | "nan")) => format!("write `#{word}`"),
+        _ => found.help.unwrap_or_else(|| "a component is written `name param=value { children }`".to_owned()),
+    };
+    Problem::error(found.message.unwrap_or_else(|| "this is not KDL".to_owned()))
+        .at(span, found.label.unwrap_or_else(|| "here".to_owned()))
+        .help(help)
+        .code("syntax")
+}
+
+/// Where braces or comments nest deeper than [`DEEPEST`]. Braces in texts and comments count too, which matters to
+/// nobody.
+fn too_deep(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut rest = text.as_bytes();
+    while let Some(first) = rest.first() {
+        let (change, length) = match (first, rest.get(1)) {
+            (b'{', _) => (1, 1),
+            (b'}', _) => (-1, 1),
+            (b'/', Some(b'*')) => (1, 2),
+            (b'*', Some(b'/')) => (-1, 2),
+            _ => (0, 1),
+        };
+        depth = depth.saturating_add_signed(change);
+        if depth > DEEPEST {
+            return Some(text.len() - rest.len());
+        }
+        rest = &rest[length..];
+    }
+    None
+}

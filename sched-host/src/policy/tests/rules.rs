@@ -1,0 +1,93 @@
+//! Checking whole policies.
+
+use super::{EAGER, HEFT, PREFETCHING, catalogue, policy, read, shown};
+use crate::policy::{Catalogue, Component, Each, Level, Policy, Problem, check};
+use insta::assert_snapshot;
+use sched_core::Value;
+
+#[test]
+fn valid_policies_have_no_problems() {
+    for text in [EAGER, PREFETCHING, HEFT] {
+        let problems = check(&policy(text), &catalogue());
+        assert!(problems.is_empty(), "{problems:?}");
+    }
+}
+
+#[test]
+fn each_machine_counts_as_one_child() {
+    let text = r#"policy "p" { fifo { each "machine" { eager { each "worker" { worker } } } } }"#;
+    assert!(check(&policy(text), &catalogue()).is_empty());
+}
+
+#[test]
+fn without_plugins_the_help_says_where_they_were_looked_for() {
+    let nothing = Catalogue::default().looked_at(["/usr/lib/sched/libflow.so", "./plugins"]);
+    let problems = check(&policy("policy \"p\" {\n    fifo { worker }\n}"), &nothing);
+    assert_snapshot!(shown(&problems[0]), @r#"
+    policy::component
+
+      × there is no component `fifo`
+       ╭─[test.kdl:2:5]
+     1 │ policy "p" {
+     2 │     fifo { worker }
+       ·     ──┬─
+       ·       ╰── unknown component
+     3 │ }
+       ╰────
+      help: no plugin is loaded; looked at: /usr/lib/sched/libflow.so, ./plugins
+            why: a policy is made of the components that the loaded plugins provide
+    "#);
+}
+
+#[test]
+fn a_policy_built_by_a_program_is_shown_as_text() {
+    let leaf = Component::new("fifo").set("ntasks-threshold", Value::Int(-2)).child(Component::new("worker"));
+    let policy = Policy::new("built", Component::new("fifo").child(Each::new(Level::Numa).child(leaf)));
+    let problems = check(&policy, &catalogue());
+    assert_snapshot!(problems.iter().map(|problem| shown(problem)).collect::<Vec<_>>().join("\n"), @r#"
+    policy::parameter
+
+      × `ntasks-threshold` of `fifo` cannot be -2
+       ╭─[policy built (built by a program):4:35]
+     3 │         each "numa" {
+     4 │             fifo ntasks-threshold=-2 {
+       ·                                   ─┬
+       ·                                    ╰── found -2, expected a whole number of at least 0
+     5 │                 worker
+       ╰────
+      help: `ntasks-threshold`: tasks held at most; 0 means no limit (default 0)
+            why: a component declares its parameters with type, range and default
+    policy::each
+
+      × `each "numa"` gives `fifo` several children, and it takes one
+       ╭─[policy built (built by a program):3:9]
+     1 │ policy "built" {
+     2 │     fifo {
+       ·     ──┬─
+       ·       ╰── takes one child
+     3 │         each "numa" {
+       ·         ─────┬─────
+       ·              ╰── one child for each numa
+     4 │             fifo ntasks-threshold=-2 {
+       ╰────
+      help: put a component between that takes several: `eager { each "numa" { … } }`
+            why: `each` repeats its children, so it stands where several children may
+    "#);
+}
+
+#[test]
+fn a_component_cannot_be_called_like_a_word_of_the_language() {
+    let policy = Policy::new("built", Component::new("each").child(Component::new("worker")));
+    let problems = check(&policy, &catalogue());
+    assert_eq!(problems.iter().map(Problem::rule).collect::<Vec<_>>(), ["policy::component"]);
+    assert_eq!(problems[0].message(), "a component is called `each`, a word of the language");
+}
+
+#[test]
+fn all_broken_rules_are_reported_in_one_go() {
+    let parsed = read("test.kdl", "policy \"p\" { eagr { each \"worker\" { fifo depth=1 { use \"x\" }; fifo } } }");
+    let problems = check(&parsed.policies[0], &catalogue());
+    let mut rules: Vec<&str> = problems.iter().map(Problem::rule).collect();
+    rules.sort_unstable();
+    assert_eq!(rules, ["policy::arity", "policy::component", "policy::parameter", "policy::shared"]);
+}

@@ -1,0 +1,201 @@
+//! What happens when a task becomes ready, and when it ends.
+
+use super::core::Core;
+use super::data::DataHeader;
+use super::failure::{Cause, Outcome};
+use super::record::{Dependent, Taken};
+use crate::tree::Phase;
+use sched_core::WorkerId;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::*;
+
+/// What a thread has in its hands while tasks end: kept from one end to the next, so that no memory is asked for.
+#[derive(Default)]
+pub(crate) struct Hands {
+    dependents: Vec<Dependent>,
+    /// Tasks that end without having run.
+    cancelled: Vec<(u32, Cause)>,
+    /// Tasks to schedule again, since a turn was given back.
+    retry: Vec<u32>,
+    /// Slots of tasks that this thread made ready since it last pulled, where it will pull itself.
+    pub(crate) pushed: Vec<u32>,
+    /// This thread will pull a task next.
+    will_pull: bool,
+    /// A worker to wake if the next pull gives another task than one of `pushed`.
+    pub(crate) deferred: Cell<Option<WorkerId>>,
+    /// Slots to give back to their codelets.
+    freed: Vec<u32>,
+}
+
+impl Hands {
+    /// For a worker, which pulls by itself.
+    pub(crate) fn of_worker() -> Hands {
+        Hands { will_pull: true, ..Hands::default() }
+    }
+}
+
+/// Slots are given back in batches of this size.
+const FREED_BATCH: usize = 32;
+
+impl Core {
+    /// Everything that the task in `slot` waited for has ended.
+    pub(crate) fn make_ready(&self, slot: u32, requester: Option<WorkerId>, hands: &mut Hands) {
+        self.schedule(slot, requester, hands);
+        self.settle(requester, hands);
+    }
+
+    /// The task in `slot` ends, and so may others that are cancelled with it.
+    pub(crate) fn end(
+        &self,
+        slot: u32,
+        outcome: &Outcome,
+        taken: Taken,
+        requester: Option<WorkerId>,
+        hands: &mut Hands,
+    ) {
+        self.end_one(slot, outcome, taken, requester, hands);
+        self.settle(requester, hands);
+    }
+
+    /// Ends and schedules what earlier ends left to do, without recursion: a chain of cancelled tasks may be long.
+    fn settle(&self, requester: Option<WorkerId>, hands: &mut Hands) {
+        loop {
+            if let Some((slot, cause)) = hands.cancelled.pop() {
+                let taken = self.records.get(slot).body.lock().take();
+                self.end_one(slot, &Outcome::Cancelled(cause), taken, requester, hands);
+            } else if let Some(slot) = hands.retry.pop() {
+                self.schedule(slot, requester, hands);
+            } else {
+                break;
+            }
+        }
+    }
+
+    /// Pushes a ready task into the tree, or notes that it ends without running.
+    fn schedule(&self, slot: u32, requester: Option<WorkerId>, hands: &mut Hands) {
+        let mut body = self.records.get(slot).body.lock();
+        if let Some(cause) = body.cancelled.take() {
+            drop(body);
+            hands.cancelled.push((slot, cause));
+            return;
+        }
+        if !body.turns.is_empty() && !take_turns(slot, &body.turns, &mut hands.retry) {
+            return;
+        }
+        if body.job.is_none() {
+            // The application's own access: it is told that its turn has come, and ends the access itself.
+            let ready = body.callback.take();
+            drop(body);
+            if let Some(ready) = ready {
+                ready(&Outcome::Done);
+            }
+            return;
+        }
+        drop(body);
+        let deferred = hands.will_pull.then_some(&hands.deferred);
+        if hands.will_pull {
+            hands.pushed.push(slot);
+        }
+        self.tree.push(self.ledger.slot(slot), requester, deferred);
+    }
+
+    fn end_one(&self, slot: u32, outcome: &Outcome, taken: Taken, requester: Option<WorkerId>, hands: &mut Hands) {
+        let record = self.records.get(slot);
+        let Taken { mut job, callback, mut turns, .. } = taken;
+        let failed = match outcome {
+            Outcome::Done => None,
+            Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
+        };
+        if let Some(cause) = failed {
+            self.ends.note_bad(record.sequence(), outcome, cause);
+            if let Some(job) = &job {
+                job.visit(&mut |header, mode| {
+                    if mode.writes() {
+                        header.failed.store(cause.task, Release);
+                    }
+                });
+            }
+        }
+        // The drop of arguments, and the callback, are the application's code: no lock is held while they run.
+        let aside = catch_unwind(AssertUnwindSafe(|| {
+            if let Some(job) = &mut job {
+                job.clear();
+            }
+            if let Some(callback) = callback {
+                callback(outcome);
+            }
+        }));
+        if aside.is_err() {
+            tracing::error!(task = record.sequence(), "a callback, or the drop of a task's arguments, panicked");
+        }
+        for header in turns.drain(..) {
+            header.give_turn(&mut hands.retry);
+        }
+        let watched = {
+            let mut body = record.body.lock();
+            body.job = job;
+            body.turns = turns;
+            hands.dependents.append(&mut body.dependents);
+            record.close();
+            std::mem::take(&mut body.watched)
+        };
+        self.ledger.slot(slot).renew(Phase::Free);
+        hands.freed.push(slot);
+        if hands.freed.len() >= FREED_BATCH {
+            self.give_back(hands);
+        }
+        let mut dependents = std::mem::take(&mut hands.dependents);
+        for dependent in dependents.drain(..) {
+            let waiting = self.records.get(dependent.slot);
+            if let Some(cause) = failed.filter(|_| dependent.explicit) {
+                waiting.body.lock().cancelled.get_or_insert_with(|| Arc::clone(cause));
+            }
+            if waiting.release() {
+                self.schedule(dependent.slot, requester, hands);
+            }
+        }
+        hands.dependents = dependents;
+        self.count_finished(requester);
+        if watched {
+            self.ends.tell();
+        }
+    }
+
+    fn count_finished(&self, requester: Option<WorkerId>) {
+        match requester {
+            Some(worker) => {
+                // Only the worker itself writes its counter.
+                let finished = &self.counters[worker.0 as usize].finished;
+                finished.store(finished.load(Relaxed) + 1, Release);
+            }
+            None => {
+                self.finished_outside.fetch_add(1, SeqCst);
+                self.note_if_finished();
+            }
+        }
+    }
+
+    /// Gives free slots back to the codelets whose jobs they hold.
+    pub(crate) fn give_back(&self, hands: &mut Hands) {
+        for slot in hands.freed.drain(..) {
+            let body = self.records.get(slot).body.lock();
+            match &body.job {
+                Some(job) => job.facts().free.lock().push(slot),
+                None => self.keep_fresh(slot),
+            }
+        }
+    }
+}
+
+/// Takes the turn at each data, or none: then the task waits for the first that is taken.
+fn take_turns(slot: u32, turns: &[Arc<DataHeader>], retry: &mut Vec<u32>) -> bool {
+    for (number, header) in turns.iter().enumerate() {
+        if !header.take_turn(slot) {
+            turns[..number].iter().for_each(|taken| taken.give_turn(retry));
+            return false;
+        }
+    }
+    true
+}

@@ -1,0 +1,199 @@
+//! How tasks and runs end.
+
+use crate::tree::{Fault, NodeState};
+use serde::Serialize;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a task ended.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Outcome {
+    /// Its kernel returned.
+    Done,
+    /// Its kernel panicked.
+    Failed(Arc<TaskFailure>),
+    /// It was not run, because it needs what another task failed to make.
+    Cancelled(Arc<TaskFailure>),
+}
+
+/// Why a task cannot run: another one that failed.
+pub(crate) type Cause = Arc<TaskFailure>;
+
+/// A task whose kernel panicked.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct TaskFailure {
+    /// Order of its submission, from 1.
+    pub task: u64,
+    /// Its codelet.
+    pub codelet: String,
+    /// The implementation that ran.
+    pub implementation: String,
+    /// The task's own name, if the application gave one.
+    pub name: Option<String>,
+    /// The worker that ran it.
+    pub worker: u32,
+    /// What the panic said.
+    pub message: String,
+}
+
+impl fmt::Display for TaskFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TaskFailure { task, codelet, implementation, name, worker, message } = self;
+        write!(f, "task {task}")?;
+        if let Some(name) = name {
+            write!(f, " `{name}`")?;
+        }
+        write!(f, " (codelet `{codelet}`, implementation `{implementation}`, worker {worker}) panicked: {message}")
+    }
+}
+
+/// Why [`wait_all`](super::Runtime::wait_all) did not end well.
+#[derive(Clone, Debug, thiserror::Error, miette::Diagnostic)]
+#[non_exhaustive]
+pub enum RunError {
+    /// Kernels panicked. Everything that did not depend on them has run, and the runtime can be used on.
+    #[error("{}", failed_text(.failed, *.cancelled))]
+    #[diagnostic(code(sched::run::failed))]
+    Failed {
+        /// The tasks, in the order in which they failed.
+        failed: Vec<Arc<TaskFailure>>,
+        /// How many tasks were not run because they depended on them.
+        cancelled: u64,
+    },
+    /// Nothing moves any more, and tasks are left.
+    #[error("{0}")]
+    #[diagnostic(code(sched::run::stalled))]
+    Stalled(Box<StallReport>),
+}
+
+fn failed_text(failed: &[Arc<TaskFailure>], cancelled: u64) -> String {
+    let mut text = failed.iter().map(|failure| failure.to_string()).collect::<Vec<_>>().join("\n");
+    if cancelled > 0 {
+        text += &format!("\n{cancelled} tasks that depend on what failed were not run");
+    }
+    text
+}
+
+/// Why nothing runs: where every task sits.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct StallReport {
+    /// How long nothing had moved, in seconds.
+    pub quiet_s: f64,
+    /// Tasks that are not finished.
+    pub unfinished: u64,
+    /// Of these, those that wait for other tasks.
+    pub waiting: u64,
+    /// Of these, those that left the tree and wait for a worker that can execute them.
+    pub fallback: u64,
+    /// Each node of the tree, the root first.
+    pub nodes: Vec<NodeState>,
+    /// Each worker.
+    pub workers: Vec<WorkerState>,
+    /// What components did wrong.
+    pub faults: Vec<Fault>,
+}
+
+/// What a worker does while nothing moves.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct WorkerState {
+    /// Its number.
+    pub worker: u32,
+    /// What it does.
+    pub doing: WorkerDoing,
+    /// Tasks in the tree that it could execute.
+    pub eligible: u64,
+}
+
+/// See [`WorkerState`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkerDoing {
+    /// It sleeps until it is woken.
+    Sleeping,
+    /// It executes a task.
+    Executing,
+    /// It is inside a component, or looks for work.
+    Scheduling,
+}
+
+impl fmt::Display for StallReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let in_tree: u64 = self.nodes.iter().map(|node| node.tasks).sum();
+        let quiet = Duration::from_secs_f64(self.quiet_s);
+        writeln!(f, "the run has stalled: nothing moved for {quiet:.1?}, {} tasks are left", self.unfinished)?;
+        writeln!(
+            f,
+            "  {in_tree} are in the tree, {} wait for others, {} in the fallback store",
+            self.waiting, self.fallback
+        )?;
+        for node in self.nodes.iter().filter(|node| node.tasks > 0 || node.refusals > 0 || node.quarantined) {
+            write!(f, "  node `{}` ({} of {}) holds {} tasks", node.node, node.component, node.plugin, node.tasks)?;
+            if let Some(why) = &node.last_refusal {
+                write!(f, ", refused {} times, last: {why}", node.refusals)?;
+            }
+            if node.quarantined {
+                f.write_str(", is quarantined")?;
+            }
+            for (name, value) in &node.facts {
+                write!(f, ", {name}: {value}")?;
+            }
+            writeln!(f)?;
+        }
+        for worker in &self.workers {
+            let doing = match worker.doing {
+                WorkerDoing::Sleeping => "sleeps",
+                WorkerDoing::Executing => "executes a task",
+                WorkerDoing::Scheduling => "is inside the scheduler",
+            };
+            writeln!(
+                f,
+                "  worker {} {doing} and could execute {} of the tasks in the tree",
+                worker.worker, worker.eligible
+            )?;
+        }
+        for fault in &self.faults {
+            writeln!(f, "  fault: {fault}")?;
+        }
+        if let Some(worst) = self.nodes.iter().max_by_key(|node| node.tasks).filter(|node| node.tasks > 0) {
+            let sleeping = self.workers.iter().filter(|w| w.doing == WorkerDoing::Sleeping && w.eligible > 0).count();
+            write!(
+                f,
+                "  look at `{}` first: it keeps {} tasks while {sleeping} workers sleep that could run them",
+                worst.node, worst.tasks
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a task was not submitted.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, miette::Diagnostic)]
+#[non_exhaustive]
+pub enum SubmitError {
+    /// A handle or codelet of another runtime.
+    #[error("codelet `{codelet}` was given {what} of another runtime")]
+    #[diagnostic(help("make codelets and handles with the runtime that the task is submitted to"))]
+    Foreign {
+        /// The codelet.
+        codelet: String,
+        /// `a handle`, or `itself`.
+        what: &'static str,
+    },
+    /// One handle twice, and one of the accesses writes.
+    #[error("codelet `{codelet}` was given one handle twice, and writes to it")]
+    #[diagnostic(help("pass each handle once, with the strongest access"))]
+    Aliased {
+        /// The codelet.
+        codelet: String,
+    },
+    /// No worker has an architecture that the codelet has an implementation for.
+    #[error("codelet `{codelet}` has implementations for {has}, and no worker is one of these")]
+    #[diagnostic(help("add an implementation for an architecture that this runtime has workers of"))]
+    NoWorker {
+        /// The codelet.
+        codelet: String,
+        /// Its architectures.
+        has: String,
+    },
+}

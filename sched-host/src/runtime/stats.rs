@@ -1,0 +1,35 @@
+//! What each worker did.
+
+use serde::Serialize;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::time::Duration;
+
+/// Written by one worker, read by whoever asks.
+#[derive(Default)]
+pub(crate) struct WorkerCounters {
+    /// Tasks executed, whether they ended well or not.
+    pub(crate) executed: AtomicU64,
+    /// Tasks finished: executed, or cancelled.
+    pub(crate) finished: AtomicU64,
+    /// Nanoseconds without a task, up to the last time it found one.
+    pub(crate) idle: AtomicU64,
+    /// When it last found nothing, in nanoseconds since the start, plus 1; 0 while it has a task.
+    pub(crate) idle_since: AtomicU64,
+    /// The slot of the task that it executes, plus 1; 0 when it executes none.
+    pub(crate) executing: AtomicU32,
+    /// How often it parked.
+    pub(crate) sleeps: AtomicU64,
+}
+
+/// What one worker did since the runtime began.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct WorkerStats {
+    /// Its number.
+    pub id: u32,
+    /// Tasks that it executed.
+    pub tasks: u64,
+    /// Time without a task.
+    pub idle: Duration,
+    /// How often it went to sleep.
+    pub sleeps: u64,
+}

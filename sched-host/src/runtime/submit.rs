@@ -1,0 +1,223 @@
+//! Submission: data, codelets and tasks, from the application and from inside tasks.
+
+use super::access::AccessList;
+use super::codelet::{Codelet, CodeletBuilder, put_job};
+use super::complete::Hands;
+use super::core::{Core, Entry};
+use super::data::{DataHeader, Handle, Mode, Scratchpad};
+use super::failure::{Outcome, SubmitError};
+use super::record::{Callback, TaskKey};
+use sched_core::{ArchSet, WorkerId};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// The codelet number of what is no task but the application's own access.
+const NO_CODELET: u32 = u32::MAX;
+
+/// What submits tasks: the runtime itself, or its stand-in inside a task. Cheap to clone; keeps no worker alive.
+#[derive(Clone)]
+pub struct Submitter {
+    pub(crate) core: Arc<Core>,
+    /// The worker whose thread this is, inside a task.
+    pub(crate) worker: Option<WorkerId>,
+}
+
+impl std::fmt::Debug for Submitter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Submitter").field("runtime", &self.core.id).field("worker", &self.worker).finish()
+    }
+}
+
+/// A submitted task.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct TaskRef {
+    pub(crate) key: TaskKey,
+    pub(crate) runtime: u64,
+}
+
+impl TaskRef {
+    /// Order of submission, from 1.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        self.key.sequence
+    }
+}
+
+impl Submitter {
+    /// Hands data over to the runtime.
+    pub fn register<T: Send + Sync + 'static>(&self, value: T) -> Handle<T> {
+        self.register_sized(value, size_of::<T>() as u64)
+    }
+
+    /// Hands data over whose size in bytes is not that of `T`: what a model of its tasks goes by.
+    pub fn register_sized<T: Send + Sync + 'static>(&self, value: T, bytes: u64) -> Handle<T> {
+        Handle::new(value, bytes, self.core.id)
+    }
+
+    /// Memory for the time of a task, one for each worker, made with `make` when a worker first needs it.
+    pub fn scratchpad<T: Send + 'static>(&self, make: impl Fn() -> T + Send + Sync + 'static) -> Scratchpad<T> {
+        Scratchpad::new(self.core.facts.len(), make)
+    }
+
+    /// Begins a codelet. `L` is a tuple of accesses: `(Read<f64>, ReadWrite<Vec<f64>>)`; `P` what each task passes along.
+    pub fn codelet<L: AccessList, P: Send + 'static>(&self, name: &str) -> CodeletBuilder<L, P> {
+        CodeletBuilder::new(Arc::clone(&self.core), name)
+    }
+
+    /// Begins a task: a codelet on data.
+    pub fn task<'a, L: AccessList>(
+        &'a self,
+        codelet: &'a Codelet<L, ()>,
+        data: L::Passed<'_>,
+    ) -> TaskBuilder<'a, L, ()> {
+        self.task_with(codelet, (), data)
+    }
+
+    /// Begins a task that passes `params` along.
+    pub fn task_with<'a, L: AccessList, P: Send + 'static>(
+        &'a self,
+        codelet: &'a Codelet<L, P>,
+        params: P,
+        data: L::Passed<'_>,
+    ) -> TaskBuilder<'a, L, P> {
+        TaskBuilder {
+            submitter: self,
+            codelet,
+            params,
+            handles: L::own(data),
+            priority: 0,
+            sched_data: 0,
+            name: None,
+            after: SmallVec::new(),
+            callback: None,
+        }
+    }
+
+    /// Enters the application's own access to data; `ready` is called when it is its turn.
+    pub(crate) fn enter_access(&self, header: &Arc<DataHeader>, mode: Mode, ready: Callback) -> TaskKey {
+        let core = &*self.core;
+        let slot = core.take_fresh();
+        core.records.get(slot).body.lock().callback = Some(ready);
+        let accesses = [(Arc::clone(header), mode)];
+        let (archs, codelet) = (ArchSet::EMPTY, NO_CODELET);
+        let key = core.enter(Entry {
+            slot,
+            priority: 0,
+            archs,
+            codelet,
+            sched_data: 0,
+            footprint: 0,
+            after: &[],
+            accesses: &accesses,
+        });
+        if core.records.get(slot).release() {
+            core.make_ready(slot, self.worker, &mut Hands::default());
+        }
+        key
+    }
+}
+
+/// A task in the making.
+#[must_use = "a task begins with `submit`"]
+pub struct TaskBuilder<'a, L: AccessList, P> {
+    submitter: &'a Submitter,
+    codelet: &'a Codelet<L, P>,
+    params: P,
+    handles: L::Handles,
+    priority: i32,
+    sched_data: u64,
+    name: Option<Arc<str>>,
+    after: SmallVec<[TaskRef; 2]>,
+    callback: Option<Callback>,
+}
+
+impl<L: AccessList, P: Send + 'static> TaskBuilder<'_, L, P> {
+    /// Higher runs earlier; 0 by default.
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// A number for the scheduler, as its components understand it; 0 by default.
+    pub fn sched_data(mut self, data: u64) -> Self {
+        self.sched_data = data;
+        self
+    }
+
+    /// A name for reports.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Waits for another task, beside what follows from data. If that one fails, this one is cancelled.
+    pub fn after(mut self, task: TaskRef) -> Self {
+        self.after.push(task);
+        self
+    }
+
+    /// Calls `callback` when the task has ended, on the thread that ended it, before those who wait for it go on. A panic
+    /// in it is caught and logged.
+    pub fn on_end(mut self, callback: impl FnOnce(&Outcome) + Send + 'static) -> Self {
+        self.callback = Some(Box::new(callback));
+        self
+    }
+
+    /// Submits the task. It runs when its turn comes; this does not wait.
+    ///
+    /// # Errors
+    /// When the task could never run as asked; see [`SubmitError`].
+    pub fn submit(self) -> Result<TaskRef, SubmitError> {
+        let core = &*self.submitter.core;
+        let facts = &self.codelet.inner.facts;
+        let foreign = |what| SubmitError::Foreign { codelet: facts.name.clone(), what };
+        if facts.runtime != core.id {
+            return Err(foreign("itself"));
+        }
+        if !facts.archs.intersects(core.archs) {
+            return Err(SubmitError::NoWorker { codelet: facts.name.clone(), has: format!("{:?}", facts.archs) });
+        }
+        let mut after: SmallVec<[TaskKey; 2]> = SmallVec::new();
+        for task in &self.after {
+            if task.runtime != core.id {
+                return Err(foreign("a task to wait for"));
+            }
+            after.push(task.key);
+        }
+        let mut accesses: SmallVec<[(Arc<DataHeader>, Mode); 4]> = SmallVec::new();
+        L::visit(&self.handles, &mut |header, mode| accesses.push((Arc::clone(header), mode)));
+        if accesses.iter().any(|(header, _)| header.runtime != core.id) {
+            return Err(foreign("a handle"));
+        }
+        accesses.sort_unstable_by_key(|(header, _)| header.id);
+        let writes_twice = |pair: &[(Arc<DataHeader>, Mode)]| {
+            pair[0].0.id == pair[1].0.id && (pair[0].1.writes() || pair[1].1.writes())
+        };
+        if accesses.windows(2).any(writes_twice) {
+            return Err(SubmitError::Aliased { codelet: facts.name.clone() });
+        }
+        accesses.dedup_by_key(|(header, _)| header.id);
+        let footprint = accesses
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325, |hash: u64, (header, _)| (hash ^ header.bytes).wrapping_mul(0x0100_0000_01b3));
+
+        let slot = core.take_slot(facts);
+        let record = core.records.get(slot);
+        {
+            let mut body = record.body.lock();
+            put_job(&mut body.job, self.codelet, self.handles, self.params);
+            body.name = self.name;
+            body.callback = self.callback;
+            body.turns.extend(
+                accesses.iter().filter(|(_, mode)| *mode == Mode::Commute).map(|(header, _)| Arc::clone(header)),
+            );
+        }
+        let (priority, sched_data, archs, codelet) = (self.priority, self.sched_data, facts.archs, facts.number);
+        let entry = Entry { slot, priority, archs, codelet, sched_data, footprint, after: &after, accesses: &accesses };
+        let key = core.enter(entry);
+        if record.release() {
+            core.make_ready(slot, self.submitter.worker, &mut Hands::default());
+        }
+        Ok(TaskRef { key, runtime: core.id })
+    }
+}

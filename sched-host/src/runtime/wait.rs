@@ -1,0 +1,210 @@
+//! Waiting: for all tasks, for one, for data.
+
+use super::complete::Hands;
+use super::data::{Handle, Mode};
+use super::failure::{Outcome, RunError, TaskFailure};
+use super::record::Taken;
+use super::submit::{Submitter, TaskRef};
+use super::{Runtime, core::Core};
+use crate::watch::Watch;
+use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::*};
+
+impl Core {
+    /// Waits until `done`, or until the run has stalled.
+    fn wait_until(&self, done: impl Fn() -> bool) -> Result<(), RunError> {
+        let mut watch = Watch::default();
+        let mut stall = None;
+        let period = self.quiet_period / 2;
+        self.ends.wait_until(period, done, || {
+            stall = watch.look(self, period);
+            stall.is_none()
+        });
+        match stall {
+            Some(report) => {
+                self.stalled.store(true, Relaxed);
+                Err(RunError::Stalled(report))
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn wait_all(&self) -> Result<(), RunError> {
+        if !self.is_finished() {
+            self.wait_until(|| self.is_finished())?;
+        }
+        let (failed, cancelled) = self.ends.report();
+        if failed.is_empty() && cancelled == 0 { Ok(()) } else { Err(RunError::Failed { failed, cancelled }) }
+    }
+}
+
+/// Why data cannot be had.
+#[derive(Clone, Debug, thiserror::Error, miette::Diagnostic)]
+#[non_exhaustive]
+pub enum DataError {
+    /// The task that wrote it last failed, or was cancelled because of that failure.
+    #[error("the data was not computed: {0}")]
+    Bad(Arc<TaskFailure>),
+    /// Nothing moves any more.
+    #[error("{0}")]
+    Stalled(RunError),
+    /// The handle is of another runtime.
+    #[error("the handle belongs to another runtime")]
+    Foreign,
+}
+
+impl Runtime {
+    /// Waits until every task that was submitted has ended, those submitted meanwhile included.
+    ///
+    /// Not for use inside a task, which would wait for itself; there is no way to reach it from there.
+    ///
+    /// # Errors
+    /// [`RunError::Failed`] with what failed since the last call, once everything else has ended; the runtime can be used
+    /// on. [`RunError::Stalled`] when nothing moves any more.
+    pub fn wait_all(&self) -> Result<(), RunError> {
+        self.core.wait_all()
+    }
+
+    /// Waits until a task has ended, and says how.
+    ///
+    /// # Errors
+    /// [`RunError::Stalled`] when nothing moves any more.
+    ///
+    /// # Panics
+    /// When the task is one of another runtime.
+    pub fn wait(&self, task: TaskRef) -> Result<Outcome, RunError> {
+        assert!(task.runtime == self.core.id, "a task is waited for with the runtime that it was submitted to");
+        let record = self.core.records.get(task.key.slot);
+        let finished = || !record.is_current(task.key.sequence);
+        if !finished() {
+            {
+                let mut body = record.body.lock();
+                // Under the lock the task cannot end unnoticed.
+                if record.is_current(task.key.sequence) {
+                    body.watched = true;
+                }
+            }
+            self.core.wait_until(finished)?;
+        }
+        Ok(self.core.ends.outcome(task.key.sequence))
+    }
+
+    /// Reads data in its turn: after every task submitted so far that writes it. Later tasks that write it wait until the
+    /// result is dropped.
+    ///
+    /// # Errors
+    /// When the data was not computed; see [`DataError`].
+    pub fn read<'a, T: Send + Sync + 'static>(&'a self, handle: &'a Handle<T>) -> Result<ReadData<'a, T>, DataError> {
+        let turn = Turn::wait(self, handle, Mode::Read)?;
+        let guard = handle.cell.value.try_read().expect("it is this reader's turn");
+        Ok(ReadData { guard, _turn: turn })
+    }
+
+    /// Changes data in its turn: after every task submitted so far that uses it. Later tasks that use it wait until the
+    /// result is dropped.
+    ///
+    /// # Errors
+    /// When the data was not computed; see [`DataError`].
+    pub fn write<'a, T: Send + Sync + 'static>(&'a self, handle: &'a Handle<T>) -> Result<WriteData<'a, T>, DataError> {
+        let turn = Turn::wait(self, handle, Mode::ReadWrite)?;
+        let guard = handle.cell.value.try_write().expect("it is this writer's turn");
+        Ok(WriteData { guard, _turn: turn })
+    }
+
+    /// Takes data back from the runtime, in its turn. `Ok(Err(handle))` while other clones of the handle are about.
+    ///
+    /// # Errors
+    /// When the data was not computed; see [`DataError`].
+    pub fn unregister<T: Send + Sync + 'static>(&self, handle: Handle<T>) -> Result<Result<T, Handle<T>>, DataError> {
+        drop(self.write(&handle)?);
+        Ok(Arc::try_unwrap(handle.cell).map(|cell| cell.value.into_inner()).map_err(|cell| Handle { cell }))
+    }
+}
+
+/// The application's turn at data; it ends when this is dropped.
+struct Turn<'a> {
+    submitter: &'a Submitter,
+    slot: u32,
+}
+
+impl<'a> Turn<'a> {
+    fn wait<T: Send + Sync + 'static>(
+        runtime: &'a Runtime,
+        handle: &Handle<T>,
+        mode: Mode,
+    ) -> Result<Turn<'a>, DataError> {
+        let core = &runtime.core;
+        let header = &handle.cell.header;
+        if header.runtime != core.id {
+            return Err(DataError::Foreign);
+        }
+        let ready = Arc::new(AtomicBool::new(false));
+        let (noted, of) = (Arc::clone(&ready), Arc::downgrade(core));
+        let key = runtime.enter_access(
+            header,
+            mode,
+            Box::new(move |_| {
+                noted.store(true, Release);
+                if let Some(core) = of.upgrade() {
+                    core.ends.tell();
+                }
+            }),
+        );
+        let turn = Turn { submitter: runtime, slot: key.slot };
+        if !ready.load(Acquire) {
+            core.wait_until(|| ready.load(Acquire)).map_err(DataError::Stalled)?;
+        }
+        match header.failed.load(Acquire) {
+            0 => Ok(turn),
+            task => match core.ends.cause(task) {
+                Some(cause) => Err(DataError::Bad(cause)),
+                None => Ok(turn),
+            },
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut hands = Hands::default();
+        self.submitter.core.end(self.slot, &Outcome::Done, Taken::default(), None, &mut hands);
+        self.submitter.core.give_back(&mut hands);
+    }
+}
+
+/// Data that the application reads.
+pub struct ReadData<'a, T> {
+    // Dropped in this order: the value is free before the next task's turn.
+    guard: RwLockReadGuard<'a, T>,
+    _turn: Turn<'a>,
+}
+
+impl<T> Deref for ReadData<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+/// Data that the application changes.
+pub struct WriteData<'a, T> {
+    guard: RwLockWriteGuard<'a, T>,
+    _turn: Turn<'a>,
+}
+
+impl<T> Deref for WriteData<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+impl<T> DerefMut for WriteData<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.guard
+    }
+}
