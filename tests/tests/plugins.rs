@@ -5,7 +5,7 @@ use sched_core::{
     Value, WorkerId, WorkerSet, adapt,
 };
 use sched_host::cli::plugins::{Args, run};
-use sched_host::plugin::{FileState, FolderState, LoadErrorKind, Registry, SearchPath};
+use sched_host::plugin::{ComponentState, FileState, FolderState, LoadErrorKind, Registry, SearchPath};
 use sched_host::tree::{Ledger, Part, Services, Tree, WorkerFacts};
 use sched_tests::fixtures::{self, Profile, stock_plugin};
 use std::fs;
@@ -20,10 +20,10 @@ const LIFO: &str = "sched-plugin-example-lifo";
 const PLAIN: Args = Args { json: false, verbose: false };
 
 /// A folder with these files under these names.
-fn folder_of<'a>(files: impl IntoIterator<Item = (&'a str, PathBuf)>) -> TempDir {
+fn folder_of(files: impl IntoIterator<Item = (impl AsRef<str>, PathBuf)>) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, file) in files {
-        symlink(file, folder.path().join(name)).unwrap();
+        symlink(file, folder.path().join(name.as_ref())).unwrap();
     }
     folder
 }
@@ -534,6 +534,23 @@ fn built_in_components_stand_beside_plugins() {
     let mut beside = load(folder.path());
     let errors = beside.add_builtin("my-program", vec![Offer::of::<BuiltIn>()]).unwrap_err();
     insta::assert_snapshot!(errors[0].to_string().replace(folder.path().to_str().unwrap(), "DIR"), @"my-program offers a component `lifo`, and DIR/lifo.so does so first");
+}
+
+#[test]
+fn the_stock_plugins_have_no_faults() {
+    let folder = folder_of(
+        ["example-lifo", "flow-control", "resource-mapping", "special-purpose", "worker"]
+            .map(|name| (format!("{name}.so"), stock_plugin(&format!("sched-plugin-{name}"), Profile::Debug))),
+    );
+    let registry = load(folder.path());
+    for file in registry.files() {
+        let FileState::Loaded(plugin) = &file.state else { panic!("{file:?}") };
+        assert_eq!(plugin.warnings, Vec::<String>::new());
+        for component in &plugin.components {
+            assert_eq!(component.state, ComponentState::Usable, "{}", component.info.name);
+            registry.component(&component.info.name).unwrap().build(&Params::default()).unwrap();
+        }
+    }
 }
 
 #[test]
