@@ -1,1 +1,3 @@
 //! Shared support for the integration tests.
+
+pub mod fixtures;
