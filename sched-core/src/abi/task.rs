@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// gets a new generation. That makes a stale handle harmless: reading through it gives values of another task at worst,
 /// and every hop that is given it ignores it. All fields that change are atomic for that reason; no ordering is implied
 /// by any of them.
-#[repr(C, align(64))]
+#[repr(C)]
 #[derive(StableAbi)]
 pub struct TaskHead {
     /// Gives a handle back that a component dropped.

@@ -75,25 +75,28 @@ impl Core {
 
     /// Pushes a ready task into the tree, or notes that it ends without running.
     fn schedule(&self, slot: u32, requester: Option<WorkerId>, hands: &mut Hands) {
-        let mut body = self.records.get(slot).body.lock();
-        if let Some(cause) = body.cancelled.take() {
-            drop(body);
-            hands.cancelled.push((slot, cause));
-            return;
-        }
-        if !body.turns.is_empty() && !take_turns(slot, &body.turns, &mut hands.retry) {
-            return;
-        }
-        if body.job.is_none() {
-            // The application's own access: it is told that its turn has come, and ends the access itself.
-            let ready = body.callback.take();
-            drop(body);
-            if let Some(ready) = ready {
-                ready(&Outcome::Done);
+        let record = self.records.get(slot);
+        if record.is_special() {
+            let mut body = record.body.lock();
+            let is_task = body.job.is_some();
+            let extra = body.extra(record);
+            if let Some(cause) = extra.cancelled.take() {
+                hands.cancelled.push((slot, cause));
+                return;
             }
-            return;
+            if !extra.turns.is_empty() && !take_turns(slot, &extra.turns, &mut hands.retry) {
+                return;
+            }
+            if !is_task {
+                // The application's own access: it is told that its turn has come, and ends the access itself.
+                let ready = extra.callback.take();
+                drop(body);
+                if let Some(ready) = ready {
+                    ready(&Outcome::Done);
+                }
+                return;
+            }
         }
-        drop(body);
         let deferred = hands.will_pull.then_some(&hands.deferred);
         if hands.will_pull {
             hands.pushed.push(slot);
@@ -103,7 +106,8 @@ impl Core {
 
     fn end_one(&self, slot: u32, outcome: &Outcome, taken: Taken, requester: Option<WorkerId>, hands: &mut Hands) {
         let record = self.records.get(slot);
-        let Taken { mut job, callback, mut turns, .. } = taken;
+        let Taken { mut job, extra } = taken;
+        let extra = extra.map(|extra| *extra).unwrap_or_default();
         let failed = match outcome {
             Outcome::Done => None,
             Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
@@ -123,21 +127,20 @@ impl Core {
             if let Some(job) = &mut job {
                 job.clear();
             }
-            if let Some(callback) = callback {
+            if let Some(callback) = extra.callback {
                 callback(outcome);
             }
         }));
         if aside.is_err() {
             tracing::error!(task = record.sequence(), "a callback, or the drop of a task's arguments, panicked");
         }
-        for header in turns.drain(..) {
+        for header in &extra.turns {
             header.give_turn(&mut hands.retry);
         }
         let watched = {
             let mut body = record.body.lock();
             body.job = job;
-            body.turns = turns;
-            hands.dependents.append(&mut body.dependents);
+            hands.dependents.extend(body.dependents.drain(..));
             record.close();
             std::mem::take(&mut body.watched)
         };
@@ -148,12 +151,13 @@ impl Core {
         }
         let mut dependents = std::mem::take(&mut hands.dependents);
         for dependent in dependents.drain(..) {
-            let waiting = self.records.get(dependent.slot);
-            if let Some(cause) = failed.filter(|_| dependent.explicit) {
-                waiting.body.lock().cancelled.get_or_insert_with(|| Arc::clone(cause));
+            let waiting = self.records.get(dependent.slot());
+            if let Some(cause) = failed.filter(|_| dependent.is_explicit()) {
+                let mut body = waiting.body.lock();
+                body.extra(waiting).cancelled.get_or_insert_with(|| Arc::clone(cause));
             }
             if waiting.release() {
-                self.schedule(dependent.slot, requester, hands);
+                self.schedule(dependent.slot(), requester, hands);
             }
         }
         hands.dependents = dependents;

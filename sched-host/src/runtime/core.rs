@@ -170,8 +170,8 @@ impl Core {
         }
     }
 
-    /// Enters a task: a slot, its order, what it waits for. It is not released yet.
-    pub(crate) fn enter(&self, entry: Entry<'_>) -> TaskKey {
+    /// Enters a task: its order, and what it waits for. Whether it is ready at once.
+    pub(crate) fn enter(&self, entry: Entry<'_>) -> (TaskKey, bool) {
         let key = TaskKey { slot: entry.slot, sequence: self.submitted.fetch_add(1, SeqCst) + 1 };
         let (slot, record) = (self.ledger.slot(key.slot), self.records.get(key.slot));
         slot.set_phase(Phase::Waiting);
@@ -184,12 +184,14 @@ impl Core {
         head.sched_data.store(entry.sched_data, Relaxed);
         head.footprint.store(entry.footprint, Relaxed);
         record.open(key.sequence);
+        let mut links = 0;
         for before in entry.after {
-            let dependent = Dependent { slot: key.slot, explicit: true };
-            if !self.records.get(before.slot).link(before.sequence, dependent, record) {
+            if self.records.get(before.slot).link(before.sequence, Dependent::new(key.slot, true)) {
+                links += 1;
+            } else {
                 // It is finished. If it did not end well, this task makes no sense.
                 if let Some(cause) = self.ends.cause(before.sequence) {
-                    record.body.lock().cancelled = Some(cause);
+                    record.body.lock().extra(record).cancelled = Some(cause);
                 }
             }
         }
@@ -201,12 +203,13 @@ impl Core {
         }
         for (order, mode) in &mut orders {
             let link = |before: TaskKey| {
-                let dependent = Dependent { slot: key.slot, explicit: false };
-                self.records.get(before.slot).link(before.sequence, dependent, record);
+                let linked = self.records.get(before.slot).link(before.sequence, Dependent::new(key.slot, false));
+                links += u32::from(linked);
             };
             order.access(key, *mode, link, |old| !self.records.get(old.slot).is_current(old.sequence));
         }
-        key
+        drop(orders);
+        (key, record.submitted(links))
     }
 }
 

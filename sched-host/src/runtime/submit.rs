@@ -6,7 +6,7 @@ use super::complete::Hands;
 use super::core::{Core, Entry};
 use super::data::{DataHeader, Handle, Mode, Scratchpad};
 use super::failure::{Outcome, SubmitError};
-use super::record::{Callback, TaskKey};
+use super::record::{Callback, Extra, TaskKey};
 use sched_core::{ArchSet, WorkerId};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -97,10 +97,11 @@ impl Submitter {
     pub(crate) fn enter_access(&self, header: &Arc<DataHeader>, mode: Mode, ready: Callback) -> TaskKey {
         let core = &*self.core;
         let slot = core.take_fresh();
-        core.records.get(slot).body.lock().callback = Some(ready);
+        let record = core.records.get(slot);
+        record.body.lock().extra(record).callback = Some(ready);
         let accesses = [(Arc::clone(header), mode)];
         let (archs, codelet) = (ArchSet::EMPTY, NO_CODELET);
-        let key = core.enter(Entry {
+        let (key, is_ready) = core.enter(Entry {
             slot,
             priority: 0,
             archs,
@@ -110,7 +111,7 @@ impl Submitter {
             after: &[],
             accesses: &accesses,
         });
-        if core.records.get(slot).release() {
+        if is_ready {
             core.make_ready(slot, self.worker, &mut Hands::default());
         }
         key
@@ -202,20 +203,24 @@ impl<L: AccessList, P: Send + 'static> TaskBuilder<'_, L, P> {
             .fold(0xcbf2_9ce4_8422_2325, |hash: u64, (header, _)| (hash ^ header.bytes).wrapping_mul(0x0100_0000_01b3));
 
         let slot = core.take_slot(facts);
-        let record = core.records.get(slot);
         {
+            let record = core.records.get(slot);
             let mut body = record.body.lock();
             put_job(&mut body.job, self.codelet, self.handles, self.params);
-            body.name = self.name;
-            body.callback = self.callback;
-            body.turns.extend(
-                accesses.iter().filter(|(_, mode)| *mode == Mode::Commute).map(|(header, _)| Arc::clone(header)),
-            );
+            let mut turns = accesses
+                .iter()
+                .filter(|(_, mode)| *mode == Mode::Commute)
+                .map(|(header, _)| Arc::clone(header))
+                .peekable();
+            if self.name.is_some() || self.callback.is_some() || turns.peek().is_some() {
+                *body.extra(record) =
+                    Extra { name: self.name, callback: self.callback, turns: turns.collect(), cancelled: None };
+            }
         }
         let (priority, sched_data, archs, codelet) = (self.priority, self.sched_data, facts.archs, facts.number);
         let entry = Entry { slot, priority, archs, codelet, sched_data, footprint, after: &after, accesses: &accesses };
-        let key = core.enter(entry);
-        if record.release() {
+        let (key, is_ready) = core.enter(entry);
+        if is_ready {
             core.make_ready(slot, self.submitter.worker, &mut Hands::default());
         }
         Ok(TaskRef { key, runtime: core.id })

@@ -136,7 +136,7 @@ impl Worker {
                     task: slot.head().sequence.load(Relaxed),
                     codelet: facts.name.clone(),
                     implementation: facts.implementations[implementation].1.clone(),
-                    name: taken.name.as_deref().map(str::to_owned),
+                    name: taken.extra.as_ref().and_then(|extra| extra.name.as_deref().map(str::to_owned)),
                     worker: self.id.0,
                     message: message_of(&*payload),
                 };

@@ -58,8 +58,8 @@ impl Phase {
     }
 }
 
-/// A task's place in the ledger.
-#[repr(C)]
+/// A task's place in the ledger: two cache lines, of which the second is seldom needed but for `state`.
+#[repr(C, align(128))]
 pub struct Slot {
     /// What components see. First, so that a pointer to it is a pointer to the slot.
     head: TaskHead,
