@@ -1,6 +1,6 @@
 //! What happens when a task becomes ready, and when it ends.
 
-use super::core::Core;
+use super::core::{Core, NO_CODELET};
 use super::data::DataHeader;
 use super::failure::{Cause, Outcome};
 use super::record::{Dependent, Taken};
@@ -25,8 +25,8 @@ pub(crate) struct Hands {
     will_pull: bool,
     /// A worker to wake if the next pull gives another task than one of `pushed`.
     pub(crate) deferred: Cell<Option<WorkerId>>,
-    /// Slots to give back to their codelets.
-    freed: Vec<u32>,
+    /// Codelets, and slots to give back to them.
+    freed: Vec<(u32, u32)>,
 }
 
 impl Hands {
@@ -37,7 +37,7 @@ impl Hands {
 }
 
 /// Slots are given back in batches of this size.
-const FREED_BATCH: usize = 32;
+const FREED_BATCH: usize = 64;
 
 impl Core {
     /// Everything that the task in `slot` waited for has ended.
@@ -105,7 +105,7 @@ impl Core {
     }
 
     fn end_one(&self, slot: u32, outcome: &Outcome, taken: Taken, requester: Option<WorkerId>, hands: &mut Hands) {
-        let record = self.records.get(slot);
+        let (record, current) = (self.records.get(slot), &self.ledger.slot(slot).head().sequence);
         let Taken { mut job, extra } = taken;
         let extra = extra.map(|extra| *extra).unwrap_or_default();
         let failed = match outcome {
@@ -113,7 +113,7 @@ impl Core {
             Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
         };
         if let Some(cause) = failed {
-            self.ends.note_bad(record.sequence(), outcome, cause);
+            self.ends.note_bad(current.load(Relaxed), outcome, cause);
             if let Some(job) = &job {
                 job.visit(&mut |header, mode| {
                     if mode.writes() {
@@ -132,20 +132,25 @@ impl Core {
             }
         }));
         if aside.is_err() {
-            tracing::error!(task = record.sequence(), "a callback, or the drop of a task's arguments, panicked");
+            tracing::error!(task = current.load(Relaxed), "a callback, or the drop of a task's arguments, panicked");
         }
         for header in &extra.turns {
             header.give_turn(&mut hands.retry);
         }
+        let codelet = job.as_ref().map_or(NO_CODELET, |job| job.facts().number);
         let watched = {
             let mut body = record.body.lock();
             body.job = job;
             hands.dependents.extend(body.dependents.drain(..));
-            record.close();
-            std::mem::take(&mut body.watched)
+            record.close(current);
+            let watched = record.watched.load(Relaxed);
+            if watched {
+                record.watched.store(false, Relaxed);
+            }
+            watched
         };
         self.ledger.slot(slot).renew(Phase::Free);
-        hands.freed.push(slot);
+        hands.freed.push((codelet, slot));
         if hands.freed.len() >= FREED_BATCH {
             self.give_back(hands);
         }
@@ -183,13 +188,15 @@ impl Core {
 
     /// Gives free slots back to the codelets whose jobs they hold.
     pub(crate) fn give_back(&self, hands: &mut Hands) {
-        for slot in hands.freed.drain(..) {
-            let body = self.records.get(slot).body.lock();
-            match &body.job {
-                Some(job) => job.facts().free.lock().push(slot),
-                None => self.keep_fresh(slot),
+        hands.freed.sort_unstable();
+        for of_codelet in hands.freed.chunk_by(|a, b| a.0 == b.0) {
+            let slots = of_codelet.iter().map(|(_, slot)| *slot);
+            match self.codelets.read().get(of_codelet[0].0 as usize) {
+                Some(facts) => facts.slots.put_back(slots),
+                None => self.keep_fresh(slots),
             }
         }
+        hands.freed.clear();
     }
 }
 

@@ -19,18 +19,23 @@ pub(crate) struct TaskKey {
 /// Called when a task is finished.
 pub(crate) type Callback = Box<dyn FnOnce(&Outcome) + Send>;
 
-/// The record of a task, in two cache lines.
+/// The record of a task, in one cache line.
+///
+/// Which task it is of, the slot says: `current` in the methods is the sequence in the slot's head, 0 when the task is
+/// finished.
 #[derive(Default)]
-#[repr(align(128))]
+#[repr(align(64))]
 pub(crate) struct Record {
-    /// The task in it that is not finished, by its sequence; 0 when there is none.
-    current: AtomicU64,
     /// Tasks that it waits for, and [`SUBMISSION`] while it is being submitted.
     pending: AtomicU32,
     /// There is an `extra` in the body: otherwise a task that becomes ready needs no look at it.
     special: AtomicBool,
+    /// Somebody waits for it; changes under the body's lock.
+    pub(crate) watched: AtomicBool,
     pub(crate) body: Mutex<Body>,
 }
+
+const _: () = assert!(size_of::<Record>() == 64, "see above");
 
 /// More than any number of tasks to wait for.
 const SUBMISSION: u32 = 1 << 31;
@@ -40,11 +45,9 @@ pub(crate) struct Body {
     /// The kernel and its arguments. The box stays when the task is finished, for the next one of the same codelet.
     pub(crate) job: Option<Box<dyn Job>>,
     /// Tasks that wait for this one.
-    pub(crate) dependents: SmallVec<[Dependent; 6]>,
+    pub(crate) dependents: SmallVec<[Dependent; 4]>,
     /// What few tasks have.
     pub(crate) extra: Option<Box<Extra>>,
-    /// Somebody waits for it.
-    pub(crate) watched: bool,
 }
 
 /// What few tasks have.
@@ -100,18 +103,9 @@ impl Dependent {
 
 impl Record {
     /// Takes the record for a new task, which is not released before [`submitted`](Self::submitted).
-    pub(crate) fn open(&self, sequence: u64) {
+    pub(crate) fn open(&self, current: &AtomicU64, sequence: u64) {
         self.pending.store(SUBMISSION, Relaxed);
-        self.current.store(sequence, Release);
-    }
-
-    /// Whether the task is not finished.
-    pub(crate) fn is_current(&self, sequence: u64) -> bool {
-        self.current.load(Acquire) == sequence
-    }
-
-    pub(crate) fn sequence(&self) -> u64 {
-        self.current.load(Acquire)
+        current.store(sequence, Release);
     }
 
     /// Whether the task has an `extra`, for who makes it ready.
@@ -120,22 +114,30 @@ impl Record {
     }
 
     /// The task is finished: nobody can begin to wait for it. The caller holds the body's lock.
-    pub(crate) fn close(&self) {
+    pub(crate) fn close(&self, current: &AtomicU64) {
         self.special.store(false, Relaxed);
-        self.current.store(0, Release);
+        current.store(0, Release);
     }
 
     /// Lets `dependent` wait for the task, unless it is finished. Whether it has to wait.
-    pub(crate) fn link(&self, sequence: u64, dependent: Dependent) -> bool {
-        if !self.is_current(sequence) {
+    pub(crate) fn link(&self, current: &AtomicU64, sequence: u64, dependent: Dependent) -> bool {
+        if current.load(Acquire) != sequence {
             return false;
         }
         let mut body = self.body.lock();
-        let waits = self.is_current(sequence);
+        let waits = current.load(Acquire) == sequence;
         if waits {
             body.dependents.push(dependent);
         }
         waits
+    }
+
+    /// Somebody waits for the task, unless it is finished.
+    pub(crate) fn watch(&self, current: &AtomicU64, sequence: u64) {
+        let _body = self.body.lock();
+        if current.load(Acquire) == sequence {
+            self.watched.store(true, Relaxed);
+        }
     }
 
     /// The task is submitted, and was linked to so many others. Whether it need not wait for any of them (any more).

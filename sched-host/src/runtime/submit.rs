@@ -3,16 +3,13 @@
 use super::access::AccessList;
 use super::codelet::{Codelet, CodeletBuilder, put_job};
 use super::complete::Hands;
-use super::core::{Core, Entry};
+use super::core::{Core, Entry, NO_CODELET};
 use super::data::{DataHeader, Handle, Mode, Scratchpad};
 use super::failure::{Outcome, SubmitError};
 use super::record::{Callback, Extra, TaskKey};
 use sched_core::{ArchSet, WorkerId};
 use smallvec::SmallVec;
 use std::sync::Arc;
-
-/// The codelet number of what is no task but the application's own access.
-const NO_CODELET: u32 = u32::MAX;
 
 /// What submits tasks: the runtime itself, or its stand-in inside a task. Cheap to clone; keeps no worker alive.
 #[derive(Clone)]

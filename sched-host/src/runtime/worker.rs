@@ -115,7 +115,7 @@ impl Worker {
             }
         }
         let arch = self.core.facts[self.id.0 as usize].arch;
-        let chosen = Some(slot.head().implementation.load(Relaxed)).filter(|chosen| *chosen != u32::MAX);
+        let chosen = Some(slot.head().implementation.load(Relaxed)).filter(|chosen| *chosen != u16::MAX).map(u32::from);
         let implementation =
             job.facts().select(arch, chosen).expect("the tree gives workers tasks that they can execute");
         match catch_unwind(AssertUnwindSafe(|| job.run(implementation, self.id, &self.submitter))) {
