@@ -2,7 +2,7 @@
 
 use crate::abi::extension::{HostLog, Named};
 use crate::abi::task::RawTask;
-use crate::abi::wire::{NO_ID, RawNode, RawPlace, place};
+use crate::abi::wire::{NO_ID, REQUESTER, RawNode, RawPlace, place};
 use crate::component::{Push, Refusal, Refused};
 use crate::estimate::{Estimate, Time};
 use crate::mutex::assert_none_held;
@@ -341,7 +341,7 @@ impl<'a> Node<'a> {
     /// Whether the worker on whose behalf the call happens can execute `task`; true when there is none.
     #[must_use]
     pub fn requester_can_execute(&self, task: &Task) -> bool {
-        self.requester().is_none_or(|worker| self.worker_can_execute(worker, task))
+        self.raw.host().can_execute(self.raw.call(), REQUESTER, task.raw())
     }
 
     /// Whether some worker below a child can execute `task`.
@@ -383,8 +383,9 @@ impl<'a> Node<'a> {
 
     /// Begins to bring the data of `task` to the memory node of the workers below; does nothing where they have several.
     pub fn prefetch(&self, task: &Task) {
-        if let Some(memory_node) = self.single_memory_node() {
-            self.raw.host().prefetch(self.raw.call(), memory_node.0, task.raw());
+        let place = self.place();
+        if place.flags & place::NO_TRANSFERS == 0 && place.memory_node != NO_ID {
+            self.raw.host().prefetch(self.raw.call(), place.memory_node, task.raw());
         }
     }
 
