@@ -1,1 +1,5 @@
 //! Shared support for the integration tests.
+
+pub mod bad;
+pub mod conformance;
+pub mod stock;

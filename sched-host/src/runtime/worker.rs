@@ -42,8 +42,9 @@ impl Worker {
     fn pull(&mut self) -> Option<&'static Slot> {
         let slot = self.core.tree.pull(self.id);
         if let Some(other) = self.hands.deferred.take() {
-            // The wake was put off for tasks that this pull was expected to give. It gave another.
-            if slot.is_none_or(|slot| !self.hands.pushed.contains(&slot.index())) {
+            // The wake was put off for a task that this pull was expected to give. It gave another; or there were several,
+            // and the other worker may be the only one that comes by the others.
+            if slot.is_none_or(|slot| self.hands.pushed != [slot.index()]) {
                 self.core.clock.sleep.wake(other.0 as usize);
             }
         }
