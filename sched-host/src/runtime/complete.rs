@@ -157,14 +157,16 @@ impl Core {
             }
         }
         hands.dependents = dependents;
-        self.count_finished(requester);
+        // A submitter that a task was lent may be used by other threads than its worker's.
+        self.count_finished(requester.filter(|_| hands.will_pull));
         if watched {
             self.ends.tell();
         }
     }
 
-    fn count_finished(&self, requester: Option<WorkerId>) {
-        match requester {
+    /// `this_worker` is the worker whose thread this is.
+    fn count_finished(&self, this_worker: Option<WorkerId>) {
+        match this_worker {
             Some(worker) => {
                 // Only the worker itself writes its counter.
                 let finished = &self.counters[worker.0 as usize].finished;
