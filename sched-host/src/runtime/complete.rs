@@ -3,7 +3,7 @@
 use super::core::Core;
 use super::data::DataHeader;
 use super::failure::{Cause, Outcome};
-use super::record::{Dependent, Taken};
+use super::record::{Dependent, Record, Taken};
 use crate::tree::Phase;
 use sched_core::WorkerId;
 use std::cell::Cell;
@@ -77,6 +77,8 @@ impl Core {
     fn schedule(&self, slot: u32, requester: Option<WorkerId>, hands: &mut Hands) {
         let mut body = self.records.get(slot).body.lock();
         if let Some(cause) = body.cancelled.take() {
+            // It has had no turn that it could give back.
+            body.turns.clear();
             drop(body);
             hands.cancelled.push((slot, cause));
             return;
@@ -118,18 +120,19 @@ impl Core {
                 });
             }
         }
-        // The drop of arguments, and the callback, are the application's code: no lock is held while they run.
-        let aside = catch_unwind(AssertUnwindSafe(|| {
-            if let Some(job) = &mut job {
-                job.clear();
-            }
-            if let Some(callback) = callback {
-                callback(outcome);
-            }
-        }));
-        if aside.is_err() {
-            tracing::error!(task = record.sequence(), "a callback, or the drop of a task's arguments, panicked");
+        // The drop of arguments, and the callback, are the application's code: no lock is held while they run, and
+        // however long they take is no stall.
+        // A submitter that a task was lent may be used by other threads than its worker's.
+        let this_worker = requester.filter(|_| hands.will_pull);
+        let executing = this_worker.map(|worker| &self.counters[worker.0 as usize].executing);
+        executing.inspect(|executing| executing.store(slot + 1, Relaxed));
+        if let Some(job) = &mut job {
+            aside(record, "the drop of a task's arguments", || job.clear());
         }
+        if let Some(callback) = callback {
+            aside(record, "a callback", || callback(outcome));
+        }
+        executing.inspect(|executing| executing.store(0, Relaxed));
         for header in turns.drain(..) {
             header.give_turn(&mut hands.retry);
         }
@@ -157,8 +160,7 @@ impl Core {
             }
         }
         hands.dependents = dependents;
-        // A submitter that a task was lent may be used by other threads than its worker's.
-        self.count_finished(requester.filter(|_| hands.will_pull));
+        self.count_finished(this_worker);
         if watched {
             self.ends.tell();
         }
@@ -188,6 +190,15 @@ impl Core {
                 None => self.keep_fresh(slot),
             }
         }
+    }
+}
+
+/// Runs the application's code beside a kernel. A panic is logged.
+fn aside(record: &Record, what: &str, body: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(body)) {
+        // The drop of a payload may panic in its turn.
+        std::mem::forget(payload);
+        tracing::error!(task = record.sequence(), "{what} panicked");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::complete::Hands;
 use super::core::Core;
+use super::data::Mode;
 use super::failure::{Cause, Outcome, TaskFailure};
 use super::record::Taken;
 use super::submit::Submitter;
@@ -122,9 +123,9 @@ impl Worker {
         match catch_unwind(AssertUnwindSafe(|| job.run(implementation, self.id, &self.submitter))) {
             Ok(()) => {
                 if some_bad {
-                    // What is written whole is good again.
+                    // What is written whole is good again. (What commutes may have become bad meanwhile, and stays so.)
                     job.visit(&mut |header, mode| {
-                        if mode.writes() {
+                        if mode == Mode::Write {
                             header.failed.store(0, Release);
                         }
                     });

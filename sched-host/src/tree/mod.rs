@@ -287,7 +287,11 @@ impl Tree {
                 facts,
             }
         });
-        states.collect()
+        let states = states.collect();
+        drop(quiet);
+        // One may have failed when it was asked.
+        self.repair_if_needed();
+        states
     }
 }
 
