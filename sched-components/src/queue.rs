@@ -12,17 +12,24 @@ const KEPT_LEVELS: usize = 8;
 /// Storage of emptied levels that is kept for levels to come.
 const KEPT_STORAGE: usize = 64;
 
+/// Tasks of one priority, in order of arrival.
+type Level<T> = VecDeque<Entry<T>>;
+
 /// Tasks, higher priorities first, and each priority in order of arrival.
 ///
-/// Pushing and popping take O(log p) for p priorities present, which is O(1) for the common one.
+/// Pushing and popping take O(log p) for p priorities present; while there is one, it costs what a deque costs.
 #[derive(Debug)]
 pub(crate) struct TaskQueue<T = Task> {
-    levels: BTreeMap<Reverse<i32>, VecDeque<Entry<T>>>,
+    /// The level of one priority: of the only one, where there is only one.
+    main: Level<T>,
+    main_priority: i32,
+    /// The other levels. One may have the priority of `main`; then it is empty.
+    others: BTreeMap<Reverse<i32>, Level<T>>,
     /// Emptied storage of levels that are gone.
-    spare: Vec<VecDeque<Entry<T>>>,
+    spare: Vec<Level<T>>,
     arrivals: u64,
     len: usize,
-    expected: Duration,
+    expected: u64,
 }
 
 /// The place of a popped task in its queue, for giving it back.
@@ -30,12 +37,12 @@ pub(crate) struct TaskQueue<T = Task> {
 pub(crate) struct Place {
     priority: i32,
     arrival: u64,
-    expected: Duration,
+    expected: u64,
 }
 
 impl Place {
-    /// What the task counted with towards the expected duration.
-    pub(crate) fn expected(self) -> Duration {
+    /// What the task counted with towards the expected length.
+    pub(crate) fn expected(self) -> u64 {
         self.expected
     }
 }
@@ -43,13 +50,21 @@ impl Place {
 #[derive(Debug)]
 struct Entry<T> {
     arrival: u64,
-    expected: Duration,
+    expected: u64,
     task: T,
 }
 
 impl<T> TaskQueue<T> {
     pub(crate) fn new() -> TaskQueue<T> {
-        TaskQueue { levels: BTreeMap::new(), spare: Vec::new(), arrivals: 0, len: 0, expected: Duration::ZERO }
+        TaskQueue {
+            main: VecDeque::new(),
+            main_priority: 0,
+            others: BTreeMap::new(),
+            spare: Vec::new(),
+            arrivals: 0,
+            len: 0,
+            expected: 0,
+        }
     }
 
     /// Number of tasks.
@@ -57,74 +72,112 @@ impl<T> TaskQueue<T> {
         self.len
     }
 
-    /// Sum of the expected durations that tasks were pushed with.
-    pub(crate) fn expected(&self) -> Duration {
+    /// Nanoseconds that the tasks were pushed with, added up.
+    pub(crate) fn expected(&self) -> u64 {
         self.expected
     }
 
-    /// Puts `task` behind all of its `priority` and above. It counts with `expected` towards the expected duration.
-    pub(crate) fn push(&mut self, task: T, priority: i32, expected: Duration) {
+    /// Puts `task` behind all of its `priority` and above. It counts with `expected` nanoseconds.
+    pub(crate) fn push(&mut self, task: T, priority: i32, expected: u64) {
         let arrival = self.arrivals;
         self.arrivals += 1;
-        self.add(expected);
         self.level(priority).push_back(Entry { arrival, expected, task });
+        self.add(expected);
     }
 
     /// Takes the first task that is `eligible`.
     pub(crate) fn pop(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
-        let (priority, index) = self.levels.iter().find_map(|(Reverse(priority), level)| {
-            Some((*priority, level.iter().position(|entry| eligible(&entry.task))?))
-        })?;
-        Some(self.take(priority, index))
+        let mut find = |level: &Level<T>| level.iter().position(|entry| eligible(&entry.task));
+        let main = Reverse(self.main_priority);
+        if self.main.len() == self.len {
+            let index = find(&self.main)?;
+            return Some(self.take_main(index));
+        }
+        let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, find(level)?));
+        if let Some((key, index)) = self.others.range(..main).find_map(in_level) {
+            return Some(self.take_other(key, index));
+        }
+        if let Some(index) = find(&self.main) {
+            return Some(self.take_main(index));
+        }
+        let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, find(level)?));
+        let (key, index) = self.others.range(main..).find_map(in_level)?;
+        Some(self.take_other(key, index))
     }
 
     /// Puts a popped task back where it was, whatever was pushed, popped or put back meanwhile.
     pub(crate) fn unpop(&mut self, task: T, place: Place) {
         let Place { priority, arrival, expected } = place;
-        self.add(expected);
         let level = self.level(priority);
         let index = level.partition_point(|entry| entry.arrival < arrival);
         level.insert(index, Entry { arrival, expected, task });
+        self.add(expected);
     }
 
     /// Takes all tasks, in order.
     pub(crate) fn drain(&mut self) -> Vec<T> {
-        self.len = 0;
-        self.expected = Duration::ZERO;
-        self.levels.values_mut().flat_map(|level| level.drain(..)).map(|entry| entry.task).collect()
+        std::iter::from_fn(|| self.pop(|_| true)).map(|(task, _)| task).collect()
     }
 
-    fn add(&mut self, expected: Duration) {
+    fn add(&mut self, expected: u64) {
         self.len += 1;
         self.expected = self.expected.saturating_add(expected);
     }
 
-    fn level(&mut self, priority: i32) -> &mut VecDeque<Entry<T>> {
+    /// The level that a task of `priority` belongs in.
+    fn level(&mut self, priority: i32) -> &mut Level<T> {
+        if self.len == 0 {
+            self.main_priority = priority;
+        }
+        if priority == self.main_priority {
+            return &mut self.main;
+        }
         let spare = &mut self.spare;
-        self.levels.entry(Reverse(priority)).or_insert_with(|| spare.pop().unwrap_or_default())
+        self.others.entry(Reverse(priority)).or_insert_with(|| spare.pop().unwrap_or_default())
     }
 
-    fn take(&mut self, priority: i32, index: usize) -> (T, Place) {
-        let key = Reverse(priority);
-        let level = self.levels.get_mut(&key).expect("the level was just found");
-        let Entry { arrival, expected, task } = level.remove(index).expect("the task was just found");
-        if level.is_empty() && self.levels.len() > KEPT_LEVELS {
-            let storage = self.levels.remove(&key);
+    fn take_main(&mut self, index: usize) -> (T, Place) {
+        let entry = remove(&mut self.main, index);
+        self.taken(entry, self.main_priority)
+    }
+
+    fn take_other(&mut self, key: Reverse<i32>, index: usize) -> (T, Place) {
+        let level = self.others.get_mut(&key).expect("the level was just found");
+        let entry = remove(level, index);
+        if level.is_empty() && self.others.len() > KEPT_LEVELS {
+            let storage = self.others.remove(&key);
             if self.spare.len() < KEPT_STORAGE {
                 self.spare.extend(storage);
             }
         }
+        self.taken(entry, key.0)
+    }
+
+    fn taken(&mut self, entry: Entry<T>, priority: i32) -> (T, Place) {
+        let Entry { arrival, expected, task } = entry;
         self.len -= 1;
-        self.expected = self.expected.saturating_sub(expected);
+        // The sum may have been cut at the end of the numbers; an empty queue begins anew.
+        self.expected = if self.len == 0 { 0 } else { self.expected.saturating_sub(expected) };
         (task, Place { priority, arrival, expected })
     }
 }
 
-/// What `task` adds to a queue that has `ahead` to do first: its expected duration and that of its transfers, as far as
-/// they do not hide behind the tasks ahead. Nothing when no model knew.
-pub(crate) fn expected_addition(task: &Task, ahead: Duration) -> Duration {
-    let Some(length) = task.predicted() else { return Duration::ZERO };
-    length.saturating_add(task.predicted_transfer().unwrap_or_default().saturating_sub(ahead))
+fn remove<T>(level: &mut Level<T>, index: usize) -> Entry<T> {
+    let entry = if index == 0 { level.pop_front() } else { level.remove(index) };
+    entry.expect("the task was just found")
+}
+
+/// What `task` adds to a queue that has `ahead` to do first, in nanoseconds: its expected length and that of its
+/// transfers, as far as they do not hide behind the tasks ahead. Nothing when no model knew.
+pub(crate) fn expected_addition(task: &Task, ahead: impl FnOnce() -> u64) -> u64 {
+    let Some(length) = task.predicted() else { return 0 };
+    let transfer = task.predicted_transfer().map_or(0, nanos);
+    nanos(length).saturating_add(if transfer == 0 { 0 } else { transfer.saturating_sub(ahead()) })
+}
+
+/// Nanoseconds, which last for 584 years.
+pub(crate) fn nanos(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

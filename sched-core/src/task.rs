@@ -107,7 +107,7 @@ impl Task {
     /// How many workers execute it together.
     #[must_use]
     pub fn width(&self) -> u32 {
-        self.head().width.load(Relaxed)
+        u32::from(self.head().width.load(Relaxed))
     }
 
     /// Expected duration, if a component set it.
@@ -129,18 +129,19 @@ impl Task {
 
     /// Sets the expected duration of the transfers of its data.
     pub fn set_predicted_transfer(&mut self, length: Option<Duration>) {
-        self.head().predicted_transfer.store(length.map_or(u64::MAX, nanos), Relaxed);
+        self.head().set_predicted_transfer(length.map_or(u64::MAX, nanos));
     }
 
     /// The implementation to run, if a component chose one; otherwise the first that fits the worker runs.
     #[must_use]
     pub fn implementation(&self) -> Option<u32> {
-        Some(self.head().implementation.load(Relaxed)).filter(|chosen| *chosen != u32::MAX)
+        Some(self.head().implementation.load(Relaxed)).filter(|chosen| *chosen != u16::MAX).map(u32::from)
     }
 
     /// Chooses the implementation to run: its number among those for the worker's architecture.
     pub fn set_implementation(&mut self, implementation: Option<u32>) {
-        self.head().implementation.store(implementation.unwrap_or(u32::MAX), Relaxed);
+        let number = implementation.and_then(|number| u16::try_from(number).ok());
+        self.head().implementation.store(number.unwrap_or(u16::MAX), Relaxed);
     }
 }
 

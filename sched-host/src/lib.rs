@@ -1,6 +1,7 @@
 //! sched-host
 #![allow(non_local_definitions, reason = "abi_stable's macros write them")]
 
+pub mod bench;
 pub mod cli;
 pub mod linalg;
 pub mod plugin;

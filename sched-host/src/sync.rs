@@ -1,6 +1,8 @@
 //! The primitives under the hard protocols ([gate](crate::tree::gate), [sleep](crate::runtime::sleep)), in one place so
 //! that a model checker can stand in for them: the tests compile the same sources against loom's.
 
+use rustix::thread::{MembarrierCommand, membarrier};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 
@@ -8,3 +10,36 @@ pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 pub(crate) fn pause() {
     std::thread::yield_now();
 }
+
+/// The cheap side of a pair of fences: see [`heavy_fence`].
+#[inline]
+pub(crate) fn light_fence() {
+    if MEMBARRIER.load(Relaxed) {
+        std::sync::atomic::compiler_fence(SeqCst);
+    } else {
+        fence(SeqCst);
+    }
+}
+
+/// The dear side of a pair of fences: together with a [`light_fence`] in another thread it orders as two sequentially
+/// consistent fences do. Linux' `membarrier` makes every running thread of the process execute a fence; a thread that
+/// does not run executes one when it is switched in.
+pub(crate) fn heavy_fence() {
+    fence(SeqCst);
+    if MEMBARRIER.load(Relaxed) {
+        // Registered, so that it cannot fail; on an error the light side is a full fence from now on.
+        if membarrier(MembarrierCommand::PrivateExpedited).is_err() {
+            MEMBARRIER.store(false, SeqCst);
+        }
+    }
+}
+
+/// Makes light fences light, where the system can. To be called before the first of them.
+pub(crate) fn prepare_fences() {
+    if membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok() {
+        MEMBARRIER.store(true, SeqCst);
+    }
+}
+
+/// Light fences count on heavy ones to reach them.
+static MEMBARRIER: AtomicBool = AtomicBool::new(false);

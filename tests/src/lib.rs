@@ -2,4 +2,5 @@
 
 pub mod bad;
 pub mod conformance;
+pub mod fixtures;
 pub mod stock;

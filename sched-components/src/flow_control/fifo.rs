@@ -1,7 +1,7 @@
 //! `fifo`: a reservoir. It keeps the tasks that it is pushed, up to its thresholds, and lets them go in order: higher
 //! priorities first, equal ones as they arrived. When it has room it tells its parents, when it has work its children.
 
-use crate::queue::{Place, TaskQueue, expected_addition};
+use crate::queue::{Place, TaskQueue, expected_addition, nanos};
 use sched_core::*;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
@@ -19,7 +19,8 @@ pub struct Fifo {
     /// Expected length of `queue` in nanoseconds, written under its lock.
     expected: AtomicU64,
     ntasks_threshold: Option<usize>,
-    exp_len_threshold: Option<Duration>,
+    /// In nanoseconds.
+    exp_len_threshold: Option<u64>,
 }
 
 impl Build for Fifo {
@@ -44,7 +45,7 @@ impl Build for Fifo {
             len: AtomicUsize::new(0),
             expected: AtomicU64::new(0),
             ntasks_threshold: (ntasks > 0).then_some(ntasks),
-            exp_len_threshold: params.micros("exp-len-threshold")?,
+            exp_len_threshold: params.micros("exp-len-threshold")?.map(nanos),
         })
     }
 }
@@ -55,7 +56,7 @@ impl Fifo {
     }
 
     fn is_full(&self, queue: &TaskQueue, task: &Task) -> bool {
-        let longer = || queue.expected().saturating_add(task.predicted().unwrap_or_default());
+        let longer = || queue.expected().saturating_add(task.predicted().map_or(0, nanos));
         queue.len() > 0
             && (self.ntasks_threshold.is_some_and(|limit| queue.len() >= limit)
                 || self.exp_len_threshold.is_some_and(|limit| longer() >= limit))
@@ -65,7 +66,7 @@ impl Fifo {
     /// a worker's last look before it sleeps, make it visible in time.
     fn note(&self, queue: &TaskQueue) {
         self.len.store(queue.len(), Release);
-        self.expected.store(u64::try_from(queue.expected().as_nanos()).unwrap_or(u64::MAX), Relaxed);
+        self.expected.store(queue.expected(), Relaxed);
     }
 
     fn is_empty(&self) -> bool {
@@ -126,7 +127,7 @@ impl Component for Fifo {
                 node.prefetch(&task);
             }
             // Without a memory node to prefetch to, nothing hides the transfer.
-            let ahead = if node.single_memory_node().is_some() { queue.expected() } else { Duration::ZERO };
+            let ahead = || if node.single_memory_node().is_some() { queue.expected() } else { 0 };
             let (priority, expected) = (task.priority(), expected_addition(&task, ahead));
             queue.push(task, priority, expected);
             self.note(&queue);
@@ -196,9 +197,9 @@ impl Component for Fifo {
         if let Some(limit) = self.ntasks_threshold {
             report.fact("ntasks-threshold", limit);
         }
-        report.fact("expected length", format_args!("{:?}", queue.expected()));
+        report.fact("expected length", format_args!("{:?}", Duration::from_nanos(queue.expected())));
         if let Some(limit) = self.exp_len_threshold {
-            report.fact("exp-len-threshold", format_args!("{limit:?}"));
+            report.fact("exp-len-threshold", format_args!("{:?}", Duration::from_nanos(limit)));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `worker`: a leaf, which stands for one worker. It takes every task into the worker's own list and wakes the worker;
 //! the worker pulls from that list first, then from above.
 
-use crate::queue::{TaskQueue, expected_addition};
+use crate::queue::{TaskQueue, expected_addition, nanos};
 use sched_core::*;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::Duration;
@@ -23,8 +23,9 @@ struct List {
 }
 
 impl List {
-    fn ahead(&self, now: Time) -> Duration {
-        self.busy_until.since(now).saturating_add(self.queue.expected())
+    /// Nanoseconds of work that the worker has.
+    fn ahead(&self, now: Time) -> u64 {
+        nanos(self.busy_until.since(now)).saturating_add(self.queue.expected())
     }
 }
 
@@ -48,7 +49,7 @@ impl Simple {
         let (task, place) = list.queue.pop(|_| true)?;
         self.len.store(list.queue.len(), Release);
         if task.predicted().is_some() {
-            list.busy_until = node.now() + place.expected();
+            list.busy_until = node.now() + Duration::from_nanos(place.expected());
         }
         Some(task)
     }
@@ -59,8 +60,8 @@ impl Component for Simple {
         node.prefetch(&task);
         {
             let mut list = self.list.lock();
-            let ahead = if task.predicted().is_some() { list.ahead(node.now()) } else { Duration::ZERO };
-            let (priority, expected) = (task.priority(), expected_addition(&task, ahead));
+            let expected = expected_addition(&task, || list.ahead(node.now()));
+            let priority = task.priority();
             list.queue.push(task, priority, expected);
             self.len.store(list.queue.len(), Release);
         }
@@ -75,7 +76,7 @@ impl Component for Simple {
         match node.pull_from_parents() {
             Some(task) => {
                 if task.predicted().is_some() {
-                    self.list.lock().busy_until = node.now() + expected_addition(&task, Duration::ZERO);
+                    self.list.lock().busy_until = node.now() + Duration::from_nanos(expected_addition(&task, || 0));
                 }
                 Some(task)
             }
@@ -86,7 +87,7 @@ impl Component for Simple {
 
     fn estimated_end(&self, node: Node<'_>) -> Time {
         let now = node.now();
-        now + self.list.lock().ahead(now)
+        now + Duration::from_nanos(self.list.lock().ahead(now))
     }
 
     fn estimated_load(&self, node: Node<'_>) -> f64 {
@@ -103,7 +104,7 @@ impl Component for Simple {
     fn describe(&self, report: &mut Report) {
         let list = self.list.lock();
         report.fact("tasks", list.queue.len());
-        report.fact("expected length", format_args!("{:?}", list.queue.expected()));
+        report.fact("expected length", format_args!("{:?}", Duration::from_nanos(list.queue.expected())));
         report.fact("busy until", list.busy_until);
     }
 }

@@ -43,8 +43,9 @@ impl Head {
     /// A head, new or used again, whose dropped handles `listener` is told of.
     pub(crate) fn new(listener: Listener) -> Head {
         let free = FREE.lock().pop();
-        let record = free
-            .unwrap_or_else(|| Box::leak(Box::new(Record { head: TaskHead::new(lost), listener: Mutex::new(None) })));
+        let record = free.unwrap_or_else(|| {
+            Box::leak(Box::new(Record { head: TaskHead::new(0, lost), listener: Mutex::new(None) }))
+        });
         record.head.reset();
         *record.listener.lock() = Some(listener);
         Head { record }
@@ -57,12 +58,12 @@ impl Head {
 
     /// The current handle.
     pub(crate) fn handle(&self) -> RawTask {
-        RawTask { head: std::ptr::from_ref(self.record).cast(), generation: self.record.head.generation.load(Relaxed) }
+        RawTask { head: std::ptr::from_ref(self.record).cast(), generation: self.record.head.state.load(Relaxed) >> 32 }
     }
 
     /// Makes the handles given until now stale.
     pub(crate) fn revoke(&self) {
-        self.record.head.generation.fetch_add(1, Relaxed);
+        self.record.head.state.fetch_add(1 << 32, Relaxed);
     }
 
     /// Looks at the task as a component would, without owning it.

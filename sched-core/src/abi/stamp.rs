@@ -64,12 +64,19 @@ impl Stamp {
     /// Reads a stamp from the bytes of its symbol.
     ///
     /// # Errors
-    /// [`StampError::NotAStamp`] or [`StampError::Short`].
+    /// [`StampError::NotAStamp`], or [`StampError::Short`], or [`StampError::Major`] where another major's stamp is shorter.
     pub fn read(bytes: &[u8]) -> Result<Stamp, StampError> {
         if bytes.get(..16) != Some(&MAGIC[..]) {
             return Err(StampError::NotAStamp);
         }
         if bytes.len() < size_of::<Stamp>() {
+            // Beyond its first fields the stamp of another major may be anything.
+            if let Some(Ok(major)) = bytes.get(20..24).map(<[u8; 4]>::try_from) {
+                let found = u32::from_ne_bytes(major);
+                if found != ABI_MAJOR {
+                    return Err(StampError::Major { found, expected: ABI_MAJOR });
+                }
+            }
             return Err(StampError::Short { found: bytes.len(), expected: size_of::<Stamp>() });
         }
         let mut reader = Reader { bytes, at: 0 };

@@ -2,7 +2,7 @@
 
 use abi_stable::StableAbi;
 use std::mem::offset_of;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI32, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// What a component may read and write of a task. It lies at the start of the host's record of the task.
 ///
@@ -10,13 +10,16 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// gets a new generation. That makes a stale handle harmless: reading through it gives values of another task at worst,
 /// and every hop that is given it ignores it. All fields that change are atomic for that reason; no ordering is implied
 /// by any of them.
-#[repr(C, align(64))]
+///
+/// The first 64 bytes hold what every task needs; what few tasks have comes behind, and is known by
+/// [`touched`](Self::touched), so that the second cache line of a task is seldom looked at.
+#[repr(C)]
 #[derive(StableAbi)]
 pub struct TaskHead {
     /// Gives a handle back that a component dropped.
     pub lost: extern "C" fn(RawTask),
-    /// The current generation: handles of another one are stale.
-    pub generation: AtomicU64,
+    /// The host's word on where the task is. The upper half is the current generation: handles of another one are stale.
+    pub state: AtomicU64,
     /// Order of submission.
     pub sequence: AtomicU64,
     /// Higher runs earlier.
@@ -25,50 +28,71 @@ pub struct TaskHead {
     pub archs: AtomicU32,
     /// Which codelet, as the runtime numbers them.
     pub codelet: AtomicU32,
-    /// The implementation chosen, or `u32::MAX`.
-    pub implementation: AtomicU32,
+    /// The implementation chosen, or `u16::MAX`.
+    pub implementation: AtomicU16,
+    /// Number of workers that execute it together: 1, or more for a parallel task.
+    pub width: AtomicU16,
     /// Identifies the sizes and shapes of the data: tasks of one codelet and footprint take alike long.
     pub footprint: AtomicU64,
     /// Expected duration in nanoseconds, or `u64::MAX`.
     pub predicted: AtomicU64,
+    /// The host's number of the record.
+    pub record: u32,
+    /// Other than 0 when a field below was set.
+    pub touched: AtomicU32,
     /// Expected duration of the transfers of its data in nanoseconds, or `u64::MAX`.
     pub predicted_transfer: AtomicU64,
     /// A number of the application for the scheduler, 0 when it gave none.
     pub sched_data: AtomicU64,
-    /// Number of workers that execute it together: 1, or more for a parallel task.
-    pub width: AtomicU32,
     /// Free for a later minor version; 0.
-    pub reserved: [AtomicU32; 5],
+    pub reserved: [AtomicU64; 4],
 }
 
 impl TaskHead {
     /// A head of a record that holds no task yet. `lost` is called with each handle that a component drops.
     #[must_use]
-    pub const fn new(lost: extern "C" fn(RawTask)) -> TaskHead {
+    pub const fn new(record: u32, lost: extern "C" fn(RawTask)) -> TaskHead {
         TaskHead {
             lost,
-            generation: AtomicU64::new(0),
+            state: AtomicU64::new(0),
             sequence: AtomicU64::new(0),
             priority: AtomicI32::new(0),
             archs: AtomicU32::new(0),
             codelet: AtomicU32::new(0),
-            implementation: AtomicU32::new(u32::MAX),
+            implementation: AtomicU16::new(u16::MAX),
+            width: AtomicU16::new(1),
             footprint: AtomicU64::new(0),
             predicted: AtomicU64::new(u64::MAX),
+            record,
+            touched: AtomicU32::new(0),
             predicted_transfer: AtomicU64::new(u64::MAX),
             sched_data: AtomicU64::new(0),
-            width: AtomicU32::new(1),
-            reserved: [const { AtomicU32::new(0) }; 5],
+            reserved: [const { AtomicU64::new(0) }; 4],
         }
     }
 
     /// Clears what components and models wrote about an earlier task in this record.
     pub fn reset(&self) {
-        self.implementation.store(u32::MAX, Relaxed);
-        self.predicted.store(u64::MAX, Relaxed);
-        self.predicted_transfer.store(u64::MAX, Relaxed);
-        self.sched_data.store(0, Relaxed);
+        self.implementation.store(u16::MAX, Relaxed);
         self.width.store(1, Relaxed);
+        self.predicted.store(u64::MAX, Relaxed);
+        if self.touched.load(Relaxed) != 0 {
+            self.touched.store(0, Relaxed);
+            self.predicted_transfer.store(u64::MAX, Relaxed);
+            self.sched_data.store(0, Relaxed);
+        }
+    }
+
+    /// Sets [`predicted_transfer`](Self::predicted_transfer).
+    pub fn set_predicted_transfer(&self, nanos: u64) {
+        self.touched.store(1, Relaxed);
+        self.predicted_transfer.store(nanos, Relaxed);
+    }
+
+    /// Sets [`sched_data`](Self::sched_data).
+    pub fn set_sched_data(&self, data: u64) {
+        self.touched.store(1, Relaxed);
+        self.sched_data.store(data, Relaxed);
     }
 }
 
@@ -79,17 +103,19 @@ pub const fn layout_number() -> u64 {
         size_of::<TaskHead>(),
         align_of::<TaskHead>(),
         offset_of!(TaskHead, lost),
-        offset_of!(TaskHead, generation),
+        offset_of!(TaskHead, state),
         offset_of!(TaskHead, sequence),
         offset_of!(TaskHead, priority),
         offset_of!(TaskHead, archs),
         offset_of!(TaskHead, codelet),
         offset_of!(TaskHead, implementation),
+        offset_of!(TaskHead, width),
         offset_of!(TaskHead, footprint),
         offset_of!(TaskHead, predicted),
+        offset_of!(TaskHead, record),
+        offset_of!(TaskHead, touched),
         offset_of!(TaskHead, predicted_transfer),
         offset_of!(TaskHead, sched_data),
-        offset_of!(TaskHead, width),
         offset_of!(TaskHead, reserved),
     ];
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;

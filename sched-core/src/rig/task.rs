@@ -106,7 +106,7 @@ impl<'a> FakeTask<'a> {
             fields.predicted.store(self.predicted, Relaxed);
             fields.predicted_transfer.store(self.predicted_transfer, Relaxed);
             fields.sched_data.store(self.sched_data, Relaxed);
-            fields.width.store(self.width, Relaxed);
+            fields.width.store(u16::try_from(self.width).unwrap_or(u16::MAX), Relaxed);
         })
     }
 }

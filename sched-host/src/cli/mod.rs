@@ -1,5 +1,6 @@
 //! The `sched` command: one file for each subcommand. The only place that prints.
 
+pub mod bench;
 pub mod plugins;
 pub mod policies;
 pub mod topology;
@@ -10,6 +11,7 @@ use clap::{Parser, Subcommand};
 use plugins::PluginOptions;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Run task graphs with schedulers made of components
 ///
@@ -34,6 +36,7 @@ enum Command {
     Policies(policies::Args),
     Tree(tree::Args),
     Topology(topology::Args),
+    Bench(bench::Args),
 }
 
 /// Runs the command line of this process. The exit code says how it went.
@@ -64,6 +67,7 @@ fn run(cli: &Cli, out: &mut dyn Write) -> miette::Result<ExitCode> {
         Command::Policies(args) => policies::run(args, &registry().catalogue(), out),
         Command::Tree(args) => tree::run(args, &registry().catalogue(), out),
         Command::Topology(args) => topology::run(args, out),
+        Command::Bench(args) => bench::run(args, Arc::new(registry()), out),
     }
 }
 

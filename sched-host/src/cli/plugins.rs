@@ -62,3 +62,28 @@ pub fn run(args: &Args, registry: &Registry, out: &mut dyn Write) -> miette::Res
         .into_diagnostic()?;
     Ok(ExitCode::SUCCESS)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plugin::Origin;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        options: PluginOptions,
+    }
+
+    #[test]
+    fn folders_are_searched_in_the_order_of_the_help() {
+        let words = ["sched", "--plugin-path", "/c:/d", "--plugin-dir", "/a", "--plugin-dir=/b"];
+        let path = Command::parse_from(words).options.search_path();
+        let folders: Vec<_> = path.folders().iter().map(|folder| (folder.path.as_path(), folder.origin)).collect();
+        let named = ["/a", "/b"].map(|path| (path.as_ref(), Origin::Named));
+        let listed = ["/c", "/d"].map(|path| (path.as_ref(), Origin::Variable));
+        assert_eq!(folders[..4], [named, listed].concat());
+        assert_eq!(folders[4].1, Origin::BesideExecutable);
+        assert_eq!(folders.len(), 7);
+    }
+}

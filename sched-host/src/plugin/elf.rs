@@ -130,3 +130,39 @@ fn malformed(error: object::read::Error) -> LoadErrorKind {
 fn overflow() -> LoadErrorKind {
     LoadErrorKind::Malformed("an offset beyond all files".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::Write;
+
+    fn stamp_of(bytes: &[u8], length: u64) -> Result<Vec<u8>, LoadErrorKind> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        stamp_bytes(file, length)
+    }
+
+    /// A header of this machine that names some segments and sections.
+    fn header() -> Vec<u8> {
+        let executable = File::open(std::env::current_exe().unwrap()).unwrap();
+        let mut start = Vec::new();
+        std::io::Read::read_to_end(&mut std::io::Read::take(executable, 2048), &mut start).unwrap();
+        start
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(
+            changes in proptest::collection::vec((0usize..2048, any::<u8>()), 0..12),
+            length in prop_oneof![Just(2048), Just(u64::MAX), 0..4096u64],
+        ) {
+            let mut bytes = header();
+            for (at, byte) in changes {
+                bytes[at] = byte;
+            }
+            // No stamp lies in the part that is there.
+            prop_assert!(stamp_of(&bytes, length).is_err());
+        }
+    }
+}

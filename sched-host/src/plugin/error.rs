@@ -80,7 +80,9 @@ impl LoadErrorKind {
     #[must_use]
     pub fn mend(&self) -> &'static str {
         match self {
-            LoadErrorKind::Unreadable(_) => "give this user the right to read it, or take it out of the folder",
+            LoadErrorKind::Unreadable(_) => {
+                "see that it is there and that this user may read it, or take it out of the folder"
+            }
             LoadErrorKind::NotAFile(_) | LoadErrorKind::NotALibrary(_) => "take it out of the folder of plugins",
             LoadErrorKind::Machine { .. } => "build it for this host's target",
             LoadErrorKind::Truncated { .. } => "copy it again, whole",

@@ -95,8 +95,19 @@ mod tests {
             .slots(&[Slot { name: "a", doc: "" }, Slot { name: "a", doc: "again" }])
             .arity(Arity::Many)
             .params(const { &[Param::int("Size", 0, "").at_least(1), Param::bool("on", true, "on")] });
-        insta::assert_snapshot!(faults(&INFO.describe()).join("\n"), @"");
-        insta::assert_snapshot!(warnings(&INFO.describe()).join("\n"), @"");
+        insta::assert_snapshot!(faults(&INFO.describe()).join("\n"), @"
+        its name is not lower-case words joined by `-`
+        the name of parameter `Size` is not lower-case words joined by `-`
+        the default of `Size` is 0, expected a whole number of at least 1
+        its storage is bounded by `depth`, which is no parameter of it
+        it has two slots `a`
+        it has slots, and its children do not go into slots
+        ");
+        insta::assert_snapshot!(warnings(&INFO.describe()).join("\n"), @"
+        component `Work_Stealing` has no description
+        parameter `Size` of component `Work_Stealing` has no description
+        slot `a` of component `Work_Stealing` has no description
+        ");
     }
 
     #[test]

@@ -313,12 +313,16 @@ impl Registry {
         let described =
             |fault| ComponentError::Described { component: info.name.clone(), plugin: plugin.to_string(), fault };
         let mut errors: Vec<ComponentError> = manifest::faults(&info).into_iter().map(described).collect();
-        if let Some(first) = self.components.get(&info.name) {
-            errors.push(ComponentError::NameTaken {
+        match self.components.get(&info.name) {
+            Some(first) if first.plugin == *plugin => {
+                errors.push(described("the plugin has an earlier component of this name".to_owned()));
+            }
+            Some(first) => errors.push(ComponentError::NameTaken {
                 component: info.name.clone(),
                 plugin: plugin.to_string(),
                 first: first.plugin.to_string(),
-            });
+            }),
+            None => {}
         }
         if !errors.is_empty() {
             return Err(errors);

@@ -3,8 +3,8 @@
 use super::{Runtime, Start};
 use crate::plugin::{Registry, SearchPath};
 use crate::policy::{BoundMachine, Plan, Policy, PolicyErrors, Problem, Source, expand};
-use crate::topology::{BindingError, BindingPlan, Topology, TopologyError};
-use crate::tree::{Part, WorkerFacts};
+use crate::topology::{BindingError, BindingPlan, Topology, TopologyError, WorkerBinding};
+use crate::tree::{Part, PushPull, WorkerFacts};
 use sched_core::{Arch, MemoryNode};
 use std::sync::Arc;
 use std::time::Duration;
@@ -126,6 +126,19 @@ impl Builder {
     /// # Errors
     /// See [`StartError`]; nothing was started then.
     pub fn build(self) -> Result<Runtime, StartError> {
+        Runtime::start(self.prepare()?).map_err(StartError::Thread)
+    }
+
+    /// The tree alone, to measure what it costs.
+    ///
+    /// # Errors
+    /// As for [`build`](Self::build).
+    pub fn push_pull(self) -> Result<PushPull, StartError> {
+        let start = self.prepare()?;
+        Ok(PushPull::new(start.parts, &start.workers))
+    }
+
+    fn prepare(self) -> Result<Start, StartError> {
         let registry = self.registry.unwrap_or_else(|| {
             let path = self.search_path.unwrap_or_else(SearchPath::default_for_executable);
             Arc::new(Registry::load(&path))
@@ -138,29 +151,20 @@ impl Builder {
             Some(topology) => topology,
             None => Topology::this_machine()?,
         };
-        let binding =
-            BindingPlan::new(&topology, self.workers.unwrap_or_else(|| BindingPlan::default_workers(&topology)))?;
+        let count = self.workers.unwrap_or_else(|| BindingPlan::default_workers(&topology));
+        let binding = BindingPlan::new(&topology, count)?;
         let warnings = binding.warnings().iter().map(ToString::to_string).collect();
-        let machine = BoundMachine::new(&topology, &binding);
-        let plan = expand(&policy, &registry.catalogue(), &machine)?;
+        let plan = expand(&policy, &registry.catalogue(), &BoundMachine::new(&topology, &binding))?;
         let parts = build_parts(&plan, &registry)?;
-        let workers = binding.workers().iter().map(|worker| WorkerFacts {
+        let facts = |worker: &WorkerBinding| WorkerFacts {
             arch: Arch::CPU,
             memory_node: MemoryNode(worker.numa.unwrap_or(0)),
             relative_speedup: 1.0,
-        });
-        let workers = workers.collect();
-        let binding = Some(binding).filter(|_| self.bind && topology.is_this_machine());
-        let start = Start {
-            policy: plan.policy,
-            parts,
-            workers,
-            binding,
-            warnings,
-            seed: self.seed,
-            quiet_period: self.quiet_period,
         };
-        Runtime::start(start).map_err(StartError::Thread)
+        let workers = binding.workers().iter().map(facts).collect();
+        let binding = Some(binding).filter(|_| self.bind && topology.is_this_machine());
+        let (policy, seed, quiet_period) = (plan.policy, self.seed, self.quiet_period);
+        Ok(Start { policy, parts, workers, binding, warnings, seed, quiet_period })
     }
 }
 

@@ -62,8 +62,30 @@ pub(crate) struct CodeletFacts {
     pub(crate) archs: ArchSet,
     /// Architecture and name of each implementation.
     pub(crate) implementations: Vec<(Arch, String)>,
-    /// Slots whose record holds a job of this codelet.
-    pub(crate) free: Mutex<Vec<u32>>,
+    pub(crate) slots: FreeSlots,
+}
+
+/// Slots whose record holds a job of one codelet, so that the next task finds a box that fits.
+///
+/// Submitters take from one list, and those who end tasks put into another: the two meet only when the first is empty.
+#[derive(Default)]
+pub(crate) struct FreeSlots {
+    to_take: Mutex<Vec<u32>>,
+    put_back: Mutex<Vec<u32>>,
+}
+
+impl FreeSlots {
+    pub(crate) fn take(&self) -> Option<u32> {
+        let mut slots = self.to_take.lock();
+        if slots.is_empty() {
+            std::mem::swap(&mut *slots, &mut *self.put_back.lock());
+        }
+        slots.pop()
+    }
+
+    pub(crate) fn put_back(&self, slots: impl Iterator<Item = u32>) {
+        self.put_back.lock().extend(slots);
+    }
 }
 
 impl CodeletFacts {
@@ -127,7 +149,7 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
             runtime,
             archs,
             implementations: self.implementations,
-            free: Mutex::default(),
+            slots: FreeSlots::default(),
         });
         Codelet { inner: Arc::new(CodeletInner { facts, kernels: self.kernels }) }
     }

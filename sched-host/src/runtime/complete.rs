@@ -1,9 +1,9 @@
 //! What happens when a task becomes ready, and when it ends.
 
-use super::core::Core;
+use super::core::{Core, NO_CODELET};
 use super::data::DataHeader;
 use super::failure::{Cause, Outcome};
-use super::record::{Dependent, Record, Taken};
+use super::record::{Dependent, Taken};
 use crate::tree::Phase;
 use sched_core::WorkerId;
 use std::cell::Cell;
@@ -25,8 +25,8 @@ pub(crate) struct Hands {
     will_pull: bool,
     /// A worker to wake if the next pull gives another task than one of `pushed`.
     pub(crate) deferred: Cell<Option<WorkerId>>,
-    /// Slots to give back to their codelets.
-    freed: Vec<u32>,
+    /// Codelets, and slots to give back to them.
+    freed: Vec<(u32, u32)>,
 }
 
 impl Hands {
@@ -37,10 +37,11 @@ impl Hands {
 }
 
 /// Slots are given back in batches of this size.
-const FREED_BATCH: usize = 32;
+const FREED_BATCH: usize = 64;
 
 impl Core {
-    /// Everything that the task in `slot` waited for has ended.
+    /// Everything that the task in `slot` waited for has ended. `requester` is the worker whose thread this is, here and
+    /// everywhere below.
     pub(crate) fn make_ready(&self, slot: u32, requester: Option<WorkerId>, hands: &mut Hands) {
         self.schedule(slot, requester, hands);
         self.settle(requester, hands);
@@ -75,27 +76,30 @@ impl Core {
 
     /// Pushes a ready task into the tree, or notes that it ends without running.
     fn schedule(&self, slot: u32, requester: Option<WorkerId>, hands: &mut Hands) {
-        let mut body = self.records.get(slot).body.lock();
-        if let Some(cause) = body.cancelled.take() {
-            // It has had no turn that it could give back.
-            body.turns.clear();
-            drop(body);
-            hands.cancelled.push((slot, cause));
-            return;
-        }
-        if !body.turns.is_empty() && !take_turns(slot, &body.turns, &mut hands.retry) {
-            return;
-        }
-        if body.job.is_none() {
-            // The application's own access: it is told that its turn has come, and ends the access itself.
-            let ready = body.callback.take();
-            drop(body);
-            if let Some(ready) = ready {
-                ready(&Outcome::Done);
+        let record = self.records.get(slot);
+        if record.is_special() {
+            let mut body = record.body.lock();
+            let is_task = body.job.is_some();
+            let extra = body.extra(record);
+            if let Some(cause) = extra.cancelled.take() {
+                // It has had no turn that it could give back.
+                extra.turns.clear();
+                hands.cancelled.push((slot, cause));
+                return;
             }
-            return;
+            if !extra.turns.is_empty() && !take_turns(slot, &extra.turns, &mut hands.retry) {
+                return;
+            }
+            if !is_task {
+                // The application's own access: it is told that its turn has come, and ends the access itself.
+                let ready = extra.callback.take();
+                drop(body);
+                if let Some(ready) = ready {
+                    ready(&Outcome::Done);
+                }
+                return;
+            }
         }
-        drop(body);
         let deferred = hands.will_pull.then_some(&hands.deferred);
         if hands.will_pull {
             hands.pushed.push(slot);
@@ -104,14 +108,15 @@ impl Core {
     }
 
     fn end_one(&self, slot: u32, outcome: &Outcome, taken: Taken, requester: Option<WorkerId>, hands: &mut Hands) {
-        let record = self.records.get(slot);
-        let Taken { mut job, callback, mut turns, .. } = taken;
+        let (record, current) = (self.records.get(slot), &self.ledger.slot(slot).head().sequence);
+        let Taken { mut job, extra } = taken;
+        let extra = extra.map(|extra| *extra).unwrap_or_default();
         let failed = match outcome {
             Outcome::Done => None,
             Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
         };
         if let Some(cause) = failed {
-            self.ends.note_bad(record.sequence(), outcome, cause);
+            self.ends.note_bad(current.load(Relaxed), outcome, cause);
             if let Some(job) = &job {
                 job.visit(&mut |header, mode| {
                     if mode.writes() {
@@ -120,55 +125,63 @@ impl Core {
                 });
             }
         }
+        let task = current.load(Relaxed);
         // The drop of arguments, and the callback, are the application's code: no lock is held while they run, and
         // however long they take is no stall.
-        // A submitter that a task was lent may be used by other threads than its worker's.
-        let this_worker = requester.filter(|_| hands.will_pull);
-        let executing = this_worker.map(|worker| &self.counters[worker.0 as usize].executing);
-        executing.inspect(|executing| executing.store(slot + 1, Relaxed));
+        let executing = requester.map(|worker| &self.counters[worker.0 as usize].executing);
+        let before = executing.map(|executing| {
+            // Only the worker itself writes it.
+            let before = executing.load(Relaxed);
+            executing.store(slot + 1, Relaxed);
+            before
+        });
         if let Some(job) = &mut job {
-            aside(record, "the drop of a task's arguments", || job.clear());
+            aside(task, "the drop of a task's arguments", || job.clear());
         }
-        if let Some(callback) = callback {
-            aside(record, "a callback", || callback(outcome));
+        if let Some(callback) = extra.callback {
+            aside(task, "a callback", || callback(outcome));
         }
-        executing.inspect(|executing| executing.store(0, Relaxed));
-        for header in turns.drain(..) {
+        executing.inspect(|executing| executing.store(before.unwrap_or(0), Relaxed));
+        for header in &extra.turns {
             header.give_turn(&mut hands.retry);
         }
+        let codelet = job.as_ref().map_or(NO_CODELET, |job| job.facts().number);
         let watched = {
             let mut body = record.body.lock();
             body.job = job;
-            body.turns = turns;
-            hands.dependents.append(&mut body.dependents);
-            record.close();
-            std::mem::take(&mut body.watched)
+            hands.dependents.extend(body.dependents.drain(..));
+            record.close(current);
+            let watched = record.watched.load(Relaxed);
+            if watched {
+                record.watched.store(false, Relaxed);
+            }
+            watched
         };
         self.ledger.slot(slot).renew(Phase::Free);
-        hands.freed.push(slot);
+        hands.freed.push((codelet, slot));
         if hands.freed.len() >= FREED_BATCH {
             self.give_back(hands);
         }
         let mut dependents = std::mem::take(&mut hands.dependents);
         for dependent in dependents.drain(..) {
-            let waiting = self.records.get(dependent.slot);
-            if let Some(cause) = failed.filter(|_| dependent.explicit) {
-                waiting.body.lock().cancelled.get_or_insert_with(|| Arc::clone(cause));
+            let waiting = self.records.get(dependent.slot());
+            if let Some(cause) = failed.filter(|_| dependent.is_explicit()) {
+                let mut body = waiting.body.lock();
+                body.extra(waiting).cancelled.get_or_insert_with(|| Arc::clone(cause));
             }
             if waiting.release() {
-                self.schedule(dependent.slot, requester, hands);
+                self.schedule(dependent.slot(), requester, hands);
             }
         }
         hands.dependents = dependents;
-        self.count_finished(this_worker);
+        self.count_finished(requester);
         if watched {
             self.ends.tell();
         }
     }
 
-    /// `this_worker` is the worker whose thread this is.
-    fn count_finished(&self, this_worker: Option<WorkerId>) {
-        match this_worker {
+    fn count_finished(&self, requester: Option<WorkerId>) {
+        match requester {
             Some(worker) => {
                 // Only the worker itself writes its counter.
                 let finished = &self.counters[worker.0 as usize].finished;
@@ -183,22 +196,24 @@ impl Core {
 
     /// Gives free slots back to the codelets whose jobs they hold.
     pub(crate) fn give_back(&self, hands: &mut Hands) {
-        for slot in hands.freed.drain(..) {
-            let body = self.records.get(slot).body.lock();
-            match &body.job {
-                Some(job) => job.facts().free.lock().push(slot),
-                None => self.keep_fresh(slot),
+        hands.freed.sort_unstable();
+        for of_codelet in hands.freed.chunk_by(|a, b| a.0 == b.0) {
+            let slots = of_codelet.iter().map(|(_, slot)| *slot);
+            match self.codelets.read().get(of_codelet[0].0 as usize) {
+                Some(facts) => facts.slots.put_back(slots),
+                None => self.keep_fresh(slots),
             }
         }
+        hands.freed.clear();
     }
 }
 
 /// Runs the application's code beside a kernel. A panic is logged.
-fn aside(record: &Record, what: &str, body: impl FnOnce()) {
+fn aside(task: u64, what: &str, body: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(body)) {
         // The drop of a payload may panic in its turn.
         std::mem::forget(payload);
-        tracing::error!(task = record.sequence(), "{what} panicked");
+        tracing::error!(task, "{what} panicked");
     }
 }
 

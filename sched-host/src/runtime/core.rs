@@ -33,7 +33,7 @@ pub(crate) struct Core {
     submitted: CachePadded<AtomicU64>,
     /// Tasks finished by threads that are not workers.
     pub(crate) finished_outside: AtomicU64,
-    codelets: RwLock<Vec<Arc<CodeletFacts>>>,
+    pub(crate) codelets: RwLock<Vec<Arc<CodeletFacts>>>,
     /// Slots that never held a job.
     fresh: Mutex<Vec<u32>>,
     pub(crate) stop: AtomicBool,
@@ -124,10 +124,7 @@ impl Core {
 
     /// A slot for a task of this codelet.
     pub(crate) fn take_slot(&self, codelet: &CodeletFacts) -> u32 {
-        if let Some(slot) = codelet.free.lock().pop() {
-            return slot;
-        }
-        self.take_fresh()
+        codelet.slots.take().unwrap_or_else(|| self.take_fresh())
     }
 
     /// A slot that holds no job.
@@ -141,8 +138,8 @@ impl Core {
         fresh.pop().expect("the ledger grows by one slot at least")
     }
 
-    pub(crate) fn keep_fresh(&self, slot: u32) {
-        self.fresh.lock().push(slot);
+    pub(crate) fn keep_fresh(&self, slots: impl Iterator<Item = u32>) {
+        self.fresh.lock().extend(slots);
     }
 
     /// Tasks submitted so far.
@@ -170,26 +167,39 @@ impl Core {
         }
     }
 
-    /// Enters a task: a slot, its order, what it waits for. It is not released yet.
-    pub(crate) fn enter(&self, entry: Entry<'_>) -> TaskKey {
+    /// Whether a task has ended.
+    pub(crate) fn is_ended(&self, task: TaskKey) -> bool {
+        self.ledger.slot(task.slot).head().sequence.load(Acquire) != task.sequence
+    }
+
+    fn link(&self, before: TaskKey, dependent: Dependent) -> bool {
+        let current = &self.ledger.slot(before.slot).head().sequence;
+        self.records.get(before.slot).link(current, before.sequence, dependent)
+    }
+
+    /// Enters a task: its order, and what it waits for. Whether it is ready at once.
+    pub(crate) fn enter(&self, entry: Entry<'_>) -> (TaskKey, bool) {
         let key = TaskKey { slot: entry.slot, sequence: self.submitted.fetch_add(1, SeqCst) + 1 };
         let (slot, record) = (self.ledger.slot(key.slot), self.records.get(key.slot));
         slot.set_phase(Phase::Waiting);
         let head = slot.head();
         head.reset();
-        head.sequence.store(key.sequence, Relaxed);
         head.priority.store(entry.priority, Relaxed);
         head.archs.store(entry.archs.bits(), Relaxed);
         head.codelet.store(entry.codelet, Relaxed);
-        head.sched_data.store(entry.sched_data, Relaxed);
+        if entry.sched_data != 0 {
+            head.set_sched_data(entry.sched_data);
+        }
         head.footprint.store(entry.footprint, Relaxed);
-        record.open(key.sequence);
+        record.open(&head.sequence, key.sequence);
+        let mut links = 0;
         for before in entry.after {
-            let dependent = Dependent { slot: key.slot, explicit: true };
-            if !self.records.get(before.slot).link(before.sequence, dependent, record) {
+            if self.link(*before, Dependent::new(key.slot, true)) {
+                links += 1;
+            } else {
                 // It is finished. If it did not end well, this task makes no sense.
                 if let Some(cause) = self.ends.cause(before.sequence) {
-                    record.body.lock().cancelled = Some(cause);
+                    record.body.lock().extra(record).cancelled = Some(cause);
                 }
             }
         }
@@ -201,12 +211,12 @@ impl Core {
         }
         for (order, mode) in &mut orders {
             let link = |before: TaskKey| {
-                let dependent = Dependent { slot: key.slot, explicit: false };
-                self.records.get(before.slot).link(before.sequence, dependent, record);
+                links += u32::from(self.link(before, Dependent::new(key.slot, false)));
             };
-            order.access(key, *mode, link, |old| !self.records.get(old.slot).is_current(old.sequence));
+            order.access(key, *mode, link, |old| self.is_ended(old));
         }
-        key
+        drop(orders);
+        (key, record.submitted(links))
     }
 }
 
@@ -222,3 +232,6 @@ pub(crate) struct Entry<'a> {
     /// In order of the data's numbers, each data once.
     pub(crate) accesses: &'a [(Arc<DataHeader>, Mode)],
 }
+
+/// The codelet number of what is no task but the application's own access.
+pub(crate) const NO_CODELET: u32 = u32::MAX;

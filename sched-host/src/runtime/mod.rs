@@ -99,7 +99,7 @@ impl Runtime {
         }
         let core = Arc::new(Core::new(tree, ledger, clock, start.workers, start.quiet_period));
         let mut runtime = Runtime {
-            submitter: Submitter { core: Arc::clone(&core), worker: None },
+            submitter: Submitter { core: Arc::clone(&core) },
             threads: Vec::new(),
             policy: start.policy,
             warnings: start.warnings,

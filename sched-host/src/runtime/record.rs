@@ -4,8 +4,9 @@ use super::codelet::Job;
 use super::data::DataHeader;
 use super::failure::{Cause, Outcome};
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
 /// Which task: a slot, and which of the tasks that used it one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -18,93 +19,131 @@ pub(crate) struct TaskKey {
 /// Called when a task is finished.
 pub(crate) type Callback = Box<dyn FnOnce(&Outcome) + Send>;
 
-/// The record of a task.
+/// The record of a task, in one cache line.
+///
+/// Which task it is of, the slot says: `current` in the methods is the sequence in the slot's head, 0 when the task is
+/// finished.
 #[derive(Default)]
+#[repr(align(64))]
 pub(crate) struct Record {
-    /// The task in it that is not finished, by its sequence; 0 when there is none.
-    current: AtomicU64,
-    /// Tasks that it waits for, and 1 while it is being submitted.
+    /// Tasks that it waits for, and [`SUBMISSION`] while it is being submitted.
     pending: AtomicU32,
+    /// There is an `extra` in the body: otherwise a task that becomes ready needs no look at it.
+    special: AtomicBool,
+    /// Somebody waits for it; changes under the body's lock.
+    pub(crate) watched: AtomicBool,
     pub(crate) body: Mutex<Body>,
 }
+
+const _: () = assert!(size_of::<Record>() == 64, "see above");
+
+/// More than any number of tasks to wait for.
+const SUBMISSION: u32 = 1 << 31;
 
 #[derive(Default)]
 pub(crate) struct Body {
     /// The kernel and its arguments. The box stays when the task is finished, for the next one of the same codelet.
     pub(crate) job: Option<Box<dyn Job>>,
-    pub(crate) name: Option<Arc<str>>,
     /// Tasks that wait for this one.
-    pub(crate) dependents: Vec<Dependent>,
+    pub(crate) dependents: SmallVec<[Dependent; 4]>,
+    /// What few tasks have.
+    pub(crate) extra: Option<Box<Extra>>,
+}
+
+/// What few tasks have.
+#[derive(Default)]
+pub(crate) struct Extra {
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) callback: Option<Callback>,
     /// Data that it must have a turn at, in order of their numbers.
     pub(crate) turns: Vec<Arc<DataHeader>>,
     /// A task that it was told to wait for has failed.
     pub(crate) cancelled: Option<Cause>,
-    pub(crate) callback: Option<Callback>,
-    /// Somebody waits for it.
-    pub(crate) watched: bool,
 }
 
 /// What a task needs to run and to end, taken out of its record by who does that.
 #[derive(Default)]
 pub(crate) struct Taken {
     pub(crate) job: Option<Box<dyn Job>>,
-    pub(crate) name: Option<Arc<str>>,
-    pub(crate) callback: Option<Callback>,
-    pub(crate) turns: Vec<Arc<DataHeader>>,
+    pub(crate) extra: Option<Box<Extra>>,
 }
 
 impl Body {
+    /// What few tasks have, made if need be.
+    pub(crate) fn extra(&mut self, record: &Record) -> &mut Extra {
+        record.special.store(true, Release);
+        self.extra.get_or_insert_default()
+    }
+
     pub(crate) fn take(&mut self) -> Taken {
-        Taken {
-            job: self.job.take(),
-            name: self.name.take(),
-            callback: self.callback.take(),
-            turns: std::mem::take(&mut self.turns),
-        }
+        Taken { job: self.job.take(), extra: self.extra.take() }
     }
 }
 
 /// A task that waits for another.
 #[derive(Clone, Copy)]
-pub(crate) struct Dependent {
-    pub(crate) slot: u32,
-    /// It was told to wait, and makes no sense if the other fails. (Where it waits because of data, the data tells.)
-    pub(crate) explicit: bool,
+pub(crate) struct Dependent(u32);
+
+impl Dependent {
+    /// The task in `slot` waits; `explicit` if it was told to, so that it makes no sense if the other fails. (Where it
+    /// waits because of data, the data tells.)
+    pub(crate) fn new(slot: u32, explicit: bool) -> Dependent {
+        debug_assert!(slot < 1 << 31, "a ledger has fewer than 2^31 slots");
+        Dependent(slot << 1 | u32::from(explicit))
+    }
+
+    pub(crate) fn slot(self) -> u32 {
+        self.0 >> 1
+    }
+
+    pub(crate) fn is_explicit(self) -> bool {
+        self.0 & 1 != 0
+    }
 }
 
 impl Record {
-    /// Takes the record for a new task, which waits for its submission to end.
-    pub(crate) fn open(&self, sequence: u64) {
-        self.pending.store(1, Relaxed);
-        self.current.store(sequence, Release);
+    /// Takes the record for a new task, which is not released before [`submitted`](Self::submitted).
+    pub(crate) fn open(&self, current: &AtomicU64, sequence: u64) {
+        self.pending.store(SUBMISSION, Relaxed);
+        current.store(sequence, Release);
     }
 
-    /// Whether the task is not finished.
-    pub(crate) fn is_current(&self, sequence: u64) -> bool {
-        self.current.load(Acquire) == sequence
-    }
-
-    pub(crate) fn sequence(&self) -> u64 {
-        self.current.load(Acquire)
+    /// Whether the task has an `extra`, for who makes it ready.
+    pub(crate) fn is_special(&self) -> bool {
+        self.special.load(Acquire)
     }
 
     /// The task is finished: nobody can begin to wait for it. The caller holds the body's lock.
-    pub(crate) fn close(&self) {
-        self.current.store(0, Release);
+    pub(crate) fn close(&self, current: &AtomicU64) {
+        self.special.store(false, Relaxed);
+        current.store(0, Release);
     }
 
     /// Lets `dependent` wait for the task, unless it is finished. Whether it has to wait.
-    pub(crate) fn link(&self, sequence: u64, dependent: Dependent, waiting: &Record) -> bool {
-        if !self.is_current(sequence) {
+    pub(crate) fn link(&self, current: &AtomicU64, sequence: u64, dependent: Dependent) -> bool {
+        if current.load(Acquire) != sequence {
             return false;
         }
         let mut body = self.body.lock();
-        if !self.is_current(sequence) {
-            return false;
+        let waits = current.load(Acquire) == sequence;
+        if waits {
+            body.dependents.push(dependent);
         }
-        waiting.pending.fetch_add(1, Relaxed);
-        body.dependents.push(dependent);
-        true
+        waits
+    }
+
+    /// Somebody waits for the task, unless it is finished.
+    pub(crate) fn watch(&self, current: &AtomicU64, sequence: u64) {
+        let _body = self.body.lock();
+        if current.load(Acquire) == sequence {
+            self.watched.store(true, Relaxed);
+        }
+    }
+
+    /// The task is submitted, and was linked to so many others. Whether it need not wait for any of them (any more).
+    pub(crate) fn submitted(&self, links: u32) -> bool {
+        // Without a link nobody else knows of the record.
+        links == 0 || self.pending.fetch_sub(SUBMISSION - links, AcqRel) == SUBMISSION - links
     }
 
     /// One thing less to wait for. Whether it was the last.

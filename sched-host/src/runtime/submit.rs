@@ -3,28 +3,24 @@
 use super::access::AccessList;
 use super::codelet::{Codelet, CodeletBuilder, put_job};
 use super::complete::Hands;
-use super::core::{Core, Entry};
+use super::core::{Core, Entry, NO_CODELET};
 use super::data::{DataHeader, Handle, Mode, Scratchpad};
 use super::failure::{Outcome, SubmitError};
-use super::record::{Callback, TaskKey};
-use sched_core::{ArchSet, WorkerId};
+use super::record::{Callback, Extra, TaskKey};
+use super::worker::this_worker;
+use sched_core::ArchSet;
 use smallvec::SmallVec;
 use std::sync::Arc;
-
-/// The codelet number of what is no task but the application's own access.
-const NO_CODELET: u32 = u32::MAX;
 
 /// What submits tasks: the runtime itself, or its stand-in inside a task. Cheap to clone; keeps no worker alive.
 #[derive(Clone)]
 pub struct Submitter {
     pub(crate) core: Arc<Core>,
-    /// The worker whose thread this is, inside a task.
-    pub(crate) worker: Option<WorkerId>,
 }
 
 impl std::fmt::Debug for Submitter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Submitter").field("runtime", &self.core.id).field("worker", &self.worker).finish()
+        f.debug_struct("Submitter").field("runtime", &self.core.id).finish()
     }
 }
 
@@ -97,10 +93,11 @@ impl Submitter {
     pub(crate) fn enter_access(&self, header: &Arc<DataHeader>, mode: Mode, ready: Callback) -> TaskKey {
         let core = &*self.core;
         let slot = core.take_fresh();
-        core.records.get(slot).body.lock().callback = Some(ready);
+        let record = core.records.get(slot);
+        record.body.lock().extra(record).callback = Some(ready);
         let accesses = [(Arc::clone(header), mode)];
         let (archs, codelet) = (ArchSet::EMPTY, NO_CODELET);
-        let key = core.enter(Entry {
+        let (key, is_ready) = core.enter(Entry {
             slot,
             priority: 0,
             archs,
@@ -110,8 +107,8 @@ impl Submitter {
             after: &[],
             accesses: &accesses,
         });
-        if core.records.get(slot).release() {
-            core.make_ready(slot, self.worker, &mut Hands::default());
+        if is_ready {
+            core.make_ready(slot, this_worker(core), &mut Hands::default());
         }
         key
     }
@@ -202,21 +199,25 @@ impl<L: AccessList, P: Send + 'static> TaskBuilder<'_, L, P> {
             .fold(0xcbf2_9ce4_8422_2325, |hash: u64, (header, _)| (hash ^ header.bytes).wrapping_mul(0x0100_0000_01b3));
 
         let slot = core.take_slot(facts);
-        let record = core.records.get(slot);
         {
+            let record = core.records.get(slot);
             let mut body = record.body.lock();
             put_job(&mut body.job, self.codelet, self.handles, self.params);
-            body.name = self.name;
-            body.callback = self.callback;
-            body.turns.extend(
-                accesses.iter().filter(|(_, mode)| *mode == Mode::Commute).map(|(header, _)| Arc::clone(header)),
-            );
+            let mut turns = accesses
+                .iter()
+                .filter(|(_, mode)| *mode == Mode::Commute)
+                .map(|(header, _)| Arc::clone(header))
+                .peekable();
+            if self.name.is_some() || self.callback.is_some() || turns.peek().is_some() {
+                *body.extra(record) =
+                    Extra { name: self.name, callback: self.callback, turns: turns.collect(), cancelled: None };
+            }
         }
         let (priority, sched_data, archs, codelet) = (self.priority, self.sched_data, facts.archs, facts.number);
         let entry = Entry { slot, priority, archs, codelet, sched_data, footprint, after: &after, accesses: &accesses };
-        let key = core.enter(entry);
-        if record.release() {
-            core.make_ready(slot, self.submitter.worker, &mut Hands::default());
+        let (key, is_ready) = core.enter(entry);
+        if is_ready {
+            core.make_ready(slot, this_worker(core), &mut Hands::default());
         }
         Ok(TaskRef { key, runtime: core.id })
     }

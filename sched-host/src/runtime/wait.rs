@@ -83,17 +83,11 @@ impl Runtime {
     /// When the task is one of another runtime.
     pub fn wait(&self, task: TaskRef) -> Result<Outcome, RunError> {
         assert!(task.runtime == self.core.id, "a task is waited for with the runtime that it was submitted to");
-        let record = self.core.records.get(task.key.slot);
-        let finished = || !record.is_current(task.key.sequence);
-        if !finished() {
-            {
-                let mut body = record.body.lock();
-                // Under the lock the task cannot end unnoticed.
-                if record.is_current(task.key.sequence) {
-                    body.watched = true;
-                }
-            }
-            self.core.wait_until(finished)?;
+        let core = &self.core;
+        if !core.is_ended(task.key) {
+            let current = &core.ledger.slot(task.key.slot).head().sequence;
+            core.records.get(task.key.slot).watch(current, task.key.sequence);
+            core.wait_until(|| core.is_ended(task.key))?;
         }
         Ok(self.core.ends.outcome(task.key.sequence))
     }

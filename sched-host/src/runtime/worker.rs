@@ -9,6 +9,7 @@ use super::submit::Submitter;
 use crate::tree::{Services, Slot};
 use sched_core::WorkerId;
 use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
@@ -17,6 +18,17 @@ use std::sync::atomic::Ordering::*;
 /// its processing unit. Together some 20 µs, three times what waking it would cost.
 const QUICK_LOOKS: u32 = 32;
 const POLITE_LOOKS: u32 = 40;
+
+thread_local! {
+    /// The runtime and the worker whose thread this is.
+    static THIS: Cell<Option<(u64, WorkerId)>> = const { Cell::new(None) };
+}
+
+/// The worker of `core` whose thread this is. (What a submitter was lent to says nothing: tasks hand it on to threads of
+/// their own, which may touch neither the worker's counters nor its lane of the gate.)
+pub(crate) fn this_worker(core: &Core) -> Option<WorkerId> {
+    THIS.get().filter(|(runtime, _)| *runtime == core.id).map(|(_, worker)| worker)
+}
 
 /// One worker at work.
 pub(crate) struct Worker {
@@ -28,12 +40,13 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn new(core: Arc<Core>, id: WorkerId) -> Worker {
-        let submitter = Submitter { core: Arc::clone(&core), worker: Some(id) };
+        let submitter = Submitter { core: Arc::clone(&core) };
         Worker { core, id, submitter, hands: Hands::of_worker() }
     }
 
     /// Executes tasks until the runtime stops.
     pub(crate) fn run(mut self) {
+        THIS.set(Some((self.core.id, self.id)));
         while let Some(slot) = self.pull().or_else(|| self.wait_for_task()) {
             self.execute(slot);
         }
@@ -117,7 +130,7 @@ impl Worker {
             }
         }
         let arch = self.core.facts[self.id.0 as usize].arch;
-        let chosen = Some(slot.head().implementation.load(Relaxed)).filter(|chosen| *chosen != u32::MAX);
+        let chosen = Some(slot.head().implementation.load(Relaxed)).filter(|chosen| *chosen != u16::MAX).map(u32::from);
         let implementation =
             job.facts().select(arch, chosen).expect("the tree gives workers tasks that they can execute");
         match catch_unwind(AssertUnwindSafe(|| job.run(implementation, self.id, &self.submitter))) {
@@ -138,7 +151,7 @@ impl Worker {
                     task: slot.head().sequence.load(Relaxed),
                     codelet: facts.name.clone(),
                     implementation: facts.implementations[implementation].1.clone(),
-                    name: taken.name.as_deref().map(str::to_owned),
+                    name: taken.extra.as_ref().and_then(|extra| extra.name.as_deref().map(str::to_owned)),
                     worker: self.id.0,
                     message: message_of(&*payload),
                 };

@@ -10,40 +10,69 @@
 //! - **leave**: subtract 1 from the lane.
 //! - **close**: take the closing lock (one closer at a time), set `closed`, then wait until every lane is 0.
 //!
-//! Adding to the lane and reading `closed`, like setting `closed` and reading the lanes, are sequentially consistent:
-//! of an enterer and a closer at the same moment, at least one sees the other. If the enterer sees `closed`, it steps
-//! back. If only the closer sees the lane, it waits for the call to end. Both may see each other: the enterer steps back,
-//! the closer waits a moment longer.
+//! Between adding to the lane and reading `closed` stands a *light* fence; between setting `closed` and reading the lanes
+//! a *heavy* one. A pair of these orders as two full fences would (Linux' `membarrier`: the heavy one makes every thread
+//! of the process execute a fence, so that the light one need only keep the compiler from reordering). So of an enterer
+//! and a closer at the same moment, at least one sees the other. If the enterer sees `closed`, it steps back. If only the
+//! closer sees the lane, it waits for the call to end. Both may see each other: the enterer steps back, the closer waits a
+//! moment longer.
+//!
+//! A worker has a lane to itself, so that it adds with a plain store. Threads that are not workers share the rest.
 //!
 //! A closer must not itself be inside, or it would wait for itself: a call that finds a node broken closes the gate after
 //! it has left. A component that never returns keeps the gate from closing; `close_until` gives up then, and says so.
 
-use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering::*, pause};
+use crate::sync::{
+    AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering::*, heavy_fence, light_fence, pause, prepare_fences,
+};
 use crossbeam::utils::CachePadded;
 
 /// See the [module](self).
 pub struct Gate {
+    /// One for each worker, then those that others share.
     lanes: Box<[CachePadded<AtomicUsize>]>,
+    owned: usize,
     closed: AtomicBool,
     closer: Mutex<()>,
 }
 
+/// Who enters.
+#[derive(Clone, Copy, Debug)]
+pub enum Lane {
+    /// The one thread that ever uses this lane, which it is not inside by already.
+    Owned(usize),
+    /// A thread that shares this lane with others (taken modulo their number).
+    Shared(usize),
+}
+
 impl Gate {
-    /// An open gate with so many lanes (at least one). Threads may share a lane.
-    pub fn new(lanes: usize) -> Gate {
-        let lanes = (0..lanes.max(1)).map(|_| CachePadded::new(AtomicUsize::new(0))).collect();
-        Gate { lanes, closed: AtomicBool::new(false), closer: Mutex::new(()) }
+    /// An open gate with so many lanes of their own and so many to share (at least one).
+    pub fn new(owned: usize, shared: usize) -> Gate {
+        prepare_fences();
+        let lanes = (0..owned + shared.max(1)).map(|_| CachePadded::new(AtomicUsize::new(0))).collect();
+        Gate { lanes, owned, closed: AtomicBool::new(false), closer: Mutex::new(()) }
     }
 
-    /// Waits while the gate is closed, and enters through a lane (taken modulo their number).
-    pub fn enter(&self, lane: usize) -> Inside<'_> {
-        let lane = &self.lanes[lane % self.lanes.len()];
+    /// Waits while the gate is closed, and enters through a lane.
+    pub fn enter(&self, lane: Lane) -> Inside<'_> {
         loop {
-            lane.fetch_add(1, SeqCst);
-            if !self.closed.load(SeqCst) {
-                return Inside { lane };
+            let inside = match lane {
+                Lane::Owned(number) => {
+                    let count = &*self.lanes[number];
+                    count.store(1, Relaxed);
+                    Inside { count, owned: true }
+                }
+                Lane::Shared(number) => {
+                    let count = &*self.lanes[self.owned + number % (self.lanes.len() - self.owned)];
+                    count.fetch_add(1, Relaxed);
+                    Inside { count, owned: false }
+                }
+            };
+            light_fence();
+            if !self.closed.load(Acquire) {
+                return inside;
             }
-            lane.fetch_sub(1, SeqCst);
+            drop(inside);
             while self.closed.load(Acquire) {
                 pause();
             }
@@ -56,8 +85,9 @@ impl Gate {
         let closed =
             Closed { gate: self, _one_closer: self.closer.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) };
         self.closed.store(true, SeqCst);
+        heavy_fence();
         for lane in &self.lanes {
-            while lane.load(SeqCst) != 0 {
+            while lane.load(Acquire) != 0 {
                 if give_up() {
                     return None;
                 }
@@ -70,12 +100,17 @@ impl Gate {
 
 /// A call is inside until this is dropped.
 pub struct Inside<'a> {
-    lane: &'a AtomicUsize,
+    count: &'a AtomicUsize,
+    owned: bool,
 }
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        self.lane.fetch_sub(1, Release);
+        if self.owned {
+            self.count.store(0, Release);
+        } else {
+            self.count.fetch_sub(1, Release);
+        }
     }
 }
 
@@ -87,6 +122,6 @@ pub struct Closed<'a> {
 
 impl Drop for Closed<'_> {
     fn drop(&mut self) {
-        self.gate.closed.store(false, SeqCst);
+        self.gate.closed.store(false, Release);
     }
 }

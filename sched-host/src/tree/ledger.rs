@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use sched_core::abi::{RawTask, TaskHead};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
 
 /// Number of a node in its tree.
 pub type NodeId = u32;
@@ -58,14 +58,12 @@ impl Phase {
     }
 }
 
-/// A task's place in the ledger.
-#[repr(C)]
+/// A task's place in the ledger: two cache lines, of which the second is seldom needed but for `state`.
+#[repr(C, align(128))]
 pub struct Slot {
     /// What components see. First, so that a pointer to it is a pointer to the slot.
+    /// Its state word has the generation in the upper half, the phase in the lower.
     head: TaskHead,
-    /// Generation in the upper half, phase in the lower.
-    state: AtomicU64,
-    index: u32,
     /// The ledger that uses the slot now. Whoever has a handle of the current generation may read it.
     home: AtomicPtr<Home>,
 }
@@ -78,37 +76,36 @@ impl Slot {
 
     /// Number of the slot.
     pub fn index(&self) -> u32 {
-        self.index
+        self.head.record
     }
 
     /// The generation now.
     pub fn generation(&self) -> u32 {
-        (self.state.load(Acquire) >> 32) as u32
+        (self.head.state.load(Acquire) >> 32) as u32
     }
 
     /// Where the task is.
     pub fn phase(&self) -> Phase {
-        Phase::from_bits(self.state.load(Acquire))
+        Phase::from_bits(self.head.state.load(Acquire))
     }
 
     /// Generation and phase, read together.
     pub fn state(&self) -> (u32, Phase) {
-        let bits = self.state.load(Acquire);
+        let bits = self.head.state.load(Acquire);
         ((bits >> 32) as u32, Phase::from_bits(bits))
     }
 
     /// Moves the task, which the caller owns.
     pub fn set_phase(&self, phase: Phase) {
-        let bits = self.state.load(Relaxed);
-        self.state.store(bits >> 32 << 32 | phase.to_bits(), Release);
+        let bits = self.head.state.load(Relaxed);
+        self.head.state.store(bits >> 32 << 32 | phase.to_bits(), Release);
     }
 
     /// Makes every handle stale, and moves the task, which the caller owns.
     pub fn renew(&self, phase: Phase) {
-        let generation = (self.state.load(Relaxed) >> 32) as u32;
+        let generation = (self.head.state.load(Relaxed) >> 32) as u32;
         let next = u64::from(generation.wrapping_add(1));
-        self.head.generation.store(next, Relaxed);
-        self.state.store(next << 32 | phase.to_bits(), Release);
+        self.head.state.store(next << 32 | phase.to_bits(), Release);
     }
 
     /// A handle of the current generation.
@@ -144,19 +141,18 @@ pub struct Home {
 /// A component dropped a handle: the task goes to the fallback store, and the node that held it is noted.
 extern "C" fn lost(task: RawTask) {
     let Some(slot) = Slot::of_any(task) else { return };
-    let bits = slot.state.load(Acquire);
+    let bits = slot.head.state.load(Acquire);
     let (generation, phase) = (bits >> 32, Phase::from_bits(bits));
     let Phase::InTree(node) = phase else { return };
     if generation != task.generation {
         return;
     }
     let next = u64::from((generation as u32).wrapping_add(1));
-    if slot.state.compare_exchange(bits, next << 32 | Phase::Fallback.to_bits(), AcqRel, Relaxed).is_ok() {
-        slot.head.generation.store(next, Relaxed);
+    if slot.head.state.compare_exchange(bits, next << 32 | Phase::Fallback.to_bits(), AcqRel, Relaxed).is_ok() {
         // SAFETY: the generation was current, so the ledger that set `home` still uses the slot; homes are never given back.
         let home = unsafe { &*slot.home.load(Acquire) };
         *home.lost_by.lock().entry(node).or_insert(0) += 1;
-        home.keep(slot.index);
+        home.keep(slot.index());
     }
 }
 
@@ -263,9 +259,7 @@ impl Ledger {
         };
         let slots = unused.unwrap_or_else(|| {
             let slot = |index| Slot {
-                head: TaskHead::new(lost),
-                state: AtomicU64::new(0),
-                index: (first + index) as u32,
+                head: TaskHead::new((first + index) as u32, lost),
                 home: AtomicPtr::new(std::ptr::null_mut()),
             };
             Vec::leak((0..size).map(slot).collect())
@@ -297,7 +291,7 @@ impl Ledger {
     /// Puts a task that the caller owns into the fallback store; handles to it become stale.
     pub fn fall_back(&self, slot: &Slot) {
         slot.renew(Phase::Fallback);
-        self.home.keep(slot.index);
+        self.home.keep(slot.index());
     }
 
     /// Takes the first task out of the fallback store that `fits`.

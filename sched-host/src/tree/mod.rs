@@ -12,14 +12,16 @@ pub mod gate;
 mod hop;
 pub mod ledger;
 mod node;
+mod push_pull;
 pub mod services;
 
 pub use fault::{Fault, FaultKind};
 pub use ledger::{Ledger, NodeId, Phase, Slot};
+pub use push_pull::PushPull;
 pub use services::Services;
 
 use call::Call;
-use gate::Gate;
+use gate::{Gate, Lane};
 use node::{Place, TreeNode};
 use sched_core::abi::ComponentObject;
 use sched_core::abi::wire::{NO_ID, RawWorker, place};
@@ -27,7 +29,7 @@ use sched_core::{Arch, MemoryNode, Refusal, WorkerId, WorkerSet};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::time::{Duration, Instant};
 
 /// One worker, as a tree needs to know it.
@@ -168,7 +170,7 @@ impl Tree {
                 )
             })
             .collect();
-        let gate = Gate::new(workers.len() + APPLICATION_LANES);
+        let gate = Gate::new(workers.len(), APPLICATION_LANES);
         let (leaves, repairs) = (leaves.into(), AtomicBool::new(false));
         Tree { shared: Shared { nodes, leaves, workers: raw_workers, services, ledger, gate, repairs } }
     }
@@ -180,7 +182,7 @@ impl Tree {
     pub fn push(&self, slot: &Slot, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
         let shared = &self.shared;
         {
-            let _inside = shared.gate.enter(self.lane(requester));
+            let _inside = shared.gate.enter(lane_of(requester));
             let archs = slot.head().archs.load(Relaxed);
             let mut call = Call::new(shared, requester, archs);
             let can_execute = requester.is_some_and(|worker| shared.can_execute(worker, slot));
@@ -199,7 +201,7 @@ impl Tree {
         let shared = &self.shared;
         let leaf = shared.leaves.get(worker.0 as usize).copied().flatten();
         let pulled = leaf.and_then(|leaf| {
-            let _inside = shared.gate.enter(self.lane(Some(worker)));
+            let _inside = shared.gate.enter(Lane::Owned(worker.0 as usize));
             let call = Call::new(shared, Some(worker), u32::MAX);
             let node = &shared.nodes[leaf as usize];
             let task = if node.is_quarantined() {
@@ -220,13 +222,6 @@ impl Tree {
         let slot = pulled.or_else(|| shared.ledger.take_fallback(|slot| shared.can_execute(worker, slot)))?;
         slot.set_phase(Phase::Running);
         Some(slot)
-    }
-
-    fn lane(&self, requester: Option<WorkerId>) -> usize {
-        match requester {
-            Some(worker) => worker.0 as usize,
-            None => self.shared.workers.len() + application_lane(),
-        }
     }
 
     fn repair_if_needed(&self) {
@@ -339,11 +334,14 @@ pub struct NodeState {
 /// Gate lanes of threads that are not workers.
 const APPLICATION_LANES: usize = 8;
 
-/// The lane of this thread, which is not a worker.
-fn application_lane() -> usize {
-    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+/// The way in for a worker, or for a thread that is none.
+fn lane_of(requester: Option<WorkerId>) -> Lane {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
-        static LANE: usize = NEXT.fetch_add(1, Relaxed) % APPLICATION_LANES;
+        static SHARED: usize = NEXT.fetch_add(1, Relaxed);
     }
-    LANE.with(|lane| *lane)
+    match requester {
+        Some(worker) => Lane::Owned(worker.0 as usize),
+        None => Lane::Shared(SHARED.with(|number| *number)),
+    }
 }

@@ -38,6 +38,13 @@ fn a_longer_stamp_of_a_later_minor_is_accepted() {
 }
 
 #[test]
+fn a_shorter_stamp_of_another_major_is_known_for_what_it_is() {
+    let other = Stamp { abi_major: ABI_MAJOR + 1, ..stamp() };
+    let major = StampError::Major { found: ABI_MAJOR + 1, expected: ABI_MAJOR };
+    assert_eq!(Stamp::read(&bytes(&other)[..24]), Err(major));
+}
+
+#[test]
 fn a_long_name_is_cut() {
     let long = "x".repeat(100);
     assert_eq!(Stamp::new(&long, "1", true).package().0, "x".repeat(64));

@@ -61,7 +61,7 @@ fn plugin_lines(out: &mut String, name: &str, plugin: &LoadedPlugin, verbose: bo
 
 fn component_lines(out: &mut String, listed: &ListedComponent, verbose: bool) {
     let ListedComponent { info, state } = listed;
-    line(out, 2, format_args!("{} ({}, {}): {}", info.name, info.family, children(info), one_line(&info.doc)));
+    line(out, 2, format_args!("{} ({}, {}){}", info.name, info.family, children(info), described(&info.doc)));
     if let ComponentState::Rejected(errors) = state {
         for error in errors {
             line(out, 3, format_args!("rejected: {error}"));
@@ -72,7 +72,7 @@ fn component_lines(out: &mut String, listed: &ListedComponent, verbose: bool) {
         line(out, 3, format_args!("{}", traits(info)));
     }
     for slot in &info.slots {
-        line(out, 3, format_args!("slot {}: {}", slot.name, one_line(&slot.doc)));
+        line(out, 3, format_args!("slot {}{}", slot.name, described(&slot.doc)));
     }
     for param in &info.params {
         line(out, 3, format_args!("{}", param_line(param)));
@@ -81,7 +81,7 @@ fn component_lines(out: &mut String, listed: &ListedComponent, verbose: bool) {
 
 fn param_line(param: &ParamInfo) -> String {
     let unit = if param.unit.is_empty() { String::new() } else { format!(" {}", param.unit) };
-    format!("{}={}{unit} ({}): {}", param.name, param.default, param.kind, one_line(&param.doc))
+    format!("{}={}{unit} ({}){}", param.name, param.default, param.kind, described(&param.doc))
 }
 
 fn children(info: &ComponentInfo) -> &'static str {
@@ -128,9 +128,12 @@ fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// A plugin's words, whatever white space is in them.
-fn one_line(words: &str) -> String {
-    words.split_whitespace().collect::<Vec<_>>().join(" ")
+/// A plugin's words on one line, whatever white space is in them.
+fn described(words: &str) -> String {
+    words.split_whitespace().enumerate().fold(String::new(), |line, (index, word)| {
+        let before = if index == 0 { ": " } else { " " };
+        line + before + word
+    })
 }
 
 fn line(out: &mut String, depth: usize, words: std::fmt::Arguments<'_>) {

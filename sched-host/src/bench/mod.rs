@@ -1,0 +1,208 @@
+//! What scheduling costs: empty tasks through a tree, beside peers that are measured in the same run.
+//!
+//! The speed of a machine wanders, so a figure alone means little: every round measures each contender once, one after
+//! the other, and the least time of all rounds counts for each.
+
+mod peers;
+mod shapes;
+
+pub use shapes::Shape;
+
+use crate::plugin::Registry;
+use crate::runtime::{Builder, Read, ReadWrite, Runtime, StartError};
+use crate::tree::PushPull;
+use serde::Serialize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Overhead {
+    /// Policies, by name or path.
+    pub policies: Vec<String>,
+    /// Numbers of workers.
+    pub workers: Vec<usize>,
+    /// Tasks of the independent and the chain shape.
+    pub tasks: usize,
+    /// Rounds; the least time of all counts.
+    pub rounds: usize,
+}
+
+/// One row: a shape with a number of workers under a policy.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct OverheadResult {
+    /// The task graph.
+    pub shape: Shape,
+    /// Workers.
+    pub workers: usize,
+    /// The policy.
+    pub policy: String,
+    /// Tasks in the graph.
+    pub tasks: usize,
+    /// Nanoseconds a task, submission included: the least of all rounds.
+    pub ns_per_task: f64,
+    /// The same for each peer.
+    pub peer_ns: PeerTimes,
+}
+
+/// What peers need for the same graph, in nanoseconds a task.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct PeerTimes {
+    /// rayon's `scope.spawn`, each task spawned by the last one that it waits for; the graph is known beforehand.
+    pub rayon: f64,
+    /// Threads that share one deque behind a mutex; the graph is known beforehand.
+    pub floor: f64,
+}
+
+/// A push and a pull of one task through a tree, with nothing else.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PushPullResult {
+    /// The policy.
+    pub policy: String,
+    /// Nanoseconds for the pair: the least of all rounds.
+    pub ns_per_pair: f64,
+    /// The same for a deque behind a mutex.
+    pub floor_ns: f64,
+}
+
+/// Everything that was measured.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct OverheadReport {
+    /// Each shape, number of workers and policy.
+    pub results: Vec<OverheadResult>,
+    /// Each policy.
+    pub push_pull: Vec<PushPullResult>,
+}
+
+/// Measures, telling `progress` how much of all is done, from 0 to 1.
+///
+/// # Errors
+/// When a runtime does not start.
+///
+/// # Panics
+/// When a task of the benchmark is not executed: then its figures would be worthless.
+pub fn overhead(
+    wanted: &Overhead,
+    registry: &Arc<Registry>,
+    mut progress: impl FnMut(f64),
+) -> Result<OverheadReport, StartError> {
+    let mut results = Vec::new();
+    let steps = wanted.policies.len() * wanted.workers.len() * Shape::ALL.len();
+    for policy in &wanted.policies {
+        for workers in &wanted.workers {
+            for shape in Shape::ALL {
+                results.push(measure(wanted, registry, policy, *workers, shape)?);
+                progress(results.len() as f64 / steps as f64);
+            }
+        }
+    }
+    let mut push_pull = Vec::new();
+    for policy in &wanted.policies {
+        let tree = builder(registry, policy, 1).push_pull()?;
+        push_pull.push(measure_pair(wanted, policy, &tree));
+    }
+    Ok(OverheadReport { results, push_pull })
+}
+
+fn builder(registry: &Arc<Registry>, policy: &str, workers: usize) -> Builder {
+    Runtime::builder().registry(Arc::clone(registry)).policy(policy).workers(workers)
+}
+
+fn measure(
+    wanted: &Overhead,
+    registry: &Arc<Registry>,
+    policy: &str,
+    workers: usize,
+    shape: Shape,
+) -> Result<OverheadResult, StartError> {
+    let graph = shape.graph(wanted.tasks);
+    let rayon = rayon::ThreadPoolBuilder::new().num_threads(workers).build().expect("a small pool of threads");
+    let runtime = builder(registry, policy, workers).build()?;
+    let ours = Ours::new(&runtime, shape, graph.len());
+    let (mut least, mut peers) = (Duration::MAX, [Duration::MAX; 2]);
+    for _ in 0..wanted.rounds.max(1) {
+        least = least.min(ours.run(graph.len()));
+        peers[0] = peers[0].min(peers::on_rayon(&rayon, &graph));
+        peers[1] = peers[1].min(peers::on_deque(workers, &graph));
+    }
+    let per_task = |time: Duration| time.as_nanos() as f64 / graph.len() as f64;
+    Ok(OverheadResult {
+        shape,
+        workers,
+        policy: runtime.policy().to_owned(),
+        tasks: graph.len(),
+        ns_per_task: per_task(least),
+        peer_ns: PeerTimes { rayon: per_task(peers[0]), floor: per_task(peers[1]) },
+    })
+}
+
+/// A shape on our runtime: each task names its data, and nothing is known beforehand.
+struct Ours<'a> {
+    runtime: &'a Runtime,
+    shape: Shape,
+    free: crate::runtime::Codelet<()>,
+    update: crate::runtime::Codelet<(ReadWrite<()>,)>,
+    combine1: crate::runtime::Codelet<(Read<()>, ReadWrite<()>)>,
+    combine2: crate::runtime::Codelet<(Read<()>, Read<()>, ReadWrite<()>)>,
+    data: Vec<crate::runtime::Handle<()>>,
+}
+
+impl<'a> Ours<'a> {
+    fn new(runtime: &'a Runtime, shape: Shape, tasks: usize) -> Ours<'a> {
+        let data = match shape {
+            Shape::Independent => 0,
+            Shape::Chain => 1,
+            Shape::Cholesky => shapes::lower_tiles(shapes::tiles_of(tasks)),
+        };
+        Ours {
+            runtime,
+            shape,
+            free: runtime.codelet("free").cpu("empty", |_, ()| {}).build(),
+            update: runtime.codelet("update").cpu("empty", |_, _| {}).build(),
+            combine1: runtime.codelet("combine1").cpu("empty", |_, _| {}).build(),
+            combine2: runtime.codelet("combine2").cpu("empty", |_, _| {}).build(),
+            data: (0..data).map(|_| runtime.register(())).collect(),
+        }
+    }
+
+    fn run(&self, tasks: usize) -> Duration {
+        let executed = || self.runtime.stats().iter().map(|worker| worker.tasks).sum::<u64>();
+        let before = executed();
+        let began = Instant::now();
+        match self.shape {
+            Shape::Independent => (0..tasks).for_each(|_| {
+                self.runtime.task(&self.free, ()).submit().expect("a task without data");
+            }),
+            Shape::Chain => (0..tasks).for_each(|_| {
+                self.runtime.task(&self.update, (&self.data[0],)).submit().expect("a task with one handle");
+            }),
+            Shape::Cholesky => shapes::cholesky(shapes::tiles_of(tasks), |reads, writes| {
+                let submitted = match *reads {
+                    [] => self.runtime.task(&self.update, (&self.data[writes],)).submit(),
+                    [a] => self.runtime.task(&self.combine1, (&self.data[a], &self.data[writes])).submit(),
+                    [a, b, ..] => {
+                        self.runtime.task(&self.combine2, (&self.data[a], &self.data[b], &self.data[writes])).submit()
+                    }
+                };
+                submitted.expect("a task with handles of its own runtime");
+            }),
+        }
+        self.runtime.wait_all().expect("empty tasks end well");
+        let took = began.elapsed();
+        assert_eq!(executed() - before, tasks as u64, "every task is executed once");
+        took
+    }
+}
+
+fn measure_pair(wanted: &Overhead, policy: &str, tree: &PushPull) -> PushPullResult {
+    const PAIRS: u32 = 20_000;
+    let (mut least, mut floor) = (Duration::MAX, Duration::MAX);
+    for _ in 0..wanted.rounds.max(1) {
+        let began = Instant::now();
+        tree.pairs(PAIRS);
+        least = least.min(began.elapsed());
+        floor = floor.min(peers::deque_pairs(PAIRS));
+    }
+    let per_pair = |time: Duration| time.as_nanos() as f64 / f64::from(PAIRS);
+    PushPullResult { policy: policy.to_owned(), ns_per_pair: per_pair(least), floor_ns: per_pair(floor) }
+}

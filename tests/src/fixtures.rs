@@ -1,0 +1,142 @@
+//! Plugins and hosts that are built for the tests, once a process and only where they are out of date.
+//!
+//! The fixtures have a workspace of their own, `tests/fixtures`, with a target folder of its own. Where a plugin must
+//! be a good one, the tests take those of the main workspace.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// How something is built.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Profile {
+    /// `cargo build`.
+    Debug,
+    /// `cargo build --release`.
+    Release,
+}
+
+impl Profile {
+    fn name(self) -> &'static str {
+        match self {
+            Profile::Debug => "dev",
+            Profile::Release => "release",
+        }
+    }
+}
+
+/// Files that cargo made, by the name of the package.
+type Built = BTreeMap<String, PathBuf>;
+
+/// The library of a package of the fixtures.
+///
+/// # Panics
+/// When it cannot be built, or there is no such package.
+#[must_use]
+pub fn plugin(package: &str) -> PathBuf {
+    static BUILT: OnceLock<Built> = OnceLock::new();
+    let built = BUILT.get_or_init(|| fixtures(&["--workspace", "--exclude", "abort", "--profile", "dev"]));
+    find(built, package)
+}
+
+/// The library of the package `abort`, built with `panic = "abort"`.
+///
+/// # Panics
+/// When it cannot be built.
+#[must_use]
+pub fn aborting_plugin() -> PathBuf {
+    static BUILT: OnceLock<Built> = OnceLock::new();
+    find(BUILT.get_or_init(|| fixtures(&["-p", "abort", "--profile", "abort"])), "abort")
+}
+
+/// The program `old-host`, a host of interface 1.0.
+///
+/// # Panics
+/// When it cannot be built.
+#[must_use]
+pub fn old_host(profile: Profile) -> PathBuf {
+    static BUILT: [OnceLock<Built>; 2] = [const { OnceLock::new() }; 2];
+    find(BUILT[profile as usize].get_or_init(|| fixtures(&["-p", "old-host", "--profile", profile.name()])), "old-host")
+}
+
+/// The library of a plugin of the main workspace, such as `sched-plugin-example-lifo`.
+///
+/// # Panics
+/// When it cannot be built, or there is no such package.
+#[must_use]
+pub fn stock_plugin(package: &str, profile: Profile) -> PathBuf {
+    static BUILT: [OnceLock<Built>; 2] = [const { OnceLock::new() }; 2];
+    let built = BUILT[profile as usize].get_or_init(|| match profile {
+        Profile::Debug => {
+            stock(&["example-lifo", "flow-control", "resource-mapping", "special-purpose", "worker"], profile)
+        }
+        Profile::Release => stock(&["example-lifo"], profile),
+    });
+    find(built, package)
+}
+
+fn stock(plugins: &[&str], profile: Profile) -> Built {
+    let packages: Vec<String> = plugins.iter().map(|name| format!("-psched-plugin-{name}")).collect();
+    let mut options: Vec<&str> = packages.iter().map(String::as_str).collect();
+    options.extend(["--profile", profile.name()]);
+    cargo_build(&repository().join("Cargo.toml"), &target_folder(), &options)
+}
+
+fn fixtures(options: &[&str]) -> Built {
+    cargo_build(&repository().join("tests/fixtures/Cargo.toml"), &target_folder().join("fixtures"), options)
+}
+
+fn find(built: &Built, package: &str) -> PathBuf {
+    let path = built.get(package);
+    path.unwrap_or_else(|| panic!("no `{package}` was built, only {:?}", built.keys())).clone()
+}
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the repository")
+}
+
+/// Where this test was built.
+fn target_folder() -> PathBuf {
+    let executable = env::current_exe().expect("the system knows the running executable");
+    let tagged = executable.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists());
+    tagged.map_or_else(|| repository().join("target"), Path::to_owned)
+}
+
+fn cargo_build(manifest: &Path, target: &Path, options: &[&str]) -> Built {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
+    let mut command = Command::new(cargo);
+    command.arg("build").arg("--manifest-path").arg(manifest).arg("--target-dir").arg(target).args(options);
+    command.args(["--message-format", "json-render-diagnostics"]).stdin(Stdio::null());
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?} fails:\n{errors}");
+    String::from_utf8_lossy(&output.stdout).lines().filter_map(artifact).collect()
+}
+
+/// The package and the file of a line that tells of a plugin or program.
+fn artifact(line: &str) -> Option<(String, PathBuf)> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    let target = message.get("target")?;
+    let kind = target.get("kind")?.get(0)?.as_str()?;
+    if !matches!(kind, "cdylib" | "bin") {
+        return None;
+    }
+    // Cargo leaves the name out of an id where the folder has the same.
+    let id = message.get("package_id")?.as_str()?;
+    let package = id.rsplit_once('#')?.1.split('@').next()?;
+    let package = if package.starts_with(|first: char| first.is_ascii_digit()) {
+        id.rsplit_once('#')?.0.rsplit('/').next()?
+    } else {
+        package
+    };
+    let file = message.get("filenames")?.as_array()?.iter().filter_map(Value::as_str).find(|name| is_wanted(name))?;
+    Some((package.to_owned(), file.into()))
+}
+
+/// Neither debug symbols nor import libraries.
+fn is_wanted(name: &str) -> bool {
+    Path::new(name).extension().is_none_or(|extension| extension == env::consts::DLL_EXTENSION)
+}
