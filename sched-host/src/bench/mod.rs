@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 pub struct Overhead {
     /// Policies, by name or path.
     pub policies: Vec<String>,
+    /// Task graphs.
+    pub shapes: Vec<Shape>,
     /// Numbers of workers.
     pub workers: Vec<usize>,
     /// Tasks of the independent and the chain shape.
@@ -87,11 +89,11 @@ pub fn overhead(
     mut progress: impl FnMut(f64),
 ) -> Result<OverheadReport, StartError> {
     let mut results = Vec::new();
-    let steps = wanted.policies.len() * wanted.workers.len() * Shape::ALL.len();
+    let steps = wanted.policies.len() * wanted.workers.len() * wanted.shapes.len();
     for policy in &wanted.policies {
         for workers in &wanted.workers {
-            for shape in Shape::ALL {
-                results.push(measure(wanted, registry, policy, *workers, shape)?);
+            for shape in &wanted.shapes {
+                results.push(measure(wanted, registry, policy, *workers, *shape)?);
                 progress(results.len() as f64 / steps as f64);
             }
         }
