@@ -8,6 +8,7 @@ pub(crate) mod core;
 mod data;
 mod ends;
 pub(crate) mod failure;
+mod link;
 mod record;
 pub mod sleep;
 mod stats;
