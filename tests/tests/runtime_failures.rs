@@ -237,16 +237,16 @@ fn a_panic_beside_a_kernel_does_no_harm() {
 
 #[test]
 fn a_long_callback_is_no_stall() {
-    let runtime = builder(EAGER, 1, Vec::new()).quiet_period(Duration::from_millis(20)).build().expect("it starts");
+    let runtime = builder(EAGER, 1, Vec::new()).quiet_period(Duration::from_millis(250)).build().expect("it starts");
     let nothing = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
-    let task = runtime.task(&nothing, ()).on_end(|_| thread::sleep(Duration::from_millis(200)));
+    let task = runtime.task(&nothing, ()).on_end(|_| thread::sleep(Duration::from_millis(800)));
     let task = task.submit().expect("the task is sound");
     assert!(matches!(runtime.wait(task), Ok(Outcome::Done)));
 }
 
 #[test]
 fn a_wait_for_data_that_was_given_up_takes_no_turn() {
-    let runtime = builder(EAGER, 2, Vec::new()).quiet_period(Duration::from_millis(60)).build().expect("it starts");
+    let runtime = builder(EAGER, 2, Vec::new()).quiet_period(Duration::from_millis(250)).build().expect("it starts");
     let data = runtime.register(0_u64);
     let increment = increment(&runtime);
     {
