@@ -11,14 +11,27 @@ use crate::task::Task;
 use abi_stable::std_types::{RBox, ROption, RStr, RString, RVec, Tuple2};
 use abi_stable::type_level::downcasting::TD_Opaque;
 use std::any::Any;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Puts a component behind the stable interface. Hosts do this for components that are compiled in; plugins for theirs.
 pub fn adapt<C: Component>(component: C) -> ComponentObject {
-    WireComponent_TO::from_ptr(RBox::new(Adapter(component)), TD_Opaque)
+    WireComponent_TO::from_ptr(RBox::new(Adapter(ManuallyDrop::new(component))), TD_Opaque)
 }
 
-struct Adapter<C>(C);
+struct Adapter<C>(ManuallyDrop<C>);
+
+impl<C> Drop for Adapter<C> {
+    /// A panic here would be one of `extern "C"` code, which ends the process. There is no host to tell it to any more.
+    fn drop(&mut self) {
+        // SAFETY: the component is dropped here only, and not used afterwards.
+        let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(&mut self.0) }));
+        if let Err(payload) = dropped {
+            // The drop of a payload may panic in its turn.
+            std::mem::forget(payload);
+        }
+    }
+}
 
 /// Runs `body`; a panic is told to the host, and the answer is `otherwise`.
 ///

@@ -1,9 +1,9 @@
-//! The primitives under the hard protocols ([gate](crate::tree::gate), [sleep](crate::runtime::sleep)), in one place so
-//! that a model checker can stand in for them: the tests compile the same sources against loom's.
+//! The primitives under the hard protocols ([gate](crate::tree::gate), [sleep](crate::runtime::sleep), `runtime::link`),
+//! in one place so that a model checker can stand in for them: the tests compile the same sources against loom's.
 
 use rustix::thread::{MembarrierCommand, membarrier};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// Lets others go on.

@@ -1,3 +1,6 @@
 //! Shared support for the integration tests.
 
+pub mod bad;
+pub mod conformance;
 pub mod fixtures;
+pub mod stock;

@@ -40,7 +40,8 @@ impl Hands {
 const FREED_BATCH: usize = 64;
 
 impl Core {
-    /// Everything that the task in `slot` waited for has ended.
+    /// Everything that the task in `slot` waited for has ended. `requester` is the worker whose thread this is, here and
+    /// everywhere below.
     pub(crate) fn make_ready(&self, slot: u32, requester: Option<WorkerId>, hands: &mut Hands) {
         self.schedule(slot, requester, hands);
         self.settle(requester, hands);
@@ -81,6 +82,8 @@ impl Core {
             let is_task = body.job.is_some();
             let extra = body.extra(record);
             if let Some(cause) = extra.cancelled.take() {
+                // It has had no turn that it could give back.
+                extra.turns.clear();
                 hands.cancelled.push((slot, cause));
                 return;
             }
@@ -121,18 +124,23 @@ impl Core {
                 });
             }
         }
-        // The drop of arguments, and the callback, are the application's code: no lock is held while they run.
-        let aside = catch_unwind(AssertUnwindSafe(|| {
-            if let Some(job) = &mut job {
-                job.clear();
-            }
-            if let Some(callback) = extra.as_mut().and_then(|extra| extra.callback.take()) {
-                callback(outcome);
-            }
-        }));
-        if aside.is_err() {
-            tracing::error!(task = current.load(Relaxed), "a callback, or the drop of a task's arguments, panicked");
+        let task = current.load(Relaxed);
+        // The drop of arguments, and the callback, are the application's code: no lock is held while they run, and
+        // however long they take is no stall.
+        let executing = requester.map(|worker| &self.counters[worker.0 as usize].executing);
+        let before = executing.map(|executing| {
+            // Only the worker itself writes it.
+            let before = executing.load(Relaxed);
+            executing.store(slot + 1, Relaxed);
+            before
+        });
+        if let Some(job) = &mut job {
+            aside(task, "the drop of a task's arguments", || job.clear());
         }
+        if let Some(callback) = extra.as_mut().and_then(|extra| extra.callback.take()) {
+            aside(task, "a callback", || callback(outcome));
+        }
+        executing.inspect(|executing| executing.store(before.unwrap_or(0), Relaxed));
         for header in extra.iter().flat_map(|extra| &extra.turns) {
             header.give_turn(&mut hands.retry);
         }
@@ -196,6 +204,15 @@ impl Core {
             }
         }
         hands.freed.clear();
+    }
+}
+
+/// Runs the application's code beside a kernel. A panic is logged.
+fn aside(task: u64, what: &str, body: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(body)) {
+        // The drop of a payload may panic in its turn.
+        std::mem::forget(payload);
+        tracing::error!(task, "{what} panicked");
     }
 }
 

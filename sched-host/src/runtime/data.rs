@@ -40,6 +40,24 @@ impl Mode {
 
 /// Data of type `T` that the runtime looks after. Handles are cheap to clone; the data goes when the last handle and the
 /// last task that names it are gone.
+///
+/// ```
+/// use sched_host::runtime::{ReadWrite, Runtime};
+/// # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
+/// # use std::sync::Arc;
+/// # let mut components = sched_host::plugin::Registry::empty();
+/// # let stock = [sched_core::Offer::of::<Fifo>(), sched_core::Offer::of::<Eager>(), sched_core::Offer::of::<Simple>()];
+/// # components.add_builtin("stock", stock.into()).expect("stock components are sound");
+/// # let components = Arc::new(components);
+/// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
+/// let handle = runtime.register(vec![3, 1, 2]);
+/// let sort = runtime.codelet::<(ReadWrite<Vec<i32>>,), ()>("sort").cpu("sort", |_, (values,)| values.sort()).build();
+/// runtime.task(&sort, (&handle,)).submit()?;
+/// // The application reads in its turn: after the tasks submitted so far.
+/// assert_eq!(*runtime.read(&handle)?, [1, 2, 3]);
+/// assert_eq!(runtime.unregister(handle)?.expect("it is the only handle"), [1, 2, 3]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Handle<T> {
     pub(crate) cell: Arc<DataCell<T>>,
 }

@@ -8,6 +8,7 @@ pub(crate) mod core;
 mod data;
 mod ends;
 pub(crate) mod failure;
+mod link;
 mod record;
 pub mod sleep;
 mod stats;
@@ -73,6 +74,21 @@ const STUCK_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Runtime {
     /// Begins a runtime with the default policy, plugins and workers.
+    ///
+    /// ```
+    /// use sched_host::runtime::Runtime;
+    /// # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
+    /// # use std::sync::Arc;
+    /// # let mut components = sched_host::plugin::Registry::empty();
+    /// # let stock = [sched_core::Offer::of::<Fifo>(), sched_core::Offer::of::<Eager>(), sched_core::Offer::of::<Simple>()];
+    /// # components.add_builtin("stock", stock.into()).expect("stock components are sound");
+    /// # let components = Arc::new(components);
+    /// // Components of the program's own; without this line they come from the plugins that are found.
+    /// let builder = Runtime::builder().registry(components);
+    /// let runtime = builder.policy("tree-eager").workers(2).build()?;
+    /// assert_eq!((runtime.policy(), runtime.workers()), ("tree-eager", 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -99,7 +115,7 @@ impl Runtime {
         }
         let core = Arc::new(Core::new(tree, ledger, clock, start.workers, start.quiet_period));
         let mut runtime = Runtime {
-            submitter: Submitter { core: Arc::clone(&core), worker: None },
+            submitter: Submitter { core: Arc::clone(&core) },
             threads: Vec::new(),
             policy: start.policy,
             warnings: start.warnings,

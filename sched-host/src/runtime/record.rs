@@ -3,10 +3,11 @@
 use super::codelet::Job;
 use super::data::DataHeader;
 use super::failure::{Cause, Outcome};
+use super::link::{self, Pending};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
 /// Which task: a slot, and which of the tasks that used it one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -26,8 +27,7 @@ pub(crate) type Callback = Box<dyn FnOnce(&Outcome) + Send>;
 #[derive(Default)]
 #[repr(align(64))]
 pub(crate) struct Record {
-    /// Tasks that it waits for, and [`SUBMISSION`] while it is being submitted.
-    pending: AtomicU32,
+    pending: Pending,
     /// There is an `extra` in the body: otherwise a task that becomes ready needs no look at it.
     special: AtomicBool,
     /// Somebody waits for it; changes under the body's lock.
@@ -36,9 +36,6 @@ pub(crate) struct Record {
 }
 
 const _: () = assert!(size_of::<Record>() == 64, "see above");
-
-/// More than any number of tasks to wait for.
-const SUBMISSION: u32 = 1 << 31;
 
 #[derive(Default)]
 pub(crate) struct Body {
@@ -104,7 +101,7 @@ impl Dependent {
 impl Record {
     /// Takes the record for a new task, which is not released before [`submitted`](Self::submitted).
     pub(crate) fn open(&self, current: &AtomicU64, sequence: u64) {
-        self.pending.store(SUBMISSION, Relaxed);
+        self.pending.open();
         current.store(sequence, Release);
     }
 
@@ -116,20 +113,12 @@ impl Record {
     /// The task is finished: nobody can begin to wait for it. The caller holds the body's lock.
     pub(crate) fn close(&self, current: &AtomicU64) {
         self.special.store(false, Relaxed);
-        current.store(0, Release);
+        link::end(current);
     }
 
     /// Lets `dependent` wait for the task, unless it is finished. Whether it has to wait.
     pub(crate) fn link(&self, current: &AtomicU64, sequence: u64, dependent: Dependent) -> bool {
-        if current.load(Acquire) != sequence {
-            return false;
-        }
-        let mut body = self.body.lock();
-        let waits = current.load(Acquire) == sequence;
-        if waits {
-            body.dependents.push(dependent);
-        }
-        waits
+        link::link(current, sequence, || self.body.lock(), |body| body.dependents.push(dependent))
     }
 
     /// Somebody waits for the task, unless it is finished.
@@ -142,12 +131,11 @@ impl Record {
 
     /// The task is submitted, and was linked to so many others. Whether it need not wait for any of them (any more).
     pub(crate) fn submitted(&self, links: u32) -> bool {
-        // Without a link nobody else knows of the record.
-        links == 0 || self.pending.fetch_sub(SUBMISSION - links, AcqRel) == SUBMISSION - links
+        self.pending.submitted(links)
     }
 
     /// One thing less to wait for. Whether it was the last.
     pub(crate) fn release(&self) -> bool {
-        self.pending.fetch_sub(1, AcqRel) == 1
+        self.pending.release()
     }
 }

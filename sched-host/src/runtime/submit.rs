@@ -7,7 +7,8 @@ use super::core::{Core, Entry, NO_CODELET};
 use super::data::{DataHeader, Handle, Mode, Scratchpad};
 use super::failure::{Outcome, SubmitError};
 use super::record::{Callback, Extra, TaskKey};
-use sched_core::{ArchSet, WorkerId};
+use super::worker::this_worker;
+use sched_core::ArchSet;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -15,13 +16,11 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Submitter {
     pub(crate) core: Arc<Core>,
-    /// The worker whose thread this is, inside a task.
-    pub(crate) worker: Option<WorkerId>,
 }
 
 impl std::fmt::Debug for Submitter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Submitter").field("runtime", &self.core.id).field("worker", &self.worker).finish()
+        f.debug_struct("Submitter").field("runtime", &self.core.id).finish()
     }
 }
 
@@ -57,6 +56,30 @@ impl Submitter {
     }
 
     /// Begins a codelet. `L` is a tuple of accesses: `(Read<f64>, ReadWrite<Vec<f64>>)`; `P` what each task passes along.
+    ///
+    /// ```
+    /// use sched_host::runtime::{Read, ReadWrite, Runtime};
+    /// # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
+    /// # use std::sync::Arc;
+    /// # let mut components = sched_host::plugin::Registry::empty();
+    /// # let stock = [sched_core::Offer::of::<Fifo>(), sched_core::Offer::of::<Eager>(), sched_core::Offer::of::<Simple>()];
+    /// # components.add_builtin("stock", stock.into()).expect("stock components are sound");
+    /// # let components = Arc::new(components);
+    /// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
+    /// // y ← y + a·x, where each task passes its a along.
+    /// let axpy = runtime
+    ///     .codelet::<(Read<Vec<f64>>, ReadWrite<Vec<f64>>), f64>("axpy")
+    ///     .cpu("axpy_cpu", |context, (x, y)| {
+    ///         for (x, y) in x.iter().zip(y) {
+    ///             *y += context.params * x;
+    ///         }
+    ///     })
+    ///     .build();
+    /// let (x, y) = (runtime.register(vec![1.0, 2.0]), runtime.register(vec![10.0, 10.0]));
+    /// runtime.task_with(&axpy, 3.0, (&x, &y)).submit()?;
+    /// assert_eq!(*runtime.read(&y)?, [13.0, 16.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn codelet<L: AccessList, P: Send + 'static>(&self, name: &str) -> CodeletBuilder<L, P> {
         CodeletBuilder::new(Arc::clone(&self.core), name)
     }
@@ -109,13 +132,34 @@ impl Submitter {
             accesses: &accesses,
         });
         if core.records.get(slot).submitted(links) {
-            core.make_ready(slot, self.worker, &mut Hands::default());
+            core.make_ready(slot, this_worker(core), &mut Hands::default());
         }
         key
     }
 }
 
 /// A task in the making.
+///
+/// ```
+/// use sched_host::runtime::{Outcome, Runtime};
+/// # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
+/// # use std::sync::Arc;
+/// # let mut components = sched_host::plugin::Registry::empty();
+/// # let stock = [sched_core::Offer::of::<Fifo>(), sched_core::Offer::of::<Eager>(), sched_core::Offer::of::<Simple>()];
+/// # components.add_builtin("stock", stock.into()).expect("stock components are sound");
+/// # let components = Arc::new(components);
+/// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
+/// let say = runtime.codelet::<(), &str>("say").cpu("say", |context, ()| assert!(!context.params.is_empty())).build();
+/// let first = runtime.task_with(&say, "first", ()).name("the first").priority(7).submit()?;
+/// // No data orders these two; so the second is told to wait.
+/// let second = runtime
+///     .task_with(&say, "second", ())
+///     .after(first)
+///     .on_end(|outcome| assert_eq!(*outcome, Outcome::Done))
+///     .submit()?;
+/// assert_eq!(runtime.wait(second)?, Outcome::Done);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "a task begins with `submit`"]
 pub struct TaskBuilder<'a, L: AccessList, P> {
     submitter: &'a Submitter,
@@ -226,7 +270,7 @@ impl<L: AccessList, P: Send + 'static> TaskBuilder<'_, L, P> {
             }
         }
         if record.submitted(links) {
-            core.make_ready(slot, self.submitter.worker, &mut Hands::default());
+            core.make_ready(slot, this_worker(core), &mut Hands::default());
         }
         Ok(TaskRef { key, runtime: core.id })
     }

@@ -10,7 +10,7 @@ use crate::watch::Watch;
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::atomic::{AtomicU64, Ordering::*};
 
 impl Core {
     /// Waits until `done`, or until the run has stalled.
@@ -29,6 +29,13 @@ impl Core {
             }
             None => Ok(()),
         }
+    }
+
+    /// The application's own access ends.
+    fn end_access(&self, slot: u32) {
+        let mut hands = Hands::default();
+        self.end(slot, &Outcome::Done, Taken::default(), None, &mut hands);
+        self.give_back(&mut hands);
     }
 
     pub(crate) fn wait_all(&self) -> Result<(), RunError> {
@@ -117,6 +124,10 @@ impl Runtime {
     }
 }
 
+/// The states of a wait for a turn: these, or the slot of an access that nobody waits for any more.
+const WAITS: u64 = u64::MAX;
+const READY: u64 = u64::MAX - 1;
+
 /// The application's turn at data; it ends when this is dropped.
 struct Turn<'a> {
     submitter: &'a Submitter,
@@ -134,22 +145,30 @@ impl<'a> Turn<'a> {
         if header.runtime != core.id {
             return Err(DataError::Foreign);
         }
-        let ready = Arc::new(AtomicBool::new(false));
-        let (noted, of) = (Arc::clone(&ready), Arc::downgrade(core));
+        let state = Arc::new(AtomicU64::new(WAITS));
+        let (noted, of) = (Arc::clone(&state), Arc::downgrade(core));
         let key = runtime.enter_access(
             header,
             mode,
             Box::new(move |_| {
-                noted.store(true, Release);
-                if let Some(core) = of.upgrade() {
-                    core.ends.tell();
+                let given_up = noted.swap(READY, AcqRel);
+                match of.upgrade() {
+                    Some(core) if given_up == WAITS => core.ends.tell(),
+                    Some(core) => core.end_access(given_up as u32),
+                    None => {}
                 }
             }),
         );
-        let turn = Turn { submitter: runtime, slot: key.slot };
-        if !ready.load(Acquire) {
-            core.wait_until(|| ready.load(Acquire)).map_err(DataError::Stalled)?;
+        if state.load(Acquire) != READY {
+            let waited = core.wait_until(|| state.load(Acquire) == READY);
+            // The turn is not here yet, so it cannot end: whoever would tell that it is here ends it then.
+            if let Err(stalled) = waited
+                && state.compare_exchange(WAITS, u64::from(key.slot), AcqRel, Acquire).is_ok()
+            {
+                return Err(DataError::Stalled(stalled));
+            }
         }
+        let turn = Turn { submitter: runtime, slot: key.slot };
         match header.failed.load(Acquire) {
             0 => Ok(turn),
             task => match core.ends.cause(task) {
@@ -162,9 +181,7 @@ impl<'a> Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        let mut hands = Hands::default();
-        self.submitter.core.end(self.slot, &Outcome::Done, Taken::default(), None, &mut hands);
-        self.submitter.core.give_back(&mut hands);
+        self.submitter.core.end_access(self.slot);
     }
 }
 

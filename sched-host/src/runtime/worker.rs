@@ -2,12 +2,14 @@
 
 use super::complete::Hands;
 use super::core::Core;
+use super::data::Mode;
 use super::failure::{Cause, Outcome, TaskFailure};
 use super::record::Taken;
 use super::submit::Submitter;
 use crate::tree::{Services, Slot};
 use sched_core::WorkerId;
 use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
@@ -16,6 +18,17 @@ use std::sync::atomic::Ordering::*;
 /// its processing unit. Together some 20 µs, three times what waking it would cost.
 const QUICK_LOOKS: u32 = 32;
 const POLITE_LOOKS: u32 = 40;
+
+thread_local! {
+    /// The runtime and the worker whose thread this is.
+    static THIS: Cell<Option<(u64, WorkerId)>> = const { Cell::new(None) };
+}
+
+/// The worker of `core` whose thread this is. (What a submitter was lent to says nothing: tasks hand it on to threads of
+/// their own, which may touch neither the worker's counters nor its lane of the gate.)
+pub(crate) fn this_worker(core: &Core) -> Option<WorkerId> {
+    THIS.get().filter(|(runtime, _)| *runtime == core.id).map(|(_, worker)| worker)
+}
 
 /// One worker at work.
 pub(crate) struct Worker {
@@ -27,12 +40,13 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn new(core: Arc<Core>, id: WorkerId) -> Worker {
-        let submitter = Submitter { core: Arc::clone(&core), worker: Some(id) };
+        let submitter = Submitter { core: Arc::clone(&core) };
         Worker { core, id, submitter, hands: Hands::of_worker() }
     }
 
     /// Executes tasks until the runtime stops.
     pub(crate) fn run(mut self) {
+        THIS.set(Some((self.core.id, self.id)));
         while let Some(slot) = self.pull().or_else(|| self.wait_for_task()) {
             self.execute(slot);
         }
@@ -42,8 +56,9 @@ impl Worker {
     fn pull(&mut self) -> Option<&'static Slot> {
         let slot = self.core.tree.pull(self.id);
         if let Some(other) = self.hands.deferred.take() {
-            // The wake was put off for tasks that this pull was expected to give. It gave another.
-            if slot.is_none_or(|slot| !self.hands.pushed.contains(&slot.index())) {
+            // The wake was put off for a task that this pull was expected to give. It gave another; or there were several,
+            // and the other worker may be the only one that comes by the others.
+            if slot.is_none_or(|slot| self.hands.pushed != [slot.index()]) {
                 self.core.clock.sleep.wake(other.0 as usize);
             }
         }
@@ -121,9 +136,9 @@ impl Worker {
         match catch_unwind(AssertUnwindSafe(|| job.run(implementation, self.id, &self.submitter))) {
             Ok(()) => {
                 if some_bad {
-                    // What is written whole is good again.
+                    // What is written whole is good again. (What commutes may have become bad meanwhile, and stays so.)
                     job.visit(&mut |header, mode| {
-                        if mode.writes() {
+                        if mode == Mode::Write {
                             header.failed.store(0, Release);
                         }
                     });

@@ -16,19 +16,39 @@ pub(super) struct Call<'a> {
     pub(super) requester: Option<WorkerId>,
     /// Architectures that the pushed task can use, so that a wake goes to who can run it; all bits when none was pushed.
     pub(super) archs: u32,
-    /// A worker whose waking is put off, where the requester is about to pull by itself.
-    pub(super) deferred: Option<&'a Cell<Option<WorkerId>>>,
+    /// A worker whose waking is put off, where the requester is about to pull the task that is pushed by itself.
+    pub(super) deferred: Option<(u32, &'a Cell<Option<WorkerId>>)>,
+    /// Another task moved as well, which a wake may be for.
+    others: Cell<bool>,
     /// Hops nested now.
     depth: Cell<u32>,
 }
 
 impl<'a> Call<'a> {
     pub(super) fn new(tree: &'a Shared, requester: Option<WorkerId>, archs: u32) -> Call<'a> {
-        Call { tree, requester, archs, deferred: None, depth: Cell::new(0) }
+        Call { tree, requester, archs, deferred: None, others: Cell::new(false), depth: Cell::new(0) }
     }
 
     pub(super) fn reference(&self) -> CallRef<'_> {
         CallRef::new(self)
+    }
+
+    /// A task moves.
+    pub(super) fn note_move(&self, slot: u32) {
+        if self.deferred.is_some_and(|(pushed, _)| pushed != slot) {
+            self.others.set(true);
+        }
+    }
+
+    /// Puts off the waking of `worker`. Whether that may be.
+    pub(super) fn defer(&self, worker: WorkerId) -> bool {
+        match self.deferred {
+            Some((_, deferred)) if !self.others.get() && deferred.get().is_none() => {
+                deferred.set(Some(worker));
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Goes one hop deeper, or says that it is too deep.

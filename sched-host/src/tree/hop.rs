@@ -28,6 +28,7 @@ impl Shared {
             return RawPush { refused: task, why: FULL };
         };
         let node = self.node(to);
+        call.note_move(slot.index());
         slot.set_phase(Phase::InTree(to));
         let answer = if node.is_quarantined() {
             self.pass_push(call, node, task, slot)
@@ -159,11 +160,7 @@ impl Shared {
         if !eligible || word.load(SeqCst) & 1 << (worker.0 % 64) == 0 {
             return false;
         }
-        if let Some(deferred) = call.deferred.filter(|deferred| deferred.get().is_none()) {
-            deferred.set(Some(worker));
-            return true;
-        }
-        self.services.wake(worker)
+        call.defer(worker) || self.services.wake(worker)
     }
 
     /// When the workers below a node will have nothing left to do.

@@ -202,7 +202,8 @@ impl Tree {
             let _inside = shared.gate.enter(lane_of(requester));
             let archs = slot.head().archs.load(Relaxed);
             let mut call = Call::new(shared, requester, archs);
-            call.deferred = deferred.filter(|_| requester.is_some_and(|worker| shared.can_execute(worker, slot)));
+            let can_execute = requester.is_some_and(|worker| shared.can_execute(worker, slot));
+            call.deferred = deferred.filter(|_| can_execute).map(|deferred| (slot.index(), deferred));
             slot.set_phase(Phase::InTree(0));
             let answer = shared.hop_push(&call, 0, 0, slot.handle());
             if let Some(slot) = Slot::of(answer.refused) {
@@ -299,7 +300,11 @@ impl Tree {
                 facts,
             }
         });
-        states.collect()
+        let states = states.collect();
+        drop(quiet);
+        // One may have failed when it was asked.
+        self.repair_if_needed();
+        states
     }
 }
 

@@ -1,0 +1,210 @@
+//! Components that do not keep their contract, to see that nobody but they suffers.
+
+use sched_core::*;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
+
+/// Does what its parameter `what` says from the `after`-th call on; else it passes everything through, or keeps tasks
+/// until they are pulled if it `stores`.
+#[derive(Debug)]
+pub struct Bad {
+    what: String,
+    stores: bool,
+    left: AtomicI64,
+    kept: Mutex<VecDeque<Task>>,
+}
+
+impl Build for Bad {
+    const INFO: Info = Info::new("bad", Family::SpecialPurpose, "Misbehaves.").storage(Storage::Unbounded).params(
+        const {
+            &[
+                Param::text("what", "", "what it does wrong"),
+                Param::int("after", 0, "calls before it begins"),
+                Param::bool("stores", false, "it keeps tasks until they are pulled"),
+            ]
+        },
+    );
+
+    fn build(params: &Params) -> Result<Self, BuildError> {
+        Ok(Bad {
+            what: params.text("what")?.to_owned(),
+            stores: params.bool("stores")?,
+            left: AtomicI64::new(params.int("after")?),
+            kept: Mutex::default(),
+        })
+    }
+}
+
+impl Bad {
+    /// Whether it is time to do `what`.
+    fn now(&self, what: &str) -> bool {
+        self.what == what && self.left.fetch_sub(1, Relaxed) <= 0
+    }
+
+    /// Whether it is time to do `what`, every third time.
+    fn now_and_then(&self, what: &str) -> bool {
+        self.what == what && self.left.fetch_sub(1, Relaxed) % 3 == 0
+    }
+
+    fn panic_now(&self, what: &str) {
+        assert!(!self.now(what), "bad on purpose: {what}");
+    }
+
+    fn keep(&self, node: Node<'_>, task: Task) -> Push {
+        self.kept.lock().push_back(task);
+        node.children_can_pull();
+        Ok(())
+    }
+
+    fn take(&self) -> Option<Task> {
+        self.kept.lock().pop_front()
+    }
+}
+
+impl Component for Bad {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        self.panic_now("panic in push");
+        if self.what == "panic after storing" {
+            self.kept.lock().push_back(task);
+            self.panic_now("panic after storing");
+            node.children_can_pull();
+            return Ok(());
+        }
+        if self.now_and_then("drop") {
+            return Ok(());
+        }
+        if self.now_and_then("leak") {
+            std::mem::forget(task);
+            return Ok(());
+        }
+        match &*self.what {
+            "hoard" => {
+                self.kept.lock().push_back(task);
+                return Ok(());
+            }
+            "refuse" | "deaf" => return Err(Refused::new(task, Refusal::Full)),
+            // Keeps the new one and hands back the one before.
+            "swap" => {
+                let other = self.kept.lock().replace(task);
+                return match other {
+                    Some(other) => Err(Refused::new(other, Refusal::Full)),
+                    None => Ok(()),
+                };
+            }
+            // Sends the one before down, and keeps the new one until it is pulled.
+            "one behind" => {
+                let other = self.kept.lock().replace(task);
+                return match other.map(|other| node.push_to(Child(0), other)) {
+                    Some(Err(refused)) => self.keep(node, refused.task),
+                    _ => {
+                        node.children_can_pull();
+                        Ok(())
+                    }
+                };
+            }
+            "ask" => {
+                let _ = (node.earliest_end_below(), node.load_below());
+            }
+            "hold a lock" => {
+                let _lock = self.kept.lock();
+                return node.push_to(Child(0), task);
+            }
+            _ => {}
+        }
+        if self.stores { self.keep(node, task) } else { node.push_to(Child(0), task) }
+    }
+
+    fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
+        if ["deaf", "hoard"].contains(&&*self.what) {
+            return None;
+        }
+        let task = self.take().or_else(|| node.pull_from_parents());
+        self.panic_now("panic in pull");
+        if task.is_some() && self.now_and_then("drop when pulled") {
+            return None;
+        }
+        task
+    }
+
+    fn can_push(&self, node: Node<'_>, _to: Child) -> bool {
+        self.panic_now("panic in can_push");
+        if ["deaf", "hoard"].contains(&&*self.what) {
+            return false;
+        }
+        let mut moved = false;
+        while let Some(task) = self.take() {
+            match node.push_to(Child(0), task) {
+                Ok(()) => moved = true,
+                Err(refused) => {
+                    self.kept.lock().push_front(refused.task);
+                    return moved;
+                }
+            }
+        }
+        if self.what == "down again" { node.wake_one() } else { moved || node.parents_can_push() }
+    }
+
+    fn can_pull(&self, node: Node<'_>) -> bool {
+        self.panic_now("panic in can_pull");
+        if self.what == "up again" { node.parents_can_push() } else { node.wake_one() }
+    }
+
+    fn estimated_end(&self, node: Node<'_>) -> Time {
+        self.panic_now("panic in estimated_end");
+        node.earliest_end_below()
+    }
+
+    fn estimated_load(&self, node: Node<'_>) -> f64 {
+        self.panic_now("panic in estimated_load");
+        node.load_below()
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        self.kept.lock().drain(..).collect()
+    }
+
+    fn describe(&self, report: &mut Report) {
+        self.panic_now("panic in describe");
+        report.fact("kept", self.kept.lock().len());
+    }
+}
+
+impl Drop for Bad {
+    fn drop(&mut self) {
+        self.panic_now("panic in drop");
+    }
+}
+
+/// A queue with one place.
+trait Replace {
+    fn replace(&mut self, task: Task) -> Option<Task>;
+}
+
+impl Replace for VecDeque<Task> {
+    fn replace(&mut self, task: Task) -> Option<Task> {
+        self.push_back(task);
+        if self.len() > 1 { self.pop_front() } else { None }
+    }
+}
+
+/// Deals tasks out to its children in turn, whoever asks. It keeps its contract; few other components send a worker's
+/// tasks to others while that worker is awake.
+#[derive(Debug)]
+pub struct Deal {
+    next: AtomicU32,
+}
+
+impl Build for Deal {
+    const INFO: Info = Info::new("deal", Family::ResourceMapping, "Deals tasks out in turn.");
+
+    fn build(_params: &Params) -> Result<Self, BuildError> {
+        Ok(Deal { next: AtomicU32::new(0) })
+    }
+}
+
+impl Component for Deal {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        let turn = self.next.fetch_add(1, Relaxed);
+        node.push_to(Child(turn % node.children().len() as u32), task)
+    }
+}

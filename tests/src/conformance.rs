@@ -1,0 +1,216 @@
+//! What every stock component keeps to, wherever it comes from and whatever drives it.
+
+use crate::fixtures::{Profile, stock_plugin};
+use crate::stock;
+use sched_core::rig::{FakeChild, Rig};
+use sched_core::{Arity, Params, TaskId, WorkerId};
+use sched_host::plugin::{Registry, SearchPath};
+use sched_host::runtime::{ReadWrite, Runtime};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+
+/// Where the components come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// They are compiled into the test.
+    BuiltIn,
+    /// From the plugins of their families.
+    Plugin,
+}
+
+/// What drives the tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum BackEnd {
+    /// Threads and a wall clock.
+    Runtime,
+}
+
+/// A component in a place that suits it.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// The component.
+    pub component: &'static str,
+    /// A policy's tree with it.
+    pub tree: &'static str,
+    /// With one worker, tasks that are ready run in order of priority, then of submission.
+    pub by_priority: bool,
+}
+
+/// At least one for each stock component.
+pub const CASES: &[Case] = &[
+    Case { component: "fifo", tree: stock::EAGER, by_priority: true },
+    Case {
+        component: "fifo",
+        tree: r#"fifo { eager { each "worker" { fifo ntasks-threshold=1 { worker } } } }"#,
+        by_priority: false,
+    },
+    Case { component: "eager", tree: r#"fifo { eager { each "worker" { worker } } }"#, by_priority: true },
+    Case { component: "eager", tree: r#"eager { each "worker" { fifo { worker } } }"#, by_priority: true },
+    Case {
+        component: "best-implementation",
+        tree: r#"fifo { best-implementation { eager { each "worker" { worker } } } }"#,
+        by_priority: true,
+    },
+    Case {
+        component: "best-implementation",
+        tree: r#"fifo { eager { each "worker" { best-implementation { worker } } } }"#,
+        by_priority: true,
+    },
+    Case { component: "worker", tree: r#"eager { each "worker" { fifo { worker } } }"#, by_priority: true },
+];
+
+/// The stock components from there.
+///
+/// # Panics
+/// When a plugin is not built, or not loaded.
+#[must_use]
+pub fn registry(origin: Origin) -> Arc<Registry> {
+    static PLUGINS: OnceLock<Arc<Registry>> = OnceLock::new();
+    match origin {
+        Origin::BuiltIn => stock::registry(Vec::new()),
+        Origin::Plugin => Arc::clone(PLUGINS.get_or_init(|| {
+            let families = ["flow-control", "resource-mapping", "special-purpose", "worker"];
+            let built = families.map(|family| stock_plugin(&format!("sched-plugin-{family}"), Profile::Debug));
+            // The folder has other libraries as well, which do not belong here.
+            let folder = tempfile::tempdir().expect("there is room for a folder");
+            for file in built {
+                let name = file.file_name().expect("a library has a name");
+                std::fs::copy(&file, folder.path().join(name)).expect("the library can be copied");
+            }
+            let registry = Registry::load(&SearchPath::empty().with_folder(folder.path()));
+            assert_eq!(registry.rejected().count(), 0, "{:?}", registry.files());
+            Arc::new(registry)
+        })),
+    }
+}
+
+fn start(case: &Case, registry: &Arc<Registry>, workers: usize) -> Runtime {
+    let builder = stock::builder(case.tree, workers, Vec::new()).registry(Arc::clone(registry));
+    builder.build().unwrap_or_else(|error| panic!("{case:?}: {error:?}"))
+}
+
+/// Checks everything.
+///
+/// # Panics
+/// When a component does not keep to something.
+pub fn check(origin: Origin, back_end: BackEnd) {
+    let registry = registry(origin);
+    for case in CASES {
+        match back_end {
+            BackEnd::Runtime => {
+                for workers in [1, 2, 4] {
+                    every_task_runs_once(case, &start(case, &registry, workers));
+                }
+                nothing_is_lost_at_the_end(case, start(case, &registry, 2));
+                if case.by_priority {
+                    tasks_run_by_priority(case, &start(case, &registry, 1));
+                }
+            }
+        }
+    }
+    for component in registry.components() {
+        let name = &component.info().name;
+        assert!(CASES.iter().any(|case| case.component == name), "`{name}` has no case");
+        let rig = Rig::from_object(component.build(&Params::default()).expect("defaults are sound"));
+        let rig = match component.info().arity {
+            Arity::Leaf => rig.leaf(WorkerId(0)),
+            _ => rig.child(FakeChild::new().room(2)),
+        };
+        everything_is_given_up(name, &rig);
+    }
+}
+
+/// Chains of tasks, each of which submits another from inside.
+fn work(runtime: &Runtime) -> Arc<Vec<AtomicU32>> {
+    const TASKS: usize = 300;
+    let runs: Arc<Vec<AtomicU32>> = Arc::new((0..2 * TASKS).map(|_| AtomicU32::new(0)).collect());
+    let counters = Arc::clone(&runs);
+    let second = runtime
+        .codelet::<(), usize>("second")
+        .cpu("second", move |context, ()| {
+            counters[*context.params].fetch_add(1, SeqCst);
+        })
+        .build();
+    let counters = Arc::clone(&runs);
+    let first = runtime
+        .codelet::<(ReadWrite<usize>,), usize>("first")
+        .cpu("first", move |context, (steps,)| {
+            *steps += 1;
+            counters[*context.params].fetch_add(1, SeqCst);
+            let next = context.submitter().task_with(&second, context.params + TASKS, ());
+            next.submit().expect("the task is sound");
+        })
+        .build();
+    let chains = [(); 7].map(|()| runtime.register(0_usize));
+    for number in 0..TASKS {
+        let task = runtime.task_with(&first, number, (&chains[number % chains.len()],));
+        task.priority(number as i32 % 5 - 2).submit().expect("the task is sound");
+    }
+    runs
+}
+
+fn once(case: &Case, runs: &[AtomicU32]) {
+    assert!(runs.iter().all(|runs| runs.load(SeqCst) == 1), "{case:?}: every task runs once");
+}
+
+fn every_task_runs_once(case: &Case, runtime: &Runtime) {
+    let runs = work(runtime);
+    runtime.wait_all().unwrap_or_else(|end| panic!("{case:?}: {end}"));
+    once(case, &runs);
+    assert_eq!(runtime.faults(), [], "{case:?}");
+    let nodes = runtime.survey();
+    assert!(nodes.iter().any(|node| node.component == case.component), "{case:?}: {nodes:?}");
+    assert!(nodes.iter().all(|node| node.tasks == 0), "{case:?}: {nodes:?}");
+}
+
+fn nothing_is_lost_at_the_end(case: &Case, runtime: Runtime) {
+    let runs = work(&runtime);
+    drop(runtime);
+    once(case, &runs);
+}
+
+fn tasks_run_by_priority(case: &Case, runtime: &Runtime) {
+    let (begin, begun) = mpsc::channel::<()>();
+    let (open, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let block = runtime
+        .codelet::<(), ()>("block")
+        .cpu("block", move |_, ()| {
+            begin.send(()).expect("the test listens");
+            gate.lock().expect("nobody panics").recv().expect("the test opens");
+        })
+        .build();
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let note = Arc::clone(&order);
+    let notes = runtime
+        .codelet::<(), (i32, usize)>("notes")
+        .cpu("notes", move |context, ()| note.lock().expect("nobody panics").push(*context.params))
+        .build();
+    runtime.task(&block, ()).submit().expect("the task is sound");
+    begun.recv().expect("the worker begins");
+    // The only worker is busy: these are all ready before it looks for the next.
+    let mut expected: Vec<(i32, usize)> = (0..60).map(|number| (number as i32 * 7 % 5 - 2, number)).collect();
+    for (priority, number) in &expected {
+        let task = runtime.task_with(&notes, (*priority, *number), ());
+        task.priority(*priority).submit().expect("the task is sound");
+    }
+    open.send(()).expect("the worker listens");
+    runtime.wait_all().unwrap_or_else(|end| panic!("{case:?}: {end}"));
+    expected.sort_by_key(|(priority, number)| (-priority, *number));
+    assert_eq!(*order.lock().expect("nobody panics"), expected, "{case:?}");
+}
+
+/// The rig fails the test as well, when a task is dropped or kept.
+fn everything_is_given_up(name: &str, rig: &Rig) {
+    let tasks: Vec<TaskId> = (0..6).map(|number| rig.task().priority(number % 3).make()).collect();
+    for task in &tasks {
+        let _ = rig.push(*task);
+    }
+    let mut held = rig.held();
+    let mut given_up = rig.drain();
+    held.sort_unstable();
+    given_up.sort_unstable();
+    assert_eq!(given_up, held, "`{name}` gives up all that it holds");
+    assert_eq!(rig.held(), [], "`{name}` keeps nothing");
+}

@@ -1,0 +1,77 @@
+//! Runtimes with the stock components compiled in, so that no plugin has to be built.
+
+use sched_components::flow_control::Fifo;
+use sched_components::resource_mapping::Eager;
+use sched_components::special_purpose::BestImplementation;
+use sched_components::worker::Simple;
+use sched_core::Offer;
+use sched_host::plugin::Registry;
+use sched_host::policy::{Policy, parse};
+use sched_host::runtime::{Builder, Runtime};
+use sched_host::topology::Topology;
+use std::sync::{Arc, OnceLock};
+
+/// Every stock component.
+#[must_use]
+pub fn offers() -> Vec<Offer> {
+    vec![Offer::of::<Fifo>(), Offer::of::<Eager>(), Offer::of::<BestImplementation>(), Offer::of::<Simple>()]
+}
+
+/// The stock components, and those of a package `test`.
+///
+/// # Panics
+/// When one of them cannot be used.
+#[must_use]
+pub fn registry(test: Vec<Offer>) -> Arc<Registry> {
+    let mut registry = Registry::empty();
+    registry.add_builtin("stock", offers()).expect("stock components are sound");
+    registry.add_builtin("test", test).expect("the test's components are sound");
+    Arc::new(registry)
+}
+
+/// A policy with this tree.
+///
+/// # Panics
+/// When the text is wrong.
+#[must_use]
+pub fn policy(tree: &str) -> Policy {
+    let mut policies = parse("test.kdl", &format!("policy \"test\" {{ {tree} }}")).expect("the text is sound");
+    policies.remove(0)
+}
+
+/// A runtime in the making, whose workers go where the system puts them: there may be more of them than cores.
+///
+/// # Panics
+/// When the text or a component is wrong.
+pub fn builder(tree: &str, workers: usize, test: Vec<Offer>) -> Builder {
+    // Exploring the machine takes longer than most tests.
+    static MACHINE: OnceLock<Topology> = OnceLock::new();
+    let machine = MACHINE.get_or_init(|| Topology::this_machine().expect("the machine can be explored"));
+    Runtime::builder()
+        .policy_value(policy(tree))
+        .registry(registry(test))
+        .topology(machine.clone())
+        .workers(workers)
+        .bind(false)
+}
+
+/// A runtime at work.
+///
+/// # Panics
+/// When it does not start.
+#[must_use]
+pub fn runtime(tree: &str, workers: usize) -> Runtime {
+    builder(tree, workers, Vec::new()).build().expect("the runtime starts")
+}
+
+/// One queue for all workers.
+pub const EAGER: &str = r#"fifo { eager { each "worker" { worker } } }"#;
+
+/// Shapes that move tasks in different ways: pulled, pushed, refused and put back.
+pub const SHAPES: [&str; 5] = [
+    EAGER,
+    r#"fifo { eager { each "worker" { fifo ntasks-threshold=2 { worker } } } }"#,
+    r#"eager { each "worker" { fifo { worker } } }"#,
+    r#"eager { each "worker" { fifo ntasks-threshold=1 { worker } } }"#,
+    r#"fifo { best-implementation { eager { each "worker" { best-implementation { worker } } } } }"#,
+];

@@ -1,0 +1,308 @@
+//! A task that fails harms nothing but what depends on it.
+
+use sched_core::Arch;
+use sched_host::runtime::{
+    Codelet, Commute, DataError, Many, Outcome, Read, ReadWrite, RunError, Runtime, SubmitError, TaskFailure, Write,
+};
+use sched_tests::stock::{EAGER, SHAPES, builder, runtime};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::{Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+fn failing(runtime: &Runtime) -> Codelet<(ReadWrite<u64>,), ()> {
+    runtime.codelet::<(ReadWrite<u64>,), ()>("solve").cpu("solve_cpu", |_, _| panic!("the pivot is zero")).build()
+}
+
+fn increment(runtime: &Runtime) -> Codelet<(ReadWrite<u64>,), ()> {
+    runtime.codelet::<(ReadWrite<u64>,), ()>("increment").cpu("increment", |_, (value,)| *value += 1).build()
+}
+
+fn failed(end: Result<(), RunError>) -> (Vec<Arc<TaskFailure>>, u64) {
+    match end {
+        Err(RunError::Failed { failed, cancelled }) => (failed, cancelled),
+        other => panic!("expected a failed run, found {other:?}"),
+    }
+}
+
+#[test]
+fn a_failure_names_everything() {
+    let runtime = runtime(EAGER, 1);
+    let data = runtime.register(0);
+    let solve = failing(&runtime);
+    let task = runtime.task(&solve, (&data,)).name("solve(3, 4)").submit().expect("the task is sound");
+    let Ok(Outcome::Failed(failure)) = runtime.wait(task) else { panic!("the task fails") };
+    assert_eq!((&*failure.codelet, &*failure.implementation), ("solve", "solve_cpu"));
+    assert_eq!((failure.task, failure.worker), (1, 0));
+    assert_eq!((failure.name.as_deref(), &*failure.message), (Some("solve(3, 4)"), "the pivot is zero"));
+    insta::assert_snapshot!(
+        runtime.wait_all().expect_err("a task failed"),
+        @"task 1 `solve(3, 4)` (codelet `solve`, implementation `solve_cpu`, worker 0) panicked: the pivot is zero"
+    );
+    runtime.wait_all().expect("a failure is reported once");
+}
+
+#[test]
+fn what_depends_on_a_failure_is_not_run() {
+    for shape in SHAPES {
+        let runtime = runtime(shape, 2);
+        let (bad, good, out) = (runtime.register(0), runtime.register(0), runtime.register(0));
+        let (solve, increment) = (failing(&runtime), increment(&runtime));
+        let runs = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&runs);
+        let copy = runtime
+            .codelet::<(Read<u64>, Write<u64>), ()>("copy")
+            .cpu("copy", move |_, (from, to)| {
+                counter.fetch_add(1, SeqCst);
+                *to = *from;
+            })
+            .build();
+        let fails = runtime.task(&solve, (&bad,)).submit().expect("the task is sound");
+        let through_data = runtime.task(&copy, (&bad, &out)).submit().expect("the task is sound");
+        let further = runtime.task(&increment, (&out,)).submit().expect("the task is sound");
+        let told = runtime.task(&increment, (&good,)).after(fails).submit().expect("the task is sound");
+        let after_told = runtime.task(&increment, (&good,)).after(told).submit().expect("the task is sound");
+        let apart = runtime.register(0);
+        let runs_on = runtime.task(&increment, (&apart,)).submit().expect("the task is sound");
+        for task in [through_data, further, told, after_told] {
+            let Ok(Outcome::Cancelled(cause)) = runtime.wait(task) else { panic!("{task:?} is cancelled") };
+            assert_eq!(cause.task, fails.sequence());
+        }
+        assert!(matches!(runtime.wait(runs_on), Ok(Outcome::Done)));
+        assert_eq!(runs.load(SeqCst), 0);
+        let (failures, cancelled) = failed(runtime.wait_all());
+        assert_eq!((failures.len(), cancelled), (1, 4));
+
+        // A task that waits for one that failed long ago is cancelled too.
+        let late = runtime.task(&increment, (&apart,)).after(fails).submit().expect("the task is sound");
+        assert!(matches!(runtime.wait(late), Ok(Outcome::Cancelled(_))));
+    }
+}
+
+#[test]
+fn data_is_bad_until_it_is_written_anew() {
+    let runtime = runtime(EAGER, 2);
+    let data = runtime.register(7);
+    let set = runtime.codelet::<(Write<u64>,), ()>("set").cpu("set", |_, (value,)| *value = 40).build();
+    let (solve, increment) = (failing(&runtime), increment(&runtime));
+    runtime.task(&solve, (&data,)).submit().expect("the task is sound");
+    runtime.task(&increment, (&data,)).submit().expect("the task is sound");
+    let Err(DataError::Bad(cause)) = runtime.read(&data) else { panic!("the data is bad") };
+    assert_eq!(cause.message, "the pivot is zero");
+    assert!(matches!(runtime.write(&data), Err(DataError::Bad(_))));
+    runtime.task(&set, (&data,)).submit().expect("the task is sound");
+    runtime.task(&increment, (&data,)).submit().expect("the task is sound");
+    assert_eq!(*runtime.read(&data).expect("the data is good again"), 41);
+    let (failures, cancelled) = failed(runtime.wait_all());
+    assert_eq!((failures.len(), cancelled), (1, 1));
+}
+
+#[test]
+fn what_commutes_is_kept_apart_when_some_of_it_is_cancelled() {
+    let runtime = runtime(EAGER, 4);
+    let inside = Arc::new(AtomicBool::new(false));
+    let fail = runtime.codelet::<(), ()>("fail").cpu("fail", |_, ()| panic!("on purpose")).build();
+    let add = runtime
+        .codelet::<(Commute<u64>,), Arc<AtomicBool>>("add")
+        .cpu("add", |context, (sum,)| {
+            assert!(!context.params.swap(true, SeqCst), "one at a time");
+            (0..20).for_each(|_| thread::yield_now());
+            *sum += 1;
+            context.params.store(false, SeqCst);
+        })
+        .build();
+    let sum = runtime.register(0);
+    let mut fails = 0;
+    for round in 0..300 {
+        let inside = || Arc::clone(&inside);
+        if round % 3 == 0 {
+            let failing = runtime.task(&fail, ()).submit().expect("the task is sound");
+            // Cancelled on the way: it must not give back a turn at `other` that it never had.
+            let other = runtime.register(0);
+            runtime.task_with(&add, inside(), (&other,)).after(failing).submit().expect("the task is sound");
+            fails += 1;
+        }
+        runtime.task_with(&add, inside(), (&sum,)).submit().expect("the task is sound");
+    }
+    let (failures, cancelled) = failed(runtime.wait_all());
+    assert_eq!((failures.len(), cancelled), (fails, fails as u64));
+    assert_eq!(*runtime.read(&sum).expect("the data is good"), 300);
+}
+
+#[test]
+fn a_cancelled_task_gives_back_no_turn_that_it_never_had() {
+    let runtime = runtime(EAGER, 3);
+    let sum = runtime.register(0_u64);
+    let (open, gate) = mpsc::channel::<()>();
+    let (begin, begun) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let hold = runtime
+        .codelet::<(Commute<u64>,), ()>("hold")
+        .cpu("hold", move |_, (sum,)| {
+            begin.send(()).expect("the test listens");
+            gate.lock().expect("nobody panics").recv().expect("the test opens");
+            *sum += 1;
+        })
+        .build();
+    let add = runtime.codelet::<(Commute<u64>,), ()>("add").cpu("add", |_, (sum,)| *sum += 1).build();
+    let solve = failing(&runtime);
+    let bad = runtime.register(0);
+    let fails = runtime.task(&solve, (&bad,)).submit().expect("the task is sound");
+    runtime.wait(fails).expect("it ends");
+    runtime.task(&hold, (&sum,)).submit().expect("the task is sound");
+    begun.recv().expect("the task begins");
+    // The turn is taken. This one is cancelled in its submission, and the next must wait all the same.
+    runtime.task(&add, (&sum,)).after(fails).submit().expect("the task is sound");
+    let next = runtime.task(&add, (&sum,)).submit().expect("the task is sound");
+    for _ in 0..200 {
+        thread::yield_now();
+    }
+    open.send(()).expect("the task listens");
+    // A cancelled task that would have written the data leaves it bad: that is why the next one does not run.
+    let end = runtime.wait(next).expect("it ends");
+    assert!(!matches!(end, Outcome::Failed(_)), "{end:?}");
+    let (failures, _) = failed(runtime.wait_all());
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    assert!(matches!(runtime.read(&sum), Err(DataError::Bad(_))), "one of its tasks was not run");
+}
+
+#[test]
+fn a_long_chain_is_cancelled_without_overflowing_the_stack() {
+    const LENGTH: u64 = 100_000;
+    let runtime = runtime(EAGER, 2);
+    let (open, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let fail = runtime
+        .codelet::<(), ()>("fail")
+        .cpu("fail", move |_, ()| {
+            gate.lock().expect("nobody panicked").recv().expect("the test opens");
+            panic!("on purpose");
+        })
+        .build();
+    let nothing = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
+    let mut last = runtime.task(&fail, ()).submit().expect("the task is sound");
+    for _ in 0..LENGTH {
+        last = runtime.task(&nothing, ()).after(last).submit().expect("the task is sound");
+    }
+    open.send(()).expect("the task listens");
+    assert!(matches!(runtime.wait(last), Ok(Outcome::Cancelled(_))));
+    assert_eq!(failed(runtime.wait_all()).1, LENGTH);
+    // The same through data.
+    let data = runtime.register(0);
+    let (solve, increment) = (failing(&runtime), increment(&runtime));
+    runtime.task(&solve, (&data,)).submit().expect("the task is sound");
+    for _ in 0..LENGTH {
+        runtime.task(&increment, (&data,)).submit().expect("the task is sound");
+    }
+    assert_eq!(failed(runtime.wait_all()).1, LENGTH);
+}
+
+/// Panics when dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            panic!("dropped");
+        }
+    }
+}
+
+#[test]
+fn a_panic_beside_a_kernel_does_no_harm() {
+    let runtime = runtime(EAGER, 2);
+    let drops = runtime.codelet::<(), Bomb>("drops").cpu("drops", |_, ()| {}).build();
+    let nothing = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
+    let fail = runtime.codelet::<(), ()>("fail").cpu("fail", |_, ()| std::panic::panic_any(Bomb)).build();
+    let called = Arc::new(AtomicUsize::new(0));
+    for _ in 0..50 {
+        let note = Arc::clone(&called);
+        runtime
+            .task_with(&drops, Bomb, ())
+            .on_end(move |_| {
+                note.fetch_add(1, SeqCst);
+            })
+            .submit()
+            .expect("the task is sound");
+        runtime.task(&nothing, ()).on_end(|_| panic!("a callback")).submit().expect("the task is sound");
+        runtime.task(&nothing, ()).on_end(|_| std::panic::panic_any(Bomb)).submit().expect("the task is sound");
+    }
+    runtime.wait_all().expect("every task runs");
+    assert_eq!(called.load(SeqCst), 50, "the callback is called although the drop of an argument panicked");
+    let task = runtime.task(&fail, ()).submit().expect("the task is sound");
+    assert!(matches!(runtime.wait(task), Ok(Outcome::Failed(_))));
+    assert_eq!(runtime.stats().iter().map(|worker| worker.tasks).sum::<u64>(), 151);
+}
+
+#[test]
+fn a_long_callback_is_no_stall() {
+    let runtime = builder(EAGER, 1, Vec::new()).quiet_period(Duration::from_millis(250)).build().expect("it starts");
+    let nothing = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
+    let task = runtime.task(&nothing, ()).on_end(|_| thread::sleep(Duration::from_millis(800)));
+    let task = task.submit().expect("the task is sound");
+    assert!(matches!(runtime.wait(task), Ok(Outcome::Done)));
+}
+
+#[test]
+fn a_wait_for_data_that_was_given_up_takes_no_turn() {
+    let runtime = builder(EAGER, 2, Vec::new()).quiet_period(Duration::from_millis(250)).build().expect("it starts");
+    let data = runtime.register(0_u64);
+    let increment = increment(&runtime);
+    {
+        // Nobody can have the data while this is held, and nothing else is left to do.
+        let mut held = runtime.write(&data).expect("the data is good");
+        let task = runtime.task(&increment, (&data,)).submit().expect("the task is sound");
+        assert!(matches!(runtime.read(&data), Err(DataError::Stalled(_))));
+        let later = runtime.task(&increment, (&data,)).submit().expect("the task is sound");
+        for _ in 0..200 {
+            thread::yield_now();
+        }
+        *held += 10;
+        let end = runtime.wait_all().expect_err("the data is held");
+        assert!(matches!(end, RunError::Stalled(_)), "{end}");
+        drop(held);
+        for task in [task, later] {
+            assert!(matches!(runtime.wait(task), Ok(Outcome::Done)));
+        }
+    }
+    assert_eq!(*runtime.read(&data).expect("the data is good"), 12);
+    runtime.wait_all().expect("nothing is left");
+}
+
+#[test]
+fn what_makes_no_sense_is_not_submitted() {
+    let (runtime, other) = (runtime(EAGER, 1), runtime(EAGER, 1));
+    let (here, there) = (runtime.register(0_u64), other.register(0_u64));
+    let increment = increment(&runtime);
+    let copy = runtime.codelet::<(Read<u64>, Write<u64>), ()>("copy").cpu("copy", |_, (from, to)| *to = *from).build();
+    let gather = runtime.codelet::<(Many<ReadWrite<u64>>, Read<u64>), ()>("gather").cpu("gather", |_, _| {}).build();
+    let cuda = runtime.codelet::<(), ()>("kernel").implementation(Arch::CUDA, "kernel_cuda", |_, ()| {}).build();
+    let none = runtime.codelet::<(), ()>("none").build();
+    let elsewhere = other.codelet::<(), ()>("elsewhere").cpu("elsewhere", |_, ()| {}).build();
+    let task_elsewhere = other.task(&elsewhere, ()).submit().expect("the task is sound");
+
+    let error = |result: Result<_, SubmitError>| result.map(|_| ()).expect_err("it makes no sense").to_string();
+    insta::assert_snapshot!(
+        error(runtime.task(&increment, (&there,)).submit()),
+        @"codelet `increment` was given a handle of another runtime"
+    );
+    insta::assert_snapshot!(
+        error(runtime.task(&elsewhere, ()).submit()),
+        @"codelet `elsewhere` was given itself of another runtime"
+    );
+    insta::assert_snapshot!(
+        error(runtime.task(&increment, (&here,)).after(task_elsewhere).submit()),
+        @"codelet `increment` was given a task to wait for of another runtime"
+    );
+    insta::assert_snapshot!(
+        error(runtime.task(&copy, (&here, &here)).submit()),
+        @"codelet `copy` was given one handle twice, and writes to it"
+    );
+    let twice = vec![here.clone(), here.clone()];
+    assert!(matches!(runtime.task(&gather, (&twice, &here)).submit(), Err(SubmitError::Aliased { .. })));
+    assert!(matches!(runtime.task(&cuda, ()).submit(), Err(SubmitError::NoWorker { .. })));
+    assert!(matches!(runtime.task(&none, ()).submit(), Err(SubmitError::NoWorker { .. })));
+    assert!(matches!(runtime.read(&there), Err(DataError::Foreign)));
+    runtime.wait_all().expect("nothing was submitted");
+}

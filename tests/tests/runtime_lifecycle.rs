@@ -1,0 +1,139 @@
+//! Runtimes begin, end, and end with work left to do.
+
+use sched_core::Offer;
+use sched_host::runtime::{ReadWrite, Submitter};
+use sched_tests::bad::Bad;
+use sched_tests::stock::{EAGER, SHAPES, builder, runtime};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::time::Duration;
+
+#[test]
+fn runtimes_begin_and_end_hundreds_of_times() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    for round in 0..300 {
+        let runtime = runtime(SHAPES[round % SHAPES.len()], 1 + round % 3);
+        let counter = Arc::clone(&runs);
+        let count = runtime
+            .codelet::<(), ()>("count")
+            .cpu("count", move |_, ()| {
+                counter.fetch_add(1, SeqCst);
+            })
+            .build();
+        for _ in 0..round % 5 {
+            runtime.task(&count, ()).submit().expect("the task is sound");
+        }
+        // Every other one is not waited for: its end does.
+        if round % 2 == 0 {
+            runtime.wait_all().expect("every task runs");
+        }
+    }
+    assert_eq!(runs.load(SeqCst), 600);
+}
+
+#[test]
+fn several_runtimes_work_side_by_side() {
+    let runtimes: Vec<_> = SHAPES.iter().map(|shape| runtime(shape, 2)).collect();
+    let sums: Vec<_> = runtimes
+        .iter()
+        .map(|runtime| {
+            let add = runtime.codelet::<(ReadWrite<u64>,), ()>("add").cpu("add", |_, (sum,)| *sum += 1).build();
+            let sum = runtime.register(0_u64);
+            for _ in 0..500 {
+                runtime.task(&add, (&sum,)).submit().expect("the task is sound");
+            }
+            sum
+        })
+        .collect();
+    for (runtime, sum) in runtimes.iter().zip(&sums) {
+        assert_eq!(*runtime.read(sum).expect("the data is good"), 500);
+    }
+}
+
+#[test]
+fn the_end_waits_for_what_is_left() {
+    for shape in SHAPES {
+        let runs = Arc::new(AtomicUsize::new(0));
+        {
+            let runtime = runtime(shape, 2);
+            let chain = runtime.register(0_usize);
+            let counter = Arc::clone(&runs);
+            let step = runtime
+                .codelet::<(ReadWrite<usize>,), ()>("step")
+                .cpu("step", move |_, (step,)| {
+                    *step += 1;
+                    counter.fetch_add(1, SeqCst);
+                })
+                .build();
+            for _ in 0..2000 {
+                runtime.task(&step, (&chain,)).submit().expect("the task is sound");
+            }
+        }
+        assert_eq!(runs.load(SeqCst), 2000);
+    }
+}
+
+#[test]
+fn a_submitter_may_outlive_its_runtime() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let runtime = runtime(EAGER, 2);
+    let counter = Arc::clone(&runs);
+    let count = runtime
+        .codelet::<(), ()>("count")
+        .cpu("count", move |_, ()| {
+            counter.fetch_add(1, SeqCst);
+        })
+        .build();
+    let submitter: Submitter = (*runtime).clone();
+    submitter.task(&count, ()).submit().expect("the task is sound");
+    drop(runtime);
+    // Nobody is left to run this; that is no reason to fail.
+    submitter.task(&count, ()).submit().expect("the task is sound");
+    drop((submitter, count));
+    assert_eq!(runs.load(SeqCst), 1);
+    assert_eq!(Arc::strong_count(&runs), 1, "the codelet and the task that did not run are gone");
+}
+
+#[test]
+fn a_stalled_runtime_lets_go_of_what_it_has() {
+    let held = Arc::new(());
+    for _ in 0..5 {
+        let builder =
+            builder(r#"bad what="hoard" { fifo { eager { each "worker" { worker } } } }"#, 2, vec![Offer::of::<Bad>()]);
+        let runtime = builder.quiet_period(Duration::from_millis(20)).build().expect("it starts");
+        let keep = runtime.codelet::<(), Arc<()>>("keep").cpu("keep", |_, ()| {}).build();
+        for _ in 0..100 {
+            runtime.task_with(&keep, Arc::clone(&held), ()).submit().expect("the task is sound");
+        }
+        let end = runtime.wait_all().expect_err("nothing moves").to_string();
+        assert!(end.contains("look at `bad` first: it keeps 100 tasks"), "{end}");
+    }
+    assert_eq!(Arc::strong_count(&held), 1);
+    // Slots of tasks that nobody ran serve the next runtime.
+    let runtime = runtime(EAGER, 2);
+    let nothing = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
+    for _ in 0..2000 {
+        runtime.task(&nothing, ()).submit().expect("the task is sound");
+    }
+    runtime.wait_all().expect("every task runs");
+}
+
+#[test]
+fn a_hundred_thousand_tasks() {
+    for shape in SHAPES {
+        let runtime = runtime(shape, 4);
+        let runs = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&runs);
+        let count = runtime
+            .codelet::<(), ()>("count")
+            .cpu("count", move |_, ()| {
+                counter.fetch_add(1, Relaxed);
+            })
+            .build();
+        for _ in 0..100_000 {
+            runtime.task(&count, ()).submit().expect("the task is sound");
+        }
+        runtime.wait_all().expect("every task runs");
+        assert_eq!(runs.load(Relaxed), 100_000);
+    }
+}

@@ -1,0 +1,161 @@
+//! Calls into a tree, one by one, with workers of several architectures.
+
+use sched_components::resource_mapping::Eager;
+use sched_components::worker::Simple;
+use sched_core::{Arch, Build, LogLevel, MemoryNode, Params, Time, Value, WorkerId, WorkerSet, adapt};
+use sched_host::tree::{FaultKind, Ledger, Part, Phase, Services, Slot, Tree, WorkerFacts};
+use sched_tests::bad::{Bad, Deal};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::{Arc, Mutex};
+
+/// Workers sleep as a test says.
+#[derive(Default)]
+struct Fake {
+    sleeping: [AtomicU64; 1],
+    woken: Mutex<Vec<u32>>,
+}
+
+impl Services for Fake {
+    fn now(&self) -> Time {
+        Time::ZERO
+    }
+
+    fn sleeping(&self) -> &[AtomicU64] {
+        &self.sleeping
+    }
+
+    fn wake(&self, worker: WorkerId) -> bool {
+        self.woken.lock().expect("nobody panics").push(worker.0);
+        self.sleeping[0].fetch_and(!(1 << worker.0), SeqCst) & 1 << worker.0 != 0
+    }
+
+    fn log(&self, _node: &str, _level: LogLevel, _line: &str) {}
+}
+
+fn part<C: Build>(path: &str, params: &[(&str, Value)], children: &[u32], worker: Option<u32>) -> Part {
+    let mut values = Params::defaults(C::INFO.declared_params());
+    params.iter().for_each(|(name, value)| values.set(name, value.clone()));
+    Part {
+        component: adapt(C::build(&values).expect("the parameters are sound")),
+        name: C::INFO.name().to_owned(),
+        plugin: "test".to_owned(),
+        path: path.to_owned(),
+        object: String::new(),
+        children: children.iter().map(|child| (*child, String::new())).collect(),
+        workers: worker.map_or_else(|| WorkerSet::first(2), |worker| [WorkerId(worker)].into_iter().collect()),
+        worker: worker.map(WorkerId),
+    }
+}
+
+struct Scene {
+    tree: Tree,
+    ledger: Arc<Ledger>,
+    services: Arc<Fake>,
+    next: u32,
+}
+
+impl Scene {
+    /// `above` over a CPU worker and a CUDA worker.
+    fn new(mut above: Vec<Part>) -> Scene {
+        let first = above.len() as u32;
+        let last = above.last_mut().expect("there is a root");
+        last.children = vec![(first, String::new()), (first + 1, String::new())];
+        above.push(part::<Simple>("cpu", &[], &[], Some(0)));
+        above.push(part::<Simple>("cuda", &[], &[], Some(1)));
+        let cuda = WorkerFacts { arch: Arch::CUDA, memory_node: MemoryNode(1), relative_speedup: 10.0 };
+        let (services, ledger) = (Arc::new(Fake::default()), Arc::new(Ledger::new()));
+        let tree =
+            Tree::assemble(above, &[WorkerFacts::CPU, cuda], Arc::<Fake>::clone(&services), Arc::clone(&ledger), 0);
+        ledger.grow();
+        Scene { tree, ledger, services, next: 0 }
+    }
+
+    /// A task for the workers of these architectures.
+    fn task(&mut self, archs: &[Arch]) -> &'static Slot {
+        let slot = self.ledger.slot(self.next);
+        self.next += 1;
+        slot.set_phase(Phase::Waiting);
+        slot.head().reset();
+        slot.head().archs.store(archs.iter().fold(0, |bits, arch| bits | 1 << arch.number()), Relaxed);
+        slot
+    }
+
+    fn push(&self, slot: &Slot) {
+        self.tree.push(slot, None, None);
+    }
+
+    fn pull(&self, worker: u32) -> Option<u32> {
+        self.tree.pull(WorkerId(worker)).map(Slot::index)
+    }
+}
+
+#[test]
+fn a_task_for_another_worker_goes_elsewhere() {
+    let mut scene = Scene::new(vec![part::<Deal>("deal", &[], &[], None)]);
+    // The first goes to the CPU worker's leaf, whatever it needs.
+    let cuda = scene.task(&[Arch::CUDA]);
+    scene.push(cuda);
+    assert_eq!(scene.pull(0), None, "it cannot run this");
+    assert_eq!(scene.pull(1), Some(cuda.index()));
+    assert_eq!(cuda.phase(), Phase::Running);
+    let faults = scene.tree.faults();
+    assert_eq!(faults.len(), 1);
+    assert_eq!((&*faults[0].node, &faults[0].kind), ("cpu", &FaultKind::WrongWorker { tasks: 1 }));
+}
+
+#[test]
+fn a_task_that_everybody_refuses_waits_for_who_can_run_it() {
+    let mut scene = Scene::new(vec![part::<Eager>("eager", &[], &[], None)]);
+    let (cpu, cuda) = (scene.task(&[Arch::CPU]), scene.task(&[Arch::CUDA]));
+    scene.push(cuda);
+    scene.push(cpu);
+    assert_eq!((cpu.phase(), cuda.phase()), (Phase::Fallback, Phase::Fallback));
+    assert_eq!((scene.pull(0), scene.pull(0)), (Some(cpu.index()), None));
+    assert_eq!((scene.pull(1), scene.pull(1)), (Some(cuda.index()), None));
+}
+
+#[test]
+fn handles_of_a_failed_node_are_stale() {
+    let what = ("what", Value::Text("panic after storing".to_owned()));
+    let bad = part::<Bad>("bad", &[what, ("after", Value::Int(2))], &[1], None);
+    let mut scene = Scene::new(vec![bad, part::<Eager>("eager", &[], &[], None)]);
+    let tasks: Vec<_> = (0..4).map(|_| scene.task(&[Arch::CPU, Arch::CUDA])).collect();
+    for task in &tasks[..2] {
+        scene.push(task);
+        assert_eq!(task.phase(), Phase::InTree(0));
+    }
+    let before = tasks[0].generation();
+    scene.push(tasks[2]);
+    for task in &tasks[..3] {
+        assert_eq!(task.phase(), Phase::Fallback, "the node failed, and what it kept was taken back");
+    }
+    assert_ne!(tasks[0].generation(), before);
+    scene.push(tasks[3]);
+    let mut pulled: Vec<_> = std::iter::from_fn(|| scene.pull(0)).collect();
+    pulled.sort_unstable();
+    assert_eq!(pulled, [0, 1, 2, 3]);
+    // The component goes, with handles of tasks that run: nothing happens to them.
+    drop(scene.tree);
+    assert!(tasks.iter().all(|task| task.phase() == Phase::Running));
+}
+
+#[test]
+fn a_wake_is_put_off_for_the_pushed_task_only() {
+    let what = ("what", Value::Text("one behind".to_owned()));
+    let mut scene = Scene::new(vec![part::<Bad>("bad", &[what], &[1], None), part::<Deal>("deal", &[], &[], None)]);
+    let everywhere = [Arch::CPU, Arch::CUDA];
+    let deferred = Cell::new(None);
+    let (first, second, third) = (scene.task(&everywhere), scene.task(&everywhere), scene.task(&everywhere));
+    scene.services.sleeping[0].store(0b10, SeqCst);
+    scene.tree.push(first, Some(WorkerId(0)), Some(&deferred));
+    assert_eq!(deferred.take(), Some(WorkerId(1)), "worker 0 will probably pull the task itself");
+    // These send the one before down: to worker 0, which is awake, then to worker 1.
+    scene.tree.push(second, Some(WorkerId(0)), Some(&deferred));
+    deferred.take();
+    scene.services.woken.lock().expect("nobody panics").clear();
+    scene.services.sleeping[0].store(0b10, SeqCst);
+    scene.tree.push(third, Some(WorkerId(0)), Some(&deferred));
+    assert_eq!(deferred.take(), None);
+    assert_eq!(*scene.services.woken.lock().expect("nobody panics"), [1], "the task is in its own list");
+}
