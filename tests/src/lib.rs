@@ -1,3 +1,4 @@
 //! Shared support for the integration tests.
 
 pub mod fixtures;
+pub mod program;
