@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::fmt;
 
 /// A shape of a graph of empty tasks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
     /// No task waits for another.

@@ -1,6 +1,6 @@
 //! `sched bench overhead`: empty tasks.
 
-use crate::bench::{Overhead, OverheadReport, overhead};
+use crate::bench::{Overhead, OverheadReport, Shape, overhead};
 use crate::cli::values::positive;
 use crate::plugin::Registry;
 use comfy_table::{CellAlignment, Table, presets};
@@ -20,6 +20,10 @@ pub(super) struct Args {
     /// Name of a shipped policy or path of a policy file; may be given several times
     #[arg(long = "policy", value_name = "POLICY", default_value = "tree-eager", env = "SCHED_POLICY")]
     policies: Vec<String>,
+
+    /// Task graphs, separated by commas; all of them by default
+    #[arg(long = "shape", value_name = "SHAPE", value_delimiter = ',')]
+    shapes: Vec<Shape>,
 
     /// Numbers of workers, separated by commas
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,2", value_parser = positive)]
@@ -41,6 +45,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let wanted = Overhead {
         policies: args.policies.clone(),
+        shapes: if args.shapes.is_empty() { Shape::ALL.to_vec() } else { args.shapes.clone() },
         workers: args.workers.clone(),
         tasks: args.tasks,
         rounds: args.rounds,
