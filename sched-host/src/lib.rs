@@ -11,3 +11,4 @@ mod sync;
 pub mod topology;
 pub mod tree;
 mod watch;
+pub mod workload;

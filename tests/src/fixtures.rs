@@ -78,6 +78,19 @@ pub fn stock_plugin(package: &str, profile: Profile) -> PathBuf {
     find(built, package)
 }
 
+/// The program `sched`, with the stock plugins beside it.
+///
+/// # Panics
+/// When it cannot be built.
+#[must_use]
+pub fn program() -> PathBuf {
+    static BUILT: OnceLock<Built> = OnceLock::new();
+    let options =
+        ["flow-control", "resource-mapping", "special-purpose", "worker"].map(|name| format!("-psched-plugin-{name}"));
+    let options: Vec<&str> = options.iter().map(String::as_str).chain(["-psched-host", "--profile", "dev"]).collect();
+    find(BUILT.get_or_init(|| cargo_build(&repository().join("Cargo.toml"), &target_folder(), &options)), "sched-host")
+}
+
 fn stock(plugins: &[&str], profile: Profile) -> Built {
     let packages: Vec<String> = plugins.iter().map(|name| format!("-psched-plugin-{name}")).collect();
     let mut options: Vec<&str> = packages.iter().map(String::as_str).collect();

@@ -3,4 +3,5 @@
 pub mod bad;
 pub mod conformance;
 pub mod fixtures;
+pub mod program;
 pub mod stock;

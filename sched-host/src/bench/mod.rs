@@ -3,9 +3,11 @@
 //! The speed of a machine wanders, so a figure alone means little: every round measures each contender once, one after
 //! the other, and the least time of all rounds counts for each.
 
+mod cholesky;
 mod peers;
 mod shapes;
 
+pub use cholesky::{CholeskyBench, CholeskyBenchError, CholeskyReport, CholeskyRound, cholesky_bench};
 pub use shapes::Shape;
 
 use crate::plugin::Registry;

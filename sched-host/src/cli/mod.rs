@@ -1,13 +1,19 @@
 //! The `sched` command: one file for each subcommand. The only place that prints.
 
 pub mod bench;
+mod output;
 pub mod plugins;
 pub mod policies;
+pub mod run;
+mod size;
 pub mod topology;
 pub mod tree;
+mod values;
 
 use crate::plugin::Registry;
 use clap::{Parser, Subcommand};
+use miette::IntoDiagnostic;
+use output::Output;
 use plugins::PluginOptions;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -32,6 +38,7 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    Run(run::Args),
     Plugins(plugins::Args),
     Policies(policies::Args),
     Tree(tree::Args),
@@ -44,16 +51,13 @@ enum Command {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     set_up_reports();
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let done = run(&cli, &mut out).and_then(|code| match out.flush() {
-        Ok(()) => Ok(code),
-        Err(error) => Err(miette::miette!("the output could not be written: {error}")),
-    });
+    let mut out = Output::new(std::io::BufWriter::new(std::io::stdout().lock()));
+    let done = run(&cli, &mut out).and_then(|code| out.flush().into_diagnostic().map(|()| code));
     match done {
         Ok(code) => code,
-        // Whoever read the output has seen enough: no reason to complain.
-        Err(report) if is_broken_pipe(&report) => ExitCode::SUCCESS,
         Err(report) => {
+            // What was found before comes first.
+            let _ = out.flush();
             let _ = writeln!(std::io::stderr(), "{report:?}");
             ExitCode::FAILURE
         }
@@ -63,6 +67,7 @@ pub fn main() -> ExitCode {
 fn run(cli: &Cli, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let registry = || Registry::load(&cli.plugins.search_path());
     match &cli.command {
+        Command::Run(args) => run::run(args, Arc::new(registry()), out),
         Command::Plugins(args) => plugins::run(args, &registry(), out),
         Command::Policies(args) => policies::run(args, &registry().catalogue(), out),
         Command::Tree(args) => tree::run(args, &registry().catalogue(), out),
@@ -78,10 +83,4 @@ fn set_up_reports() {
         let options = miette::MietteHandlerOpts::new().color(!plain).unicode(true).terminal_links(false).width(110);
         Box::new(options.build())
     }));
-}
-
-fn is_broken_pipe(report: &miette::Report) -> bool {
-    report.chain().any(|cause| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-    })
 }

@@ -14,11 +14,11 @@ use std::process::ExitCode;
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct PluginOptions {
     /// A folder of plugins, searched before all others; may be given several times
-    #[arg(long = "plugin-dir", value_name = "DIR", global = true)]
+    #[arg(long = "plugin-dir", value_name = "DIR", global = true, help_heading = "Plugins")]
     pub plugin_dirs: Vec<PathBuf>,
 
     /// Folders of plugins separated by colons, searched after those of --plugin-dir
-    #[arg(long, value_name = "DIRS", env = crate::plugin::PLUGIN_PATH_VARIABLE, global = true)]
+    #[arg(long, value_name = "DIRS", env = crate::plugin::PLUGIN_PATH_VARIABLE, global = true, help_heading = "Plugins")]
     pub plugin_path: Option<OsString>,
 }
 

@@ -43,6 +43,7 @@ pub struct Runtime {
     submitter: Submitter,
     threads: Vec<JoinHandle<()>>,
     policy: String,
+    bound: usize,
     warnings: Vec<String>,
 }
 
@@ -118,6 +119,7 @@ impl Runtime {
             submitter: Submitter { core: Arc::clone(&core) },
             threads: Vec::new(),
             policy: start.policy,
+            bound: 0,
             warnings: start.warnings,
         };
         let (tell, told) = std::sync::mpsc::channel();
@@ -134,7 +136,13 @@ impl Runtime {
                 .push(std::thread::Builder::new().name(format!("worker-{id}")).stack_size(STACK).spawn(body)?);
         }
         drop(tell);
-        runtime.warnings.extend(told.iter().take(count).filter_map(Result::err));
+        let asked = start.binding.is_some();
+        for bound in told.iter().take(count) {
+            match bound {
+                Ok(()) => runtime.bound += usize::from(asked),
+                Err(why) => runtime.warnings.push(why),
+            }
+        }
         Ok(runtime)
     }
 
@@ -148,6 +156,12 @@ impl Runtime {
     #[must_use]
     pub fn workers(&self) -> usize {
         self.core.facts.len()
+    }
+
+    /// How many workers are bound to a processing unit.
+    #[must_use]
+    pub fn bound_workers(&self) -> usize {
+        self.bound
     }
 
     /// What each worker did since the runtime began.

@@ -1,5 +1,6 @@
 //! `sched bench`: what scheduling costs on this machine.
 
+mod cholesky;
 mod overhead;
 
 use crate::plugin::Registry;
@@ -18,6 +19,7 @@ pub struct Args {
 #[derive(Subcommand, Clone, Debug)]
 enum What {
     Overhead(overhead::Args),
+    Cholesky(cholesky::Args),
 }
 
 /// Measures and writes the figures to `out`.
@@ -27,5 +29,6 @@ enum What {
 pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     match &args.what {
         What::Overhead(args) => overhead::run(args, &registry, out),
+        What::Cholesky(args) => cholesky::run(args, &registry, out),
     }
 }

@@ -1,6 +1,7 @@
 //! `sched bench overhead`: empty tasks.
 
 use crate::bench::{Overhead, OverheadReport, Shape, overhead};
+use crate::cli::values::positive;
 use crate::plugin::Registry;
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -39,14 +40,6 @@ pub(super) struct Args {
     /// Write JSON
     #[arg(long)]
     json: bool,
-}
-
-fn positive(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("must be at least 1".to_owned()),
-        Ok(number) => Ok(number),
-        Err(_) => Err("must be a whole number".to_owned()),
-    }
 }
 
 pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {

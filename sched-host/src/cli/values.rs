@@ -1,0 +1,38 @@
+//! Values of options.
+
+use std::time::Duration;
+
+/// A whole number from 1.
+pub(super) fn positive(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("must be at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("must be a whole number".to_owned()),
+    }
+}
+
+/// A time in seconds, more than none.
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    let number: f64 = text.parse().map_err(|_| "must be a number of seconds, such as 2 or 0.5".to_owned())?;
+    match Duration::try_from_secs_f64(number) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        _ => Err("must be more than 0 seconds, and a time that can come to pass".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_begin_at_one() {
+        assert_eq!(positive("7"), Ok(7));
+        assert!(["0", "-1", "1.5", "many", "99999999999999999999"].iter().all(|text| positive(text).is_err()));
+    }
+
+    #[test]
+    fn a_time_is_a_number_of_seconds() {
+        assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
+        assert!(["0", "-1", "nan", "inf", "1e300", "2s"].iter().all(|text| seconds(text).is_err()));
+    }
+}

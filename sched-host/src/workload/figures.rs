@@ -1,0 +1,79 @@
+//! How long a run took, and who did what in it.
+
+use crate::runtime::{Runtime, WorkerStats};
+use serde::Serialize;
+use std::time::{Duration, Instant};
+
+/// The figures of a run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figures {
+    /// Tasks that were executed.
+    pub tasks: u64,
+    /// From just before the first submission to when all tasks had ended.
+    pub makespan: Duration,
+    /// Floating-point operations of all tasks.
+    pub flops: f64,
+    /// What each worker did, in the order of their numbers.
+    pub per_worker: Vec<WorkerShare>,
+}
+
+/// What one worker did in a run.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct WorkerShare {
+    /// Its number.
+    pub id: u32,
+    /// Tasks that it executed.
+    pub tasks: u64,
+    /// Time with a task, in seconds: with its kernel, and with getting it and ending it.
+    pub busy_s: f64,
+}
+
+impl Figures {
+    /// Billions of floating-point operations a second; 0 where nothing was done.
+    #[must_use]
+    pub fn gflops(&self) -> f64 {
+        let seconds = self.makespan.as_secs_f64();
+        if seconds > 0.0 { self.flops / seconds / 1e9 } else { 0.0 }
+    }
+}
+
+/// Takes the figures of a run, from when it is made to [`stop`](Self::stop).
+pub(super) struct Meter<'a> {
+    runtime: &'a Runtime,
+    before: Vec<WorkerStats>,
+    began: Instant,
+}
+
+impl<'a> Meter<'a> {
+    pub(super) fn start(runtime: &'a Runtime) -> Meter<'a> {
+        let before = runtime.stats();
+        Meter { runtime, before, began: Instant::now() }
+    }
+
+    pub(super) fn stop(self, flops: f64) -> Figures {
+        let makespan = self.began.elapsed();
+        let after = self.runtime.stats();
+        let per_worker = self.before.iter().zip(&after).map(|(before, after)| {
+            let idle = after.idle.saturating_sub(before.idle);
+            WorkerShare {
+                id: after.id,
+                tasks: after.tasks - before.tasks,
+                busy_s: makespan.saturating_sub(idle).as_secs_f64(),
+            }
+        });
+        let per_worker: Vec<WorkerShare> = per_worker.collect();
+        Figures { tasks: per_worker.iter().map(|worker| worker.tasks).sum(), makespan, flops, per_worker }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speed_is_work_by_time() {
+        let figures = |makespan| Figures { tasks: 3, makespan, flops: 4e9, per_worker: Vec::new() };
+        assert_eq!(figures(Duration::from_secs(2)).gflops(), 2.0);
+        assert_eq!(figures(Duration::ZERO).gflops(), 0.0);
+    }
+}

@@ -1,0 +1,58 @@
+//! The `sched` program, built once with the plugins that it finds beside itself.
+
+use crate::fixtures;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// What a program did.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// Its exit code.
+    pub code: i32,
+    /// What it wrote to standard output.
+    pub out: String,
+    /// What it wrote to standard error.
+    pub err: String,
+}
+
+impl Ran {
+    /// Runs `command` to its end.
+    ///
+    /// # Panics
+    /// When it does not start, or a signal ends it.
+    #[must_use]
+    pub fn of(command: &mut Command) -> Ran {
+        let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        let code = output.status.code().unwrap_or_else(|| panic!("{command:?}: {}\n{err}", output.status));
+        Ran { code, out, err }
+    }
+}
+
+/// Runs `sched` with these words after it.
+///
+/// # Panics
+/// When it cannot be built or started, or a signal ends it.
+#[must_use]
+pub fn sched(words: &[&str]) -> Ran {
+    Ran::of(&mut command(words))
+}
+
+/// `sched` with these words after it, and nothing of the tests' environment that it would heed.
+///
+/// # Panics
+/// When it cannot be built.
+#[must_use]
+pub fn command(words: &[&str]) -> Command {
+    let mut command = Command::new(program());
+    command.args(words);
+    for variable in ["SCHED_POLICY", "SCHED_PLUGIN_PATH", "HWLOC_XMLFILE", "HWLOC_SYNTHETIC"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+fn program() -> PathBuf {
+    fixtures::program()
+}
