@@ -84,6 +84,7 @@ pub struct Info {
     lookahead: u32,
     may_refuse: bool,
     needs_models: bool,
+    forwards_pull: bool,
 }
 
 impl Info {
@@ -108,6 +109,7 @@ impl Info {
             lookahead: 2,
             may_refuse: matches!(family, Family::ResourceMapping | Family::SpecialPurpose),
             needs_models: false,
+            forwards_pull: false,
         }
     }
 
@@ -162,6 +164,14 @@ impl Info {
         self
     }
 
+    /// Its [`pull_task`](crate::Component::pull_task) is the default one. The host then asks the parents itself, and saves
+    /// the call. (Since 1.1: an older host calls.)
+    #[must_use]
+    pub const fn forwards_pull(mut self) -> Info {
+        self.forwards_pull = true;
+        self
+    }
+
     /// Its name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -197,6 +207,7 @@ impl Info {
             lookahead: self.lookahead,
             may_refuse: self.may_refuse,
             needs_models: self.needs_models,
+            forwards_pull: self.forwards_pull,
         }
     }
 }
@@ -235,6 +246,8 @@ pub struct ComponentInfo {
     pub may_refuse: bool,
     /// Whether it decides by performance models.
     pub needs_models: bool,
+    /// Whether its way to pull is to ask its parents, so that it need not be called for that.
+    pub forwards_pull: bool,
 }
 
 impl ComponentInfo {

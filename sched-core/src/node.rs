@@ -1,8 +1,7 @@
 //! A component's place in the tree, as it sees it during one call.
 
-use crate::abi::extension::{HostLog, Named};
-use crate::abi::task::RawTask;
-use crate::abi::wire::{NO_ID, RawNode, RawPlace, place};
+use crate::abi::extension::HostLog;
+use crate::abi::wire::{NO_ID, REQUESTER, RawNode, RawPlace, place};
 use crate::component::{Push, Refusal, Refused};
 use crate::estimate::{Estimate, Time};
 use crate::mutex::assert_none_held;
@@ -198,12 +197,9 @@ impl<'a> Node<'a> {
     pub fn push_to(&self, child: Child, task: Task) -> Push {
         assert_none_held("push_to");
         let answer = self.raw.host().push_to(self.raw.call(), child.0, task.into_raw());
-        if answer.refused.is_none() {
-            Ok(())
-        } else {
-            // SAFETY: the host hands the task back, so this is its only owner.
-            let task = unsafe { Task::from_raw(answer.refused) };
-            Err(Refused::new(task, Refusal::from_code(answer.why)))
+        match Task::received(answer.refused) {
+            None => Ok(()),
+            Some(task) => Err(Refused::new(task, Refusal::from_code(answer.why))),
         }
     }
 
@@ -211,14 +207,14 @@ impl<'a> Node<'a> {
     #[must_use]
     pub fn pull_from(&self, parent: Parent) -> Option<Task> {
         assert_none_held("pull_from");
-        owned(self.raw.host().pull_from(self.raw.call(), parent.0))
+        Task::received(self.raw.host().pull_from(self.raw.call(), parent.0))
     }
 
     /// *Hop.* Pulls a task from each parent in order until one gives one.
     #[must_use]
     pub fn pull_from_parents(&self) -> Option<Task> {
         assert_none_held("pull_from_parents");
-        owned(self.raw.host().pull_from(self.raw.call(), NO_ID))
+        Task::received(self.raw.host().pull_from(self.raw.call(), NO_ID))
     }
 
     /// *Hop.* Tells each parent in order that there is room here, until one sends something. Whether one did.
@@ -338,10 +334,11 @@ impl<'a> Node<'a> {
         self.raw.host().can_execute(self.raw.call(), worker.0, task.raw())
     }
 
-    /// Whether the worker on whose behalf the call happens can execute `task`; true when there is none.
+    /// Whether the worker on whose behalf the call happens can execute `task`; where there is none, whether some worker
+    /// below in the context can.
     #[must_use]
     pub fn requester_can_execute(&self, task: &Task) -> bool {
-        self.requester().is_none_or(|worker| self.worker_can_execute(worker, task))
+        self.raw.host().can_execute(self.raw.call(), REQUESTER, task.raw())
     }
 
     /// Whether some worker below a child can execute `task`.
@@ -383,16 +380,15 @@ impl<'a> Node<'a> {
 
     /// Begins to bring the data of `task` to the memory node of the workers below; does nothing where they have several.
     pub fn prefetch(&self, task: &Task) {
-        if let Some(memory_node) = self.single_memory_node() {
-            self.raw.host().prefetch(self.raw.call(), memory_node.0, task.raw());
+        let place = self.place();
+        if place.flags & place::NO_TRANSFERS == 0 && place.memory_node != NO_ID {
+            self.raw.host().prefetch(self.raw.call(), place.memory_node, task.raw());
         }
     }
 
     /// Notes a line in the host's log. (Since 1.1: an older host says nothing.)
     pub fn log(&self, level: LogLevel, line: &str) {
-        if let Some(extension) = self.raw.host().extension(HostLog::NAME.into()).into_option() {
-            // SAFETY: it was asked for by the name of its type, and layouts were compared when the plugin was loaded.
-            let table = unsafe { extension.table::<HostLog>() };
+        if let Some(table) = HostLog::of(self.raw.host()) {
             (table.log)(self.raw.call(), self.id(), level as u32, line.into());
         }
     }
@@ -402,11 +398,6 @@ impl std::fmt::Debug for Node<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Node").field("id", &self.id()).field("path", &self.path()).finish_non_exhaustive()
     }
-}
-
-fn owned(raw: RawTask) -> Option<Task> {
-    // SAFETY: the host gives the task away, so this is its only owner.
-    (!raw.is_none()).then(|| unsafe { Task::from_raw(raw) })
 }
 
 fn some_id(id: u32) -> Option<u32> {

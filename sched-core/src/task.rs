@@ -52,6 +52,12 @@ impl Task {
         Task { raw }
     }
 
+    /// The owner of what the host just handed over, if that is a task.
+    pub(crate) fn received(raw: RawTask) -> Option<Task> {
+        // SAFETY: whatever crosses the edge as a result is given away by the host, in whose memory the head lies.
+        (!raw.is_none()).then(|| unsafe { Task::from_raw(raw) })
+    }
+
     /// The bare handle: the caller owns it now.
     pub fn into_raw(self) -> RawTask {
         ManuallyDrop::new(self).raw

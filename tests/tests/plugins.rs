@@ -76,7 +76,7 @@ fn every_bad_plugin_is_told_and_none_keeps_a_good_one_from_loading() {
         mend: build it again against the sched-core of this host
       drifted-layout.so: rejected: its types are laid out otherwise than this host's: mismatched type Expected: AFunctionPointer Found: u64
         mend: build it again against the sched-core of this host
-      drifted-task.so: rejected: its task has 192 bytes, this host's has 128
+      drifted-task.so: rejected: its task has 192 bytes, this host's has 112
         mend: build it again against the sched-core of this host
       duplicate-name.so: duplicate-name 0.1.0, interface 1.1
         lifo (flow-control, one child): Gives back the task that was pushed last.
@@ -601,6 +601,7 @@ fn order(registry: &Registry) -> (Vec<u64>, Vec<String>) {
         children,
         workers: WorkerSet::first(1),
         worker: None,
+        forwards_pull: false,
     };
     let root = part(registered.build(&Params::default()).unwrap(), &registered.info().name, vec![(1, String::new())]);
     let leaf = Part { worker: Some(WorkerId(0)), ..part(adapt(Leaf), "worker", Vec::new()) };

@@ -15,7 +15,8 @@ pub struct Eager {
 }
 
 impl Build for Eager {
-    const INFO: Info = Info::new("eager", Family::ResourceMapping, "Gives each task to the first child that takes it.");
+    const INFO: Info = Info::new("eager", Family::ResourceMapping, "Gives each task to the first child that takes it.")
+        .forwards_pull();
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
         Ok(Eager::default())

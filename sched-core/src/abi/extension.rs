@@ -1,5 +1,6 @@
 //! What minor versions add: tables of functions found by name.
 
+use super::HostObject;
 use super::wire::CallRef;
 use abi_stable::StableAbi;
 use abi_stable::std_types::RStr;
@@ -64,6 +65,15 @@ pub const KNOWN: &[KnownExtension] = &[KnownExtension::of::<HostLog>()];
 pub struct HostLog {
     /// Notes a line. Levels are those of [`LogLevel`](crate::LogLevel).
     pub log: extern "C" fn(call: CallRef<'_>, node: u32, level: u32, line: RStr<'_>),
+}
+
+impl HostLog {
+    /// The host's table, if it has one.
+    pub(crate) fn of(host: &HostObject<'_>) -> Option<&'static HostLog> {
+        let extension = host.extension(HostLog::NAME.into()).into_option()?;
+        // SAFETY: it was asked for by the name of its type, and layouts were compared when the plugin was loaded.
+        Some(unsafe { extension.table::<HostLog>() })
+    }
 }
 
 impl Named for HostLog {

@@ -41,7 +41,8 @@ pub trait WireHost: Send + Sync {
     fn now(&self, call: CallRef<'_>) -> u64;
     /// A random number, seeded by the run and the node.
     fn random(&self, call: CallRef<'_>) -> u64;
-    /// Whether `worker`, or any worker below in the context for [`NO_ID`](crate::abi::wire::NO_ID), can execute `task`.
+    /// Whether `worker`, or any worker below in the context for [`NO_ID`](crate::abi::wire::NO_ID), or who asks for
+    /// [`REQUESTER`](crate::abi::wire::REQUESTER), can execute `task`.
     fn can_execute(&self, call: CallRef<'_>, worker: u32, task: RawTask) -> bool;
     /// Whether a worker below child number `child` can execute `task`.
     fn child_can_execute(&self, call: CallRef<'_>, child: u32, task: RawTask) -> bool;

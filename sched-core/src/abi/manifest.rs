@@ -30,7 +30,8 @@ pub struct RawInfo {
     pub family: u32,
     /// 0 leaf, 1 one, 2 many, 3 slots.
     pub arity: u32,
-    /// Bit 0: it keeps tasks. Bit 1: it may refuse. Bit 2: it needs models.
+    /// Bit 0: it keeps tasks. Bit 1: it may refuse. Bit 2: it needs models. Bit 3, since 1.1: it forwards
+    /// pulls.
     pub flags: u32,
     /// Tasks that a queue below should hold.
     pub lookahead: u32,
@@ -131,7 +132,10 @@ impl From<&ComponentInfo> for RawInfo {
                 Arity::Many => 2,
                 Arity::Slots => 3,
             },
-            flags: u32::from(info.stores) | u32::from(info.may_refuse) << 1 | u32::from(info.needs_models) << 2,
+            flags: u32::from(info.stores)
+                | u32::from(info.may_refuse) << 1
+                | u32::from(info.needs_models) << 2
+                | u32::from(info.forwards_pull) << 3,
             lookahead: info.lookahead,
             bounds: info.bounds.iter().map(|name| name.as_str().into()).collect(),
             slots: info.slots.iter().map(|slot| Tuple2(slot.name.as_str().into(), slot.doc.as_str().into())).collect(),
@@ -204,6 +208,7 @@ impl RawInfo {
             lookahead: self.lookahead,
             may_refuse: self.flags & 2 != 0,
             needs_models: self.flags & 4 != 0,
+            forwards_pull: self.flags & 8 != 0,
         })
     }
 }

@@ -11,6 +11,9 @@ use std::marker::PhantomData;
 /// "Any worker", "no worker", "every child", "no implementation": no such number.
 pub const NO_ID: u32 = u32::MAX;
 
+/// "The worker on whose behalf the call happens", where a worker is asked for; any worker when there is none.
+pub const REQUESTER: u32 = u32::MAX - 1;
+
 /// The host's record of one call into the tree, which lives on the stack of the thread that entered it. Only the host
 /// looks inside.
 #[repr(transparent)]
@@ -125,6 +128,8 @@ pub mod place {
     pub const SINGLE_MEMORY_NODE: u32 = 2;
     /// The node is a worker.
     pub const LEAF: u32 = 4;
+    /// Since 1.1: data is never transferred, so there is nothing to fetch before its time.
+    pub const NO_TRANSFERS: u32 = 8;
 }
 
 /// One worker.

@@ -36,8 +36,13 @@ fn info() -> impl Strategy<Value = ComponentInfo> {
     let shape = (prop::sample::select(families.to_vec()), prop::sample::select(arities.to_vec()), any::<u32>());
     let slot = any::<(String, String)>().prop_map(|(name, doc)| SlotInfo { name, doc });
     let lists = (vec(any::<String>(), 0..3), vec(slot, 0..3), vec(param(), 0..4));
-    (any::<(String, String)>(), shape, any::<(bool, bool, bool)>(), lists).prop_map(
-        |((name, doc), (family, arity, lookahead), (stores, may_refuse, needs_models), (bounds, slots, params))| {
+    (any::<(String, String)>(), shape, any::<(bool, bool, bool, bool)>(), lists).prop_map(
+        |(
+            (name, doc),
+            (family, arity, lookahead),
+            (stores, may_refuse, needs_models, forwards_pull),
+            (bounds, slots, params),
+        )| {
             ComponentInfo {
                 name,
                 family,
@@ -50,6 +55,7 @@ fn info() -> impl Strategy<Value = ComponentInfo> {
                 lookahead,
                 may_refuse,
                 needs_models,
+                forwards_pull,
             }
         },
     )

@@ -8,7 +8,7 @@ use crate::abi::extension::{HostLog, Named, RawExtension};
 use crate::abi::fake::{Call, call_of, host_log, with_node};
 use crate::abi::host::WireHost;
 use crate::abi::task::RawTask;
-use crate::abi::wire::{CallRef, NO_ID, RawPlace, RawPush, RawWorker};
+use crate::abi::wire::{CallRef, NO_ID, REQUESTER, RawPlace, RawPush, RawWorker};
 use crate::component::Refusal;
 use crate::estimate::{Estimate, Time};
 use crate::node::{Child, Parent};
@@ -212,8 +212,9 @@ impl WireHost for FakeHost {
         word ^ (word >> 31)
     }
 
-    fn can_execute(&self, _call: CallRef<'_>, worker: u32, task: RawTask) -> bool {
+    fn can_execute(&self, call: CallRef<'_>, worker: u32, task: RawTask) -> bool {
         self.served("can_execute");
+        let worker = if worker == REQUESTER { call_of(call).requester } else { worker };
         let able = self.ledger.read(task, |task| match worker {
             NO_ID => self.some_executable(&self.scene.place.workers_in_context, task),
             worker => self.executable(WorkerId(worker), task),

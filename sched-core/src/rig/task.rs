@@ -28,7 +28,7 @@ pub struct FakeTask<'a> {
     predicted: u64,
     predicted_transfer: u64,
     sched_data: u64,
-    width: u32,
+    width: u16,
 }
 
 impl<'a> FakeTask<'a> {
@@ -89,7 +89,7 @@ impl<'a> FakeTask<'a> {
     }
 
     /// How many workers execute it together; 1 unless set.
-    pub fn width(mut self, workers: u32) -> Self {
+    pub fn width(mut self, workers: u16) -> Self {
         self.width = workers;
         self
     }
@@ -104,9 +104,9 @@ impl<'a> FakeTask<'a> {
             fields.codelet.store(self.codelet, Relaxed);
             fields.footprint.store(self.footprint, Relaxed);
             fields.predicted.store(self.predicted, Relaxed);
-            fields.predicted_transfer.store(self.predicted_transfer, Relaxed);
-            fields.sched_data.store(self.sched_data, Relaxed);
-            fields.width.store(u16::try_from(self.width).unwrap_or(u16::MAX), Relaxed);
+            fields.set_predicted_transfer(self.predicted_transfer);
+            fields.set_sched_data(self.sched_data);
+            fields.width.store(self.width, Relaxed);
         })
     }
 }

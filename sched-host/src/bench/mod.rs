@@ -9,9 +9,10 @@ mod shapes;
 pub use shapes::Shape;
 
 use crate::plugin::Registry;
-use crate::runtime::{Builder, Read, ReadWrite, Runtime, StartError};
+use crate::runtime::{Builder, Codelet, Handle, Read, ReadWrite, Runtime, StartError};
 use crate::tree::PushPull;
 use serde::Serialize;
+use shapes::Graph;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -117,68 +118,92 @@ fn measure(
     workers: usize,
     shape: Shape,
 ) -> Result<OverheadResult, StartError> {
-    let graph = shape.graph(wanted.tasks);
-    let rayon = rayon::ThreadPoolBuilder::new().num_threads(workers).build().expect("a small pool of threads");
-    let runtime = builder(registry, policy, workers).build()?;
-    let ours = Ours::new(&runtime, shape, graph.len());
-    let (mut least, mut peers) = (Duration::MAX, [Duration::MAX; 2]);
+    let contest = Contest::new(builder(registry, policy, workers), workers, shape, wanted.tasks)?;
+    let (mut ours, mut rayon, mut floor) = (Duration::MAX, Duration::MAX, Duration::MAX);
     for _ in 0..wanted.rounds.max(1) {
-        least = least.min(ours.run(graph.len()));
-        peers[0] = peers[0].min(peers::on_rayon(&rayon, &graph));
-        peers[1] = peers[1].min(peers::on_deque(workers, &graph));
+        ours = ours.min(contest.ours());
+        rayon = rayon.min(contest.rayon());
+        floor = floor.min(contest.floor());
     }
-    let per_task = |time: Duration| time.as_nanos() as f64 / graph.len() as f64;
+    let per_task = |time: Duration| time.as_nanos() as f64 / contest.tasks() as f64;
     Ok(OverheadResult {
         shape,
         workers,
-        policy: runtime.policy().to_owned(),
-        tasks: graph.len(),
-        ns_per_task: per_task(least),
-        peer_ns: PeerTimes { rayon: per_task(peers[0]), floor: per_task(peers[1]) },
+        policy: contest.runtime.policy().to_owned(),
+        tasks: contest.tasks(),
+        ns_per_task: per_task(ours),
+        peer_ns: PeerTimes { rayon: per_task(rayon), floor: per_task(floor) },
     })
 }
 
-/// A shape on our runtime: each task names its data, and nothing is known beforehand.
-struct Ours<'a> {
-    runtime: &'a Runtime,
+/// One graph of empty tasks, on our runtime and on its peers.
+pub struct Contest {
+    runtime: Runtime,
+    rayon: rayon::ThreadPool,
+    workers: usize,
     shape: Shape,
-    free: crate::runtime::Codelet<()>,
-    update: crate::runtime::Codelet<(ReadWrite<()>,)>,
-    combine1: crate::runtime::Codelet<(Read<()>, ReadWrite<()>)>,
-    combine2: crate::runtime::Codelet<(Read<()>, Read<()>, ReadWrite<()>)>,
-    data: Vec<crate::runtime::Handle<()>>,
+    graph: Graph,
+    free: Codelet<()>,
+    update: Codelet<(ReadWrite<()>,)>,
+    combine1: Codelet<(Read<()>, ReadWrite<()>)>,
+    combine2: Codelet<(Read<()>, Read<()>, ReadWrite<()>)>,
+    data: Vec<Handle<()>>,
 }
 
-impl<'a> Ours<'a> {
-    fn new(runtime: &'a Runtime, shape: Shape, tasks: usize) -> Ours<'a> {
+impl Contest {
+    /// Starts the runtime of `builder`, which has so many workers, and peers of as many threads. `tasks` is for the shapes
+    /// whose size is free.
+    ///
+    /// # Errors
+    /// When the runtime does not start.
+    ///
+    /// # Panics
+    /// When the system gives rayon no threads.
+    pub fn new(builder: Builder, workers: usize, shape: Shape, tasks: usize) -> Result<Contest, StartError> {
+        let runtime = builder.build()?;
+        let graph = shape.graph(tasks);
         let data = match shape {
             Shape::Independent => 0,
             Shape::Chain => 1,
-            Shape::Cholesky => shapes::lower_tiles(shapes::tiles_of(tasks)),
+            Shape::Cholesky => shapes::lower_tiles(shapes::tiles_of(graph.len())),
         };
-        Ours {
-            runtime,
+        Ok(Contest {
+            rayon: rayon::ThreadPoolBuilder::new().num_threads(workers).build().expect("a small pool of threads"),
+            workers,
             shape,
+            graph,
             free: runtime.codelet("free").cpu("empty", |_, ()| {}).build(),
             update: runtime.codelet("update").cpu("empty", |_, _| {}).build(),
             combine1: runtime.codelet("combine1").cpu("empty", |_, _| {}).build(),
             combine2: runtime.codelet("combine2").cpu("empty", |_, _| {}).build(),
             data: (0..data).map(|_| runtime.register(())).collect(),
-        }
+            runtime,
+        })
     }
 
-    fn run(&self, tasks: usize) -> Duration {
+    /// Tasks in the graph.
+    #[must_use]
+    pub fn tasks(&self) -> usize {
+        self.graph.len()
+    }
+
+    /// The time of our runtime: each task names its data, and nothing is known beforehand.
+    ///
+    /// # Panics
+    /// When a task is not executed exactly once.
+    #[must_use]
+    pub fn ours(&self) -> Duration {
         let executed = || self.runtime.stats().iter().map(|worker| worker.tasks).sum::<u64>();
         let before = executed();
         let began = Instant::now();
         match self.shape {
-            Shape::Independent => (0..tasks).for_each(|_| {
+            Shape::Independent => (0..self.tasks()).for_each(|_| {
                 self.runtime.task(&self.free, ()).submit().expect("a task without data");
             }),
-            Shape::Chain => (0..tasks).for_each(|_| {
+            Shape::Chain => (0..self.tasks()).for_each(|_| {
                 self.runtime.task(&self.update, (&self.data[0],)).submit().expect("a task with one handle");
             }),
-            Shape::Cholesky => shapes::cholesky(shapes::tiles_of(tasks), |reads, writes| {
+            Shape::Cholesky => shapes::cholesky(shapes::tiles_of(self.tasks()), |reads, writes| {
                 let submitted = match *reads {
                     [] => self.runtime.task(&self.update, (&self.data[writes],)).submit(),
                     [a] => self.runtime.task(&self.combine1, (&self.data[a], &self.data[writes])).submit(),
@@ -191,8 +216,20 @@ impl<'a> Ours<'a> {
         }
         self.runtime.wait_all().expect("empty tasks end well");
         let took = began.elapsed();
-        assert_eq!(executed() - before, tasks as u64, "every task is executed once");
+        assert_eq!(executed() - before, self.tasks() as u64, "every task is executed once");
         took
+    }
+
+    /// The time of rayon's `scope.spawn`.
+    #[must_use]
+    pub fn rayon(&self) -> Duration {
+        peers::on_rayon(&self.rayon, &self.graph)
+    }
+
+    /// The time of threads that share a deque behind a mutex.
+    #[must_use]
+    pub fn floor(&self) -> Duration {
+        peers::on_deque(self.workers, &self.graph)
     }
 }
 

@@ -15,7 +15,7 @@ pub trait Access: 'static {
     type View<'a>;
 
     #[doc(hidden)]
-    fn visit(handle: &Self::Handle, visitor: &mut dyn FnMut(&Arc<DataHeader>, Mode));
+    fn visit<'h>(handle: &'h Self::Handle, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode));
     #[doc(hidden)]
     fn guard(handle: &Self::Handle, worker: usize) -> Self::Guard<'_>;
     #[doc(hidden)]
@@ -42,7 +42,7 @@ impl<T: Send + Sync + 'static> Access for Read<T> {
     type Guard<'a> = RwLockReadGuard<'a, T>;
     type View<'a> = &'a T;
 
-    fn visit(handle: &Handle<T>, visitor: &mut dyn FnMut(&Arc<DataHeader>, Mode)) {
+    fn visit<'h>(handle: &'h Handle<T>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode)) {
         visitor(&handle.cell.header, Mode::Read);
     }
 
@@ -62,7 +62,7 @@ macro_rules! writing_access {
             type Guard<'a> = RwLockWriteGuard<'a, T>;
             type View<'a> = &'a mut T;
 
-            fn visit(handle: &Handle<T>, visitor: &mut dyn FnMut(&Arc<DataHeader>, Mode)) {
+            fn visit<'h>(handle: &'h Handle<T>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode)) {
                 visitor(&handle.cell.header, Mode::$access);
             }
 
@@ -86,7 +86,7 @@ impl<T: Send + 'static> Access for Scratch<T> {
     type Guard<'a> = MappedMutexGuard<'a, T>;
     type View<'a> = &'a mut T;
 
-    fn visit(_handle: &Scratchpad<T>, _visitor: &mut dyn FnMut(&Arc<DataHeader>, Mode)) {}
+    fn visit<'h>(_handle: &'h Scratchpad<T>, _visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode)) {}
 
     fn guard(handle: &Scratchpad<T>, worker: usize) -> MappedMutexGuard<'_, T> {
         let pad = handle.pads.of_worker[worker].try_lock().expect("a worker runs one task at a time");
@@ -103,7 +103,7 @@ impl<A: Access> Access for Many<A> {
     type Guard<'a> = Vec<A::Guard<'a>>;
     type View<'a> = Vec<A::View<'a>>;
 
-    fn visit(handles: &Vec<A::Handle>, visitor: &mut dyn FnMut(&Arc<DataHeader>, Mode)) {
+    fn visit<'h>(handles: &'h Vec<A::Handle>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode)) {
         handles.iter().for_each(|handle| A::visit(handle, visitor));
     }
 
@@ -130,7 +130,7 @@ pub trait AccessList: 'static {
     #[doc(hidden)]
     fn own(passed: Self::Passed<'_>) -> Self::Handles;
     #[doc(hidden)]
-    fn visit(handles: &Self::Handles, visitor: &mut dyn FnMut(&Arc<DataHeader>, Mode));
+    fn visit<'h>(handles: &'h Self::Handles, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode));
     #[doc(hidden)]
     fn guards(handles: &Self::Handles, worker: usize) -> Self::Guards<'_>;
     #[doc(hidden)]
@@ -150,7 +150,7 @@ macro_rules! access_list {
                 ($($value.clone(),)*)
             }
 
-            fn visit(($($value,)*): &Self::Handles, visitor: &mut dyn FnMut(&Arc<DataHeader>, Mode)) {
+            fn visit<'h>(($($value,)*): &'h Self::Handles, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode)) {
                 $($access::visit($value, visitor);)*
             }
 

@@ -191,6 +191,7 @@ fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, PolicyErro
                     .collect(),
                 workers: node.workers.clone(),
                 worker: node.leaf_worker,
+                forwards_pull: node.info.forwards_pull,
             }),
             Err(error) => problems.push(
                 Problem::error(error.to_string())

@@ -161,7 +161,7 @@ pub(crate) trait Job: Send {
     /// Runs an implementation. Unwinds when the kernel does.
     fn run(&self, implementation: usize, worker: WorkerId, submitter: &Submitter);
     /// Each data access.
-    fn visit(&self, visitor: &mut dyn FnMut(&Arc<DataHeader>, Mode));
+    fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode));
     /// Lets the arguments go.
     fn clear(&mut self);
     fn as_any(&mut self) -> &mut dyn Any;
@@ -184,7 +184,7 @@ impl<L: AccessList, P: Send + 'static> Job for TypedJob<L, P> {
         (self.codelet.kernels[implementation])(&context, L::views(&mut guards));
     }
 
-    fn visit(&self, visitor: &mut dyn FnMut(&Arc<DataHeader>, Mode)) {
+    fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode)) {
         if let Some((handles, _)) = &self.arguments {
             L::visit(handles, visitor);
         }

@@ -109,8 +109,7 @@ impl Core {
 
     fn end_one(&self, slot: u32, outcome: &Outcome, taken: Taken, requester: Option<WorkerId>, hands: &mut Hands) {
         let (record, current) = (self.records.get(slot), &self.ledger.slot(slot).head().sequence);
-        let Taken { mut job, extra } = taken;
-        let extra = extra.map(|extra| *extra).unwrap_or_default();
+        let Taken { mut job, mut extra } = taken;
         let failed = match outcome {
             Outcome::Done => None,
             Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
@@ -138,11 +137,11 @@ impl Core {
         if let Some(job) = &mut job {
             aside(task, "the drop of a task's arguments", || job.clear());
         }
-        if let Some(callback) = extra.callback {
+        if let Some(callback) = extra.as_mut().and_then(|extra| extra.callback.take()) {
             aside(task, "a callback", || callback(outcome));
         }
         executing.inspect(|executing| executing.store(before.unwrap_or(0), Relaxed));
-        for header in &extra.turns {
+        for header in extra.iter().flat_map(|extra| &extra.turns) {
             header.give_turn(&mut hands.retry);
         }
         let codelet = job.as_ref().map_or(NO_CODELET, |job| job.facts().number);

@@ -177,8 +177,9 @@ impl Core {
         self.records.get(before.slot).link(current, before.sequence, dependent)
     }
 
-    /// Enters a task: its order, and what it waits for. Whether it is ready at once.
-    pub(crate) fn enter(&self, entry: Entry<'_>) -> (TaskKey, bool) {
+    /// Enters a task: its order, and what it waits for. It begins when the record is told that it is
+    /// [submitted](Record::submitted), with the number of links that is returned.
+    pub(crate) fn enter(&self, entry: Entry<'_>) -> (TaskKey, u32) {
         let key = TaskKey { slot: entry.slot, sequence: self.submitted.fetch_add(1, SeqCst) + 1 };
         let (slot, record) = (self.ledger.slot(key.slot), self.records.get(key.slot));
         slot.set_phase(Phase::Waiting);
@@ -216,7 +217,7 @@ impl Core {
             order.access(key, *mode, link, |old| self.is_ended(old));
         }
         drop(orders);
-        (key, record.submitted(links))
+        (key, links)
     }
 }
 
@@ -230,7 +231,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) footprint: u64,
     pub(crate) after: &'a [TaskKey],
     /// In order of the data's numbers, each data once.
-    pub(crate) accesses: &'a [(Arc<DataHeader>, Mode)],
+    pub(crate) accesses: &'a [(&'a Arc<DataHeader>, Mode)],
 }
 
 /// The codelet number of what is no task but the application's own access.

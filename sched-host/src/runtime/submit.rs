@@ -119,9 +119,9 @@ impl Submitter {
         let slot = core.take_fresh();
         let record = core.records.get(slot);
         record.body.lock().extra(record).callback = Some(ready);
-        let accesses = [(Arc::clone(header), mode)];
+        let accesses = [(header, mode)];
         let (archs, codelet) = (ArchSet::EMPTY, NO_CODELET);
-        let (key, is_ready) = core.enter(Entry {
+        let (key, links) = core.enter(Entry {
             slot,
             priority: 0,
             archs,
@@ -131,7 +131,7 @@ impl Submitter {
             after: &[],
             accesses: &accesses,
         });
-        if is_ready {
+        if core.records.get(slot).submitted(links) {
             core.make_ready(slot, this_worker(core), &mut Hands::default());
         }
         key
@@ -226,42 +226,50 @@ impl<L: AccessList, P: Send + 'static> TaskBuilder<'_, L, P> {
             }
             after.push(task.key);
         }
-        let mut accesses: SmallVec<[(Arc<DataHeader>, Mode); 4]> = SmallVec::new();
-        L::visit(&self.handles, &mut |header, mode| accesses.push((Arc::clone(header), mode)));
+        let mut accesses: SmallVec<[(&Arc<DataHeader>, Mode); 4]> = SmallVec::new();
+        L::visit(&self.handles, &mut |header, mode| accesses.push((header, mode)));
         if accesses.iter().any(|(header, _)| header.runtime != core.id) {
             return Err(foreign("a handle"));
         }
         accesses.sort_unstable_by_key(|(header, _)| header.id);
-        let writes_twice = |pair: &[(Arc<DataHeader>, Mode)]| {
+        let writes_twice = |pair: &[(&Arc<DataHeader>, Mode)]| {
             pair[0].0.id == pair[1].0.id && (pair[0].1.writes() || pair[1].1.writes())
         };
         if accesses.windows(2).any(writes_twice) {
             return Err(SubmitError::Aliased { codelet: facts.name.clone() });
         }
         accesses.dedup_by_key(|(header, _)| header.id);
-        let footprint = accesses
-            .iter()
-            .fold(0xcbf2_9ce4_8422_2325, |hash: u64, (header, _)| (hash ^ header.bytes).wrapping_mul(0x0100_0000_01b3));
+        let hash = |hash: u64, header: &DataHeader| (hash ^ header.bytes).wrapping_mul(0x0100_0000_01b3);
+        let footprint = accesses.iter().fold(0xcbf2_9ce4_8422_2325, |so_far, (header, _)| hash(so_far, header));
+        let mut extra = None;
+        if self.name.is_some() || self.callback.is_some() || accesses.iter().any(|(_, mode)| *mode == Mode::Commute) {
+            let commuting = accesses.iter().filter(|(_, mode)| *mode == Mode::Commute);
+            let turns = commuting.map(|(header, _)| Arc::clone(header)).collect();
+            extra = Some(Extra { name: self.name, callback: self.callback, turns, cancelled: None });
+        }
 
         let slot = core.take_slot(facts);
+        let (key, links) = core.enter(Entry {
+            slot,
+            priority: self.priority,
+            archs: facts.archs,
+            codelet: facts.number,
+            sched_data: self.sched_data,
+            footprint,
+            after: &after,
+            accesses: &accesses,
+        });
+        drop(accesses);
+        let record = core.records.get(slot);
         {
-            let record = core.records.get(slot);
             let mut body = record.body.lock();
             put_job(&mut body.job, self.codelet, self.handles, self.params);
-            let mut turns = accesses
-                .iter()
-                .filter(|(_, mode)| *mode == Mode::Commute)
-                .map(|(header, _)| Arc::clone(header))
-                .peekable();
-            if self.name.is_some() || self.callback.is_some() || turns.peek().is_some() {
-                *body.extra(record) =
-                    Extra { name: self.name, callback: self.callback, turns: turns.collect(), cancelled: None };
+            if let Some(Extra { name, callback, turns, .. }) = extra {
+                let extra = body.extra(record);
+                (extra.name, extra.callback, extra.turns) = (name, callback, turns);
             }
         }
-        let (priority, sched_data, archs, codelet) = (self.priority, self.sched_data, facts.archs, facts.number);
-        let entry = Entry { slot, priority, archs, codelet, sched_data, footprint, after: &after, accesses: &accesses };
-        let (key, is_ready) = core.enter(entry);
-        if is_ready {
+        if record.submitted(links) {
             core.make_ready(slot, this_worker(core), &mut Hands::default());
         }
         Ok(TaskRef { key, runtime: core.id })

@@ -66,7 +66,7 @@ impl Shared {
     /// `node` pulls from one parent, or from each in order.
     pub(super) fn hop_pull(&self, call: &Call<'_>, node: &TreeNode, parent: Option<u32>) -> RawTask {
         let parents = match parent {
-            None => &node.parents[..],
+            None => &node.sources[..],
             Some(number) => node.parents.get(number as usize).map_or(&[][..], std::slice::from_ref),
         };
         for (parent, number) in parents {
@@ -112,6 +112,9 @@ impl Shared {
     /// the other.
     pub(super) fn hop_can_pull(&self, call: &Call<'_>, node: &TreeNode, child: Option<u32>, all: bool) -> bool {
         std::sync::atomic::fence(SeqCst);
+        if self.services.sleeping().iter().all(|word| word.load(Relaxed) == 0) {
+            return false;
+        }
         if let Some(worker) = node.place().leaf_worker() {
             return self.wake_worker(call, worker);
         }

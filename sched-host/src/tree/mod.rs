@@ -66,6 +66,8 @@ pub struct Part {
     pub workers: WorkerSet,
     /// The worker that the node stands for, if it is a leaf.
     pub worker: Option<WorkerId>,
+    /// Pulls may pass the component by: it would only ask its parents.
+    pub forwards_pull: bool,
 }
 
 /// A tree of components at work.
@@ -143,15 +145,29 @@ impl Tree {
                     if part.worker.is_some() {
                         raw.flags |= place::LEAF;
                     }
+                    if !services.transfers() {
+                        raw.flags |= place::NO_TRANSFERS;
+                    }
                 })
             })
             .collect();
+        // Whom a pull really asks: parents come first, so theirs are known.
+        let mut sources: Vec<Vec<(NodeId, u32)>> = Vec::with_capacity(parts.len());
+        for above in &parents {
+            let asked = |(parent, number): &(NodeId, u32)| match parts[*parent as usize].forwards_pull {
+                true => sources[*parent as usize].clone(),
+                false => vec![(*parent, *number)],
+            };
+            let asked = above.iter().flat_map(asked).collect();
+            sources.push(asked);
+        }
         let mut leaves = vec![None; workers.len()];
         let nodes = parts
             .into_iter()
             .zip(parents)
+            .zip(sources)
             .enumerate()
-            .map(|(id, (part, parents))| {
+            .map(|(id, ((part, parents), sources))| {
                 if let Some(leaf) = part.worker.and_then(|worker| leaves.get_mut(worker.0 as usize)) {
                     *leaf = Some(id as NodeId);
                 }
@@ -164,6 +180,7 @@ impl Tree {
                     part.plugin,
                     children,
                     parents.into(),
+                    sources.into(),
                     places,
                     workers,
                     seed,

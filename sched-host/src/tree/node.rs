@@ -6,7 +6,7 @@ use super::ledger::NodeId;
 use parking_lot::Mutex;
 use sched_core::abi::extension::{HostLog, Named, RawExtension};
 use sched_core::abi::std_types::{ROption, RStr};
-use sched_core::abi::wire::{CallRef, NO_ID, RawNode, RawPlace, RawPush, RawWorker};
+use sched_core::abi::wire::{CallRef, NO_ID, REQUESTER, RawNode, RawPlace, RawPush, RawWorker};
 use sched_core::abi::{ComponentObject, RawTask, TaskHead, WireHost};
 use sched_core::{Arch, LogLevel, MemoryNode, WorkerId};
 use std::sync::Arc;
@@ -84,6 +84,8 @@ pub(super) struct TreeNode {
     pub(super) children: Box<[NodeId]>,
     /// Each parent, and which of its children this node is.
     pub(super) parents: Box<[(NodeId, u32)]>,
+    /// Whom a pull asks: the parents, or who stands above one that only forwards pulls.
+    pub(super) sources: Box<[(NodeId, u32)]>,
     /// Architectures of the workers below.
     pub(super) archs: u32,
     pub(super) places: Arc<[Place]>,
@@ -117,6 +119,7 @@ impl TreeNode {
         plugin: String,
         children: Box<[NodeId]>,
         parents: Box<[(NodeId, u32)]>,
+        sources: Box<[(NodeId, u32)]>,
         places: Arc<[Place]>,
         workers: Arc<[RawWorker]>,
         seed: u64,
@@ -134,6 +137,7 @@ impl TreeNode {
             plugin,
             children,
             parents,
+            sources,
             archs,
             places,
             workers,
@@ -275,8 +279,12 @@ impl WireHost for TreeNode {
         mix(self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Relaxed))
     }
 
-    fn can_execute(&self, _call: CallRef<'_>, worker: u32, task: RawTask) -> bool {
+    fn can_execute(&self, call: CallRef<'_>, worker: u32, task: RawTask) -> bool {
         let Some(head) = head(task) else { return false };
+        let worker = match worker {
+            REQUESTER => record(call).requester.map_or(NO_ID, |worker| worker.0),
+            worker => worker,
+        };
         if worker == NO_ID { head.archs.load(Relaxed) & self.archs != 0 } else { self.worker_can_execute(worker, head) }
     }
 

@@ -40,6 +40,11 @@ pub trait Services: Send + Sync {
         None
     }
 
+    /// Whether data is ever transferred. If not, [`prefetch`](Self::prefetch) is not called.
+    fn transfers(&self) -> bool {
+        false
+    }
+
     /// Begins to bring a task's data to a memory node.
     fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {
         let _ = (memory_node, task);

@@ -82,8 +82,8 @@ fn each_difference_is_named_with_its_mend() {
         "it was built for ABI 0, this host has ABI 1: build it again against the sched-core of this host",
         "it was built for 32-bit pointers, this host has 64-bit ones: build it for this host's target",
         "it was built with panic = \"abort\", so its first panic would end this process: remove `panic = \"abort\"` from the profile that builds it",
-        "its task has 64 bytes, this host's has 128: build it again against the sched-core of this host",
-        "the fields of its task lie elsewhere than in this host's, in 128 bytes both: build it again against the sched-core of this host",
+        "its task has 64 bytes, this host's has 112: build it again against the sched-core of this host",
+        "the fields of its task lie elsewhere than in this host's, in 112 bytes both: build it again against the sched-core of this host",
         "its layouts are described by abi_stable 0.12.0, expected abi_stable 0.11.3: build it again against the sched-core of this host",
     ];
     assert_eq!(lines, expected);
