@@ -45,7 +45,7 @@ fn part<C: Build>(path: &str, params: &[(&str, Value)], children: &[u32], worker
         children: children.iter().map(|child| (*child, String::new())).collect(),
         workers: worker.map_or_else(|| WorkerSet::first(2), |worker| [WorkerId(worker)].into_iter().collect()),
         worker: worker.map(WorkerId),
-        forwards_pull: false,
+        forwards_pull: C::INFO.describe().forwards_pull,
     }
 }
 

@@ -124,10 +124,8 @@ impl Worker {
     fn outcome(&self, slot: &Slot, taken: &Taken) -> Outcome {
         let Some(job) = &taken.job else { return Outcome::Done };
         let some_bad = self.core.ends.any_bad();
-        if some_bad {
-            if let Some(cause) = self.bad_input(taken) {
-                return Outcome::Cancelled(cause);
-            }
+        if some_bad && let Some(cause) = self.bad_input(taken) {
+            return Outcome::Cancelled(cause);
         }
         let arch = self.core.facts[self.id.0 as usize].arch;
         let chosen = Some(slot.head().implementation.load(Relaxed)).filter(|chosen| *chosen != u16::MAX).map(u32::from);
