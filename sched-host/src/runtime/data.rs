@@ -118,7 +118,7 @@ pub(crate) struct AccessOrder {
     before: Tasks,
     /// Tasks that read since.
     readers: Tasks,
-    /// Finished readers are forgotten when there are so many.
+    /// Finished readers, or commuting tasks, are forgotten when there are so many.
     forget_at: usize,
 }
 
@@ -146,6 +146,10 @@ impl AccessOrder {
             Mode::Commute if self.commuting && self.readers.is_empty() => {
                 self.before.iter().copied().for_each(wait_for);
                 self.writers.push(task);
+                if self.writers.len() >= self.forget_at.max(16) {
+                    self.writers.retain(|writer| !finished(*writer));
+                    self.forget_at = 2 * self.writers.len();
+                }
             }
             Mode::Write | Mode::ReadWrite | Mode::Commute => {
                 // Every reader waits for the writers, so there is no need to wait for both.

@@ -28,7 +28,7 @@ pub use wait::{DataError, ReadData, WriteData};
 use self::core::{Clock, Core};
 use crate::topology::BindingPlan;
 use crate::tree::{Fault, Ledger, NodeState, Part, Tree, WorkerFacts};
-use sched_core::WorkerId;
+use sched_core::{Arch, WorkerId};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
@@ -108,9 +108,10 @@ impl Runtime {
             Tree::assemble(start.parts, &start.workers, Arc::<Clock>::clone(&clock), Arc::clone(&ledger), start.seed);
         {
             let clock = Arc::downgrade(&clock);
-            ledger.on_fallback(move || {
+            let archs: Vec<Arch> = start.workers.iter().map(|worker| worker.arch).collect();
+            ledger.on_fallback(move |wanted| {
                 if let Some(clock) = clock.upgrade() {
-                    clock.sleep.wake_any(|_| true);
+                    clock.sleep.wake_any(|worker| wanted.contains(archs[worker]));
                 }
             });
         }

@@ -92,8 +92,9 @@ impl Worker {
             found = self.pull();
             if found.is_some() || core.stop.load(SeqCst) {
                 if sleep.retract(me) {
-                    // Somebody counted on this worker for another task.
-                    sleep.wake_any(|_| true);
+                    // Somebody counted on this worker for another task, which one like it can run.
+                    let arch = core.facts[me].arch;
+                    sleep.wake_any(|other| core.facts[other].arch == arch);
                 }
                 break;
             }

@@ -10,6 +10,7 @@
 //! handle dropped by a thread of a plugin's own outside any call, is a compare-and-swap.
 
 use parking_lot::Mutex;
+use sched_core::ArchSet;
 use sched_core::abi::{RawTask, TaskHead};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::OnceLock;
@@ -135,7 +136,7 @@ pub struct Home {
     /// How many tasks each node dropped.
     lost_by: Mutex<BTreeMap<NodeId, u64>>,
     /// Called when a task came to the fallback store.
-    notify: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    notify: OnceLock<Box<dyn Fn(ArchSet) + Send + Sync>>,
 }
 
 /// A component dropped a handle: the task goes to the fallback store, and the node that held it is noted.
@@ -152,16 +153,16 @@ extern "C" fn lost(task: RawTask) {
         // SAFETY: the generation was current, so the ledger that set `home` still uses the slot; homes are never given back.
         let home = unsafe { &*slot.home.load(Acquire) };
         *home.lost_by.lock().entry(node).or_insert(0) += 1;
-        home.keep(slot.index());
+        home.keep(slot);
     }
 }
 
 impl Home {
-    fn keep(&self, index: u32) {
-        self.fallback.lock().push_back(index);
+    fn keep(&self, slot: &Slot) {
+        self.fallback.lock().push_back(slot.index());
         self.fallback_len.fetch_add(1, SeqCst);
         if let Some(notify) = self.notify.get() {
-            notify();
+            notify(ArchSet::from_bits(slot.head.archs.load(Relaxed)));
         }
     }
 }
@@ -238,8 +239,8 @@ impl Ledger {
         Ledger { chunks: [const { OnceLock::new() }; CHUNKS], len: AtomicUsize::new(0), grow: Mutex::new(()), home }
     }
 
-    /// Calls `notify` whenever a task comes to the fallback store. Once for each ledger.
-    pub fn on_fallback(&self, notify: impl Fn() + Send + Sync + 'static) {
+    /// Calls `notify` with the architectures of each task that comes to the fallback store. Once for each ledger.
+    pub fn on_fallback(&self, notify: impl Fn(ArchSet) + Send + Sync + 'static) {
         let _ = self.home.notify.set(Box::new(notify));
     }
 
@@ -291,7 +292,7 @@ impl Ledger {
     /// Puts a task that the caller owns into the fallback store; handles to it become stale.
     pub fn fall_back(&self, slot: &Slot) {
         slot.renew(Phase::Fallback);
-        self.home.keep(slot.index());
+        self.home.keep(slot);
     }
 
     /// Takes the first task out of the fallback store that `fits`.
