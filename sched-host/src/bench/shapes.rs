@@ -93,7 +93,7 @@ fn cholesky_graph(tiles: usize) -> Graph {
         graph.successors.push(Vec::new());
         graph.waits_for.push(0);
         let mut before: Vec<u32> = reads.iter().filter_map(|tile| writer[*tile]).collect();
-        before.extend(readers[writes].drain(..));
+        before.append(&mut readers[writes]);
         before.extend(writer[writes]);
         before.sort_unstable();
         before.dedup();
