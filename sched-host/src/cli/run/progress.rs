@@ -1,7 +1,7 @@
 //! What a run shows on a terminal while it lasts.
 
 use crate::runtime::Runtime;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::io::Write;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -37,9 +37,9 @@ impl Progress {
         }
         let executed = || runtime.stats().iter().map(|worker| worker.tasks).sum::<u64>();
         let before = executed();
-        self.bar.set_style(style("{msg} {wide_bar} {human_pos}/{human_len} tasks  {per_sec}  {eta} left"));
-        self.bar.set_message(what);
         self.bar.set_length(total);
+        self.bar.set_style(style("{msg} {wide_bar} {human_pos}/{human_len} tasks  {rate}/s  {eta} left"));
+        self.bar.set_message(what);
         self.bar.set_position(0);
         self.bar.reset();
         std::thread::scope(|scope| {
@@ -77,5 +77,8 @@ impl Drop for Progress {
 }
 
 fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).expect("the templates are good")
+    let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+        let _ = write!(out, "{}", HumanCount(state.per_sec() as u64));
+    };
+    ProgressStyle::with_template(template).expect("the templates are good").with_key("rate", rate)
 }
