@@ -87,20 +87,20 @@ impl<T> TaskQueue<T> {
 
     /// Takes the first task that is `eligible`.
     pub(crate) fn pop(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
-        let mut find = |level: &Level<T>| level.iter().position(|entry| eligible(&entry.task));
         let main = Reverse(self.main_priority);
         if self.main.len() == self.len {
-            let index = find(&self.main)?;
+            // Nearly always the first one fits.
+            let index = if eligible(&self.main.front()?.task) { 0 } else { find(&self.main, &mut eligible)? };
             return Some(self.take_main(index));
         }
-        let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, find(level)?));
+        let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, find(level, &mut eligible)?));
         if let Some((key, index)) = self.others.range(..main).find_map(in_level) {
             return Some(self.take_other(key, index));
         }
-        if let Some(index) = find(&self.main) {
+        if let Some(index) = find(&self.main, &mut eligible) {
             return Some(self.take_main(index));
         }
-        let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, find(level)?));
+        let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, find(level, &mut eligible)?));
         let (key, index) = self.others.range(main..).find_map(in_level)?;
         Some(self.take_other(key, index))
     }
@@ -125,6 +125,7 @@ impl<T> TaskQueue<T> {
     }
 
     /// The level that a task of `priority` belongs in.
+    #[inline]
     fn level(&mut self, priority: i32) -> &mut Level<T> {
         if self.len == 0 {
             self.main_priority = priority;
@@ -162,6 +163,11 @@ impl<T> TaskQueue<T> {
     }
 }
 
+fn find<T>(level: &Level<T>, mut eligible: impl FnMut(&T) -> bool) -> Option<usize> {
+    level.iter().position(|entry| eligible(&entry.task))
+}
+
+#[inline]
 fn remove<T>(level: &mut Level<T>, index: usize) -> Entry<T> {
     let entry = if index == 0 { level.pop_front() } else { level.remove(index) };
     entry.expect("the task was just found")

@@ -1,15 +1,16 @@
 //! What happens when a task becomes ready, and when it ends.
 
-use super::core::{Core, NO_CODELET};
+use super::codelet::Job;
+use super::core::Core;
 use super::data::DataHeader;
 use super::failure::{Cause, Outcome};
-use super::record::{Dependent, Taken};
+use super::record::{Dependent, Extra, Taken};
 use crate::tree::Phase;
 use sched_core::WorkerId;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::*;
+use std::sync::atomic::{AtomicU64, Ordering::*};
 
 /// What a thread has in its hands while tasks end: kept from one end to the next, so that no memory is asked for.
 #[derive(Default)]
@@ -42,12 +43,19 @@ const FREED_BATCH: usize = 64;
 impl Core {
     /// Everything that the task in `slot` waited for has ended. `requester` is the worker whose thread this is, here and
     /// everywhere below.
-    pub(crate) fn make_ready(&self, slot: u32, requester: Option<WorkerId>, hands: &mut Hands) {
-        self.schedule(slot, requester, hands);
-        self.settle(requester, hands);
+    pub(crate) fn make_ready(&self, slot: u32, requester: Option<WorkerId>) {
+        if !self.records.get(slot).is_special() {
+            self.tree.push(self.ledger.slot(slot), requester, None);
+            return;
+        }
+        let mut hands = Hands::default();
+        self.schedule(slot, requester, &mut hands);
+        self.settle(requester, &mut hands);
+        self.give_back(&mut hands);
     }
 
-    /// The task in `slot` ends, and so may others that are cancelled with it.
+    /// The task in `slot` ends, and so may others that are cancelled with it. The arguments of a task that was executed
+    /// well are let go before.
     pub(crate) fn end(
         &self,
         slot: u32,
@@ -108,74 +116,81 @@ impl Core {
     }
 
     fn end_one(&self, slot: u32, outcome: &Outcome, taken: Taken, requester: Option<WorkerId>, hands: &mut Hands) {
-        let (record, current) = (self.records.get(slot), &self.ledger.slot(slot).head().sequence);
-        let Taken { mut job, mut extra } = taken;
+        let (record, place) = (self.records.get(slot), self.ledger.slot(slot));
+        let current = &place.head().sequence;
+        let Taken { mut job, extra } = taken;
         let failed = match outcome {
             Outcome::Done => None,
             Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
         };
         if let Some(cause) = failed {
-            self.ends.note_bad(current.load(Relaxed), outcome, cause);
-            if let Some(job) = &job {
-                job.visit(&mut |header, mode| {
-                    if mode.writes() {
-                        header.failed.store(cause.task, Release);
-                    }
-                });
+            self.note_bad(current.load(Relaxed), outcome, cause, job.as_deref());
+            if let Some(job) = &mut job {
+                clear(&mut **job, current);
             }
         }
-        let task = current.load(Relaxed);
-        // The drop of arguments, and the callback, are the application's code: no lock is held while they run, and
-        // however long they take is no stall.
-        let executing = requester.map(|worker| &self.counters[worker.0 as usize].executing);
-        let before = executing.map(|executing| {
-            // Only the worker itself writes it.
-            let before = executing.load(Relaxed);
-            executing.store(slot + 1, Relaxed);
-            before
-        });
-        if let Some(job) = &mut job {
-            aside(task, "the drop of a task's arguments", || job.clear());
+        if let Some(extra) = extra {
+            self.end_extra(slot, outcome, *extra, requester, hands);
         }
-        if let Some(callback) = extra.as_mut().and_then(|extra| extra.callback.take()) {
-            aside(task, "a callback", || callback(outcome));
-        }
-        executing.inspect(|executing| executing.store(before.unwrap_or(0), Relaxed));
-        for header in extra.iter().flat_map(|extra| &extra.turns) {
-            header.give_turn(&mut hands.retry);
-        }
-        let codelet = job.as_ref().map_or(NO_CODELET, |job| job.facts().number);
-        let watched = {
+        let codelet = place.head().codelet.load(Relaxed);
+        let watched;
+        {
             let mut body = record.body.lock();
             body.job = job;
             hands.dependents.extend(body.dependents.drain(..));
             record.close(current);
-            let watched = record.watched.load(Relaxed);
-            if watched {
-                record.watched.store(false, Relaxed);
-            }
-            watched
-        };
-        self.ledger.slot(slot).renew(Phase::Free);
+            watched = record.take_watched();
+        }
+        place.renew(Phase::Free);
         hands.freed.push((codelet, slot));
         if hands.freed.len() >= FREED_BATCH {
             self.give_back(hands);
         }
-        let mut dependents = std::mem::take(&mut hands.dependents);
-        for dependent in dependents.drain(..) {
-            let waiting = self.records.get(dependent.slot());
-            if let Some(cause) = failed.filter(|_| dependent.is_explicit()) {
-                let mut body = waiting.body.lock();
-                body.extra(waiting).cancelled.get_or_insert_with(|| Arc::clone(cause));
+        if !hands.dependents.is_empty() {
+            let mut dependents = std::mem::take(&mut hands.dependents);
+            for dependent in dependents.drain(..) {
+                let waiting = self.records.get(dependent.slot());
+                if let Some(cause) = failed.filter(|_| dependent.is_explicit()) {
+                    let mut body = waiting.body.lock();
+                    body.extra(waiting).cancelled.get_or_insert_with(|| Arc::clone(cause));
+                }
+                if waiting.release() {
+                    self.schedule(dependent.slot(), requester, hands);
+                }
             }
-            if waiting.release() {
-                self.schedule(dependent.slot(), requester, hands);
-            }
+            hands.dependents = dependents;
         }
-        hands.dependents = dependents;
         self.count_finished(requester);
         if watched {
             self.ends.tell();
+        }
+    }
+
+    /// A task that does not end well, and the data that it should have written.
+    #[cold]
+    fn note_bad(&self, task: u64, outcome: &Outcome, cause: &Cause, job: Option<&dyn Job>) {
+        self.ends.note_bad(task, outcome, cause);
+        if let Some(job) = job {
+            job.visit(&mut |header, mode| {
+                if mode.writes() {
+                    header.failed.store(cause.task, Release);
+                }
+            });
+        }
+    }
+
+    /// What few tasks have: a callback, turns to give back.
+    fn end_extra(&self, slot: u32, outcome: &Outcome, extra: Extra, requester: Option<WorkerId>, hands: &mut Hands) {
+        if let Some(callback) = extra.callback {
+            // However long it takes is no stall. Only the worker itself writes what it executes.
+            let executing = requester.map(|worker| &self.counters[worker.0 as usize].executing);
+            let before = executing.map(|executing| executing.load(Relaxed));
+            executing.inspect(|executing| executing.store(slot + 1, Relaxed));
+            aside(&self.ledger.slot(slot).head().sequence, "a callback", || callback(outcome));
+            executing.inspect(|executing| executing.store(before.unwrap_or(0), Relaxed));
+        }
+        for header in &extra.turns {
+            header.give_turn(&mut hands.retry);
         }
     }
 
@@ -195,24 +210,29 @@ impl Core {
 
     /// Gives free slots back to the codelets whose jobs they hold.
     pub(crate) fn give_back(&self, hands: &mut Hands) {
-        hands.freed.sort_unstable();
-        for of_codelet in hands.freed.chunk_by(|a, b| a.0 == b.0) {
-            let slots = of_codelet.iter().map(|(_, slot)| *slot);
-            match self.codelets.read().get(of_codelet[0].0 as usize) {
+        // There are few codelets in a batch.
+        while let Some((codelet, _)) = hands.freed.last().copied() {
+            let slots = hands.freed.iter().filter(|freed| freed.0 == codelet).map(|(_, slot)| *slot);
+            match self.codelets.read().get(codelet as usize) {
                 Some(facts) => facts.slots.put_back(slots),
                 None => self.keep_fresh(slots),
             }
+            hands.freed.retain(|freed| freed.0 != codelet);
         }
-        hands.freed.clear();
     }
 }
 
+/// Lets the arguments of a task go. Their drop is the application's code: no lock is held while it runs.
+pub(crate) fn clear(job: &mut dyn Job, task: &AtomicU64) {
+    aside(task, "the drop of a task's arguments", || job.clear());
+}
+
 /// Runs the application's code beside a kernel. A panic is logged.
-fn aside(task: u64, what: &str, body: impl FnOnce()) {
+fn aside(task: &AtomicU64, what: &str, body: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(body)) {
         // The drop of a payload may panic in its turn.
         std::mem::forget(payload);
-        tracing::error!(task, "{what} panicked");
+        tracing::error!(task = task.load(Relaxed), "{what} panicked");
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Record {
     /// There is an `extra` in the body: otherwise a task that becomes ready needs no look at it.
     special: AtomicBool,
     /// Somebody waits for it; changes under the body's lock.
-    pub(crate) watched: AtomicBool,
+    watched: AtomicBool,
     pub(crate) body: Mutex<Body>,
 }
 
@@ -127,6 +127,15 @@ impl Record {
         if current.load(Acquire) == sequence {
             self.watched.store(true, Relaxed);
         }
+    }
+
+    /// Whether somebody waited for the task, which has ended. The caller holds the body's lock.
+    pub(crate) fn take_watched(&self) -> bool {
+        let watched = self.watched.load(Relaxed);
+        if watched {
+            self.watched.store(false, Relaxed);
+        }
+        watched
     }
 
     /// The task is submitted, and was linked to so many others. Whether it need not wait for any of them (any more).

@@ -2,7 +2,6 @@
 
 use super::access::AccessList;
 use super::codelet::{Codelet, CodeletBuilder, put_job};
-use super::complete::Hands;
 use super::core::{Core, Entry, NO_CODELET};
 use super::data::{DataHeader, Handle, Mode, Scratchpad};
 use super::failure::{Outcome, SubmitError};
@@ -132,7 +131,7 @@ impl Submitter {
             accesses: &accesses,
         });
         if core.records.get(slot).submitted(links) {
-            core.make_ready(slot, this_worker(core), &mut Hands::default());
+            core.make_ready(slot, this_worker(core));
         }
         key
     }
@@ -270,7 +269,7 @@ impl<L: AccessList, P: Send + 'static> TaskBuilder<'_, L, P> {
             }
         }
         if record.submitted(links) {
-            core.make_ready(slot, this_worker(core), &mut Hands::default());
+            core.make_ready(slot, this_worker(core));
         }
         Ok(TaskRef { key, runtime: core.id })
     }

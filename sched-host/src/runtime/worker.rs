@@ -1,6 +1,6 @@
 //! What a worker's thread does.
 
-use super::complete::Hands;
+use super::complete::{Hands, clear};
 use super::core::Core;
 use super::data::Mode;
 use super::failure::{Cause, Outcome, TaskFailure};
@@ -114,8 +114,11 @@ impl Worker {
     fn execute(&mut self, slot: &Slot) {
         let counters = &self.core.counters[self.id.0 as usize];
         counters.executing.store(slot.index() + 1, Relaxed);
-        let taken = self.core.records.get(slot.index()).body.lock().take();
+        let mut taken = self.core.records.get(slot.index()).body.lock().take();
         let outcome = self.outcome(slot, &taken);
+        if let (Outcome::Done, Some(job)) = (&outcome, &mut taken.job) {
+            clear(&mut **job, &slot.head().sequence);
+        }
         counters.executing.store(0, Relaxed);
         counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
         self.core.end(slot.index(), &outcome, taken, Some(self.id), &mut self.hands);

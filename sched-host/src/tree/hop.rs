@@ -6,7 +6,7 @@
 
 use super::Shared;
 use super::call::Call;
-use super::ledger::{NodeId, Phase, Slot};
+use super::ledger::{NodeId, Slot};
 use super::node::TreeNode;
 use sched_core::WorkerId;
 use sched_core::abi::RawTask;
@@ -29,7 +29,7 @@ impl Shared {
         };
         let node = self.node(to);
         call.note_move(slot.index());
-        slot.set_phase(Phase::InTree(to));
+        slot.hold(task, to);
         let answer = if node.is_quarantined() {
             self.pass_push(call, node, task, slot)
         } else {
@@ -41,7 +41,7 @@ impl Shared {
         node.note_refusal(answer.why);
         match Slot::of(answer.refused) {
             Some(slot) => {
-                slot.set_phase(Phase::InTree(from));
+                slot.hold(answer.refused, from);
                 answer
             }
             None => RawPush::TAKEN,
@@ -81,7 +81,7 @@ impl Shared {
                 above.with(call, |component, raw| component.pull_task(raw, *number))
             };
             if let Some(slot) = Slot::of(task) {
-                slot.set_phase(Phase::InTree(node.id));
+                slot.hold(task, node.id);
                 return task;
             }
         }

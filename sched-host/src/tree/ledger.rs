@@ -34,26 +34,33 @@ pub enum Phase {
     Running,
 }
 
+/// The phase in the lower half of a state word: the kind above, the node below.
 const NODE_BITS: u32 = 24;
+const FREE: u64 = 0;
+const WAITING: u64 = 1 << NODE_BITS;
+const IN_TREE: u64 = 2 << NODE_BITS;
+const FALLBACK: u64 = 3 << NODE_BITS;
+const RUNNING: u64 = 4 << NODE_BITS;
+const NODE_MASK: u64 = (1 << NODE_BITS) - 1;
+const KIND_MASK: u64 = 0xff << NODE_BITS;
 
 impl Phase {
     fn to_bits(self) -> u64 {
-        let (kind, node) = match self {
-            Phase::Free => (0, 0),
-            Phase::Waiting => (1, 0),
-            Phase::InTree(node) => (2, node),
-            Phase::Fallback => (3, 0),
-            Phase::Running => (4, 0),
-        };
-        kind << NODE_BITS | u64::from(node)
+        match self {
+            Phase::Free => FREE,
+            Phase::Waiting => WAITING,
+            Phase::InTree(node) => IN_TREE | u64::from(node),
+            Phase::Fallback => FALLBACK,
+            Phase::Running => RUNNING,
+        }
     }
 
     fn from_bits(bits: u64) -> Phase {
-        match bits >> NODE_BITS & 0xff {
-            0 => Phase::Free,
-            1 => Phase::Waiting,
-            2 => Phase::InTree((bits & ((1 << NODE_BITS) - 1)) as NodeId),
-            3 => Phase::Fallback,
+        match bits & KIND_MASK {
+            FREE => Phase::Free,
+            WAITING => Phase::Waiting,
+            IN_TREE => Phase::InTree((bits & NODE_MASK) as NodeId),
+            FALLBACK => Phase::Fallback,
             _ => Phase::Running,
         }
     }
@@ -115,10 +122,17 @@ impl Slot {
     }
 
     /// The slot of a handle, unless the handle is none or stale.
+    #[inline]
     pub(super) fn of(task: RawTask) -> Option<&'static Slot> {
         let slot = Slot::of_any(task)?;
-        let (generation, phase) = slot.state();
-        (u64::from(generation) == task.generation && matches!(phase, Phase::InTree(_))).then_some(slot)
+        let held = task.generation << 32 | IN_TREE;
+        (slot.head.state.load(Acquire) & !NODE_MASK == held).then_some(slot)
+    }
+
+    /// Notes that `node` holds the task now, of which the caller has the current handle.
+    #[inline]
+    pub(super) fn hold(&self, task: RawTask, node: NodeId) {
+        self.head.state.store(task.generation << 32 | IN_TREE | u64::from(node), Release);
     }
 
     fn of_any(task: RawTask) -> Option<&'static Slot> {
