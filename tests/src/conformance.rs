@@ -45,6 +45,12 @@ pub const CASES: &[Case] = &[
         tree: r#"fifo { eager { each "worker" { fifo ntasks-threshold=1 { worker } } } }"#,
         by_priority: false,
     },
+    Case { component: "prio", tree: r#"prio { eager { each "worker" { worker } } }"#, by_priority: true },
+    Case {
+        component: "prio",
+        tree: r#"prio { eager { each "worker" { prio ntasks-threshold=2 { worker } } } }"#,
+        by_priority: false,
+    },
     Case { component: "eager", tree: r#"fifo { eager { each "worker" { worker } } }"#, by_priority: true },
     Case { component: "eager", tree: r#"eager { each "worker" { fifo { worker } } }"#, by_priority: true },
     Case {
