@@ -1,6 +1,6 @@
 //! A queue of tasks by priority, in order of arrival where priorities are equal.
 
-use sched_core::Task;
+use sched_core::{Node, Task};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -173,6 +173,12 @@ pub(crate) fn expected_addition(task: &Task, ahead: impl FnOnce() -> u64) -> u64
     let Some(length) = task.predicted() else { return 0 };
     let transfer = task.predicted_transfer().map_or(0, nanos);
     nanos(length).saturating_add(if transfer == 0 { 0 } else { transfer.saturating_sub(ahead()) })
+}
+
+/// What `tasks` tasks at a node add to its load.
+pub(crate) fn load_here(node: Node<'_>, tasks: usize) -> f64 {
+    let speed = node.relative_speedup();
+    if speed > 0.0 { tasks as f64 / speed } else { tasks as f64 }
 }
 
 /// Nanoseconds, which last for 584 years.

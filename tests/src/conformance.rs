@@ -54,6 +54,12 @@ pub const CASES: &[Case] = &[
     Case { component: "eager", tree: r#"fifo { eager { each "worker" { worker } } }"#, by_priority: true },
     Case { component: "eager", tree: r#"eager { each "worker" { fifo { worker } } }"#, by_priority: true },
     Case {
+        component: "eager-prio",
+        tree: r#"eager-prio { each "worker" { prio ntasks-threshold=2 { worker } } }"#,
+        by_priority: false,
+    },
+    Case { component: "eager-prio", tree: r#"eager-prio { each "worker" { worker } }"#, by_priority: true },
+    Case {
         component: "best-implementation",
         tree: r#"fifo { best-implementation { eager { each "worker" { worker } } } }"#,
         by_priority: true,

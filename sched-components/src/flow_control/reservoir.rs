@@ -2,7 +2,7 @@
 //! them go in order: higher priorities first, equal ones as they arrived. When it has room it tells its parents, when it
 //! has work its children.
 
-use crate::queue::{Place, TaskQueue, expected_addition, nanos};
+use crate::queue::{Place, TaskQueue, expected_addition, load_here, nanos};
 use sched_core::*;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
@@ -224,9 +224,7 @@ impl Component for Reservoir {
     }
 
     fn estimated_load(&self, node: Node<'_>) -> f64 {
-        let speed = node.relative_speedup();
-        let here = self.len.load(Relaxed) as f64;
-        node.load_below() + if speed > 0.0 { here / speed } else { here }
+        node.load_below() + load_here(node, self.len.load(Relaxed))
     }
 
     fn drain(&self) -> Vec<Task> {
