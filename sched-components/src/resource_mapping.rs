@@ -2,6 +2,8 @@
 
 mod eager;
 mod eager_prio;
+mod random;
 
 pub use eager::Eager;
 pub use eager_prio::EagerPrio;
+pub use random::Random;

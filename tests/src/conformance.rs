@@ -60,6 +60,18 @@ pub const CASES: &[Case] = &[
     },
     Case { component: "eager-prio", tree: r#"eager-prio { each "worker" { worker } }"#, by_priority: true },
     Case {
+        component: "random",
+        tree: r#"fifo { random { each "worker" { best-implementation { worker } } } }"#,
+        by_priority: true,
+    },
+    Case { component: "random", tree: r#"prio { random { each "worker" { worker } } }"#, by_priority: true },
+    Case {
+        component: "random",
+        tree: r#"fifo { random { each "worker" { fifo ntasks-threshold=2 { worker } } } }"#,
+        by_priority: false,
+    },
+    Case { component: "random", tree: r#"fifo { random { eager { each "worker" { worker } } } }"#, by_priority: true },
+    Case {
         component: "best-implementation",
         tree: r#"fifo { best-implementation { eager { each "worker" { worker } } } }"#,
         by_priority: true,
