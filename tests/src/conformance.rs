@@ -72,6 +72,11 @@ pub const CASES: &[Case] = &[
     },
     Case { component: "random", tree: r#"fifo { random { eager { each "worker" { worker } } } }"#, by_priority: true },
     Case {
+        component: "eager-calibration",
+        tree: r#"fifo { eager-calibration { each "worker" { worker } } }"#,
+        by_priority: true,
+    },
+    Case {
         component: "best-implementation",
         tree: r#"fifo { best-implementation { eager { each "worker" { worker } } } }"#,
         by_priority: true,
