@@ -3,7 +3,7 @@
 //! | family | components |
 //! |---|---|
 //! | [flow control](flow_control) | [`Fifo`](flow_control::Fifo), [`Prio`](flow_control::Prio) |
-//! | [resource mapping](resource_mapping) | [`Eager`](resource_mapping::Eager), [`EagerCalibration`](resource_mapping::EagerCalibration), [`EagerPrio`](resource_mapping::EagerPrio), [`Random`](resource_mapping::Random) |
+//! | [resource mapping](resource_mapping) | [`Eager`](resource_mapping::Eager), [`EagerCalibration`](resource_mapping::EagerCalibration), [`EagerPrio`](resource_mapping::EagerPrio), [`Random`](resource_mapping::Random), [`WorkStealing`](resource_mapping::WorkStealing) |
 //! | [special purpose](special_purpose) | [`BestImplementation`](special_purpose::BestImplementation) |
 //! | [workers](worker) | [`Simple`](worker::Simple) |
 //!

@@ -105,6 +105,25 @@ impl<T> TaskQueue<T> {
         Some(self.take_other(key, index))
     }
 
+    /// Takes the last task that is `eligible` of the highest priority that has one.
+    pub(crate) fn pop_newest(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+        let mut find = |level: &Level<T>| level.iter().rposition(|entry| eligible(&entry.task));
+        let main = Reverse(self.main_priority);
+        if self.main.len() == self.len {
+            let index = find(&self.main)?;
+            return Some(self.take_main(index));
+        }
+        let above = self.others.range(..main).find_map(|(key, level)| Some((*key, find(level)?)));
+        if let Some((key, index)) = above {
+            return Some(self.take_other(key, index));
+        }
+        if let Some(index) = find(&self.main) {
+            return Some(self.take_main(index));
+        }
+        let below = self.others.range(main..).find_map(|(key, level)| Some((*key, find(level)?)));
+        below.map(|(key, index)| self.take_other(key, index))
+    }
+
     /// Puts a popped task back where it was, whatever was pushed, popped or put back meanwhile.
     pub(crate) fn unpop(&mut self, task: T, place: Place) {
         let Place { priority, arrival, expected } = place;

@@ -76,6 +76,17 @@ pub const CASES: &[Case] = &[
         tree: r#"fifo { eager-calibration { each "worker" { worker } } }"#,
         by_priority: true,
     },
+    Case { component: "work-stealing", tree: r#"work-stealing { each "worker" { worker } }"#, by_priority: false },
+    Case {
+        component: "work-stealing",
+        tree: r#"work-stealing { each "worker" { fifo ntasks-threshold=2 { worker } } }"#,
+        by_priority: false,
+    },
+    Case {
+        component: "work-stealing",
+        tree: r#"fifo { eager { work-stealing { each "worker" { best-implementation { worker } } } } }"#,
+        by_priority: false,
+    },
     Case {
         component: "best-implementation",
         tree: r#"fifo { best-implementation { eager { each "worker" { worker } } } }"#,

@@ -1,7 +1,7 @@
 //! Runtimes with the stock components compiled in, so that no plugin has to be built.
 
 use sched_components::flow_control::{Fifo, Prio};
-use sched_components::resource_mapping::{Eager, EagerCalibration, EagerPrio, Random};
+use sched_components::resource_mapping::{Eager, EagerCalibration, EagerPrio, Random, WorkStealing};
 use sched_components::special_purpose::BestImplementation;
 use sched_components::worker::Simple;
 use sched_core::Offer;
@@ -21,6 +21,7 @@ pub fn offers() -> Vec<Offer> {
         Offer::of::<EagerCalibration>(),
         Offer::of::<EagerPrio>(),
         Offer::of::<Random>(),
+        Offer::of::<WorkStealing>(),
         Offer::of::<BestImplementation>(),
         Offer::of::<Simple>(),
     ]
