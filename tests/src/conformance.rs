@@ -97,6 +97,20 @@ pub const CASES: &[Case] = &[
         tree: r#"fifo { eager { each "worker" { best-implementation { worker } } } }"#,
         by_priority: true,
     },
+    Case {
+        component: "stage",
+        tree: r#"
+            user-choice { prio { eager { use "leaf" } }; fifo { random { use "leaf" } } }
+            shared "leaf" each="worker" { stage { worker } }
+        "#,
+        by_priority: true,
+    },
+    Case { component: "user-choice", tree: r#"fifo { user-choice { each "worker" { worker } } }"#, by_priority: true },
+    Case {
+        component: "user-choice",
+        tree: r#"user-choice { fifo { eager { each "worker" { worker } } } }"#,
+        by_priority: true,
+    },
     Case { component: "worker", tree: r#"eager { each "worker" { fifo { worker } } }"#, by_priority: true },
 ];
 

@@ -2,7 +2,7 @@
 
 use sched_components::flow_control::{Fifo, Prio};
 use sched_components::resource_mapping::{Eager, EagerCalibration, EagerPrio, Random, WorkStealing};
-use sched_components::special_purpose::BestImplementation;
+use sched_components::special_purpose::{BestImplementation, Stage, UserChoice};
 use sched_components::worker::Simple;
 use sched_core::Offer;
 use sched_host::plugin::Registry;
@@ -23,6 +23,8 @@ pub fn offers() -> Vec<Offer> {
         Offer::of::<Random>(),
         Offer::of::<WorkStealing>(),
         Offer::of::<BestImplementation>(),
+        Offer::of::<Stage>(),
+        Offer::of::<UserChoice>(),
         Offer::of::<Simple>(),
     ]
 }
