@@ -5,6 +5,7 @@ use crate::stock;
 use sched_core::rig::{FakeChild, Rig};
 use sched_core::{Arity, Params, TaskId, WorkerId};
 use sched_host::plugin::{Registry, SearchPath};
+use sched_host::policy::library;
 use sched_host::runtime::{ReadWrite, Runtime};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
@@ -136,6 +137,25 @@ pub fn registry(origin: Origin) -> Arc<Registry> {
             assert_eq!(registry.rejected().count(), 0, "{:?}", registry.files());
             Arc::new(registry)
         })),
+    }
+}
+
+/// Runs tasks under every policy that is shipped.
+///
+/// # Panics
+/// When a task does not run once, or a component is at fault.
+pub fn check_policies(origin: Origin) {
+    let registry = registry(origin);
+    for shipped in library() {
+        for workers in [1, 3] {
+            let builder = stock::builder(stock::EAGER, workers, Vec::new()).policy_value(shipped.policy());
+            let runtime = builder.registry(Arc::clone(&registry)).build();
+            let runtime = runtime.unwrap_or_else(|error| panic!("{}: {error:?}", shipped.name));
+            let runs = work(&runtime);
+            runtime.wait_all().unwrap_or_else(|end| panic!("{}: {end}", shipped.name));
+            assert!(runs.iter().all(|runs| runs.load(SeqCst) == 1), "{}: every task runs once", shipped.name);
+            assert_eq!(runtime.faults(), [], "{}", shipped.name);
+        }
     }
 }
 

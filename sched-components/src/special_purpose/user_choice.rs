@@ -9,6 +9,9 @@ use sched_core::*;
 /// A pull has the flow control above push, since what is above may be meant for others: tasks meant for the child that
 /// asks are below when the pull ends. A child that is a worker, or passes tasks on to one, is pushed to; a child that
 /// leaves tasks above until its workers come for them (`eager` directly above workers) needs a queue between.
+///
+/// Its place is the root, with a queue at the top of each branch: the host then keeps a task whose choice cannot be for
+/// any worker that can execute it. Below a queue, such a task would hold up those behind it.
 #[derive(Debug, Default)]
 pub struct UserChoice;
 
