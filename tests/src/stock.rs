@@ -80,10 +80,13 @@ pub fn runtime(tree: &str, workers: usize) -> Runtime {
 pub const EAGER: &str = r#"fifo { eager { each "worker" { worker } } }"#;
 
 /// Shapes that move tasks in different ways: pulled, pushed, refused and put back.
-pub const SHAPES: [&str; 5] = [
+pub const SHAPES: [&str; 8] = [
     EAGER,
     r#"fifo { eager { each "worker" { fifo ntasks-threshold=2 { worker } } } }"#,
     r#"eager { each "worker" { fifo { worker } } }"#,
     r#"eager { each "worker" { fifo ntasks-threshold=1 { worker } } }"#,
     r#"fifo { best-implementation { eager { each "worker" { best-implementation { worker } } } } }"#,
+    r#"eager-prio { each "worker" { prio ntasks-threshold=2 { worker } } }"#,
+    r#"fifo { random { each "worker" { best-implementation { worker } } } }"#,
+    r#"work-stealing { each "worker" { worker } }"#,
 ];
