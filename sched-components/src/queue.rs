@@ -1,6 +1,6 @@
 //! A queue of tasks by priority, in order of arrival where priorities are equal.
 
-use sched_core::Task;
+use sched_core::{Node, Task};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -105,6 +105,25 @@ impl<T> TaskQueue<T> {
         Some(self.take_other(key, index))
     }
 
+    /// Takes the last task that is `eligible` of the highest priority that has one.
+    pub(crate) fn pop_newest(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+        let mut find = |level: &Level<T>| level.iter().rposition(|entry| eligible(&entry.task));
+        let main = Reverse(self.main_priority);
+        if self.main.len() == self.len {
+            let index = find(&self.main)?;
+            return Some(self.take_main(index));
+        }
+        let above = self.others.range(..main).find_map(|(key, level)| Some((*key, find(level)?)));
+        if let Some((key, index)) = above {
+            return Some(self.take_other(key, index));
+        }
+        if let Some(index) = find(&self.main) {
+            return Some(self.take_main(index));
+        }
+        let below = self.others.range(main..).find_map(|(key, level)| Some((*key, find(level)?)));
+        below.map(|(key, index)| self.take_other(key, index))
+    }
+
     /// Puts a popped task back where it was, whatever was pushed, popped or put back meanwhile.
     pub(crate) fn unpop(&mut self, task: T, place: Place) {
         let Place { priority, arrival, expected } = place;
@@ -179,6 +198,12 @@ pub(crate) fn expected_addition(task: &Task, ahead: impl FnOnce() -> u64) -> u64
     let Some(length) = task.predicted() else { return 0 };
     let transfer = task.predicted_transfer().map_or(0, nanos);
     nanos(length).saturating_add(if transfer == 0 { 0 } else { transfer.saturating_sub(ahead()) })
+}
+
+/// What `tasks` tasks at a node add to its load.
+pub(crate) fn load_here(node: Node<'_>, tasks: usize) -> f64 {
+    let speed = node.relative_speedup();
+    if speed > 0.0 { tasks as f64 / speed } else { tasks as f64 }
 }
 
 /// Nanoseconds, which last for 584 years.

@@ -1,5 +1,9 @@
 //! Special purpose: components that neither hold tasks nor choose a resource.
 
 mod best_implementation;
+mod stage;
+mod user_choice;
 
 pub use best_implementation::BestImplementation;
+pub use stage::Stage;
+pub use user_choice::UserChoice;

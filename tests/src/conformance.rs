@@ -5,6 +5,7 @@ use crate::stock;
 use sched_core::rig::{FakeChild, Rig};
 use sched_core::{Arity, Params, TaskId, WorkerId};
 use sched_host::plugin::{Registry, SearchPath};
+use sched_host::policy::library;
 use sched_host::runtime::{ReadWrite, Runtime};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
@@ -45,8 +46,48 @@ pub const CASES: &[Case] = &[
         tree: r#"fifo { eager { each "worker" { fifo ntasks-threshold=1 { worker } } } }"#,
         by_priority: false,
     },
+    Case { component: "prio", tree: r#"prio { eager { each "worker" { worker } } }"#, by_priority: true },
+    Case {
+        component: "prio",
+        tree: r#"prio { eager { each "worker" { prio ntasks-threshold=2 { worker } } } }"#,
+        by_priority: false,
+    },
     Case { component: "eager", tree: r#"fifo { eager { each "worker" { worker } } }"#, by_priority: true },
     Case { component: "eager", tree: r#"eager { each "worker" { fifo { worker } } }"#, by_priority: true },
+    Case {
+        component: "eager-prio",
+        tree: r#"eager-prio { each "worker" { prio ntasks-threshold=2 { worker } } }"#,
+        by_priority: false,
+    },
+    Case { component: "eager-prio", tree: r#"eager-prio { each "worker" { worker } }"#, by_priority: true },
+    Case {
+        component: "random",
+        tree: r#"fifo { random { each "worker" { best-implementation { worker } } } }"#,
+        by_priority: true,
+    },
+    Case { component: "random", tree: r#"prio { random { each "worker" { worker } } }"#, by_priority: true },
+    Case {
+        component: "random",
+        tree: r#"fifo { random { each "worker" { fifo ntasks-threshold=2 { worker } } } }"#,
+        by_priority: false,
+    },
+    Case { component: "random", tree: r#"fifo { random { eager { each "worker" { worker } } } }"#, by_priority: true },
+    Case {
+        component: "eager-calibration",
+        tree: r#"fifo { eager-calibration { each "worker" { worker } } }"#,
+        by_priority: true,
+    },
+    Case { component: "work-stealing", tree: r#"work-stealing { each "worker" { worker } }"#, by_priority: false },
+    Case {
+        component: "work-stealing",
+        tree: r#"work-stealing { each "worker" { fifo ntasks-threshold=2 { worker } } }"#,
+        by_priority: false,
+    },
+    Case {
+        component: "work-stealing",
+        tree: r#"fifo { eager { work-stealing { each "worker" { best-implementation { worker } } } } }"#,
+        by_priority: false,
+    },
     Case {
         component: "best-implementation",
         tree: r#"fifo { best-implementation { eager { each "worker" { worker } } } }"#,
@@ -55,6 +96,20 @@ pub const CASES: &[Case] = &[
     Case {
         component: "best-implementation",
         tree: r#"fifo { eager { each "worker" { best-implementation { worker } } } }"#,
+        by_priority: true,
+    },
+    Case {
+        component: "stage",
+        tree: r#"
+            user-choice { prio { eager { use "leaf" } }; fifo { random { use "leaf" } } }
+            shared "leaf" each="worker" { stage { worker } }
+        "#,
+        by_priority: true,
+    },
+    Case { component: "user-choice", tree: r#"fifo { user-choice { each "worker" { worker } } }"#, by_priority: true },
+    Case {
+        component: "user-choice",
+        tree: r#"user-choice { fifo { eager { each "worker" { worker } } } }"#,
         by_priority: true,
     },
     Case { component: "worker", tree: r#"eager { each "worker" { fifo { worker } } }"#, by_priority: true },
@@ -82,6 +137,25 @@ pub fn registry(origin: Origin) -> Arc<Registry> {
             assert_eq!(registry.rejected().count(), 0, "{:?}", registry.files());
             Arc::new(registry)
         })),
+    }
+}
+
+/// Runs tasks under every policy that is shipped.
+///
+/// # Panics
+/// When a task does not run once, or a component is at fault.
+pub fn check_policies(origin: Origin) {
+    let registry = registry(origin);
+    for shipped in library() {
+        for workers in [1, 3] {
+            let builder = stock::builder(stock::EAGER, workers, Vec::new()).policy_value(shipped.policy());
+            let runtime = builder.registry(Arc::clone(&registry)).build();
+            let runtime = runtime.unwrap_or_else(|error| panic!("{}: {error:?}", shipped.name));
+            let runs = work(&runtime);
+            runtime.wait_all().unwrap_or_else(|end| panic!("{}: {end}", shipped.name));
+            assert!(runs.iter().all(|runs| runs.load(SeqCst) == 1), "{}: every task runs once", shipped.name);
+            assert_eq!(runtime.faults(), [], "{}", shipped.name);
+        }
     }
 }
 

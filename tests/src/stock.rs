@@ -1,8 +1,8 @@
 //! Runtimes with the stock components compiled in, so that no plugin has to be built.
 
-use sched_components::flow_control::Fifo;
-use sched_components::resource_mapping::Eager;
-use sched_components::special_purpose::BestImplementation;
+use sched_components::flow_control::{Fifo, Prio};
+use sched_components::resource_mapping::{Eager, EagerCalibration, EagerPrio, Random, WorkStealing};
+use sched_components::special_purpose::{BestImplementation, Stage, UserChoice};
 use sched_components::worker::Simple;
 use sched_core::Offer;
 use sched_host::plugin::Registry;
@@ -14,7 +14,19 @@ use std::sync::{Arc, OnceLock};
 /// Every stock component.
 #[must_use]
 pub fn offers() -> Vec<Offer> {
-    vec![Offer::of::<Fifo>(), Offer::of::<Eager>(), Offer::of::<BestImplementation>(), Offer::of::<Simple>()]
+    vec![
+        Offer::of::<Fifo>(),
+        Offer::of::<Prio>(),
+        Offer::of::<Eager>(),
+        Offer::of::<EagerCalibration>(),
+        Offer::of::<EagerPrio>(),
+        Offer::of::<Random>(),
+        Offer::of::<WorkStealing>(),
+        Offer::of::<BestImplementation>(),
+        Offer::of::<Stage>(),
+        Offer::of::<UserChoice>(),
+        Offer::of::<Simple>(),
+    ]
 }
 
 /// The stock components, and those of a package `test`.
@@ -68,10 +80,13 @@ pub fn runtime(tree: &str, workers: usize) -> Runtime {
 pub const EAGER: &str = r#"fifo { eager { each "worker" { worker } } }"#;
 
 /// Shapes that move tasks in different ways: pulled, pushed, refused and put back.
-pub const SHAPES: [&str; 5] = [
+pub const SHAPES: [&str; 8] = [
     EAGER,
     r#"fifo { eager { each "worker" { fifo ntasks-threshold=2 { worker } } } }"#,
     r#"eager { each "worker" { fifo { worker } } }"#,
     r#"eager { each "worker" { fifo ntasks-threshold=1 { worker } } }"#,
     r#"fifo { best-implementation { eager { each "worker" { best-implementation { worker } } } } }"#,
+    r#"eager-prio { each "worker" { prio ntasks-threshold=2 { worker } } }"#,
+    r#"fifo { random { each "worker" { best-implementation { worker } } } }"#,
+    r#"work-stealing { each "worker" { worker } }"#,
 ];

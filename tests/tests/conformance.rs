@@ -1,6 +1,6 @@
-//! Every stock component, compiled in and from its plugin.
+//! Every stock component and every shipped policy, compiled in and from plugins.
 
-use sched_tests::conformance::{BackEnd, Origin, check};
+use sched_tests::conformance::{BackEnd, Origin, check, check_policies};
 
 #[test]
 fn compiled_in_components_conform_in_the_runtime() {
@@ -10,4 +10,14 @@ fn compiled_in_components_conform_in_the_runtime() {
 #[test]
 fn plugins_conform_in_the_runtime() {
     check(Origin::Plugin, BackEnd::Runtime);
+}
+
+#[test]
+fn shipped_policies_run() {
+    check_policies(Origin::BuiltIn);
+}
+
+#[test]
+fn shipped_policies_run_with_plugins() {
+    check_policies(Origin::Plugin);
 }

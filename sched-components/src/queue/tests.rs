@@ -10,6 +10,10 @@ enum Step {
     Pop {
         except: u64,
     },
+    /// The same with the last task of the highest priority that has one.
+    PopNewest {
+        except: u64,
+    },
     /// Puts one of the popped tasks back.
     Unpop {
         which: usize,
@@ -21,6 +25,7 @@ fn steps(priorities: std::ops::Range<i32>) -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => priorities.prop_map(|priority| Step::Push { priority }),
         4 => prop_oneof![Just(u64::MAX), 2u64..4].prop_map(|except| Step::Pop { except }),
+        2 => prop_oneof![Just(u64::MAX), 2u64..4].prop_map(|except| Step::PopNewest { except }),
         2 => any::<prop::sample::Index>().prop_map(|which| Step::Unpop { which: which.index(1 << 16) }),
         1 => Just(Step::Drain),
     ];
@@ -46,6 +51,15 @@ fn play(steps: Vec<Step>) {
                 let popped = queue.pop(|task| eligible(*task));
                 let expected = model.iter().position(|(_, task)| eligible(*task)).map(|index| model.remove(index));
                 assert_eq!(popped.map(|(task, _)| task), expected.map(|(_, task)| task));
+                out.extend(popped);
+            }
+            Step::PopNewest { except } => {
+                let eligible = |task: u64| !(task + 1).is_multiple_of(except);
+                let popped = queue.pop_newest(|task| eligible(*task));
+                let newest = |(_, (priority, task)): &(usize, &(Reverse<i32>, u64))| (Reverse(*priority), *task);
+                let expected = model.iter().enumerate().filter(|(_, (_, task))| eligible(*task)).max_by_key(newest);
+                let expected = expected.map(|(index, _)| index).map(|index| model.remove(index).1);
+                assert_eq!(popped.map(|(task, _)| task), expected);
                 out.extend(popped);
             }
             Step::Unpop { which } if !out.is_empty() => {

@@ -1,7 +1,7 @@
 //! `worker`: a leaf, which stands for one worker. It takes every task into the worker's own list and wakes the worker;
 //! the worker pulls from that list first, then from above.
 
-use crate::queue::{TaskQueue, expected_addition, nanos};
+use crate::queue::{TaskQueue, expected_addition, load_here, nanos};
 use sched_core::*;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::Duration;
@@ -91,9 +91,7 @@ impl Component for Simple {
     }
 
     fn estimated_load(&self, node: Node<'_>) -> f64 {
-        let speed = node.relative_speedup();
-        let here = self.len.load(Relaxed) as f64;
-        if speed > 0.0 { here / speed } else { here }
+        load_here(node, self.len.load(Relaxed))
     }
 
     fn drain(&self) -> Vec<Task> {

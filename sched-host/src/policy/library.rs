@@ -35,7 +35,18 @@ macro_rules! shipped {
 /// The policies that come with the program.
 #[must_use]
 pub fn library() -> &'static [Shipped] {
-    shipped!["tree-eager", "tree-eager-prefetching"]
+    shipped![
+        "tree-eager",
+        "tree-eager-prefetching",
+        "tree-eager-prio",
+        "tree-prio",
+        "tree-prio-prefetching",
+        "tree-random",
+        "tree-random-prefetching",
+        "tree-random-prio",
+        "tree-random-prio-prefetching",
+        "tree-ws",
+    ]
 }
 
 /// The text of a policy, found by name or file.

@@ -1,6 +1,8 @@
 use super::*;
 use proptest::prelude::*;
 use sched_core::rig::{FakeChild, FakeParent, Hop, Rig};
+use sched_core::*;
+use std::time::Duration;
 
 const DOWN: Child = Child(0);
 

@@ -1,6 +1,6 @@
 //! The subcommands about policies.
 
-use super::{catalogue, shown};
+use super::{catalogue, shown, stock};
 use crate::cli::{policies, tree};
 use crate::policy::Catalogue;
 use clap::Parser;
@@ -28,7 +28,7 @@ fn sched(catalogue: &Catalogue, line: &str) -> String {
 #[test]
 fn policies_lists_what_is_shipped() {
     // How it is broken into lines depends on the terminal.
-    let list = sched(&catalogue(), "policies");
+    let list = sched(&stock(), "policies");
     assert!(list.contains("tree-eager-prefetching") && list.contains("One queue for all"), "{list}");
     assert!(!list.contains("not usable"), "{list}");
 }
@@ -46,7 +46,7 @@ fn policies_shows_the_text() {
 
 #[test]
 fn policies_speaks_json() {
-    let list: serde_json::Value = serde_json::from_str(&sched(&catalogue(), "policies --json")).expect("it is JSON");
+    let list: serde_json::Value = serde_json::from_str(&sched(&stock(), "policies --json")).expect("it is JSON");
     assert_eq!((&list[0]["name"], &list[0]["usable"]), (&"tree-eager".into(), &true.into()));
     let one = sched(&catalogue(), "policies --json --show tree-eager");
     let one: serde_json::Value = serde_json::from_str(&one).expect("it is JSON");

@@ -1,6 +1,6 @@
 //! Shipped policies, and finding policies.
 
-use super::{catalogue, parse, shown};
+use super::{Node, parse, shown, stock};
 use crate::policy::{FlatMachine, Source, check, expand, library};
 use insta::assert_snapshot;
 use std::fs;
@@ -13,11 +13,14 @@ fn every_shipped_policy_is_valid_and_explained() {
         assert_eq!(policies[0].name, shipped.name, "the file is named like its policy");
         assert_eq!(policies[0], shipped.policy());
         assert!(policies[0].summary().len() > 20, "{} has a header", shipped.name);
-        let problems = check(&policies[0], &catalogue());
+        let problems = check(&policies[0], &stock());
         assert!(problems.is_empty(), "{}: {problems:?}", shipped.name);
         for workers in [1, 2, 64] {
-            assert!(expand(&policies[0], &catalogue(), &FlatMachine { workers }).is_ok(), "{}", shipped.name);
+            assert!(expand(&policies[0], &stock(), &FlatMachine { workers }).is_ok(), "{}", shipped.name);
         }
+        let plan = expand(&policies[0], &stock(), &Node { cores: 4, gpus: 2 }).expect("it fits any machine");
+        let leaves = plan.nodes.iter().filter(|node| node.leaf_worker.is_some()).count();
+        assert_eq!(leaves, 10, "{} has every worker", shipped.name);
     }
 }
 
@@ -104,7 +107,9 @@ fn unknown_names_get_a_suggestion() {
     Error: policy::unknown
 
       × there is no policy `modular-quantum`
-      help: shipped policies: tree-eager, tree-eager-prefetching
+      help: shipped policies: tree-eager, tree-eager-prefetching, tree-eager-prio, tree-prio, tree-prio-
+            prefetching, tree-random, tree-random-prefetching, tree-random-prio, tree-random-prio-prefetching,
+            tree-ws
             a policy of your own is given by the path of its file, which ends in `.kdl`
     ");
 }

@@ -12,7 +12,7 @@ mod wrong_shapes;
 
 use super::*;
 use miette::{GraphicalReportHandler, GraphicalTheme};
-use sched_core::{Arch, Arity, Family, Info, Param, Slot, WorkerId, WorkerSet};
+use sched_core::{Arch, Arity, Build, Family, Info, Param, Slot, WorkerId, WorkerSet};
 
 const THRESHOLDS: &[Param] = &[
     Param::int("ntasks-threshold", 0, "tasks held at most; 0 means no limit").at_least(0),
@@ -57,6 +57,24 @@ fn catalogue() -> Catalogue {
         (best.describe(), "special-purpose"),
         (sink.describe(), "special-purpose"),
         (worker.describe(), "worker"),
+    ])
+}
+
+/// The stock components, with which shipped policies have to work.
+fn stock() -> Catalogue {
+    use sched_components::{flow_control::*, resource_mapping::*, special_purpose::*, worker::*};
+    Catalogue::new([
+        (Fifo::INFO.describe(), "flow-control"),
+        (Prio::INFO.describe(), "flow-control"),
+        (Eager::INFO.describe(), "resource-mapping"),
+        (EagerCalibration::INFO.describe(), "resource-mapping"),
+        (EagerPrio::INFO.describe(), "resource-mapping"),
+        (Random::INFO.describe(), "resource-mapping"),
+        (WorkStealing::INFO.describe(), "resource-mapping"),
+        (BestImplementation::INFO.describe(), "special-purpose"),
+        (Stage::INFO.describe(), "special-purpose"),
+        (UserChoice::INFO.describe(), "special-purpose"),
+        (Simple::INFO.describe(), "worker"),
     ])
 }
 

@@ -1,0 +1,248 @@
+//! What `fifo` and `prio` have in common: a reservoir. It keeps the tasks that it is pushed, up to its thresholds, and lets
+//! them go in order: higher priorities first, equal ones as they arrived. When it has room it tells its parents, when it
+//! has work its children.
+
+use crate::queue::{Place, TaskQueue, expected_addition, load_here, nanos};
+use sched_core::*;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
+use std::time::Duration;
+
+/// A queue in order of priority, then of arrival; bounded, if a threshold is set.
+///
+/// A queue that is empty takes one task whatever its length: one that is longer than `exp-len-threshold` would else
+/// never run.
+#[derive(Debug)]
+pub(super) struct Reservoir {
+    queue: Mutex<TaskQueue>,
+    /// Number of tasks in `queue`, written under its lock: an empty pull takes no lock.
+    len: AtomicUsize,
+    /// Expected length of `queue` in nanoseconds, written under its lock.
+    expected: AtomicU64,
+    ntasks_threshold: Option<usize>,
+    /// In nanoseconds.
+    exp_len_threshold: Option<u64>,
+}
+
+/// The parameters that bound a reservoir.
+pub(super) const THRESHOLDS: &[Param] = const {
+    &[
+        Param::int(NTASKS, 0, "tasks held at most; 0 means no limit").at_least(0),
+        Param::float(EXP_LEN, 0.0, "expected length held at most; 0 means no limit").at_least(0).unit("µs"),
+    ]
+};
+
+const NTASKS: &str = "ntasks-threshold";
+const EXP_LEN: &str = "exp-len-threshold";
+
+/// A flow-control component with the [`THRESHOLDS`].
+pub(super) const fn info(name: &'static str, doc: &'static str) -> Info {
+    Info::new(name, Family::FlowControl, doc).storage(Storage::BoundedBy(&[NTASKS, EXP_LEN])).params(THRESHOLDS)
+}
+
+/// Makes a component of a type whose only field is a [`Reservoir`].
+macro_rules! reservoir {
+    ($component:ty, $info:expr) => {
+        impl sched_core::Build for $component {
+            const INFO: sched_core::Info = $info;
+
+            fn build(params: &sched_core::Params) -> Result<Self, sched_core::BuildError> {
+                Ok(Self($crate::flow_control::reservoir::Reservoir::new(params)?))
+            }
+        }
+
+        impl sched_core::Component for $component {
+            fn push_task(&self, node: sched_core::Node<'_>, task: sched_core::Task) -> sched_core::Push {
+                self.0.push_task(node, task)
+            }
+
+            fn pull_task(&self, node: sched_core::Node<'_>, to: sched_core::Child) -> Option<sched_core::Task> {
+                self.0.pull_task(node, to)
+            }
+
+            fn can_push(&self, node: sched_core::Node<'_>, to: sched_core::Child) -> bool {
+                self.0.can_push(node, to)
+            }
+
+            fn estimated_end(&self, node: sched_core::Node<'_>) -> sched_core::Time {
+                self.0.estimated_end(node)
+            }
+
+            fn estimated_load(&self, node: sched_core::Node<'_>) -> f64 {
+                self.0.estimated_load(node)
+            }
+
+            fn drain(&self) -> Vec<sched_core::Task> {
+                self.0.drain()
+            }
+
+            fn describe(&self, report: &mut sched_core::Report) {
+                self.0.describe(report);
+            }
+        }
+    };
+}
+pub(super) use reservoir;
+
+impl Reservoir {
+    pub(super) fn new(params: &Params) -> Result<Reservoir, BuildError> {
+        let ntasks = usize::try_from(params.int(NTASKS)?).unwrap_or(0);
+        Ok(Reservoir {
+            queue: Mutex::new(TaskQueue::new()),
+            len: AtomicUsize::new(0),
+            expected: AtomicU64::new(0),
+            ntasks_threshold: (ntasks > 0).then_some(ntasks),
+            exp_len_threshold: params.micros(EXP_LEN)?.map(nanos),
+        })
+    }
+
+    fn is_bounded(&self) -> bool {
+        self.ntasks_threshold.is_some() || self.exp_len_threshold.is_some()
+    }
+
+    fn is_full(&self, queue: &TaskQueue, task: &Task) -> bool {
+        let longer = || queue.expected().saturating_add(task.predicted().map_or(0, nanos));
+        queue.len() > 0
+            && (self.ntasks_threshold.is_some_and(|limit| queue.len() >= limit)
+                || self.exp_len_threshold.is_some_and(|limit| longer() >= limit))
+    }
+
+    /// To be called under the lock after each change. The lock's release, and the host's own ordering between a wake and
+    /// a worker's last look before it sleeps, make it visible in time.
+    fn note(&self, queue: &TaskQueue) {
+        self.len.store(queue.len(), Release);
+        self.expected.store(queue.expected(), Relaxed);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len.load(Acquire) == 0
+    }
+
+    fn pop(&self, eligible: impl FnMut(&Task) -> bool) -> Option<(Task, Place)> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut queue = self.queue.lock();
+        let popped = queue.pop(eligible)?;
+        self.note(&queue);
+        Some(popped)
+    }
+
+    fn unpop(&self, task: Task, place: Place) {
+        let mut queue = self.queue.lock();
+        queue.unpop(task, place);
+        self.note(&queue);
+    }
+
+    /// Sends tasks down in order until one is refused. Where the worker that asks could not have run that one, the tasks
+    /// that it can run follow: it must not wait behind work for others.
+    fn send(&self, node: Node<'_>, to: Child) -> bool {
+        let place = Cell::new(None);
+        let stuck = Cell::new(false);
+        let pop = |eligible: &dyn Fn(&Task) -> bool| {
+            let (task, at) = self.pop(eligible)?;
+            place.set(Some(at));
+            Some(task)
+        };
+        let unpop = |task: Task| {
+            stuck.set(!node.requester_can_execute(&task));
+            if let Some(at) = place.take() {
+                self.unpop(task, at);
+            }
+        };
+        let mut moved = node.pump(to, || pop(&|_| true), unpop);
+        if stuck.get() {
+            moved |= node.pump(to, || pop(&|task| node.requester_can_execute(task)), unpop);
+        }
+        moved
+    }
+}
+
+impl Component for Reservoir {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        if !self.is_bounded() {
+            node.prefetch(&task);
+        }
+        {
+            let mut queue = self.queue.lock();
+            if self.is_bounded() {
+                if self.is_full(&queue, &task) {
+                    return Err(Refused::new(task, Refusal::Full));
+                }
+                node.prefetch(&task);
+            }
+            // Without a memory node to prefetch to, nothing hides the transfer.
+            let ahead = || if node.single_memory_node().is_some() { queue.expected() } else { 0 };
+            let (priority, expected) = (task.priority(), expected_addition(&task, ahead));
+            queue.push(task, priority, expected);
+            self.note(&queue);
+        }
+        node.children_can_pull();
+        Ok(())
+    }
+
+    fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
+        let first = || self.pop(|task| node.requester_can_execute(task)).map(|(task, _)| task);
+        if let Some(task) = first() {
+            if self.is_bounded() {
+                let _ = node.parents_can_push();
+            }
+            return Some(task);
+        }
+        if node.parents_can_push() { first() } else { None }
+    }
+
+    fn can_push(&self, node: Node<'_>, to: Child) -> bool {
+        if self.send(node, to) {
+            return true;
+        }
+        // What is here was refused below: more of it would be too.
+        self.is_empty() && node.parents_can_push() && {
+            self.send(node, to);
+            true
+        }
+    }
+
+    fn estimated_end(&self, node: Node<'_>) -> Time {
+        let (mut first, mut sum, mut count) = (Time::FAR, Duration::ZERO, 0);
+        for child in node.children() {
+            let end = node.child_estimated_end(child);
+            first = first.min(end);
+            sum = sum.saturating_add(end.since(Time::ZERO));
+            count += 1;
+        }
+        if count == 0 {
+            first = node.now();
+        }
+        let queued = Duration::from_nanos(self.expected.load(Relaxed));
+        if queued.is_zero() {
+            return first;
+        }
+        // The queue fills the workers up evenly: each to the earliest end, then all alike.
+        let later = sum.saturating_sub(first.since(Time::ZERO).saturating_mul(count));
+        first + queued.saturating_add(later) / node.count_in_context().max(1)
+    }
+
+    fn estimated_load(&self, node: Node<'_>) -> f64 {
+        node.load_below() + load_here(node, self.len.load(Relaxed))
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        let mut queue = self.queue.lock();
+        let tasks = queue.drain();
+        self.note(&queue);
+        tasks
+    }
+
+    fn describe(&self, report: &mut Report) {
+        let queue = self.queue.lock();
+        report.fact("tasks", queue.len());
+        if let Some(limit) = self.ntasks_threshold {
+            report.fact("ntasks-threshold", limit);
+        }
+        report.fact("expected length", format_args!("{:?}", Duration::from_nanos(queue.expected())));
+        if let Some(limit) = self.exp_len_threshold {
+            report.fact("exp-len-threshold", format_args!("{:?}", Duration::from_nanos(limit)));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! `eager-calibration`: gives a task to a child whose workers still have to measure it, and keeps none.
+
+use sched_core::*;
+
+/// The first child with a worker whose performance model of the task is [uncalibrated](Estimate::Uncalibrated) gets it,
+/// and where all its workers are of one architecture, the first implementation that is still to be measured is chosen.
+///
+/// A child that is a worker is pushed to, since another worker's execution would measure something else. When nothing is
+/// left to measure, or who should measure is full, the task is handed back as [`Full`](Refusal::Full).
+#[derive(Debug, Default)]
+pub struct EagerCalibration;
+
+impl Build for EagerCalibration {
+    const INFO: Info = Info::new(
+        "eager-calibration",
+        Family::ResourceMapping,
+        "Gives each task to the first child that still has to measure it.",
+    )
+    .forwards_pull();
+
+    fn build(_params: &Params) -> Result<Self, BuildError> {
+        Ok(EagerCalibration)
+    }
+}
+
+/// A worker of `child` that still has to measure `task`.
+fn measures(node: Node<'_>, child: Child, task: &Task) -> Option<WorkerId> {
+    node.each_worker_in_context().find(|worker| {
+        node.child_has_worker(child, *worker)
+            && node.worker_can_execute(*worker, task)
+            && node.expected_length(*worker, task) == Estimate::Uncalibrated
+    })
+}
+
+/// The implementation that `worker` should measure, where it means the same to all workers of `child`.
+fn implementation(node: Node<'_>, child: Child, worker: WorkerId, task: &Task) -> Option<u32> {
+    let mut below = node.each_worker_in_context().filter(|other| node.child_has_worker(child, *other));
+    if below.any(|other| node.arch(other) != node.arch(worker)) {
+        return None;
+    }
+    let uncalibrated = |number: &u32| node.expected_length_with(worker, task, *number) == Estimate::Uncalibrated;
+    (0..node.implementations(worker, task)).find(uncalibrated)
+}
+
+impl Component for EagerCalibration {
+    fn push_task(&self, node: Node<'_>, mut task: Task) -> Push {
+        if !node.can_execute(&task) {
+            return Err(Refused::new(task, Refusal::NoWorker));
+        }
+        let chosen = task.implementation();
+        for child in node.children() {
+            let Some(worker) = measures(node, child, &task) else { continue };
+            task.set_implementation(implementation(node, child, worker, &task));
+            match node.push_to(child, task) {
+                Ok(()) => return Ok(()),
+                Err(refused) => task = refused.task,
+            }
+            task.set_implementation(chosen);
+        }
+        Err(Refused::new(task, Refusal::Full))
+    }
+}
+
+#[cfg(test)]
+mod tests;

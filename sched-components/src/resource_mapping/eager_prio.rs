@@ -1,0 +1,190 @@
+//! `eager-prio`: keeps all tasks in one list by priority, and gives the best of them to the first child that takes it.
+
+use crate::queue::{Place, TaskQueue, load_here, nanos};
+use sched_core::*;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
+use std::time::Duration;
+
+/// A list of tasks by priority, then by order of arrival, above queues with room for a few: whenever one has room, it gets
+/// the best task that it can execute. It takes every task.
+///
+/// A task that no child takes keeps its place, and lower ones for the same architectures wait behind it; those for other
+/// architectures pass. A child that is a worker is not pushed to: it is woken, and pulls the best task for it.
+///
+/// # One pass at a time
+///
+/// Tasks are out of the list while they are offered. Were several threads to offer tasks at once, a lower priority could
+/// take the room that a higher one was just refused, and a child that finds room meanwhile would find the list empty. So
+/// one thread makes a *pass* at a time, and no other waits for it: who comes meanwhile leaves a request, for which whoever
+/// makes the pass makes another. Whatever was pushed, and whatever room there was, before a request, a later pass sees.
+#[derive(Debug)]
+pub struct EagerPrio {
+    queue: Mutex<TaskQueue>,
+    /// Number of tasks in `queue`, written under its lock.
+    len: AtomicUsize,
+    /// Expected length of `queue` in nanoseconds, written under its lock.
+    expected: AtomicU64,
+    /// Requests for a pass since the last time that nobody made one; 0 while nobody makes one.
+    requests: AtomicU32,
+    /// The child to begin with.
+    next: AtomicU32,
+}
+
+impl Build for EagerPrio {
+    const INFO: Info =
+        Info::new("eager-prio", Family::ResourceMapping, "Gives the best task to the first child that takes it.")
+            .storage(Storage::Unbounded)
+            .may_refuse(false);
+
+    fn build(_params: &Params) -> Result<Self, BuildError> {
+        Ok(EagerPrio {
+            queue: Mutex::new(TaskQueue::new()),
+            len: AtomicUsize::new(0),
+            expected: AtomicU64::new(0),
+            requests: AtomicU32::new(0),
+            next: AtomicU32::new(0),
+        })
+    }
+}
+
+/// A task that no child took.
+struct Kept {
+    task: Task,
+    /// A child that is a worker could pull it.
+    pullable: bool,
+}
+
+impl EagerPrio {
+    fn note(&self, queue: &TaskQueue) {
+        self.len.store(queue.len(), Release);
+        self.expected.store(queue.expected(), Relaxed);
+    }
+
+    fn pop(&self, eligible: impl FnMut(&Task) -> bool) -> Option<(Task, Place)> {
+        if self.len.load(Acquire) == 0 {
+            return None;
+        }
+        let mut queue = self.queue.lock();
+        let popped = queue.pop(eligible)?;
+        self.note(&queue);
+        Some(popped)
+    }
+
+    /// Sends down what children take now. Whether this thread sent anything: another may be at it, and see to it.
+    fn progress(&self, node: Node<'_>) -> bool {
+        if node.children().all(|child| node.child_worker(child).is_some()) {
+            node.children_can_pull();
+            return false;
+        }
+        if self.requests.fetch_add(1, AcqRel) > 0 {
+            return false;
+        }
+        let (mut moved, mut answered) = (false, 1);
+        loop {
+            moved |= self.pass(node);
+            match self.requests.compare_exchange(answered, 0, AcqRel, Acquire) {
+                Ok(_) => return moved,
+                Err(asked) => answered = asked,
+            }
+        }
+    }
+
+    fn pass(&self, node: Node<'_>) -> bool {
+        let mut moved = false;
+        // No child takes a task that only these can execute.
+        let mut stuck = ArchSet::EMPTY;
+        while let Some((task, place)) = self.pop(|task| task.archs().bits() & !stuck.bits() != 0) {
+            let archs = task.archs();
+            let Err(kept) = self.offer(node, task) else {
+                moved = true;
+                continue;
+            };
+            stuck = ArchSet::from_bits(stuck.bits() | archs.bits());
+            {
+                let mut queue = self.queue.lock();
+                queue.unpop(kept.task, place);
+                self.note(&queue);
+            }
+            if kept.pullable {
+                // It may have looked here while the task was out.
+                node.children_can_pull();
+            }
+        }
+        moved
+    }
+
+    /// To the child of the worker that asks, then to each in turn.
+    fn offer(&self, node: Node<'_>, mut task: Task) -> Result<(), Kept> {
+        let count = node.children().len() as u32;
+        let start = self.next.load(Relaxed).checked_rem(count).unwrap_or(0);
+        let favourite =
+            node.requester().and_then(|worker| node.children().find(|to| node.child_has_worker(*to, worker)));
+        let others = (0..count).map(|turn| Child((start + turn) % count)).filter(|child| Some(*child) != favourite);
+        let mut pullable = false;
+        for child in favourite.into_iter().chain(others) {
+            if !node.child_can_execute(child, &task) {
+                continue;
+            }
+            if node.child_worker(child).is_some() {
+                pullable = true;
+                continue;
+            }
+            match node.push_to(child, task) {
+                Ok(()) => {
+                    self.next.store(child.0 + 1, Relaxed);
+                    return Ok(());
+                }
+                Err(refused) => task = refused.task,
+            }
+        }
+        Err(Kept { task, pullable })
+    }
+}
+
+impl Component for EagerPrio {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        {
+            let mut queue = self.queue.lock();
+            let (priority, expected) = (task.priority(), task.predicted().map_or(0, nanos));
+            queue.push(task, priority, expected);
+            self.note(&queue);
+        }
+        self.progress(node);
+        Ok(())
+    }
+
+    fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
+        let best = || self.pop(|task| node.requester_can_execute(task)).map(|(task, _)| task);
+        // A parent may push instead of giving.
+        best().or_else(|| node.pull_from_parents()).or_else(best)
+    }
+
+    fn can_push(&self, node: Node<'_>, _to: Child) -> bool {
+        self.progress(node) || node.parents_can_push()
+    }
+
+    fn estimated_end(&self, node: Node<'_>) -> Time {
+        let queued = Duration::from_nanos(self.expected.load(Relaxed));
+        node.earliest_end_below() + queued / node.count_in_context().max(1)
+    }
+
+    fn estimated_load(&self, node: Node<'_>) -> f64 {
+        node.load_below() + load_here(node, self.len.load(Relaxed))
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        let mut queue = self.queue.lock();
+        let tasks = queue.drain();
+        self.note(&queue);
+        tasks
+    }
+
+    fn describe(&self, report: &mut Report) {
+        let queue = self.queue.lock();
+        report.fact("tasks", queue.len());
+        report.fact("expected length", format_args!("{:?}", Duration::from_nanos(queue.expected())));
+    }
+}
+
+#[cfg(test)]
+mod tests;

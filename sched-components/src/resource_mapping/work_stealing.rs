@@ -1,0 +1,157 @@
+//! `work-stealing`: each child has a queue of its own, and takes from the others' when that is empty.
+
+mod lane;
+
+use crate::queue::load_here;
+use lane::{Lane, Lanes};
+use sched_core::*;
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// One queue for each child. A task that a worker makes ready goes to that worker's own queue; what the application
+/// submits goes to the queues in turn. In both cases only queues of children that can execute it count.
+///
+/// A child is given the task of its own queue that came *last* of the highest priority, whose data its caches know best.
+/// When its queue is empty it steals, from the nearest queue first, the task that came *first* of the highest priority,
+/// which its owner would touch last. (The StarPU handbook says that a thief takes the last one as well; StarPU itself
+/// takes the first, as every other work stealer does.) Only tasks that the thief can execute count.
+///
+/// Workers share nothing while each has work: every queue has a lock and counters of its own, on cache lines of their own.
+/// Who looks for something to steal reads the counters, and locks only queues that are not empty.
+///
+/// It keeps every task until a child pulls. A child that is a queue itself and says that it has room is sent a few tasks of
+/// its own, or one that is stolen: the fewer a task has in front of it, the later it is decided who executes it.
+#[derive(Debug, Default)]
+pub struct WorkStealing {
+    /// Made in the first call, when the children are known.
+    lanes: OnceLock<Lanes>,
+}
+
+/// Tasks sent to a child that has room: one to execute, and one that waits for it.
+const SENT: usize = 2;
+
+impl Build for WorkStealing {
+    const INFO: Info = Info::new(
+        "work-stealing",
+        Family::ResourceMapping,
+        "Keeps a queue for each child, which takes from the others' when its own is empty.",
+    )
+    .storage(Storage::Unbounded);
+
+    fn build(_params: &Params) -> Result<Self, BuildError> {
+        Ok(WorkStealing::default())
+    }
+}
+
+impl WorkStealing {
+    fn lanes(&self, node: Node<'_>) -> &Lanes {
+        self.lanes.get_or_init(|| Lanes::new(node))
+    }
+
+    /// The queue for `task`: that of the worker that makes it ready, or else the next in turn.
+    fn place(&self, node: Node<'_>, lanes: &Lanes, task: &Task) -> Option<Child> {
+        let able = |child: &Child| node.child_can_execute(*child, task);
+        let own = node.requester().and_then(|worker| lanes.home(worker)).filter(able);
+        own.or_else(|| lanes.turn().find(able))
+    }
+
+    /// A task for the worker that asks: from the queue of `to`, or stolen.
+    fn take(&self, node: Node<'_>, lanes: &Lanes, to: Child) -> Option<(Task, lane::From)> {
+        let able = |task: &Task| node.requester_can_execute(task);
+        let own = lanes.lane(to).and_then(|lane| lane.pop(able));
+        own.map(|(task, place)| (task, (to, place))).or_else(|| {
+            lanes.victims(node, to).iter().find_map(|victim| {
+                let (task, place) = lanes.lane(*victim)?.steal(able)?;
+                Some((task, (*victim, place)))
+            })
+        })
+    }
+
+    fn sum(&self, of: impl Fn(&Lane) -> u64) -> u64 {
+        self.lanes.get().map_or(0, |lanes| lanes.iter().map(of).fold(0, u64::saturating_add))
+    }
+}
+
+impl Component for WorkStealing {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        let lanes = self.lanes(node);
+        let Some((child, lane)) = self.place(node, lanes, &task).and_then(|child| Some((child, lanes.lane(child)?)))
+        else {
+            return Err(Refused::new(task, Refusal::NoWorker));
+        };
+        lane.push(task);
+        // The worker that pushes is awake. Where it is alone in its child, only others can sleep.
+        let awake = node.requester().is_some_and(|worker| node.child_worker(child) == Some(worker));
+        if awake || !node.child_can_pull(child) {
+            node.children_can_pull();
+        }
+        Ok(())
+    }
+
+    fn pull_task(&self, node: Node<'_>, to: Child) -> Option<Task> {
+        let lanes = self.lanes(node);
+        let take = || self.take(node, lanes, to).map(|(task, _)| task);
+        // A parent may push instead of giving.
+        take().or_else(|| node.pull_from_parents()).or_else(|| if node.parents().len() > 0 { take() } else { None })
+    }
+
+    fn can_push(&self, node: Node<'_>, to: Child) -> bool {
+        let lanes = self.lanes(node);
+        let from = Cell::new(None);
+        let unpop = |task: Task| {
+            if let Some((child, place)) = from.take()
+                && let Some(lane) = lanes.lane(child)
+            {
+                lane.unpop(task, place);
+            }
+        };
+        let mut sent = 0;
+        let pop = || {
+            let (task, place) = match sent {
+                0 => self.take(node, lanes, to)?,
+                1..SENT => {
+                    let (task, place) = lanes.lane(to)?.pop(|task| node.requester_can_execute(task))?;
+                    (task, (to, place))
+                }
+                _ => return None,
+            };
+            sent += 1;
+            from.set(Some(place));
+            Some(task)
+        };
+        let moved = node.pump(to, pop, unpop);
+        // What was here was refused: more of it would be too.
+        moved || (sent == 0 && node.parents_can_push())
+    }
+
+    fn estimated_end(&self, node: Node<'_>) -> Time {
+        let queued = Duration::from_nanos(self.sum(|lane| lane.expected.load(Relaxed)));
+        node.average_end_below() + queued / node.count_in_context().max(1)
+    }
+
+    fn estimated_load(&self, node: Node<'_>) -> f64 {
+        node.load_below() + load_here(node, self.sum(|lane| lane.len.load(Relaxed) as u64) as usize)
+    }
+
+    /// By priority, and inside a priority in the order of submission: as one thief would take them.
+    fn drain(&self) -> Vec<Task> {
+        let mut tasks: Vec<Task> = self.lanes.get().into_iter().flat_map(Lanes::iter).flat_map(Lane::drain).collect();
+        tasks.sort_by_key(|task| (Reverse(task.priority()), task.id()));
+        tasks
+    }
+
+    fn describe(&self, report: &mut Report) {
+        let lens: Vec<usize> =
+            self.lanes.get().into_iter().flat_map(Lanes::iter).map(|lane| lane.len.load(Relaxed)).collect();
+        report.fact("tasks", lens.iter().sum::<usize>());
+        report.fact("tasks by child", format_args!("{lens:?}"));
+        let expected = self.sum(|lane| lane.expected.load(Relaxed));
+        report.fact("expected length", format_args!("{:?}", Duration::from_nanos(expected)));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,247 @@
+use super::*;
+use proptest::prelude::*;
+use sched_core::rig::{FakeChild, FakeParent, Hop, Rig};
+
+fn stealing() -> Rig {
+    Rig::build::<WorkStealing>(&[])
+}
+
+fn workers(count: u32) -> Rig {
+    (0..count).fold(stealing().workers(count), |rig, worker| rig.child(FakeChild::worker(worker)))
+}
+
+/// Pushes a task that `worker` makes ready, or the application.
+fn push(rig: &Rig, worker: Option<u32>, priority: i32) -> TaskId {
+    let task = rig.task().priority(priority).make();
+    rig.set_requester(worker.map(WorkerId));
+    assert_eq!(rig.push(task), Ok(()));
+    rig.set_requester(None);
+    task
+}
+
+#[test]
+fn a_workers_tasks_come_back_to_it_the_last_first() {
+    let rig = workers(3);
+    let tasks = [0, 1, 1, 0].map(|priority| push(&rig, Some(1), priority));
+    let order: Vec<TaskId> = std::iter::from_fn(|| rig.pull(Child(1))).collect();
+    assert_eq!(order, [2, 1, 3, 0].map(|index: usize| tasks[index]));
+}
+
+#[test]
+fn a_thief_takes_the_first_of_the_highest_priority() {
+    let rig = workers(3);
+    let tasks = [0, 1, 1, 0].map(|priority| push(&rig, Some(1), priority));
+    let order: Vec<TaskId> = std::iter::from_fn(|| rig.pull(Child(2))).collect();
+    assert_eq!(order, [1, 2, 0, 3].map(|index: usize| tasks[index]));
+}
+
+#[test]
+fn submitted_tasks_go_round() {
+    let rig = workers(3);
+    let tasks: Vec<TaskId> = (0..6).map(|_| push(&rig, None, 0)).collect();
+    assert_eq!(rig.describe()[1], ("tasks by child".to_owned(), "[2, 2, 2]".to_owned()));
+    assert_eq!(rig.pull(Child(1)), Some(tasks[4]));
+}
+
+#[test]
+fn a_task_goes_where_it_can_be_executed() {
+    let rig = stealing().workers(2).worker(Arch::CUDA, MemoryNode(1));
+    let rig = (0..3).fold(rig, |rig, worker| rig.child(FakeChild::worker(worker)));
+    let cuda = rig.task().archs([Arch::CUDA]).make();
+    rig.set_requester(Some(WorkerId(0)));
+    assert_eq!(rig.push(cuda), Ok(()));
+    rig.set_requester(None);
+    assert_eq!(rig.pull(Child(0)), None, "a thief takes nothing that it cannot execute");
+    assert_eq!(rig.pull(Child(2)), Some(cuda));
+    assert_eq!(rig.push(rig.task().archs([Arch::FPGA]).make()), Err(Refusal::NoWorker));
+}
+
+#[test]
+fn a_thief_passes_over_what_it_cannot_execute() {
+    let rig = stealing().workers(1).worker(Arch::CUDA, MemoryNode(1));
+    let rig = rig.child(FakeChild::over([0, 1])).child(FakeChild::worker(0));
+    let cuda = rig.task().archs([Arch::CUDA]).priority(9).make();
+    rig.set_requester(Some(WorkerId(0)));
+    let any = rig.task().make();
+    assert_eq!((rig.push(cuda), rig.push(any)), (Ok(()), Ok(())));
+    assert_eq!(rig.pull(Child(1)), Some(any));
+    assert_eq!(rig.pull(Child(1)), None);
+    assert_eq!(rig.drain(), [cuda]);
+}
+
+#[test]
+fn the_nearest_is_robbed_first() {
+    let rig = [0, 1, 1, 0, 0, 0].into_iter().fold(stealing(), |rig, node| rig.worker(Arch::CPU, MemoryNode(node)));
+    let rig = (0..6).fold(rig, |rig, worker| rig.child(FakeChild::worker(worker)));
+    let tasks: Vec<TaskId> = (0..6).map(|worker| push(&rig, Some(worker), 0)).collect();
+    let order: Vec<TaskId> = std::iter::from_fn(|| rig.pull(Child(4))).collect();
+    assert_eq!(order, [4, 5, 3, 0, 2, 1].map(|index: usize| tasks[index]), "1 and 2 are on another memory node");
+}
+
+#[test]
+fn a_push_wakes_the_owner_or_else_a_thief() {
+    let rig = workers(3);
+    let woken = |worker| {
+        push(&rig, worker, 0);
+        rig.woken()
+    };
+    rig.pull(Child(0));
+    assert_eq!(woken(None), [WorkerId(0)]);
+    assert_eq!(woken(None), [WorkerId(1)]);
+    assert_eq!(woken(Some(0)), [WorkerId(2)], "the owner is awake");
+    assert_eq!(woken(None), [], "all are awake");
+    rig.drain();
+}
+
+#[test]
+fn a_push_by_the_owner_tells_the_children_once() {
+    let rig = workers(2);
+    push(&rig, Some(1), 0);
+    assert_eq!(rig.hops(), [Hop::ChildCanPull { child: None, woke: Some(WorkerId(0)) }]);
+    rig.drain();
+}
+
+#[test]
+fn an_empty_pull_asks_above() {
+    let rig = workers(2).parent(FakeParent::new());
+    let task = rig.task().make();
+    rig.give_parent(Parent(0), task);
+    assert_eq!(rig.pull(Child(1)), Some(task));
+    assert_eq!(rig.pull(Child(1)), None);
+}
+
+#[test]
+fn queues_below_are_sent_a_few_of_their_own_or_one_that_is_stolen() {
+    let rig = (0..2).fold(stealing().workers(2), |rig, worker| rig.child(FakeChild::over([worker]).room(9)));
+    let rig = rig.parent(FakeParent::new());
+    let tasks: Vec<TaskId> = (0..5).map(|_| push(&rig, Some(0), 0)).collect();
+    assert!(rig.can_push(Child(0)));
+    assert_eq!(rig.child_tasks(Child(0)), [tasks[4], tasks[3]]);
+    assert!(rig.can_push(Child(1)));
+    assert_eq!(rig.child_tasks(Child(1)), [tasks[0]]);
+    rig.set_room(Child(1), Some(0));
+    assert!(!rig.can_push(Child(1)));
+    assert_eq!(rig.pull(Child(1)), Some(tasks[1]), "the refused task is in its place");
+    rig.drain();
+    rig.give_parent(Parent(0), tasks[1]);
+    assert!(rig.can_push(Child(0)), "nothing is here: the parent is told");
+}
+
+#[test]
+fn estimates_count_every_queue() {
+    let rig = stealing().workers(2);
+    let rig = rig.child(FakeChild::worker(0).load(0.5)).child(FakeChild::worker(1).end(Time::from_nanos(8_000)));
+    for _ in 0..3 {
+        assert_eq!(rig.push(rig.task().predicted(Duration::from_micros(4)).make()), Ok(()));
+    }
+    assert_eq!(rig.estimated_end(), Time::from_nanos(10_000), "4 µs on average, and 12 µs over 2 workers");
+    assert_eq!(rig.estimated_load(), 2.0, "0.5 below, and 3 over 2 workers");
+    rig.drain();
+    assert_eq!(rig.estimated_load(), 0.5);
+}
+
+#[test]
+fn it_gives_up_tasks_by_priority_and_age() {
+    let rig = workers(3);
+    let tasks = [0, 2, 1, 2, 0].map(|priority| push(&rig, None, priority));
+    assert_eq!(rig.drain(), [1, 3, 2, 0, 4].map(|index: usize| tasks[index]));
+    assert_eq!(rig.pull(Child(0)), None);
+}
+
+#[test]
+fn an_empty_pull_looks_at_no_task() {
+    let rig = workers(4);
+    let task = push(&rig, Some(0), 0);
+    assert_eq!(rig.pull(Child(0)), Some(task));
+    let before = rig.service_calls("can_execute");
+    assert_eq!(rig.pull(Child(3)), None);
+    assert_eq!(rig.service_calls("can_execute"), before);
+}
+
+#[test]
+fn concurrent_thieves_take_each_task_once() {
+    let rig = workers(4);
+    let tasks: Vec<TaskId> = (0..400).map(|number| push(&rig, Some(number % 2), 0)).collect();
+    let taken = std::sync::Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for child in 0..4 {
+            let (rig, taken) = (&rig, &taken);
+            scope.spawn(move || {
+                let mine: Vec<TaskId> = std::iter::from_fn(|| rig.pull(Child(child))).collect();
+                taken.lock().expect("nobody panics").extend(mine);
+            });
+        }
+    });
+    let mut taken = taken.into_inner().expect("nobody panics");
+    taken.sort_unstable();
+    assert_eq!(taken, tasks);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Push { by: Option<u32>, priority: i32, archs: u8 },
+    Pull { by: u32 },
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        3 => (prop::option::of(0u32..4), -1i32..2, 1u8..4)
+            .prop_map(|(by, priority, archs)| Step::Push { by, priority, archs }),
+        2 => (0u32..4).prop_map(|by| Step::Pull { by }),
+    ];
+    prop::collection::vec(step, 0..80)
+}
+
+proptest! {
+    /// Against a model: workers 0 to 2 are CPUs and 3 a CUDA device; the rig sees to it that nothing is lost or given to
+    /// a worker that cannot execute it.
+    #[test]
+    fn own_tasks_last_first_and_stolen_ones_first_first(steps in steps()) {
+        let rig = (0..4).fold(stealing().workers(3).worker(Arch::CUDA, MemoryNode(1)), |rig, worker| {
+            rig.child(FakeChild::worker(worker))
+        });
+        let able = |worker: u32, archs: u8| archs & if worker == 3 { 2 } else { 1 } != 0;
+        let mut model: [Vec<(i32, u8, TaskId)>; 4] = Default::default();
+        let mut turn = 0;
+        for step in steps {
+            match step {
+                Step::Push { by, priority, archs } => {
+                    let names = [Arch::CPU, Arch::CUDA].into_iter().zip([1, 2]);
+                    let names = names.filter(|(_, bit)| archs & bit != 0).map(|(arch, _)| arch);
+                    let task = rig.task().priority(priority).archs(names).make();
+                    rig.set_requester(by.map(WorkerId));
+                    prop_assert_eq!(rig.push(task), Ok(()));
+                    rig.set_requester(None);
+                    let lane = by.filter(|by| able(*by, archs)).unwrap_or_else(|| {
+                        turn += 1;
+                        (0..4).map(|step| (turn - 1 + step) % 4).find(|lane| able(*lane, archs)).expect("some arch")
+                    });
+                    model[lane as usize].push((priority, archs, task));
+                }
+                Step::Pull { by } => {
+                    let order: [u32; 4] = match by {
+                        0 => [0, 1, 2, 3],
+                        1 => [1, 2, 0, 3],
+                        2 => [2, 1, 0, 3],
+                        _ => [3, 0, 2, 1],
+                    };
+                    let found = order.into_iter().find_map(|lane| {
+                        let tasks = model[lane as usize].iter().enumerate().filter(|(_, task)| able(by, task.1));
+                        let best = if lane == by {
+                            tasks.max_by_key(|(index, task)| (task.0, *index))
+                        } else {
+                            tasks.max_by_key(|(index, task)| (task.0, Reverse(*index)))
+                        };
+                        best.map(|(index, _)| (lane, index))
+                    });
+                    let expected = found.map(|(lane, index)| model[lane as usize].remove(index).2);
+                    prop_assert_eq!(rig.pull(Child(by)), expected);
+                }
+            }
+        }
+        let mut rest: Vec<(Reverse<i32>, TaskId)> =
+            model.iter().flatten().map(|(priority, _, task)| (Reverse(*priority), *task)).collect();
+        rest.sort_unstable();
+        prop_assert_eq!(rig.drain(), rest.into_iter().map(|(_, task)| task).collect::<Vec<_>>());
+    }
+}

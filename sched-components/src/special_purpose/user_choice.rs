@@ -1,0 +1,44 @@
+//! `user-choice`: the application says which child gets a task.
+
+use sched_core::*;
+
+/// A task goes to the child whose number the application gave with it ([`Task::sched_data`], 0 if it gave none), counted
+/// from 0 in the order of the policy. It is handed back with [`NoWorker`](Refusal::NoWorker) when there is no such child,
+/// or that child has no worker that can execute it, and with the child's reason when the child refuses it.
+///
+/// A pull has the flow control above push, since what is above may be meant for others: tasks meant for the child that
+/// asks are below when the pull ends. A child that is a worker, or passes tasks on to one, is pushed to; a child that
+/// leaves tasks above until its workers come for them (`eager` directly above workers) needs a queue between.
+///
+/// Its place is the root, with a queue at the top of each branch: the host then keeps a task whose choice cannot be for
+/// any worker that can execute it. Below a queue, such a task would hold up those behind it.
+#[derive(Debug, Default)]
+pub struct UserChoice;
+
+impl Build for UserChoice {
+    const INFO: Info =
+        Info::new("user-choice", Family::SpecialPurpose, "Gives each task to the child that the application chose.")
+            .arity(Arity::Many);
+
+    fn build(_params: &Params) -> Result<Self, BuildError> {
+        Ok(UserChoice)
+    }
+}
+
+impl Component for UserChoice {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        let chosen = u32::try_from(task.sched_data()).ok().map(Child);
+        match chosen.filter(|child| child.0 < node.children().len() as u32) {
+            Some(child) if node.child_can_execute(child, &task) => node.push_to(child, task),
+            _ => Err(Refused::new(task, Refusal::NoWorker)),
+        }
+    }
+
+    fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
+        let _ = node.parents_can_push();
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;
