@@ -30,8 +30,8 @@ pub struct RawInfo {
     pub family: u32,
     /// 0 leaf, 1 one, 2 many, 3 slots.
     pub arity: u32,
-    /// Bit 0: it keeps tasks. Bit 1: it may refuse. Bit 2: it needs models. Bit 3, since 1.1: it forwards
-    /// pulls.
+    /// Bit 0: it keeps tasks. Bit 1: it may refuse. Bit 2: it needs models. Since 1.1: bit 3: it forwards pulls;
+    /// bit 4: it forwards pushes; bit 5: it wakes workers; bit 6: it is pulled only.
     pub flags: u32,
     /// Tasks that a queue below should hold.
     pub lookahead: u32,
