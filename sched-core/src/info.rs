@@ -85,6 +85,9 @@ pub struct Info {
     may_refuse: bool,
     needs_models: bool,
     forwards_pull: bool,
+    forwards_push: bool,
+    wakes_workers: bool,
+    pulled_only: bool,
 }
 
 impl Info {
@@ -110,6 +113,9 @@ impl Info {
             may_refuse: matches!(family, Family::ResourceMapping | Family::SpecialPurpose),
             needs_models: false,
             forwards_pull: false,
+            forwards_push: false,
+            wakes_workers: false,
+            pulled_only: false,
         }
     }
 
@@ -172,6 +178,32 @@ impl Info {
         self
     }
 
+    /// It keeps no tasks, and refuses one only when the children that it could give it to refuse it. A policy may then do
+    /// without a queue above it, where the children never refuse. (Since 1.1: an older host does not ask.)
+    #[must_use]
+    pub const fn forwards_push(mut self) -> Info {
+        self.forwards_push = true;
+        self
+    }
+
+    /// It does not push to a child that is a worker, but wakes it to pull, and refuses the task: above it there must be a
+    /// queue that keeps it. (Since 1.1: an older host does not ask.)
+    #[must_use]
+    pub const fn wakes_workers(mut self) -> Info {
+        self.wakes_workers = true;
+        self
+    }
+
+    /// It gives its tasks to those who pull, and nothing else makes them move: it neither sends them down when a child has
+    /// room ([`Node::pump`](crate::Node::pump)), nor asks its parents for more
+    /// ([`Node::parents_can_push`](crate::Node::parents_can_push)). No other queue can work right above it or right below
+    /// it. A component that stores and does not say so is taken to do both. (Since 1.1: an older host does not ask.)
+    #[must_use]
+    pub const fn pulled_only(mut self) -> Info {
+        self.pulled_only = true;
+        self
+    }
+
     /// Its name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -208,6 +240,9 @@ impl Info {
             may_refuse: self.may_refuse,
             needs_models: self.needs_models,
             forwards_pull: self.forwards_pull,
+            forwards_push: self.forwards_push,
+            wakes_workers: self.wakes_workers,
+            pulled_only: self.pulled_only,
         }
     }
 }
@@ -248,6 +283,12 @@ pub struct ComponentInfo {
     pub needs_models: bool,
     /// Whether its way to pull is to ask its parents, so that it need not be called for that.
     pub forwards_pull: bool,
+    /// Whether it refuses a task only when its children do.
+    pub forwards_push: bool,
+    /// Whether it leaves tasks to be pulled where its child is a worker.
+    pub wakes_workers: bool,
+    /// Whether its tasks move only when somebody pulls, so that it is no pump.
+    pub pulled_only: bool,
 }
 
 impl ComponentInfo {

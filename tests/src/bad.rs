@@ -195,7 +195,7 @@ pub struct Deal {
 }
 
 impl Build for Deal {
-    const INFO: Info = Info::new("deal", Family::ResourceMapping, "Deals tasks out in turn.");
+    const INFO: Info = Info::new("deal", Family::ResourceMapping, "Deals tasks out in turn.").forwards_push();
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
         Ok(Deal { next: AtomicU32::new(0) })

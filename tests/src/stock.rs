@@ -67,19 +67,19 @@ pub fn builder(tree: &str, workers: usize, test: Vec<Offer>) -> Builder {
         .bind(false)
 }
 
-/// A runtime at work.
+/// A runtime at work. The root may refuse tasks: the host survives that, although the policy is wrong.
 ///
 /// # Panics
 /// When it does not start.
 #[must_use]
 pub fn runtime(tree: &str, workers: usize) -> Runtime {
-    builder(tree, workers, Vec::new()).build().expect("the runtime starts")
+    builder(tree, workers, Vec::new()).unchecked().build().expect("the runtime starts")
 }
 
 /// One queue for all workers.
 pub const EAGER: &str = r#"fifo { eager { each "worker" { worker } } }"#;
 
-/// Shapes that move tasks in different ways: pulled, pushed, refused and put back.
+/// Shapes that move tasks in different ways: pulled, pushed, refused and put back. In one the root refuses.
 pub const SHAPES: [&str; 8] = [
     EAGER,
     r#"fifo { eager { each "worker" { fifo ntasks-threshold=2 { worker } } } }"#,

@@ -16,7 +16,9 @@ pub struct Eager {
 
 impl Build for Eager {
     const INFO: Info = Info::new("eager", Family::ResourceMapping, "Gives each task to the first child that takes it.")
-        .forwards_pull();
+        .forwards_pull()
+        .forwards_push()
+        .wakes_workers();
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
         Ok(Eager::default())

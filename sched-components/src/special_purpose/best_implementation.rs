@@ -16,7 +16,8 @@ impl Build for BestImplementation {
         "best-implementation",
         Family::SpecialPurpose,
         "Chooses the implementation that is expected to take the shortest.",
-    );
+    )
+    .forwards_push();
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
         Ok(BestImplementation)

@@ -30,8 +30,8 @@ pub struct RawInfo {
     pub family: u32,
     /// 0 leaf, 1 one, 2 many, 3 slots.
     pub arity: u32,
-    /// Bit 0: it keeps tasks. Bit 1: it may refuse. Bit 2: it needs models. Bit 3, since 1.1: it forwards
-    /// pulls.
+    /// Bit 0: it keeps tasks. Bit 1: it may refuse. Bit 2: it needs models. Since 1.1: bit 3: it forwards pulls;
+    /// bit 4: it forwards pushes; bit 5: it wakes workers; bit 6: it is pulled only.
     pub flags: u32,
     /// Tasks that a queue below should hold.
     pub lookahead: u32,
@@ -135,7 +135,10 @@ impl From<&ComponentInfo> for RawInfo {
             flags: u32::from(info.stores)
                 | u32::from(info.may_refuse) << 1
                 | u32::from(info.needs_models) << 2
-                | u32::from(info.forwards_pull) << 3,
+                | u32::from(info.forwards_pull) << 3
+                | u32::from(info.forwards_push) << 4
+                | u32::from(info.wakes_workers) << 5
+                | u32::from(info.pulled_only) << 6,
             lookahead: info.lookahead,
             bounds: info.bounds.iter().map(|name| name.as_str().into()).collect(),
             slots: info.slots.iter().map(|slot| Tuple2(slot.name.as_str().into(), slot.doc.as_str().into())).collect(),
@@ -209,6 +212,9 @@ impl RawInfo {
             may_refuse: self.flags & 2 != 0,
             needs_models: self.flags & 4 != 0,
             forwards_pull: self.flags & 8 != 0,
+            forwards_push: self.flags & 16 != 0,
+            wakes_workers: self.flags & 32 != 0,
+            pulled_only: self.flags & 64 != 0,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The `sched` command: one file for each subcommand. The only place that prints.
 
 pub mod bench;
+pub mod check;
 mod output;
 pub mod plugins;
 pub mod policies;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 ///
 /// The scheduler is a tree of components that come from plugins; a policy is a text file that says which components, and
 /// how they are linked. `sched policies` lists the policies that are shipped, `sched plugins` the components, `sched tree
-/// POLICY` draws a policy over this machine, and `sched run cholesky --policy POLICY` runs real work with it.
+/// POLICY` draws a policy over this machine, `sched check POLICY` proves that tasks will move in it, and `sched run cholesky --policy POLICY` runs real work with it.
 ///
 /// Exit codes: 0 all went well; 1 what was asked for failed (the message says why); 2 the command line was not understood.
 #[derive(Parser, Debug)]
@@ -42,6 +43,7 @@ enum Command {
     Plugins(plugins::Args),
     Policies(policies::Args),
     Tree(tree::Args),
+    Check(check::Args),
     Topology(topology::Args),
     Bench(bench::Args),
 }
@@ -71,6 +73,7 @@ fn run(cli: &Cli, out: &mut dyn Write) -> miette::Result<ExitCode> {
         Command::Plugins(args) => plugins::run(args, &registry(), out),
         Command::Policies(args) => policies::run(args, &registry().catalogue(), out),
         Command::Tree(args) => tree::run(args, &registry().catalogue(), out),
+        Command::Check(args) => check::run(args, &registry().catalogue(), out),
         Command::Topology(args) => topology::run(args, out),
         Command::Bench(args) => bench::run(args, Arc::new(registry()), out),
     }

@@ -50,16 +50,20 @@ enum Format {
 /// When the policy is not found or not valid for the components of `catalogue`, or `out` cannot be written.
 pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let policy = Source::find(&args.policy)?.policy()?;
-    let workers = args.workers.or_else(|| {
-        let threads = std::thread::available_parallelism().ok()?;
-        NonZeroU32::new(u32::try_from(threads.get()).unwrap_or(u32::MAX))
-    });
-    let machine = FlatMachine { workers: workers.map_or(1, NonZeroU32::get) as usize };
-    let plan = expand(&policy, catalogue, &machine)?;
+    let plan = expand(&policy, catalogue, &machine(args.workers))?;
     let picture = match args.format {
         Format::Text => plan.to_text(if args.unfold { Fold::Nothing } else { Fold::Runs }),
         Format::Dot => plan.to_dot(),
     };
     out.write_all(picture.as_bytes()).into_diagnostic()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A machine of this many CPU workers; one for each hardware thread of this machine, if no number is given.
+pub(super) fn machine(workers: Option<NonZeroU32>) -> FlatMachine {
+    let workers = workers.or_else(|| {
+        let threads = std::thread::available_parallelism().ok()?;
+        NonZeroU32::new(u32::try_from(threads.get()).unwrap_or(u32::MAX))
+    });
+    FlatMachine { workers: workers.map_or(1, NonZeroU32::get) as usize }
 }

@@ -23,12 +23,29 @@ use std::sync::Arc;
 /// Everything that [`check`](super::check()) finds; and what only the machine tells: a leaf that stands for several
 /// workers, a component that takes one child and would have several, workers without a leaf or with several.
 pub fn expand(policy: &Policy, catalogue: &Catalogue, machine: &dyn Machine) -> Result<Plan, PolicyErrors> {
+    lay(policy, catalogue, machine, check::check)
+}
+
+/// The same without the rules on progress (V1, V3 and V5): the policy may stall. It is for tests of what happens then.
+///
+/// # Errors
+/// As for [`expand`].
+pub fn expand_unchecked(policy: &Policy, catalogue: &Catalogue, machine: &dyn Machine) -> Result<Plan, PolicyErrors> {
+    lay(policy, catalogue, machine, check::check_structure)
+}
+
+fn lay(
+    policy: &Policy,
+    catalogue: &Catalogue,
+    machine: &dyn Machine,
+    check: fn(&Policy, &Catalogue) -> Vec<Problem>,
+) -> Result<Plan, PolicyErrors> {
     let policy = &policy.located();
     let fail = |problems: Vec<Problem>| {
         let problems = problems.into_iter().map(|problem| problem.in_source(policy.source.as_ref())).collect();
         PolicyErrors::new(format!("policy `{}`", policy.name), problems)
     };
-    let problems = check::check(policy, catalogue);
+    let problems = check(policy, catalogue);
     if problems.iter().any(Problem::is_error) {
         return Err(fail(problems));
     }
@@ -48,8 +65,11 @@ pub fn expand(policy: &Policy, catalogue: &Catalogue, machine: &dyn Machine) -> 
     let Some(root) = root.filter(|_| expansion.problems.is_empty()) else {
         if expansion.problems.is_empty() {
             let problem = Problem::error(format!("nothing is left of policy `{}` on this machine", policy.name));
-            let problem =
-                problem.at(policy.span, "every `each` in it is empty").help(expansion.inventory()).code("empty");
+            let problem = problem
+                .at(policy.span, "every `each` in it is empty")
+                .help(expansion.inventory())
+                .breaks("V4")
+                .code("empty");
             expansion.problems.push(problem);
         }
         return Err(fail(expansion.problems));
@@ -221,6 +241,7 @@ impl<'a> Expansion<'a> {
                     .at(leaf.span, format!("{} here: {}", scope.place, ranges::workers(&scope.workers)))
                     .help(format!("write `each \"worker\" {{ {} }}` for one leaf for each worker", leaf.name))
                     .help("why: a leaf hands tasks to exactly one worker")
+                    .breaks("V4")
                     .code("leaf");
                 self.report_once(problem);
                 None
@@ -261,6 +282,7 @@ impl<'a> Expansion<'a> {
                         .at(node.span, format!("no worker below, for {}: {}", scope.place, ranges::workers(&scope.workers)))
                         .help(self.inventory())
                         .help("why: a component with slots needs a child in each; give this one workers that the machine has")
+                        .breaks("V7")
                         .code("slots");
                     self.report_once(problem);
                 }
@@ -282,6 +304,7 @@ impl<'a> Expansion<'a> {
             let problem = Problem::error(format!("{name} takes one child, and gets {} on this machine", drafts.len()))
                 .at(span, format!("for {}: {}", scope.place, ranges::workers(&scope.workers)))
                 .help("put a component between that takes several, such as `eager { … }`")
+                .breaks("V2")
                 .code("arity");
             self.report_once(problem);
         }

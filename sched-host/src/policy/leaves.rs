@@ -24,6 +24,7 @@ pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet) ->
                 .at(policy.span, "no leaf for them")
                 .help("add `each \"worker\" { worker }`, or an `each` without an `arch` that leaves them out")
                 .help("why: a worker without a leaf never gets a task")
+                .breaks("V4")
                 .code("unreachable"),
         );
     }
@@ -43,6 +44,7 @@ pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet) ->
             problem
                 .help("write `shared \"leaf\" each=\"worker\" { worker }` once, and `use \"leaf\"` in each place")
                 .help("why: a leaf keeps its worker's books, so a worker has exactly one")
+                .breaks("V4")
                 .code("leaf"),
         );
     }

@@ -28,6 +28,7 @@
 //!   (once, without `each`). It stands in a policy, or at the top of a file for all its policies.
 //! - `use "name"` links to it: within an `each`, to the instances for those workers; elsewhere, to all of them.
 
+mod areas;
 mod catalogue;
 mod check;
 mod draw;
@@ -48,10 +49,11 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 
+pub use areas::Area;
 pub use catalogue::{Catalogue, Entry};
 pub use check::check;
 pub use draw::Fold;
-pub use expand::expand;
+pub use expand::{expand, expand_unchecked};
 pub use level::Level;
 pub use library::{Shipped, Source, library};
 pub use machine::{BoundMachine, FlatMachine, Group, Machine};

@@ -73,7 +73,7 @@ struct Reader {
 
 impl Reader {
     fn report(&mut self, problem: Problem) {
-        self.problems.push(problem.in_source(Some(&self.source)));
+        self.problems.push(problem.breaks("V7").in_source(Some(&self.source)));
     }
 
     fn span(&self, span: SourceSpan) -> Span {

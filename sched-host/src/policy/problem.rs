@@ -8,6 +8,7 @@ use std::fmt;
 #[derive(Clone, Debug)]
 pub struct Problem {
     severity: Severity,
+    id: &'static str,
     code: String,
     message: String,
     labels: Vec<(Span, String)>,
@@ -20,6 +21,7 @@ impl Problem {
     pub fn error(message: impl Into<String>) -> Problem {
         Problem {
             severity: Severity::Error,
+            id: "",
             code: String::new(),
             message: message.into(),
             labels: Vec::new(),
@@ -58,6 +60,13 @@ impl Problem {
         self
     }
 
+    /// The same, as a break of this rule of [`check`](super::check()): `V2`. It is shown before the code.
+    #[must_use]
+    pub fn breaks(mut self, id: &'static str) -> Problem {
+        self.id = id;
+        self
+    }
+
     /// The same, in this text, which its places point into: [`Policy::source`](super::Policy::source) or
     /// [`Plan::source`](super::Plan::source).
     #[must_use]
@@ -72,7 +81,14 @@ impl Problem {
         self.severity == Severity::Error
     }
 
-    /// The rule it breaks, such as `policy::arity`.
+    /// The rule of [`check`](super::check()) that it breaks, from `V1` to `V7`; empty for what is not about a policy's
+    /// text, such as a file that is not there.
+    #[must_use]
+    pub fn id(&self) -> &'static str {
+        self.id
+    }
+
+    /// Which case of its rule it is, such as `policy::arity`.
     #[must_use]
     pub fn rule(&self) -> &str {
         &self.code
@@ -111,7 +127,11 @@ impl std::error::Error for Problem {}
 
 impl Diagnostic for Problem {
     fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        (!self.code.is_empty()).then(|| Box::new(&self.code) as Box<dyn fmt::Display>)
+        match (self.id, self.code.as_str()) {
+            (_, "") => None,
+            ("", code) => Some(Box::new(code)),
+            (id, code) => Some(Box::new(format!("{id} {code}"))),
+        }
     }
 
     fn severity(&self) -> Option<Severity> {

@@ -2,7 +2,7 @@
 
 use super::{Runtime, Start};
 use crate::plugin::{Registry, SearchPath};
-use crate::policy::{BoundMachine, Plan, Policy, PolicyErrors, Problem, Source, expand};
+use crate::policy::{BoundMachine, Plan, Policy, PolicyErrors, Problem, Source, expand, expand_unchecked};
 use crate::topology::{BindingError, BindingPlan, Topology, TopologyError, WorkerBinding};
 use crate::tree::{Part, PushPull, WorkerFacts};
 use sched_core::{Arch, MemoryNode};
@@ -21,6 +21,7 @@ pub struct Builder {
     bind: bool,
     seed: u64,
     quiet_period: Duration,
+    unchecked: bool,
 }
 
 #[derive(Clone)]
@@ -62,6 +63,7 @@ impl Default for Builder {
             bind: true,
             seed: 0,
             quiet_period: Duration::from_secs(2),
+            unchecked: false,
         }
     }
 }
@@ -121,6 +123,13 @@ impl Builder {
         self
     }
 
+    /// Starts even with a policy whose root may refuse tasks, or in which tasks may stop moving: one that breaks the rules
+    /// V1, V3 or V5 of [`check`](crate::policy::check()). It is for tests of what happens then.
+    pub fn unchecked(mut self) -> Builder {
+        self.unchecked = true;
+        self
+    }
+
     /// Starts the workers.
     ///
     /// # Errors
@@ -154,7 +163,8 @@ impl Builder {
         let count = self.workers.unwrap_or_else(|| BindingPlan::default_workers(&topology));
         let binding = BindingPlan::new(&topology, count)?;
         let warnings = binding.warnings().iter().map(ToString::to_string).collect();
-        let plan = expand(&policy, &registry.catalogue(), &BoundMachine::new(&topology, &binding))?;
+        let lay = if self.unchecked { expand_unchecked } else { expand };
+        let plan = lay(&policy, &registry.catalogue(), &BoundMachine::new(&topology, &binding))?;
         let parts = build_parts(&plan, &registry)?;
         let facts = |worker: &WorkerBinding| WorkerFacts {
             arch: Arch::CPU,
@@ -196,7 +206,7 @@ fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, PolicyErro
             Err(error) => problems.push(
                 Problem::error(error.to_string())
                     .at(node.span, "this one")
-                    .code("policy::build")
+                    .code("build")
                     .in_source(plan.source.as_ref()),
             ),
         }

@@ -9,8 +9,9 @@ struct Lifo {
 }
 
 impl Build for Lifo {
-    const INFO: Info =
-        Info::new("lifo", Family::FlowControl, "Gives back the task that was pushed last.").storage(Storage::Unbounded);
+    const INFO: Info = Info::new("lifo", Family::FlowControl, "Gives back the task that was pushed last.")
+        .storage(Storage::Unbounded)
+        .pulled_only();
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
         Ok(Lifo { stack: Mutex::new(Vec::new()) })

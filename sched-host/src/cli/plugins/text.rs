@@ -101,8 +101,15 @@ fn traits(info: &ComponentInfo) -> String {
         (true, []) => "stores tasks without limit".to_owned(),
         (true, bounds) => format!("stores tasks up to {}", bounds.join(" or ")),
     }];
+    if info.pulled_only {
+        traits.push("lets them go only when it is pulled".to_owned());
+    }
     if info.may_refuse {
-        traits.push("may refuse a task".to_owned());
+        let when = if info.forwards_push { " that its children refuse" } else { "" };
+        traits.push(format!("may refuse a task{when}"));
+    }
+    if info.wakes_workers {
+        traits.push("leaves tasks to be pulled by its workers".to_owned());
     }
     if info.needs_models {
         traits.push("needs performance models".to_owned());

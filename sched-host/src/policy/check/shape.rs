@@ -123,6 +123,39 @@ pub(super) fn each(subject: &Subject<'_>) -> Vec<Problem> {
     problems
 }
 
+/// V2: who has several children chooses among them, or names what each is for.
+pub(super) fn family(subject: &Subject<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (component, entry) in subject.known() {
+        let chooses = entry.info.family == Family::ResourceMapping;
+        if chooses || entry.info.arity != Arity::Many || !several(subject, &component.children) {
+            continue;
+        }
+        let name = &component.name;
+        problems.push(
+            Problem::error(format!("`{name}` has several children, and is of the {} family", entry.info.family))
+                .at(component.span, "does not choose among children")
+                .help(format!("give it one child, such as `{name} {{ eager {{ … }} }}`"))
+                .help(
+                    "or its plugin is wrong: a component that chooses is of the resource-mapping family, or has slots",
+                ),
+        );
+    }
+    problems
+}
+
+/// Whether these may become several components.
+fn several(subject: &Subject<'_>, parts: &[Part]) -> bool {
+    match children(parts).as_slice() {
+        [] | [Part::Component(_)] => false,
+        [Part::Use(link)] => {
+            let shared = subject.policy.find_shared(&link.name);
+            shared.and_then(|shared| shared.each).is_some_and(|level| level != Level::Machine)
+        }
+        _ => true,
+    }
+}
+
 pub(super) fn leaf(subject: &Subject<'_>) -> Vec<Problem> {
     let leaves = subject.known().filter(|(_, entry)| entry.info.arity == Arity::Leaf);
     leaves

@@ -1,5 +1,6 @@
 //! Plans as pictures: text with box characters, and Graphviz.
 
+mod areas;
 mod dot;
 mod text;
 

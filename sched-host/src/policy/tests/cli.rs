@@ -1,7 +1,7 @@
 //! The subcommands about policies.
 
 use super::{catalogue, shown, stock};
-use crate::cli::{policies, tree};
+use crate::cli::{check, policies, tree};
 use crate::policy::Catalogue;
 use clap::Parser;
 use insta::assert_snapshot;
@@ -10,6 +10,7 @@ use insta::assert_snapshot;
 enum Sched {
     Policies(policies::Args),
     Tree(tree::Args),
+    Check(check::Args),
 }
 
 fn sched(catalogue: &Catalogue, line: &str) -> String {
@@ -17,6 +18,7 @@ fn sched(catalogue: &Catalogue, line: &str) -> String {
     let result = match Sched::try_parse_from(std::iter::once("sched").chain(line.split(' '))) {
         Ok(Sched::Policies(args)) => policies::run(&args, catalogue, &mut out),
         Ok(Sched::Tree(args)) => tree::run(&args, catalogue, &mut out),
+        Ok(Sched::Check(args)) => check::run(&args, catalogue, &mut out),
         Err(error) => return error.to_string(),
     };
     match result {
@@ -82,4 +84,182 @@ fn tree_shows_what_is_wrong() {
 fn help_teaches_by_example() {
     assert!(sched(&catalogue(), "tree --help").contains("sched tree mine.kdl --workers 64"));
     assert!(sched(&catalogue(), "policies --help").contains("sched policies --show tree-eager > mine.kdl"));
+}
+
+/// A policy file that is there for the time of a test.
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::Builder::new().suffix(".kdl").tempfile().expect("there is a place for temporary files");
+    std::fs::write(file.path(), text).expect("it can be written");
+    file
+}
+
+#[test]
+fn check_tells_areas_and_pumps_of_what_is_valid() {
+    assert_snapshot!(sched(&catalogue(), "check tree-eager-prefetching --workers 4"), @r#"
+    policy tree-eager-prefetching, on 4 workers
+
+    area 1: the application ─▶ fifo
+        reservoirs below fifo (unbounded)
+        pump down        the application
+    area 2: fifo ─▶ fifo × 4
+        reservoir above  fifo (unbounded)
+        through          eager
+        reservoirs below fifo (bounded by ntasks-threshold=2 and exp-len-threshold=1000000000.0) × 4
+        pump down        fifo
+    area 3 × 4: fifo ─▶ worker
+        reservoir above  fifo (bounded by ntasks-threshold=2 and exp-len-threshold=1000000000.0)
+        pump down        fifo
+        pump up          worker
+
+    fifo
+    └─ eager
+       └─ fifo ntasks-threshold=2 exp-len-threshold=1000000000.0 × 4 (workers 0–3)
+          └─ worker × 4
+
+    ok
+"#);
+}
+
+#[test]
+fn check_tells_areas_of_several_kinds() {
+    let file = file(super::HEFT);
+    assert_snapshot!(sched(&catalogue(), &format!("check {} --workers 2", file.path().display())), @r#"
+    policy tree-heft, on 2 workers
+
+    area 1: the application ─▶ prio
+        reservoirs below prio (unbounded)
+        pump down        the application
+    area 2: prio ─▶ prio × 2, worker × 2
+        reservoir above  prio (unbounded)
+        through          perfmodel-select, mct beta=2.0, eager-calibration, eager, best-implementation × 2
+        reservoirs below prio (bounded by ntasks-threshold=30) × 2
+        pump down        prio
+        pump up          worker × 2
+    area 3 × 2: prio ─▶ worker
+        reservoir above  prio (bounded by ntasks-threshold=30)
+        through          best-implementation
+        pump down        prio
+        pump up          worker
+
+    prio
+    └─ perfmodel-select
+       ├─ perfmodel: mct beta=2.0
+       │  ├─ prio ntasks-threshold=30 (worker 0)
+       │  │  └─ best-implementation
+       │  │     └─ worker
+       │  └─ prio ntasks-threshold=30 (worker 1)
+       │     └─ best-implementation
+       │        └─ worker
+       ├─ calibrator: eager-calibration
+       │  ├─ best-implementation (worker 0) ↑ drawn above
+       │  └─ best-implementation (worker 1) ↑ drawn above
+       └─ no-perfmodel: eager
+          ├─ best-implementation (worker 0) ↑ drawn above
+          └─ best-implementation (worker 1) ↑ drawn above
+
+    ok
+"#);
+}
+
+#[test]
+fn check_draws_areas() {
+    assert_snapshot!(sched(&catalogue(), "check tree-eager --workers 2 --format dot"), @r##"
+    digraph "tree-eager" {
+        node [shape=box, style="rounded,filled", fontname="sans-serif"];
+        edge [fontname="sans-serif", fontsize=10];
+        subgraph cluster_1 {
+            label="area 1"; style="rounded,filled"; color="#f3f3f3"; fontname="sans-serif";
+            application [shape=plaintext, style=""];
+        }
+        subgraph cluster_2 {
+            label="area 2"; style="rounded,filled"; color="#eaf2fb"; fontname="sans-serif";
+            n0 [label="fifo", fillcolor="#cfe2f3", tooltip="fifo"];
+            n1 [label="eager", fillcolor="#fff2cc", tooltip="fifo/eager"];
+            n2 [label="worker\nworker 0 (cpu)", fillcolor="#f4cccc", tooltip="fifo/eager/worker 0/worker"];
+            n3 [label="worker\nworker 1 (cpu)", fillcolor="#f4cccc", tooltip="fifo/eager/worker 1/worker"];
+        }
+        application -> n0;
+        n0 -> n1;
+        n1 -> n2;
+        n1 -> n3;
+    }
+"##);
+}
+
+#[test]
+fn check_reports_all_that_is_wrong() {
+    let file = file(
+        "policy \"one\" {\n    eager { each \"worker\" { worker } }\n}\npolicy \"two\" {\n    fifo { eager { each \"wroker\" { worker } } }\n}",
+    );
+    let path = file.path().display().to_string();
+    let shown = sched(&catalogue(), &format!("check {path} tree-eagre tree-eager"));
+    assert_snapshot!(shown.replace(&path, "mine.kdl"), @r#"
+      × mine.kdl, tree-eagre: 3 errors
+
+    Error: V7 policy::level
+
+      × there is no level `wroker` of the machine
+       ╭─[mine.kdl:5:25]
+     4 │ policy "two" {
+     5 │     fifo { eager { each "wroker" { worker } } }
+       ·                         ────┬───
+       ·                             ╰── unknown level
+     6 │ }
+       ╰────
+      help: did you mean `worker`?
+
+    Error: V1 policy::refusal
+
+      × the root may refuse tasks: no queue above `eager` keeps them for its workers
+       ╭─[mine.kdl:2:5]
+     1 │ policy "one" {
+     2 │     eager { each "worker" { worker } }
+       ·     ──┬──                   ───┬──
+       ·       │                        ╰── this worker
+       ·       ╰── keeps no task, and hands a worker one only when it pulls
+     3 │ }
+       ╰────
+      help: put an unbounded queue at the top: `fifo { eager { … } }`
+            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+
+    Error: policy::unknown
+
+      × there is no policy `tree-eagre`
+      help: did you mean `tree-eager`?
+            a policy of your own is given by the path of its file, which ends in `.kdl`
+"#);
+    // One policy of a file may be fine although another is not; what is wrong with the text concerns them all.
+    assert!(sched(&catalogue(), &format!("check {path}#three")).contains("wroker"));
+}
+
+#[test]
+fn check_reports_what_only_the_machine_tells() {
+    let file = file("policy \"one\" {\n    fifo { worker }\n}");
+    let path = file.path().display().to_string();
+    let shown = |workers: u32| sched(&catalogue(), &format!("check {path} --workers {workers}"));
+    assert!(shown(1).ends_with("ok\n"), "{}", shown(1));
+    assert!(shown(2).contains("V4 policy::leaf") && shown(2).contains("`worker` stands for 2 workers"), "{}", shown(2));
+}
+
+#[test]
+fn check_speaks_json() {
+    let file = file("policy \"one\" {\n    fifo ntasks-threshold=1 { worker }\n}");
+    let path = file.path().display().to_string();
+    let found: serde_json::Value =
+        serde_json::from_str(&sched(&catalogue(), &format!("check {path} tree-eager --json --workers 1")))
+            .expect("it is JSON");
+    let problem = &found[0]["problems"][0];
+    assert_eq!((&found[0]["valid"], &problem["id"], &problem["line"]), (&false.into(), &"V1".into(), &2.into()));
+    assert_eq!((&problem["column"], &problem["file"]), (&10.into(), &path.into()));
+    let areas = &found[1]["policies"][0]["areas"];
+    assert_eq!((&found[1]["valid"], &areas[0]["pump_down"]), (&true.into(), &"application".into()));
+    assert_eq!(areas[1]["reservoir_above"]["bounded"], false);
+    assert_eq!(areas[1]["pumps_up"][0], "fifo/eager/worker 0/worker");
+}
+
+#[test]
+fn check_names_the_policies_of_a_file() {
+    let file = file(r#"policy "one" { fifo { worker } }"#);
+    let found = sched(&catalogue(), &format!("check {}#two", file.path().display()));
+    assert!(found.contains("holds no policy `two`"), "{found}");
 }

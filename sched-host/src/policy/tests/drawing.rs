@@ -1,12 +1,12 @@
 //! Plans as pictures.
 
 use super::{EAGER, HEFT, Node, PREFETCHING, catalogue, policy};
-use crate::policy::{Component, FlatMachine, Fold, Machine, Plan, Policy, expand};
+use crate::policy::{Component, FlatMachine, Fold, Machine, Plan, Policy, expand_unchecked};
 use insta::assert_snapshot;
 use sched_core::Value;
 
 fn plan(text: &str, machine: &dyn Machine) -> Plan {
-    expand(&policy(text), &catalogue(), machine).expect("it is valid")
+    expand_unchecked(&policy(text), &catalogue(), machine).expect("it is valid")
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn graphviz_has_a_node_for_each_component() {
 #[test]
 fn graphviz_text_is_escaped() {
     let mct = Component::new("mct").set("log", Value::Text("a \"b\" \\ c".to_owned())).child(Component::new("worker"));
-    let plan = expand(&Policy::new("the \"best\"", mct), &catalogue(), &FlatMachine { workers: 1 });
+    let plan = expand_unchecked(&Policy::new("the \"best\"", mct), &catalogue(), &FlatMachine { workers: 1 });
     assert_snapshot!(plan.expect("it is valid").to_dot(), @r##"
     digraph "the \"best\"" {
         node [shape=box, style="rounded,filled", fontname="sans-serif"];

@@ -1,16 +1,16 @@
 //! Policies laid over machines.
 
 use super::{EAGER, HEFT, Node, PREFETCHING, catalogue, policy, set, shown};
-use crate::policy::{FlatMachine, Machine, NodeIndex, Plan, Policy, expand};
+use crate::policy::{FlatMachine, Machine, NodeIndex, Plan, Policy, expand_unchecked};
 use insta::assert_snapshot;
 use sched_core::{Arch, Value, WorkerId};
 
 fn plan(text: &str, machine: &dyn Machine) -> Plan {
-    expand(&policy(text), &catalogue(), machine).unwrap_or_else(|errors| panic!("{}", shown(&errors)))
+    expand_unchecked(&policy(text), &catalogue(), machine).unwrap_or_else(|errors| panic!("{}", shown(&errors)))
 }
 
 fn fails(text: &str, machine: &dyn Machine) -> String {
-    match expand(&policy(text), &catalogue(), machine) {
+    match expand_unchecked(&policy(text), &catalogue(), machine) {
         Ok(plan) => panic!("it has a plan: {:?}", paths(&plan)),
         Err(errors) => shown(&errors),
     }
@@ -173,7 +173,7 @@ fn a_policy_built_by_a_program_expands_like_its_text() {
     let machine = FlatMachine { workers: 2 };
     let mut built: Policy = policy(EAGER);
     built.source = None;
-    let plan = expand(&built, &catalogue(), &machine).expect("it is valid");
+    let plan = expand_unchecked(&built, &catalogue(), &machine).expect("it is valid");
     sound(&plan, &machine);
     assert!(plan.source.is_some(), "errors of later checks can point into the printed text");
 }
@@ -184,7 +184,7 @@ fn a_leaf_of_several_workers_is_an_error() {
     assert_snapshot!(fails(text, &Node { cores: 2, gpus: 0 }), @r#"
       × policy `p`: 1 error
 
-    Error: policy::leaf
+    Error: V4 policy::leaf
 
       × `worker` stands for 2 workers
        ╭─[test.kdl:3:23]
@@ -207,7 +207,7 @@ fn workers_that_are_not_reached_are_named() {
     assert_snapshot!(fails(text, &Node { cores: 2, gpus: 3 }), @r#"
       × policy `p`: 1 error
 
-    Error: policy::unreachable
+    Error: V4 policy::unreachable
 
       × policy `p` does not reach workers 4–6
        ╭─[test.kdl:1:8]
@@ -227,7 +227,7 @@ fn several_leaves_of_a_worker_are_an_error() {
     assert_snapshot!(fails(text, &Node { cores: 1, gpus: 0 }), @r#"
       × policy `p`: 1 error
 
-    Error: policy::leaf
+    Error: V4 policy::leaf
 
       × policy `p` has several leaves for workers 0–1
        ╭─[test.kdl:3:25]
@@ -251,7 +251,7 @@ fn a_policy_for_another_machine_is_an_error() {
     assert_snapshot!(fails(text, &FlatMachine { workers: 4 }), @r#"
       × policy `p`: 1 error
 
-    Error: policy::empty
+    Error: V4 policy::empty
 
       × nothing is left of policy `p` on this machine
        ╭─[test.kdl:1:8]
@@ -276,7 +276,7 @@ fn a_slot_that_is_empty_on_the_machine_is_an_error() {
     assert_snapshot!(fails(text, &FlatMachine { workers: 2 }), @r#"
       × policy `p`: 1 error
 
-    Error: policy::slots
+    Error: V7 policy::slots
 
       × slot `calibrator` is empty on this machine
        ╭─[test.kdl:4:9]
@@ -300,7 +300,7 @@ fn several_instances_below_a_component_that_takes_one_are_an_error() {
     assert_snapshot!(fails(text, &Node { cores: 2, gpus: 0 }), @r#"
       × policy `p`: 1 error
 
-    Error: policy::arity
+    Error: V2 policy::arity
 
       × `fifo` takes one child, and gets 2 on this machine
        ╭─[test.kdl:2:27]
@@ -318,6 +318,7 @@ fn several_instances_below_a_component_that_takes_one_are_an_error() {
 
 #[test]
 fn an_invalid_policy_is_not_expanded() {
-    let errors = expand(&policy(r#"policy "p" { fifo { eagr } }"#), &catalogue(), &FlatMachine { workers: 1 });
+    let errors =
+        expand_unchecked(&policy(r#"policy "p" { fifo { eagr } }"#), &catalogue(), &FlatMachine { workers: 1 });
     assert_eq!(errors.map(|plan| plan.nodes.len()).unwrap_err().problems()[0].rule(), "policy::component");
 }

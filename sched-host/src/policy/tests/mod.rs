@@ -4,6 +4,8 @@ mod cli;
 mod drawing;
 mod expansion;
 mod library;
+mod progress;
+mod proofs;
 mod round_trip;
 mod rules;
 mod text;
@@ -12,7 +14,7 @@ mod wrong_shapes;
 
 use super::*;
 use miette::{GraphicalReportHandler, GraphicalTheme};
-use sched_core::{Arch, Arity, Build, Family, Info, Param, Slot, WorkerId, WorkerSet};
+use sched_core::{Arch, Arity, Build, Family, Info, Param, Slot, Storage, WorkerId, WorkerSet};
 
 const THRESHOLDS: &[Param] = &[
     Param::int("ntasks-threshold", 0, "tasks held at most; 0 means no limit").at_least(0),
@@ -20,13 +22,24 @@ const THRESHOLDS: &[Param] = &[
     Param::bool("ready", false, "prefers tasks whose data is there"),
 ];
 
+const BOUNDED: Storage = Storage::BoundedBy(&["ntasks-threshold", "exp-len-threshold"]);
+
 /// The components of the architecture's samples.
 fn catalogue() -> Catalogue {
-    let fifo = Info::new("fifo", Family::FlowControl, "Holds tasks in the order of their arrival.").params(THRESHOLDS);
-    let prio = Info::new("prio", Family::FlowControl, "Holds tasks by priority.").params(THRESHOLDS);
-    let eager = Info::new("eager", Family::ResourceMapping, "Gives a task to the first child that takes it.");
+    let fifo = Info::new("fifo", Family::FlowControl, "Holds tasks in the order of their arrival.")
+        .storage(BOUNDED)
+        .params(THRESHOLDS);
+    let prio = Info::new("prio", Family::FlowControl, "Holds tasks by priority.").storage(BOUNDED).params(THRESHOLDS);
+    let lifo = Info::new("lifo", Family::FlowControl, "Gives back the task that was pushed last.")
+        .storage(Storage::Unbounded)
+        .pulled_only();
+    let eager = Info::new("eager", Family::ResourceMapping, "Gives a task to the first child that takes it.")
+        .forwards_push()
+        .wakes_workers();
+    let random = Info::new("random", Family::ResourceMapping, "Gives a task to any child.").forwards_push();
+    let tee = Info::new("tee", Family::SpecialPurpose, "Is ill described.").arity(Arity::Many);
     let calibration = Info::new("eager-calibration", Family::ResourceMapping, "Gives a task where it has no model.");
-    let mct = Info::new("mct", Family::ResourceMapping, "Gives a task where it ends first.").params(
+    let mct = Info::new("mct", Family::ResourceMapping, "Gives a task where it ends first.").needs_models().params(
         const {
             &[
                 Param::float("alpha", 1.0, "weight of the completion time").at_least(0),
@@ -44,17 +57,21 @@ fn catalogue() -> Catalogue {
             ]
         },
     );
-    let best = Info::new("best-implementation", Family::SpecialPurpose, "Chooses the fastest implementation.");
-    let worker = Info::new("worker", Family::Worker, "Hands tasks to its worker.");
+    let best =
+        Info::new("best-implementation", Family::SpecialPurpose, "Chooses the fastest implementation.").forwards_push();
+    let worker = Info::new("worker", Family::Worker, "Hands tasks to its worker.").storage(Storage::Unbounded);
     let sink = Info::new("sink", Family::SpecialPurpose, "Swallows tasks.").arity(Arity::Leaf);
     Catalogue::new([
         (fifo.describe(), "flow-control"),
         (prio.describe(), "flow-control"),
+        (lifo.describe(), "flow-control"),
         (eager.describe(), "resource-mapping"),
         (calibration.describe(), "resource-mapping"),
         (mct.describe(), "resource-mapping"),
+        (random.describe(), "resource-mapping"),
         (select.describe(), "special-purpose"),
         (best.describe(), "special-purpose"),
+        (tee.describe(), "special-purpose"),
         (sink.describe(), "special-purpose"),
         (worker.describe(), "worker"),
     ])
@@ -130,8 +147,18 @@ fn policy(text: &str) -> Policy {
     policies.remove(0)
 }
 
-/// What a user sees of a text in which something is wrong: with the text or, if that is in order, with the policy.
+/// What a user sees of a text in which something is wrong: with the text, or with the policy. The rules on progress,
+/// which small policies break by the way, have tests of their own.
 fn wrong(text: &str) -> String {
+    problems(text, check::check_structure)
+}
+
+/// The same, with the rules on progress.
+fn stalls(text: &str) -> String {
+    problems(text, check)
+}
+
+fn problems(text: &str, check: fn(&Policy, &Catalogue) -> Vec<Problem>) -> String {
     let Parsed { policies, mut problems } = read("test.kdl", text);
     let catalogue = catalogue();
     policies.iter().for_each(|policy| problems.extend(check(policy, &catalogue)));

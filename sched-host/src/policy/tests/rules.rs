@@ -24,7 +24,7 @@ fn without_plugins_the_help_says_where_they_were_looked_for() {
     let nothing = Catalogue::default().looked_at(["/usr/lib/sched/libflow.so", "./plugins"]);
     let problems = check(&policy("policy \"p\" {\n    fifo { worker }\n}"), &nothing);
     assert_snapshot!(shown(&problems[0]), @r#"
-    policy::component
+    V7 policy::component
 
       × there is no component `fifo`
        ╭─[test.kdl:2:5]
@@ -45,7 +45,7 @@ fn a_policy_built_by_a_program_is_shown_as_text() {
     let policy = Policy::new("built", Component::new("fifo").child(Each::new(Level::Numa).child(leaf)));
     let problems = check(&policy, &catalogue());
     assert_snapshot!(problems.iter().map(|problem| shown(problem)).collect::<Vec<_>>().join("\n"), @r#"
-    policy::parameter
+    V7 policy::parameter
 
       × `ntasks-threshold` of `fifo` cannot be -2
        ╭─[policy built (built by a program):4:35]
@@ -57,7 +57,7 @@ fn a_policy_built_by_a_program_is_shown_as_text() {
        ╰────
       help: `ntasks-threshold`: tasks held at most; 0 means no limit (default 0)
             why: a component declares its parameters with type, range and default
-    policy::each
+    V2 policy::each
 
       × `each "numa"` gives `fifo` several children, and it takes one
        ╭─[policy built (built by a program):3:9]

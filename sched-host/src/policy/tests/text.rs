@@ -56,7 +56,7 @@ fn syntax_error_shows_where() {
         worker
     }
 }"#), @r#"
-policy::syntax
+V7 policy::syntax
 
   × Expected property value
    ╭─[test.kdl:2:26]
@@ -76,7 +76,7 @@ fn unclosed_brace() {
     fifo {
         worker
 }"#), @r#"
-policy::syntax
+V7 policy::syntax
 
   × No closing '}' for child block
    ╭─[test.kdl:1:12]
@@ -86,7 +86,7 @@ policy::syntax
  2 │     fifo {
    ╰────
   help: a component is written `name param=value { children }`
-policy::syntax
+V7 policy::syntax
 
   × Closing '}' was not found after nodes
    ╭─[test.kdl:4:1]
@@ -104,7 +104,7 @@ fn old_style_boolean() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo ready=true { worker }
 }"#), @r#"
-policy::syntax
+V7 policy::syntax
 
   × Expected identifier string
    ╭─[test.kdl:2:16]
@@ -123,7 +123,7 @@ fn unknown_top_level_node() {
     assert_snapshot!(wrong(r#"polcy "p" {
     fifo { worker }
 }"#), @r#"
-policy::unknown-node
+V7 policy::unknown-node
 
   × `polcy` cannot stand at the top of a policy file
    ╭─[test.kdl:1:1]
@@ -142,7 +142,7 @@ fn component_at_the_top() {
     assert_snapshot!(wrong(r#"fifo {
     worker
 }"#), @r#"
-policy::unknown-node
+V7 policy::unknown-node
 
   × `fifo` cannot stand at the top of a policy file
    ╭─[test.kdl:1:1]
@@ -161,7 +161,7 @@ fn policy_without_name() {
     assert_snapshot!(wrong(r#"policy {
     fifo { worker }
 }"#), @r#"
-policy::policy
+V7 policy::policy
 
   × `policy` has no name
    ╭─[test.kdl:1:1]
@@ -179,7 +179,7 @@ fn policy_name_is_a_number() {
     assert_snapshot!(wrong(r#"policy 3 {
     fifo { worker }
 }"#), @r#"
-policy::policy
+V7 policy::policy
 
   × 3 is not a name
    ╭─[test.kdl:1:8]
@@ -196,7 +196,7 @@ policy::policy
 fn two_policies_of_one_name() {
     assert_snapshot!(wrong(r#"policy "p" { fifo { worker } }
 policy "p" { prio { worker } }"#), @r#"
-policy::duplicate-policy
+V7 policy::duplicate-policy
 
   × two policies are called `p`
    ╭─[test.kdl:2:8]
@@ -216,7 +216,7 @@ fn unknown_level() {
     assert_snapshot!(wrong(r#"policy "p" {
     eager { each "wroker" { worker } }
 }"#), @r#"
-policy::level
+V7 policy::level
 
   × there is no level `wroker` of the machine
    ╭─[test.kdl:2:18]
@@ -235,7 +235,7 @@ fn level_far_from_any() {
     assert_snapshot!(wrong(r#"policy "p" {
     eager { each "rack" { worker } }
 }"#), @r#"
-policy::level
+V7 policy::level
 
   × there is no level `rack` of the machine
    ╭─[test.kdl:2:18]
@@ -254,7 +254,7 @@ fn unknown_arch() {
     assert_snapshot!(wrong(r#"policy "p" {
     eager { each "worker" arch="cudda" { worker } }
 }"#), @r#"
-policy::arch
+V7 policy::arch
 
   × there is no architecture `cudda`
    ╭─[test.kdl:2:32]
@@ -273,7 +273,7 @@ fn arch_of_wrong_type() {
     assert_snapshot!(wrong(r#"policy "p" {
     eager { each "worker" arch=1 { worker } }
 }"#), @r#"
-policy::each
+V7 policy::each
 
   × `arch` is 1
    ╭─[test.kdl:2:32]
@@ -292,7 +292,7 @@ fn unknown_property_of_each() {
     assert_snapshot!(wrong(r#"policy "p" {
     eager { each "worker" arhc="cpu" { worker } }
 }"#), @r#"
-policy::each
+V7 policy::each
 
   × `each` has no property `arhc`
    ╭─[test.kdl:2:27]
@@ -311,7 +311,7 @@ fn argument_where_a_parameter_is_expected() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo 2 { worker }
 }"#), @r#"
-policy::parameter
+V7 policy::parameter
 
   × `fifo` is given 2 without a name
    ╭─[test.kdl:2:10]
@@ -330,7 +330,7 @@ fn null_and_huge_values() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo ready=#null ntasks-threshold=99999999999999999999 { worker }
 }"#), @r#"
-policy::parameter
+V7 policy::parameter
 
   × `ready` is `#null`
    ╭─[test.kdl:2:16]
@@ -341,7 +341,7 @@ policy::parameter
  3 │ }
    ╰────
   help: leave the parameter out to have its default
-policy::parameter
+V7 policy::parameter
 
   × `ntasks-threshold` is a number that is too large
    ╭─[test.kdl:2:39]
@@ -362,7 +362,7 @@ fn shared_inside_a_tree() {
         worker
     }
 }"#), @r#"
-policy::misplaced
+V7 policy::misplaced
 
   × `shared` cannot stand inside a tree
    ╭─[test.kdl:3:9]
@@ -382,7 +382,7 @@ fn use_with_children() {
     fifo { use "leaf" { worker } }
     shared "leaf" { worker }
 }"#), @r#"
-policy::use
+V7 policy::use
 
   × `use "leaf"` cannot have children
    ╭─[test.kdl:2:25]
@@ -401,7 +401,7 @@ fn type_annotation() {
     assert_snapshot!(wrong(r#"policy "p" {
     (queue)fifo { worker }
 }"#), @r#"
-policy::annotation
+V7 policy::annotation
 
   × the type annotation `(queue)` means nothing in a policy
    ╭─[test.kdl:2:12]
@@ -419,7 +419,7 @@ policy::annotation
 fn empty_file() {
     assert_snapshot!(wrong(r#"// nothing yet
 "#), @r#"
-policy::no-policy
+V7 policy::no-policy
 
   × `test.kdl` holds no policy
   help: write `policy "name" { … }`

@@ -8,7 +8,7 @@ fn unknown_component() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo { eagr { each "worker" { worker } } }
 }"#), @r#"
-policy::component
+V7 policy::component
 
   × there is no component `eagr`
    ╭─[test.kdl:2:12]
@@ -29,7 +29,7 @@ fn component_far_from_any() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo { quantum { worker } }
 }"#), @r#"
-policy::component
+V7 policy::component
 
   × there is no component `quantum`
    ╭─[test.kdl:2:12]
@@ -39,8 +39,8 @@ policy::component
    ·               ╰── unknown component
  3 │ }
    ╰────
-  help: components: `fifo`, `prio`, `eager`, `eager-calibration`, `mct`, `perfmodel-select`, `best-
-        implementation`, `sink`, `worker`
+  help: components: `fifo`, `prio`, `lifo`, `eager`, `eager-calibration`, `mct`, `random`, `perfmodel-
+        select`, `best-implementation`, `tee`, `sink`, `worker`
         looked in plugins: flow-control, resource-mapping, special-purpose, worker
         why: a policy is made of the components that the loaded plugins provide
 "#);
@@ -51,7 +51,7 @@ fn unknown_parameter() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo ntasks-treshold=2 { worker }
 }"#), @r#"
-policy::parameter
+V7 policy::parameter
 
   × `fifo` has no parameter `ntasks-treshold`
    ╭─[test.kdl:2:10]
@@ -71,7 +71,7 @@ fn parameter_of_a_component_without_any() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo { eager depth=2 { each "worker" { worker } } }
 }"#), @r#"
-policy::parameter
+V7 policy::parameter
 
   × `eager` has no parameter `depth`
    ╭─[test.kdl:2:18]
@@ -91,7 +91,7 @@ fn parameter_of_wrong_type() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo ntasks-threshold="two" ready=1 { worker }
 }"#), @r#"
-policy::parameter
+V7 policy::parameter
 
   × `ntasks-threshold` of `fifo` cannot be "two"
    ╭─[test.kdl:2:27]
@@ -103,7 +103,7 @@ policy::parameter
    ╰────
   help: `ntasks-threshold`: tasks held at most; 0 means no limit (default 0)
         why: a component declares its parameters with type, range and default
-policy::parameter
+V7 policy::parameter
 
   × `ready` of `fifo` cannot be 1
    ╭─[test.kdl:2:39]
@@ -123,7 +123,7 @@ fn parameter_out_of_range() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo ntasks-threshold=-1 exp-len-threshold=-0.5 { worker }
 }"#), @r#"
-policy::parameter
+V7 policy::parameter
 
   × `ntasks-threshold` of `fifo` cannot be -1
    ╭─[test.kdl:2:27]
@@ -135,7 +135,7 @@ policy::parameter
    ╰────
   help: `ntasks-threshold`: tasks held at most; 0 means no limit (default 0)
         why: a component declares its parameters with type, range and default
-policy::parameter
+V7 policy::parameter
 
   × `exp-len-threshold` of `fifo` cannot be -0.5
    ╭─[test.kdl:2:48]
@@ -155,7 +155,7 @@ fn parameter_set_twice() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo ntasks-threshold=2 ready=#true ntasks-threshold=3 { worker }
 }"#), @r#"
-policy::parameter
+V7 policy::parameter
 
   × `ntasks-threshold` of `fifo` is set twice
    ╭─[test.kdl:2:41]
@@ -179,7 +179,7 @@ fn slot_missing_and_misspelt() {
         calibratr { worker }
     }
 }"#), @r#"
-policy::slots
+V7 policy::slots
 
   × `perfmodel-select` has no slot `calibratr`
    ╭─[test.kdl:4:9]
@@ -191,7 +191,7 @@ policy::slots
    ╰────
   help: did you mean `calibrator`?
         why: a component with slots sorts tasks into them, and needs one child in each
-policy::slots
+V7 policy::slots
 
   × `perfmodel-select` lacks its slots `calibrator` and `no-perfmodel`
    ╭─[test.kdl:2:5]
@@ -217,7 +217,7 @@ fn slot_given_twice() {
         perfmodel { worker }
     }
 }"#), @r"
-policy::slots
+V7 policy::slots
 
   × slot `perfmodel` of `perfmodel-select` is given twice
    ╭─[test.kdl:6:9]
@@ -246,7 +246,7 @@ fn slot_with_parameters_and_two_children() {
         no-perfmodel { worker }
     }
 }"#), @r"
-policy::slots
+V7 policy::slots
 
   × `perfmodel` is a slot of `perfmodel-select` and has no parameters
    ╭─[test.kdl:3:19]
@@ -258,7 +258,7 @@ policy::slots
    ╰────
   help: parameters are set at a component: at the slot's child, or at the one that has the slot
         why: a component with slots sorts tasks into them, and needs one child in each
-policy::arity
+V2 policy::arity
 
   × slot `perfmodel` takes one child, and 2 are given
    ╭─[test.kdl:3:39]
@@ -284,7 +284,7 @@ fn each_where_a_slot_is_expected() {
         no-perfmodel { worker }
     }
 }"#), @r#"
-policy::slots
+V7 policy::slots
 
   × below `perfmodel-select` stand its slots
    ╭─[test.kdl:3:9]
@@ -297,7 +297,7 @@ policy::slots
   help: slots of `perfmodel-select`: `perfmodel`, `calibrator`, `no-perfmodel`
         `each` and `use` stand inside a slot
         why: a component with slots sorts tasks into them, and needs one child in each
-policy::each
+V2 policy::each
 
   × `each "numa"` gives slot `calibrator` several children, and it takes one
    ╭─[test.kdl:5:22]

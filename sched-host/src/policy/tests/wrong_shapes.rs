@@ -8,7 +8,7 @@ fn leaf_with_a_child() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo { worker { fifo } }
 }"#), @r#"
-policy::arity
+V2 policy::arity
 
   × `worker` takes no child
    ╭─[test.kdl:2:21]
@@ -21,7 +21,7 @@ policy::arity
    ╰────
   help: close its braces before this, or move the child above the leaf
         why: a component says whether it takes no child (a leaf), one, or several
-policy::arity
+V2 policy::arity
 
   × `fifo` has no child
    ╭─[test.kdl:2:21]
@@ -41,7 +41,7 @@ fn one_child_missing() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo
 }"#), @r#"
-policy::arity
+V2 policy::arity
 
   × `fifo` has no child
    ╭─[test.kdl:2:5]
@@ -64,7 +64,7 @@ fn one_child_too_many() {
         worker
     }
 }"#), @r#"
-policy::arity
+V2 policy::arity
 
   × `fifo` takes one child, and 2 are given
    ╭─[test.kdl:4:9]
@@ -88,7 +88,7 @@ fn several_children_missing() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo { eager { } }
 }"#), @r#"
-policy::arity
+V2 policy::arity
 
   × `eager` has no child
    ╭─[test.kdl:2:12]
@@ -108,7 +108,7 @@ fn each_below_a_component_that_takes_one() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo { each "worker" { worker } }
 }"#), @r#"
-policy::each
+V2 policy::each
 
   × `each "worker"` gives `fifo` several children, and it takes one
    ╭─[test.kdl:2:12]
@@ -129,7 +129,7 @@ fn each_of_nothing() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo { eager { each "worker" } }
 }"#), @r#"
-policy::arity
+V2 policy::arity
 
   × `each "worker"` repeats nothing
    ╭─[test.kdl:2:20]
@@ -149,7 +149,7 @@ fn leaf_that_is_no_worker() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo { sink }
 }"#), @r#"
-policy::leaf
+V4 policy::leaf
 
   × `sink` is a leaf and not a worker
    ╭─[test.kdl:2:12]
@@ -170,7 +170,7 @@ fn undefined_use() {
     fifo { eager { use "leef" } }
     shared "leaf" each="worker" { worker }
 }"#), @r#"
-policy::shared
+V7 policy::shared
 
   × nothing shared is called `leef`
    ╭─[test.kdl:2:20]
@@ -192,7 +192,7 @@ fn use_of_several_where_one_is_taken() {
     fifo { use "leaf" }
     shared "leaf" each="worker" { worker }
 }"#), @r#"
-policy::use
+V2 policy::use
 
   × `use "leaf"` gives `fifo` several children, and it takes one
    ╭─[test.kdl:2:12]
@@ -214,7 +214,7 @@ fn unused_shared() {
     fifo { worker }
     shared "leaf" each="worker" { worker }
 }"#), @r#"
-policy::unused
+V4 policy::unused
 
   ⚠ nothing uses `shared "leaf"`
    ╭─[test.kdl:3:12]
@@ -236,7 +236,7 @@ policy "p" {
     fifo { use "leaf" }
     shared "leaf" { worker }
 }"#), @r#"
-policy::shared
+V7 policy::shared
 
   × `shared "leaf"` is given twice
    ╭─[test.kdl:1:8]
@@ -261,7 +261,7 @@ fn shared_that_is_a_repetition() {
     fifo { eager { use "leaves" } }
     shared "leaves" { each "worker" { worker } }
 }"#), @r#"
-policy::shared
+V7 policy::shared
 
   × `shared "leaves"` is a repetition and not a component
    ╭─[test.kdl:3:23]
@@ -283,7 +283,7 @@ fn cycle() {
     shared "a" { fifo { use "b" } }
     shared "b" { prio { use "a" } }
 }"#), @r#"
-policy::cycle
+V6 policy::cycle
 
   × `shared "a"` is below itself
    ╭─[test.kdl:4:25]
@@ -304,7 +304,7 @@ fn two_roots() {
     fifo { worker }
     prio { worker }
 }"#), @r#"
-policy::root
+V2 policy::root
 
   × policy `p` has 2 roots
    ╭─[test.kdl:3:5]
@@ -325,7 +325,7 @@ policy::root
 #[test]
 fn empty_policy() {
     assert_snapshot!(wrong(r#"policy "p" { }"#), @r#"
-    policy::root
+    V2 policy::root
 
       × policy `p` is empty
        ╭─[test.kdl:1:8]
@@ -343,7 +343,7 @@ fn root_that_is_no_component() {
     assert_snapshot!(wrong(r#"policy "p" {
     each "worker" { worker }
 }"#), @r#"
-policy::root
+V2 policy::root
 
   × the root of policy `p` is not a component
    ╭─[test.kdl:2:5]

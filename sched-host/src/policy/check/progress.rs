@@ -1,0 +1,107 @@
+//! Rules that keep tasks moving: the root never refuses, and every scheduling area has its pumps.
+//!
+//! A *reservoir* is a component that stores. Reservoirs and leaves part the tree into *scheduling areas*. In each area
+//! something must move tasks in each direction in which they flow: the application pushes into the first; a worker
+//! pulls from the area above it; and between two reservoirs the upper one is the pump, which sends tasks down when the
+//! lower one says that it has room.
+
+use super::below::{Keeps, Known};
+use super::site::Subject;
+use crate::policy::problem::Problem;
+
+/// V1: on each way from the root, an unbounded store comes before anything that may refuse.
+pub(super) fn refuses(subject: &Subject<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for root in subject.roots() {
+        subject.descend(vec![root], |known| {
+            let problem = refusal(subject, known);
+            let ends = known.info.stores || problem.is_some();
+            problems.extend(problem.map(|problem| mended(problem, root, known)));
+            if ends { Vec::new() } else { subject.children_of(known) }
+        });
+    }
+    problems
+}
+
+/// Why this component might refuse a task although everything below takes all that it is given.
+fn refusal(subject: &Subject<'_>, known: Known<'_>) -> Option<Problem> {
+    let name = known.name();
+    match known.keeps() {
+        Keeps::Everything => None,
+        Keeps::Some(found) => {
+            let message =
+                format!("the root may refuse tasks: no unbounded queue stands above `{name}`, which is bounded");
+            Some(found.into_iter().fold(Problem::error(message), |problem, (bound, set)| match set {
+                Some(setting) => problem.at(setting.span, "full at this bound"),
+                None => problem.at(known.span(), format!("full at the default of `{bound}`")),
+            }))
+        }
+        Keeps::Nothing if known.info.wakes_workers => {
+            let children = subject.children_of(known);
+            let worker = children.into_iter().find(|child| child.is_worker())?;
+            Some(
+                Problem::error(format!(
+                    "the root may refuse tasks: no queue above `{name}` keeps them for its workers"
+                ))
+                .at(known.span(), "keeps no task, and hands a worker one only when it pulls")
+                .at(worker.span(), "this worker"),
+            )
+        }
+        Keeps::Nothing if known.info.may_refuse && !known.info.forwards_push => {
+            let message =
+                format!("the root may refuse tasks: no unbounded queue stands above `{name}`, which may refuse");
+            Some(Problem::error(message).at(known.span(), "may refuse a task"))
+        }
+        Keeps::Nothing => None,
+    }
+}
+
+fn mended(problem: Problem, root: Known<'_>, known: Known<'_>) -> Problem {
+    let at_root = std::ptr::eq(root.component, known.component);
+    let problem = if at_root { problem } else { problem.at(root.span(), "tasks enter here") };
+    let help = format!("put an unbounded queue at the top: `fifo {{ {} {{ … }} }}`", root.name());
+    match known.keeps() {
+        Keeps::Some(found) if at_root => {
+            let bounds: Vec<String> = found.iter().map(|(bound, _)| format!("`{bound}`")).collect();
+            problem.help(format!("set {} to 0, or {help}", bounds.join(" and ")))
+        }
+        _ => problem.help(help),
+    }
+}
+
+/// V3: between two reservoirs the upper one pumps, and the lower one says when it has room.
+pub(super) fn pumps(subject: &Subject<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    subject.descend(subject.roots(), |upper| {
+        if upper.is_reservoir() {
+            let mut lower = Vec::new();
+            subject.descend(subject.children_of(upper), |known| {
+                lower.extend(Some(known).filter(|known| known.is_reservoir()));
+                if known.info.stores { Vec::new() } else { subject.children_of(known) }
+            });
+            problems.extend(lower.into_iter().filter_map(|lower| no_pump(upper, lower)));
+        }
+        subject.children_of(upper)
+    });
+    problems
+}
+
+fn no_pump(upper: Known<'_>, lower: Known<'_>) -> Option<Problem> {
+    let (up, down) = (upper.name(), lower.name());
+    let (label_up, label_down, mend) = match (upper.info.pulled_only, lower.info.pulled_only) {
+        (false, false) => return None,
+        (true, false) => {
+            ("keeps tasks until it is pulled", "asks above for more, and does not pull", format!("`{up}`"))
+        }
+        (false, true) => {
+            ("sends tasks down when it is asked for more", "never asks above for more", format!("`{down}`"))
+        }
+        (true, true) => ("keeps tasks until it is pulled", "never asks above for more", "both".to_owned()),
+    };
+    Some(
+        Problem::error(format!("nothing moves tasks from `{up}` to `{down}`"))
+            .at(lower.span(), label_down)
+            .at(upper.span(), label_up)
+            .help(format!("leave out one of the two queues, or put `fifo` in the place of {mend}")),
+    )
+}

@@ -1,0 +1,429 @@
+//! Policies in which tasks would be refused, or would stop moving: what their authors are told.
+
+use super::{shown, stalls};
+use crate::policy::{Catalogue, check, parse};
+use insta::assert_snapshot;
+use sched_core::{Family, Info};
+
+#[test]
+fn bounded_root() {
+    assert_snapshot!(stalls(r#"policy "p" {
+    fifo ntasks-threshold=8 { eager { each "worker" { worker } } }
+}"#), @r#"
+    V1 policy::refusal
+
+      × the root may refuse tasks: no unbounded queue stands above `fifo`, which is bounded
+       ╭─[test.kdl:2:10]
+     1 │ policy "p" {
+     2 │     fifo ntasks-threshold=8 { eager { each "worker" { worker } } }
+       ·          ─────────┬────────
+       ·                   ╰── full at this bound
+     3 │ }
+       ╰────
+      help: set `ntasks-threshold` to 0, or put an unbounded queue at the top: `fifo { fifo { … } }`
+            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+"#);
+}
+
+#[test]
+fn root_bounded_by_length() {
+    assert_snapshot!(stalls(r#"policy "p" {
+    prio ntasks-threshold=0 exp-len-threshold=1e6 { worker }
+}"#), @r#"
+    V1 policy::refusal
+
+      × the root may refuse tasks: no unbounded queue stands above `prio`, which is bounded
+       ╭─[test.kdl:2:29]
+     1 │ policy "p" {
+     2 │     prio ntasks-threshold=0 exp-len-threshold=1e6 { worker }
+       ·                             ──────────┬──────────
+       ·                                       ╰── full at this bound
+     3 │ }
+       ╰────
+      help: set `exp-len-threshold` to 0, or put an unbounded queue at the top: `fifo { prio { … } }`
+            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+"#);
+}
+
+#[test]
+fn root_without_a_queue() {
+    assert_snapshot!(stalls(r#"policy "p" {
+    eager { each "worker" { worker } }
+}"#), @r#"
+    V1 policy::refusal
+
+      × the root may refuse tasks: no queue above `eager` keeps them for its workers
+       ╭─[test.kdl:2:5]
+     1 │ policy "p" {
+     2 │     eager { each "worker" { worker } }
+       ·     ──┬──                   ───┬──
+       ·       │                        ╰── this worker
+       ·       ╰── keeps no task, and hands a worker one only when it pulls
+     3 │ }
+       ╰────
+      help: put an unbounded queue at the top: `fifo { eager { … } }`
+            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+"#);
+}
+
+#[test]
+fn bounded_queues_below_a_root_without_queue() {
+    assert_snapshot!(stalls(r#"policy "p" {
+    eager {
+        each "worker" arch="cpu"  { fifo { worker } }
+        each "worker" arch="cuda" { best-implementation { fifo ntasks-threshold=2 { worker } } }
+    }
+}"#), @r#"
+    V1 policy::refusal
+
+      × the root may refuse tasks: no unbounded queue stands above `fifo`, which is bounded
+       ╭─[test.kdl:4:64]
+     1 │ policy "p" {
+     2 │     eager {
+       ·     ──┬──
+       ·       ╰── tasks enter here
+     3 │         each "worker" arch="cpu"  { fifo { worker } }
+     4 │         each "worker" arch="cuda" { best-implementation { fifo ntasks-threshold=2 { worker } } }
+       ·                                                                ─────────┬────────
+       ·                                                                         ╰── full at this bound
+     5 │     }
+       ╰────
+      help: put an unbounded queue at the top: `fifo { eager { … } }`
+            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+"#);
+}
+
+#[test]
+fn bounded_queue_that_is_shared() {
+    assert_snapshot!(stalls(r#"policy "p" {
+    random { use "queue" }
+    shared "queue" each="worker" { prio exp-len-threshold=5.0 { worker } }
+}"#), @r#"
+    V1 policy::refusal
+
+      × the root may refuse tasks: no unbounded queue stands above `prio`, which is bounded
+       ╭─[test.kdl:3:41]
+     1 │ policy "p" {
+     2 │     random { use "queue" }
+       ·     ───┬──
+       ·        ╰── tasks enter here
+     3 │     shared "queue" each="worker" { prio exp-len-threshold=5.0 { worker } }
+       ·                                         ──────────┬──────────
+       ·                                                   ╰── full at this bound
+     4 │ }
+       ╰────
+      help: put an unbounded queue at the top: `fifo { random { … } }`
+            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+"#);
+}
+
+#[test]
+fn bounded_queue_above_an_unbounded_one() {
+    assert_snapshot!(stalls(r#"policy "p" {
+    fifo ntasks-threshold=2 { fifo { eager { each "worker" { worker } } } }
+}"#), @r#"
+    V1 policy::refusal
+
+      × the root may refuse tasks: no unbounded queue stands above `fifo`, which is bounded
+       ╭─[test.kdl:2:10]
+     1 │ policy "p" {
+     2 │     fifo ntasks-threshold=2 { fifo { eager { each "worker" { worker } } } }
+       ·          ─────────┬────────
+       ·                   ╰── full at this bound
+     3 │ }
+       ╰────
+      help: set `ntasks-threshold` to 0, or put an unbounded queue at the top: `fifo { fifo { … } }`
+            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+"#);
+}
+
+#[test]
+fn root_that_may_refuse() {
+    assert_snapshot!(stalls(r#"policy "p" {
+    eager-calibration { each "worker" { fifo { worker } } }
+}"#), @r#"
+    V1 policy::refusal
+
+      × the root may refuse tasks: no unbounded queue stands above `eager-calibration`, which may refuse
+       ╭─[test.kdl:2:5]
+     1 │ policy "p" {
+     2 │     eager-calibration { each "worker" { fifo { worker } } }
+       ·     ────────┬────────
+       ·             ╰── may refuse a task
+     3 │ }
+       ╰────
+      help: put an unbounded queue at the top: `fifo { eager-calibration { … } }`
+            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+"#);
+}
+
+#[test]
+fn slots_at_the_root() {
+    assert_snapshot!(stalls(r#"policy "p" {
+    perfmodel-select {
+        perfmodel    { mct { use "leaf" } }
+        calibrator   { eager-calibration { use "leaf" } }
+        no-perfmodel { random { use "leaf" } }
+    }
+    shared "leaf" each="worker" { fifo { worker } }
+}"#), @r#"
+    V1 policy::refusal
+
+      × the root may refuse tasks: no unbounded queue stands above `perfmodel-select`, which may refuse
+       ╭─[test.kdl:2:5]
+     1 │ policy "p" {
+     2 │     perfmodel-select {
+       ·     ────────┬───────
+       ·             ╰── may refuse a task
+     3 │         perfmodel    { mct { use "leaf" } }
+       ╰────
+      help: put an unbounded queue at the top: `fifo { perfmodel-select { … } }`
+            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+"#);
+}
+
+#[test]
+fn queue_that_does_not_pump_above_another() {
+    assert_snapshot!(stalls(r#"policy "p" {
+    lifo { eager { each "worker" { fifo ntasks-threshold=2 { worker } } } }
+}"#), @r#"
+    V3 policy::pump
+
+      × nothing moves tasks from `lifo` to `fifo`
+       ╭─[test.kdl:2:36]
+     1 │ policy "p" {
+     2 │     lifo { eager { each "worker" { fifo ntasks-threshold=2 { worker } } } }
+       ·     ──┬─                           ──┬─
+       ·       │                              ╰── asks above for more, and does not pull
+       ·       ╰── keeps tasks until it is pulled
+     3 │ }
+       ╰────
+      help: leave out one of the two queues, or put `fifo` in the place of `lifo`
+            why: between two queues tasks move only if the upper one pumps, and the lower one says when it has
+            room
+"#);
+}
+
+#[test]
+fn queue_that_asks_for_nothing_below_another() {
+    assert_snapshot!(stalls(r#"policy "p" {
+    fifo { random { use "stack" } }
+    shared "stack" each="worker" { lifo { worker } }
+}"#), @r#"
+    V3 policy::pump
+
+      × nothing moves tasks from `fifo` to `lifo`
+       ╭─[test.kdl:3:36]
+     1 │ policy "p" {
+     2 │     fifo { random { use "stack" } }
+       ·     ──┬─
+       ·       ╰── sends tasks down when it is asked for more
+     3 │     shared "stack" each="worker" { lifo { worker } }
+       ·                                    ──┬─
+       ·                                      ╰── never asks above for more
+     4 │ }
+       ╰────
+      help: leave out one of the two queues, or put `fifo` in the place of `lifo`
+            why: between two queues tasks move only if the upper one pumps, and the lower one says when it has
+            room
+"#);
+}
+
+#[test]
+fn two_queues_that_wait_to_be_pulled() {
+    assert_snapshot!(stalls(r#"policy "p" {
+    lifo { lifo { eager { each "worker" { worker } } } }
+}"#), @r#"
+    V3 policy::pump
+
+      × nothing moves tasks from `lifo` to `lifo`
+       ╭─[test.kdl:2:12]
+     1 │ policy "p" {
+     2 │     lifo { lifo { eager { each "worker" { worker } } } }
+       ·     ──┬─   ──┬─
+       ·       │      ╰── never asks above for more
+       ·       ╰── keeps tasks until it is pulled
+     3 │ }
+       ╰────
+      help: leave out one of the two queues, or put `fifo` in the place of both
+            why: between two queues tasks move only if the upper one pumps, and the lower one says when it has
+            room
+"#);
+}
+
+#[test]
+fn models_without_selection() {
+    assert_snapshot!(stalls(r#"policy "p" {
+    prio { mct { each "worker" { prio ntasks-threshold=30 { worker } } } }
+}"#), @r#"
+    V5 policy::models
+
+      × `mct` decides by performance models, and may get tasks without one
+       ╭─[test.kdl:2:12]
+     1 │ policy "p" {
+     2 │     prio { mct { each "worker" { prio ntasks-threshold=30 { worker } } } }
+       ·            ─┬─
+       ·             ╰── expected below a slot `perfmodel`
+     3 │ }
+       ╰────
+      help: write `perfmodel-select { perfmodel { mct { … } }; calibrator { … }; no-perfmodel { … } }`
+            why: a task whose model is missing or not calibrated has no expected length to decide by
+"#);
+}
+
+#[test]
+fn models_in_the_wrong_slot() {
+    assert_snapshot!(stalls(r#"policy "p" {
+    prio {
+        perfmodel-select {
+            perfmodel    { mct { use "leaf" } }
+            calibrator   { eager-calibration { use "leaf" } }
+            no-perfmodel { mct beta=0.5 { use "leaf" } }
+        }
+    }
+    shared "leaf" each="worker" { worker }
+}"#), @r#"
+    V5 policy::models
+
+      × `mct` decides by performance models, and may get tasks without one
+       ╭─[test.kdl:6:28]
+     5 │             calibrator   { eager-calibration { use "leaf" } }
+     6 │             no-perfmodel { mct beta=0.5 { use "leaf" } }
+       ·                            ─┬─
+       ·                             ╰── expected below a slot `perfmodel`
+     7 │         }
+       ╰────
+      help: write `perfmodel-select { perfmodel { mct { … } }; calibrator { … }; no-perfmodel { … } }`
+            why: a task whose model is missing or not calibrated has no expected length to decide by
+"#);
+}
+
+#[test]
+fn models_that_are_shared_with_a_wrong_slot() {
+    assert_snapshot!(stalls(r#"policy "p" {
+    prio {
+        perfmodel-select {
+            perfmodel    { use "decide" }
+            calibrator   { use "decide" }
+            no-perfmodel { eager { use "leaf" } }
+        }
+    }
+    shared "decide" { mct { use "leaf" } }
+    shared "leaf" each="worker" { worker }
+}"#), @r#"
+    V5 policy::models
+
+      × `mct` decides by performance models, and may get tasks without one
+        ╭─[test.kdl:9:23]
+      8 │     }
+      9 │     shared "decide" { mct { use "leaf" } }
+        ·                       ─┬─
+        ·                        ╰── expected below a slot `perfmodel`
+     10 │     shared "leaf" each="worker" { worker }
+        ╰────
+      help: write `perfmodel-select { perfmodel { mct { … } }; calibrator { … }; no-perfmodel { … } }`
+            why: a task whose model is missing or not calibrated has no expected length to decide by
+"#);
+}
+
+#[test]
+fn models_where_nothing_selects() {
+    let mct = Info::new("mct", Family::ResourceMapping, "").needs_models().may_refuse(false);
+    let worker = Info::new("worker", Family::Worker, "");
+    let catalogue = Catalogue::new([(mct.describe(), "p"), (worker.describe(), "p")]);
+    let policies = parse("test.kdl", r#"policy "p" { mct { each "worker" { worker } } }"#).expect("the text is sound");
+    let problems = check(&policies[0], &catalogue);
+    assert_snapshot!(problems.iter().map(|problem| shown(problem)).collect::<String>(), @r#"
+    V5 policy::models
+
+      × `mct` decides by performance models, and may get tasks without one
+       ╭─[test.kdl:1:14]
+     1 │ policy "p" { mct { each "worker" { worker } } }
+       ·              ─┬─
+       ·               ╰── expected below a slot `perfmodel`
+       ╰────
+      help: load a plugin with a component that has a slot `perfmodel`, such as `perfmodel-select`
+            why: a task whose model is missing or not calibrated has no expected length to decide by
+"#);
+}
+
+#[test]
+fn several_children_of_a_component_that_does_not_choose() {
+    assert_snapshot!(stalls(r#"policy "p" {
+    fifo { tee { each "worker" { worker } } }
+}"#), @r#"
+    V2 policy::family
+
+      × `tee` has several children, and is of the special-purpose family
+       ╭─[test.kdl:2:12]
+     1 │ policy "p" {
+     2 │     fifo { tee { each "worker" { worker } } }
+       ·            ─┬─
+       ·             ╰── does not choose among children
+     3 │ }
+       ╰────
+      help: give it one child, such as `tee { eager { … } }`
+            or its plugin is wrong: a component that chooses is of the resource-mapping family, or has slots
+            why: only a component that chooses, or that has slots, knows which of several children a task is for
+"#);
+}
+
+#[test]
+fn everything_is_reported_in_one_go() {
+    assert_snapshot!(stalls(r#"policy "p" {
+    fifo ntasks-threshold=8 {
+        eager {
+            each "wroker" { worker }
+            each "worker" { fifo depth=2 { mct { worker } } }
+        }
+    }
+}"#), @r#"
+    V7 policy::level
+
+      × there is no level `wroker` of the machine
+       ╭─[test.kdl:4:18]
+     3 │         eager {
+     4 │             each "wroker" { worker }
+       ·                  ────┬───
+       ·                      ╰── unknown level
+     5 │             each "worker" { fifo depth=2 { mct { worker } } }
+       ╰────
+      help: did you mean `worker`?
+    V7 policy::parameter
+
+      × `fifo` has no parameter `depth`
+       ╭─[test.kdl:5:34]
+     4 │             each "wroker" { worker }
+     5 │             each "worker" { fifo depth=2 { mct { worker } } }
+       ·                                  ───┬───
+       ·                                     ╰── unknown parameter
+     6 │         }
+       ╰────
+      help: parameters of `fifo`: `ntasks-threshold`, `exp-len-threshold`, `ready`
+            why: a component declares its parameters with type, range and default
+    V1 policy::refusal
+
+      × the root may refuse tasks: no unbounded queue stands above `fifo`, which is bounded
+       ╭─[test.kdl:2:10]
+     1 │ policy "p" {
+     2 │     fifo ntasks-threshold=8 {
+       ·          ─────────┬────────
+       ·                   ╰── full at this bound
+     3 │         eager {
+       ╰────
+      help: set `ntasks-threshold` to 0, or put an unbounded queue at the top: `fifo { fifo { … } }`
+            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+    V5 policy::models
+
+      × `mct` decides by performance models, and may get tasks without one
+       ╭─[test.kdl:5:44]
+     4 │             each "wroker" { worker }
+     5 │             each "worker" { fifo depth=2 { mct { worker } } }
+       ·                                            ─┬─
+       ·                                             ╰── expected below a slot `perfmodel`
+     6 │         }
+       ╰────
+      help: write `perfmodel-select { perfmodel { mct { … } }; calibrator { … }; no-perfmodel { … } }`
+            why: a task whose model is missing or not calibrated has no expected length to decide by
+"#);
+}

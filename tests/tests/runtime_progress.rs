@@ -1,0 +1,181 @@
+//! A valid policy never stalls: random trees that pass the check run any graph of tasks to its end.
+
+use proptest::prelude::*;
+use sched_core::*;
+use sched_host::policy::Problem;
+use sched_host::runtime::{Builder, Many, ReadWrite, RunError, StartError, TaskRef};
+use sched_tests::stock::builder;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::time::Duration;
+
+/// Long enough for a worker that the system keeps waiting; only a stall takes so long.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// A queue with any thresholds, around `inner`.
+fn queue(inner: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
+    let bound = prop_oneof![
+        2 => Just(String::new()),
+        2 => (1..4_u32).prop_map(|tasks| format!(" ntasks-threshold={tasks}")),
+        1 => (1..4_u32).prop_map(|length| format!(" exp-len-threshold={length}.0")),
+    ];
+    (bound, inner).prop_map(|(bound, inner)| format!("fifo{bound} {{ {inner} }}"))
+}
+
+/// `inner` below queues of any thresholds and choices of implementations, in any order.
+fn stack(inner: impl Strategy<Value = String> + 'static) -> impl Strategy<Value = String> {
+    inner.boxed().prop_recursive(3, 3, 1, |inner| {
+        prop_oneof![queue(inner.clone()), inner.prop_map(|inner| format!("best-implementation {{ {inner} }}"))]
+    })
+}
+
+/// Workers below an eager component, or below two levels of them, with anything between.
+fn mapped() -> impl Strategy<Value = String> {
+    let workers =
+        || stack(Just("worker".to_owned())).prop_map(|chain| format!("eager {{ each \"worker\" {{ {chain} }} }}"));
+    let nested = stack(workers()).prop_map(|inner| format!("eager {{ each \"memory-node\" {{ {inner} }} }}"));
+    // Two ways to each worker.
+    let shared = (stack(Just("use \"leaf\"".to_owned())), stack(Just("use \"leaf\"".to_owned())))
+        .prop_map(|(one, other)| format!("eager {{ each \"worker\" {{ {one}; {other} }} }}"));
+    prop_oneof![3 => workers(), 2 => nested, 1 => shared]
+}
+
+/// A tree that passes the check.
+fn tree() -> impl Strategy<Value = String> {
+    let queued = stack(mapped()).prop_map(|tree| format!("fifo {{ {tree} }}"));
+    let dealt = stack(Just("worker".to_owned()))
+        .prop_map(|chain| format!("eager {{ each \"worker\" {{ fifo {{ {chain} }} }} }}"));
+    prop_oneof![5 => queued, 1 => dealt].prop_map(|tree| match tree.contains("use \"leaf\"") {
+        true => tree + r#"; shared "leaf" each="worker" { worker }"#,
+        false => tree,
+    })
+}
+
+/// A task: which of two handles it changes, if any, and which task before it waits for.
+#[derive(Clone, Debug)]
+struct Step {
+    handle: Option<usize>,
+    after: Option<prop::sample::Index>,
+    priority: i32,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let after = prop::option::of(any::<prop::sample::Index>());
+    (prop::option::of(0..2_usize), after, -1..2).prop_map(|(handle, after, priority)| Step { handle, after, priority })
+}
+
+fn run(tree: &str, workers: usize, steps: &[Step]) -> Result<(), TestCaseError> {
+    let builder = builder(tree, workers, Vec::new()).quiet_period(QUIET);
+    let runtime = builder.build().map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
+    let handles = [runtime.register(0_usize), runtime.register(0_usize)];
+    let codelet = runtime
+        .codelet::<(Many<ReadWrite<usize>>,), Arc<AtomicUsize>>("count")
+        .cpu("count", |context, (counts,)| {
+            counts.into_iter().for_each(|count| *count += 1);
+            context.params.fetch_add(1, Relaxed);
+        })
+        .build();
+    let count = Arc::new(AtomicUsize::new(0));
+    let mut tasks: Vec<TaskRef> = Vec::new();
+    for (index, step) in steps.iter().enumerate() {
+        let data: Vec<_> = step.handle.iter().map(|handle| handles[*handle].clone()).collect();
+        let mut task = runtime.task_with(&codelet, Arc::clone(&count), (&data,)).priority(step.priority);
+        if let Some(before) = step.after.filter(|_| index > 0) {
+            task = task.after(tasks[before.index(index)]);
+        }
+        tasks.push(task.submit().expect("the task is sound"));
+    }
+    let ended = runtime.wait_all();
+    prop_assert!(ended.is_ok(), "{:?} with {} workers and\n{}", ended.err(), workers, tree);
+    prop_assert_eq!(count.load(Relaxed), steps.len());
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, max_shrink_iters: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_valid_tree_runs_every_task(
+        tree in tree(),
+        workers in 1_usize..=3,
+        steps in prop::collection::vec(step(), 1..40),
+    ) {
+        run(&tree, workers, &steps)?;
+    }
+}
+
+/// A stack that waits to be pulled from, as the simplest of plugins would.
+struct Stack(Mutex<Vec<Task>>);
+
+impl Build for Stack {
+    const INFO: Info = Info::new("stack", Family::FlowControl, "Gives back the task that was pushed last.")
+        .storage(Storage::Unbounded)
+        .pulled_only();
+
+    fn build(_params: &Params) -> Result<Self, BuildError> {
+        Ok(Stack(Mutex::default()))
+    }
+}
+
+impl Component for Stack {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        self.0.lock().push(task);
+        node.children_can_pull();
+        Ok(())
+    }
+
+    fn pull_task(&self, _node: Node<'_>, _to: Child) -> Option<Task> {
+        self.0.lock().pop()
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
+
+#[test]
+fn what_has_no_pump_does_stall() {
+    for tree in [
+        r#"stack { eager { each "worker" { fifo ntasks-threshold=1 { worker } } } }"#,
+        r#"fifo { eager { each "worker" { stack { worker } } } }"#,
+    ] {
+        let builder = || builder(tree, 2, vec![Offer::of::<Stack>()]).quiet_period(Duration::from_millis(100));
+        assert_eq!(broken_rules(builder()), ["V3"], "{tree}");
+
+        let runtime = builder().unchecked().build().expect("it starts");
+        let codelet = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
+        for _ in 0..20 {
+            let _ = runtime.task(&codelet, ()).submit().expect("the task is sound");
+        }
+        let error = runtime.wait_all().expect_err("nothing moves");
+        assert!(matches!(error, RunError::Stalled(_)), "{error}");
+    }
+}
+
+/// The rules that keep a runtime from starting.
+fn broken_rules(builder: Builder) -> Vec<&'static str> {
+    match builder.build() {
+        Err(StartError::Policy(errors)) => errors.problems().iter().map(Problem::id).collect(),
+        Err(error) => panic!("{error}"),
+        Ok(_) => Vec::new(),
+    }
+}
+
+/// A root that refuses would be survived, and is wrong all the same.
+#[test]
+fn a_policy_that_breaks_a_rule_on_progress_starts_only_unchecked() {
+    for tree in [
+        r#"fifo ntasks-threshold=1 { eager { each "worker" { worker } } }"#,
+        r#"eager { each "worker" { worker } }"#,
+        r#"eager { each "worker" { fifo ntasks-threshold=1 { worker } } }"#,
+    ] {
+        assert_eq!(broken_rules(builder(tree, 1, Vec::new())), ["V1"], "{tree}");
+
+        let runtime = builder(tree, 1, Vec::new()).unchecked().build().expect("it starts");
+        let codelet = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
+        for _ in 0..20 {
+            let _ = runtime.task(&codelet, ()).submit().expect("the task is sound");
+        }
+        runtime.wait_all().expect("what the root refuses is kept elsewhere");
+    }
+}
