@@ -3,8 +3,8 @@
 //! | family | components |
 //! |---|---|
 //! | [flow control](flow_control) | [`Fifo`](flow_control::Fifo) |
-//! | [resource mapping](resource_mapping) | [`Eager`](resource_mapping::Eager) |
-//! | [special purpose](special_purpose) | [`BestImplementation`](special_purpose::BestImplementation) |
+//! | [resource mapping](resource_mapping) | [`Eager`](resource_mapping::Eager), [`Mct`](resource_mapping::Mct), [`Heft`](resource_mapping::Heft) |
+//! | [special purpose](special_purpose) | [`BestImplementation`](special_purpose::BestImplementation), [`PerfmodelSelect`](special_purpose::PerfmodelSelect) |
 //! | [workers](worker) | [`Simple`](worker::Simple) |
 //!
 //! Each is a [`Component`](sched_core::Component) like any other: it uses nothing that a plugin's author could not use,

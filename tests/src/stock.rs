@@ -1,8 +1,8 @@
 //! Runtimes with the stock components compiled in, so that no plugin has to be built.
 
 use sched_components::flow_control::Fifo;
-use sched_components::resource_mapping::Eager;
-use sched_components::special_purpose::BestImplementation;
+use sched_components::resource_mapping::{Eager, Heft, Mct};
+use sched_components::special_purpose::{BestImplementation, PerfmodelSelect};
 use sched_components::worker::Simple;
 use sched_core::Offer;
 use sched_host::plugin::Registry;
@@ -14,7 +14,15 @@ use std::sync::{Arc, OnceLock};
 /// Every stock component.
 #[must_use]
 pub fn offers() -> Vec<Offer> {
-    vec![Offer::of::<Fifo>(), Offer::of::<Eager>(), Offer::of::<BestImplementation>(), Offer::of::<Simple>()]
+    vec![
+        Offer::of::<Fifo>(),
+        Offer::of::<Eager>(),
+        Offer::of::<Heft>(),
+        Offer::of::<Mct>(),
+        Offer::of::<BestImplementation>(),
+        Offer::of::<PerfmodelSelect>(),
+        Offer::of::<Simple>(),
+    ]
 }
 
 /// The stock components, and those of a package `test`.

@@ -1,6 +1,6 @@
 //! The special-purpose family as a plugin: components that neither hold tasks nor choose a resource.
 #![forbid(unsafe_code)]
 
-use sched_components::special_purpose::BestImplementation;
+use sched_components::special_purpose::{BestImplementation, PerfmodelSelect};
 
-sched_core::export_components!(BestImplementation);
+sched_core::export_components!(BestImplementation, PerfmodelSelect);
