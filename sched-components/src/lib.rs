@@ -3,7 +3,7 @@
 //! | family | components |
 //! |---|---|
 //! | [flow control](flow_control) | [`Fifo`](flow_control::Fifo) |
-//! | [resource mapping](resource_mapping) | [`Eager`](resource_mapping::Eager), [`Mct`](resource_mapping::Mct), [`Heft`](resource_mapping::Heft) |
+//! | [resource mapping](resource_mapping) | [`Eager`](resource_mapping::Eager), [`Mct`](resource_mapping::Mct), [`Heft`](resource_mapping::Heft), [`Heteroprio`](resource_mapping::Heteroprio) |
 //! | [special purpose](special_purpose) | [`BestImplementation`](special_purpose::BestImplementation), [`PerfmodelSelect`](special_purpose::PerfmodelSelect) |
 //! | [workers](worker) | [`Simple`](worker::Simple) |
 //!

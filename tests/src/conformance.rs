@@ -72,6 +72,12 @@ pub const CASES: &[Case] = &[
     Case { component: "heft", tree: r#"heft { each "worker" { worker } }"#, by_priority: true },
     Case { component: "heft", tree: r#"heft { eager { each "worker" { worker } } }"#, by_priority: true },
     Case {
+        component: "heteroprio",
+        tree: r#"heteroprio { each "worker" { fifo ntasks-threshold=1 { worker } } }"#,
+        by_priority: false,
+    },
+    Case { component: "heteroprio", tree: r#"heteroprio { each "worker" { worker } }"#, by_priority: true },
+    Case {
         component: "perfmodel-select",
         tree: r#"fifo {
             perfmodel-select {

@@ -1,7 +1,7 @@
 //! Runtimes with the stock components compiled in, so that no plugin has to be built.
 
 use sched_components::flow_control::Fifo;
-use sched_components::resource_mapping::{Eager, Heft, Mct};
+use sched_components::resource_mapping::{Eager, Heft, Heteroprio, Mct};
 use sched_components::special_purpose::{BestImplementation, PerfmodelSelect};
 use sched_components::worker::Simple;
 use sched_core::Offer;
@@ -18,6 +18,7 @@ pub fn offers() -> Vec<Offer> {
         Offer::of::<Fifo>(),
         Offer::of::<Eager>(),
         Offer::of::<Heft>(),
+        Offer::of::<Heteroprio>(),
         Offer::of::<Mct>(),
         Offer::of::<BestImplementation>(),
         Offer::of::<PerfmodelSelect>(),
