@@ -1,9 +1,9 @@
 //! Schedulers that decide by expected lengths, with lengths that the application gives.
 
 use sched_core::Arch;
-use sched_host::runtime::{Codelet, Runtime};
+use sched_host::runtime::{Codelet, Context, Runtime};
 use sched_tests::stock::runtime;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn both_busy(runtime: &Runtime) -> Busy {
     let open = Arc::new(AtomicBool::new(false));
     let (begin, begun) = mpsc::channel();
     let gate = Arc::clone(&open);
-    let wait = move |_: &sched_host::runtime::Context<'_>, ()| {
+    let wait = move |_: &Context<'_>, ()| {
         begin.send(()).expect("the test listens");
         while !gate.load(SeqCst) {
             std::thread::yield_now();
@@ -109,4 +109,48 @@ fn tasks_without_an_expected_length_go_another_way() {
     assert_eq!([below("/perfmodel/"), below("/calibrator/"), below("/no-perfmodel/")], [2, 0, 1]);
     drop(busy);
     runtime.wait_all().expect("every task runs");
+}
+
+/// Tasks that are known and unknown, submitted from several threads and from inside tasks, through every way down.
+#[test]
+fn every_task_runs_whoever_decides() {
+    let decisions = [
+        r#"mct { each "worker" { fifo ntasks-threshold=3 { use "leaf" } } }"#,
+        r#"heft { each "worker" { fifo ntasks-threshold=3 { use "leaf" } } }"#,
+        r#"heft window=1 { eager { each "worker" { fifo ntasks-threshold=1 { use "leaf" } } } }"#,
+        r#"heteroprio { each "worker" { fifo ntasks-threshold=1 { use "leaf" } } }"#,
+    ];
+    for decision in decisions {
+        let eager = r#"eager { each "worker" { fifo ntasks-threshold=1 { use "leaf" } } }"#;
+        let slots = format!("perfmodel {{ {decision} }}; calibrator {{ {eager} }}; no-perfmodel {{ {eager} }}");
+        let leaf = r#"shared "leaf" each="worker" { best-implementation { worker } }"#;
+        let runtime = runtime(&format!("fifo {{ perfmodel-select {{ {slots} }} }}; {leaf}"), 4);
+        let runs = Arc::new(AtomicU32::new(0));
+        let count = |runs: &Arc<AtomicU32>| {
+            let runs = Arc::clone(runs);
+            move |_: &Context<'_, ()>, ()| {
+                runs.fetch_add(1, SeqCst);
+            }
+        };
+        let unknown = runtime.codelet::<(), ()>("unknown").cpu("unknown", count(&runs)).build();
+        let next = unknown.clone();
+        let spawn = move |context: &Context<'_, ()>, ()| {
+            context.submitter().task(&next, ()).submit().expect("the task is sound");
+        };
+        let known = runtime.codelet::<(), ()>("known").cpu("known", spawn);
+        let known = known.estimate(Arch::CPU, Duration::from_micros(20)).build();
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for number in 0..300 {
+                        let codelet = if number % 3 == 0 { &unknown } else { &known };
+                        runtime.task(codelet, ()).priority(number % 2).submit().expect("the task is sound");
+                    }
+                });
+            }
+        });
+        runtime.wait_all().unwrap_or_else(|end| panic!("{decision}: {end}"));
+        assert_eq!(runs.load(SeqCst), 900, "{decision}");
+        assert_eq!(runtime.faults(), [], "{decision}");
+    }
 }
