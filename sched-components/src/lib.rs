@@ -3,8 +3,8 @@
 //! | family | components |
 //! |---|---|
 //! | [flow control](flow_control) | [`Fifo`](flow_control::Fifo), [`Prio`](flow_control::Prio) |
-//! | [resource mapping](resource_mapping) | [`Eager`](resource_mapping::Eager), [`EagerCalibration`](resource_mapping::EagerCalibration), [`EagerPrio`](resource_mapping::EagerPrio), [`Random`](resource_mapping::Random), [`WorkStealing`](resource_mapping::WorkStealing) |
-//! | [special purpose](special_purpose) | [`BestImplementation`](special_purpose::BestImplementation), [`Stage`](special_purpose::Stage), [`UserChoice`](special_purpose::UserChoice) |
+//! | [resource mapping](resource_mapping) | [`Eager`](resource_mapping::Eager), [`EagerCalibration`](resource_mapping::EagerCalibration), [`EagerPrio`](resource_mapping::EagerPrio), [`Random`](resource_mapping::Random), [`WorkStealing`](resource_mapping::WorkStealing), [`Mct`](resource_mapping::Mct), [`Heft`](resource_mapping::Heft), [`Heteroprio`](resource_mapping::Heteroprio) |
+//! | [special purpose](special_purpose) | [`BestImplementation`](special_purpose::BestImplementation), [`PerfmodelSelect`](special_purpose::PerfmodelSelect), [`Stage`](special_purpose::Stage), [`UserChoice`](special_purpose::UserChoice) |
 //! | [workers](worker) | [`Simple`](worker::Simple) |
 //!
 //! Each is a [`Component`](sched_core::Component) like any other: it uses nothing that a plugin's author could not use,

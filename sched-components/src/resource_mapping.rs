@@ -1,13 +1,22 @@
 //! Resource mapping: components that choose among their children.
 
+mod completion;
 mod eager;
 mod eager_calibration;
 mod eager_prio;
+mod heft;
+mod heteroprio;
+mod mct;
+mod promise;
 mod random;
+mod turn;
 mod work_stealing;
 
 pub use eager::Eager;
 pub use eager_calibration::EagerCalibration;
 pub use eager_prio::EagerPrio;
+pub use heft::Heft;
+pub use heteroprio::Heteroprio;
+pub use mct::Mct;
 pub use random::Random;
 pub use work_stealing::WorkStealing;

@@ -120,6 +120,11 @@ impl<'a> Node<'a> {
         self.child_place(child).map_or_else(WorkerSet::new, |place| WorkerSet::from_words(&place.workers))
     }
 
+    /// The workers below a child that the scheduling context has now, in order. Does not allocate.
+    pub fn each_child_worker_in_context(&self, child: Child) -> impl Iterator<Item = WorkerId> {
+        members(self.child_place(child).map_or(&[], |place| &place.workers_in_context))
+    }
+
     /// Whether `worker` is below a child. Does not allocate.
     #[must_use]
     pub fn child_has_worker(&self, child: Child, worker: WorkerId) -> bool {

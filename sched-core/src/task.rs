@@ -86,6 +86,12 @@ impl Task {
         self.head().priority.load(Relaxed)
     }
 
+    /// Sets the priority, for the queues below. What the application had set is gone then, so a component that changes it
+    /// and is refused sets it back.
+    pub fn set_priority(&mut self, priority: i32) {
+        self.head().priority.store(priority, Relaxed);
+    }
+
     /// The codelet, as the runtime numbers them.
     #[must_use]
     pub fn codelet(&self) -> u32 {

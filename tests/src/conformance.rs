@@ -112,6 +112,38 @@ pub const CASES: &[Case] = &[
         tree: r#"user-choice { fifo { eager { each "worker" { worker } } } }"#,
         by_priority: true,
     },
+    // Its tasks have no model.
+    Case {
+        component: "mct",
+        tree: r#"fifo { mct { each "worker" { fifo ntasks-threshold=1 { worker } } } }"#,
+        by_priority: false,
+    },
+    Case { component: "mct", tree: r#"fifo { mct { eager { each "worker" { worker } } } }"#, by_priority: true },
+    Case {
+        component: "heft",
+        tree: r#"heft { each "worker" { fifo ntasks-threshold=1 { worker } } }"#,
+        by_priority: false,
+    },
+    Case { component: "heft", tree: r#"heft { each "worker" { worker } }"#, by_priority: true },
+    Case { component: "heft", tree: r#"heft { eager { each "worker" { worker } } }"#, by_priority: true },
+    Case {
+        component: "heteroprio",
+        tree: r#"heteroprio { each "worker" { fifo ntasks-threshold=1 { worker } } }"#,
+        by_priority: false,
+    },
+    Case { component: "heteroprio", tree: r#"heteroprio { each "worker" { worker } }"#, by_priority: true },
+    Case {
+        component: "perfmodel-select",
+        tree: r#"fifo {
+            perfmodel-select {
+                perfmodel { mct { each "worker" { fifo ntasks-threshold=2 { use "leaf" } } } }
+                calibrator { eager { each "worker" { fifo ntasks-threshold=1 { use "leaf" } } } }
+                no-perfmodel { eager { each "worker" { fifo ntasks-threshold=1 { use "leaf" } } } }
+            }
+        }
+        shared "leaf" each="worker" { best-implementation { worker } }"#,
+        by_priority: false,
+    },
     Case { component: "worker", tree: r#"eager { each "worker" { fifo { worker } } }"#, by_priority: true },
 ];
 

@@ -1,8 +1,10 @@
 //! Runtimes with the stock components compiled in, so that no plugin has to be built.
 
 use sched_components::flow_control::{Fifo, Prio};
-use sched_components::resource_mapping::{Eager, EagerCalibration, EagerPrio, Random, WorkStealing};
-use sched_components::special_purpose::{BestImplementation, Stage, UserChoice};
+use sched_components::resource_mapping::{
+    Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Random, WorkStealing,
+};
+use sched_components::special_purpose::{BestImplementation, PerfmodelSelect, Stage, UserChoice};
 use sched_components::worker::Simple;
 use sched_core::Offer;
 use sched_host::plugin::Registry;
@@ -20,9 +22,13 @@ pub fn offers() -> Vec<Offer> {
         Offer::of::<Eager>(),
         Offer::of::<EagerCalibration>(),
         Offer::of::<EagerPrio>(),
+        Offer::of::<Heft>(),
+        Offer::of::<Heteroprio>(),
+        Offer::of::<Mct>(),
         Offer::of::<Random>(),
         Offer::of::<WorkStealing>(),
         Offer::of::<BestImplementation>(),
+        Offer::of::<PerfmodelSelect>(),
         Offer::of::<Stage>(),
         Offer::of::<UserChoice>(),
         Offer::of::<Simple>(),

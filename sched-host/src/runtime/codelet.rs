@@ -5,10 +5,11 @@ use super::core::Core;
 use super::data::{DataHeader, Mode};
 use super::submit::Submitter;
 use parking_lot::Mutex;
-use sched_core::{Arch, ArchSet, WorkerId};
+use sched_core::{Arch, ArchSet, Estimate, WorkerId};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What a kernel is told beside its data.
 pub struct Context<'a, P = ()> {
@@ -62,6 +63,8 @@ pub(crate) struct CodeletFacts {
     pub(crate) archs: ArchSet,
     /// Architecture and name of each implementation.
     pub(crate) implementations: Vec<(Arch, String)>,
+    /// How long its tasks are expected to take, by architecture: what the application said.
+    pub(crate) estimates: Vec<(Arch, Duration)>,
     pub(crate) slots: FreeSlots,
 }
 
@@ -89,6 +92,12 @@ impl FreeSlots {
 }
 
 impl CodeletFacts {
+    /// What is known of the duration of its tasks on one worker of an architecture.
+    pub(crate) fn expected_length(&self, arch: Arch) -> Estimate {
+        let known = self.estimates.iter().rev().find(|(of, _)| *of == arch);
+        known.map_or(Estimate::NoModel, |(_, length)| Estimate::Known(*length))
+    }
+
     /// The implementation to run on `arch`: number `chosen` of those for it, or the first. Its index among all.
     pub(crate) fn select(&self, arch: Arch, chosen: Option<u32>) -> Option<usize> {
         let mut fitting =
@@ -109,12 +118,19 @@ pub struct CodeletBuilder<L: AccessList, P = ()> {
     core: Arc<Core>,
     name: String,
     implementations: Vec<(Arch, String)>,
+    estimates: Vec<(Arch, Duration)>,
     kernels: Vec<Kernel<L, P>>,
 }
 
 impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
     pub(crate) fn new(core: Arc<Core>, name: &str) -> CodeletBuilder<L, P> {
-        CodeletBuilder { core, name: name.to_owned(), implementations: Vec::new(), kernels: Vec::new() }
+        CodeletBuilder {
+            core,
+            name: name.to_owned(),
+            implementations: Vec::new(),
+            estimates: Vec::new(),
+            kernels: Vec::new(),
+        }
     }
 
     /// Adds an implementation for CPU cores.
@@ -138,6 +154,24 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
         self
     }
 
+    /// Says how long a task of this codelet takes on one worker of an architecture, whichever implementation runs, for
+    /// schedulers that decide by expected lengths. What is said last counts; about an architecture of which nothing is
+    /// said, nothing is known.
+    ///
+    /// ```
+    /// # use sched_host::runtime::Submitter;
+    /// # use std::time::Duration;
+    /// # use sched_core::Arch;
+    /// # fn make(submitter: &Submitter) {
+    /// let codelet = submitter.codelet::<(), ()>("sleep").cpu("sleep", |_, ()| {});
+    /// let codelet = codelet.estimate(Arch::CPU, Duration::from_millis(2)).build();
+    /// # }
+    /// ```
+    pub fn estimate(mut self, arch: Arch, length: Duration) -> Self {
+        self.estimates.push((arch, length));
+        self
+    }
+
     /// The codelet.
     ///
     /// A codelet without implementations can be made; its tasks cannot be submitted.
@@ -149,6 +183,7 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
             runtime,
             archs,
             implementations: self.implementations,
+            estimates: self.estimates,
             slots: FreeSlots::default(),
         });
         Codelet { inner: Arc::new(CodeletInner { facts, kernels: self.kernels }) }

@@ -11,7 +11,7 @@ use crate::tree::{Ledger, Phase, Services, Tree, WorkerFacts};
 use crossbeam::utils::CachePadded;
 use parking_lot::{Mutex, RwLock};
 use sched_core::abi::TaskHead;
-use sched_core::{Arch, ArchSet, LogLevel, Time, WorkerId};
+use sched_core::{Arch, ArchSet, Estimate, LogLevel, Time, WorkerId};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
@@ -47,12 +47,19 @@ pub(crate) struct Core {
 pub(crate) struct Clock {
     pub(crate) began: Instant,
     pub(crate) sleep: Sleep,
+    /// Architecture of each worker.
+    archs: Vec<Arch>,
     codelets: RwLock<Vec<Arc<CodeletFacts>>>,
 }
 
 impl Clock {
-    pub(crate) fn new(workers: usize) -> Clock {
-        Clock { began: Instant::now(), sleep: Sleep::new(workers), codelets: RwLock::default() }
+    pub(crate) fn new(workers: &[WorkerFacts]) -> Clock {
+        Clock {
+            began: Instant::now(),
+            sleep: Sleep::new(workers.len()),
+            archs: workers.iter().map(|worker| worker.arch).collect(),
+            codelets: RwLock::default(),
+        }
     }
 }
 
@@ -73,6 +80,13 @@ impl Services for Clock {
         let codelets = self.codelets.read();
         let facts = codelets.get(task.codelet.load(Relaxed) as usize);
         facts.map_or(0, |facts| facts.implementations.iter().filter(|(of, _)| *of == arch).count() as u32)
+    }
+
+    fn expected_length(&self, worker: WorkerId, task: &TaskHead, _implementation: Option<u32>) -> Estimate {
+        let Some(arch) = self.archs.get(worker.0 as usize) else { return Estimate::NoModel };
+        let codelets = self.codelets.read();
+        let facts = codelets.get(task.codelet.load(Relaxed) as usize);
+        facts.map_or(Estimate::NoModel, |facts| facts.expected_length(*arch))
     }
 
     fn log(&self, node: &str, level: LogLevel, line: &str) {

@@ -103,7 +103,7 @@ impl Runtime {
     pub(crate) fn start(start: Start) -> Result<Runtime, std::io::Error> {
         let count = start.workers.len();
         let ledger = Arc::new(Ledger::new());
-        let clock = Arc::new(Clock::new(count));
+        let clock = Arc::new(Clock::new(&start.workers));
         let tree =
             Tree::assemble(start.parts, &start.workers, Arc::<Clock>::clone(&clock), Arc::clone(&ledger), start.seed);
         {

@@ -14,8 +14,9 @@ pub(super) struct Call<'a> {
     pub(super) tree: &'a Shared,
     /// For whom the call happens.
     pub(super) requester: Option<WorkerId>,
-    /// Architectures that the pushed task can use, so that a wake goes to who can run it; all bits when none was pushed.
-    pub(super) archs: u32,
+    /// Architectures that the tasks that moved in this call can use, so that a wake goes to who can run one; all bits when
+    /// the call is none of a push.
+    archs: Cell<u32>,
     /// A worker whose waking is put off, where the requester is about to pull the task that is pushed by itself.
     pub(super) deferred: Option<(u32, &'a Cell<Option<WorkerId>>)>,
     /// Another task moved as well, which a wake may be for.
@@ -26,15 +27,22 @@ pub(super) struct Call<'a> {
 
 impl<'a> Call<'a> {
     pub(super) fn new(tree: &'a Shared, requester: Option<WorkerId>, archs: u32) -> Call<'a> {
-        Call { tree, requester, archs, deferred: None, others: Cell::new(false), depth: Cell::new(0) }
+        Call { tree, requester, archs: Cell::new(archs), deferred: None, others: Cell::new(false), depth: Cell::new(0) }
     }
 
     pub(super) fn reference(&self) -> CallRef<'_> {
         CallRef::new(self)
     }
 
-    /// A task moves.
-    pub(super) fn note_move(&self, slot: u32) {
+    /// Architectures that a worker must have one of to be woken.
+    pub(super) fn archs(&self) -> u32 {
+        self.archs.get()
+    }
+
+    /// A task that can use these architectures moves. It may be another than the one that was pushed: a component that
+    /// stores tasks sends on what has become possible.
+    pub(super) fn note_move(&self, slot: u32, archs: u32) {
+        self.archs.set(self.archs.get() | archs);
         if self.deferred.is_some_and(|(pushed, _)| pushed != slot) {
             self.others.set(true);
         }

@@ -28,7 +28,7 @@ impl Shared {
             return RawPush { refused: task, why: FULL };
         };
         let node = self.node(to);
-        call.note_move(slot.index());
+        call.note_move(slot.index(), slot.head().archs.load(Relaxed));
         slot.hold(task, to);
         let answer = if node.is_quarantined() {
             self.pass_push(call, node, task, slot)
@@ -150,12 +150,12 @@ impl Shared {
     /// Whether a worker below sleeps that the call is of use to.
     fn sleeps_below(&self, call: &Call<'_>, node: &TreeNode) -> bool {
         let below = node.place().raw().workers_in_context.iter().zip(self.services.sleeping());
-        node.archs & call.archs != 0
+        node.archs & call.archs() != 0
             && below.into_iter().any(|(workers, sleeping)| workers & sleeping.load(SeqCst) != 0)
     }
 
     fn wake_worker(&self, call: &Call<'_>, worker: WorkerId) -> bool {
-        let eligible = self.workers.get(worker.0 as usize).is_some_and(|worker| call.archs & 1 << worker.arch != 0);
+        let eligible = self.workers.get(worker.0 as usize).is_some_and(|worker| call.archs() & 1 << worker.arch != 0);
         let Some(word) = self.services.sleeping().get((worker.0 / 64) as usize) else { return false };
         if !eligible || word.load(SeqCst) & 1 << (worker.0 % 64) == 0 {
             return false;

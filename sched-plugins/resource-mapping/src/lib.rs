@@ -1,6 +1,8 @@
 //! The resource-mapping family as a plugin: components that choose among their children.
 #![forbid(unsafe_code)]
 
-use sched_components::resource_mapping::{Eager, EagerCalibration, EagerPrio, Random, WorkStealing};
+use sched_components::resource_mapping::{
+    Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Random, WorkStealing,
+};
 
-sched_core::export_components!(Eager, EagerCalibration, EagerPrio, Random, WorkStealing);
+sched_core::export_components!(Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Random, WorkStealing);

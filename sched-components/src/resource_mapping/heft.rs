@@ -1,0 +1,250 @@
+//! `heft`: heterogeneous earliest finish time. It keeps tasks by priority, looks at a few of the first at a time, and
+//! sends on the one that can be completed first, to the child that completes it first.
+
+use super::completion::{Basis, Candidate, Weights, least_loaded, with_candidates};
+use super::turn::Turn;
+use crate::queue::{Place, TaskQueue};
+use sched_core::*;
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+
+/// Sends on the task that can be completed first, of those with the highest priority, to the child that completes it
+/// first.
+///
+/// It stores tasks and never refuses one. Of the first task and up to `window` − 1 more of the same priority, it takes the
+/// one with the earliest end, and chooses its child as [`Mct`](super::Mct) does. It goes on until a child refuses; then
+/// that task is the first again of its priority, and everything waits until a child has room. A child that is a worker is
+/// woken and pulls.
+///
+/// One thread decides at a time, and each decision has arrived before the next. Others who come meanwhile do not wait:
+/// the one at work looks again before it ends.
+#[derive(Debug)]
+pub struct Heft {
+    weights: Weights,
+    window: usize,
+    queue: Mutex<TaskQueue>,
+    /// Number of tasks in `queue`, written under its lock.
+    len: AtomicUsize,
+    /// Who decides.
+    turn: Turn,
+    /// What a decision needs, for the next one.
+    spare: Mutex<Scratch>,
+}
+
+/// The lists of one decision.
+#[derive(Default, Debug)]
+struct Scratch {
+    window: Vec<(Task, Place)>,
+    /// What each child answered to `estimated_end`, once it was asked.
+    ends: Vec<Option<Time>>,
+}
+
+impl Build for Heft {
+    const INFO: Info = Info::new(
+        "heft",
+        Family::ResourceMapping,
+        "Keeps tasks by priority, and sends the one that can be completed first where it is.",
+    )
+    .storage(Storage::Unbounded)
+    .params(
+        const {
+            &[
+                Weights::ALPHA,
+                Weights::BETA,
+                Weights::GAMMA,
+                Weights::IDLE_POWER,
+                Param::int("window", 5, "tasks of equal priority that are compared at a time")
+                    .at_least(1)
+                    .unit("tasks"),
+            ]
+        },
+    )
+    .lookahead(30)
+    .may_refuse(false)
+    .needs_models();
+
+    fn build(params: &Params) -> Result<Self, BuildError> {
+        Ok(Heft {
+            weights: Weights::read(params)?,
+            window: usize::try_from(params.int("window")?).unwrap_or(usize::MAX),
+            queue: Mutex::new(TaskQueue::new()),
+            len: AtomicUsize::new(0),
+            turn: Turn::default(),
+            spare: Mutex::default(),
+        })
+    }
+}
+
+/// Which of the tasks looked at goes where.
+#[derive(Clone, Copy)]
+enum Pick {
+    Known(Candidate),
+    /// It has no estimate: the least loaded child gets it.
+    Unknown,
+}
+
+impl Heft {
+    /// Takes the first task that somebody can execute, and more of its priority. A task that nobody can execute waits
+    /// without being in the way.
+    fn fill(&self, node: Node<'_>, window: &mut Vec<(Task, Place)>) {
+        let mut queue = self.queue.lock();
+        while window.len() < self.window {
+            let Some((task, place)) = queue.pop(|task| node.can_execute(task)) else { break };
+            if window.first().is_some_and(|(first, _)| first.priority() != task.priority()) {
+                queue.unpop(task, place);
+                break;
+            }
+            window.push((task, place));
+        }
+        self.len.store(queue.len(), Release);
+    }
+
+    fn give_back(&self, tasks: impl IntoIterator<Item = (Task, Place)>) {
+        let mut queue = self.queue.lock();
+        for (task, place) in tasks {
+            queue.unpop(task, place);
+        }
+        self.len.store(queue.len(), Release);
+    }
+
+    /// The task of the window that can be completed first. Ones without an estimate go when no other is left.
+    fn pick(&self, node: Node<'_>, scratch: &mut Scratch) -> (usize, Pick) {
+        let Scratch { window, ends } = scratch;
+        ends.clear();
+        ends.resize(node.children().len(), None);
+        with_candidates(|candidates| {
+            let now = node.now();
+            let mut best: Option<(u64, usize, Candidate)> = None;
+            for (index, (task, _)) in window.iter().enumerate() {
+                if self.weights.estimate(node, task, candidates) != Basis::Known {
+                    continue;
+                }
+                for candidate in &mut *candidates {
+                    // Nothing arrives between the looks at two tasks.
+                    let end = &mut ends[candidate.child.0 as usize];
+                    candidate.avail = end.get_or_insert_with(|| node.child_estimated_end(candidate.child)).as_nanos();
+                }
+                let (candidate, min_end) = self.weights.choose(now, candidates);
+                if best.is_none_or(|(earliest, ..)| min_end < earliest) {
+                    best = Some((min_end, index, candidate));
+                }
+            }
+            best.map_or((0, Pick::Unknown), |(_, index, candidate)| (index, Pick::Known(candidate)))
+        })
+    }
+
+    /// Sends one task on. Whether there was one and it was taken.
+    fn step(&self, node: Node<'_>) -> bool {
+        if self.len.load(Acquire) == 0 {
+            return false;
+        }
+        let mut scratch = std::mem::take(&mut *self.spare.lock());
+        self.fill(node, &mut scratch.window);
+        let picked = (!scratch.window.is_empty()).then(|| {
+            let (index, pick) = self.pick(node, &mut scratch);
+            let picked = scratch.window.swap_remove(index);
+            if !scratch.window.is_empty() {
+                self.give_back(scratch.window.drain(..));
+            }
+            (picked, pick)
+        });
+        *self.spare.lock() = scratch;
+        let Some(((mut task, place), pick)) = picked else { return false };
+        let child = match pick {
+            Pick::Known(candidate) => {
+                candidate.predict(&mut task);
+                Some(candidate.child)
+            }
+            Pick::Unknown => {
+                task.set_predicted(None);
+                least_loaded(node, &task)
+            }
+        };
+        let Some(child) = child else {
+            self.give_back([(task, place)]);
+            return false;
+        };
+        if node.child_worker(child).is_some() {
+            // Back first: the worker that is woken looks for it here.
+            self.give_back([(task, place)]);
+            node.child_can_pull(child);
+            return false;
+        }
+        match node.push_to(child, task) {
+            Ok(()) => true,
+            Err(refused) => {
+                self.give_back([(refused.task, place)]);
+                false
+            }
+        }
+    }
+
+    /// Sends tasks on until one is refused. Whether any was taken.
+    fn send(&self, node: Node<'_>) -> bool {
+        let mut moved = false;
+        while self.step(node) {
+            moved = true;
+        }
+        moved
+    }
+
+    fn progress(&self, node: Node<'_>) -> bool {
+        self.turn.take(|| self.send(node))
+    }
+
+    /// The first task for who pulls. Nobody decides meanwhile, so it is the first of all.
+    fn take(&self, node: Node<'_>) -> Option<Task> {
+        let (mut taken, mut first) = (None, true);
+        self.turn.take(|| {
+            if !std::mem::take(&mut first) {
+                // Somebody left a note.
+                return self.send(node);
+            }
+            let mut queue = self.queue.lock();
+            taken = queue.pop(|task| node.requester_can_execute(task)).map(|(task, _)| task);
+            self.len.store(queue.len(), Release);
+            false
+        });
+        taken
+    }
+}
+
+impl Component for Heft {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        {
+            let mut queue = self.queue.lock();
+            let priority = task.priority();
+            queue.push(task, priority, 0);
+            self.len.store(queue.len(), Release);
+        }
+        self.progress(node);
+        Ok(())
+    }
+
+    fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
+        self.take(node).or_else(|| if node.parents_can_push() { self.take(node) } else { None })
+    }
+
+    fn can_push(&self, node: Node<'_>, _to: Child) -> bool {
+        let moved = self.progress(node);
+        // What is here does not fit now. Something else of the parents' may.
+        node.parents_can_push() || moved
+    }
+
+    fn estimated_load(&self, node: Node<'_>) -> f64 {
+        let speed = node.relative_speedup();
+        let here = self.len.load(Relaxed) as f64;
+        node.load_below() + if speed > 0.0 { here / speed } else { here }
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        self.len.store(0, Release);
+        self.queue.lock().drain()
+    }
+
+    fn describe(&self, report: &mut Report) {
+        report.fact("tasks", self.len.load(Relaxed));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,247 @@
+//! `heteroprio`: accelerators take the tasks that they accelerate most, CPU cores those that gain least.
+
+mod buckets;
+
+use super::completion::{Basis, Candidate, Weights, least_loaded, with_candidates};
+use super::turn::Turn;
+use buckets::{Buckets, End, Origin};
+use sched_core::*;
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+
+/// Who takes tasks in which order, and from which end. Architectures that are not named are accelerators, and come behind
+/// the ones that are.
+const ACCELERATORS: [Arch; 5] = [Arch::CUDA, Arch::HIP, Arch::OPENCL, Arch::SYCL, Arch::FPGA];
+const OTHERS: [Arch; 2] = [Arch::MPI, Arch::CPU];
+
+/// Keeps tasks by how much faster the fastest worker runs them than the slowest.
+///
+/// It stores tasks and never refuses one. Tasks whose acceleration is alike, within 10 %, share a bucket, and go by
+/// priority there. Accelerators are offered the first task of the bucket with the highest acceleration, then MPI workers
+/// and CPU cores that of the bucket with the lowest. The child is chosen as [`Mct`](super::Mct) does, among all children;
+/// if it has no worker of the architecture whose turn it is, or refuses, the task stays. Tasks that some worker cannot
+/// run, or that some worker has no expected length for, have no acceleration: they go first, one at a time, wherever they
+/// are completed first.
+///
+/// With `batch`, which is on unless a policy says otherwise, tasks lose their priorities on their way down: the queues
+/// below keep the order in which they were sent.
+///
+/// One thread decides at a time, and each decision has arrived before the next. Others who come meanwhile do not wait:
+/// the one at work looks again before it ends.
+#[derive(Debug)]
+pub struct Heteroprio {
+    weights: Weights,
+    batch: bool,
+    buckets: Mutex<Buckets>,
+    /// Number of tasks in `buckets`, written under its lock.
+    len: AtomicUsize,
+    /// Who decides.
+    turn: Turn,
+}
+
+impl Build for Heteroprio {
+    const INFO: Info = Info::new(
+        "heteroprio",
+        Family::ResourceMapping,
+        "Gives accelerators the tasks that they accelerate most, and CPU cores the others.",
+    )
+    .storage(Storage::Unbounded)
+    .params(
+        const {
+            &[
+                Weights::ALPHA,
+                Weights::BETA,
+                Weights::GAMMA,
+                Weights::IDLE_POWER,
+                Param::bool("batch", true, "whether the queues below keep the order in which tasks are sent"),
+            ]
+        },
+    )
+    .lookahead(30)
+    .may_refuse(false)
+    .needs_models();
+
+    fn build(params: &Params) -> Result<Self, BuildError> {
+        Ok(Heteroprio {
+            weights: Weights::read(params)?,
+            batch: params.bool("batch")?,
+            buckets: Mutex::new(Buckets::default()),
+            len: AtomicUsize::new(0),
+            turn: Turn::default(),
+        })
+    }
+}
+
+/// How much faster the fastest worker runs `task` than the slowest; `None` when one of them cannot, or is not known to.
+fn acceleration(node: Node<'_>, task: &Task) -> Option<f64> {
+    let (mut fastest, mut slowest) = (f64::INFINITY, 0.0_f64);
+    for worker in node.each_worker_in_context() {
+        if !node.worker_can_execute(worker, task) {
+            return None;
+        }
+        let length = node.expected_length(worker, task).known()?.as_secs_f64();
+        fastest = fastest.min(length);
+        slowest = slowest.max(length);
+    }
+    // A task that takes no time anywhere is not accelerated.
+    (slowest >= fastest).then_some(if fastest > 0.0 { slowest / fastest } else { 1.0 })
+}
+
+/// Which end of the buckets is an architecture's.
+fn end_of(arch: Arch) -> End {
+    if OTHERS.contains(&arch) { End::Least } else { End::Most }
+}
+
+impl Heteroprio {
+    fn pop(&self, end: Option<End>, eligible: impl Fn(&Task) -> bool) -> Option<(Task, Origin)> {
+        if self.len.load(Acquire) == 0 {
+            return None;
+        }
+        let mut buckets = self.buckets.lock();
+        let popped = buckets.pop(end, eligible)?;
+        self.len.store(buckets.len(), Release);
+        Some(popped)
+    }
+
+    fn give_back(&self, task: Task, origin: Origin) {
+        let mut buckets = self.buckets.lock();
+        buckets.unpop(task, origin);
+        self.len.store(buckets.len(), Release);
+    }
+
+    fn decide(&self, node: Node<'_>, task: &Task) -> Option<Candidate> {
+        with_candidates(|candidates| {
+            if self.weights.estimate(node, task, candidates) != Basis::Known {
+                return None;
+            }
+            let now = node.now();
+            for candidate in &mut *candidates {
+                candidate.avail = node.child_estimated_end(candidate.child).as_nanos();
+            }
+            Some(self.weights.choose(now, candidates).0)
+        })
+    }
+
+    /// Offers the first task of an end, or of those without an acceleration, to the child that completes it first, if
+    /// that has a worker of `arch`. Whether it was taken.
+    fn offer(&self, node: Node<'_>, end: Option<End>, arch: Option<Arch>) -> bool {
+        let Some((mut task, origin)) = self.pop(end, |task| node.can_execute(task)) else { return false };
+        let child = match self.decide(node, &task) {
+            Some(candidate) => {
+                candidate.predict(&mut task);
+                Some(candidate.child)
+            }
+            None => {
+                task.set_predicted(None);
+                least_loaded(node, &task)
+            }
+        };
+        let has = |child: Child, arch: Arch| {
+            node.each_child_worker_in_context(child).any(|worker| node.arch(worker) == Some(arch))
+        };
+        let Some(child) = child.filter(|child| arch.is_none_or(|arch| has(*child, arch))) else {
+            self.give_back(task, origin);
+            return false;
+        };
+        if node.child_worker(child).is_some() {
+            // Back first: the worker that is woken looks for it here.
+            self.give_back(task, origin);
+            node.child_can_pull(child);
+            return false;
+        }
+        let priority = task.priority();
+        if self.batch {
+            task.set_priority(i32::MAX);
+        }
+        match node.push_to(child, task) {
+            Ok(()) => true,
+            Err(mut refused) => {
+                refused.task.set_priority(priority);
+                self.give_back(refused.task, origin);
+                false
+            }
+        }
+    }
+
+    /// Offers one task to each architecture below. Whether any was taken.
+    fn step(&self, node: Node<'_>) -> bool {
+        let mut moved = self.offer(node, None, None);
+        let present: ArchSet = node.each_worker_in_context().filter_map(|worker| node.arch(worker)).collect();
+        let unnamed = present.iter().filter(|arch| !ACCELERATORS.contains(arch) && !OTHERS.contains(arch));
+        for arch in ACCELERATORS.into_iter().chain(unnamed).chain(OTHERS) {
+            if present.contains(arch) {
+                moved |= self.offer(node, Some(end_of(arch)), Some(arch));
+            }
+        }
+        moved
+    }
+
+    /// Sends tasks on until none is taken. Whether any was.
+    fn send(&self, node: Node<'_>) -> bool {
+        let mut moved = false;
+        while self.len.load(Acquire) > 0 && self.step(node) {
+            moved = true;
+        }
+        moved
+    }
+
+    fn progress(&self, node: Node<'_>) -> bool {
+        self.turn.take(|| self.send(node))
+    }
+
+    /// The first task for who pulls. Nobody decides meanwhile, so it is the first of all.
+    fn take(&self, node: Node<'_>) -> Option<Task> {
+        let end = node.requester().and_then(|worker| node.arch(worker)).map_or(End::Most, end_of);
+        let (mut taken, mut first) = (None, true);
+        self.turn.take(|| {
+            if !std::mem::take(&mut first) {
+                // Somebody left a note.
+                return self.send(node);
+            }
+            let eligible = |task: &Task| node.requester_can_execute(task);
+            taken = self.pop(None, eligible).or_else(|| self.pop(Some(end), eligible)).map(|(task, _)| task);
+            false
+        });
+        taken
+    }
+}
+
+impl Component for Heteroprio {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        let acceleration = acceleration(node, &task);
+        {
+            let mut buckets = self.buckets.lock();
+            buckets.push(task, acceleration);
+            self.len.store(buckets.len(), Release);
+        }
+        self.progress(node);
+        Ok(())
+    }
+
+    fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
+        self.take(node).or_else(|| if node.parents_can_push() { self.take(node) } else { None })
+    }
+
+    fn can_push(&self, node: Node<'_>, _to: Child) -> bool {
+        let moved = self.progress(node);
+        // What is here does not fit now. Something else of the parents' may.
+        node.parents_can_push() || moved
+    }
+
+    fn estimated_load(&self, node: Node<'_>) -> f64 {
+        let speed = node.relative_speedup();
+        let here = self.len.load(Relaxed) as f64;
+        node.load_below() + if speed > 0.0 { here / speed } else { here }
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        self.len.store(0, Release);
+        self.buckets.lock().drain()
+    }
+
+    fn describe(&self, report: &mut Report) {
+        self.buckets.lock().describe(report);
+    }
+}
+
+#[cfg(test)]
+mod tests;

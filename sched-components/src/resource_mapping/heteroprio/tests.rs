@@ -1,0 +1,123 @@
+use super::*;
+use sched_core::rig::{FakeChild, Rig};
+use std::time::Duration;
+
+fn known(micros: u64) -> Estimate {
+    Estimate::Known(Duration::from_micros(micros))
+}
+
+/// A queue above each of a CPU core and a GPU. Codelet *n* takes these many µs on them.
+fn core_and_gpu(params: &[(&str, Value)], lengths: &[(u64, u64)]) -> Rig {
+    let rig = Rig::build::<Heteroprio>(params).worker(Arch::CPU, MemoryNode(0)).worker(Arch::CUDA, MemoryNode(0));
+    let rig = rig.child(FakeChild::over([0])).child(FakeChild::over([1]));
+    for (codelet, (cpu, cuda)) in (0..).zip(lengths) {
+        rig.set_length(codelet, WorkerId(0), 0, known(*cpu));
+        rig.set_length(codelet, WorkerId(1), 0, known(*cuda));
+    }
+    rig
+}
+
+fn hold(rig: &Rig, codelets: &[u32]) -> Vec<TaskId> {
+    rig.set_room(Child(0), Some(0));
+    rig.set_room(Child(1), Some(0));
+    let tasks: Vec<TaskId> = codelets.iter().map(|codelet| rig.task().codelet(*codelet).make()).collect();
+    for task in &tasks {
+        assert_eq!(rig.push(*task), Ok(()), "it never refuses");
+    }
+    tasks
+}
+
+#[test]
+fn accelerators_take_what_they_accelerate_most() {
+    let rig = core_and_gpu(&[], &[(20, 10), (80, 10), (40, 10)]);
+    let tasks = hold(&rig, &[0, 1, 2]);
+    rig.set_room(Child(1), Some(9));
+    assert!(rig.can_push(Child(1)));
+    assert_eq!(rig.child_tasks(Child(1)), [tasks[1], tasks[2], tasks[0]]);
+}
+
+#[test]
+fn cores_take_what_gains_least() {
+    let rig = core_and_gpu(&[], &[(80, 10), (20, 10), (40, 10)]);
+    let tasks = hold(&rig, &[0, 1, 2]);
+    // Everything would end on the core first.
+    rig.set_end(Child(1), Time::from_nanos(1_000_000));
+    rig.set_room(Child(0), Some(9));
+    assert!(rig.can_push(Child(0)));
+    assert_eq!(rig.child_tasks(Child(0)), [tasks[1], tasks[2], tasks[0]]);
+}
+
+#[test]
+fn a_core_gets_nothing_that_the_accelerator_would_complete_first() {
+    let rig = core_and_gpu(&[], &[(80, 10)]);
+    let tasks = hold(&rig, &[0, 0]);
+    rig.set_room(Child(0), Some(9));
+    assert!(!rig.can_push(Child(0)));
+    assert_eq!(rig.held(), tasks);
+}
+
+#[test]
+fn accelerations_within_ten_percent_share_a_bucket() {
+    // 10 and 10.9 times are alike, 11.2 times is not like 10.
+    let rig = core_and_gpu(&[], &[(100, 10), (109, 10), (112, 10)]);
+    let tasks = hold(&rig, &[0, 1, 2]);
+    let facts = rig.describe();
+    assert_eq!(facts.len(), 3, "two buckets, and those without: {facts:?}");
+    assert_eq!(rig.drain(), [tasks[2], tasks[0], tasks[1]]);
+}
+
+#[test]
+fn priorities_count_inside_a_bucket() {
+    let rig = core_and_gpu(&[("batch", Value::Bool(false))], &[(100, 10)]);
+    rig.set_room(Child(0), Some(0));
+    rig.set_room(Child(1), Some(0));
+    let (low, high) = (rig.task().make(), rig.task().priority(3).make());
+    assert_eq!((rig.push(low), rig.push(high)), (Ok(()), Ok(())));
+    rig.set_room(Child(1), Some(9));
+    assert!(rig.can_push(Child(1)));
+    assert_eq!(rig.child_tasks(Child(1)), [high, low]);
+    assert_eq!(rig.read(high, Task::priority), 3);
+}
+
+#[test]
+fn in_a_batch_priorities_end_on_the_way_down_only() {
+    let rig = core_and_gpu(&[], &[(100, 10)]);
+    rig.set_room(Child(1), Some(1));
+    let (first, second) = (rig.task().priority(1).make(), rig.task().priority(2).make());
+    assert_eq!((rig.push(first), rig.push(second)), (Ok(()), Ok(())));
+    assert_eq!(rig.child_tasks(Child(1)), [first]);
+    assert_eq!(rig.read(first, Task::priority), i32::MAX);
+    assert_eq!(rig.read(second, Task::priority), 2, "it was refused");
+}
+
+#[test]
+fn tasks_that_not_all_workers_can_run_go_where_they_end_first() {
+    let rig = core_and_gpu(&[], &[(20, 10), (20, 10)]);
+    rig.set_length(1, WorkerId(0), 0, Estimate::Uncalibrated);
+    let cpu = rig.task().archs([Arch::CPU]).make();
+    let fpga = rig.task().archs([Arch::FPGA]).make();
+    let half_known = rig.task().codelet(1).make();
+    for task in [fpga, cpu, half_known] {
+        assert_eq!(rig.push(task), Ok(()));
+    }
+    assert_eq!((rig.child_tasks(Child(0)), rig.child_tasks(Child(1))), (vec![cpu], vec![half_known]));
+    assert_eq!(rig.held(), [fpga], "nobody can execute it, and it is not in the way");
+}
+
+#[test]
+fn a_worker_pulls_from_its_end() {
+    let rig = Rig::build::<Heteroprio>(&[]).worker(Arch::CPU, MemoryNode(0)).worker(Arch::CUDA, MemoryNode(0));
+    let rig = rig.child(FakeChild::worker(0)).child(FakeChild::worker(1));
+    for (codelet, cpu) in [(0, 20), (1, 80), (2, 40)] {
+        rig.set_length(codelet, WorkerId(0), 0, known(cpu));
+        rig.set_length(codelet, WorkerId(1), 0, known(10));
+    }
+    let tasks = [0, 1, 2].map(|codelet| rig.task().codelet(codelet).make());
+    for task in tasks {
+        assert_eq!(rig.push(task), Ok(()));
+    }
+    assert_eq!(rig.woken(), [WorkerId(1)]);
+    assert_eq!(rig.pull(Child(0)), Some(tasks[0]));
+    assert_eq!(rig.pull(Child(1)), Some(tasks[1]));
+    assert_eq!(rig.pull(Child(0)), Some(tasks[2]));
+}

@@ -1,0 +1,95 @@
+//! `mct`: minimum completion time. Each task goes to the child that is expected to complete it first, with regard to the
+//! transfers of its data and to energy; `completion` has the formula.
+
+use super::completion::{Basis, Candidate, Weights, deliver, least_loaded, with_candidates};
+use super::promise::Promises;
+use sched_core::*;
+
+/// Sends each task to the child that is expected to complete it first.
+///
+/// It stores nothing. A task that the chosen child refuses is refused: another child would take it, but would complete it
+/// later than this one after a wait. A child that is a worker is woken and comes for the task.
+///
+/// It decides by expected lengths, so it belongs below `perfmodel-select`. A task none of whose estimates is known, and
+/// some of which need measurements, is refused as [`Uncalibrated`](Refusal::Uncalibrated). One without any model goes to
+/// the child with the least load.
+///
+/// Decisions that run at the same time see each other, although no lock is held while a task is pushed: a decision notes
+/// until when it keeps the chosen child busy, which counts until the child's own estimated end contains the task.
+#[derive(Debug)]
+pub struct Mct {
+    weights: Weights,
+    promises: Promises,
+}
+
+impl Build for Mct {
+    const INFO: Info = Info::new(
+        "mct",
+        Family::ResourceMapping,
+        "Sends each task to the child that is expected to complete it first.",
+    )
+    .params(const { &[Weights::ALPHA, Weights::BETA, Weights::GAMMA, Weights::IDLE_POWER] })
+    .lookahead(30)
+    .needs_models()
+    .forwards_pull();
+
+    fn build(params: &Params) -> Result<Self, BuildError> {
+        Ok(Mct { weights: Weights::read(params)?, promises: Promises::default() })
+    }
+}
+
+/// A child for a task, or the reason why there is none.
+enum Decision {
+    /// The promise is to be kept, or taken back.
+    Promised(Candidate),
+    Unpredicted(Child),
+    None(Refusal),
+}
+
+impl Mct {
+    fn decide(&self, node: Node<'_>, task: &Task) -> Decision {
+        with_candidates(|candidates| {
+            match self.weights.estimate(node, task, candidates) {
+                Basis::Known => {}
+                Basis::Uncalibrated => return Decision::None(Refusal::Uncalibrated),
+                Basis::NoModel => {
+                    return least_loaded(node, task).map_or(Decision::None(Refusal::NoWorker), Decision::Unpredicted);
+                }
+                Basis::NoWorker => return Decision::None(Refusal::NoWorker),
+            }
+            self.promises.begin(candidates);
+            let now = node.now();
+            loop {
+                for candidate in candidates.iter_mut().filter(|candidate| !candidate.asked) {
+                    candidate.avail = node.child_estimated_end(candidate.child).as_nanos();
+                    candidate.asked = true;
+                }
+                let choose = |candidates: &mut [Candidate]| self.weights.choose(now, candidates).0;
+                if let Some(chosen) = self.promises.settle(candidates, choose) {
+                    return Decision::Promised(chosen);
+                }
+            }
+        })
+    }
+}
+
+impl Component for Mct {
+    fn push_task(&self, node: Node<'_>, mut task: Task) -> Push {
+        match self.decide(node, &task) {
+            Decision::Promised(chosen) => {
+                chosen.predict(&mut task);
+                let answer = deliver(node, chosen.child, task);
+                self.promises.landed(chosen.child, answer.is_ok());
+                answer
+            }
+            Decision::Unpredicted(child) => {
+                task.set_predicted(None);
+                deliver(node, child, task)
+            }
+            Decision::None(why) => Err(Refused::new(task, why)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

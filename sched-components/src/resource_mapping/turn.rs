@@ -1,0 +1,72 @@
+//! One thread at a time does what must not be done by two at once, without anybody waiting, and without a wish lost.
+
+use std::sync::atomic::{AtomicU32, Ordering::*};
+
+/// Counts those who want something done. The first does it; who comes meanwhile leaves a note by counting, and the one
+/// who is at it does it once more before ending.
+///
+/// Nobody waits, so it may be held across hops: who comes back to it on the same thread leaves a note as well.
+#[derive(Default, Debug)]
+pub(super) struct Turn {
+    wishes: AtomicU32,
+}
+
+impl Turn {
+    /// Runs `work`, and again for notes that were left meanwhile; or leaves a note. Whether any run returned true.
+    ///
+    /// What was changed before a note was left is seen by a run that begins after it.
+    pub(super) fn take(&self, mut work: impl FnMut() -> bool) -> bool {
+        if self.wishes.fetch_add(1, AcqRel) != 0 {
+            return false;
+        }
+        let mut any = false;
+        let mut seen = 1;
+        loop {
+            any |= work();
+            match self.wishes.compare_exchange(seen, 0, AcqRel, Acquire) {
+                Ok(_) => return any,
+                Err(now) => seen = now,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn a_note_left_during_the_work_repeats_it() {
+        let (turn, runs) = (Turn::default(), Cell::new(0));
+        let moved = turn.take(|| {
+            runs.set(runs.get() + 1);
+            if runs.get() < 3 {
+                assert!(!turn.take(|| unreachable!("it is taken")));
+            }
+            runs.get() == 2
+        });
+        assert_eq!((runs.get(), moved), (3, true));
+        assert!(turn.take(|| true), "it is free again");
+    }
+
+    #[test]
+    fn no_wish_is_lost_between_threads() {
+        let (turn, wished, done) = (Turn::default(), AtomicU64::new(0), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..1000 {
+                        wished.fetch_add(1, Relaxed);
+                        turn.take(|| {
+                            done.store(wished.load(Relaxed), Relaxed);
+                            true
+                        });
+                    }
+                });
+            }
+        });
+        assert_eq!(done.into_inner(), 4000);
+    }
+}
