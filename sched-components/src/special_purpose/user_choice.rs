@@ -17,8 +17,7 @@ pub struct UserChoice;
 
 impl Build for UserChoice {
     const INFO: Info =
-        Info::new("user-choice", Family::SpecialPurpose, "Gives each task to the child that the application chose.")
-            .arity(Arity::Many);
+        Info::new("user-choice", Family::ResourceMapping, "Gives each task to the child that the application chose.");
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
         Ok(UserChoice)

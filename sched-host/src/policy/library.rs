@@ -46,6 +46,9 @@ pub fn library() -> &'static [Shipped] {
         "tree-random-prio",
         "tree-random-prio-prefetching",
         "tree-ws",
+        "tree-heft",
+        "tree-heft2",
+        "tree-heteroprio",
     ]
 }
 

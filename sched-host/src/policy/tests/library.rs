@@ -109,7 +109,7 @@ fn unknown_names_get_a_suggestion() {
       × there is no policy `modular-quantum`
       help: shipped policies: tree-eager, tree-eager-prefetching, tree-eager-prio, tree-prio, tree-prio-
             prefetching, tree-random, tree-random-prefetching, tree-random-prio, tree-random-prio-prefetching,
-            tree-ws
+            tree-ws, tree-heft, tree-heft2, tree-heteroprio
             a policy of your own is given by the path of its file, which ends in `.kdl`
     ");
 }
