@@ -14,7 +14,7 @@ use std::time::Duration;
 /// never run.
 #[derive(Debug)]
 pub(super) struct Reservoir {
-    queue: Mutex<TaskQueue>,
+    queue: Mutex<TaskQueue<Held>>,
     /// Number of tasks in `queue`, written under its lock: an empty pull takes no lock.
     len: AtomicUsize,
     /// Expected length of `queue` in nanoseconds, written under its lock.
@@ -22,6 +22,20 @@ pub(super) struct Reservoir {
     ntasks_threshold: Option<usize>,
     /// In nanoseconds.
     exp_len_threshold: Option<u64>,
+}
+
+/// A task in the queue, with what a pull asks of it. The task itself lies in the cache of who made it ready: looking at it
+/// under the lock would make everybody wait for it to come over.
+#[derive(Debug)]
+struct Held {
+    task: Task,
+    archs: ArchSet,
+}
+
+impl Held {
+    fn new(task: Task) -> Held {
+        Held { archs: task.archs(), task }
+    }
 }
 
 /// The parameters that bound a reservoir.
@@ -100,7 +114,7 @@ impl Reservoir {
         self.ntasks_threshold.is_some() || self.exp_len_threshold.is_some()
     }
 
-    fn is_full(&self, queue: &TaskQueue, task: &Task) -> bool {
+    fn is_full(&self, queue: &TaskQueue<Held>, task: &Task) -> bool {
         let longer = || queue.expected().saturating_add(task.predicted().map_or(0, nanos));
         queue.len() > 0
             && (self.ntasks_threshold.is_some_and(|limit| queue.len() >= limit)
@@ -109,7 +123,7 @@ impl Reservoir {
 
     /// To be called under the lock after each change. The lock's release, and the host's own ordering between a wake and
     /// a worker's last look before it sleeps, make it visible in time.
-    fn note(&self, queue: &TaskQueue) {
+    fn note(&self, queue: &TaskQueue<Held>) {
         self.len.store(queue.len(), Release);
         self.expected.store(queue.expected(), Relaxed);
     }
@@ -118,20 +132,36 @@ impl Reservoir {
         self.len.load(Acquire) == 0
     }
 
-    fn pop(&self, eligible: impl FnMut(&Task) -> bool) -> Option<(Task, Place)> {
+    fn pop(&self, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
         if self.is_empty() {
             return None;
         }
         let mut queue = self.queue.lock();
-        let popped = queue.pop(eligible)?;
+        let (held, place) = queue.pop(eligible)?;
         self.note(&queue);
-        Some(popped)
+        Some((held.task, place))
     }
 
     fn unpop(&self, task: Task, place: Place) {
+        let held = Held::new(task);
         let mut queue = self.queue.lock();
-        queue.unpop(task, place);
+        queue.unpop(held, place);
         self.note(&queue);
+    }
+
+    /// The first task that the worker that asks can execute.
+    fn first_for_requester(&self, node: Node<'_>) -> Option<Task> {
+        if self.is_empty() {
+            return None;
+        }
+        let arch = node.requester().and_then(|worker| node.arch(worker));
+        let (task, place) = self.pop(|held| arch.is_none_or(|arch| held.archs.contains(arch)))?;
+        if node.requester_can_execute(&task) {
+            return Some(task);
+        }
+        // The architecture fits, and the host knows better: ask it about each.
+        self.unpop(task, place);
+        self.pop(|held| node.requester_can_execute(&held.task)).map(|(task, _)| task)
     }
 
     /// Sends tasks down in order until one is refused. Where the worker that asks could not have run that one, the tasks
@@ -139,7 +169,7 @@ impl Reservoir {
     fn send(&self, node: Node<'_>, to: Child) -> bool {
         let place = Cell::new(None);
         let stuck = Cell::new(false);
-        let pop = |eligible: &dyn Fn(&Task) -> bool| {
+        let pop = |eligible: &dyn Fn(&Held) -> bool| {
             let (task, at) = self.pop(eligible)?;
             place.set(Some(at));
             Some(task)
@@ -152,7 +182,7 @@ impl Reservoir {
         };
         let mut moved = node.pump(to, || pop(&|_| true), unpop);
         if stuck.get() {
-            moved |= node.pump(to, || pop(&|task| node.requester_can_execute(task)), unpop);
+            moved |= node.pump(to, || pop(&|held| node.requester_can_execute(&held.task)), unpop);
         }
         moved
     }
@@ -163,6 +193,7 @@ impl Component for Reservoir {
         if !self.is_bounded() {
             node.prefetch(&task);
         }
+        let (priority, has_length) = (task.priority(), task.predicted().is_some());
         {
             let mut queue = self.queue.lock();
             if self.is_bounded() {
@@ -173,8 +204,8 @@ impl Component for Reservoir {
             }
             // Without a memory node to prefetch to, nothing hides the transfer.
             let ahead = || if node.single_memory_node().is_some() { queue.expected() } else { 0 };
-            let (priority, expected) = (task.priority(), expected_addition(&task, ahead));
-            queue.push(task, priority, expected);
+            let expected = if has_length { expected_addition(&task, ahead) } else { 0 };
+            queue.push(Held::new(task), priority, expected);
             self.note(&queue);
         }
         node.children_can_pull();
@@ -182,14 +213,13 @@ impl Component for Reservoir {
     }
 
     fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
-        let first = || self.pop(|task| node.requester_can_execute(task)).map(|(task, _)| task);
-        if let Some(task) = first() {
+        if let Some(task) = self.first_for_requester(node) {
             if self.is_bounded() {
                 let _ = node.parents_can_push();
             }
             return Some(task);
         }
-        if node.parents_can_push() { first() } else { None }
+        if node.parents_can_push() { self.first_for_requester(node) } else { None }
     }
 
     fn can_push(&self, node: Node<'_>, to: Child) -> bool {
@@ -231,7 +261,7 @@ impl Component for Reservoir {
         let mut queue = self.queue.lock();
         let tasks = queue.drain();
         self.note(&queue);
-        tasks
+        tasks.into_iter().map(|held| held.task).collect()
     }
 
     fn describe(&self, report: &mut Report) {
