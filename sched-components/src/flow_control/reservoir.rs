@@ -154,14 +154,17 @@ impl Reservoir {
         if self.is_empty() {
             return None;
         }
-        let arch = node.requester().and_then(|worker| node.arch(worker));
+        // Where all workers are alike, so are nearly always the tasks.
+        let arch = if node.is_homogeneous() { None } else { node.requester().and_then(|worker| node.arch(worker)) };
         let (task, place) = self.pop(|held| arch.is_none_or(|arch| held.archs.contains(arch)))?;
         if node.requester_can_execute(&task) {
             return Some(task);
         }
-        // The architecture fits, and the host knows better: ask it about each.
+        // Ask the host about each. Meanwhile somebody may have found the queue empty that wants the first one.
         self.unpop(task, place);
-        self.pop(|held| node.requester_can_execute(&held.task)).map(|(task, _)| task)
+        let found = self.pop(|held| node.requester_can_execute(&held.task)).map(|(task, _)| task);
+        node.children_can_pull();
+        found
     }
 
     /// Sends tasks down in order until one is refused. Where the worker that asks could not have run that one, the tasks
@@ -174,7 +177,9 @@ impl Reservoir {
             place.set(Some(at));
             Some(task)
         };
+        let put_back = Cell::new(false);
         let unpop = |task: Task| {
+            put_back.set(true);
             stuck.set(!node.requester_can_execute(&task));
             if let Some(at) = place.take() {
                 self.unpop(task, at);
@@ -183,6 +188,10 @@ impl Reservoir {
         let mut moved = node.pump(to, || pop(&|_| true), unpop);
         if stuck.get() {
             moved |= node.pump(to, || pop(&|held| node.requester_can_execute(&held.task)), unpop);
+        }
+        if put_back.get() {
+            // Meanwhile somebody may have found the queue empty that has room for it.
+            node.children_can_pull();
         }
         moved
     }

@@ -139,7 +139,8 @@ fn a_worker_does_not_wait_behind_tasks_for_others() {
     rig.set_requester(Some(WorkerId(1)));
     assert!(!rig.can_push(DOWN));
     let refused = |task| Hop::PushTo { child: DOWN, task, refused: Some(Refusal::Full) };
-    assert_eq!(rig.hops(), [refused(cpu), refused(cuda)]);
+    // Whoever found the queue empty meanwhile is told that it is not.
+    assert_eq!(rig.hops(), [refused(cpu), refused(cuda), Hop::ChildCanPull { child: None, woke: None }]);
     assert_eq!(rig.drain(), [cpu, cuda]);
 }
 
