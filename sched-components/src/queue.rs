@@ -1,9 +1,37 @@
 //! A queue of tasks by priority, in order of arrival where priorities are equal.
 
-use sched_core::{Node, Task};
+mod least;
+
+pub(crate) use least::Reach;
+use sched_core::{Arch, ArchSet, Node, Task};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
+
+/// A task in a queue, with what a pull asks of it. The task itself lies in the cache of who made it ready: looking at it
+/// under the queue's lock would make everybody wait for it to come over.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) task: Task,
+    archs: ArchSet,
+}
+
+impl Held {
+    pub(crate) fn new(task: Task) -> Held {
+        Held { archs: task.archs(), task }
+    }
+
+    /// Whether a worker of this architecture may be able to execute it; true where the architecture does not matter.
+    pub(crate) fn suits(&self, arch: Option<Arch>) -> bool {
+        arch.is_none_or(|arch| self.archs.contains(arch))
+    }
+}
+
+/// The architecture to look for in a queue on behalf of the worker that asks; none where all workers below are alike, and
+/// so, nearly always, are the tasks.
+pub(crate) fn arch_to_find(node: Node<'_>) -> Option<Arch> {
+    if node.is_homogeneous() { None } else { node.requester().and_then(|worker| node.arch(worker)) }
+}
 
 /// Emptied levels that are kept for the next task of their priority. As many fit in one node of the map, so looking past
 /// them costs little, and a queue that sees few priorities does not allocate once it has seen them.
@@ -107,6 +135,10 @@ impl<T> TaskQueue<T> {
 
     /// Takes the last task that is `eligible` of the highest priority that has one.
     pub(crate) fn pop_newest(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+        if self.main.len() == self.len && eligible(&self.main.back()?.task) {
+            let entry = self.main.pop_back()?;
+            return Some(self.taken(entry, self.main_priority));
+        }
         let mut find = |level: &Level<T>| level.iter().rposition(|entry| eligible(&entry.task));
         let main = Reverse(self.main_priority);
         if self.main.len() == self.len {
@@ -144,7 +176,7 @@ impl<T> TaskQueue<T> {
     }
 
     /// The level that a task of `priority` belongs in.
-    #[inline]
+    #[inline(always)]
     fn level(&mut self, priority: i32) -> &mut Level<T> {
         if self.len == 0 {
             self.main_priority = priority;
@@ -156,6 +188,7 @@ impl<T> TaskQueue<T> {
         self.others.entry(Reverse(priority)).or_insert_with(|| spare.pop().unwrap_or_default())
     }
 
+    #[inline(always)]
     fn take_main(&mut self, index: usize) -> (T, Place) {
         let entry = remove(&mut self.main, index);
         self.taken(entry, self.main_priority)
@@ -173,6 +206,7 @@ impl<T> TaskQueue<T> {
         self.taken(entry, key.0)
     }
 
+    #[inline(always)]
     fn taken(&mut self, entry: Entry<T>, priority: i32) -> (T, Place) {
         let Entry { arrival, expected, task } = entry;
         self.len -= 1;
@@ -186,7 +220,7 @@ fn find<T>(level: &Level<T>, mut eligible: impl FnMut(&T) -> bool) -> Option<usi
     level.iter().position(|entry| eligible(&entry.task))
 }
 
-#[inline]
+#[inline(always)]
 fn remove<T>(level: &mut Level<T>, index: usize) -> Entry<T> {
     let entry = if index == 0 { level.pop_front() } else { level.remove(index) };
     entry.expect("the task was just found")
@@ -208,7 +242,8 @@ pub(crate) fn load_here(node: Node<'_>, tasks: usize) -> f64 {
 
 /// Nanoseconds, which last for 584 years.
 pub(crate) fn nanos(length: Duration) -> u64 {
-    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+    // In 64 bits: it is asked for every child of a decision.
+    length.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(length.subsec_nanos()))
 }
 
 #[cfg(test)]

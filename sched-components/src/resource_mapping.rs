@@ -1,5 +1,6 @@
 //! Resource mapping: components that choose among their children.
 
+mod by_speed;
 mod completion;
 mod eager;
 mod eager_calibration;
@@ -9,6 +10,7 @@ mod heteroprio;
 mod mct;
 mod promise;
 mod random;
+mod replan;
 mod turn;
 mod work_stealing;
 
@@ -19,4 +21,5 @@ pub use heft::Heft;
 pub use heteroprio::Heteroprio;
 pub use mct::Mct;
 pub use random::Random;
+pub use replan::Replan;
 pub use work_stealing::WorkStealing;

@@ -88,6 +88,10 @@ pub struct Info {
     forwards_push: bool,
     wakes_workers: bool,
     pulled_only: bool,
+    empty_until_pushed: bool,
+    combined: bool,
+    pushes_on_pull: bool,
+    end_is_noted: bool,
 }
 
 impl Info {
@@ -116,6 +120,10 @@ impl Info {
             forwards_push: false,
             wakes_workers: false,
             pulled_only: false,
+            empty_until_pushed: false,
+            combined: false,
+            pushes_on_pull: false,
+            end_is_noted: false,
         }
     }
 
@@ -204,6 +212,44 @@ impl Info {
         self
     }
 
+    /// As long as no task was pushed to it, its [`pull_task`](crate::Component::pull_task) does nothing but ask the parents,
+    /// at least where the host says when workers are free
+    /// ([`Node::worker_busy_until`](crate::Node::worker_busy_until)). Such a host then asks them itself, and saves the call.
+    /// (Since 1.1: an older host calls.)
+    #[must_use]
+    pub const fn empty_until_pushed(mut self) -> Info {
+        self.empty_until_pushed = true;
+        self
+    }
+
+    /// A leaf that hands tasks to a combined worker, which executes them together: it stands in an
+    /// `each "combined-worker"`. (Since 1.1: an older host has no combined workers.)
+    #[must_use]
+    pub const fn combined(mut self) -> Info {
+        self.combined = true;
+        self
+    }
+
+    /// It answers a pull by asking its parents to push, and gives what comes to the child that it is for; it never hands a
+    /// task of its parents to who pulls. Below it, tasks have to be pushed all the way to a queue or a worker: nothing that
+    /// [wakes workers](Self::wakes_workers) to pull may stand right above them. (Since 1.1: an older host does not ask.)
+    #[must_use]
+    pub const fn pushes_on_pull(mut self) -> Info {
+        self.pushes_on_pull = true;
+        self
+    }
+
+    /// Its [`estimated_end`](crate::Component::estimated_end) is what
+    /// [`Node::end_below_with_queued`](crate::Node::end_below_with_queued) says of the length that it last
+    /// [noted](crate::Node::note_queued), of none if it never did; at a leaf, what
+    /// [`Node::worker_free_at`](crate::Node::worker_free_at) says. So the default method is, where nothing is noted. A host
+    /// that knows when workers are free then finds the end itself, and saves the call. (Since 1.1: an older host calls.)
+    #[must_use]
+    pub const fn end_is_noted(mut self) -> Info {
+        self.end_is_noted = true;
+        self
+    }
+
     /// Its name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -243,6 +289,10 @@ impl Info {
             forwards_push: self.forwards_push,
             wakes_workers: self.wakes_workers,
             pulled_only: self.pulled_only,
+            empty_until_pushed: self.empty_until_pushed,
+            combined: self.combined,
+            pushes_on_pull: self.pushes_on_pull,
+            end_is_noted: self.end_is_noted,
         }
     }
 }
@@ -289,6 +339,14 @@ pub struct ComponentInfo {
     pub wakes_workers: bool,
     /// Whether its tasks move only when somebody pulls, so that it is no pump.
     pub pulled_only: bool,
+    /// Whether it need not be called for a pull before a task was pushed to it.
+    pub empty_until_pushed: bool,
+    /// Whether it is a leaf for combined workers.
+    pub combined: bool,
+    /// Whether it answers a pull by having tasks pushed.
+    pub pushes_on_pull: bool,
+    /// Whether its estimated end follows from what it notes, so that it need not be called for that.
+    pub end_is_noted: bool,
 }
 
 impl ComponentInfo {

@@ -1,6 +1,10 @@
 //! A component's place in the tree, as it sees it during one call.
 
-use crate::abi::extension::HostLog;
+mod prospect;
+
+pub use prospect::Prospect;
+
+use crate::abi::extension::{HostLog, HostTeams, HostTimes, NO_TIME, WorkerDistance, offered};
 use crate::abi::wire::{NO_ID, REQUESTER, RawNode, RawPlace, place};
 use crate::component::{Push, Refusal, Refused};
 use crate::estimate::{Estimate, Time};
@@ -143,6 +147,19 @@ impl<'a> Node<'a> {
         some_id(self.place().worker).map(WorkerId)
     }
 
+    /// How far apart two workers are on the machine: 0 on the same processing unit, and the more the less they share (core,
+    /// caches, package, memory node). Only the order means something: numbers differ from one machine to another, so they
+    /// are compared, and nothing is computed with them. Between three workers, the two larger of the three distances are
+    /// equal.
+    ///
+    /// `None` where the host does not know, for one or for both: for workers that stand nowhere in its topology, and in
+    /// hosts of before 1.1.
+    #[must_use]
+    pub fn worker_distance(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
+        let table = offered::<WorkerDistance>(self.raw.host())?;
+        some_id((table.between)(self.raw.call(), self.id(), one.0, other.0))
+    }
+
     /// Whether all workers below have one architecture.
     #[must_use]
     pub fn is_homogeneous(&self) -> bool {
@@ -153,6 +170,13 @@ impl<'a> Node<'a> {
     #[must_use]
     pub fn single_memory_node(&self) -> Option<MemoryNode> {
         some_id(self.place().memory_node).map(MemoryNode)
+    }
+
+    /// Whether data is ever moved between memory nodes. Where it is not, [`expected_transfer`](Self::expected_transfer) is
+    /// none for every task, and need not be asked. (Since 1.1: an older host says that it is.)
+    #[must_use]
+    pub fn has_transfers(&self) -> bool {
+        self.place().flags & place::NO_TRANSFERS == 0
     }
 
     /// What this node stands for in the topology: `numa 1`, `worker 3`; empty when it stands for nothing in particular.
@@ -174,7 +198,20 @@ impl<'a> Node<'a> {
         Some(MemoryNode(self.raw.host().worker(worker.0).into_option()?.memory_node))
     }
 
-    /// Sum of the relative speeds of the workers below that the context has now; a CPU core counts 1.
+    /// The simple workers that a combined worker is made of, in order of their ranks; for a simple worker, itself. None for
+    /// a worker that does not exist. (Since 1.1: with an older host every worker is a simple one.)
+    pub fn members(&self, worker: WorkerId) -> impl Iterator<Item = WorkerId> {
+        let table = offered::<HostTeams>(self.raw.host());
+        let call = self.raw.call();
+        let size = table.map_or(1, |table| (table.size)(call, worker.0));
+        (0..size).filter_map(move |rank| match table {
+            Some(table) => some_id((table.member)(call, worker.0, rank)).map(WorkerId),
+            None => Some(worker),
+        })
+    }
+
+    /// Sum of the relative speeds of the workers below that the context has now; a CPU core counts 1. A combined worker
+    /// counts as its members, and each of these once, whatever stands for it.
     #[must_use]
     pub fn relative_speedup(&self) -> f64 {
         self.place().relative_speedup
@@ -294,6 +331,28 @@ impl<'a> Node<'a> {
         Time::from_nanos((sum / count) as u64)
     }
 
+    /// *Hop.* When the workers below would be done with what is `queued` here as well, if it filled them up evenly: what
+    /// they have to do beyond the earliest end of a child, and the queue, shared by all workers below. Where nothing is
+    /// queued, it is [`earliest_end_below`](Self::earliest_end_below).
+    #[must_use]
+    pub fn end_below_with_queued(&self, queued: Duration) -> Time {
+        let (mut first, mut sum, mut count) = (Time::FAR, Duration::ZERO, 0);
+        for child in self.children() {
+            let end = self.child_estimated_end(child);
+            first = first.min(end);
+            sum = sum.saturating_add(end.since(Time::ZERO));
+            count += 1;
+        }
+        if count == 0 {
+            first = self.now();
+        }
+        if queued.is_zero() {
+            return first;
+        }
+        let later = sum.saturating_sub(first.since(Time::ZERO).saturating_mul(count));
+        first + queued.saturating_add(later) / self.count_in_context().max(1)
+    }
+
     /// *Hop.* The load of a child.
     #[must_use]
     pub fn child_load(&self, child: Child) -> f64 {
@@ -305,6 +364,14 @@ impl<'a> Node<'a> {
     #[must_use]
     pub fn load_below(&self) -> f64 {
         self.children().map(|child| self.child_load(child)).sum()
+    }
+
+    /// *Hop.* The sum of the loads of the members of a combined worker, each in its own leaf; 0 for a simple worker, and with
+    /// a host older than 1.1.
+    #[must_use]
+    pub fn members_load(&self, worker: WorkerId) -> f64 {
+        assert_none_held("members_load");
+        offered::<HostTeams>(self.raw.host()).map_or(0.0, |table| (table.load)(self.raw.call(), worker.0))
     }
 
     // --- services
@@ -383,17 +450,47 @@ impl<'a> Node<'a> {
         (!joules.is_nan()).then_some(joules)
     }
 
+    /// When `worker` should be done with what it executes now; past when it is idle, or executes a task of which nobody
+    /// knows how long it takes. The host notes the start of each task that has an [expected length](Task::predicted) just
+    /// before it runs, and forgets it when it has ended. A combined worker is done when the last of its members is.
+    ///
+    /// `None` when no such books are kept. (Since 1.1: by an older host they are not.)
+    #[must_use]
+    pub fn worker_busy_until(&self, worker: WorkerId) -> Option<Time> {
+        let table = offered::<HostTimes>(self.raw.host())?;
+        some_time((table.busy_until)(self.raw.call(), worker.0))
+    }
+
+    /// When `worker` should have done what it executes now and all that waits for it: in its own leaf, and in those of the
+    /// combined workers that it is a member of, as the leaves [note](Self::note_queued) it. Now, at the earliest.
+    ///
+    /// `None` when no such books are kept. (Since 1.1: by an older host they are not.)
+    #[must_use]
+    pub fn worker_free_at(&self, worker: WorkerId) -> Option<Time> {
+        let table = offered::<HostTimes>(self.raw.host())?;
+        some_time((table.free_at)(self.raw.call(), worker.0))
+    }
+
+    /// What waits here should take so long together, which replaces what was noted before: at a leaf, for
+    /// [`worker_free_at`](Self::worker_free_at); elsewhere, for a component whose
+    /// [`end_is_noted`](crate::Info::end_is_noted). With a host older than 1.1, it does nothing.
+    pub fn note_queued(&self, expected: Duration) {
+        if let Some(table) = offered::<HostTimes>(self.raw.host()) {
+            (table.note_queued)(self.raw.call(), self.id(), crate::estimate::nanos(expected));
+        }
+    }
+
     /// Begins to bring the data of `task` to the memory node of the workers below; does nothing where they have several.
     pub fn prefetch(&self, task: &Task) {
         let place = self.place();
-        if place.flags & place::NO_TRANSFERS == 0 && place.memory_node != NO_ID {
+        if self.has_transfers() && place.memory_node != NO_ID {
             self.raw.host().prefetch(self.raw.call(), place.memory_node, task.raw());
         }
     }
 
     /// Notes a line in the host's log. (Since 1.1: an older host says nothing.)
     pub fn log(&self, level: LogLevel, line: &str) {
-        if let Some(table) = HostLog::of(self.raw.host()) {
+        if let Some(table) = offered::<HostLog>(self.raw.host()) {
             (table.log)(self.raw.call(), self.id(), level as u32, line.into());
         }
     }
@@ -407,6 +504,10 @@ impl std::fmt::Debug for Node<'_> {
 
 fn some_id(id: u32) -> Option<u32> {
     (id != NO_ID).then_some(id)
+}
+
+fn some_time(nanos: u64) -> Option<Time> {
+    (nanos != NO_TIME).then(|| Time::from_nanos(nanos))
 }
 
 fn contains(words: &[u64], worker: WorkerId) -> bool {

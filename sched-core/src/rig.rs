@@ -119,6 +119,7 @@ impl Rig {
                 changing: Mutex::new(Changing::default()),
                 now: AtomicU64::new(0),
                 log: Mutex::default(),
+                distances: Mutex::default(),
                 hops: Mutex::default(),
                 services: Mutex::default(),
                 panics: Mutex::default(),
@@ -144,6 +145,18 @@ impl Rig {
     #[must_use]
     pub fn workers(self, count: u32) -> Rig {
         (0..count).fold(self, |rig, _| rig.worker(Arch::CPU, MemoryNode(0)))
+    }
+
+    /// Adds a combined worker made of these simple ones, numbered above all simple workers: add those before.
+    #[must_use]
+    pub fn combined(self, members: impl IntoIterator<Item = u32>) -> Rig {
+        self.arranged(|scene| scene.combined.push(members.into_iter().collect()))
+    }
+
+    /// Makes the host one that offers no [extensions](crate::abi::extension), as one of version 1.0.
+    #[must_use]
+    pub fn without_extensions(self) -> Rig {
+        self.arranged(|scene| scene.bare = true)
     }
 
     /// Adds a child, numbered from 0. Without any there is one above all workers, unless the component is a leaf.

@@ -116,7 +116,8 @@ impl Task {
         self.head().sched_data.load(Relaxed)
     }
 
-    /// How many workers execute it together.
+    /// How many workers may execute it together: 1, or more for a parallel task, which a combined worker of at most this
+    /// size can execute. (So can one worker alone.)
     #[must_use]
     pub fn width(&self) -> u32 {
         u32::from(self.head().width.load(Relaxed))

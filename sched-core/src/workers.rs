@@ -3,6 +3,9 @@
 use std::fmt;
 
 /// A worker: one processing unit that executes tasks, numbered from 0 in the runtime.
+///
+/// A *combined worker* is several of them that execute one parallel task together. It has a number of its own, above those
+/// of all simple workers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct WorkerId(pub u32);
 
@@ -50,6 +53,21 @@ impl Arch {
     #[must_use]
     pub const fn number(self) -> u8 {
         self.0
+    }
+
+    /// How fast a worker of this architecture is, taken as a whole, relative to one CPU core: 13.33 for CUDA, HIP and SYCL
+    /// devices, 12.22 for OpenCL devices, 0.5 for an FPGA, 1 for all else. These are StarPU's figures; they are rough, and
+    /// serve where no performance model tells more: to draw lots, and to weigh loads.
+    ///
+    /// A combined worker is as fast as its members together.
+    #[must_use]
+    pub const fn relative_speedup(self) -> f64 {
+        match self {
+            Arch::CUDA | Arch::HIP | Arch::SYCL => 13.33,
+            Arch::OPENCL => 12.22,
+            Arch::FPGA => 0.5,
+            _ => 1.0,
+        }
     }
 
     /// The architecture of this name, as policies and platform files write it: `cpu`, `cuda`, `opencl`, `hip`,

@@ -28,13 +28,22 @@
 #![allow(non_local_definitions, reason = "abi_stable's macros write them")]
 
 pub mod bench;
+pub mod bound;
 pub mod cli;
+pub mod context;
+pub mod graph;
 pub mod linalg;
+pub mod model;
 pub mod plugin;
 pub mod policy;
+pub mod reference;
+#[cfg(test)]
+mod reference_data;
 pub mod runtime;
+pub mod sim;
 mod sync;
 pub mod topology;
+pub mod trace;
 pub mod tree;
 mod watch;
 pub mod workload;

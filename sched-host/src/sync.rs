@@ -6,6 +6,27 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 
+/// What stands behind a protocol rather than a lock. Access is through closures, so that a model checker sees its extent.
+#[derive(Default)]
+pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    pub(crate) fn new(value: T) -> UnsafeCell<T> {
+        UnsafeCell(std::cell::UnsafeCell::new(value))
+    }
+
+    /// Reads.
+    #[inline(always)]
+    pub(crate) fn with<R>(&self, body: impl FnOnce(*const T) -> R) -> R {
+        body(self.0.get())
+    }
+
+    /// Changes.
+    pub(crate) fn with_mut<R>(&self, body: impl FnOnce(*mut T) -> R) -> R {
+        body(self.0.get())
+    }
+}
+
 /// Lets others go on.
 pub(crate) fn pause() {
     std::thread::yield_now();

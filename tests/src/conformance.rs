@@ -3,12 +3,13 @@
 use crate::fixtures::{Profile, stock_plugin};
 use crate::stock;
 use sched_core::rig::{FakeChild, Rig};
-use sched_core::{Arity, Params, TaskId, WorkerId};
+use sched_core::{Arch, Arity, Params, TaskId, WorkerId};
 use sched_host::plugin::{Registry, SearchPath};
 use sched_host::policy::library;
 use sched_host::runtime::{ReadWrite, Runtime};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::time::Duration;
 
 /// Where the components come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,6 +134,12 @@ pub const CASES: &[Case] = &[
     },
     Case { component: "heteroprio", tree: r#"heteroprio { each "worker" { worker } }"#, by_priority: true },
     Case {
+        component: "replan",
+        tree: r#"replan { each "worker" { fifo ntasks-threshold=1 { worker } } }"#,
+        by_priority: false,
+    },
+    Case { component: "replan", tree: r#"replan { each "worker" { worker } }"#, by_priority: true },
+    Case {
         component: "perfmodel-select",
         tree: r#"fifo {
             perfmodel-select {
@@ -142,6 +149,17 @@ pub const CASES: &[Case] = &[
             }
         }
         shared "leaf" each="worker" { best-implementation { worker } }"#,
+        by_priority: false,
+    },
+    // Where there is one worker, nothing is combined.
+    Case {
+        component: "combined-worker",
+        tree: r#"fifo { eager { each "worker" { worker }; each "combined-worker" { combined-worker } } }"#,
+        by_priority: false,
+    },
+    Case {
+        component: "combined-worker",
+        tree: r#"heft { each "worker" { worker }; each "combined-worker" { best-implementation { combined-worker } } }"#,
         by_priority: false,
     },
     Case { component: "worker", tree: r#"eager { each "worker" { fifo { worker } } }"#, by_priority: true },
@@ -210,6 +228,7 @@ pub fn check(origin: Origin, back_end: BackEnd) {
                     every_task_runs_once(case, &start(case, &registry, workers));
                 }
                 nothing_is_lost_at_the_end(case, start(case, &registry, 2));
+                parallel_tasks_run_once(case, &start(case, &registry, 4));
                 if case.by_priority {
                     tasks_run_by_priority(case, &start(case, &registry, 1));
                 }
@@ -267,8 +286,37 @@ fn every_task_runs_once(case: &Case, runtime: &Runtime) {
     once(case, &runs);
     assert_eq!(runtime.faults(), [], "{case:?}");
     let nodes = runtime.survey();
-    assert!(nodes.iter().any(|node| node.component == case.component), "{case:?}: {nodes:?}");
+    let there = nodes.iter().any(|node| node.component == case.component);
+    assert!(there || (case.component == "combined-worker" && runtime.workers() == 1), "{case:?}: {nodes:?}");
     assert!(nodes.iter().all(|node| node.tasks == 0), "{case:?}: {nodes:?}");
+}
+
+/// Parallel tasks, by a combined worker or by one alone, among others. All members of a team are there at once.
+fn parallel_tasks_run_once(case: &Case, runtime: &Runtime) {
+    const TASKS: usize = 60;
+    let members: Arc<Vec<AtomicU32>> = Arc::new((0..TASKS).map(|_| AtomicU32::new(0)).collect());
+    let missing: Arc<Vec<AtomicU32>> = Arc::new((0..TASKS).map(|_| AtomicU32::new(0)).collect());
+    let (came, lacks) = (Arc::clone(&members), Arc::clone(&missing));
+    let parallel = runtime
+        .codelet::<(), usize>("parallel")
+        .cpu_spmd("parallel", 4, move |context, ()| {
+            let (team, number) = (context.team(), *context.params);
+            came[number].fetch_add(1, SeqCst);
+            team.barrier();
+            lacks[number].store(team.size() as u32 - came[number].load(SeqCst), SeqCst);
+        })
+        .estimate(Arch::CPU, Duration::from_micros(30))
+        .estimate_parallel(Arch::CPU, 4, Duration::from_micros(10));
+    let parallel = parallel.build();
+    let runs = work(runtime);
+    for number in 0..TASKS {
+        runtime.task_with(&parallel, number, ()).submit().expect("the task is sound");
+    }
+    runtime.wait_all().unwrap_or_else(|end| panic!("{case:?}: {end}"));
+    once(case, &runs);
+    assert!(members.iter().all(|members| members.load(SeqCst) > 0), "{case:?}: {members:?}");
+    assert!(missing.iter().all(|missing| missing.load(SeqCst) == 0), "{case:?}: {missing:?}");
+    assert_eq!(runtime.faults(), [], "{case:?}");
 }
 
 fn nothing_is_lost_at_the_end(case: &Case, runtime: Runtime) {

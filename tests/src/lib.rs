@@ -1,7 +1,10 @@
 //! Shared support for the integration tests.
 
+pub mod awkward;
 pub mod bad;
+pub mod by_hand;
 pub mod conformance;
 pub mod fixtures;
+pub mod plugin_folder;
 pub mod program;
 pub mod stock;

@@ -50,6 +50,10 @@ pub fn command(words: &[&str]) -> Command {
     for variable in ["SCHED_POLICY", "SCHED_PLUGIN_PATH", "HWLOC_XMLFILE", "HWLOC_SYNTHETIC"] {
         command.env_remove(variable);
     }
+    // What was measured on this machine before does not decide what tests do.
+    command.env("SCHED_MODEL_DIR", std::env::temp_dir().join("no-models-for-sched-tests"));
+    // Programs of other tests, which run at the same time, are no neighbours.
+    command.env("XDG_RUNTIME_DIR", "/nonexistent");
     command
 }
 

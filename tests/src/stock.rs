@@ -2,10 +2,10 @@
 
 use sched_components::flow_control::{Fifo, Prio};
 use sched_components::resource_mapping::{
-    Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Random, WorkStealing,
+    Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Random, Replan, WorkStealing,
 };
 use sched_components::special_purpose::{BestImplementation, PerfmodelSelect, Stage, UserChoice};
-use sched_components::worker::Simple;
+use sched_components::worker::{Combined, Simple};
 use sched_core::Offer;
 use sched_host::plugin::Registry;
 use sched_host::policy::{Policy, parse};
@@ -26,12 +26,14 @@ pub fn offers() -> Vec<Offer> {
         Offer::of::<Heteroprio>(),
         Offer::of::<Mct>(),
         Offer::of::<Random>(),
+        Offer::of::<Replan>(),
         Offer::of::<WorkStealing>(),
         Offer::of::<BestImplementation>(),
         Offer::of::<PerfmodelSelect>(),
         Offer::of::<Stage>(),
         Offer::of::<UserChoice>(),
         Offer::of::<Simple>(),
+        Offer::of::<Combined>(),
     ]
 }
 

@@ -86,7 +86,7 @@ fn who_enters_again_and_again_is_kept_out() {
 }
 
 #[test]
-fn who_was_kept_out_is_kept_out_again() {
+fn who_was_kept_out_comes_in_before_the_next_closing() {
     for lane in [Lane::Owned(0), Lane::Shared(0)] {
         sync::model(3, move || {
             let tree = Tree::new();

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use sched_core::*;
-use sched_host::policy::Problem;
+use sched_host::policy::{Policy, Problem, SimpleFlags, library};
 use sched_host::runtime::{Builder, Many, ReadWrite, RunError, StartError, TaskRef};
-use sched_tests::stock::builder;
+use sched_tests::stock::{EAGER, builder, registry};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::Duration;
@@ -51,42 +51,74 @@ fn tree() -> impl Strategy<Value = String> {
     })
 }
 
-/// A task: which of two handles it changes, if any, and which task before it waits for.
+/// Simple schedulers around any decision, one or several that the application chooses among, with flags that are sound.
+fn simple() -> impl Strategy<Value = Policy> {
+    let decisions = ["eager", "eager-prio", "random", "work-stealing", "mct", "heft", "heteroprio", "replan"];
+    let one_of = |words: &[&'static str]| prop::sample::select(words.to_vec());
+    let flags = (
+        one_of(&decisions),
+        one_of(&["decide-workers", "decide-memory-nodes", "decide-archs"]),
+        one_of(&["", "perfmodel"]),
+        one_of(&["", "fifo-above", "fifo-above-prio"]),
+        one_of(&["", "fifos-below", "fifos-below-prio ready exp", "fifos-below ready-first ntasks-threshold=1"]),
+        one_of(&["", "fifos-below no-limit"]),
+        one_of(&["", "ws-below"]),
+        one_of(&["", "impl"]),
+    );
+    let words = flags.prop_map(|(decision, decide, models, above, below, free, steal, best)| {
+        let below = if free.is_empty() { below } else { free };
+        [decision, decide, models, above, below, steal, best].join(" ")
+    });
+    let catalogue = registry(Vec::new()).catalogue();
+    prop::collection::vec(words, 1..3).prop_filter_map("flags are missing", move |schedulers| {
+        let flags = SimpleFlags::parse(&schedulers.join(";")).expect("the words are sound");
+        SimpleFlags::user_choice("simple", &flags, &catalogue).ok()
+    })
+}
+
+/// A task: which of two handles it changes, if any, and which task before it waits for; whether its length is known, and
+/// which scheduler it is for, where there are several.
 #[derive(Clone, Debug)]
 struct Step {
     handle: Option<usize>,
     after: Option<prop::sample::Index>,
     priority: i32,
+    known: bool,
+    choice: u64,
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let after = prop::option::of(any::<prop::sample::Index>());
-    (prop::option::of(0..2_usize), after, -1..2).prop_map(|(handle, after, priority)| Step { handle, after, priority })
+    let of_scheduler = (any::<bool>(), 0..3_u64);
+    (prop::option::of(0..2_usize), after, -1..2, of_scheduler)
+        .prop_map(|(handle, after, priority, (known, choice))| Step { handle, after, priority, known, choice })
 }
 
-fn run(tree: &str, workers: usize, steps: &[Step]) -> Result<(), TestCaseError> {
-    let builder = builder(tree, workers, Vec::new()).quiet_period(QUIET);
-    let runtime = builder.build().map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
+fn run(builder: Builder, tree: &str, steps: &[Step]) -> Result<(), TestCaseError> {
+    let runtime = builder.quiet_period(QUIET).build().map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
     let handles = [runtime.register(0_usize), runtime.register(0_usize)];
-    let codelet = runtime
-        .codelet::<(Many<ReadWrite<usize>>,), Arc<AtomicUsize>>("count")
-        .cpu("count", |context, (counts,)| {
-            counts.into_iter().for_each(|count| *count += 1);
-            context.params.fetch_add(1, Relaxed);
-        })
-        .build();
+    let codelet = |name: &str, known: bool| {
+        let codelet =
+            runtime.codelet::<(Many<ReadWrite<usize>>,), Arc<AtomicUsize>>(name).cpu(name, |context, (counts,)| {
+                counts.into_iter().for_each(|count| *count += 1);
+                context.params.fetch_add(1, Relaxed);
+            });
+        if known { codelet.estimate(Arch::CPU, Duration::from_micros(1)).build() } else { codelet.build() }
+    };
+    let codelets = [codelet("count", false), codelet("count with a model", true)];
     let count = Arc::new(AtomicUsize::new(0));
     let mut tasks: Vec<TaskRef> = Vec::new();
     for (index, step) in steps.iter().enumerate() {
         let data: Vec<_> = step.handle.iter().map(|handle| handles[*handle].clone()).collect();
-        let mut task = runtime.task_with(&codelet, Arc::clone(&count), (&data,)).priority(step.priority);
+        let codelet = &codelets[usize::from(step.known)];
+        let mut task = runtime.task_with(codelet, Arc::clone(&count), (&data,)).priority(step.priority);
         if let Some(before) = step.after.filter(|_| index > 0) {
             task = task.after(tasks[before.index(index)]);
         }
-        tasks.push(task.submit().expect("the task is sound"));
+        tasks.push(task.sched_data(step.choice).submit().expect("the task is sound"));
     }
     let ended = runtime.wait_all();
-    prop_assert!(ended.is_ok(), "{:?} with {} workers and\n{}", ended.err(), workers, tree);
+    prop_assert!(ended.is_ok(), "{:?} with\n{}", ended.err(), tree);
     prop_assert_eq!(count.load(Relaxed), steps.len());
     Ok(())
 }
@@ -100,7 +132,26 @@ proptest! {
         workers in 1_usize..=3,
         steps in prop::collection::vec(step(), 1..40),
     ) {
-        run(&tree, workers, &steps)?;
+        run(builder(&tree, workers, Vec::new()), &tree, &steps)?;
+    }
+
+    #[test]
+    fn simple_schedulers_run_every_task(
+        policy in simple(),
+        workers in 1_usize..=3,
+        steps in prop::collection::vec(step(), 1..40),
+    ) {
+        let text = policy.to_kdl();
+        run(builder(EAGER, workers, Vec::new()).policy_value(policy), &text, &steps)?;
+    }
+
+    #[test]
+    fn shipped_policies_run_every_task(
+        shipped in prop::sample::select(library()),
+        workers in 1_usize..=3,
+        steps in prop::collection::vec(step(), 1..40),
+    ) {
+        run(builder(EAGER, workers, Vec::new()).policy_value(shipped.policy()), shipped.name, &steps)?;
     }
 }
 
@@ -141,6 +192,27 @@ fn what_has_no_pump_does_stall() {
     ] {
         let builder = || builder(tree, 2, vec![Offer::of::<Stack>()]).quiet_period(Duration::from_millis(100));
         assert_eq!(broken_rules(builder()), ["V3"], "{tree}");
+
+        let runtime = builder().unchecked().build().expect("it starts");
+        let codelet = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
+        for _ in 0..20 {
+            let _ = runtime.task(&codelet, ()).submit().expect("the task is sound");
+        }
+        let error = runtime.wait_all().expect_err("nothing moves");
+        assert!(matches!(error, RunError::Stalled(_)), "{error}");
+    }
+}
+
+#[test]
+fn what_is_left_to_be_pulled_through_what_sorts_does_stall() {
+    let select = r#"perfmodel-select {
+        perfmodel { mct { use "leaf" } }; calibrator { eager-calibration { use "leaf" } }; no-perfmodel { eager { use "leaf" } }
+    }"#;
+    for top in [select, r#"user-choice { eager { use "leaf" } }"#] {
+        let tree = |leaf: &str| format!("fifo {{ {top} }}; shared \"leaf\" each=\"worker\" {{ {leaf} }}");
+        assert_eq!(broken_rules(builder(&tree("fifo { worker }"), 2, Vec::new())), [""; 0]);
+        let builder = || builder(&tree("worker"), 2, Vec::new()).quiet_period(Duration::from_millis(100));
+        assert!(broken_rules(builder()).iter().all(|rule| *rule == "V3") && !broken_rules(builder()).is_empty());
 
         let runtime = builder().unchecked().build().expect("it starts");
         let codelet = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();

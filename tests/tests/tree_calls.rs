@@ -1,7 +1,8 @@
 //! Calls into a tree, one by one, with workers of several architectures.
 
+use sched_components::flow_control::Fifo;
 use sched_components::resource_mapping::Eager;
-use sched_components::worker::Simple;
+use sched_components::worker::{Combined, Simple};
 use sched_core::{Arch, Build, LogLevel, MemoryNode, Params, Time, Value, WorkerId, WorkerSet, adapt};
 use sched_host::tree::{FaultKind, Ledger, Part, Phase, Services, Slot, Tree, WorkerFacts};
 use sched_tests::bad::{Bad, Deal};
@@ -10,10 +11,15 @@ use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::sync::{Arc, Mutex};
 
 /// Workers sleep as a test says.
-#[derive(Default)]
 struct Fake {
-    sleeping: [AtomicU64; 1],
+    sleeping: Arc<[AtomicU64]>,
     woken: Mutex<Vec<u32>>,
+}
+
+impl Default for Fake {
+    fn default() -> Fake {
+        Fake { sleeping: Arc::new([AtomicU64::new(0)]), woken: Mutex::default() }
+    }
 }
 
 impl Services for Fake {
@@ -21,8 +27,8 @@ impl Services for Fake {
         Time::ZERO
     }
 
-    fn sleeping(&self) -> &[AtomicU64] {
-        &self.sleeping
+    fn sleeping(&self) -> Arc<[AtomicU64]> {
+        Arc::clone(&self.sleeping)
     }
 
     fn wake(&self, worker: WorkerId) -> bool {
@@ -46,6 +52,8 @@ fn part<C: Build>(path: &str, params: &[(&str, Value)], children: &[u32], worker
         workers: worker.map_or_else(|| WorkerSet::first(2), |worker| [WorkerId(worker)].into_iter().collect()),
         worker: worker.map(WorkerId),
         forwards_pull: C::INFO.describe().forwards_pull,
+        empty_until_pushed: C::INFO.describe().empty_until_pushed,
+        end_is_noted: C::INFO.describe().end_is_noted,
     }
 }
 
@@ -159,4 +167,62 @@ fn a_wake_is_put_off_for_the_pushed_task_only() {
     scene.tree.push(third, Some(WorkerId(0)), Some(&deferred));
     assert_eq!(deferred.take(), None);
     assert_eq!(*scene.services.woken.lock().expect("nobody panics"), [1], "the task is in its own list");
+}
+
+/// Two CPU workers, which are combined worker 2 together.
+struct Pair {
+    fake: Fake,
+    combined: [Box<[WorkerId]>; 1],
+}
+
+impl Services for Pair {
+    fn now(&self) -> Time {
+        self.fake.now()
+    }
+
+    fn sleeping(&self) -> Arc<[AtomicU64]> {
+        self.fake.sleeping()
+    }
+
+    fn wake(&self, worker: WorkerId) -> bool {
+        self.fake.wake(worker)
+    }
+
+    fn combined(&self) -> &[Box<[WorkerId]>] {
+        &self.combined
+    }
+
+    fn log(&self, _node: &str, _level: LogLevel, _line: &str) {}
+}
+
+#[test]
+fn a_combined_worker_is_woken_for_what_it_can_execute_only() {
+    let mut parts = vec![part::<Fifo>("fifo", &[], &[1], None), part::<Eager>("eager", &[], &[2, 3], None)];
+    // The combined worker comes first, and worker 1 has no leaf.
+    parts.push(part::<Combined>("both", &[], &[], Some(2)));
+    parts.push(part::<Simple>("one", &[], &[], Some(0)));
+    let pair = Arc::new(Pair { fake: Fake::default(), combined: [[WorkerId(0), WorkerId(1)].into()] });
+    let ledger = Arc::new(Ledger::new());
+    let tree = Tree::assemble(parts, &[WorkerFacts::CPU; 2], Arc::<Pair>::clone(&pair), Arc::clone(&ledger), 0);
+    ledger.grow();
+    let push = |number: u32, width: u16, sleeping: u64| {
+        pair.fake.sleeping[0].store(sleeping, SeqCst);
+        let slot = ledger.slot(number);
+        slot.set_phase(Phase::Waiting);
+        slot.head().reset();
+        slot.head().archs.store(1, Relaxed);
+        slot.head().width.store(width, Relaxed);
+        tree.push(slot, None, None);
+        std::mem::take(&mut *pair.fake.woken.lock().expect("nobody panics"))
+    };
+    assert!(push(0, 1, 0b10).is_empty(), "worker 1 cannot have it");
+    assert_eq!(push(1, 1, 0b11), [0]);
+    assert_eq!(push(2, 2, 0b10), [0, 1], "its members are woken, whoever sleeps");
+    let pull = |member: u32, combined: u32| {
+        let slot = tree.pull_for_team(WorkerId(member), WorkerId(combined));
+        slot.map(Slot::index)
+    };
+    assert_eq!((pull(1, 2), pull(0, 2)), (Some(2), None));
+    assert_eq!((tree.pull(WorkerId(0)).map(Slot::index), tree.pull(WorkerId(1)).map(Slot::index)), (Some(0), None));
+    assert!(tree.has_leaf(WorkerId(2)) && !tree.has_leaf(WorkerId(1)) && !tree.has_leaf(WorkerId(3)));
 }

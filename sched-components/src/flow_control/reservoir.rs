@@ -2,7 +2,10 @@
 //! them go in order: higher priorities first, equal ones as they arrived. When it has room it tells its parents, when it
 //! has work its children.
 
-use crate::queue::{Place, TaskQueue, expected_addition, load_here, nanos};
+mod ready;
+
+use crate::queue::{Held, Place, TaskQueue, arch_to_find, expected_addition, load_here, nanos};
+use ready::Ready;
 use sched_core::*;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
@@ -19,39 +22,33 @@ pub(super) struct Reservoir {
     len: AtomicUsize,
     /// Expected length of `queue` in nanoseconds, written under its lock.
     expected: AtomicU64,
+    /// There is a threshold.
+    is_bounded: bool,
     ntasks_threshold: Option<usize>,
     /// In nanoseconds.
     exp_len_threshold: Option<u64>,
+    ready: Ready,
 }
 
-/// A task in the queue, with what a pull asks of it. The task itself lies in the cache of who made it ready: looking at it
-/// under the lock would make everybody wait for it to come over.
-#[derive(Debug)]
-struct Held {
-    task: Task,
-    archs: ArchSet,
-}
+const THRESHOLD: Param = Param::int(NTASKS, 0, "tasks held at most; 0 means no limit").at_least(0);
+const LENGTH: Param =
+    Param::float(EXP_LEN, 0.0, "expected length held at most; 0 means no limit").at_least(0).unit("µs");
 
-impl Held {
-    fn new(task: Task) -> Held {
-        Held { archs: task.archs(), task }
-    }
-}
+/// What a policy may say of any reservoir.
+pub(super) const PARAMS: &[Param] = const { &[THRESHOLD, LENGTH, Ready::PARAM] };
 
-/// The parameters that bound a reservoir.
-pub(super) const THRESHOLDS: &[Param] = const {
-    &[
-        Param::int(NTASKS, 0, "tasks held at most; 0 means no limit").at_least(0),
-        Param::float(EXP_LEN, 0.0, "expected length held at most; 0 means no limit").at_least(0).unit("µs"),
-    ]
-};
+/// The same, where readiness may come before priority.
+pub(super) const PARAMS_READY_FIRST: &[Param] = const { &[THRESHOLD, LENGTH, Ready::PARAM, Ready::FIRST_PARAM] };
 
 const NTASKS: &str = "ntasks-threshold";
 const EXP_LEN: &str = "exp-len-threshold";
 
-/// A flow-control component with the [`THRESHOLDS`].
-pub(super) const fn info(name: &'static str, doc: &'static str) -> Info {
-    Info::new(name, Family::FlowControl, doc).storage(Storage::BoundedBy(&[NTASKS, EXP_LEN])).params(THRESHOLDS)
+/// A flow-control component with the parameters of a reservoir.
+pub(super) const fn info(name: &'static str, doc: &'static str, params: &'static [Param]) -> Info {
+    Info::new(name, Family::FlowControl, doc)
+        .storage(Storage::BoundedBy(&[NTASKS, EXP_LEN]))
+        .params(params)
+        .end_is_noted()
 }
 
 /// Makes a component of a type whose only field is a [`Reservoir`].
@@ -101,17 +98,17 @@ pub(super) use reservoir;
 impl Reservoir {
     pub(super) fn new(params: &Params) -> Result<Reservoir, BuildError> {
         let ntasks = usize::try_from(params.int(NTASKS)?).unwrap_or(0);
+        let ntasks_threshold = (ntasks > 0).then_some(ntasks);
+        let exp_len_threshold = params.micros(EXP_LEN)?.map(nanos);
         Ok(Reservoir {
             queue: Mutex::new(TaskQueue::new()),
             len: AtomicUsize::new(0),
             expected: AtomicU64::new(0),
-            ntasks_threshold: (ntasks > 0).then_some(ntasks),
-            exp_len_threshold: params.micros(EXP_LEN)?.map(nanos),
+            is_bounded: ntasks_threshold.is_some() || exp_len_threshold.is_some(),
+            ntasks_threshold,
+            exp_len_threshold,
+            ready: Ready::read(params)?,
         })
-    }
-
-    fn is_bounded(&self) -> bool {
-        self.ntasks_threshold.is_some() || self.exp_len_threshold.is_some()
     }
 
     fn is_full(&self, queue: &TaskQueue<Held>, task: &Task) -> bool {
@@ -123,30 +120,33 @@ impl Reservoir {
 
     /// To be called under the lock after each change. The lock's release, and the host's own ordering between a wake and
     /// a worker's last look before it sleeps, make it visible in time.
-    fn note(&self, queue: &TaskQueue<Held>) {
+    fn note(&self, node: Node<'_>, queue: &TaskQueue<Held>) {
         self.len.store(queue.len(), Release);
-        self.expected.store(queue.expected(), Relaxed);
+        if self.expected.load(Relaxed) != queue.expected() {
+            self.expected.store(queue.expected(), Relaxed);
+            node.note_queued(Duration::from_nanos(queue.expected()));
+        }
     }
 
     fn is_empty(&self) -> bool {
         self.len.load(Acquire) == 0
     }
 
-    fn pop(&self, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
+    fn pop(&self, node: Node<'_>, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
         if self.is_empty() {
             return None;
         }
         let mut queue = self.queue.lock();
         let (held, place) = queue.pop(eligible)?;
-        self.note(&queue);
+        self.note(node, &queue);
         Some((held.task, place))
     }
 
-    fn unpop(&self, task: Task, place: Place) {
+    fn unpop(&self, node: Node<'_>, task: Task, place: Place) {
         let held = Held::new(task);
         let mut queue = self.queue.lock();
         queue.unpop(held, place);
-        self.note(&queue);
+        self.note(node, &queue);
     }
 
     /// The first task that the worker that asks can execute.
@@ -154,15 +154,18 @@ impl Reservoir {
         if self.is_empty() {
             return None;
         }
-        // Where all workers are alike, so are nearly always the tasks.
-        let arch = if node.is_homogeneous() { None } else { node.requester().and_then(|worker| node.arch(worker)) };
-        let (task, place) = self.pop(|held| arch.is_none_or(|arch| held.archs.contains(arch)))?;
+        if let Some(memory_node) = self.ready.pulled_to(node) {
+            let able = |held: &Held| node.requester_can_execute(&held.task);
+            return self.pop_ready(node, memory_node, able).map(|(task, _)| task);
+        }
+        let arch = arch_to_find(node);
+        let (task, place) = self.pop(node, |held| held.suits(arch))?;
         if node.requester_can_execute(&task) {
             return Some(task);
         }
         // Ask the host about each. Meanwhile somebody may have found the queue empty that wants the first one.
-        self.unpop(task, place);
-        let found = self.pop(|held| node.requester_can_execute(&held.task)).map(|(task, _)| task);
+        self.unpop(node, task, place);
+        let found = self.pop(node, |held| node.requester_can_execute(&held.task)).map(|(task, _)| task);
         node.children_can_pull();
         found
     }
@@ -172,8 +175,12 @@ impl Reservoir {
     fn send(&self, node: Node<'_>, to: Child) -> bool {
         let place = Cell::new(None);
         let stuck = Cell::new(false);
+        let memory_node = self.ready.pushed_to(node);
         let pop = |eligible: &dyn Fn(&Held) -> bool| {
-            let (task, at) = self.pop(eligible)?;
+            let (task, at) = match memory_node {
+                Some(memory_node) => self.pop_ready(node, memory_node, eligible)?,
+                None => self.pop(node, eligible)?,
+            };
             place.set(Some(at));
             Some(task)
         };
@@ -182,7 +189,7 @@ impl Reservoir {
             put_back.set(true);
             stuck.set(!node.requester_can_execute(&task));
             if let Some(at) = place.take() {
-                self.unpop(task, at);
+                self.unpop(node, task, at);
             }
         };
         let mut moved = node.pump(to, || pop(&|_| true), unpop);
@@ -199,13 +206,13 @@ impl Reservoir {
 
 impl Component for Reservoir {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
-        if !self.is_bounded() {
+        if !self.is_bounded {
             node.prefetch(&task);
         }
         let (priority, has_length) = (task.priority(), task.predicted().is_some());
         {
             let mut queue = self.queue.lock();
-            if self.is_bounded() {
+            if self.is_bounded {
                 if self.is_full(&queue, &task) {
                     return Err(Refused::new(task, Refusal::Full));
                 }
@@ -215,7 +222,7 @@ impl Component for Reservoir {
             let ahead = || if node.single_memory_node().is_some() { queue.expected() } else { 0 };
             let expected = if has_length { expected_addition(&task, ahead) } else { 0 };
             queue.push(Held::new(task), priority, expected);
-            self.note(&queue);
+            self.note(node, &queue);
         }
         node.children_can_pull();
         Ok(())
@@ -223,7 +230,7 @@ impl Component for Reservoir {
 
     fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
         if let Some(task) = self.first_for_requester(node) {
-            if self.is_bounded() {
+            if self.is_bounded {
                 let _ = node.parents_can_push();
             }
             return Some(task);
@@ -243,23 +250,7 @@ impl Component for Reservoir {
     }
 
     fn estimated_end(&self, node: Node<'_>) -> Time {
-        let (mut first, mut sum, mut count) = (Time::FAR, Duration::ZERO, 0);
-        for child in node.children() {
-            let end = node.child_estimated_end(child);
-            first = first.min(end);
-            sum = sum.saturating_add(end.since(Time::ZERO));
-            count += 1;
-        }
-        if count == 0 {
-            first = node.now();
-        }
-        let queued = Duration::from_nanos(self.expected.load(Relaxed));
-        if queued.is_zero() {
-            return first;
-        }
-        // The queue fills the workers up evenly: each to the earliest end, then all alike.
-        let later = sum.saturating_sub(first.since(Time::ZERO).saturating_mul(count));
-        first + queued.saturating_add(later) / node.count_in_context().max(1)
+        node.end_below_with_queued(Duration::from_nanos(self.expected.load(Relaxed)))
     }
 
     fn estimated_load(&self, node: Node<'_>) -> f64 {
@@ -269,7 +260,8 @@ impl Component for Reservoir {
     fn drain(&self) -> Vec<Task> {
         let mut queue = self.queue.lock();
         let tasks = queue.drain();
-        self.note(&queue);
+        self.len.store(0, Release);
+        self.expected.store(0, Relaxed);
         tasks.into_iter().map(|held| held.task).collect()
     }
 

@@ -14,6 +14,11 @@ enum Step {
     PopNewest {
         except: u64,
     },
+    /// The first of those with the least remainder by 7, among all or those of the highest priority that has one.
+    PopLeast {
+        except: u64,
+        reach: Reach,
+    },
     /// Puts one of the popped tasks back.
     Unpop {
         which: usize,
@@ -26,10 +31,16 @@ fn steps(priorities: std::ops::Range<i32>) -> impl Strategy<Value = Vec<Step>> {
         6 => priorities.prop_map(|priority| Step::Push { priority }),
         4 => prop_oneof![Just(u64::MAX), 2u64..4].prop_map(|except| Step::Pop { except }),
         2 => prop_oneof![Just(u64::MAX), 2u64..4].prop_map(|except| Step::PopNewest { except }),
+        2 => (prop_oneof![Just(u64::MAX), 2u64..4], prop_oneof![Just(Reach::HighestLevel), Just(Reach::AllLevels)])
+            .prop_map(|(except, reach)| Step::PopLeast { except, reach }),
         2 => any::<prop::sample::Index>().prop_map(|which| Step::Unpop { which: which.index(1 << 16) }),
         1 => Just(Step::Drain),
     ];
     prop::collection::vec(step, 0..300)
+}
+
+fn eligible_but(task: u64, except: u64) -> bool {
+    !(task + 1).is_multiple_of(except)
 }
 
 /// Plays `steps` on a queue and on a sorted vector.
@@ -47,19 +58,29 @@ fn play(steps: Vec<Step>) {
                 pushed += 1;
             }
             Step::Pop { except } => {
-                let eligible = |task: u64| !(task + 1).is_multiple_of(except);
+                let eligible = |task: u64| eligible_but(task, except);
                 let popped = queue.pop(|task| eligible(*task));
                 let expected = model.iter().position(|(_, task)| eligible(*task)).map(|index| model.remove(index));
                 assert_eq!(popped.map(|(task, _)| task), expected.map(|(_, task)| task));
                 out.extend(popped);
             }
             Step::PopNewest { except } => {
-                let eligible = |task: u64| !(task + 1).is_multiple_of(except);
+                let eligible = |task: u64| eligible_but(task, except);
                 let popped = queue.pop_newest(|task| eligible(*task));
                 let newest = |(_, (priority, task)): &(usize, &(Reverse<i32>, u64))| (Reverse(*priority), *task);
                 let expected = model.iter().enumerate().filter(|(_, (_, task))| eligible(*task)).max_by_key(newest);
                 let expected = expected.map(|(index, _)| index).map(|index| model.remove(index).1);
                 assert_eq!(popped.map(|(task, _)| task), expected);
+                out.extend(popped);
+            }
+            Step::PopLeast { except, reach } => {
+                let popped = queue.pop_least(reach, |task| eligible_but(*task, except).then_some(*task % 7));
+                let able = || model.iter().enumerate().filter(|(_, (_, task))| eligible_but(*task, except));
+                let top = able().next().map(|(_, (priority, _))| *priority);
+                let all = reach == Reach::AllLevels;
+                let competes = |(_, (priority, _)): &(usize, &(Reverse<i32>, u64))| all || Some(*priority) == top;
+                let least = able().filter(competes).min_by_key(|(_, (_, task))| *task % 7).map(|(index, _)| index);
+                assert_eq!(popped.map(|(task, _)| task), least.map(|index| model.remove(index).1));
                 out.extend(popped);
             }
             Step::Unpop { which } if !out.is_empty() => {

@@ -13,6 +13,10 @@
 //! term is the energy that the other children idle away when this one ends later than all of them are busy. Fitness is in
 //! µs: `alpha` and `beta` are numbers, `gamma` is in µs/J (how much longer one joule saved may take), energy in J,
 //! `idle-power` in W, and W·µs/10⁶ are J. The smallest fitness wins, the first child on ties.
+//!
+//! `transfer_i` is the expected transfer times `transfers`, a number. Expectations may be for a bus that all devices use at
+//! once (StarPU's charge each byte twice for each GPU, so six times with three); a smaller number trusts overlap and an idle
+//! bus more, and 0 leaves data out altogether.
 
 use crate::queue::nanos;
 use sched_core::*;
@@ -62,10 +66,8 @@ pub(super) enum Basis {
     /// Some child has an expected length. Children without one are not considered: a decision by length cannot compare
     /// them.
     Known,
-    /// None has one, and some worker's model needs measurements.
-    Uncalibrated,
-    /// Some worker can execute it, and there is no model of it.
-    NoModel,
+    /// Some worker can execute it, and none has one: its model needs measurements, or there is none.
+    Unknown,
     /// Nobody can execute it.
     NoWorker,
 }
@@ -79,6 +81,8 @@ pub(super) struct Weights {
     gamma: f64,
     /// W
     idle_power: f64,
+    /// What an expected transfer is multiplied with.
+    transfers: f64,
 }
 
 impl Weights {
@@ -93,12 +97,19 @@ impl Weights {
             .at_least(0)
             .unit("W");
 
+    pub(super) const TRANSFERS: Param =
+        Param::float("transfers", 1.0, "share of the expected transfers that is reckoned with").at_least(0);
+
     pub(super) fn read(params: &Params) -> Result<Weights, BuildError> {
         Ok(Weights {
             alpha: params.float("alpha")?,
             beta: params.float("beta")?,
             gamma: params.float("gamma")?,
             idle_power: params.float("idle-power")?,
+            transfers: match params.get("transfers") {
+                Some(Value::Float(share)) => *share,
+                _ => 1.0,
+            },
         })
     }
 
@@ -106,44 +117,16 @@ impl Weights {
     /// open. Asks services only, so it may be called under a lock.
     pub(super) fn estimate(&self, node: Node<'_>, task: &Task, candidates: &mut Vec<Candidate>) -> Basis {
         candidates.clear();
-        let mut basis = Basis::NoWorker;
-        for child in node.children() {
-            let mut best: Option<(u64, WorkerId)> = None;
-            let (mut workers, mut transfers, mut last) = (0, 0_u64, None);
-            for worker in node.each_child_worker_in_context(child) {
-                if !node.worker_can_execute(worker, task) {
-                    continue;
-                }
-                let found = match node.expected_length(worker, task) {
-                    Estimate::Known(length) => {
-                        let length = nanos(length);
-                        if best.is_none_or(|(known, _)| length < known) {
-                            best = Some((length, worker));
-                        }
-                        Basis::Known
-                    }
-                    Estimate::Uncalibrated => Basis::Uncalibrated,
-                    Estimate::NoModel => Basis::NoModel,
-                };
-                basis = basis.or_better(found);
-                // Workers of one memory node mostly stand side by side.
-                let memory_node = node.memory_node(worker);
-                let transfer = match last {
-                    Some((of, transfer)) if of == memory_node => transfer,
-                    _ => memory_node.map_or(0, |memory_node| nanos(node.expected_transfer(memory_node, task))),
-                };
-                last = Some((memory_node, transfer));
-                transfers = transfers.saturating_add(transfer);
-                workers += 1;
-            }
-            if let Some((length, worker)) = best {
-                let energy = if self.gamma == 0.0 { None } else { node.expected_energy(worker, task) };
+        let mut someone = false;
+        for (child, prospect) in node.prospects(task, self.gamma != 0.0) {
+            someone |= prospect.able > 0;
+            if let Some(length) = prospect.length {
                 candidates.push(Candidate {
                     child,
-                    workers,
-                    length,
-                    transfer: transfers / u64::from(workers),
-                    energy: energy.unwrap_or(0.0),
+                    workers: prospect.able,
+                    length: nanos(length),
+                    transfer: self.reckoned(nanos(prospect.transfer)),
+                    energy: prospect.energy.unwrap_or(0.0),
                     avail: 0,
                     end: 0,
                     asked: false,
@@ -151,7 +134,15 @@ impl Weights {
                 });
             }
         }
-        basis
+        match (candidates.is_empty(), someone) {
+            (false, _) => Basis::Known,
+            (true, true) => Basis::Unknown,
+            (true, false) => Basis::NoWorker,
+        }
+    }
+
+    fn reckoned(&self, transfer: u64) -> u64 {
+        if self.transfers == 1.0 { transfer } else { (transfer as f64 * self.transfers) as u64 }
     }
 
     /// The best of the candidates, for which `avail` is known, and the earliest end of all.
@@ -180,28 +171,33 @@ impl Weights {
 
     fn fitness(&self, candidate: &Candidate, min_end: u64, max_avail: u64) -> f64 {
         // Differences are taken before they become floats, so that long runs lose no precision.
-        let idle = micros(candidate.end.saturating_sub(max_avail));
-        self.alpha * micros(candidate.end - min_end)
-            + self.beta * micros(candidate.transfer)
-            + self.gamma * candidate.energy
-            + self.gamma * self.idle_power * idle / 1e6
-    }
-}
-
-impl Basis {
-    fn or_better(self, other: Basis) -> Basis {
-        let rank = |basis| match basis {
-            Basis::Known => 0,
-            Basis::Uncalibrated => 1,
-            Basis::NoModel => 2,
-            Basis::NoWorker => 3,
-        };
-        if rank(other) < rank(self) { other } else { self }
+        let mut fitness = self.alpha * micros(candidate.end - min_end) + self.gamma * candidate.energy;
+        // Most of the time these are none.
+        if candidate.transfer != 0 {
+            fitness += self.beta * micros(candidate.transfer);
+        }
+        if self.idle_power != 0.0 {
+            fitness += self.gamma * self.idle_power * micros(candidate.end.saturating_sub(max_avail)) / 1e6;
+        }
+        fitness
     }
 }
 
 fn micros(nanos: u64) -> f64 {
     nanos as f64 / 1e3
+}
+
+/// What `task` adds to the expected length of the tasks that are kept above several workers, in nanoseconds: what a
+/// component above said, or else the shortest of its lengths on the workers below. Nobody asks a root for that.
+pub(super) fn expected_here(node: Node<'_>, task: &Task) -> u64 {
+    if let Some(length) = task.predicted() {
+        return nanos(length);
+    }
+    if node.parents().len() == 0 {
+        return 0;
+    }
+    let able = node.each_worker_in_context().filter(|worker| node.worker_can_execute(*worker, task));
+    able.filter_map(|worker| node.expected_length(worker, task).known()).min().map_or(0, nanos)
 }
 
 /// Of the children that can execute `task`, the one with the least load: for tasks without a model. *Hop.*

@@ -1,10 +1,11 @@
 //! `eager`: gives each task to the first child that takes it, and keeps none. A task goes to the worker that asked for
-//! one, if it can run it; otherwise the children take turns.
+//! one, if it can run it and no faster one takes it; otherwise the children take turns.
 
+use super::by_speed::BySpeed;
 use sched_core::*;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// The first child that takes a task gets it, beginning behind the one that got the last.
+/// The first child that takes a task gets it: the fastest are offered it first, and equally fast ones in turn.
 ///
 /// A child that is a worker is not pushed to: it is woken, and comes for the task, which stays with the flow control
 /// above.
@@ -12,12 +13,14 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 pub struct Eager {
     /// The child to begin with.
     next: AtomicU32,
+    by_speed: BySpeed,
 }
 
 impl Build for Eager {
     const INFO: Info = Info::new("eager", Family::ResourceMapping, "Gives each task to the first child that takes it.")
         .forwards_pull()
         .forwards_push()
+        .end_is_noted()
         .wakes_workers();
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
@@ -27,13 +30,8 @@ impl Build for Eager {
 
 impl Component for Eager {
     fn push_task(&self, node: Node<'_>, mut task: Task) -> Push {
-        let count = node.children().len() as u32;
-        let start = self.next.load(Relaxed).checked_rem(count).unwrap_or(0);
-        let favourite =
-            node.requester().and_then(|worker| node.children().find(|to| node.child_has_worker(*to, worker)));
-        let others = (0..count).map(|turn| Child((start + turn) % count)).filter(|child| Some(*child) != favourite);
         let mut why = Refusal::NoWorker;
-        for child in favourite.into_iter().chain(others) {
+        for child in self.by_speed.order(node, Child(self.next.load(Relaxed))) {
             if !node.child_can_execute(child, &task) {
                 continue;
             }

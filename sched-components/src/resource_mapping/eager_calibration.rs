@@ -1,12 +1,15 @@
 //! `eager-calibration`: gives a task to a child whose workers still have to measure it, and keeps none.
 
+use super::completion::least_loaded;
 use sched_core::*;
 
 /// The first child with a worker whose performance model of the task is [uncalibrated](Estimate::Uncalibrated) gets it,
 /// and where all its workers are of one architecture, the first implementation that is still to be measured is chosen.
 ///
-/// A child that is a worker is pushed to, since another worker's execution would measure something else. When nothing is
-/// left to measure, or who should measure is full, the task is handed back as [`Full`](Refusal::Full).
+/// A child that is a worker is pushed to, since another worker's execution would measure something else. When all who
+/// should measure are full, the task is handed back as [`Full`](Refusal::Full). When nothing is left to measure, which may
+/// come to pass while a task waits above, or was so from the beginning for the workers below, the task goes to the child
+/// with the least load: handed back, it would wait for ever.
 #[derive(Debug, Default)]
 pub struct EagerCalibration;
 
@@ -16,7 +19,9 @@ impl Build for EagerCalibration {
         Family::ResourceMapping,
         "Gives each task to the first child that still has to measure it.",
     )
-    .forwards_pull();
+    .forwards_pull()
+    .forwards_push()
+    .end_is_noted();
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
         Ok(EagerCalibration)
@@ -48,8 +53,10 @@ impl Component for EagerCalibration {
             return Err(Refused::new(task, Refusal::NoWorker));
         }
         let chosen = task.implementation();
+        let mut measured = true;
         for child in node.children() {
             let Some(worker) = measures(node, child, &task) else { continue };
+            measured = false;
             task.set_implementation(implementation(node, child, worker, &task));
             match node.push_to(child, task) {
                 Ok(()) => return Ok(()),
@@ -57,7 +64,10 @@ impl Component for EagerCalibration {
             }
             task.set_implementation(chosen);
         }
-        Err(Refused::new(task, Refusal::Full))
+        match least_loaded(node, &task).filter(|_| measured) {
+            Some(child) => node.push_to(child, task),
+            None => Err(Refused::new(task, Refusal::Full)),
+        }
     }
 }
 

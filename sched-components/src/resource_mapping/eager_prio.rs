@@ -1,5 +1,6 @@
 //! `eager-prio`: keeps all tasks in one list by priority, and gives the best of them to the first child that takes it.
 
+use super::by_speed::BySpeed;
 use crate::queue::{Place, TaskQueue, load_here, nanos};
 use sched_core::*;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
@@ -10,6 +11,9 @@ use std::time::Duration;
 ///
 /// A task that no child takes keeps its place, and lower ones for the same architectures wait behind it; those for other
 /// architectures pass. A child that is a worker is not pushed to: it is woken, and pulls the best task for it.
+///
+/// The fastest children are offered a task first ([`Node::child_relative_speedup`]): a slow one gets it while all faster ones
+/// have enough to do.
 ///
 /// # One pass at a time
 ///
@@ -28,6 +32,7 @@ pub struct EagerPrio {
     requests: AtomicU32,
     /// The child to begin with.
     next: AtomicU32,
+    by_speed: BySpeed,
 }
 
 impl Build for EagerPrio {
@@ -43,6 +48,7 @@ impl Build for EagerPrio {
             expected: AtomicU64::new(0),
             requests: AtomicU32::new(0),
             next: AtomicU32::new(0),
+            by_speed: BySpeed::default(),
         })
     }
 }
@@ -113,15 +119,10 @@ impl EagerPrio {
         moved
     }
 
-    /// To the child of the worker that asks, then to each in turn.
+    /// To the fastest children first; of equally fast ones to that of the worker that asks, then to each in turn.
     fn offer(&self, node: Node<'_>, mut task: Task) -> Result<(), Kept> {
-        let count = node.children().len() as u32;
-        let start = self.next.load(Relaxed).checked_rem(count).unwrap_or(0);
-        let favourite =
-            node.requester().and_then(|worker| node.children().find(|to| node.child_has_worker(*to, worker)));
-        let others = (0..count).map(|turn| Child((start + turn) % count)).filter(|child| Some(*child) != favourite);
         let mut pullable = false;
-        for child in favourite.into_iter().chain(others) {
+        for child in self.by_speed.order(node, Child(self.next.load(Relaxed))) {
             if !node.child_can_execute(child, &task) {
                 continue;
             }
@@ -164,8 +165,7 @@ impl Component for EagerPrio {
     }
 
     fn estimated_end(&self, node: Node<'_>) -> Time {
-        let queued = Duration::from_nanos(self.expected.load(Relaxed));
-        node.earliest_end_below() + queued / node.count_in_context().max(1)
+        node.end_below_with_queued(Duration::from_nanos(self.expected.load(Relaxed)))
     }
 
     fn estimated_load(&self, node: Node<'_>) -> f64 {

@@ -1,11 +1,12 @@
 //! `heft`: heterogeneous earliest finish time. It keeps tasks by priority, looks at a few of the first at a time, and
 //! sends on the one that can be completed first, to the child that completes it first.
 
-use super::completion::{Basis, Candidate, Weights, least_loaded, with_candidates};
+use super::completion::{Basis, Candidate, Weights, expected_here, least_loaded, with_candidates};
 use super::turn::Turn;
-use crate::queue::{Place, TaskQueue};
+use crate::queue::{Place, TaskQueue, load_here};
 use sched_core::*;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::time::Duration;
 
 /// Sends on the task that can be completed first, of those with the highest priority, to the child that completes it
 /// first.
@@ -210,10 +211,11 @@ impl Heft {
 
 impl Component for Heft {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        let expected = expected_here(node, &task);
         {
             let mut queue = self.queue.lock();
             let priority = task.priority();
-            queue.push(task, priority, 0);
+            queue.push(task, priority, expected);
             self.len.store(queue.len(), Release);
         }
         self.progress(node);
@@ -230,10 +232,13 @@ impl Component for Heft {
         node.parents_can_push() || moved
     }
 
+    fn estimated_end(&self, node: Node<'_>) -> Time {
+        let queued = self.queue.lock().expected();
+        node.end_below_with_queued(Duration::from_nanos(queued))
+    }
+
     fn estimated_load(&self, node: Node<'_>) -> f64 {
-        let speed = node.relative_speedup();
-        let here = self.len.load(Relaxed) as f64;
-        node.load_below() + if speed > 0.0 { here / speed } else { here }
+        node.load_below() + load_here(node, self.len.load(Relaxed))
     }
 
     fn drain(&self) -> Vec<Task> {

@@ -2,11 +2,13 @@
 
 mod buckets;
 
-use super::completion::{Basis, Candidate, Weights, least_loaded, with_candidates};
+use super::completion::{Basis, Candidate, Weights, expected_here, least_loaded, with_candidates};
 use super::turn::Turn;
+use crate::queue::load_here;
 use buckets::{Buckets, End, Origin};
 use sched_core::*;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::time::Duration;
 
 /// Who takes tasks in which order, and from which end. Architectures that are not named are accelerators, and come behind
 /// the ones that are.
@@ -72,9 +74,13 @@ impl Build for Heteroprio {
 }
 
 /// How much faster the fastest worker runs `task` than the slowest; `None` when one of them cannot, or is not known to.
+/// Combined workers say nothing of an architecture.
 fn acceleration(node: Node<'_>, task: &Task) -> Option<f64> {
     let (mut fastest, mut slowest) = (f64::INFINITY, 0.0_f64);
     for worker in node.each_worker_in_context() {
+        if node.members(worker).nth(1).is_some() {
+            continue;
+        }
         if !node.worker_can_execute(worker, task) {
             return None;
         }
@@ -207,10 +213,10 @@ impl Heteroprio {
 
 impl Component for Heteroprio {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
-        let acceleration = acceleration(node, &task);
+        let (acceleration, expected) = (acceleration(node, &task), expected_here(node, &task));
         {
             let mut buckets = self.buckets.lock();
-            buckets.push(task, acceleration);
+            buckets.push(task, acceleration, expected);
             self.len.store(buckets.len(), Release);
         }
         self.progress(node);
@@ -227,10 +233,13 @@ impl Component for Heteroprio {
         node.parents_can_push() || moved
     }
 
+    fn estimated_end(&self, node: Node<'_>) -> Time {
+        let queued = self.buckets.lock().expected();
+        node.end_below_with_queued(Duration::from_nanos(queued))
+    }
+
     fn estimated_load(&self, node: Node<'_>) -> f64 {
-        let speed = node.relative_speedup();
-        let here = self.len.load(Relaxed) as f64;
-        node.load_below() + if speed > 0.0 { here / speed } else { here }
+        node.load_below() + load_here(node, self.len.load(Relaxed))
     }
 
     fn drain(&self) -> Vec<Task> {

@@ -10,8 +10,7 @@ use sched_core::*;
 /// It stores nothing. A task that the chosen child refuses is refused: another child would take it, but would complete it
 /// later than this one after a wait. A child that is a worker is woken and comes for the task.
 ///
-/// It decides by expected lengths, so it belongs below `perfmodel-select`. A task none of whose estimates is known, and
-/// some of which need measurements, is refused as [`Uncalibrated`](Refusal::Uncalibrated). One without any model goes to
+/// It decides by expected lengths, so it belongs below `perfmodel-select`. A task none of whose lengths is known goes to
 /// the child with the least load.
 ///
 /// Decisions that run at the same time see each other, although no lock is held while a task is pushed: a decision notes
@@ -31,19 +30,23 @@ impl Build for Mct {
     .params(const { &[Weights::ALPHA, Weights::BETA, Weights::GAMMA, Weights::IDLE_POWER] })
     .lookahead(30)
     .needs_models()
-    .forwards_pull();
+    .forwards_pull()
+    .forwards_push()
+    .end_is_noted()
+    .wakes_workers();
 
     fn build(params: &Params) -> Result<Self, BuildError> {
         Ok(Mct { weights: Weights::read(params)?, promises: Promises::default() })
     }
 }
 
-/// A child for a task, or the reason why there is none.
+/// A child for a task.
 enum Decision {
     /// The promise is to be kept, or taken back.
     Promised(Candidate),
     Unpredicted(Child),
-    None(Refusal),
+    /// Nobody can execute it.
+    None,
 }
 
 impl Mct {
@@ -51,11 +54,8 @@ impl Mct {
         with_candidates(|candidates| {
             match self.weights.estimate(node, task, candidates) {
                 Basis::Known => {}
-                Basis::Uncalibrated => return Decision::None(Refusal::Uncalibrated),
-                Basis::NoModel => {
-                    return least_loaded(node, task).map_or(Decision::None(Refusal::NoWorker), Decision::Unpredicted);
-                }
-                Basis::NoWorker => return Decision::None(Refusal::NoWorker),
+                Basis::Unknown => return least_loaded(node, task).map_or(Decision::None, Decision::Unpredicted),
+                Basis::NoWorker => return Decision::None,
             }
             self.promises.begin(candidates);
             let now = node.now();
@@ -86,7 +86,7 @@ impl Component for Mct {
                 task.set_predicted(None);
                 deliver(node, child, task)
             }
-            Decision::None(why) => Err(Refused::new(task, why)),
+            Decision::None => Err(Refused::new(task, Refusal::NoWorker)),
         }
     }
 }

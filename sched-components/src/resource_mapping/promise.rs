@@ -36,8 +36,9 @@ impl Promises {
     /// To be called before the candidates are asked when they are free.
     pub(super) fn begin(&self, candidates: &mut [Candidate]) {
         let mut children = self.children.lock();
+        let children = reaching(&mut children, candidates);
         for candidate in candidates {
-            candidate.landed = at(&mut children, candidate.child).landed;
+            candidate.landed = children[candidate.child.0 as usize].landed;
         }
     }
 
@@ -50,9 +51,11 @@ impl Promises {
         choose: impl FnOnce(&mut [Candidate]) -> Candidate,
     ) -> Option<Candidate> {
         let mut children = self.children.lock();
-        let mut stale = false;
+        let children = reaching(&mut children, candidates);
+        let (mut stale, mut promised) = (false, false);
         for candidate in &mut *candidates {
-            let promise = at(&mut children, candidate.child);
+            let promise = children[candidate.child.0 as usize];
+            promised |= promise.on_the_way > 0;
             if promise.on_the_way == 0 && promise.landed != candidate.landed {
                 candidate.landed = promise.landed;
                 candidate.asked = false;
@@ -62,14 +65,16 @@ impl Promises {
         if stale {
             return None;
         }
-        for candidate in &mut *candidates {
-            let promise = at(&mut children, candidate.child);
-            if promise.on_the_way > 0 {
-                candidate.avail = candidate.avail.max(promise.until);
+        if promised {
+            for candidate in &mut *candidates {
+                let promise = children[candidate.child.0 as usize];
+                if promise.on_the_way > 0 {
+                    candidate.avail = candidate.avail.max(promise.until);
+                }
             }
         }
         let chosen = choose(candidates);
-        let promise = at(&mut children, chosen.child);
+        let promise = &mut children[chosen.child.0 as usize];
         promise.on_the_way += 1;
         // Several workers share the work of a child.
         promise.until = chosen.avail.saturating_add((chosen.end - chosen.avail) / u64::from(chosen.workers.max(1)));
@@ -79,19 +84,21 @@ impl Promises {
     /// The push has returned: the child took the task, or not.
     pub(super) fn landed(&self, child: Child, taken: bool) {
         let mut children = self.children.lock();
-        let promise = at(&mut children, child);
+        let promise = &mut children[child.0 as usize];
         promise.on_the_way -= 1;
         promise.landed += u64::from(taken);
     }
 }
 
-/// The component learns the number of its children with its first call only.
-fn at(children: &mut Vec<Promise>, child: Child) -> &mut Promise {
-    let index = child.0 as usize;
-    if index >= children.len() {
-        children.resize(index + 1, Promise::default());
+/// The promises of at least these children: the component learns their number with its first call only.
+fn reaching<'a>(children: &'a mut Vec<Promise>, candidates: &[Candidate]) -> &'a mut [Promise] {
+    let last = candidates.iter().map(|candidate| candidate.child.0 as usize).max();
+    if let Some(last) = last
+        && last >= children.len()
+    {
+        children.resize(last + 1, Promise::default());
     }
-    &mut children[index]
+    children
 }
 
 #[cfg(test)]

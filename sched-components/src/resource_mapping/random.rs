@@ -17,7 +17,10 @@ pub struct Random;
 
 impl Build for Random {
     const INFO: Info =
-        Info::new("random", Family::ResourceMapping, "Draws a child for each task; faster ones are likelier.");
+        Info::new("random", Family::ResourceMapping, "Draws a child for each task; faster ones are likelier.")
+            .forwards_push()
+            .end_is_noted()
+            .wakes_workers();
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
         Ok(Random)

@@ -2,7 +2,7 @@
 
 mod lane;
 
-use crate::queue::load_here;
+use crate::queue::{Held, arch_to_find, load_here};
 use lane::{Lane, Lanes};
 use sched_core::*;
 use std::cell::Cell;
@@ -60,13 +60,35 @@ impl WorkStealing {
 
     /// A task for the worker that asks: from the queue of `to`, or stolen.
     fn take(&self, node: Node<'_>, lanes: &Lanes, to: Child) -> Option<(Task, lane::From)> {
-        let able = |task: &Task| node.requester_can_execute(task);
-        let own = lanes.lane(to).and_then(|lane| lane.pop(able));
-        own.map(|(task, place)| (task, (to, place))).or_else(|| {
-            lanes.victims(node, to).iter().find_map(|victim| {
-                let (task, place) = lanes.lane(*victim)?.steal(able)?;
-                Some((task, (*victim, place)))
-            })
+        let arch = arch_to_find(node);
+        let suits = |held: &Held| held.suits(arch);
+        let (task, from) = self.first(node, lanes, to, &suits)?;
+        if node.requester_can_execute(&task) {
+            return Some((task, from));
+        }
+        // Ask the host about each. Meanwhile somebody may have found nothing that wants the first one.
+        if let Some(lane) = lanes.lane(from.0) {
+            lane.unpop(task, from.1);
+        }
+        let found = self.first(node, lanes, to, &|held| node.requester_can_execute(&held.task));
+        node.children_can_pull();
+        found
+    }
+
+    /// The first task that `suits`, of the queue of `to`, or of those that it steals from.
+    fn first(
+        &self,
+        node: Node<'_>,
+        lanes: &Lanes,
+        to: Child,
+        suits: &impl Fn(&Held) -> bool,
+    ) -> Option<(Task, lane::From)> {
+        if let Some((task, place)) = lanes.lane(to)?.pop(suits) {
+            return Some((task, (to, place)));
+        }
+        lanes.victims(node, to).iter().find_map(|victim| {
+            let (task, place) = lanes.lane(*victim)?.steal(suits)?;
+            Some((task, (*victim, place)))
         })
     }
 
@@ -113,7 +135,7 @@ impl Component for WorkStealing {
             let (task, place) = match sent {
                 0 => self.take(node, lanes, to)?,
                 1..SENT => {
-                    let (task, place) = lanes.lane(to)?.pop(|task| node.requester_can_execute(task))?;
+                    let (task, place) = lanes.lane(to)?.pop(|held| node.requester_can_execute(&held.task))?;
                     (task, (to, place))
                 }
                 _ => return None,

@@ -17,7 +17,8 @@ impl Build for BestImplementation {
         Family::SpecialPurpose,
         "Chooses the implementation that is expected to take the shortest.",
     )
-    .forwards_push();
+    .forwards_push()
+    .end_is_noted();
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
         Ok(BestImplementation)

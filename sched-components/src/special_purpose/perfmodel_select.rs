@@ -9,7 +9,9 @@ const NO_PERFMODEL: &str = "no-perfmodel";
 
 /// Sends each task to one of three children, by its estimates on the workers below that can execute it.
 ///
-/// A task that the `perfmodel` child refuses as [`Uncalibrated`](Refusal::Uncalibrated) goes to the `calibrator`.
+/// A child none of whose workers can execute the task is passed over, for one that has such a worker. A task that the
+/// `perfmodel` child refuses as [`Uncalibrated`](Refusal::Uncalibrated) goes to the `calibrator`. Other refusals are passed
+/// on: where the children never refuse, neither does it.
 ///
 /// What stands in a slot must take tasks that are pushed: it has queues, as in `eager { each "worker" { fifo … } }`. A
 /// pull is answered by asking for pushes, and what comes is sorted; were it handed a task of the parents, the worker that
@@ -31,7 +33,9 @@ impl Build for PerfmodelSelect {
                 Slot { name: NO_PERFMODEL, doc: "tasks without a model" },
             ]
         },
-    );
+    )
+    .forwards_push()
+    .pushes_on_pull();
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
         Ok(PerfmodelSelect)
@@ -51,21 +55,21 @@ fn slot(node: Node<'_>, task: &Task) -> Option<&'static str> {
     slot
 }
 
-fn push_to_slot(node: Node<'_>, slot: &str, task: Task) -> Push {
-    match node.slot(slot) {
-        Some(child) => node.push_to(child, task),
-        None => Err(Refused::new(task, Refusal::Full)),
-    }
+/// The child in `wanted`, or else in another slot, below which a worker can execute `task`.
+fn child(node: Node<'_>, wanted: &str, task: &Task) -> Option<Child> {
+    let slots = [wanted, NO_PERFMODEL, PERFMODEL, CALIBRATOR];
+    slots.into_iter().filter_map(|slot| node.slot(slot)).find(|child| node.child_can_execute(*child, task))
 }
 
 impl Component for PerfmodelSelect {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
-        let Some(slot) = slot(node, &task) else { return Err(Refused::new(task, Refusal::NoWorker)) };
-        match push_to_slot(node, slot, task) {
-            Err(Refused { task, why: Refusal::Uncalibrated }) if slot == PERFMODEL => {
-                push_to_slot(node, CALIBRATOR, task)
-            }
-            answer => answer,
+        let wanted = slot(node, &task).and_then(|slot| child(node, slot, &task));
+        let Some(wanted) = wanted else { return Err(Refused::new(task, Refusal::NoWorker)) };
+        let Err(refused) = node.push_to(wanted, task) else { return Ok(()) };
+        let measure = node.slot(CALIBRATOR).filter(|measure| *measure != wanted);
+        match (refused.why, measure) {
+            (Refusal::Uncalibrated, Some(measure)) => node.push_to(measure, refused.task),
+            _ => Err(refused),
         }
     }
 

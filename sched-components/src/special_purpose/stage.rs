@@ -12,7 +12,9 @@ pub struct Stage;
 impl Build for Stage {
     const INFO: Info =
         Info::new("stage", Family::SpecialPurpose, "Takes tasks from the first of several schedulers that has one.")
-            .forwards_pull();
+            .forwards_pull()
+            .forwards_push()
+            .end_is_noted();
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
         Ok(Stage)

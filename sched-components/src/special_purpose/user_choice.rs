@@ -17,7 +17,10 @@ pub struct UserChoice;
 
 impl Build for UserChoice {
     const INFO: Info =
-        Info::new("user-choice", Family::ResourceMapping, "Gives each task to the child that the application chose.");
+        Info::new("user-choice", Family::ResourceMapping, "Gives each task to the child that the application chose.")
+            .forwards_push()
+            .end_is_noted()
+            .pushes_on_pull();
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
         Ok(UserChoice)

@@ -1,6 +1,7 @@
 //! What minor versions add: tables of functions found by name.
 
 use super::HostObject;
+use super::task::RawTask;
 use super::wire::CallRef;
 use abi_stable::StableAbi;
 use abi_stable::std_types::RStr;
@@ -57,7 +58,13 @@ impl KnownExtension {
 }
 
 /// Every extension that this version knows, offered by whichever side.
-pub const KNOWN: &[KnownExtension] = &[KnownExtension::of::<HostLog>()];
+pub const KNOWN: &[KnownExtension] = &[
+    KnownExtension::of::<HostLog>(),
+    KnownExtension::of::<WorkerDistance>(),
+    KnownExtension::of::<HostTimes>(),
+    KnownExtension::of::<HostTeams>(),
+    KnownExtension::of::<HostProspects>(),
+];
 
 /// Since 1.1, offered by the host: a component's words in the host's log.
 #[repr(C)]
@@ -67,15 +74,89 @@ pub struct HostLog {
     pub log: extern "C" fn(call: CallRef<'_>, node: u32, level: u32, line: RStr<'_>),
 }
 
-impl HostLog {
-    /// The host's table, if it has one.
-    pub(crate) fn of(host: &HostObject<'_>) -> Option<&'static HostLog> {
-        let extension = host.extension(HostLog::NAME.into()).into_option()?;
-        // SAFETY: it was asked for by the name of its type, and layouts were compared when the plugin was loaded.
-        Some(unsafe { extension.table::<HostLog>() })
-    }
-}
-
 impl Named for HostLog {
     const NAME: &'static str = "host-log/1";
+}
+
+/// Since 1.1, offered by the host: how far apart workers are.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct WorkerDistance {
+    /// What [`Node::worker_distance`](crate::Node::worker_distance) says; `u32::MAX` for what is not known.
+    pub between: extern "C" fn(call: CallRef<'_>, node: u32, one: u32, other: u32) -> u32,
+}
+
+impl Named for WorkerDistance {
+    const NAME: &'static str = "worker-distance/1";
+}
+
+/// Since 1.1, offered by the host: the books that it keeps of each worker's time. Times are nanoseconds since the start of
+/// the run; a *worker* may be a combined one, which is free when the last of its members is.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct HostTimes {
+    /// When what the worker executes now should end, past or 0 when it executes nothing of an expected length;
+    /// [`NO_TIME`] when no such books are kept.
+    pub busy_until: extern "C" fn(call: CallRef<'_>, worker: u32) -> u64,
+    /// When the worker should have done all that waits for it in leaves as well, now at the earliest; [`NO_TIME`] when no
+    /// such books are kept.
+    pub free_at: extern "C" fn(call: CallRef<'_>, worker: u32) -> u64,
+    /// What waits at `node` should take this many nanoseconds, instead of what was noted before.
+    pub note_queued: extern "C" fn(call: CallRef<'_>, node: u32, nanos: u64),
+}
+
+/// See [`HostTimes`].
+pub const NO_TIME: u64 = u64::MAX;
+
+impl Named for HostTimes {
+    const NAME: &'static str = "worker-times/1";
+}
+
+/// Since 1.1, offered by the host: who is in a combined worker.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct HostTeams {
+    /// Number of members of a worker: 1 for a simple one, 0 for none.
+    pub size: extern "C" fn(call: CallRef<'_>, worker: u32) -> u32,
+    /// Member number `rank` of a worker, counted from 0; [`NO_ID`](crate::abi::wire::NO_ID) from its size on.
+    pub member: extern "C" fn(call: CallRef<'_>, worker: u32, rank: u32) -> u32,
+    /// Hop: the sum of the loads of the members' own leaves; 0 for a worker that is no combined one.
+    pub load: extern "C" fn(call: CallRef<'_>, worker: u32) -> f64,
+}
+
+impl Named for HostTeams {
+    const NAME: &'static str = "worker-teams/1";
+}
+
+/// Since 1.1, offered by the host: what is to be expected of a task below a child, in one call.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct HostProspects {
+    /// What [`Node::prospects`](crate::Node::prospects) says of child number `child`, with the energy or without.
+    pub below: extern "C" fn(call: CallRef<'_>, node: u32, child: u32, task: RawTask, with_energy: bool) -> RawProspect,
+}
+
+impl Named for HostProspects {
+    const NAME: &'static str = "task-prospects/1";
+}
+
+/// See [`Prospect`](crate::Prospect).
+#[repr(C)]
+#[derive(StableAbi, Clone, Copy)]
+pub struct RawProspect {
+    /// Workers that can execute the task.
+    pub able: u32,
+    /// The shortest of the known lengths, as an [`Estimate`](crate::Estimate) on the wire.
+    pub length: u64,
+    /// Nanoseconds, on average.
+    pub transfer: u64,
+    /// Joules, or not a number.
+    pub energy: f64,
+}
+
+/// The host's table of this type, if it has one.
+pub(crate) fn offered<T: Named>(host: &HostObject<'_>) -> Option<&'static T> {
+    let extension = host.extension(T::NAME.into()).into_option()?;
+    // SAFETY: it was asked for by the name of its type, and layouts were compared when the plugin was loaded.
+    Some(unsafe { extension.table::<T>() })
 }

@@ -1,13 +1,14 @@
 //! The host's business with bare pointers, done for the [rig](crate::rig): heads that outlive every handle, and a node
 //! for one call.
 
-use super::extension::{HostLog, RawExtension};
+use super::extension::{HostLog, HostTeams, HostTimes, Named, RawExtension, WorkerDistance};
 use super::host::WireHost;
 use super::task::{RawTask, TaskHead};
-use super::wire::{CallRef, RawNode};
+use super::wire::{CallRef, NO_ID, RawNode};
 use crate::task::Task;
 use abi_stable::std_types::RStr;
 use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -88,7 +89,23 @@ pub(crate) struct Call<'a> {
     pub(crate) requester: u32,
     /// Where the component's words go.
     pub(crate) log: &'a Mutex<Vec<String>>,
+    /// How far apart workers are, the lower number first; `None` for a host that does not say.
+    pub(crate) distances: &'a Mutex<Option<Distances>>,
+    /// What the host knows of the workers' time and teams.
+    pub(crate) books: &'a dyn Books,
 }
+
+/// What a fake host answers to the functions of [`HostTimes`] and [`HostTeams`].
+pub(crate) trait Books {
+    fn busy_until(&self, worker: u32) -> u64;
+    fn free_at(&self, worker: u32) -> u64;
+    fn note_queued(&self, nanos: u64);
+    fn members(&self, worker: u32) -> Vec<u32>;
+    fn members_load(&self, worker: u32) -> f64;
+}
+
+/// Distances of pairs of workers.
+pub(crate) type Distances = HashMap<(u32, u32), u32>;
 
 /// Runs `body` with a node of `host` for `call`.
 pub(crate) fn with_node<H: WireHost + 'static, T>(host: &H, call: &Call<'_>, body: impl FnOnce(&RawNode) -> T) -> T {
@@ -109,9 +126,48 @@ extern "C" fn log(call: CallRef<'_>, _node: u32, level: u32, line: RStr<'_>) {
     call_of(call).log.lock().push(format!("{level}: {line}"));
 }
 
-static HOST_LOG: HostLog = HostLog { log };
+extern "C" fn busy_until(call: CallRef<'_>, worker: u32) -> u64 {
+    call_of(call).books.busy_until(worker)
+}
 
-/// The log that a fake host offers.
-pub(crate) fn host_log() -> RawExtension {
-    RawExtension::new(&HOST_LOG)
+extern "C" fn free_at(call: CallRef<'_>, worker: u32) -> u64 {
+    call_of(call).books.free_at(worker)
+}
+
+extern "C" fn note_queued(call: CallRef<'_>, _node: u32, nanos: u64) {
+    call_of(call).books.note_queued(nanos);
+}
+
+extern "C" fn size(call: CallRef<'_>, worker: u32) -> u32 {
+    call_of(call).books.members(worker).len() as u32
+}
+
+extern "C" fn member(call: CallRef<'_>, worker: u32, rank: u32) -> u32 {
+    call_of(call).books.members(worker).get(rank as usize).copied().unwrap_or(NO_ID)
+}
+
+extern "C" fn load(call: CallRef<'_>, worker: u32) -> f64 {
+    call_of(call).books.members_load(worker)
+}
+
+static HOST_LOG: HostLog = HostLog { log };
+static HOST_TIMES: HostTimes = HostTimes { busy_until, free_at, note_queued };
+static HOST_TEAMS: HostTeams = HostTeams { size, member, load };
+
+extern "C" fn between(call: CallRef<'_>, _node: u32, one: u32, other: u32) -> u32 {
+    let distances = call_of(call).distances.lock();
+    distances.as_ref().and_then(|known| known.get(&(one.min(other), one.max(other))).copied()).unwrap_or(NO_ID)
+}
+
+static WORKER_DISTANCE: WorkerDistance = WorkerDistance { between };
+
+/// What a fake host offers: everything, but distances only if it says any.
+pub(crate) fn offer(name: &str, distances: bool) -> Option<RawExtension> {
+    match name {
+        HostLog::NAME => Some(RawExtension::new(&HOST_LOG)),
+        HostTimes::NAME => Some(RawExtension::new(&HOST_TIMES)),
+        HostTeams::NAME => Some(RawExtension::new(&HOST_TEAMS)),
+        WorkerDistance::NAME if distances => Some(RawExtension::new(&WORKER_DISTANCE)),
+        _ => None,
+    }
 }

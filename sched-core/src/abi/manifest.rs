@@ -31,7 +31,9 @@ pub struct RawInfo {
     /// 0 leaf, 1 one, 2 many, 3 slots.
     pub arity: u32,
     /// Bit 0: it keeps tasks. Bit 1: it may refuse. Bit 2: it needs models. Since 1.1: bit 3: it forwards pulls;
-    /// bit 4: it forwards pushes; bit 5: it wakes workers; bit 6: it is pulled only.
+    /// bit 4: it forwards pushes; bit 5: it wakes workers; bit 6: it is pulled only;
+    /// bit 7: it is empty until it was pushed a task; bit 8: it is for combined workers; bit 9: it answers a pull by
+    /// having tasks pushed.
     pub flags: u32,
     /// Tasks that a queue below should hold.
     pub lookahead: u32,
@@ -138,7 +140,11 @@ impl From<&ComponentInfo> for RawInfo {
                 | u32::from(info.forwards_pull) << 3
                 | u32::from(info.forwards_push) << 4
                 | u32::from(info.wakes_workers) << 5
-                | u32::from(info.pulled_only) << 6,
+                | u32::from(info.pulled_only) << 6
+                | u32::from(info.empty_until_pushed) << 7
+                | u32::from(info.combined) << 8
+                | u32::from(info.pushes_on_pull) << 9
+                | u32::from(info.end_is_noted) << 10,
             lookahead: info.lookahead,
             bounds: info.bounds.iter().map(|name| name.as_str().into()).collect(),
             slots: info.slots.iter().map(|slot| Tuple2(slot.name.as_str().into(), slot.doc.as_str().into())).collect(),
@@ -215,6 +221,10 @@ impl RawInfo {
             forwards_push: self.flags & 16 != 0,
             wakes_workers: self.flags & 32 != 0,
             pulled_only: self.flags & 64 != 0,
+            empty_until_pushed: self.flags & 128 != 0,
+            combined: self.flags & 256 != 0,
+            pushes_on_pull: self.flags & 512 != 0,
+            end_is_noted: self.flags & 1024 != 0,
         })
     }
 }

@@ -30,7 +30,7 @@ pub struct TaskHead {
     pub codelet: AtomicU32,
     /// The implementation chosen, or `u16::MAX`.
     pub implementation: AtomicU16,
-    /// Number of workers that execute it together: 1, or more for a parallel task.
+    /// Number of workers that may execute it together, at most: 1, or more for a parallel task.
     pub width: AtomicU16,
     /// Identifies the sizes and shapes of the data: tasks of one codelet and footprint take alike long.
     pub footprint: AtomicU64,

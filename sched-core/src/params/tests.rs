@@ -36,11 +36,23 @@ fn info() -> impl Strategy<Value = ComponentInfo> {
     let shape = (prop::sample::select(families.to_vec()), prop::sample::select(arities.to_vec()), any::<u32>());
     let slot = any::<(String, String)>().prop_map(|(name, doc)| SlotInfo { name, doc });
     let lists = (vec(any::<String>(), 0..3), vec(slot, 0..3), vec(param(), 0..4));
-    (any::<(String, String)>(), shape, any::<[bool; 7]>(), lists).prop_map(
+    (any::<(String, String)>(), shape, any::<[bool; 11]>(), lists).prop_map(
         |(
             (name, doc),
             (family, arity, lookahead),
-            [stores, may_refuse, needs_models, forwards_pull, forwards_push, wakes_workers, pulled_only],
+            [
+                stores,
+                may_refuse,
+                needs_models,
+                forwards_pull,
+                forwards_push,
+                wakes_workers,
+                pulled_only,
+                empty_until_pushed,
+                combined,
+                pushes_on_pull,
+                end_is_noted,
+            ],
             (bounds, slots, params),
         )| {
             ComponentInfo {
@@ -59,6 +71,10 @@ fn info() -> impl Strategy<Value = ComponentInfo> {
                 forwards_push,
                 wakes_workers,
                 pulled_only,
+                empty_until_pushed,
+                combined,
+                pushes_on_pull,
+                end_is_noted,
             }
         },
     )

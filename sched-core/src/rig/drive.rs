@@ -1,6 +1,7 @@
 //! Calling the component under test.
 
 use super::Rig;
+use super::host::FakeHost;
 use super::ledger::Holder;
 use crate::abi::ComponentObject;
 use crate::abi::fake::{Call, with_node};
@@ -9,6 +10,7 @@ use crate::component::Refusal;
 use crate::estimate::Time;
 use crate::node::Child;
 use crate::task::TaskId;
+use crate::workers::WorkerId;
 use abi_stable::std_types::Tuple2;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -17,7 +19,8 @@ impl Rig {
     #[track_caller]
     fn call<T>(&self, requester: u32, body: impl FnOnce(&ComponentObject, &RawNode) -> T) -> T {
         let component = self.host.component.as_ref().expect("the component is there until the rig is dropped");
-        let call = Call { requester, log: &self.host.log };
+        let FakeHost { log, distances, .. } = &self.host;
+        let call = Call { requester, log, distances, books: &self.host };
         with_node(&self.host, &call, |node| body(component, node))
     }
 
@@ -57,7 +60,8 @@ impl Rig {
     }
 
     /// Pulls for a child, on behalf of the [requester](Rig::set_requester) or else the child's first worker. The test
-    /// holds the task then. A leaf has no children; any number will do.
+    /// holds the task then. A leaf has no children; any number will do: its worker begins to execute the task, so if that
+    /// has an expected length, the worker is [busy](Rig::set_busy_until) for so long.
     #[track_caller]
     pub fn pull(&self, to: Child) -> Option<TaskId> {
         let requester = self.requester_for(to);
@@ -69,6 +73,14 @@ impl Rig {
                 let fault =
                     format!("pull_task: the component gave {task} to worker {requester}, which cannot execute it");
                 self.host.ledger.fault(fault);
+            }
+        }
+        if let (Some(leaf), Some(task)) = (self.host.scene.leaf, task)
+            && let Some(length) = self.read(task, crate::Task::predicted)
+        {
+            let until = Time::from_nanos(self.host.now.load(Relaxed)) + length;
+            for member in self.host.scene.members(leaf.0) {
+                self.set_busy_until(WorkerId(member), until);
             }
         }
         self.settle();

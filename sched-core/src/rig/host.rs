@@ -4,13 +4,13 @@ use super::hop::Hop;
 use super::ledger::{Holder, Ledger};
 use super::scene::{Changing, Scene};
 use crate::abi::ComponentObject;
-use crate::abi::extension::{HostLog, Named, RawExtension};
-use crate::abi::fake::{Call, call_of, host_log, with_node};
+use crate::abi::extension::RawExtension;
+use crate::abi::fake::{Books, Call, Distances, call_of, offer, with_node};
 use crate::abi::host::WireHost;
 use crate::abi::task::RawTask;
 use crate::abi::wire::{CallRef, NO_ID, REQUESTER, RawPlace, RawPush, RawWorker};
 use crate::component::Refusal;
-use crate::estimate::{Estimate, Time};
+use crate::estimate::{Estimate, Time, nanos};
 use crate::node::{Child, Parent};
 use crate::task::{Task, TaskId};
 use crate::workers::{Arch, MemoryNode, WorkerId, WorkerSet};
@@ -28,6 +28,7 @@ pub(super) struct FakeHost {
     pub(super) changing: Mutex<Changing>,
     pub(super) now: AtomicU64,
     pub(super) log: Mutex<Vec<String>>,
+    pub(super) distances: Mutex<Option<Distances>>,
     pub(super) hops: Mutex<Vec<Hop>>,
     pub(super) services: Mutex<BTreeMap<&'static str, usize>>,
     pub(super) panics: Mutex<Vec<String>>,
@@ -57,7 +58,8 @@ impl FakeHost {
 
     fn executable(&self, worker: WorkerId, task: &Task) -> bool {
         let arch = self.scene.worker(worker.0).and_then(|worker| Arch::new(u8::try_from(worker.arch).ok()?));
-        arch.is_some_and(|arch| task.archs().contains(arch))
+        let size = self.scene.members(worker.0).len() as u32;
+        arch.is_some_and(|arch| task.archs().contains(arch)) && size <= task.width().max(1)
     }
 
     fn some_executable(&self, workers: &[u64], task: &Task) -> bool {
@@ -247,7 +249,7 @@ impl WireHost for FakeHost {
         let codelet = self.ledger.read(task, Task::codelet);
         let changing = self.changing.lock();
         let length = codelet.and_then(|codelet| changing.models.transfers.get(&(codelet, memory_node)));
-        length.map_or(0, |length| crate::estimate::nanos(*length))
+        length.map_or(0, |length| nanos(*length))
     }
 
     fn expected_energy(&self, _call: CallRef<'_>, worker: u32, task: RawTask, _implementation: u32) -> f64 {
@@ -271,6 +273,45 @@ impl WireHost for FakeHost {
     }
 
     fn extension(&self, name: RStr<'_>) -> ROption<RawExtension> {
-        if name.as_str() == HostLog::NAME { ROption::RSome(host_log()) } else { ROption::RNone }
+        if self.scene.bare {
+            return ROption::RNone;
+        }
+        offer(name.as_str(), self.distances.lock().is_some()).into()
+    }
+}
+
+impl Books for FakeHost {
+    fn busy_until(&self, worker: u32) -> u64 {
+        let changing = self.changing.lock();
+        let until = |worker| changing.busy.get(&worker).map_or(0, |until| until.as_nanos());
+        self.members(worker).into_iter().map(until).max().unwrap_or(0)
+    }
+
+    fn free_at(&self, worker: u32) -> u64 {
+        let (changing, now) = (self.changing.lock(), self.now.load(Relaxed));
+        let here = if self.scene.leaf.is_some() { changing.queued } else { 0 };
+        let leaf = self.scene.leaf.map_or_else(Vec::new, |leaf| self.members(leaf.0));
+        let free_at = |worker: u32| {
+            let busy = changing.busy.get(&worker).map_or(0, |until| until.as_nanos()).max(now);
+            let elsewhere = changing.elsewhere.get(&worker).map_or(0, |length| nanos(*length));
+            let waiting = elsewhere.saturating_add(if leaf.contains(&worker) { here } else { 0 });
+            busy.saturating_add(waiting)
+        };
+        self.members(worker).into_iter().map(free_at).max().unwrap_or(now)
+    }
+
+    fn note_queued(&self, nanos: u64) {
+        self.served("note_queued");
+        self.changing.lock().queued = nanos;
+    }
+
+    fn members(&self, worker: u32) -> Vec<u32> {
+        self.scene.members(worker)
+    }
+
+    fn members_load(&self, worker: u32) -> f64 {
+        let changing = self.changing.lock();
+        let members = self.scene.members(worker).into_iter().filter(|member| *member != worker);
+        members.filter_map(|member| changing.worker_loads.get(&member)).sum()
     }
 }

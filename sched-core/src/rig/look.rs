@@ -92,6 +92,31 @@ impl Rig {
         self.host.changing.lock().loads.insert(child.0, load);
     }
 
+    /// When a simple worker should be done with what it executes: what the component hears from
+    /// [`Node::worker_busy_until`](crate::Node::worker_busy_until).
+    pub fn set_busy_until(&self, worker: WorkerId, until: Time) {
+        self.host.changing.lock().busy.insert(worker.0, until);
+    }
+
+    /// How long the tasks should take that wait for a simple worker in other leaves than the component; nothing unless set.
+    pub fn set_queued_elsewhere(&self, worker: WorkerId, length: Duration) {
+        self.host.changing.lock().elsewhere.insert(worker.0, length);
+    }
+
+    /// The load of a simple worker's own leaf, where that is not the component; 0 unless set.
+    pub fn set_worker_load(&self, worker: WorkerId, load: f64) {
+        self.host.changing.lock().worker_loads.insert(worker.0, load);
+    }
+
+    /// How far apart two different workers are, either way round; a worker is at distance 0 from itself. Unless some are
+    /// set, the rig is a host that cannot say.
+    pub fn set_distance(&self, one: WorkerId, other: WorkerId, distance: u32) {
+        let mut distances = self.host.distances.lock();
+        let known = distances.get_or_insert_default();
+        known.extend([((one.0, one.0), 0), ((other.0, other.0), 0)]);
+        known.insert((one.0.min(other.0), one.0.max(other.0)), distance);
+    }
+
     /// Puts a worker to sleep. All sleep at first; one that is woken stays awake.
     pub fn sleep(&self, worker: WorkerId) {
         self.host.changing.lock().awake.remove(worker);

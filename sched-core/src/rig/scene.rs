@@ -114,6 +114,10 @@ impl FakeParent {
 /// What does not change during a call.
 pub(super) struct Scene {
     pub(super) workers: Vec<RawWorker>,
+    /// The members of each combined worker.
+    pub(super) combined: Vec<Vec<u32>>,
+    /// The host offers no extension.
+    pub(super) bare: bool,
     pub(super) in_context: Option<WorkerSet>,
     pub(super) children: Vec<FakeChild>,
     pub(super) parents: Vec<FakeParent>,
@@ -126,6 +130,8 @@ impl Scene {
     pub(super) fn new() -> Scene {
         let mut scene = Scene {
             workers: Vec::new(),
+            combined: Vec::new(),
+            bare: false,
             in_context: None,
             children: Vec::new(),
             parents: Vec::new(),
@@ -137,17 +143,38 @@ impl Scene {
         scene
     }
 
-    pub(super) fn worker(&self, worker: u32) -> Option<RawWorker> {
-        match self.workers.get(worker as usize) {
-            None if self.workers.is_empty() && worker == 0 => Some(a_core()),
-            other => other.copied(),
+    /// Number of simple workers.
+    fn simple(&self) -> usize {
+        self.workers.len().max(1)
+    }
+
+    /// The simple workers that a worker is made of; none for one that does not exist.
+    pub(super) fn members(&self, worker: u32) -> Vec<u32> {
+        match (worker as usize).checked_sub(self.simple()) {
+            None => vec![worker],
+            Some(combined) => self.combined.get(combined).cloned().unwrap_or_default(),
         }
+    }
+
+    pub(super) fn worker(&self, worker: u32) -> Option<RawWorker> {
+        if self.workers.is_empty() && worker == 0 {
+            return Some(a_core());
+        }
+        self.workers.get(worker as usize).copied().or_else(|| self.combined_worker(worker))
+    }
+
+    /// As fast as its members together; in the memory of the first.
+    fn combined_worker(&self, worker: u32) -> Option<RawWorker> {
+        let combined = self.combined.get((worker as usize).checked_sub(self.simple())?)?;
+        let members: Vec<RawWorker> = combined.iter().filter_map(|member| self.worker(*member)).collect();
+        let relative_speedup = members.iter().map(|member| member.relative_speedup).sum();
+        Some(RawWorker { relative_speedup, ..*members.first()? })
     }
 
     fn all_workers(&self) -> WorkerSet {
         match self.leaf {
             Some(worker) => [worker].into_iter().collect(),
-            None => WorkerSet::first(self.workers.len().max(1) as u32),
+            None => WorkerSet::first(self.simple() as u32),
         }
     }
 
@@ -186,7 +213,8 @@ impl Scene {
         if let Some(context) = &self.in_context {
             present.intersect_with(context);
         }
-        let known: Vec<RawWorker> = present.iter().filter_map(|worker| self.worker(worker.0)).collect();
+        let members: WorkerSet = present.iter().flat_map(|worker| self.members(worker.0)).map(WorkerId).collect();
+        let known: Vec<RawWorker> = members.iter().filter_map(|worker| self.worker(worker.0)).collect();
         let same_arch = known.windows(2).all(|pair| pair[0].arch == pair[1].arch);
         let same_memory = known.windows(2).all(|pair| pair[0].memory_node == pair[1].memory_node);
         let memory_node = known.first().filter(|_| same_memory).map_or(NO_ID, |worker| worker.memory_node);
@@ -229,12 +257,7 @@ fn a_core() -> RawWorker {
 
 /// A worker with the speed that StarPU gives its architecture.
 pub(super) fn fake_worker(arch: Arch, memory_node: MemoryNode) -> RawWorker {
-    let relative_speedup = match arch {
-        Arch::CUDA | Arch::HIP | Arch::SYCL => 13.33,
-        Arch::OPENCL => 12.22,
-        Arch::FPGA => 0.5,
-        _ => 1.0,
-    };
+    let relative_speedup = arch.relative_speedup();
     RawWorker { arch: u32::from(arch.number()), memory_node: memory_node.0, relative_speedup }
 }
 
@@ -284,6 +307,14 @@ pub(super) struct Changing {
     pub(super) loads: HashMap<u32, f64>,
     pub(super) given: HashMap<u32, VecDeque<crate::TaskId>>,
     pub(super) taken: HashMap<u32, Vec<crate::TaskId>>,
+    /// When each worker should be done with what it executes.
+    pub(super) busy: HashMap<u32, Time>,
+    /// What waits for each worker in other leaves.
+    pub(super) elsewhere: HashMap<u32, Duration>,
+    /// What the component noted as waiting, in nanoseconds.
+    pub(super) queued: u64,
+    /// The load of each simple worker's own leaf.
+    pub(super) worker_loads: HashMap<u32, f64>,
     pub(super) awake: WorkerSet,
     pub(super) woken: Vec<WorkerId>,
     pub(super) models: Models,

@@ -202,3 +202,60 @@ fn a_parent_takes_back_what_is_refused() {
     assert!(!rig.can_push(Child(0)));
     assert_eq!(rig.holder(task), Holder::Parent(crate::Parent(0)));
 }
+
+/// Answers `estimated_end` in one of the ways that a node offers.
+struct Ends(fn(Node<'_>) -> Time);
+
+impl Component for Ends {
+    fn push_task(&self, _node: Node<'_>, task: Task) -> Push {
+        Err(Refused::new(task, Refusal::Full))
+    }
+
+    fn estimated_end(&self, node: Node<'_>) -> Time {
+        (self.0)(node)
+    }
+}
+
+#[test]
+fn the_ends_of_children_are_put_together_in_three_ways() {
+    let end = |of: fn(Node<'_>) -> Time| {
+        let rig = Rig::new(Ends(of)).workers(2);
+        let rig = rig.child(FakeChild::over([0]).end(Time::from_nanos(10)));
+        rig.child(FakeChild::over([1]).end(Time::from_nanos(40))).estimated_end().as_nanos()
+    };
+    const fn queued(nanos: u64) -> std::time::Duration {
+        std::time::Duration::from_nanos(nanos)
+    }
+    assert_eq!(end(|node| node.earliest_end_below()), 10);
+    assert_eq!(end(|node| node.average_end_below()), 25);
+    assert_eq!(end(|node| node.end_below_with_queued(queued(0))), 10);
+    assert_eq!(end(|node| node.end_below_with_queued(queued(6))), 28, "36 ns beyond the first end, for two");
+    let alone = |of: fn(Node<'_>) -> Time| {
+        let rig = Rig::new(Ends(of)).leaf(WorkerId(0));
+        rig.set_now(Time::from_nanos(5));
+        rig.estimated_end().as_nanos()
+    };
+    assert_eq!(alone(|node| node.average_end_below()), 5, "nothing is below: now");
+    assert_eq!(alone(|node| node.end_below_with_queued(queued(6))), 11);
+}
+
+#[test]
+fn a_combined_worker_is_its_members() {
+    struct Leaf;
+    impl Component for Leaf {
+        fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+            let worker = node.worker().expect("it is a leaf");
+            assert_eq!(node.members(worker).collect::<Vec<_>>(), [WorkerId(1), WorkerId(2)]);
+            assert_eq!(node.members(WorkerId(1)).collect::<Vec<_>>(), [WorkerId(1)]);
+            assert_eq!(node.members(WorkerId(9)).count(), 0);
+            assert_eq!((node.relative_speedup(), node.arch(worker)), (2.0, Some(Arch::CPU)));
+            assert_eq!((node.is_homogeneous(), node.single_memory_node()), (true, None));
+            let why = if node.can_execute(&task) { Refusal::Full } else { Refusal::NoWorker };
+            Err(Refused::new(task, why))
+        }
+    }
+    let rig = Rig::new(Leaf).worker(Arch::CUDA, MemoryNode(2)).worker(Arch::CPU, MemoryNode(0));
+    let rig = rig.worker(Arch::CPU, MemoryNode(1)).combined([1, 2]).leaf(WorkerId(3));
+    let push = |width| rig.push(rig.task().width(width).make());
+    assert_eq!((push(1), push(2), push(3)), (Err(Refusal::NoWorker), Err(Refusal::Full), Err(Refusal::Full)));
+}

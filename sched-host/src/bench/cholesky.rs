@@ -1,10 +1,10 @@
 //! The Cholesky factorisation as tasks, beside threads that run the same kernels each in a plain loop of its own.
 
-use crate::linalg::{RandomSpd, SymmetricEntries, TiledMatrix, cholesky_in_place, cholesky_steps, flops};
+use crate::linalg::{Entries, RandomSpd, TiledMatrix, cholesky_in_place, cholesky_steps, flops};
 use crate::plugin::Registry;
 use crate::runtime::{Runtime, StartError};
 use crate::topology::{BindingError, BindingPlan, Topology};
-use crate::workload::{WorkloadError, cholesky, cut};
+use crate::workload::{Cholesky, Workload, WorkloadError};
 use serde::Serialize;
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
@@ -99,12 +99,13 @@ pub fn cholesky_bench(
         .policy(&wanted.policy)
         .workers(wanted.workers)
         .topology(topology)
+        .without_models()
         .build()?;
     let matrix = RandomSpd::new(wanted.tiles * wanted.tile_size, 42);
     let mut rounds = Vec::with_capacity(wanted.rounds);
     for round in 0..=wanted.rounds.max(1) {
         let floor_gflops = side_by_side(&plan, matrix, wanted.tile_size)?;
-        let gflops = cholesky(&runtime, cut(&matrix, wanted.tile_size))?.figures.gflops();
+        let gflops = Cholesky::run(&runtime, Cholesky::cut(&matrix, wanted.tile_size))?.figures.gflops();
         if round > 0 {
             rounds.push(CholeskyRound { gflops, floor_gflops });
         }
@@ -160,7 +161,11 @@ fn factorise(matrix: &mut TiledMatrix) {
     cholesky_in_place(matrix).expect("the matrix is positive definite");
 }
 
-fn median(mut all: Vec<f64>) -> f64 {
+/// The value in the middle, or between the two in the middle.
+///
+/// # Panics
+/// If there is none.
+pub(crate) fn median(mut all: Vec<f64>) -> f64 {
     all.sort_unstable_by(f64::total_cmp);
     let (low, high) = (all[(all.len() - 1) / 2], all[all.len() / 2]);
     f64::midpoint(low, high)

@@ -4,10 +4,13 @@
 //! the other, and the least time of all rounds counts for each.
 
 mod cholesky;
+mod decision;
 mod peers;
 mod shapes;
 
+pub(crate) use cholesky::median;
 pub use cholesky::{CholeskyBench, CholeskyBenchError, CholeskyReport, CholeskyRound, cholesky_bench};
+pub use decision::{DecisionBench, DecisionResult, decision_bench};
 pub use shapes::Shape;
 
 use crate::plugin::Registry;
@@ -79,7 +82,7 @@ pub struct OverheadReport {
     pub push_pull: Vec<PushPullResult>,
 }
 
-/// Measures, telling `progress` how much of all is done, from 0 to 1.
+/// Measures, telling `progress` how much of all is done, from 0 to 1. Every round measures each policy and each peer once.
 ///
 /// # Errors
 /// When a runtime does not start.
@@ -93,49 +96,48 @@ pub fn overhead(
 ) -> Result<OverheadReport, StartError> {
     let mut results = Vec::new();
     let steps = wanted.policies.len() * wanted.workers.len() * wanted.shapes.len();
-    for policy in &wanted.policies {
-        for workers in &wanted.workers {
-            for shape in &wanted.shapes {
-                results.push(measure(wanted, registry, policy, *workers, *shape)?);
-                progress(results.len() as f64 / steps as f64);
-            }
+    for workers in &wanted.workers {
+        for shape in &wanted.shapes {
+            results.extend(measure(wanted, registry, *workers, *shape)?);
+            progress(results.len() as f64 / steps as f64);
         }
     }
-    let mut push_pull = Vec::new();
-    for policy in &wanted.policies {
-        let tree = builder(registry, policy, 1).push_pull()?;
-        push_pull.push(measure_pair(wanted, policy, &tree));
-    }
-    Ok(OverheadReport { results, push_pull })
+    Ok(OverheadReport { results, push_pull: measure_pairs(wanted, registry)? })
 }
 
 fn builder(registry: &Arc<Registry>, policy: &str, workers: usize) -> Builder {
     Runtime::builder().registry(Arc::clone(registry)).policy(policy).workers(workers)
 }
 
+/// A row for each policy.
 fn measure(
     wanted: &Overhead,
     registry: &Arc<Registry>,
-    policy: &str,
     workers: usize,
     shape: Shape,
-) -> Result<OverheadResult, StartError> {
-    let contest = Contest::new(builder(registry, policy, workers), workers, shape, wanted.tasks)?;
-    let (mut ours, mut rayon, mut floor) = (Duration::MAX, Duration::MAX, Duration::MAX);
+) -> Result<Vec<OverheadResult>, StartError> {
+    let start = |policy: &String| Contest::new(builder(registry, policy, workers), workers, shape, wanted.tasks);
+    let contests = wanted.policies.iter().map(start).collect::<Result<Vec<Contest>, StartError>>()?;
+    let Some(first) = contests.first() else { return Ok(Vec::new()) };
+    let mut ours = vec![Duration::MAX; contests.len()];
+    let (mut rayon, mut floor) = (Duration::MAX, Duration::MAX);
     for _ in 0..wanted.rounds.max(1) {
-        ours = ours.min(contest.ours());
-        rayon = rayon.min(contest.rayon());
-        floor = floor.min(contest.floor());
+        for (least, contest) in ours.iter_mut().zip(&contests) {
+            *least = contest.ours().min(*least);
+        }
+        rayon = rayon.min(first.rayon());
+        floor = floor.min(first.floor());
     }
-    let per_task = |time: Duration| time.as_nanos() as f64 / contest.tasks() as f64;
-    Ok(OverheadResult {
+    let per_task = |time: Duration| time.as_nanos() as f64 / first.tasks() as f64;
+    let row = |(contest, ours): (&Contest, Duration)| OverheadResult {
         shape,
         workers,
         policy: contest.runtime.policy().to_owned(),
         tasks: contest.tasks(),
         ns_per_task: per_task(ours),
         peer_ns: PeerTimes { rayon: per_task(rayon), floor: per_task(floor) },
-    })
+    };
+    Ok(contests.iter().zip(ours).map(row).collect())
 }
 
 /// One graph of empty tasks, on our runtime and on its peers.
@@ -235,15 +237,25 @@ impl Contest {
     }
 }
 
-fn measure_pair(wanted: &Overhead, policy: &str, tree: &PushPull) -> PushPullResult {
+/// A row for each policy.
+fn measure_pairs(wanted: &Overhead, registry: &Arc<Registry>) -> Result<Vec<PushPullResult>, StartError> {
     const PAIRS: u32 = 20_000;
-    let (mut least, mut floor) = (Duration::MAX, Duration::MAX);
+    let start = |policy: &String| builder(registry, policy, 1).push_pull();
+    let trees = wanted.policies.iter().map(start).collect::<Result<Vec<PushPull>, StartError>>()?;
+    let (mut least, mut floor) = (vec![Duration::MAX; trees.len()], Duration::MAX);
     for _ in 0..wanted.rounds.max(1) {
-        let began = Instant::now();
-        tree.pairs(PAIRS);
-        least = least.min(began.elapsed());
+        for (least, tree) in least.iter_mut().zip(&trees) {
+            let began = Instant::now();
+            tree.pairs(PAIRS);
+            *least = began.elapsed().min(*least);
+        }
         floor = floor.min(peers::deque_pairs(PAIRS));
     }
     let per_pair = |time: Duration| time.as_nanos() as f64 / f64::from(PAIRS);
-    PushPullResult { policy: policy.to_owned(), ns_per_pair: per_pair(least), floor_ns: per_pair(floor) }
+    let row = |(policy, least): (&String, Duration)| PushPullResult {
+        policy: policy.clone(),
+        ns_per_pair: per_pair(least),
+        floor_ns: per_pair(floor),
+    };
+    Ok(wanted.policies.iter().zip(least).map(row).collect())
 }

@@ -1,18 +1,17 @@
 //! `sched check`: whether policies are valid, with all that is wrong with them.
 
-use super::tree::machine;
-use crate::policy::{Area, Catalogue, FlatMachine, Fold, NodeIndex, Parsed, Plan, Policy, PolicyErrors, Problem};
-use crate::policy::{Source, check, expand, read};
+use super::machine::MachineOptions;
+use crate::policy::{Area, BoundMachine, Catalogue, Fold, Machine, NodeIndex, Parsed, Plan, Policy, PolicyErrors};
+use crate::policy::{Problem, Source, check, expand, read};
 use miette::{Diagnostic, IntoDiagnostic};
 use serde::Serialize;
 use std::io::Write;
-use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 /// Say whether policies are valid, and what is wrong with them
 ///
 /// For a valid policy: its scheduling areas, which lie between the components that store tasks (reservoirs), with what
-/// moves tasks across each (pumps); the tree that it becomes on this machine; and `ok`. For one that is not: everything
+/// moves tasks across each (pumps); the tree that it becomes on the machine (this one, unless told otherwise); and `ok`. For one that is not: everything
 /// that is wrong with it, each with its place, the rule that it breaks, the reason for the rule, and the mend.
 ///
 /// The rules: V1 the root never refuses a task; V2 only components that choose, or with slots, have several children; V3
@@ -25,7 +24,8 @@ use std::process::ExitCode;
 #[command(after_long_help = "Examples:
   sched check mine.kdl                           every policy of a file
   sched check mine.kdl#second tree-eager         one policy of a file, and one that comes with the program
-  sched check mine.kdl --workers 64              as on 64 workers
+  sched check mine.kdl --workers 64              as with 64 workers on this machine
+  sched check mine.kdl --synthetic \"node:2 l3:4 core:8 pu:1\"   as on another machine; --xml for a saved one
   sched check mine.kdl --json                    for programs: `.[].problems[] | {id, file, line, message}`
   sched check mine.kdl --format dot | dot -Tsvg > areas.svg")]
 pub struct Args {
@@ -33,9 +33,8 @@ pub struct Args {
     #[arg(required = true, value_name = "FILE|NAME")]
     policies: Vec<String>,
 
-    /// Number of CPU workers to lay policies over [default: one for each hardware thread of this machine]
-    #[arg(long, value_name = "N")]
-    workers: Option<NonZeroU32>,
+    #[command(flatten)]
+    machine: MachineOptions,
 
     /// Language for what is valid
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -68,7 +67,8 @@ struct Finding {
 /// # Errors
 /// Everything that is wrong with them; or `out` cannot be written.
 pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let machine = machine(args.workers);
+    let (topology, binding) = args.machine.plan()?;
+    let machine = BoundMachine::new(&topology, &binding);
     let findings: Vec<Finding> = args.policies.iter().map(|name| find(name, catalogue, &machine)).collect();
     let wrong = findings.iter().flat_map(|finding| &finding.problems).any(Problem::is_error);
     if args.json {
@@ -100,7 +100,7 @@ pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::R
     Ok(ExitCode::SUCCESS)
 }
 
-fn find(name: &str, catalogue: &Catalogue, machine: &FlatMachine) -> Finding {
+fn find(name: &str, catalogue: &Catalogue, machine: &BoundMachine<'_>) -> Finding {
     let source = match Source::find(name) {
         Ok(source) => source,
         Err(errors) => {
@@ -134,9 +134,9 @@ fn find(name: &str, catalogue: &Catalogue, machine: &FlatMachine) -> Finding {
     finding
 }
 
-fn write_text(plan: &Plan, machine: &FlatMachine, out: &mut dyn Write) -> std::io::Result<()> {
-    let plural = if machine.workers == 1 { "" } else { "s" };
-    writeln!(out, "policy {}, on {} worker{plural}\n", plan.policy, machine.workers)?;
+fn write_text(plan: &Plan, machine: &BoundMachine<'_>, out: &mut dyn Write) -> std::io::Result<()> {
+    let plural = if machine.workers() == 1 { "" } else { "s" };
+    writeln!(out, "policy {}, on {} worker{plural}\n", plan.policy, machine.workers())?;
     writeln!(out, "{}\n{}\nok", plan.areas_to_text(), plan.to_text(Fold::Runs))
 }
 

@@ -2,11 +2,19 @@
 
 pub mod bench;
 pub mod check;
+pub mod compare;
+pub mod graph;
+mod graph_source;
+mod machine;
+pub mod model;
 mod output;
+mod pictures;
 pub mod plugins;
 pub mod policies;
 pub mod run;
+pub mod simulate;
 mod size;
+mod start;
 pub mod topology;
 pub mod tree;
 mod values;
@@ -40,11 +48,15 @@ struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     Run(run::Args),
+    Simulate(simulate::Args),
+    Compare(compare::Args),
     Plugins(plugins::Args),
     Policies(policies::Args),
     Tree(tree::Args),
     Check(check::Args),
     Topology(topology::Args),
+    Graph(graph::Args),
+    Model(model::Args),
     Bench(bench::Args),
 }
 
@@ -70,11 +82,15 @@ fn run(cli: &Cli, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let registry = || Registry::load(&cli.plugins.search_path());
     match &cli.command {
         Command::Run(args) => run::run(args, Arc::new(registry()), out),
+        Command::Simulate(args) => simulate::run(args, Arc::new(registry()), out),
+        Command::Compare(args) => compare::run(args, Arc::new(registry()), out),
         Command::Plugins(args) => plugins::run(args, &registry(), out),
         Command::Policies(args) => policies::run(args, &registry().catalogue(), out),
         Command::Tree(args) => tree::run(args, &registry().catalogue(), out),
         Command::Check(args) => check::run(args, &registry().catalogue(), out),
         Command::Topology(args) => topology::run(args, out),
+        Command::Graph(args) => graph::run(args, out),
+        Command::Model(args) => model::run(args, out),
         Command::Bench(args) => bench::run(args, Arc::new(registry()), out),
     }
 }

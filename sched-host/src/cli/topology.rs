@@ -1,19 +1,20 @@
 //! `sched topology`: what the machine is, and what a run would use of it.
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use miette::{IntoDiagnostic, WrapErr};
 
-use crate::topology::{BindingPlan, Topology, draw};
+use super::machine::{self, SourceOptions};
+use crate::topology::{Surroundings, draw};
 
 /// Show the machine and where workers would be bound on it
 ///
 /// Prints every object that hwloc finds (memory nodes, packages, caches, cores and their hardware threads,
 /// called PUs) and the PU that each worker of a run gets: one worker for each core first, then the cores'
-/// further hardware threads. PUs that an affinity mask or a cgroup forbids are shown but never used.
+/// further hardware threads. PUs that an affinity mask or a cgroup forbids are shown but never used. Warnings tell
+/// of workers that share a PU with each other or with another run, and of a cgroup that limits their time.
 ///
 /// Objects are named as in policy files (`each "numa"`, `each "l3"`, `each "core"`); PUs and memory nodes
 /// have the numbers of the operating system, as `taskset` and `numactl` take them.
@@ -25,18 +26,8 @@ use crate::topology::{BindingPlan, Topology, draw};
   sched topology --xml cluster.xml --format svg > c.svg   one saved with `lstopo cluster.xml`
   sched topology --format dot | dot -Tpdf > machine.pdf   a graph, drawn by graphviz")]
 pub struct Args {
-    /// Describe the machine in hwloc's synthetic language instead of looking at this one
-    ///
-    /// Levels from the outermost to the PUs, each with its count inside one object of the level before:
-    /// "node:2 package:1 l3:1 core:8 pu:2" is 2 memory nodes of one 8-core package each, 32 PUs in all.
-    /// Level names: node, package, die, group, l1 to l5, core, pu. Sizes go in parentheses:
-    /// "node:2(memory=64GiB) l3:1(size=32MiB) core:8 pu:1".
-    #[arg(long, value_name = "DESC", conflicts_with = "xml")]
-    pub synthetic: Option<String>,
-
-    /// Read the machine from an XML file, which `lstopo FILE.xml` writes on any machine
-    #[arg(long, value_name = "FILE")]
-    pub xml: Option<PathBuf>,
+    #[command(flatten)]
+    source: SourceOptions,
 
     /// How many workers to place [default: one for each PU that may be used]
     ///
@@ -73,14 +64,9 @@ pub enum Format {
 /// A report with the mend when the machine cannot be described, when 0 workers are asked for, and when
 /// `out` cannot be written.
 pub fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let topology = match (&args.synthetic, &args.xml) {
-        (Some(description), _) => Topology::from_synthetic(description)?,
-        (None, Some(path)) => Topology::from_xml_file(path)?,
-        (None, None) => Topology::this_machine()?,
-    };
-    // A process that may use nothing asks for at least one worker, so that the error names the true cause.
-    let workers = args.workers.unwrap_or_else(|| BindingPlan::default_workers(&topology).max(1));
-    let plan = BindingPlan::new(&topology, workers)?;
+    let topology = args.source.explore()?;
+    let mut plan = machine::plan(&topology, args.workers)?;
+    plan.warn_of(&Surroundings::look(None));
     let picture = match args.format {
         _ if args.json => draw::json(&topology, &plan),
         Format::Text => draw::text(&topology, &plan),

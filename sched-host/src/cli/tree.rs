@@ -1,9 +1,9 @@
 //! `sched tree`: a policy laid over a machine, as a picture.
 
-use crate::policy::{Catalogue, FlatMachine, Fold, Source, expand};
+use super::machine::MachineOptions;
+use crate::policy::{BoundMachine, Catalogue, Fold, Source, expand};
 use miette::IntoDiagnostic;
 use std::io::Write;
-use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 /// Draw the tree of components that a policy becomes on a machine
@@ -15,16 +15,16 @@ use std::process::ExitCode;
 #[command(after_long_help = "Examples:
   sched tree tree-eager                          a policy that comes with the program
   sched tree modular-eager                       the same, by the name that StarPU has for it
-  sched tree mine.kdl --workers 64               a file of your own, as on 64 workers
+  sched tree mine.kdl --workers 64               a file of your own, as with 64 workers on this machine
+  sched tree mine.kdl --synthetic \"node:2 l3:4 core:8 pu:1\"   as on another machine; --xml for a saved one
   sched tree several.kdl#second                  one policy of a file that holds several
   sched tree tree-eager --format dot | dot -Tsvg > tree.svg")]
 pub struct Args {
     /// Name of a shipped policy (see `sched policies`), or path of a file, with `#name` if it holds several
     policy: String,
 
-    /// Number of CPU workers to draw it for [default: one for each hardware thread of this machine]
-    #[arg(long, value_name = "N")]
-    workers: Option<NonZeroU32>,
+    #[command(flatten)]
+    machine: MachineOptions,
 
     /// Language of the picture
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -50,20 +50,12 @@ enum Format {
 /// When the policy is not found or not valid for the components of `catalogue`, or `out` cannot be written.
 pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let policy = Source::find(&args.policy)?.policy()?;
-    let plan = expand(&policy, catalogue, &machine(args.workers))?;
+    let (topology, binding) = args.machine.plan()?;
+    let plan = expand(&policy, catalogue, &BoundMachine::new(&topology, &binding))?;
     let picture = match args.format {
         Format::Text => plan.to_text(if args.unfold { Fold::Nothing } else { Fold::Runs }),
         Format::Dot => plan.to_dot(),
     };
     out.write_all(picture.as_bytes()).into_diagnostic()?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// A machine of this many CPU workers; one for each hardware thread of this machine, if no number is given.
-pub(super) fn machine(workers: Option<NonZeroU32>) -> FlatMachine {
-    let workers = workers.or_else(|| {
-        let threads = std::thread::available_parallelism().ok()?;
-        NonZeroU32::new(u32::try_from(threads.get()).unwrap_or(u32::MAX))
-    });
-    FlatMachine { workers: workers.map_or(1, NonZeroU32::get) as usize }
 }

@@ -6,7 +6,7 @@ use super::{TiledMatrix, Tiling, flops};
 
 /// One kernel on named tiles of the lower triangle. Indices count tiles, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum CholeskyStep {
     /// Factors tile (k, k).
     Potrf {
         /// Tile row and column.
@@ -37,7 +37,7 @@ pub enum Step {
     },
 }
 
-impl Step {
+impl CholeskyStep {
     /// Name of the kernel: `potrf`, `trsm`, `syrk` or `gemm`.
     pub fn kernel(&self) -> &'static str {
         match self {
@@ -111,7 +111,7 @@ impl Step {
 #[derive(Debug, Clone)]
 pub struct CholeskySteps {
     n_tiles: usize,
-    next: Option<Step>,
+    next: Option<CholeskyStep>,
     left: usize,
 }
 
@@ -119,41 +119,41 @@ pub struct CholeskySteps {
 /// its diagonal tile, then the solves below it, then, row by row, the updates of what lies to the right.
 ///
 /// Run one after the other they are the factorisation. A task runtime that derives dependencies from what each step
-/// [reads](Step::reads) and [writes](Step::writes) may run them as its scheduler likes.
+/// [reads](CholeskyStep::reads) and [writes](CholeskyStep::writes) may run them as its scheduler likes.
 ///
 /// ```
-/// use sched_host::linalg::{Step, cholesky_steps};
-/// let steps: Vec<Step> = cholesky_steps(2).collect();
-/// assert_eq!(steps, [Step::Potrf { k: 0 }, Step::Trsm { k: 0, i: 1 }, Step::Syrk { k: 0, i: 1 }, Step::Potrf { k: 1 }]);
+/// use sched_host::linalg::{CholeskyStep, cholesky_steps};
+/// let steps: Vec<CholeskyStep> = cholesky_steps(2).collect();
+/// assert_eq!(steps, [CholeskyStep::Potrf { k: 0 }, CholeskyStep::Trsm { k: 0, i: 1 }, CholeskyStep::Syrk { k: 0, i: 1 }, CholeskyStep::Potrf { k: 1 }]);
 /// assert_eq!(cholesky_steps(40).len(), 40 * 41 * 42 / 6);
 /// ```
 pub fn cholesky_steps(n_tiles: usize) -> CholeskySteps {
     CholeskySteps {
         n_tiles,
-        next: (n_tiles > 0).then_some(Step::Potrf { k: 0 }),
+        next: (n_tiles > 0).then_some(CholeskyStep::Potrf { k: 0 }),
         left: n_tiles * (n_tiles + 1) * (n_tiles + 2) / 6,
     }
 }
 
 impl Iterator for CholeskySteps {
-    type Item = Step;
+    type Item = CholeskyStep;
 
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<CholeskyStep> {
         let step = self.next?;
         let exists = |i: usize| i < self.n_tiles;
         // The first update in row i: of the tile next to column k, which is the diagonal one in row k + 1.
         let first_update = |k: usize, i: usize| match i == k + 1 {
-            true => Step::Syrk { k, i },
-            false => Step::Gemm { k, i, j: k + 1 },
+            true => CholeskyStep::Syrk { k, i },
+            false => CholeskyStep::Gemm { k, i, j: k + 1 },
         };
         self.next = match step {
-            Step::Potrf { k } => exists(k + 1).then_some(Step::Trsm { k, i: k + 1 }),
-            Step::Trsm { k, i } if exists(i + 1) => Some(Step::Trsm { k, i: i + 1 }),
-            Step::Trsm { k, .. } => Some(first_update(k, k + 1)),
-            Step::Gemm { k, i, j } if j + 1 < i => Some(Step::Gemm { k, i, j: j + 1 }),
-            Step::Gemm { k, i, .. } => Some(Step::Syrk { k, i }),
-            Step::Syrk { k, i } if exists(i + 1) => Some(first_update(k, i + 1)),
-            Step::Syrk { k, .. } => Some(Step::Potrf { k: k + 1 }),
+            CholeskyStep::Potrf { k } => exists(k + 1).then_some(CholeskyStep::Trsm { k, i: k + 1 }),
+            CholeskyStep::Trsm { k, i } if exists(i + 1) => Some(CholeskyStep::Trsm { k, i: i + 1 }),
+            CholeskyStep::Trsm { k, .. } => Some(first_update(k, k + 1)),
+            CholeskyStep::Gemm { k, i, j } if j + 1 < i => Some(CholeskyStep::Gemm { k, i, j: j + 1 }),
+            CholeskyStep::Gemm { k, i, .. } => Some(CholeskyStep::Syrk { k, i }),
+            CholeskyStep::Syrk { k, i } if exists(i + 1) => Some(first_update(k, i + 1)),
+            CholeskyStep::Syrk { k, .. } => Some(CholeskyStep::Potrf { k: k + 1 }),
         };
         self.left -= 1;
         Some(step)
@@ -178,7 +178,7 @@ pub struct NotPositiveDefiniteMatrix {
 }
 
 impl NotPositiveDefiniteMatrix {
-    /// What a failed [`Step::Potrf`] of tile (k, k) says about the whole matrix.
+    /// What a failed [`CholeskyStep::Potrf`] of tile (k, k) says about the whole matrix.
     ///
     /// ```
     /// use sched_host::linalg::{NotPositiveDefinite, NotPositiveDefiniteMatrix, Tiling};
@@ -208,40 +208,27 @@ pub fn cholesky_in_place(matrix: &mut TiledMatrix) -> Result<(), NotPositiveDefi
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
-
     use proptest::prelude::*;
 
     use super::*;
+    use crate::linalg::graph::{bottom_levels, successors};
     use crate::linalg::{RandomSpd, SymmetricMatrix, residual, tolerance};
 
     /// For each step, the steps that must come after it, by number: the dependencies that the accesses imply.
-    fn successors(n_tiles: usize) -> (Vec<Step>, Vec<Vec<usize>>) {
-        let steps: Vec<Step> = cholesky_steps(n_tiles).collect();
-        let mut after = vec![Vec::new(); steps.len()];
-        let mut writer: HashMap<(usize, usize), usize> = HashMap::new();
-        for (number, step) in steps.iter().enumerate() {
-            for tile in step.reads().chain([step.writes()]) {
-                if let Some(&before) = writer.get(&tile) {
-                    after[before].push(number);
-                }
-            }
-            writer.insert(step.writes(), number);
-        }
+    fn graph(n_tiles: usize) -> (Vec<CholeskyStep>, Vec<Vec<usize>>) {
+        let steps: Vec<CholeskyStep> = cholesky_steps(n_tiles).collect();
+        let after = successors(steps.iter().map(|step| (step.reads().collect(), vec![step.writes()])));
         (steps, after)
     }
 
     #[test]
     fn a_step_is_as_urgent_as_the_longest_chain_from_its_column() {
         for n_tiles in 1..9 {
-            let (steps, after) = successors(n_tiles);
-            let mut longest = vec![0; steps.len()];
-            for number in (0..steps.len()).rev() {
-                longest[number] = 1 + after[number].iter().map(|&s| longest[s]).max().unwrap_or(0);
-            }
-            let of_column = |step: &Step| match *step {
-                Step::Trsm { k, .. } => Step::Trsm { k, i: k + 1 },
-                Step::Gemm { k, j, .. } => Step::Gemm { k, i: j + 1, j },
+            let (steps, after) = graph(n_tiles);
+            let longest = bottom_levels(&after);
+            let of_column = |step: &CholeskyStep| match *step {
+                CholeskyStep::Trsm { k, .. } => CholeskyStep::Trsm { k, i: k + 1 },
+                CholeskyStep::Gemm { k, j, .. } => CholeskyStep::Gemm { k, i: j + 1, j },
                 other => other,
             };
             for step in &steps {
@@ -254,7 +241,7 @@ mod tests {
     #[test]
     fn a_step_is_more_urgent_than_those_that_wait_for_it() {
         for n_tiles in 1..9 {
-            let (steps, after) = successors(n_tiles);
+            let (steps, after) = graph(n_tiles);
             for (step, waiting) in steps.iter().zip(&after) {
                 for later in waiting {
                     assert!(step.priority(n_tiles) > steps[*later].priority(n_tiles), "{step:?}, {:?}", steps[*later]);
@@ -272,7 +259,7 @@ mod tests {
             for step in steps {
                 assert!(step.reads().all(|tile| finished.contains(&tile)), "{step:?}");
                 assert!(!finished.contains(&step.writes()), "{step:?}");
-                if matches!(step, Step::Potrf { .. } | Step::Trsm { .. }) {
+                if matches!(step, CholeskyStep::Potrf { .. } | CholeskyStep::Trsm { .. }) {
                     finished.insert(step.writes());
                 }
             }

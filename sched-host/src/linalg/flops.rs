@@ -35,3 +35,27 @@ pub fn gemm(m: usize, n: usize, k: usize) -> f64 {
 pub fn cholesky(n: usize) -> f64 {
     potrf(n)
 }
+
+/// Triangular solve of an n×m tile with an n×n factor whose diagonal is 1: m·n·(n − 1).
+pub fn unit_trsm(n: usize, m: usize) -> f64 {
+    m as f64 * n as f64 * (n as f64 - 1.0)
+}
+
+/// LU factors of an n×n tile, or of a whole matrix however it is cut into tiles: 2·n³/3 − n²/2 − n/6.
+///
+/// ```
+/// use sched_host::linalg::flops;
+/// assert_eq!(flops::lu(1), 0.0);
+/// assert_eq!(flops::lu(2), 3.0); // a₂₁ / a₁₁, a₂₂ − l₂₁ · u₁₂
+/// ```
+pub fn lu(n: usize) -> f64 {
+    let n = n as f64;
+    n * (n - 1.0) * (4.0 * n + 1.0) / 6.0
+}
+
+/// QR factorisation of a matrix of order n by Householder reflections, R and the reflectors: 4·n³/3 + 2·n² + 14·n/3. Cut into
+/// tiles it takes a little more, which does not count: this is the work that had to be done.
+pub fn qr(n: usize) -> f64 {
+    let n = n as f64;
+    n * (n * (4.0 * n + 6.0) + 14.0) / 3.0
+}

@@ -148,7 +148,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::linalg::{RandomSpd, SymmetricEntries};
+    use crate::linalg::{Entries, RandomSpd};
 
     /// A tile of small numbers that depend on the position and on `salt`.
     fn sample(rows: usize, cols: usize, salt: usize) -> Tile {

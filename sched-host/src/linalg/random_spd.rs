@@ -1,6 +1,6 @@
 //! Symmetric positive definite matrices from a seed.
 
-use super::{SymmetricEntries, Tile};
+use super::{Entries, Tile};
 
 /// A symmetric positive definite matrix that is the same on every machine, for one order and seed; nothing is stored.
 ///
@@ -13,7 +13,7 @@ use super::{SymmetricEntries, Tile};
 /// at once, so tiles can be made in any order, by any thread, and do not depend on the tile size.
 ///
 /// ```
-/// use sched_host::linalg::{RandomSpd, SymmetricEntries};
+/// use sched_host::linalg::{RandomSpd, Entries};
 /// let a = RandomSpd::new(3, 42);
 /// assert_eq!(a.get(2, 1), a.get(1, 2));
 /// assert_eq!(a.get(2, 1), RandomSpd::new(3, 42).get(2, 1));
@@ -45,15 +45,15 @@ impl RandomSpd {
         self.order as f64 + self.unit(r, r)
     }
 
-    /// The random number of place (r, c) with r ≥ c, uniform in [0, 1): the upper 53 bits of the generator's output.
+    /// The random number of place (r, c) with r ≥ c, uniform in [0, 1).
     fn unit(&self, r: usize, c: usize) -> f64 {
         let r = r as u64;
         let place = (r * (r + 1) / 2).wrapping_add(c as u64);
-        (splitmix64(self.seed, place) >> 11) as f64 / (1u64 << 53) as f64
+        unit(splitmix64(self.seed, place))
     }
 }
 
-impl SymmetricEntries for RandomSpd {
+impl Entries for RandomSpd {
     fn order(&self) -> usize {
         self.order
     }
@@ -74,12 +74,17 @@ impl SymmetricEntries for RandomSpd {
 }
 
 /// Output number `index`, from 0, of a SplitMix64 generator with the given seed.
-fn splitmix64(seed: u64, index: u64) -> u64 {
+pub(super) fn splitmix64(seed: u64, index: u64) -> u64 {
     const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
     let mut z = seed.wrapping_add(GAMMA.wrapping_mul(index.wrapping_add(1)));
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
+}
+
+/// The upper 53 bits of an output as a number that is uniform in [0, 1).
+pub(super) fn unit(output: u64) -> f64 {
+    (output >> 11) as f64 / (1u64 << 53) as f64
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
-//! How well a Cholesky factor reproduces the matrix.
+//! How well factors reproduce the matrix, and a Cholesky factor in particular.
 
-use super::{SymmetricEntries, Tile, TiledMatrix};
+use super::{Entries, Tile, TiledMatrix};
+use std::f64::consts::FRAC_1_SQRT_2;
 
-/// Frobenius norms of a part of the residual A − L·Lᵀ and of the same part of A. Parts are put together with [`Norms::and`].
+/// Frobenius norms of a part of the residual, such as A − L·Lᵀ, and of the same part of A. Parts are put together with [`Norms::and`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Norms {
-    /// ‖A − L·Lᵀ‖ over the part.
+    /// Norm of the residual over the part.
     pub residual: f64,
     /// ‖A‖ over the part.
     pub matrix: f64,
@@ -33,7 +34,7 @@ impl Norms {
 /// # Panics
 ///
 /// If the orders differ.
-pub fn residual(a: &impl SymmetricEntries, l: &TiledMatrix) -> f64 {
+pub fn residual(a: &(impl Entries + ?Sized), l: &TiledMatrix) -> f64 {
     assert_eq!(a.order(), l.tiling().order(), "orders of A and L");
     l.tiling().lower_tiles().map(|(i, j)| tile_norms(a, l, i, j)).fold(Norms::default(), Norms::and).relative()
 }
@@ -44,11 +45,10 @@ pub fn residual(a: &impl SymmetricEntries, l: &TiledMatrix) -> f64 {
 /// # Panics
 ///
 /// If the orders differ, or the tile lies above the diagonal or outside the matrix.
-pub fn tile_norms(a: &impl SymmetricEntries, l: &TiledMatrix, i: usize, j: usize) -> Norms {
+pub fn tile_norms(a: &(impl Entries + ?Sized), l: &TiledMatrix, i: usize, j: usize) -> Norms {
     let tiling = l.tiling();
     assert_eq!(a.order(), tiling.order(), "orders of A and L");
-    let mut tile = Tile::zeros(tiling.size(i), tiling.size(j));
-    a.fill_tile(tiling.rows(i).start, tiling.rows(j).start, &mut tile);
+    let mut tile = tiling.tile_of(a, i, j);
     let on_diagonal = i == j;
     let matrix = symmetric_norm(&tile, on_diagonal);
     l.subtract_square(i, j, &mut tile);
@@ -61,9 +61,15 @@ pub fn tile_norms(a: &impl SymmetricEntries, l: &TiledMatrix, i: usize, j: usize
 /// u = ε/2 (Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd edition, theorem 10.3), in whatever order the sums are formed
 /// and therefore also with tiles. Because ‖|L|·|Lᵀ|‖ ≤ ‖L‖² = trace(L·Lᵀ) ≤ √n·‖L·Lᵀ‖, the relative residual is at most about
 /// n^1.5·u; rounding errors partly cancel, so that it really is nearer to u. The bound used here is the one that LAPACK's own tests use
-/// for `xPOTRF` (a ratio of 30 to n·u): far above correct results and far below those of a lost or repeated update.
+/// for `xPOTRF`, `xGETRF` and `xGEQRF` alike (a ratio of 30 to n·u): far above correct results and far below those of a lost or repeated update.
 pub fn tolerance(order: usize) -> f64 {
     15.0 * order as f64 * f64::EPSILON
+}
+
+/// Frobenius norm of a tile.
+pub(super) fn frobenius(tile: &Tile) -> f64 {
+    // What lies off the diagonal counts twice there.
+    symmetric_norm(tile, false) * FRAC_1_SQRT_2
 }
 
 /// Frobenius norm of the symmetric part of a matrix that a tile stands for: a tile on the diagonal for itself, given by its lower
@@ -104,14 +110,14 @@ mod tests {
     use super::*;
     use crate::linalg::{RandomSpd, SymmetricMatrix, cholesky_in_place};
 
-    fn factored(a: &impl SymmetricEntries, tile_size: usize) -> TiledMatrix {
+    fn factored(a: &impl Entries, tile_size: usize) -> TiledMatrix {
         let mut l = TiledMatrix::cut(a, tile_size);
         cholesky_in_place(&mut l).expect("the matrix is positive definite");
         l
     }
 
     /// The relative residual by its definition, over all n² entries.
-    fn naive(a: &impl SymmetricEntries, l: &TiledMatrix) -> f64 {
+    fn naive(a: &(impl Entries + ?Sized), l: &TiledMatrix) -> f64 {
         let n = a.order();
         let (mut residual, mut matrix) = (0.0, 0.0);
         for r in 0..n {

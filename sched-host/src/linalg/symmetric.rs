@@ -1,32 +1,10 @@
-//! Symmetric matrices, stored or computed on demand.
+//! Symmetric matrices in memory.
 
-use super::Tile;
-
-/// Something whose entries are those of a symmetric matrix: one kept in memory or one that can be made again from its description.
-pub trait SymmetricEntries {
-    /// Number of rows and of columns.
-    fn order(&self) -> usize;
-
-    /// Entry in row `r` and column `c`, from 0; equal to that in row `c` and column `r`.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such entry.
-    fn get(&self, r: usize, c: usize) -> f64;
-
-    /// Fills `tile` with the block whose first entry lies in row `first_row` and column `first_col`, from 0.
-    ///
-    /// # Panics
-    ///
-    /// If the block reaches beyond the matrix.
-    fn fill_tile(&self, first_row: usize, first_col: usize, tile: &mut Tile) {
-        tile.fill(|r, c| self.get(first_row + r, first_col + c));
-    }
-}
+use super::{Entries, Tile};
 
 /// A matrix that does not fit in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there is no memory for a symmetric matrix of order {order}")]
+#[error("there is no memory for a matrix of order {order}")]
 pub struct OrderTooLarge {
     /// Rows of the matrix that was asked for.
     pub order: usize,
@@ -101,7 +79,7 @@ impl SymmetricMatrix {
     }
 }
 
-impl SymmetricEntries for SymmetricMatrix {
+impl Entries for SymmetricMatrix {
     fn order(&self) -> usize {
         self.order
     }

@@ -1,7 +1,7 @@
 //! The lower triangle of a matrix, as tiles.
 
+use super::{CholeskyStep, Entries, Tile, Tiling, kernels};
 use super::{NotPositiveDefinite, gemm, potrf, syrk, trsm};
-use super::{Step, SymmetricEntries, Tile, Tiling, kernels};
 
 /// The tiles of the lower triangle of a square matrix: a symmetric matrix before its factorisation, its Cholesky factor afterwards.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,22 +11,14 @@ pub struct TiledMatrix {
 }
 
 impl TiledMatrix {
-    /// Cuts the lower triangle of `matrix` into tiles of `tile_size` rows and columns. Tiles on the diagonal hold both triangles.
+    /// Cuts the lower triangle of the symmetric `matrix` into tiles of `tile_size` rows and columns. Tiles on the diagonal hold both triangles.
     ///
     /// # Panics
     ///
     /// If `tile_size` is 0.
-    pub fn cut(matrix: &impl SymmetricEntries, tile_size: usize) -> Self {
+    pub fn cut(matrix: &(impl Entries + ?Sized), tile_size: usize) -> Self {
         let tiling = Tiling::new(matrix.order(), tile_size);
-        let tiles = tiling
-            .lower_tiles()
-            .map(|(i, j)| {
-                let mut tile = Tile::zeros(tiling.size(i), tiling.size(j));
-                matrix.fill_tile(tiling.rows(i).start, tiling.rows(j).start, &mut tile);
-                tile
-            })
-            .collect();
-        Self { tiling, tiles }
+        Self { tiling, tiles: tiling.lower_tiles().map(|(i, j)| tiling.tile_of(matrix, i, j)).collect() }
     }
 
     /// Puts tiles together that [`into_tiles`](Self::into_tiles) took apart, in the same order.
@@ -91,28 +83,28 @@ impl TiledMatrix {
     ///
     /// # Errors
     ///
-    /// [`NotPositiveDefinite`], for a [`Step::Potrf`] only.
+    /// [`NotPositiveDefinite`], for a [`CholeskyStep::Potrf`] only.
     ///
     /// # Panics
     ///
     /// If the step is not one of [`cholesky_steps`](super::cholesky_steps) for this number of tiles.
-    pub fn apply(&mut self, step: Step) -> Result<(), NotPositiveDefinite> {
+    pub fn apply(&mut self, step: CholeskyStep) -> Result<(), NotPositiveDefinite> {
         const DISTINCT: &str = "the tiles of one step are distinct";
         let at = |(i, j)| self.tiling.lower_index(i, j);
         let written = at(step.writes());
         match step {
-            Step::Potrf { .. } => return potrf(&mut self.tiles[written]),
-            Step::Trsm { k, .. } => {
+            CholeskyStep::Potrf { .. } => return potrf(&mut self.tiles[written]),
+            CholeskyStep::Trsm { k, .. } => {
                 let wanted = [at((k, k)), written];
                 let [l, b] = self.tiles.get_disjoint_mut(wanted).expect(DISTINCT);
                 trsm(l, b);
             }
-            Step::Syrk { k, i } => {
+            CholeskyStep::Syrk { k, i } => {
                 let wanted = [at((i, k)), written];
                 let [a, c] = self.tiles.get_disjoint_mut(wanted).expect(DISTINCT);
                 syrk(a, c);
             }
-            Step::Gemm { k, i, j } => {
+            CholeskyStep::Gemm { k, i, j } => {
                 let wanted = [at((i, k)), at((j, k)), written];
                 let [a, b, c] = self.tiles.get_disjoint_mut(wanted).expect(DISTINCT);
                 gemm(a, b, c);
@@ -135,7 +127,7 @@ impl TiledMatrix {
 }
 
 /// The symmetric matrix whose lower triangle the tiles hold.
-impl SymmetricEntries for TiledMatrix {
+impl Entries for TiledMatrix {
     fn order(&self) -> usize {
         self.tiling.order()
     }

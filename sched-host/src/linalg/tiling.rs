@@ -1,5 +1,6 @@
 //! How a square matrix is cut into tiles.
 
+use super::{Entries, Tile};
 use std::ops::Range;
 
 /// A square matrix of a given order, cut into square tiles of a given size from the first row and column on.
@@ -89,6 +90,35 @@ impl Tiling {
     pub fn lower_tiles(&self) -> impl Iterator<Item = (usize, usize)> + Clone + use<> {
         (0..self.n_tiles()).flat_map(|i| (0..=i).map(move |j| (i, j)))
     }
+
+    /// Place of tile (i, j) among [`square_tiles`](Self::square_tiles).
+    ///
+    /// # Panics
+    ///
+    /// If there is no such tile.
+    pub fn square_index(&self, i: usize, j: usize) -> usize {
+        let n = self.n_tiles();
+        assert!(i < n && j < n, "tile ({i}, {j}) of {n}×{n} tiles");
+        i * n + j
+    }
+
+    /// All tiles (i, j), row by row: (0, 0), (0, 1) and so on.
+    pub fn square_tiles(&self) -> impl Iterator<Item = (usize, usize)> + Clone + use<> {
+        let n = self.n_tiles();
+        (0..n).flat_map(move |i| (0..n).map(move |j| (i, j)))
+    }
+
+    /// Tile (i, j) of `matrix`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such tile, or the matrix has another order.
+    pub fn tile_of(&self, matrix: &(impl Entries + ?Sized), i: usize, j: usize) -> Tile {
+        assert_eq!(matrix.order(), self.order, "order of the matrix");
+        let mut tile = Tile::zeros(self.size(i), self.size(j));
+        matrix.fill_tile(self.rows(i).start, self.rows(j).start, &mut tile);
+        tile
+    }
 }
 
 #[cfg(test)]
@@ -107,10 +137,12 @@ mod tests {
         }
 
         #[test]
-        fn lower_tiles_are_numbered_in_their_order(order in 0usize..50, tile_size in 1usize..10) {
+        fn tiles_are_numbered_in_their_order(order in 0usize..50, tile_size in 1usize..10) {
             let tiling = Tiling::new(order, tile_size);
             let indices: Vec<usize> = tiling.lower_tiles().map(|(i, j)| tiling.lower_index(i, j)).collect();
             prop_assert_eq!(indices, (0..tiling.n_lower_tiles()).collect::<Vec<_>>());
+            let indices: Vec<usize> = tiling.square_tiles().map(|(i, j)| tiling.square_index(i, j)).collect();
+            prop_assert_eq!(indices, (0..tiling.n_tiles().pow(2)).collect::<Vec<_>>());
         }
     }
 

@@ -4,7 +4,7 @@ use super::catalogue::{Catalogue, Entry};
 use super::check;
 use super::leaves::check_leaves;
 use super::level::Level;
-use super::machine::{Group, Machine};
+use super::machine::{Group, Machine, combined_groups};
 use super::part::{Component, Each, Part, Policy, Shared, Span, Use};
 use super::plan::{Child, NodeIndex, Plan, PlanNode};
 use super::problem::{PolicyErrors, Problem};
@@ -55,12 +55,14 @@ fn lay(
         catalogue,
         machine,
         archs: (0..count).map(|worker| machine.arch(WorkerId(worker))).collect(),
+        combined: machine.combined(),
+        present: machine.present(),
         groups: HashMap::new(),
         drafts: Vec::new(),
         instances: HashMap::new(),
         problems: Vec::new(),
     };
-    let everything = Scope { workers: WorkerSet::first(count), place: "machine".to_owned(), path: String::new() };
+    let everything = Scope { workers: machine.present(), place: "machine".to_owned(), path: String::new() };
     let root = expansion.parts(&policy.root, &everything).first().copied();
     let Some(root) = root.filter(|_| expansion.problems.is_empty()) else {
         if expansion.problems.is_empty() {
@@ -75,7 +77,8 @@ fn lay(
         return Err(fail(expansion.problems));
     };
     let plan = expansion.plan(root);
-    let problems = check_leaves(&plan, policy, &everything.workers);
+    let combined = combined_groups(machine).into_iter().flat_map(|group| group.workers.iter().collect::<Vec<_>>());
+    let problems = check_leaves(&plan, policy, &everything.workers, &combined.collect());
     if problems.is_empty() { Ok(plan) } else { Err(fail(problems)) }
 }
 
@@ -116,7 +119,12 @@ struct Expansion<'a> {
     policy: &'a Policy,
     catalogue: &'a Catalogue,
     machine: &'a dyn Machine,
+    /// The architecture of each simple worker.
     archs: Vec<Arch>,
+    /// The members of each combined worker.
+    combined: Vec<WorkerSet>,
+    /// The workers that the policy is laid over.
+    present: WorkerSet,
     groups: HashMap<(Level, Option<Arch>), Rc<[Group]>>,
     drafts: Vec<Draft>,
     /// What a shared definition became for a group, by its name and the group's number.
@@ -148,12 +156,39 @@ impl<'a> Expansion<'a> {
         let mut drafts = Vec::new();
         for group in self.groups(each.level, each.arch).iter() {
             let mut group = group.clone();
-            group.workers.intersect_with(&scope.workers);
+            match each.level {
+                Level::CombinedWorker if self.encloses(&scope.workers, &group.workers) => {}
+                _ => group.workers.intersect_with(&scope.workers),
+            }
             if !group.workers.is_empty() {
                 drafts.extend(self.parts(&each.children, &scope.inside(group)));
             }
         }
         drafts
+    }
+
+    /// Number of the combined worker that a worker is, if it is none of the simple ones.
+    fn combined_number(&self, worker: WorkerId) -> Option<usize> {
+        (worker.0 as usize).checked_sub(self.archs.len())
+    }
+
+    /// The simple workers of a set, and the members of the combined ones in it.
+    fn simple(&self, workers: &WorkerSet) -> WorkerSet {
+        let mut simple = WorkerSet::new();
+        for worker in workers.iter() {
+            match self.combined_number(worker) {
+                None => drop(simple.insert(worker)),
+                Some(number) => simple.union_with(&self.combined[number]),
+            }
+        }
+        simple
+    }
+
+    /// Whether workers `inner` are some of `outer`. A combined worker is one of those that it is in, and, as a simple
+    /// worker also can be, one of a set that has all of its members.
+    fn encloses(&self, outer: &WorkerSet, inner: &WorkerSet) -> bool {
+        let has_combined = outer.iter().any(|worker| self.combined_number(worker).is_some());
+        inner.is_subset(outer) || (!has_combined && self.simple(inner).is_subset(outer))
     }
 
     /// The groups of a level that have workers of `arch`, with only these.
@@ -163,7 +198,9 @@ impl<'a> Expansion<'a> {
         }
         let mut groups = self.machine.groups(level);
         if let Some(arch) = arch {
-            let of_arch: WorkerSet = self.workers_of(arch).collect();
+            let combined = (0..self.combined.len()).map(|number| WorkerId((self.archs.len() + number) as u32));
+            let of_arch: WorkerSet =
+                self.workers_of(arch).chain(combined.filter(|worker| self.arch(*worker) == Some(arch))).collect();
             groups.iter_mut().for_each(|group| group.workers.intersect_with(&of_arch));
         }
         groups.retain(|group| !group.workers.is_empty());
@@ -172,21 +209,31 @@ impl<'a> Expansion<'a> {
         groups
     }
 
+    /// The architecture of a worker; of a combined one, that of its members.
+    fn arch(&self, worker: WorkerId) -> Option<Arch> {
+        let worker = match self.combined_number(worker) {
+            None => worker,
+            Some(number) => self.combined.get(number)?.iter().next()?,
+        };
+        self.archs.get(worker.0 as usize).copied()
+    }
+
     fn workers_of(&self, arch: Arch) -> impl Iterator<Item = WorkerId> {
         let all = self.archs.iter().enumerate();
-        all.filter(move |(_, found)| **found == arch).map(|(worker, _)| WorkerId(worker as u32))
+        let of_arch = all.filter(move |(_, found)| **found == arch).map(|(worker, _)| WorkerId(worker as u32));
+        of_arch.filter(|worker| self.present.contains(*worker))
     }
 
     fn link(&mut self, link: &Use, scope: &Scope) -> Vec<usize> {
         let policy = self.policy;
         let Some(shared) = policy.find_shared(&link.name) else { return Vec::new() };
         let groups = self.groups(shared.each.unwrap_or(Level::Machine), shared.arch);
-        let within = groups.iter().any(|group| group.workers.is_subset(&scope.workers));
+        let within = groups.iter().any(|group| self.encloses(&scope.workers, &group.workers));
         let mut drafts = Vec::new();
         for (number, group) in groups.iter().enumerate() {
             let linked = match within {
-                true => group.workers.is_subset(&scope.workers),
-                false => scope.workers.is_subset(&group.workers),
+                true => self.encloses(&scope.workers, &group.workers),
+                false => self.encloses(&group.workers, &scope.workers),
             };
             if linked {
                 drafts.extend(self.instance(shared, number, group.clone()));
@@ -216,7 +263,7 @@ impl<'a> Expansion<'a> {
         let scope = scope.below(&component.name);
         let mut leaf_worker = None;
         let children = if entry.info.family == Family::Worker {
-            leaf_worker = Some(self.the_worker(component, &scope)?);
+            leaf_worker = Some(self.the_worker(component, entry.info.combined, &scope)?);
             Vec::new()
         } else {
             self.children(component, &entry, &scope)?
@@ -231,22 +278,26 @@ impl<'a> Expansion<'a> {
         Some(self.drafts.len() - 1)
     }
 
-    /// The one worker that a leaf stands for.
-    fn the_worker(&mut self, leaf: &Component, scope: &Scope) -> Option<WorkerId> {
+    /// The one worker that a leaf stands for, simple or combined as the leaf is made for.
+    fn the_worker(&mut self, leaf: &Component, combined: bool, scope: &Scope) -> Option<WorkerId> {
+        let level = if combined { Level::CombinedWorker } else { Level::Worker };
         let mut workers = scope.workers.iter();
-        match (workers.next(), workers.next()) {
-            (Some(worker), None) => Some(worker),
-            _ => {
-                let problem = Problem::error(format!("`{}` stands for {} workers", leaf.name, scope.workers.len()))
-                    .at(leaf.span, format!("{} here: {}", scope.place, ranges::workers(&scope.workers)))
-                    .help(format!("write `each \"worker\" {{ {} }}` for one leaf for each worker", leaf.name))
-                    .help("why: a leaf hands tasks to exactly one worker")
-                    .breaks("V4")
-                    .code("leaf");
-                self.report_once(problem);
-                None
-            }
-        }
+        let here = match (workers.next(), workers.next()) {
+            (Some(worker), None) => match (combined, self.combined_number(worker)) {
+                (true, Some(_)) | (false, None) => return Some(worker),
+                (true, None) => format!("`{}` is for combined workers, and stands for one that is simple", leaf.name),
+                (false, Some(_)) => format!("`{}` is for simple workers, and stands for a combined one", leaf.name),
+            },
+            _ => format!("`{}` stands for {} workers", leaf.name, scope.workers.len()),
+        };
+        let problem = Problem::error(here)
+            .at(leaf.span, format!("{} here: {}", scope.place, ranges::workers(&scope.workers)))
+            .help(format!("write `each \"{level}\" {{ {} }}` for one leaf for each {}", leaf.name, words(level)))
+            .help("why: a leaf hands tasks to exactly one worker")
+            .breaks("V4")
+            .code("leaf");
+        self.report_once(problem);
+        None
     }
 
     /// The children of a component with the slots they fill; `None` when the component vanishes with them.
@@ -363,7 +414,7 @@ impl<'a> Expansion<'a> {
                 let below = nodes[child.node.0].workers.clone();
                 nodes[parent].workers.union_with(&below);
             }
-            nodes[parent].archs = nodes[parent].workers.iter().map(|worker| self.archs[worker.0 as usize]).collect();
+            nodes[parent].archs = nodes[parent].workers.iter().filter_map(|worker| self.arch(worker)).collect();
         }
         for parent in 0..nodes.len() {
             for child in nodes[parent].children.clone() {
@@ -376,6 +427,11 @@ impl<'a> Expansion<'a> {
         }
         Plan { policy: self.policy.name.clone(), nodes, source: self.policy.source.clone() }
     }
+}
+
+/// What to call one group of a level of leaves.
+fn words(level: Level) -> &'static str {
+    if level == Level::CombinedWorker { "combined worker" } else { "worker" }
 }
 
 /// Children before parents, later children first: reversed, it reads like the policy.

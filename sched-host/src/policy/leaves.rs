@@ -1,4 +1,4 @@
-//! The rule that a plan must keep: every worker has exactly one leaf.
+//! The rule that a plan must keep: every worker has exactly one leaf. A combined worker may have one.
 
 use super::part::Policy;
 use super::plan::{Plan, PlanNode};
@@ -7,12 +7,13 @@ use super::ranges;
 use sched_core::WorkerSet;
 
 /// The workers that have no leaf, and those that have several.
-pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet) -> Vec<Problem> {
+pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet, combined: &WorkerSet) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut missing = WorkerSet::new();
     let mut several = WorkerSet::new();
-    for worker in workers.iter() {
+    for worker in workers.iter().chain(combined.iter()) {
         match plan.nodes.iter().filter(|node| node.leaf_worker == Some(worker)).count() {
+            0 if combined.contains(worker) => {}
             0 => drop(missing.insert(worker)),
             1 => {}
             _ => drop(several.insert(worker)),
@@ -30,19 +31,28 @@ pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet) ->
     }
     if let Some(worker) = several.iter().next() {
         let leaves: Vec<&PlanNode> = plan.nodes.iter().filter(|node| node.leaf_worker == Some(worker)).collect();
-        let mut problem =
-            Problem::error(format!("policy `{}` has several leaves for {}", policy.name, ranges::workers(&several)));
+        // Simple workers come first: what is wrong with those is told of these.
+        let (whom, one, mend) = if combined.contains(worker) {
+            (leaves[0].place.clone(), leaves[0].place.clone(), ("team", "combined-worker"))
+        } else {
+            let simple = several.iter().filter(|worker| !combined.contains(*worker)).collect();
+            (ranges::workers(&simple), worker.to_string(), ("leaf", "worker"))
+        };
+        let mut problem = Problem::error(format!("policy `{}` has several leaves for {whom}", policy.name));
         let mut spans = Vec::new();
         for leaf in &leaves {
             let span = leaf.span.get();
             if span.is_none() || !spans.contains(&span) {
-                problem = problem.at(leaf.span, format!("a leaf of {worker}"));
+                problem = problem.at(leaf.span, format!("a leaf of {one}"));
             }
             spans.push(span);
         }
         problems.push(
             problem
-                .help("write `shared \"leaf\" each=\"worker\" { worker }` once, and `use \"leaf\"` in each place")
+                .help(format!(
+                    "write `shared \"{0}\" each=\"{1}\" {{ {1} }}` once, and `use \"{0}\"` in each place",
+                    mend.0, mend.1
+                ))
                 .help("why: a leaf keeps its worker's books, so a worker has exactly one")
                 .breaks("V4")
                 .code("leaf"),

@@ -23,11 +23,13 @@ pub enum Level {
     L2,
     /// The workers of one core: several when hardware threads are workers.
     Core,
+    /// One combined worker: several workers that execute parallel tasks together. The same worker may be in many of them.
+    CombinedWorker,
 }
 
 impl Level {
     /// Every level.
-    pub const ALL: [Level; 9] = [
+    pub const ALL: [Level; 10] = [
         Level::Worker,
         Level::MemoryNode,
         Level::Arch,
@@ -37,6 +39,7 @@ impl Level {
         Level::L3,
         Level::L2,
         Level::Core,
+        Level::CombinedWorker,
     ];
 
     /// Its name in a policy.
@@ -52,6 +55,7 @@ impl Level {
             Level::L3 => "l3",
             Level::L2 => "l2",
             Level::Core => "core",
+            Level::CombinedWorker => "combined-worker",
         }
     }
 

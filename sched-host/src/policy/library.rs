@@ -47,8 +47,17 @@ pub fn library() -> &'static [Shipped] {
         "tree-random-prio-prefetching",
         "tree-ws",
         "tree-heft",
+        "tree-heft-prio",
         "tree-heft2",
+        "tree-pheft",
+        "tree-heft-ws",
         "tree-heteroprio",
+        "tree-replan",
+        "tree-replan-spare",
+        "tree-dmda",
+        "tree-dmdap",
+        "tree-dmdar",
+        "tree-dmdas",
     ]
 }
 

@@ -13,7 +13,7 @@ use sched_core::{Arch, Value};
 use std::sync::Arc;
 
 /// Names that `arch=` takes, for suggestions.
-const ARCH_NAMES: [&str; 7] = ["cpu", "cuda", "opencl", "hip", "sycl", "mpi", "fpga"];
+pub(crate) const ARCH_NAMES: [&str; 7] = ["cpu", "cuda", "opencl", "hip", "sycl", "mpi", "fpga"];
 
 /// A policy file as far as it could be understood.
 #[derive(Clone, Debug)]
@@ -66,21 +66,22 @@ pub fn read(source_name: &str, text: &str) -> Parsed {
     Parsed { policies, problems: reader.problems }
 }
 
-struct Reader {
-    source: SourceText,
-    problems: Vec<Problem>,
+/// Reads parts of a text, and collects what is wrong with it.
+pub(super) struct Reader {
+    pub(super) source: SourceText,
+    pub(super) problems: Vec<Problem>,
 }
 
 impl Reader {
-    fn report(&mut self, problem: Problem) {
+    pub(super) fn report(&mut self, problem: Problem) {
         self.problems.push(problem.breaks("V7").in_source(Some(&self.source)));
     }
 
-    fn span(&self, span: SourceSpan) -> Span {
+    pub(super) fn span(&self, span: SourceSpan) -> Span {
         syntax::trimmed(self.source.inner(), span)
     }
 
-    fn name_span(&self, node: &KdlNode) -> Span {
+    pub(super) fn name_span(&self, node: &KdlNode) -> Span {
         self.span(node.name().span())
     }
 
@@ -138,7 +139,7 @@ impl Reader {
         self.properties(node, &[]);
         let mut policy = Policy {
             name,
-            doc: doc(node),
+            doc: comment_above(node),
             root: Vec::new(),
             shared: Vec::new(),
             span,
@@ -204,7 +205,7 @@ impl Reader {
         }
     }
 
-    fn setting(&mut self, component: &str, entry: &KdlEntry) -> Option<Setting> {
+    pub(super) fn setting(&mut self, component: &str, entry: &KdlEntry) -> Option<Setting> {
         let span = self.span(entry.span());
         self.refuse_annotation(entry.ty().map(|ty| ty.value()), span);
         let Some(name) = entry.name() else {
@@ -349,7 +350,7 @@ impl Reader {
 }
 
 /// The comment lines right above a node, without slashes.
-fn doc(node: &KdlNode) -> String {
+pub(crate) fn comment_above(node: &KdlNode) -> String {
     let leading = node.format().map_or("", |format| format.leading.trim_start_matches('\u{FEFF}'));
     // What follows the last newline is the node's own indentation.
     let above: Vec<&str> = leading.split('\n').collect();

@@ -72,14 +72,13 @@ pub struct Policy {
 impl Policy {
     /// A policy with this root and nothing shared.
     pub fn new(name: impl Into<String>, root: impl Into<Part>) -> Policy {
-        Policy {
-            name: name.into(),
-            doc: String::new(),
-            root: vec![root.into()],
-            shared: Vec::new(),
-            span: Span::NONE,
-            source: None,
-        }
+        Policy::of_parts(name, vec![root.into()])
+    }
+
+    /// A policy with these parts at its top, of which a valid one has one.
+    pub(super) fn of_parts(name: impl Into<String>, root: Vec<Part>) -> Policy {
+        let (name, doc, shared) = (name.into(), String::new(), Vec::new());
+        Policy { name, doc, root, shared, span: Span::NONE, source: None }
     }
 
     /// The same, with this comment above it.
@@ -219,6 +218,13 @@ impl Component {
     pub fn child(mut self, child: impl Into<Part>) -> Component {
         self.children.push(child.into());
         self
+    }
+}
+
+impl From<&str> for Component {
+    /// The component of this name, without parameters and children.
+    fn from(name: &str) -> Component {
+        Component::new(name)
     }
 }
 

@@ -49,7 +49,7 @@ fn write_node(text: &mut String, head: &str, children: &[Part], depth: usize) {
     text.push('\n');
 }
 
-fn component_head(component: &Component) -> String {
+pub(super) fn component_head(component: &Component) -> String {
     let mut head = name(&component.name);
     for setting in &component.params {
         head += &format!(" {}={}", name(&setting.name), value(&setting.value));

@@ -1,7 +1,7 @@
 //! "Did you mean": the known name that is closest to a mistyped one.
 
 /// The candidate closest to `wrong`, if one is close enough to be what was meant.
-pub(super) fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |name: &str| name.to_lowercase().replace('_', "-");
     let wrong = plain(wrong);
     candidates
@@ -13,7 +13,7 @@ pub(super) fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a 
 }
 
 /// A help text: what was probably meant or, when nothing is close, all that is known.
-pub(super) fn did_you_mean<'a>(
+pub(crate) fn did_you_mean<'a>(
     wrong: &str,
     candidates: impl IntoIterator<Item = &'a str> + Clone,
     known: &str,

@@ -9,7 +9,7 @@ use miette::SourceSpan;
 const DEEPEST: usize = 64;
 
 /// The document of a text; else all that is wrong with its syntax.
-pub(super) fn document(text: &str) -> Result<KdlDocument, Vec<Problem>> {
+pub(crate) fn document(text: &str) -> Result<KdlDocument, Vec<Problem>> {
     if let Some(offset) = too_deep(text) {
         return Err(vec![
             Problem::error(format!("braces nest more than {DEEPEST} deep"))
@@ -23,7 +23,7 @@ pub(super) fn document(text: &str) -> Result<KdlDocument, Vec<Problem>> {
 }
 
 /// The span without the white space around it, which KDL counts in at some places.
-pub(super) fn trimmed(text: &str, span: SourceSpan) -> Span {
+pub(crate) fn trimmed(text: &str, span: SourceSpan) -> Span {
     let found = text.get(span.offset()..span.offset() + span.len()).unwrap_or_default();
     let start = span.offset() + (found.len() - found.trim_start().len());
     Span::new(start, found.trim().len())

@@ -1,11 +1,15 @@
 //! How a runtime is put together: policy, plugins, workers.
 
 use super::{Runtime, Start};
+use crate::context::{PolicyGround, Wanted};
+use crate::model::Models;
 use crate::plugin::{Registry, SearchPath};
-use crate::policy::{BoundMachine, Plan, Policy, PolicyErrors, Problem, Source, expand, expand_unchecked};
-use crate::topology::{BindingError, BindingPlan, Topology, TopologyError, WorkerBinding};
+use crate::policy::{Plan, Policy, PolicyErrors, Problem};
+use crate::topology::{
+    BindingError, BindingPlan, CombinedSizes, Surroundings, Topology, TopologyError, WorkerBinding, WorkerDistances,
+};
 use crate::tree::{Part, PushPull, WorkerFacts};
-use sched_core::{Arch, MemoryNode};
+use sched_core::{Arch, MemoryNode, WorkerId, WorkerSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,12 +26,17 @@ pub struct Builder {
     seed: u64,
     quiet_period: Duration,
     unchecked: bool,
+    combined: Option<CombinedSizes>,
+    trace: Option<usize>,
+    models: Learning,
 }
 
+/// What becomes of what is learned about codelets.
 #[derive(Clone)]
-enum Wanted {
-    Named(String),
-    Value(Box<Policy>),
+enum Learning {
+    Forgotten,
+    Kept(Arc<Models>),
+    Nothing,
 }
 
 /// Why a runtime did not start. No worker runs then.
@@ -64,6 +73,9 @@ impl Default for Builder {
             seed: 0,
             quiet_period: Duration::from_secs(2),
             unchecked: false,
+            combined: None,
+            trace: None,
+            models: Learning::Forgotten,
         }
     }
 }
@@ -111,6 +123,14 @@ impl Builder {
         self
     }
 
+    /// Which sizes of combined workers there are for parallel tasks. By default the environment says:
+    /// `SCHED_MIN_WORKERSIZE` (2 unless set) and `SCHED_MAX_WORKERSIZE` (all workers), and
+    /// `SCHED_SYNTHESIZE_ARITY_COMBINED_WORKER` (2), which is the [arity](CombinedSizes::arity).
+    pub fn combined_sizes(mut self, sizes: CombinedSizes) -> Builder {
+        self.combined = Some(sizes);
+        self
+    }
+
     /// Seeds the randomness of every component; 0 by default.
     pub fn seed(mut self, seed: u64) -> Builder {
         self.seed = seed;
@@ -123,10 +143,47 @@ impl Builder {
         self
     }
 
+    /// The performance models of codelets that [declare one](super::CodeletBuilder::model). By default they are learned
+    /// anew by each runtime and then forgotten; models with a [`Store`](crate::model::Store) go on from the last run, and
+    /// are stored when the runtime is dropped.
+    ///
+    /// ```no_run
+    /// use sched_host::model::{Fingerprint, Models, Store, default_directory};
+    /// use sched_host::{runtime::Runtime, topology::Topology};
+    /// use std::sync::Arc;
+    ///
+    /// # fn main() -> miette::Result<()> {
+    /// let topology = Topology::this_machine()?;
+    /// let directory = default_directory(|name| std::env::var(name).ok())?;
+    /// let store = Store::new(directory, Fingerprint::of_this_machine(&topology));
+    /// let models = Arc::new(Models::with_store(store));
+    /// let runtime = Runtime::builder().policy("tree-heft").topology(topology).models(models).build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn models(mut self, models: Arc<Models>) -> Builder {
+        self.models = Learning::Kept(models);
+        self
+    }
+
+    /// Ignores that codelets declare performance models: nothing is measured, and schedulers know only what codelets say
+    /// themselves.
+    pub fn without_models(mut self) -> Builder {
+        self.models = Learning::Nothing;
+        self
+    }
+
     /// Starts even with a policy whose root may refuse tasks, or in which tasks may stop moving: one that breaks the rules
     /// V1, V3 or V5 of [`check`](crate::policy::check()). It is for tests of what happens then.
     pub fn unchecked(mut self) -> Builder {
         self.unchecked = true;
+        self
+    }
+
+    /// Writes down what happens, for [`Runtime::take_trace`](super::Runtime::take_trace): so many events of each worker, and of the application, at most. Those
+    /// beyond are counted only. Without this nothing is written, and no time is taken for it.
+    pub fn trace(mut self, most_events: usize) -> Builder {
+        self.trace = Some(most_events);
         self
     }
 
@@ -144,7 +201,7 @@ impl Builder {
     /// As for [`build`](Self::build).
     pub fn push_pull(self) -> Result<PushPull, StartError> {
         let start = self.prepare()?;
-        Ok(PushPull::new(start.parts, &start.workers))
+        Ok(PushPull::new(start.parts, &start.workers, start.combined))
     }
 
     fn prepare(self) -> Result<Start, StartError> {
@@ -152,34 +209,65 @@ impl Builder {
             let path = self.search_path.unwrap_or_else(SearchPath::default_for_executable);
             Arc::new(Registry::load(&path))
         });
-        let policy = match self.policy {
-            Wanted::Named(name) => Source::find(&name)?.policy()?,
-            Wanted::Value(policy) => *policy,
-        };
+        let policy = self.policy.find()?;
         let topology = match self.topology {
             Some(topology) => topology,
             None => Topology::this_machine()?,
         };
         let count = self.workers.unwrap_or_else(|| BindingPlan::default_workers(&topology));
-        let binding = BindingPlan::new(&topology, count)?;
-        let warnings = binding.warnings().iter().map(ToString::to_string).collect();
-        let lay = if self.unchecked { expand_unchecked } else { expand };
-        let plan = lay(&policy, &registry.catalogue(), &BoundMachine::new(&topology, &binding))?;
-        let parts = build_parts(&plan, &registry)?;
+        let mut warnings = Vec::new();
+        let sizes = self.combined.unwrap_or_else(|| CombinedSizes::from_environment(&mut warnings));
+        let mut binding = BindingPlan::new(&topology, count)?.with_combined(&topology, sizes);
+        // Claimed before it looks around: of two runtimes that start at once, one at least sees the other.
+        let claim = if self.bind { binding.claim() } else { None };
+        let mut around = Surroundings::look(claim.as_ref());
+        if !self.bind {
+            // Workers that are bound to nothing get out of each other's way.
+            around.neighbours.clear();
+        }
+        binding.warn_of(&around);
+        warnings.extend(binding.warnings().iter().map(ToString::to_string));
+        let ground =
+            PolicyGround { registry, topology, binding: binding.clone(), unchecked: self.unchecked, seed: self.seed };
+        let parts = ground.lay(&policy, &WorkerSet::first(count as u32))?;
         let facts = |worker: &WorkerBinding| WorkerFacts {
             arch: Arch::CPU,
             memory_node: MemoryNode(worker.numa.unwrap_or(0)),
             relative_speedup: 1.0,
         };
         let workers = binding.workers().iter().map(facts).collect();
-        let binding = Some(binding).filter(|_| self.bind && topology.is_this_machine());
-        let (policy, seed, quiet_period) = (plan.policy, self.seed, self.quiet_period);
-        Ok(Start { policy, parts, workers, binding, warnings, seed, quiet_period })
+        let members = |members: &[usize]| members.iter().map(|member| WorkerId(*member as u32)).collect();
+        let combined = binding.combined().iter().map(|combined| members(&combined.members)).collect();
+        let distances = WorkerDistances::new(&ground.topology, &binding);
+        let binding = Some(binding).filter(|_| self.bind && ground.topology.is_this_machine());
+        let models = match self.models {
+            Learning::Forgotten => Some(Arc::new(Models::in_memory())),
+            Learning::Kept(models) => Some(models),
+            Learning::Nothing => None,
+        };
+        let (seed, quiet_period, trace) = (self.seed, self.quiet_period, self.trace);
+        let (policy, laid) = (policy.name.clone(), policy);
+        Ok(Start {
+            policy,
+            parts,
+            workers,
+            combined,
+            distances,
+            binding,
+            claim,
+            warnings,
+            seed,
+            laid,
+            ground,
+            quiet_period,
+            models,
+            trace,
+        })
     }
 }
 
 /// Builds the component of each node of a plan.
-fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, PolicyErrors> {
+pub(crate) fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, PolicyErrors> {
     let mut parts = Vec::with_capacity(plan.nodes.len());
     let mut problems = Vec::new();
     for node in &plan.nodes {
@@ -202,6 +290,8 @@ fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, PolicyErro
                 workers: node.workers.clone(),
                 worker: node.leaf_worker,
                 forwards_pull: node.info.forwards_pull,
+                empty_until_pushed: node.info.empty_until_pushed,
+                end_is_noted: node.info.end_is_noted,
             }),
             Err(error) => problems.push(
                 Problem::error(error.to_string())

@@ -2,10 +2,14 @@
 
 use super::access::AccessList;
 use super::core::Core;
+use super::crew::{Crew, Team};
 use super::data::{DataHeader, Mode};
+use super::measure;
+use super::parallel::{Code, Implementation};
 use super::submit::Submitter;
+use crate::model::{CodeletModel, Model};
 use parking_lot::Mutex;
-use sched_core::{Arch, ArchSet, Estimate, WorkerId};
+use sched_core::{Arch, ArchSet, WorkerId};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -15,16 +19,22 @@ use std::time::Duration;
 pub struct Context<'a, P = ()> {
     /// What the application passed along with the task.
     pub params: &'a P,
-    /// The worker that runs the task.
+    /// The worker that runs the task; in a team, the member that this is.
     pub worker: WorkerId,
-    pub(crate) submitter: &'a Submitter,
+    pub(crate) team: Team<'a>,
 }
 
 impl<P> Context<'_, P> {
     /// To submit further tasks.
     #[must_use]
     pub fn submitter(&self) -> &Submitter {
-        self.submitter
+        self.team.submitter()
+    }
+
+    /// The workers that execute the task together.
+    #[must_use]
+    pub fn team(&self) -> Team<'_> {
+        self.team
     }
 }
 
@@ -34,7 +44,7 @@ impl<P: fmt::Debug> fmt::Debug for Context<'_, P> {
     }
 }
 
-type Kernel<L, P> = Box<dyn for<'a> Fn(&Context<'_, P>, <L as AccessList>::Views<'a>) + Send + Sync>;
+pub(super) type Kernel<L, P> = Box<dyn for<'a> Fn(&Context<'_, P>, <L as AccessList>::Views<'a>) + Send + Sync>;
 
 /// A kernel by name: what tasks run. `L` says how it uses its data; `P` is what each task passes along by value.
 ///
@@ -61,12 +71,18 @@ pub(crate) struct CodeletFacts {
     pub(crate) number: u32,
     pub(crate) runtime: u64,
     pub(crate) archs: ArchSet,
-    /// Architecture and name of each implementation.
-    pub(crate) implementations: Vec<(Arch, String)>,
-    /// How long its tasks are expected to take, by architecture: what the application said.
-    pub(crate) estimates: Vec<(Arch, Duration)>,
+    /// How many workers can execute a task together, at most.
+    pub(crate) width: u16,
+    pub(crate) implementations: Vec<Implementation>,
+    /// How long its tasks are expected to take, by architecture and number of workers: what the application said.
+    pub(crate) estimates: Vec<(Arch, u16, Duration)>,
+    /// What is learned of them.
+    pub(crate) model: Option<Arc<CodeletModel>>,
     pub(crate) slots: FreeSlots,
 }
+
+/// How many tasks ahead the memory of one is brought near.
+const FETCHED_AHEAD: usize = 8;
 
 /// Slots whose record holds a job of one codelet, so that the next task finds a box that fits.
 ///
@@ -78,12 +94,15 @@ pub(crate) struct FreeSlots {
 }
 
 impl FreeSlots {
-    pub(crate) fn take(&self) -> Option<u32> {
+    /// A slot, and one of those that will be taken soon.
+    pub(crate) fn take(&self) -> Option<(u32, Option<u32>)> {
         let mut slots = self.to_take.lock();
         if slots.is_empty() {
             std::mem::swap(&mut *slots, &mut *self.put_back.lock());
         }
-        slots.pop()
+        let slot = slots.pop()?;
+        let soon = slots.len().checked_sub(FETCHED_AHEAD).map(|index| slots[index]);
+        Some((slot, soon))
     }
 
     pub(crate) fn put_back(&self, slots: impl Iterator<Item = u32>) {
@@ -92,24 +111,38 @@ impl FreeSlots {
 }
 
 impl CodeletFacts {
-    /// What is known of the duration of its tasks on one worker of an architecture.
-    pub(crate) fn expected_length(&self, arch: Arch) -> Estimate {
-        let known = self.estimates.iter().rev().find(|(of, _)| *of == arch);
-        known.map_or(Estimate::NoModel, |(_, length)| Estimate::Known(*length))
-    }
-
-    /// The implementation to run on `arch`: number `chosen` of those for it, or the first. Its index among all.
-    pub(crate) fn select(&self, arch: Arch, chosen: Option<u32>) -> Option<usize> {
-        let mut fitting =
-            self.implementations.iter().enumerate().filter(|(_, (of, _))| *of == arch).map(|(index, _)| index);
-        let first = fitting.clone().next();
-        fitting.nth(chosen.unwrap_or(0) as usize).or(first)
+    /// The implementation for so many workers of `arch`: number `chosen` of those for the architecture, if that many can
+    /// execute it, or the first that they can. Its index among all.
+    pub(crate) fn select(&self, arch: Arch, size: u16, chosen: Option<u32>) -> Option<usize> {
+        let fits = |of: &Implementation| of.arch == arch && of.most >= size;
+        let first = self.implementations.iter().position(fits)?;
+        let Some(chosen) = chosen else { return Some(first) };
+        let mut of_arch = self.implementations.iter().enumerate().filter(|(_, of)| of.arch == arch);
+        let chosen = of_arch.nth(chosen as usize).filter(|(_, of)| fits(of));
+        Some(chosen.map_or(first, |(index, _)| index))
     }
 }
 
 pub(crate) struct CodeletInner<L: AccessList, P> {
     pub(crate) facts: Arc<CodeletFacts>,
-    kernels: Vec<Kernel<L, P>>,
+    kernels: Vec<Code<L, P>>,
+    parameters: Option<Parameters<P>>,
+}
+
+/// The parameters of a multiple regression, made from what a task passes along.
+type Parameters<P> = Box<dyn Fn(&P) -> Vec<f64> + Send + Sync>;
+
+impl<L: AccessList, P> CodeletInner<L, P> {
+    /// The footprint of a task for the codelet's model; `None` if it has none. The data are in the codelet's order.
+    pub(crate) fn footprint(&self, params: &P, accesses: &[(&Arc<DataHeader>, Mode)]) -> Option<u64> {
+        let model = self.facts.model.as_ref()?;
+        let data = accesses.iter().map(|(header, _)| &***header);
+        let Some(parameters) = &self.parameters else { return Some(measure::footprint(data, &[])) };
+        let parameters = parameters(params);
+        let footprint = measure::footprint(data, &parameters);
+        model.know_params(footprint as u32, &parameters);
+        Some(footprint)
+    }
 }
 
 /// A codelet in the making. Every codelet needs an implementation at least.
@@ -117,9 +150,11 @@ pub(crate) struct CodeletInner<L: AccessList, P> {
 pub struct CodeletBuilder<L: AccessList, P = ()> {
     core: Arc<Core>,
     name: String,
-    implementations: Vec<(Arch, String)>,
-    estimates: Vec<(Arch, Duration)>,
-    kernels: Vec<Kernel<L, P>>,
+    implementations: Vec<Implementation>,
+    estimates: Vec<(Arch, u16, Duration)>,
+    kernels: Vec<Code<L, P>>,
+    model: Option<Model>,
+    parameters: Option<Parameters<P>>,
 }
 
 impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
@@ -130,6 +165,8 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
             implementations: Vec::new(),
             estimates: Vec::new(),
             kernels: Vec::new(),
+            model: None,
+            parameters: None,
         }
     }
 
@@ -144,13 +181,17 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
 
     /// Adds an implementation for an architecture.
     pub fn implementation(
-        mut self,
+        self,
         arch: Arch,
         name: &str,
         kernel: impl for<'a> Fn(&Context<'_, P>, L::Views<'a>) + Send + Sync + 'static,
     ) -> Self {
-        self.implementations.push((arch, name.to_owned()));
-        self.kernels.push(Box::new(kernel));
+        self.add(Implementation { arch, name: name.to_owned(), most: 1 }, Code::Once(Box::new(kernel)))
+    }
+
+    pub(super) fn add(mut self, implementation: Implementation, code: Code<L, P>) -> Self {
+        self.implementations.push(implementation);
+        self.kernels.push(code);
         self
     }
 
@@ -168,7 +209,42 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
     /// # }
     /// ```
     pub fn estimate(mut self, arch: Arch, length: Duration) -> Self {
-        self.estimates.push((arch, length));
+        self.estimates.push((arch, 1, length));
+        self
+    }
+
+    /// Says how long a task of this codelet takes on a combined worker of `size` workers of an architecture, as
+    /// [`estimate`](Self::estimate) does for one worker. About a size of which nothing is said, nothing is known: a
+    /// scheduler that decides by expected lengths does not give the task to a combined worker of that size.
+    pub fn estimate_parallel(mut self, arch: Arch, size: usize, length: Duration) -> Self {
+        self.estimates.push((arch, u16::try_from(size).unwrap_or(u16::MAX), length));
+        self
+    }
+
+    /// Has the durations of this codelet's tasks measured, and expected by what was measured: what is learned of each
+    /// architecture, implementation and size (the footprint of the data). Where [`estimate`](Self::estimate) says something
+    /// about an architecture, that counts.
+    ///
+    /// ```
+    /// # use sched_host::runtime::{Read, Submitter};
+    /// # fn make(submitter: &Submitter) {
+    /// use sched_host::model::Model;
+    /// let sum = submitter
+    ///     .codelet::<(Read<Vec<f64>>,), ()>("sum")
+    ///     .cpu("sum", |_, (values,)| drop(values.iter().sum::<f64>()))
+    ///     .model(Model::regression("sum"))
+    ///     .build();
+    /// # }
+    /// ```
+    pub fn model(mut self, model: Model) -> Self {
+        self.model = Some(model);
+        self
+    }
+
+    /// The parameters that a [multiple regression](Model::multiple) goes by, made from what each task passes along. They
+    /// belong to the footprint of the task.
+    pub fn model_params<const N: usize>(mut self, params: impl Fn(&P) -> [f64; N] + Send + Sync + 'static) -> Self {
+        self.parameters = Some(Box::new(move |passed| params(passed).to_vec()));
         self
     }
 
@@ -176,25 +252,29 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
     ///
     /// A codelet without implementations can be made; its tasks cannot be submitted.
     pub fn build(self) -> Codelet<L, P> {
-        let archs = self.implementations.iter().map(|(arch, _)| *arch).collect();
+        let archs = self.implementations.iter().map(|of| of.arch).collect();
+        let width = self.implementations.iter().map(|of| of.most).max().unwrap_or(1);
+        let model = self.model.zip(self.core.models.as_ref()).map(|(model, models)| models.codelet(&model));
         let facts = self.core.register_codelet(|number, runtime| CodeletFacts {
             name: self.name,
             number,
             runtime,
             archs,
+            width,
             implementations: self.implementations,
             estimates: self.estimates,
+            model,
             slots: FreeSlots::default(),
         });
-        Codelet { inner: Arc::new(CodeletInner { facts, kernels: self.kernels }) }
+        Codelet { inner: Arc::new(CodeletInner { facts, kernels: self.kernels, parameters: self.parameters }) }
     }
 }
 
 /// A kernel with its arguments, of whatever types.
 pub(crate) trait Job: Send {
     fn facts(&self) -> &Arc<CodeletFacts>;
-    /// Runs an implementation. Unwinds when the kernel does.
-    fn run(&self, implementation: usize, worker: WorkerId, submitter: &Submitter);
+    /// Has a crew run an implementation. Unwinds when the kernel does.
+    fn run(&self, implementation: usize, crew: &Crew<'_>);
     /// Each data access.
     fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode));
     /// Lets the arguments go.
@@ -212,11 +292,16 @@ impl<L: AccessList, P: Send + 'static> Job for TypedJob<L, P> {
         &self.codelet.facts
     }
 
-    fn run(&self, implementation: usize, worker: WorkerId, submitter: &Submitter) {
+    fn run(&self, implementation: usize, crew: &Crew<'_>) {
         let Some((handles, params)) = &self.arguments else { return };
-        let mut guards = L::guards(handles, worker.0 as usize);
-        let context = Context { params, worker, submitter };
-        (self.codelet.kernels[implementation])(&context, L::views(&mut guards));
+        match &self.codelet.kernels[implementation] {
+            Code::Once(kernel) => {
+                let mut guards = L::guards(handles, crew.first().0 as usize);
+                let context = Context { params, worker: crew.first(), team: Team::of(crew) };
+                kernel(&context, L::views(&mut guards));
+            }
+            Code::Together(run) => run(handles, params, crew),
+        }
     }
 
     fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode)) {

@@ -1,16 +1,18 @@
 //! What happens when a task becomes ready, and when it ends.
 
 use super::codelet::Job;
-use super::core::Core;
+use super::core::{Core, TaskPlace};
 use super::data::DataHeader;
 use super::failure::{Cause, Outcome};
 use super::record::{Dependent, Extra, Taken};
-use crate::tree::Phase;
+use crate::context::enter_task;
+use crate::sync::light_fence;
+use crate::tree::{Phase, Slot};
 use sched_core::WorkerId;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicU64, Ordering::*, fence};
 
 /// What a thread has in its hands while tasks end: kept from one end to the next, so that no memory is asked for.
 #[derive(Default)]
@@ -41,41 +43,56 @@ impl Hands {
 const FREED_BATCH: usize = 64;
 
 impl Core {
-    /// Everything that the task in `slot` waited for has ended. `requester` is the worker whose thread this is, here and
+    /// Everything that the task waited for has ended. `requester` is the worker whose thread this is, here and
     /// everywhere below.
-    pub(crate) fn make_ready(&self, slot: u32, requester: Option<WorkerId>) {
-        if !self.records.get(slot).is_special() {
-            self.tree.push(self.ledger.slot(slot), requester, None);
-            return;
+    #[inline]
+    pub(crate) fn make_ready(&self, task: TaskPlace<'_>, requester: Option<WorkerId>) {
+        if task.record.is_special() {
+            self.make_special_ready(task, requester);
+        } else {
+            self.push(task, requester, None);
         }
+    }
+
+    #[inline(never)]
+    fn make_special_ready(&self, task: TaskPlace<'_>, requester: Option<WorkerId>) {
         let mut hands = Hands::default();
-        self.schedule(slot, requester, &mut hands);
+        self.schedule(task, requester, &mut hands);
         self.settle(requester, &mut hands);
         self.give_back(&mut hands);
     }
 
-    /// The task in `slot` ends, and so may others that are cancelled with it. The arguments of a task that was executed
+    /// The task ends, and so may others that are cancelled with it. The arguments of a task that was executed
     /// well are let go before.
     pub(crate) fn end(
         &self,
-        slot: u32,
+        task: TaskPlace<'_>,
         outcome: &Outcome,
         taken: Taken,
         requester: Option<WorkerId>,
         hands: &mut Hands,
     ) {
-        self.end_one(slot, outcome, taken, requester, hands);
+        self.end_one(task, outcome, taken, requester, hands);
         self.settle(requester, hands);
     }
 
     /// Ends and schedules what earlier ends left to do, without recursion: a chain of cancelled tasks may be long.
+    #[inline]
     fn settle(&self, requester: Option<WorkerId>, hands: &mut Hands) {
+        if !hands.cancelled.is_empty() || !hands.retry.is_empty() {
+            self.settle_all(requester, hands);
+        }
+    }
+
+    #[inline(never)]
+    fn settle_all(&self, requester: Option<WorkerId>, hands: &mut Hands) {
         loop {
             if let Some((slot, cause)) = hands.cancelled.pop() {
-                let taken = self.records.get(slot).body.lock().take();
-                self.end_one(slot, &Outcome::Cancelled(cause), taken, requester, hands);
+                let task = self.place(slot);
+                let taken = task.record.body.lock().take();
+                self.end_one(task, &Outcome::Cancelled(cause), taken, requester, hands);
             } else if let Some(slot) = hands.retry.pop() {
-                self.schedule(slot, requester, hands);
+                self.schedule(self.place(slot), requester, hands);
             } else {
                 break;
             }
@@ -83,8 +100,8 @@ impl Core {
     }
 
     /// Pushes a ready task into the tree, or notes that it ends without running.
-    fn schedule(&self, slot: u32, requester: Option<WorkerId>, hands: &mut Hands) {
-        let record = self.records.get(slot);
+    fn schedule(&self, task: TaskPlace<'_>, requester: Option<WorkerId>, hands: &mut Hands) {
+        let (slot, record) = (task.slot.index(), task.record);
         if record.is_special() {
             let mut body = record.body.lock();
             let is_task = body.job.is_some();
@@ -112,19 +129,42 @@ impl Core {
         if hands.will_pull {
             hands.pushed.push(slot);
         }
-        self.tree.push(self.ledger.slot(slot), requester, deferred);
+        self.push(task, requester, deferred);
     }
 
-    fn end_one(&self, slot: u32, outcome: &Outcome, taken: Taken, requester: Option<WorkerId>, hands: &mut Hands) {
-        let (record, place) = (self.records.get(slot), self.ledger.slot(slot));
-        let current = &place.head().sequence;
+    /// Pushes a task into the tree of its context.
+    #[inline]
+    fn push(&self, task: TaskPlace<'_>, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
+        if let Some(gangs) = &self.gangs
+            && task.slot.head().width.load(Relaxed) > 1
+        {
+            gangs.note_pushed();
+        }
+        self.tree_of(task.record).push(task.slot, requester, deferred);
+    }
+
+    fn end_one(
+        &self,
+        task: TaskPlace<'_>,
+        outcome: &Outcome,
+        taken: Taken,
+        requester: Option<WorkerId>,
+        hands: &mut Hands,
+    ) {
+        let TaskPlace { slot, record } = task;
+        let current = &slot.head().sequence;
+        let context = record.context();
+        if requester.is_some() {
+            // Callbacks, and what arguments do when they are dropped, may submit tasks.
+            enter_task(self.id, context);
+        }
         let Taken { mut job, extra } = taken;
         let failed = match outcome {
             Outcome::Done => None,
             Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
         };
         if let Some(cause) = failed {
-            self.note_bad(current.load(Relaxed), outcome, cause, job.as_deref());
+            self.note_bad(context, current.load(Relaxed), outcome, cause, job.as_deref());
             if let Some(job) = &mut job {
                 clear(&mut **job, current);
             }
@@ -132,35 +172,38 @@ impl Core {
         if let Some(extra) = extra {
             self.end_extra(slot, outcome, *extra, requester, hands);
         }
-        let codelet = place.head().codelet.load(Relaxed);
+        let codelet = slot.head().codelet.load(Relaxed);
         let watched;
         {
             let mut body = record.body.lock();
             body.job = job;
-            hands.dependents.extend(body.dependents.drain(..));
+            if !body.dependents.is_empty() {
+                hands.dependents.extend(body.dependents.drain(..));
+            }
             record.close(current);
             watched = record.take_watched();
         }
-        place.renew(Phase::Free);
-        hands.freed.push((codelet, slot));
+        slot.renew(Phase::Free);
+        hands.freed.push((codelet, slot.index()));
         if hands.freed.len() >= FREED_BATCH {
             self.give_back(hands);
         }
         if !hands.dependents.is_empty() {
             let mut dependents = std::mem::take(&mut hands.dependents);
             for dependent in dependents.drain(..) {
-                let waiting = self.records.get(dependent.slot());
+                let next = self.place(dependent.slot());
+                let waiting = next.record;
                 if let Some(cause) = failed.filter(|_| dependent.is_explicit()) {
                     let mut body = waiting.body.lock();
                     body.extra(waiting).cancelled.get_or_insert_with(|| Arc::clone(cause));
                 }
                 if waiting.release() {
-                    self.schedule(dependent.slot(), requester, hands);
+                    self.schedule(next, requester, hands);
                 }
             }
             hands.dependents = dependents;
         }
-        self.count_finished(requester);
+        self.count_finished(context, requester);
         if watched {
             self.ends.tell();
         }
@@ -168,8 +211,8 @@ impl Core {
 
     /// A task that does not end well, and the data that it should have written.
     #[cold]
-    fn note_bad(&self, task: u64, outcome: &Outcome, cause: &Cause, job: Option<&dyn Job>) {
-        self.ends.note_bad(task, outcome, cause);
+    fn note_bad(&self, context: u16, task: u64, outcome: &Outcome, cause: &Cause, job: Option<&dyn Job>) {
+        self.ends.note_bad(context, task, outcome, cause);
         if let Some(job) = job {
             job.visit(&mut |header, mode| {
                 if mode.writes() {
@@ -180,13 +223,13 @@ impl Core {
     }
 
     /// What few tasks have: a callback, turns to give back.
-    fn end_extra(&self, slot: u32, outcome: &Outcome, extra: Extra, requester: Option<WorkerId>, hands: &mut Hands) {
+    fn end_extra(&self, slot: &Slot, outcome: &Outcome, extra: Extra, requester: Option<WorkerId>, hands: &mut Hands) {
         if let Some(callback) = extra.callback {
             // However long it takes is no stall. Only the worker itself writes what it executes.
             let executing = requester.map(|worker| &self.counters[worker.0 as usize].executing);
             let before = executing.map(|executing| executing.load(Relaxed));
-            executing.inspect(|executing| executing.store(slot + 1, Relaxed));
-            aside(&self.ledger.slot(slot).head().sequence, "a callback", || callback(outcome));
+            executing.inspect(|executing| executing.store(slot.index() + 1, Relaxed));
+            aside(&slot.head().sequence, "a callback", || callback(outcome));
             executing.inspect(|executing| executing.store(before.unwrap_or(0), Relaxed));
         }
         for header in &extra.turns {
@@ -194,12 +237,26 @@ impl Core {
         }
     }
 
-    fn count_finished(&self, requester: Option<WorkerId>) {
+    fn count_finished(&self, context: u16, requester: Option<WorkerId>) {
         match requester {
+            _ if context != 0 => {
+                if self.roster.get(context).tally.end() {
+                    self.ends.tell();
+                }
+                if requester.is_none() {
+                    self.note_if_finished();
+                }
+            }
             Some(worker) => {
                 // Only the worker itself writes its counter.
                 let finished = &self.counters[worker.0 as usize].finished;
                 finished.store(finished.load(Relaxed) + 1, Release);
+                // Who waits for everything is told by workers that have nothing to do; but those of this context may have
+                // much to do for others.
+                light_fence();
+                if self.ends.is_default_awaited() {
+                    self.note_if_default_finished();
+                }
             }
             None => {
                 self.finished_outside.fetch_add(1, SeqCst);
@@ -208,16 +265,34 @@ impl Core {
         }
     }
 
+    #[cold]
+    fn note_if_default_finished(&self) {
+        // The last two may end at once: one of them sees the other.
+        fence(SeqCst);
+        let (finished, submitted) = self.counts(&self.roster.default);
+        if finished == submitted {
+            self.ends.tell();
+        }
+    }
+
     /// Gives free slots back to the codelets whose jobs they hold.
     pub(crate) fn give_back(&self, hands: &mut Hands) {
-        // There are few codelets in a batch.
+        // There are few codelets in a batch, and often it is one.
         while let Some((codelet, _)) = hands.freed.last().copied() {
-            let slots = hands.freed.iter().filter(|freed| freed.0 == codelet).map(|(_, slot)| *slot);
-            match self.codelets.read().get(codelet as usize) {
-                Some(facts) => facts.slots.put_back(slots),
-                None => self.keep_fresh(slots),
+            if hands.freed.iter().all(|freed| freed.0 == codelet) {
+                self.put_back(codelet, hands.freed.drain(..).map(|(_, slot)| slot));
+                break;
             }
+            let slots = hands.freed.iter().filter(|freed| freed.0 == codelet).map(|(_, slot)| *slot);
+            self.put_back(codelet, slots);
             hands.freed.retain(|freed| freed.0 != codelet);
+        }
+    }
+
+    fn put_back(&self, codelet: u32, slots: impl Iterator<Item = u32>) {
+        match self.clock.codelets.read().get(codelet as usize) {
+            Some(facts) => facts.slots.put_back(slots),
+            None => self.keep_fresh(slots),
         }
     }
 }

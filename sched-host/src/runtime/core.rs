@@ -3,11 +3,17 @@
 use super::codelet::CodeletFacts;
 use super::data::{DataHeader, Mode};
 use super::ends::Ends;
+use super::gang::{Gangs, arch_and_size, need_teams};
 use super::record::{Dependent, Record, TaskKey};
 use super::sleep::Sleep;
 use super::stats::WorkerCounters;
+use super::times::Times;
+use crate::context::{ContextCore, PolicyGround, Roster};
+use crate::model::Models;
+use crate::topology::WorkerDistances;
+use crate::trace::{Event, Recorder};
 use crate::tree::ledger::Beside;
-use crate::tree::{Ledger, Phase, Services, Tree, WorkerFacts};
+use crate::tree::{Fault, Ledger, NodeState, Part, Phase, Services, Slot, Tree, Witness, WorkerFacts};
 use crossbeam::utils::CachePadded;
 use parking_lot::{Mutex, RwLock};
 use sched_core::abi::TaskHead;
@@ -21,19 +27,23 @@ use std::time::{Duration, Instant};
 pub(crate) struct Core {
     /// Tells this runtime from others.
     pub(crate) id: u64,
-    pub(crate) tree: Tree,
+    /// The contexts, each with its tree.
+    pub(crate) roster: Roster,
+    /// What policies are laid over.
+    pub(crate) ground: PolicyGround,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) records: Beside<Record>,
     pub(crate) clock: Arc<Clock>,
     pub(crate) facts: Vec<WorkerFacts>,
     /// Architectures that workers have.
     pub(crate) archs: ArchSet,
+    /// Where the machine has combined workers.
+    pub(crate) gangs: Option<Gangs>,
     pub(crate) counters: Box<[CachePadded<WorkerCounters>]>,
     /// Tasks submitted so far; also the order of submission.
     submitted: CachePadded<AtomicU64>,
     /// Tasks finished by threads that are not workers.
     pub(crate) finished_outside: AtomicU64,
-    pub(crate) codelets: RwLock<Vec<Arc<CodeletFacts>>>,
     /// Slots that never held a job.
     fresh: Mutex<Vec<u32>>,
     pub(crate) stop: AtomicBool,
@@ -41,24 +51,56 @@ pub(crate) struct Core {
     pub(crate) stalled: AtomicBool,
     pub(crate) ends: Ends,
     pub(crate) quiet_period: Duration,
+    pub(crate) models: Option<Arc<Models>>,
+}
+
+/// Where a task stands: its slot in the ledger and its record, looked up once.
+#[derive(Clone, Copy)]
+pub(crate) struct TaskPlace<'a> {
+    pub(crate) slot: &'static Slot,
+    pub(crate) record: &'a Record,
 }
 
 /// Time and sleeping workers: the tree's back end.
 pub(crate) struct Clock {
     pub(crate) began: Instant,
     pub(crate) sleep: Sleep,
-    /// Architecture of each worker.
+    pub(crate) times: Times,
+    /// Architecture of each simple worker.
     archs: Vec<Arch>,
-    codelets: RwLock<Vec<Arc<CodeletFacts>>>,
+    /// Members of each combined worker.
+    combined: Box<[Box<[WorkerId]>]>,
+    distances: WorkerDistances,
+    /// What is known of each codelet, by its number.
+    pub(crate) codelets: RwLock<Vec<Arc<CodeletFacts>>>,
+    /// What happens is written down, if that is asked for.
+    pub(crate) recorder: Option<Arc<Recorder>>,
 }
 
 impl Clock {
-    pub(crate) fn new(workers: &[WorkerFacts]) -> Clock {
+    pub(crate) fn new(
+        workers: &[WorkerFacts],
+        combined: &[Box<[WorkerId]>],
+        distances: WorkerDistances,
+        recorder: Option<Arc<Recorder>>,
+    ) -> Clock {
         Clock {
             began: Instant::now(),
             sleep: Sleep::new(workers.len()),
+            times: Times::new(workers.len()),
+            combined: combined.into(),
             archs: workers.iter().map(|worker| worker.arch).collect(),
+            distances,
             codelets: RwLock::default(),
+            recorder,
+        }
+    }
+
+    /// Writes down what happens now, if that is asked for.
+    #[inline]
+    pub(crate) fn record(&self, by: Option<WorkerId>, event: impl FnOnce() -> Event) {
+        if let Some(recorder) = &self.recorder {
+            recorder.note(self.now().as_nanos(), by, event());
         }
     }
 }
@@ -68,25 +110,49 @@ impl Services for Clock {
         Time::from_nanos(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    fn sleeping(&self) -> &[AtomicU64] {
-        self.sleep.sleeping()
+    fn sleeping(&self) -> Arc<[AtomicU64]> {
+        self.sleep.shared_bits()
     }
 
     fn wake(&self, worker: WorkerId) -> bool {
         self.sleep.wake(worker.0 as usize)
     }
 
+    fn combined(&self) -> &[Box<[WorkerId]>] {
+        &self.combined
+    }
+
+    fn busy_until(&self, worker: WorkerId) -> Option<Time> {
+        Some(self.times.busy_until(worker.0 as usize, || self.now()))
+    }
+
+    fn worker_distance(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
+        self.distances.between(one, other)
+    }
+
     fn implementations(&self, arch: Arch, task: &TaskHead) -> u32 {
         let codelets = self.codelets.read();
         let facts = codelets.get(task.codelet.load(Relaxed) as usize);
-        facts.map_or(0, |facts| facts.implementations.iter().filter(|(of, _)| *of == arch).count() as u32)
+        facts.map_or(0, |facts| facts.count(arch))
     }
 
-    fn expected_length(&self, worker: WorkerId, task: &TaskHead, _implementation: Option<u32>) -> Estimate {
-        let Some(arch) = self.archs.get(worker.0 as usize) else { return Estimate::NoModel };
+    fn expected_length(&self, worker: WorkerId, task: &TaskHead, implementation: Option<u32>) -> Estimate {
+        let Some((arch, size)) = arch_and_size(worker, &self.archs, &self.combined) else { return Estimate::NoModel };
         let codelets = self.codelets.read();
         let facts = codelets.get(task.codelet.load(Relaxed) as usize);
-        facts.map_or(Estimate::NoModel, |facts| facts.expected_length(*arch))
+        let footprint = task.footprint.load(Relaxed);
+        facts.map_or(Estimate::NoModel, |facts| facts.expected_length(arch, size, implementation, footprint))
+    }
+
+    fn expected_energy(&self, worker: WorkerId, task: &TaskHead, implementation: Option<u32>) -> Option<f64> {
+        let (arch, size) = arch_and_size(worker, &self.archs, &self.combined)?;
+        let codelets = self.codelets.read();
+        let facts = codelets.get(task.codelet.load(Relaxed) as usize)?;
+        facts.expected_energy(arch, size, implementation, task.footprint.load(Relaxed))
+    }
+
+    fn witness(&self) -> Option<Arc<dyn Witness>> {
+        self.recorder.clone().map(|recorder| recorder as Arc<dyn Witness>)
     }
 
     fn log(&self, node: &str, level: LogLevel, line: &str) {
@@ -100,45 +166,77 @@ impl Services for Clock {
 }
 
 impl Core {
+    #[expect(clippy::too_many_arguments, reason = "the parts of a runtime, once")]
     pub(crate) fn new(
-        tree: Tree,
+        roster: Roster,
+        ground: PolicyGround,
         ledger: Arc<Ledger>,
         clock: Arc<Clock>,
         facts: Vec<WorkerFacts>,
+        gangs: Option<Gangs>,
         quiet_period: Duration,
+        models: Option<Arc<Models>>,
     ) -> Core {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Core {
             id: NEXT.fetch_add(1, Relaxed),
-            tree,
+            roster,
+            ground,
             ledger,
             records: Beside::new(),
             archs: facts.iter().map(|worker| worker.arch).collect(),
             counters: facts.iter().map(|_| CachePadded::default()).collect(),
             facts,
+            gangs,
             clock,
             submitted: CachePadded::new(AtomicU64::new(0)),
             finished_outside: AtomicU64::new(0),
-            codelets: RwLock::default(),
             fresh: Mutex::default(),
             stop: AtomicBool::new(false),
             stalled: AtomicBool::new(false),
             ends: Ends::default(),
             quiet_period,
+            models,
         }
     }
 
     pub(crate) fn register_codelet(&self, make: impl FnOnce(u32, u64) -> CodeletFacts) -> Arc<CodeletFacts> {
-        let mut codelets = self.codelets.write();
+        let mut codelets = self.clock.codelets.write();
         let facts = Arc::new(make(codelets.len() as u32, self.id));
         codelets.push(Arc::clone(&facts));
-        self.clock.codelets.write().push(Arc::clone(&facts));
         facts
+    }
+
+    /// Where the task in a slot stands.
+    #[inline(always)]
+    pub(crate) fn place(&self, slot: u32) -> TaskPlace<'_> {
+        TaskPlace { slot: self.ledger.slot(slot), record: self.records.get(slot) }
+    }
+
+    /// A tree of these parts is about to take its place.
+    pub(crate) fn note_parts(&self, parts: &[Part]) {
+        if let Some(gangs) = &self.gangs
+            && need_teams(parts, self.facts.len())
+        {
+            gangs.begin();
+        }
+    }
+
+    /// When a simple worker should have done what it executes, and what waits for it in any context; `now` at the earliest.
+    pub(crate) fn free_at(&self, worker: WorkerId, now: Time) -> Time {
+        let ends = self.roster.contexts().map(|context| context.tree.free_at(worker, now));
+        ends.max().unwrap_or(now)
     }
 
     /// A slot for a task of this codelet.
     pub(crate) fn take_slot(&self, codelet: &CodeletFacts) -> u32 {
-        codelet.slots.take().unwrap_or_else(|| self.take_fresh())
+        let Some((slot, soon)) = codelet.slots.take() else { return self.take_fresh() };
+        if let Some(soon) = soon {
+            // Who executed the last task there wrote to it, on another core.
+            self.ledger.fetch(soon);
+            self.records.fetch(soon);
+        }
+        slot
     }
 
     /// A slot that holds no job.
@@ -163,8 +261,57 @@ impl Core {
 
     /// Tasks finished so far.
     pub(crate) fn finished(&self) -> u64 {
+        let further: u64 = self.roster.places().skip(1).map(|context| context.tally.finished()).sum();
+        self.finished_by_default() + further
+    }
+
+    /// Tasks of the default context finished so far.
+    fn finished_by_default(&self) -> u64 {
         let by_workers: u64 = self.counters.iter().map(|counters| counters.finished.load(Acquire)).sum();
         by_workers + self.finished_outside.load(SeqCst)
+    }
+
+    /// Tasks finished, and tasks submitted, at the place of a context. If they are equal, nothing was left at some moment.
+    pub(crate) fn counts(&self, context: &ContextCore) -> (u64, u64) {
+        if context.number != 0 {
+            return context.tally.counts();
+        }
+        // The default context has what the others have not. A task gets its number before it is counted as one of another
+        // context, so that this is never too few.
+        let finished = self.finished_by_default();
+        let further: u64 = self.roster.places().skip(1).map(|context| context.tally.numbered()).sum();
+        (finished, self.submitted() - further)
+    }
+
+    /// What to call a context in reports: nothing, where there never was but one.
+    fn name_in_reports(&self, context: &ContextCore) -> String {
+        if self.roster.is_single() { String::new() } else { context.name() }
+    }
+
+    /// What components did wrong so far.
+    pub(crate) fn faults(&self) -> Vec<Fault> {
+        let mut faults = self.roster.past();
+        for context in self.roster.contexts() {
+            let name = self.name_in_reports(context);
+            faults.extend(context.tree.faults().into_iter().map(|fault| Fault { context: name.clone(), ..fault }));
+        }
+        faults
+    }
+
+    /// Where tasks sit now.
+    pub(crate) fn survey(&self) -> Vec<NodeState> {
+        let mut states = Vec::new();
+        for context in self.roster.contexts() {
+            let name = self.name_in_reports(context);
+            states.extend(context.tree.survey().into_iter().map(|state| NodeState { context: name.clone(), ..state }));
+        }
+        states
+    }
+
+    /// The tree that schedules a task.
+    #[inline]
+    pub(crate) fn tree_of(&self, record: &Record) -> &Tree {
+        &self.roster.get(record.context()).tree
     }
 
     /// Whether nothing is left to do. What was finished is read before what was submitted: if they are equal, nothing
@@ -176,7 +323,7 @@ impl Core {
 
     /// Tells those who wait, if nothing is left to do.
     pub(crate) fn note_if_finished(&self) {
-        if self.ends.is_awaited() && self.is_finished() {
+        if self.ends.is_awaited() && (self.is_finished() || self.ends.is_default_awaited()) {
             self.ends.tell();
         }
     }
@@ -187,26 +334,34 @@ impl Core {
     }
 
     fn link(&self, before: TaskKey, dependent: Dependent) -> bool {
-        let current = &self.ledger.slot(before.slot).head().sequence;
-        self.records.get(before.slot).link(current, before.sequence, dependent)
+        let TaskPlace { slot, record } = self.place(before.slot);
+        record.link(&slot.head().sequence, before.sequence, dependent)
     }
 
     /// Enters a task: its order, and what it waits for. It begins when the record is told that it is
     /// [submitted](Record::submitted), with the number of links that is returned.
-    pub(crate) fn enter(&self, entry: Entry<'_>) -> (TaskKey, u32) {
+    #[inline]
+    pub(crate) fn enter(&self, entry: Entry<'_>) -> (TaskKey, TaskPlace<'_>, u32) {
         let key = TaskKey { slot: entry.slot, sequence: self.submitted.fetch_add(1, SeqCst) + 1 };
-        let (slot, record) = (self.ledger.slot(key.slot), self.records.get(key.slot));
+        let place = self.place(key.slot);
+        let TaskPlace { slot, record } = place;
         slot.set_phase(Phase::Waiting);
         let head = slot.head();
         head.reset();
         head.priority.store(entry.priority, Relaxed);
         head.archs.store(entry.archs.bits(), Relaxed);
         head.codelet.store(entry.codelet, Relaxed);
+        if entry.width > 1 {
+            head.width.store(entry.width, Relaxed);
+        }
         if entry.sched_data != 0 {
             head.set_sched_data(entry.sched_data);
         }
         head.footprint.store(entry.footprint, Relaxed);
-        record.open(&head.sequence, key.sequence);
+        record.open(&head.sequence, key.sequence, entry.context);
+        if entry.context != 0 {
+            self.roster.get(entry.context).tally.number();
+        }
         let mut links = 0;
         for before in entry.after {
             if self.link(*before, Dependent::new(key.slot, true)) {
@@ -217,6 +372,9 @@ impl Core {
                     record.body.lock().extra(record).cancelled = Some(cause);
                 }
             }
+        }
+        if entry.accesses.is_empty() {
+            return (key, place, links);
         }
         // All orders are held at once, taken in the order of the data's numbers: two tasks submitted at the same time
         // come in the same order on all data.
@@ -231,16 +389,19 @@ impl Core {
             order.access(key, *mode, link, |old| self.is_ended(old));
         }
         drop(orders);
-        (key, links)
+        (key, place, links)
     }
 }
 
 /// What [`Core::enter`] needs to know of a task.
 pub(crate) struct Entry<'a> {
     pub(crate) slot: u32,
+    /// The number of its context.
+    pub(crate) context: u16,
     pub(crate) priority: i32,
     pub(crate) archs: ArchSet,
     pub(crate) codelet: u32,
+    pub(crate) width: u16,
     pub(crate) sched_data: u64,
     pub(crate) footprint: u64,
     pub(crate) after: &'a [TaskKey],

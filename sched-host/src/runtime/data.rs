@@ -5,6 +5,7 @@
 //! before it that reads or writes. The value stands behind a lock that is never waited for: the order of the tasks alone
 //! keeps them apart, and a lock that is found taken is a defect of the runtime, not a race.
 
+use super::measure::footprint_of_bytes;
 use super::record::TaskKey;
 use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;
@@ -82,11 +83,16 @@ impl<T> fmt::Debug for Handle<T> {
 
 impl<T> Handle<T> {
     pub(crate) fn new(value: T, bytes: u64, runtime: u64) -> Handle<T> {
+        Handle::with_footprint(value, bytes, footprint_of_bytes(bytes), runtime)
+    }
+
+    pub(crate) fn with_footprint(value: T, bytes: u64, footprint: u32, runtime: u64) -> Handle<T> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let header = DataHeader {
             id: NEXT.fetch_add(1, Relaxed),
             runtime,
             bytes,
+            footprint,
             order: Mutex::default(),
             commute: Mutex::default(),
             failed: AtomicU64::new(0),
@@ -102,6 +108,8 @@ pub struct DataHeader {
     pub(crate) runtime: u64,
     /// Size of the data.
     pub(crate) bytes: u64,
+    /// What its size and shape add to the footprint of a task with a model.
+    pub(crate) footprint: u32,
     pub(crate) order: Mutex<AccessOrder>,
     commute: Mutex<CommuteTurn>,
     /// The task that failed while it wrote this data, as [`TaskKey::sequence`]; 0 when the data is good.

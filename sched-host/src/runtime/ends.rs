@@ -1,8 +1,9 @@
 //! How tasks ended, and who waits for that.
 
 use super::failure::{Cause, Outcome, TaskFailure};
+use crate::sync::heavy_fence;
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::time::Duration;
@@ -11,6 +12,8 @@ use std::time::Duration;
 #[derive(Default)]
 pub(crate) struct Ends {
     waiters: AtomicU64,
+    /// Threads that wait for the tasks of the default context only.
+    default_waiters: AtomicU64,
     /// Some data, or some task, is bad: until then nobody needs to look.
     any_bad: AtomicBool,
     state: Mutex<EndState>,
@@ -20,9 +23,9 @@ pub(crate) struct Ends {
 #[derive(Default)]
 struct EndState {
     /// Kernels that panicked since this was last reported.
-    failed: Vec<Arc<TaskFailure>>,
-    /// Tasks that were cancelled since.
-    cancelled: u64,
+    failed: Vec<(u16, Arc<TaskFailure>)>,
+    /// Tasks that were cancelled since, by context.
+    cancelled: BTreeMap<u16, u64>,
     /// Every task that did not end well, by its sequence.
     bad: HashMap<u64, Outcome>,
 }
@@ -33,11 +36,11 @@ impl Ends {
         self.any_bad.load(Acquire)
     }
 
-    pub(crate) fn note_bad(&self, task: u64, outcome: &Outcome, cause: &Cause) {
+    pub(crate) fn note_bad(&self, context: u16, task: u64, outcome: &Outcome, cause: &Cause) {
         let mut state = self.state.lock();
         match outcome {
-            Outcome::Failed(_) => state.failed.push(Arc::clone(cause)),
-            Outcome::Cancelled(_) => state.cancelled += 1,
+            Outcome::Failed(_) => state.failed.push((context, Arc::clone(cause))),
+            Outcome::Cancelled(_) => *state.cancelled.entry(context).or_insert(0) += 1,
             Outcome::Done => {}
         }
         state.bad.insert(task, outcome.clone());
@@ -57,10 +60,43 @@ impl Ends {
         self.state.lock().bad.get(&task).cloned().unwrap_or(Outcome::Done)
     }
 
-    /// What failed, and how many tasks were cancelled, since the last report.
-    pub(crate) fn report(&self) -> (Vec<Arc<TaskFailure>>, u64) {
+    /// What failed, and how many tasks were cancelled, since the last report; in one context, or in all.
+    pub(crate) fn report(&self, context: Option<u16>) -> (Vec<Arc<TaskFailure>>, u64) {
         let mut state = self.state.lock();
-        (std::mem::take(&mut state.failed), std::mem::take(&mut state.cancelled))
+        let (told, rest): (Vec<_>, Vec<_>) =
+            state.failed.drain(..).partition(|(of, _)| context.is_none_or(|context| context == *of));
+        state.failed = rest;
+        let cancelled = match context {
+            Some(context) => state.cancelled.remove(&context).unwrap_or(0),
+            None => std::mem::take(&mut state.cancelled).into_values().sum(),
+        };
+        (told.into_iter().map(|(_, failure)| failure).collect(), cancelled)
+    }
+
+    /// A context goes: what failed in it is reported with what failed in the default one.
+    pub(crate) fn forget_context(&self, context: u16) {
+        let mut state = self.state.lock();
+        state.failed.iter_mut().filter(|(of, _)| *of == context).for_each(|(of, _)| *of = 0);
+        if let Some(cancelled) = state.cancelled.remove(&context) {
+            *state.cancelled.entry(0).or_insert(0) += cancelled;
+        }
+    }
+
+    /// Whether a thread waits for the tasks of the default context only.
+    #[inline]
+    pub(crate) fn is_default_awaited(&self) -> bool {
+        self.default_waiters.load(Relaxed) != 0
+    }
+
+    /// A thread waits for these from now on.
+    pub(crate) fn await_default(&self) {
+        self.default_waiters.fetch_add(1, SeqCst);
+        heavy_fence();
+    }
+
+    /// It waits no more.
+    pub(crate) fn stop_awaiting_default(&self) {
+        self.default_waiters.fetch_sub(1, SeqCst);
     }
 
     /// Whether a thread waits.

@@ -86,12 +86,27 @@ pub struct StallReport {
     pub waiting: u64,
     /// Of these, those that left the tree and wait for a worker that can execute them.
     pub fallback: u64,
-    /// Each node of the tree, the root first.
+    /// Each context, the default one first.
+    pub contexts: Vec<ContextState>,
+    /// Each node of each context's tree, the root first.
     pub nodes: Vec<NodeState>,
     /// Each worker.
     pub workers: Vec<WorkerState>,
     /// What components did wrong.
     pub faults: Vec<Fault>,
+}
+
+/// What a context has while nothing moves.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ContextState {
+    /// Its name.
+    pub name: String,
+    /// Name of its policy.
+    pub policy: String,
+    /// Its workers.
+    pub workers: Vec<u32>,
+    /// Its tasks that are not finished.
+    pub unfinished: u64,
 }
 
 /// What a worker does while nothing moves.
@@ -113,6 +128,8 @@ pub enum WorkerDoing {
     Sleeping,
     /// It executes a task.
     Executing,
+    /// It waits for the other members of a team, for a parallel task.
+    Gathering,
     /// It is inside a component, or looks for work.
     Scheduling,
 }
@@ -127,8 +144,18 @@ impl fmt::Display for StallReport {
             "  {in_tree} are in the tree, {} wait for others, {} in the fallback store",
             self.waiting, self.fallback
         )?;
+        let several = self.contexts.len() > 1;
+        for context in self.contexts.iter().filter(|context| several || context.workers.is_empty()) {
+            let ContextState { name, policy, workers, unfinished } = context;
+            write!(f, "  context `{name}` (policy `{policy}`) has {unfinished} of them")?;
+            writeln!(f, "{}", if workers.is_empty() { " and no workers: add some" } else { "" })?;
+        }
         for node in self.nodes.iter().filter(|node| node.tasks > 0 || node.refusals > 0 || node.quarantined) {
-            write!(f, "  node `{}` ({} of {}) holds {} tasks", node.node, node.component, node.plugin, node.tasks)?;
+            write!(f, "  node `{}` ({} of {}", node.node, node.component, node.plugin)?;
+            if !node.context.is_empty() {
+                write!(f, ", context `{}`", node.context)?;
+            }
+            write!(f, ") holds {} tasks", node.tasks)?;
             if let Some(why) = &node.last_refusal {
                 write!(f, ", refused {} times, last: {why}", node.refusals)?;
             }
@@ -144,6 +171,7 @@ impl fmt::Display for StallReport {
             let doing = match worker.doing {
                 WorkerDoing::Sleeping => "sleeps",
                 WorkerDoing::Executing => "executes a task",
+                WorkerDoing::Gathering => "waits for its team",
                 WorkerDoing::Scheduling => "is inside the scheduler",
             };
             writeln!(
@@ -179,6 +207,30 @@ pub enum SubmitError {
         codelet: String,
         /// `a handle`, or `itself`.
         what: &'static str,
+    },
+    /// The priority is not one that the context allows.
+    #[error("codelet `{codelet}` was given priority {priority}; context `{context}` has {min} to {max}")]
+    #[diagnostic(help("choose a priority of that range, or make the context with another one"))]
+    Priority {
+        /// The codelet.
+        codelet: String,
+        /// The context.
+        context: String,
+        /// The priority.
+        priority: i32,
+        /// The lowest one of the context.
+        min: i32,
+        /// The highest one.
+        max: i32,
+    },
+    /// The context takes no more tasks.
+    #[error("codelet `{codelet}` was submitted to context `{context}`, which is deleted")]
+    #[diagnostic(help("submit to a context that is there, or delete this one later"))]
+    Deleted {
+        /// The codelet.
+        codelet: String,
+        /// The context.
+        context: String,
     },
     /// One handle twice, and one of the accesses writes.
     #[error("codelet `{codelet}` was given one handle twice, and writes to it")]

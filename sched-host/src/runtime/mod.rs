@@ -1,34 +1,55 @@
 //! The runtime: real tasks on real workers.
 
 mod access;
+mod barrier;
 mod builder;
 mod codelet;
 mod complete;
 pub(crate) mod core;
+mod crew;
 mod data;
 mod ends;
 pub(crate) mod failure;
+mod gang;
 mod link;
+mod measure;
+mod parallel;
+mod parts;
 mod record;
 pub mod sleep;
 mod stats;
 mod submit;
+pub mod team;
+mod times;
 mod wait;
 mod worker;
 
 pub use access::{Access, AccessList, Commute, Many, Read, ReadWrite, Scratch, Write};
+pub(crate) use builder::build_parts;
 pub use builder::{Builder, StartError};
 pub use codelet::{Codelet, CodeletBuilder, Context};
+pub use crew::{Parts, Team};
 pub use data::{Handle, Mode, Scratchpad};
-pub use failure::{Outcome, RunError, StallReport, SubmitError, TaskFailure, WorkerDoing, WorkerState};
+pub use failure::{ContextState, Outcome, RunError, StallReport, SubmitError, TaskFailure, WorkerDoing, WorkerState};
+pub use parts::{Share, TeamAccess, TeamAccessList};
 pub use stats::WorkerStats;
 pub use submit::{Submitter, TaskBuilder, TaskRef};
+pub use times::WorkerExpectation;
 pub use wait::{DataError, ReadData, WriteData};
 
-use self::core::{Clock, Core};
-use crate::topology::BindingPlan;
-use crate::tree::{Fault, Ledger, NodeState, Part, Tree, WorkerFacts};
-use sched_core::{Arch, WorkerId};
+pub(crate) use self::core::Core;
+pub(crate) use worker::executed_here;
+
+use self::core::Clock;
+use crate::context::{ContextCore, PolicyGround, Roster};
+use crate::model::Models;
+use crate::policy::Policy;
+use crate::topology::{BindingPlan, Claim, WorkerDistances};
+use crate::trace::{Recorder, Trace, WorkerTrack};
+use crate::tree::{Fault, Ledger, NodeState, Part, Services, Tree, WorkerFacts};
+use crew::Crews;
+use gang::Gangs;
+use sched_core::{WorkerId, WorkerSet};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
@@ -38,13 +59,15 @@ use worker::Worker;
 
 /// A runtime at work: workers, and the tree that schedules for them.
 ///
-/// Dropping it waits for all tasks, and stops the workers. Tasks are submitted through [`Submitter`], which it derefs to.
+/// Dropping it waits for all tasks, stores what performance models learned, and stops the workers. Tasks are submitted through [`Submitter`], which it derefs to.
 pub struct Runtime {
     submitter: Submitter,
     threads: Vec<JoinHandle<()>>,
     policy: String,
     bound: usize,
     warnings: Vec<String>,
+    /// Tells other runtimes which PUs this one uses.
+    _claim: Option<Claim>,
 }
 
 impl Deref for Runtime {
@@ -59,12 +82,22 @@ impl Deref for Runtime {
 pub(crate) struct Start {
     pub(crate) parts: Vec<Part>,
     pub(crate) workers: Vec<WorkerFacts>,
+    /// The members of each combined worker, which are numbered on from the workers.
+    pub(crate) combined: Vec<Box<[WorkerId]>>,
+    pub(crate) distances: WorkerDistances,
     /// Name of the policy.
     pub(crate) policy: String,
     pub(crate) binding: Option<BindingPlan>,
+    pub(crate) claim: Option<Claim>,
     pub(crate) warnings: Vec<String>,
     pub(crate) seed: u64,
+    /// The policy itself, and what it and those of other contexts are laid over.
+    pub(crate) laid: Policy,
+    pub(crate) ground: PolicyGround,
+    pub(crate) models: Option<Arc<Models>>,
     pub(crate) quiet_period: Duration,
+    /// Most events of a worker to write down, if any are.
+    pub(crate) trace: Option<usize>,
 }
 
 /// Stack of a worker: kernels of applications, and components that nest their calls.
@@ -94,7 +127,7 @@ impl Runtime {
         Builder::default()
     }
 
-    /// Name of its policy.
+    /// Name of the policy that it began with.
     #[must_use]
     pub fn policy(&self) -> &str {
         &self.policy
@@ -103,25 +136,30 @@ impl Runtime {
     pub(crate) fn start(start: Start) -> Result<Runtime, std::io::Error> {
         let count = start.workers.len();
         let ledger = Arc::new(Ledger::new());
-        let clock = Arc::new(Clock::new(&start.workers));
+        let recorder = start.trace.map(|most| Arc::new(Recorder::new(count, most)));
+        let clock = Arc::new(Clock::new(&start.workers, &start.combined, start.distances, recorder));
+        let has_teams = gang::need_teams(&start.parts, count);
         let tree =
             Tree::assemble(start.parts, &start.workers, Arc::<Clock>::clone(&clock), Arc::clone(&ledger), start.seed);
+        let crews = Crews::new(count, &start.combined, start.binding.clone());
+        let gangs = Gangs::new(count, &start.combined, crews);
+        if let Some(gangs) = &gangs
+            && has_teams
         {
-            let clock = Arc::downgrade(&clock);
-            let archs: Vec<Arch> = start.workers.iter().map(|worker| worker.arch).collect();
-            ledger.on_fallback(move |wanted| {
-                if let Some(clock) = clock.upgrade() {
-                    clock.sleep.wake_any(|worker| wanted.contains(archs[worker]));
-                }
-            });
+            gangs.begin();
         }
-        let core = Arc::new(Core::new(tree, ledger, clock, start.workers, start.quiet_period));
+        let everybody = WorkerSet::first(count as u32);
+        let roster = Roster::new(ContextCore::new(0, tree, "default".to_owned(), start.laid, everybody));
+        let (quiet_period, models) = (start.quiet_period, start.models);
+        let core = Core::new(roster, start.ground, ledger, clock, start.workers, gangs, quiet_period, models);
+        let core = Arc::new(core);
         let mut runtime = Runtime {
             submitter: Submitter { core: Arc::clone(&core) },
             threads: Vec::new(),
             policy: start.policy,
             bound: 0,
             warnings: start.warnings,
+            _claim: start.claim,
         };
         let (tell, told) = std::sync::mpsc::channel();
         for id in 0..count {
@@ -147,13 +185,14 @@ impl Runtime {
         Ok(runtime)
     }
 
-    /// What did not go as planned at the start: workers that could not be bound.
+    /// What did not go as planned at the start: workers that could not be bound, or that share their PUs with each other or
+    /// with another runtime; a machine or a time that this process may use only in part.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Number of workers.
+    /// Number of workers; combined workers are not counted.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.core.facts.len()
@@ -177,21 +216,60 @@ impl Runtime {
                 tasks: counters.executed.load(Relaxed),
                 idle: Duration::from_nanos(counters.idle.load(Relaxed) + ongoing),
                 sleeps: counters.sleeps.load(Relaxed),
+                wakes: counters.wakes.load(Relaxed),
+                wakes_in_vain: counters.wakes_in_vain.load(Relaxed),
             }
         });
         stats.collect()
     }
 
-    /// What components did wrong so far.
+    /// The members of each combined worker of this runtime, whether the policy has a use for it or not. They are numbered
+    /// on from the workers.
     #[must_use]
-    pub fn faults(&self) -> Vec<Fault> {
-        self.core.tree.faults()
+    pub fn combined_workers(&self) -> Vec<Vec<WorkerId>> {
+        self.core.clock.combined().iter().map(|members| members.to_vec()).collect()
     }
 
-    /// Where tasks sit now, node by node.
+    /// What each worker should be doing until when, as far as expected lengths tell.
+    #[must_use]
+    pub fn expectations(&self) -> Vec<WorkerExpectation> {
+        let now = self.core.clock.now();
+        let expectation = |worker: usize| {
+            let end = self.core.free_at(WorkerId(worker as u32), now);
+            let start = self.core.clock.times.since(worker).unwrap_or(now);
+            WorkerExpectation { worker: worker as u32, start, length: end.since(start), end }
+        };
+        (0..self.workers()).map(expectation).collect()
+    }
+
+    /// The performance models of its codelets; `None` if it was built [without](Builder::without_models).
+    #[must_use]
+    pub fn models(&self) -> Option<&Arc<Models>> {
+        self.core.models.as_ref()
+    }
+
+    /// What happened since the runtime began, or since the last time, if it was [built](Builder::trace) to write that down.
+    ///
+    /// Tasks that are under way now are there in part: wait for them before.
+    #[must_use]
+    pub fn take_trace(&self) -> Option<Trace> {
+        let recorder = self.core.clock.recorder.as_ref()?;
+        let workers = self.core.facts.iter().enumerate();
+        let workers = workers.map(|(id, facts)| WorkerTrack::new(id, facts.arch.to_string()));
+        let codelets = self.core.clock.codelets.read().iter().map(|facts| facts.name.clone()).collect();
+        Some(recorder.take(self.policy.clone(), workers.collect(), codelets))
+    }
+
+    /// What components did wrong so far, in every context.
+    #[must_use]
+    pub fn faults(&self) -> Vec<Fault> {
+        self.core.faults()
+    }
+
+    /// Where tasks sit now, context by context and node by node.
     #[must_use]
     pub fn survey(&self) -> Vec<NodeState> {
-        self.core.tree.survey()
+        self.core.survey()
     }
 }
 
@@ -199,6 +277,9 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         if let Err(RunError::Stalled(report)) = self.core.wait_all() {
             tracing::error!("tasks are left behind: {report}");
+        }
+        if let Some(Err(errors)) = self.core.models.as_ref().map(|models| models.save()) {
+            errors.iter().for_each(|error| tracing::error!("what was measured is not stored: {error}"));
         }
         self.core.stop.store(true, SeqCst);
         self.core.clock.sleep.wake_all();

@@ -7,7 +7,7 @@ use super::link::{self, Pending};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering::*};
 
 /// Which task: a slot, and which of the tasks that used it one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -32,6 +32,8 @@ pub(crate) struct Record {
     special: AtomicBool,
     /// Somebody waits for it; changes under the body's lock.
     watched: AtomicBool,
+    /// The context of the task, by its number.
+    context: AtomicU16,
     pub(crate) body: Mutex<Body>,
 }
 
@@ -99,8 +101,15 @@ impl Dependent {
 }
 
 impl Record {
+    /// The context of the task.
+    #[inline]
+    pub(crate) fn context(&self) -> u16 {
+        self.context.load(Relaxed)
+    }
+
     /// Takes the record for a new task, which is not released before [`submitted`](Self::submitted).
-    pub(crate) fn open(&self, current: &AtomicU64, sequence: u64) {
+    pub(crate) fn open(&self, current: &AtomicU64, sequence: u64, context: u16) {
+        self.context.store(context, Relaxed);
         self.pending.open();
         current.store(sequence, Release);
     }

@@ -7,15 +7,15 @@
 //! scheduling thread reads.
 //!
 //! A worker that found nothing:
-//! 1. [`announce`](Sleep::announce): sets its bit, then a fence;
+//! 1. [`announce`](Sleep::announce): sets its bit, then a heavy fence;
 //! 2. looks for a task **once more**;
 //! 3. found one: [`retract`](Sleep::retract) clears the bit; else [`sleep`](Sleep::sleep) parks it, and `retract` follows.
 //!
-//! Whoever stores a task: stores it; a fence (`tree::hop`); reads the bits; [`wake`](Sleep::wake)s a worker whose bit is
+//! Whoever stores a task: stores it; a light fence (`tree::hop`); reads the bits; [`wake`](Sleep::wake)s a worker whose bit is
 //! set, by clearing the bit. Only one waker can clear it, so one sleeper is not woken twice.
 //!
 //! *No task is missed.* The worker's bit comes before its second look, the task before the waker's look at the bits, with
-//! a fence between on either side. So the worker sees the task, or the waker sees the bit.
+//! a fence between on either side, of which the one who falls asleep pays for both (`sync::heavy_fence`). So the worker sees the task, or the waker sees the bit.
 //!
 //! *No wake is lost.* A waker that clears a bit counts on that worker for its task. If the worker took another task in
 //! its second look, `retract` finds the bit cleared and says so: the worker then wakes somebody else in its place.
@@ -24,13 +24,14 @@
 //! gone to work and come to bed again. It then wakes for nothing, with its bit still set, so it always retracts after
 //! sleeping.
 
-use crate::sync::{AtomicU64, Condvar, Mutex, Ordering::*, fence};
+use crate::sync::{AtomicU64, Condvar, Mutex, Ordering::*, fence, heavy_fence, prepare_fences};
 use crossbeam::utils::CachePadded;
+use std::sync::Arc;
 
 /// See the [module](self).
 pub struct Sleep {
     /// Bit *n* of word *m* stands for worker 64·m + n.
-    sleeping: Box<[AtomicU64]>,
+    sleeping: Arc<[AtomicU64]>,
     beds: Box<[CachePadded<Bed>]>,
 }
 
@@ -43,6 +44,7 @@ struct Bed {
 impl Sleep {
     /// Beds for so many workers, all awake.
     pub fn new(workers: usize) -> Sleep {
+        prepare_fences();
         let bed = || CachePadded::new(Bed { noticed: Mutex::new(false), notice: Condvar::new() });
         Sleep {
             sleeping: (0..workers.div_ceil(64).max(1)).map(|_| AtomicU64::new(0)).collect(),
@@ -55,11 +57,16 @@ impl Sleep {
         &self.sleeping
     }
 
+    /// The same bits, to look at without this.
+    pub fn shared_bits(&self) -> Arc<[AtomicU64]> {
+        Arc::clone(&self.sleeping)
+    }
+
     /// Step 1: from now on the worker may be woken.
     pub fn announce(&self, worker: usize) {
         *lock(&self.beds[worker].noticed) = false;
         self.sleeping[worker / 64].fetch_or(1 << (worker % 64), SeqCst);
-        fence(SeqCst);
+        heavy_fence();
     }
 
     /// The worker is awake. Whether a waker had counted on it.

@@ -17,8 +17,14 @@ pub(crate) struct WorkerCounters {
     pub(crate) idle_since: AtomicU64,
     /// The slot of the task that it executes, plus 1; 0 when it executes none.
     pub(crate) executing: AtomicU32,
+    /// The slot of the parallel task that it executes with others, or gathers for, plus 1; 0 when there is none.
+    pub(crate) in_team: AtomicU32,
     /// How often it parked.
     pub(crate) sleeps: AtomicU64,
+    /// How often it was woken from that.
+    pub(crate) wakes: AtomicU64,
+    /// Of these wakes, those after which it found no task.
+    pub(crate) wakes_in_vain: AtomicU64,
 }
 
 /// What one worker did since the runtime began.
@@ -32,4 +38,8 @@ pub struct WorkerStats {
     pub idle: Duration,
     /// How often it went to sleep.
     pub sleeps: u64,
+    /// How often it was woken from that, because there was a task that it could run.
+    pub wakes: u64,
+    /// Of these wakes, those that came to nothing: another worker had taken the task.
+    pub wakes_in_vain: u64,
 }

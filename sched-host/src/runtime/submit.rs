@@ -1,15 +1,19 @@
 //! Submission: data, codelets and tasks, from the application and from inside tasks.
 
 use super::access::AccessList;
-use super::codelet::{Codelet, CodeletBuilder, put_job};
+use super::codelet::{Codelet, CodeletBuilder, CodeletFacts, put_job};
 use super::core::{Core, Entry, NO_CODELET};
 use super::data::{DataHeader, Handle, Mode, Scratchpad};
 use super::failure::{Outcome, SubmitError};
 use super::record::{Callback, Extra, TaskKey};
-use super::worker::this_worker;
+use super::worker::{executed_here, this_worker};
+use crate::context::{Refused, SchedContext, current};
+use crate::model::starpu::DataShape;
+use crate::trace::Event;
 use sched_core::ArchSet;
 use smallvec::SmallVec;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// What submits tasks: the runtime itself, or its stand-in inside a task. Cheap to clone; keeps no worker alive.
 #[derive(Clone)]
@@ -47,6 +51,12 @@ impl Submitter {
     /// Hands data over whose size in bytes is not that of `T`: what a model of its tasks goes by.
     pub fn register_sized<T: Send + Sync + 'static>(&self, value: T, bytes: u64) -> Handle<T> {
         Handle::new(value, bytes, self.core.id)
+    }
+
+    /// Hands data over of which also the shape is known, so that performance models from StarPU apply to its tasks: they
+    /// have the same footprint there.
+    pub fn register_shaped<T: Send + Sync + 'static>(&self, value: T, bytes: u64, shape: DataShape) -> Handle<T> {
+        Handle::with_footprint(value, bytes, shape.footprint(), self.core.id)
     }
 
     /// Memory for the time of a task, one for each worker, made with `make` when a worker first needs it.
@@ -104,7 +114,8 @@ impl Submitter {
             codelet,
             params,
             handles: L::own(data),
-            priority: 0,
+            context: None,
+            priority: None,
             sched_data: 0,
             name: None,
             after: SmallVec::new(),
@@ -120,18 +131,20 @@ impl Submitter {
         record.body.lock().extra(record).callback = Some(ready);
         let accesses = [(header, mode)];
         let (archs, codelet) = (ArchSet::EMPTY, NO_CODELET);
-        let (key, links) = core.enter(Entry {
+        let (key, place, links) = core.enter(Entry {
             slot,
+            context: 0,
             priority: 0,
             archs,
             codelet,
+            width: 1,
             sched_data: 0,
             footprint: 0,
             after: &[],
             accesses: &accesses,
         });
-        if core.records.get(slot).submitted(links) {
-            core.make_ready(slot, this_worker(core));
+        if place.record.submitted(links) {
+            core.make_ready(place, this_worker(core));
         }
         key
     }
@@ -165,17 +178,25 @@ pub struct TaskBuilder<'a, L: AccessList, P> {
     codelet: &'a Codelet<L, P>,
     params: P,
     handles: L::Handles,
-    priority: i32,
+    context: Option<&'a SchedContext>,
+    priority: Option<i32>,
     sched_data: u64,
     name: Option<Arc<str>>,
     after: SmallVec<[TaskRef; 2]>,
     callback: Option<Callback>,
 }
 
-impl<L: AccessList, P: Send + 'static> TaskBuilder<'_, L, P> {
-    /// Higher runs earlier; 0 by default.
+impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
+    /// The context whose workers execute the task, by its policy. By default the current one of this thread: inside a task
+    /// that task's; within [`SchedContext::with`] that one; else the runtime's default context.
+    pub fn context(mut self, context: &'a SchedContext) -> Self {
+        self.context = Some(context);
+        self
+    }
+
+    /// Higher runs earlier; 0 by default (or the nearest to it that the context allows).
     pub fn priority(mut self, priority: i32) -> Self {
-        self.priority = priority;
+        self.priority = Some(priority);
         self
     }
 
@@ -230,7 +251,11 @@ impl<L: AccessList, P: Send + 'static> TaskBuilder<'_, L, P> {
         if accesses.iter().any(|(header, _)| header.runtime != core.id) {
             return Err(foreign("a handle"));
         }
-        accesses.sort_unstable_by_key(|(header, _)| header.id);
+        // In the codelet's order, whatever the data's numbers are.
+        let modelled = self.codelet.inner.footprint(&self.params, &accesses);
+        if accesses.len() > 1 {
+            accesses.sort_unstable_by_key(|(header, _)| header.id);
+        }
         let writes_twice = |pair: &[(&Arc<DataHeader>, Mode)]| {
             pair[0].0.id == pair[1].0.id && (pair[0].1.writes() || pair[1].1.writes())
         };
@@ -239,7 +264,10 @@ impl<L: AccessList, P: Send + 'static> TaskBuilder<'_, L, P> {
         }
         accesses.dedup_by_key(|(header, _)| header.id);
         let hash = |hash: u64, header: &DataHeader| (hash ^ header.bytes).wrapping_mul(0x0100_0000_01b3);
-        let footprint = accesses.iter().fold(0xcbf2_9ce4_8422_2325, |so_far, (header, _)| hash(so_far, header));
+        let plain = || accesses.iter().fold(0xcbf2_9ce4_8422_2325, |so_far, (header, _)| hash(so_far, header));
+        let footprint = modelled.unwrap_or_else(plain);
+        // The last that can fail: from here on the context counts on the task.
+        let (context, priority) = self.admit(facts)?;
         let mut extra = None;
         if self.name.is_some() || self.callback.is_some() || accesses.iter().any(|(_, mode)| *mode == Mode::Commute) {
             let commuting = accesses.iter().filter(|(_, mode)| *mode == Mode::Commute);
@@ -248,18 +276,21 @@ impl<L: AccessList, P: Send + 'static> TaskBuilder<'_, L, P> {
         }
 
         let slot = core.take_slot(facts);
-        let (key, links) = core.enter(Entry {
+        let (key, place, links) = core.enter(Entry {
             slot,
-            priority: self.priority,
+            context,
+            priority,
             archs: facts.archs,
             codelet: facts.number,
+            width: facts.width,
             sched_data: self.sched_data,
             footprint,
             after: &after,
             accesses: &accesses,
         });
         drop(accesses);
-        let record = core.records.get(slot);
+        core.clock.record(this_worker(core), || Event::Submitted { task: key.sequence });
+        let record = place.record;
         {
             let mut body = record.body.lock();
             put_job(&mut body.job, self.codelet, self.handles, self.params);
@@ -269,8 +300,45 @@ impl<L: AccessList, P: Send + 'static> TaskBuilder<'_, L, P> {
             }
         }
         if record.submitted(links) {
-            core.make_ready(slot, this_worker(core));
+            core.make_ready(place, this_worker(core));
         }
         Ok(TaskRef { key, runtime: core.id })
+    }
+
+    /// The context of the task, which counts it from now on, and its priority there.
+    #[inline]
+    fn admit(&self, codelet: &CodeletFacts) -> Result<(u16, i32), SubmitError> {
+        let core = &*self.submitter.core;
+        let (number, serial) = match self.context {
+            Some(context) if context.submitter.core.id != core.id => {
+                return Err(SubmitError::Foreign { codelet: codelet.name.clone(), what: "a context" });
+            }
+            Some(context) => (context.context.number, Some(context.serial)),
+            None => current(core.id),
+        };
+        let context = core.roster.get(number);
+        let (least, greatest) = (context.least.load(Relaxed), context.greatest.load(Relaxed));
+        let priority = self.priority.unwrap_or_else(|| 0.clamp(least, greatest));
+        if !(least..=greatest).contains(&priority) {
+            return Err(SubmitError::Priority {
+                codelet: codelet.name.clone(),
+                context: context.name(),
+                priority,
+                min: least,
+                max: greatest,
+            });
+        }
+        if number != 0 {
+            // A task of the context itself may still submit to it while it is being deleted.
+            let inside = executed_here(core) == Some(number);
+            if let Err(Refused { tell }) = context.tally.reserve(serial.filter(|_| !inside)) {
+                if tell {
+                    core.ends.tell();
+                }
+                let context = self.context.map_or_else(|| context.name(), |context| context.name().to_owned());
+                return Err(SubmitError::Deleted { codelet: codelet.name.clone(), context });
+            }
+        }
+        Ok((number, priority))
     }
 }

@@ -6,6 +6,7 @@ use super::failure::{Outcome, RunError, TaskFailure};
 use super::record::Taken;
 use super::submit::{Submitter, TaskRef};
 use super::{Runtime, core::Core};
+use crate::context::{ContextCore, SchedContext};
 use crate::watch::Watch;
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 use std::ops::{Deref, DerefMut};
@@ -13,13 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
 impl Core {
-    /// Waits until `done`, or until the run has stalled.
-    fn wait_until(&self, done: impl Fn() -> bool) -> Result<(), RunError> {
+    /// Waits until `done`, or until the run, or the context that is waited for, has stalled.
+    fn wait_until(&self, context: Option<&ContextCore>, done: impl Fn() -> bool) -> Result<(), RunError> {
         let mut watch = Watch::default();
         let mut stall = None;
         let period = self.quiet_period / 2;
         self.ends.wait_until(period, done, || {
-            stall = watch.look(self, period);
+            stall = watch.look(self, context, period);
             stall.is_none()
         });
         match stall {
@@ -34,16 +35,52 @@ impl Core {
     /// The application's own access ends.
     fn end_access(&self, slot: u32) {
         let mut hands = Hands::default();
-        self.end(slot, &Outcome::Done, Taken::default(), None, &mut hands);
+        self.end(self.place(slot), &Outcome::Done, Taken::default(), None, &mut hands);
         self.give_back(&mut hands);
     }
 
     pub(crate) fn wait_all(&self) -> Result<(), RunError> {
         if !self.is_finished() {
-            self.wait_until(|| self.is_finished())?;
+            self.wait_until(None, || self.is_finished())?;
         }
-        let (failed, cancelled) = self.ends.report();
+        self.report_failures(None)
+    }
+
+    fn report_failures(&self, context: Option<u16>) -> Result<(), RunError> {
+        let (failed, cancelled) = self.ends.report(context);
         if failed.is_empty() && cancelled == 0 { Ok(()) } else { Err(RunError::Failed { failed, cancelled }) }
+    }
+
+    /// Waits for every task of a context. The serial number tells whether it is still there.
+    pub(crate) fn wait_context(&self, context: &SchedContext) -> Result<(), RunError> {
+        self.wait_until_ended(context)?;
+        match context.context.tally.is_there(context.serial) {
+            true => self.report_failures(Some(context.context.number)),
+            false => Ok(()),
+        }
+    }
+
+    /// The same, without a word on how they ended.
+    pub(crate) fn wait_until_ended(&self, context: &SchedContext) -> Result<(), RunError> {
+        let core = &*context.context;
+        let is_done = || {
+            let (finished, submitted) = self.counts(core);
+            finished == submitted || !core.tally.is_there(context.serial)
+        };
+        let is_default = core.number == 0;
+        match is_default {
+            true => self.ends.await_default(),
+            false => core.tally.await_end(),
+        }
+        let waited = match is_done() {
+            true => Ok(()),
+            false => self.wait_until(Some(core), is_done),
+        };
+        match is_default {
+            true => self.ends.stop_awaiting_default(),
+            false => core.tally.stop_awaiting(),
+        }
+        waited
     }
 }
 
@@ -74,6 +111,20 @@ impl Runtime {
         self.core.wait_all()
     }
 
+    /// Waits for the tasks of this thread's current context, which is set by [`SchedContext::with`]; like
+    /// [`wait_all`](Self::wait_all) for all tasks, if none is set. So that what submits a graph and waits for it can be
+    /// run in any context.
+    ///
+    /// # Errors
+    /// As for [`wait_all`](Self::wait_all).
+    pub fn wait_current(&self) -> Result<(), RunError> {
+        let number = crate::context::current(self.core.id).0;
+        match number {
+            0 => self.wait_all(),
+            _ => self.contexts().into_iter().find(|c| c.context.number == number).map_or(Ok(()), |c| c.wait_all()),
+        }
+    }
+
     /// Waits until a task has ended, and says how.
     ///
     /// # Errors
@@ -87,7 +138,7 @@ impl Runtime {
         if !core.is_ended(task.key) {
             let current = &core.ledger.slot(task.key.slot).head().sequence;
             core.records.get(task.key.slot).watch(current, task.key.sequence);
-            core.wait_until(|| core.is_ended(task.key))?;
+            core.wait_until(None, || core.is_ended(task.key))?;
         }
         Ok(self.core.ends.outcome(task.key.sequence))
     }
@@ -160,7 +211,7 @@ impl<'a> Turn<'a> {
             }),
         );
         if state.load(Acquire) != READY {
-            let waited = core.wait_until(|| state.load(Acquire) == READY);
+            let waited = core.wait_until(None, || state.load(Acquire) == READY);
             // The turn is not here yet, so it cannot end: whoever would tell that it is here ends it then.
             if let Err(stalled) = waited
                 && state.compare_exchange(WAITS, u64::from(key.slot), AcqRel, Acquire).is_ok()

@@ -1,11 +1,15 @@
 //! What a worker's thread does.
 
 use super::complete::{Hands, clear};
-use super::core::Core;
+use super::core::{Core, TaskPlace};
+use super::crew::Crew;
 use super::data::Mode;
 use super::failure::{Cause, Outcome, TaskFailure};
+use super::gang::Work;
 use super::record::Taken;
 use super::submit::Submitter;
+use crate::context::{ContextCore, enter_task};
+use crate::trace::Event;
 use crate::tree::{Services, Slot};
 use sched_core::WorkerId;
 use std::any::Any;
@@ -13,6 +17,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
+use std::time::Instant;
 
 /// How often an idle worker looks for a task before it goes to sleep: first in quick succession, then letting others on
 /// its processing unit. Together some 20 µs, three times what waking it would cost.
@@ -30,31 +35,58 @@ pub(crate) fn this_worker(core: &Core) -> Option<WorkerId> {
     THIS.get().filter(|(runtime, _)| *runtime == core.id).map(|(_, worker)| worker)
 }
 
+/// The context of the task that this thread executes for `core`, by its number.
+pub(crate) fn executed_here(core: &Core) -> Option<u16> {
+    let executing = core.counters[this_worker(core)?.0 as usize].executing.load(Relaxed);
+    executing.checked_sub(1).map(|slot| core.records.get(slot).context())
+}
+
 /// One worker at work.
 pub(crate) struct Worker {
-    core: Arc<Core>,
-    id: WorkerId,
-    submitter: Submitter,
-    hands: Hands,
+    pub(super) core: Arc<Core>,
+    pub(super) id: WorkerId,
+    /// The contexts that it serves, as of this version of the roster.
+    pub(super) contexts: Vec<Arc<ContextCore>>,
+    version: u64,
+    /// Which of them to ask first.
+    next: usize,
+    pub(super) submitter: Submitter,
+    pub(super) hands: Hands,
+    /// Parallel tasks come first, the next time that it looks.
+    pub(super) teams_next: bool,
 }
 
 impl Worker {
     pub(crate) fn new(core: Arc<Core>, id: WorkerId) -> Worker {
         let submitter = Submitter { core: Arc::clone(&core) };
-        Worker { core, id, submitter, hands: Hands::of_worker() }
+        let (contexts, hands) = (Vec::new(), Hands::of_worker());
+        Worker { core, id, contexts, version: 0, next: 0, submitter, hands, teams_next: true }
     }
 
     /// Executes tasks until the runtime stops.
     pub(crate) fn run(mut self) {
         THIS.set(Some((self.core.id, self.id)));
-        while let Some(slot) = self.pull().or_else(|| self.wait_for_task()) {
-            self.execute(slot);
+        while let Some(work) = self.look().or_else(|| self.wait_for_task()) {
+            match work {
+                Work::Alone(slot) => self.execute(slot),
+                Work::Together(gathering) => self.attend(&gathering),
+            }
         }
         self.core.give_back(&mut self.hands);
     }
 
-    fn pull(&mut self) -> Option<&'static Slot> {
-        let slot = self.core.tree.pull(self.id);
+    /// A task for this worker alone.
+    pub(super) fn pull(&mut self) -> Option<&'static Slot> {
+        self.look_whom_to_serve();
+        let slot = match &*self.contexts {
+            [only] => only.tree.pull(self.id),
+            _ => self.pull_in_turn(),
+        };
+        if let (Some(gangs), Some(slot)) = (&self.core.gangs, slot)
+            && slot.head().width.load(Relaxed) > 1
+        {
+            gangs.note_pulled();
+        }
         if let Some(other) = self.hands.deferred.take() {
             // The wake was put off for a task that this pull was expected to give. It gave another; or there were several,
             // and the other worker may be the only one that comes by the others.
@@ -66,13 +98,62 @@ impl Worker {
         slot
     }
 
+    /// Does a wake that was put off for a pull that does not come now.
+    pub(super) fn wake_deferred(&mut self) {
+        if let Some(other) = self.hands.deferred.take() {
+            self.core.clock.sleep.wake(other.0 as usize);
+        }
+        self.hands.pushed.clear();
+    }
+
+    /// Whether contexts were made, changed or deleted.
+    #[inline]
+    pub(super) fn look_whom_to_serve(&mut self) {
+        if self.core.roster.version() != self.version {
+            self.look_again_whom_to_serve();
+        }
+    }
+
+    #[cold]
+    fn look_again_whom_to_serve(&mut self) {
+        // First: what changes after this is seen the next time.
+        self.version = self.core.roster.version();
+        self.contexts = self.core.roster.places().filter(|context| context.tree.serves(self.id)).cloned().collect();
+        self.next = 0;
+    }
+
+    /// Asks each context, beginning behind the one that gave the last task.
+    fn pull_in_turn(&mut self) -> Option<&'static Slot> {
+        let count = self.contexts.len();
+        for turn in 0..count {
+            let asked = (self.next + turn) % count;
+            if let Some(slot) = self.contexts[asked].tree.pull(self.id) {
+                self.next = asked + 1;
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Somebody may have counted on this worker for a task of any of its contexts, and it has another one: wakes a worker
+    /// like it for each.
+    fn pass_wake_on(&self) {
+        let facts = &self.core.facts;
+        let arch = facts[self.id.0 as usize].arch;
+        for context in &self.contexts {
+            let like_me = |other: usize| facts[other].arch == arch && context.tree.serves(WorkerId(other as u32));
+            self.core.clock.sleep.wake_any(like_me);
+        }
+    }
+
     /// Looks for a task for a while, then sleeps until there is one; `None` when the runtime stops.
-    fn wait_for_task(&mut self) -> Option<&'static Slot> {
+    fn wait_for_task(&mut self) -> Option<Work> {
         let core = Arc::clone(&self.core);
         let (me, sleep) = (self.id.0 as usize, &core.clock.sleep);
         let counters = &core.counters[me];
         let since = core.clock.now().as_nanos();
         counters.idle_since.store(since + 1, Relaxed);
+        core.clock.record(Some(self.id), || Event::Idle { worker: self.id });
         core.note_if_finished();
         core.give_back(&mut self.hands);
         let mut found = None;
@@ -82,19 +163,17 @@ impl Worker {
             } else {
                 std::thread::yield_now();
             }
-            found = self.pull();
+            found = self.look();
             if found.is_some() {
                 break;
             }
         }
         while found.is_none() && !core.stop.load(SeqCst) {
             sleep.announce(me);
-            found = self.pull();
+            found = self.look();
             if found.is_some() || core.stop.load(SeqCst) {
                 if sleep.retract(me) {
-                    // Somebody counted on this worker for another task, which one like it can run.
-                    let arch = core.facts[me].arch;
-                    sleep.wake_any(|other| core.facts[other].arch == arch);
+                    self.pass_wake_on();
                 }
                 break;
             }
@@ -103,7 +182,18 @@ impl Worker {
             counters.sleeps.store(counters.sleeps.load(Relaxed) + 1, Relaxed);
             sleep.sleep(me);
             sleep.retract(me);
-            found = self.pull();
+            core.clock.record(Some(self.id), || Event::Woken { worker: self.id });
+            found = self.look();
+            // The end of the runtime wakes everybody, for no task.
+            if found.is_some() || !core.stop.load(SeqCst) {
+                counters.wakes.store(counters.wakes.load(Relaxed) + 1, Relaxed);
+                let in_vain = u64::from(found.is_none());
+                counters.wakes_in_vain.store(counters.wakes_in_vain.load(Relaxed) + in_vain, Relaxed);
+            }
+            if (found.is_some() && self.contexts.len() > 1) || matches!(found, Some(Work::Together(_))) {
+                // It may have been woken for another task, which one like it can run.
+                self.pass_wake_on();
+            }
         }
         let idle = core.clock.now().as_nanos().saturating_sub(since);
         counters.idle.store(counters.idle.load(Relaxed) + idle, Relaxed);
@@ -111,32 +201,53 @@ impl Worker {
         found
     }
 
-    fn execute(&mut self, slot: &Slot) {
+    fn execute(&mut self, slot: &'static Slot) {
         let counters = &self.core.counters[self.id.0 as usize];
         counters.executing.store(slot.index() + 1, Relaxed);
-        let mut taken = self.core.records.get(slot.index()).body.lock().take();
-        let outcome = self.outcome(slot, &taken);
+        let predicted = slot.head().predicted.load(Relaxed);
+        if predicted != u64::MAX {
+            self.core.clock.times.pre_exec(self.id.0 as usize, self.core.clock.now(), predicted);
+        }
+        let task = TaskPlace { slot, record: self.core.records.get(slot.index()) };
+        enter_task(self.core.id, task.record.context());
+        let mut taken = task.record.body.lock().take();
+        let outcome = self.outcome(slot, &taken, &Crew::alone(&self.id, &self.submitter), self.id);
+        if predicted != u64::MAX {
+            self.core.clock.times.post_exec(self.id.0 as usize);
+        }
         if let (Outcome::Done, Some(job)) = (&outcome, &mut taken.job) {
             clear(&mut **job, &slot.head().sequence);
         }
         counters.executing.store(0, Relaxed);
         counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
-        self.core.end(slot.index(), &outcome, taken, Some(self.id), &mut self.hands);
+        self.core.end(task, &outcome, taken, Some(self.id), &mut self.hands);
     }
 
-    /// Runs the kernel, unless its input is bad.
-    fn outcome(&self, slot: &Slot, taken: &Taken) -> Outcome {
+    /// Has the crew run the kernel, unless its input is bad. It is `worker`: this one, or a combined one that it leads.
+    pub(super) fn outcome(&self, slot: &Slot, taken: &Taken, crew: &Crew<'_>, worker: WorkerId) -> Outcome {
         let Some(job) = &taken.job else { return Outcome::Done };
         let some_bad = self.core.ends.any_bad();
         if some_bad && let Some(cause) = self.bad_input(taken) {
             return Outcome::Cancelled(cause);
         }
         let arch = self.core.facts[self.id.0 as usize].arch;
+        let size = crew.members.len() as u16;
         let chosen = Some(slot.head().implementation.load(Relaxed)).filter(|chosen| *chosen != u16::MAX).map(u32::from);
         let implementation =
-            job.facts().select(arch, chosen).expect("the tree gives workers tasks that they can execute");
-        match catch_unwind(AssertUnwindSafe(|| job.run(implementation, self.id, &self.submitter))) {
+            job.facts().select(arch, size, chosen).expect("the tree gives workers tasks that they can execute");
+        let began = job.facts().model.is_some().then(Instant::now);
+        self.record_start(slot, taken, crew);
+        let ran = catch_unwind(AssertUnwindSafe(|| job.run(implementation, crew)));
+        for member in crew.members {
+            let task = || slot.head().sequence.load(Relaxed);
+            self.core.clock.record(Some(self.id), || Event::Ended { task: task(), worker: *member });
+        }
+        match ran {
             Ok(()) => {
+                if let Some(began) = began {
+                    let footprint = slot.head().footprint.load(Relaxed);
+                    job.facts().record((arch, size), implementation, footprint, &**job, began.elapsed());
+                }
                 if some_bad {
                     // What is written whole is good again. (What commutes may have become bad meanwhile, and stays so.)
                     job.visit(&mut |header, mode| {
@@ -152,15 +263,28 @@ impl Worker {
                 let failure = TaskFailure {
                     task: slot.head().sequence.load(Relaxed),
                     codelet: facts.name.clone(),
-                    implementation: facts.implementations[implementation].1.clone(),
+                    implementation: facts.implementations[implementation].name.clone(),
                     name: taken.extra.as_ref().and_then(|extra| extra.name.as_deref().map(str::to_owned)),
-                    worker: self.id.0,
+                    worker: worker.0,
                     message: message_of(&*payload),
                 };
                 // The drop of a payload may panic in its turn.
                 std::mem::forget(payload);
                 Outcome::Failed(Arc::new(failure))
             }
+        }
+    }
+
+    /// Writes down that a kernel begins, if that is asked for.
+    #[inline]
+    fn record_start(&self, slot: &Slot, taken: &Taken, crew: &Crew<'_>) {
+        let Some(recorder) = &self.core.clock.recorder else { return };
+        let (task, codelet) = (slot.head().sequence.load(Relaxed), slot.head().codelet.load(Relaxed));
+        if let Some(name) = taken.extra.as_ref().and_then(|extra| extra.name.as_ref()) {
+            recorder.name(task, name);
+        }
+        for member in crew.members {
+            self.core.clock.record(Some(self.id), || Event::Started { task, worker: *member, codelet });
         }
     }
 

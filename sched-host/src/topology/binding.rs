@@ -10,10 +10,13 @@ use hwlocality::cpu::binding::CpuBindingFlags;
 use hwlocality::cpu::cpuset::CpuSet;
 use serde::Serialize;
 
-use super::Topology;
+use super::combined::{CombinedSizes, CombinedWorker, combine};
+use super::draw::ranges;
 use super::error::BindingError;
 use super::object::{Level, Object};
 use super::source::Source;
+use super::surroundings::Surroundings;
+use super::{Claim, Topology};
 
 /// Where one worker runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -50,6 +53,22 @@ pub enum BindingWarning {
     },
     /// hwloc was told by the environment to describe another machine than this one: nothing will be bound.
     Redirected,
+    /// A control group allows less time than the workers could use, so that all of them are stopped in each period.
+    Quota {
+        /// What it allows, in thousandths of a PU.
+        thousandths: u64,
+        /// How many PUs the workers run on.
+        pus: usize,
+    },
+    /// Workers of another runtime are bound to PUs of the plan.
+    Neighbour {
+        /// The other runtime's process.
+        process: u32,
+        /// Whether that is this process, which then has two runtimes.
+        same_process: bool,
+        /// The PUs that both use.
+        pus: Vec<u32>,
+    },
 }
 
 impl fmt::Display for BindingWarning {
@@ -76,6 +95,32 @@ impl fmt::Display for BindingWarning {
                 "redirected: HWLOC_XMLFILE or HWLOC_SYNTHETIC makes hwloc describe another machine than this one, \
                  so no thread can be bound (unset the variable)",
             ),
+            Self::Quota { thousandths, pus } => {
+                let whole = (thousandths / 1000).max(1);
+                write!(
+                    f,
+                    "quota: the control group allows this process the time of {} PUs, and the workers run on {pus}; all of \
+                     them will be stopped again and again, and timings and performance models will be unreliable (use \
+                     at most {whole} worker{})",
+                    *thousandths as f64 / 1000.0,
+                    if whole == 1 { "" } else { "s" }
+                )
+            }
+            Self::Neighbour { process, same_process, pus } => {
+                let who = if *same_process {
+                    "another runtime of this process".to_owned()
+                } else {
+                    format!("another runtime, of process {process},")
+                };
+                let (noun, verb) = if pus.len() == 1 { ("PU", "is") } else { ("PUs", "are") };
+                write!(
+                    f,
+                    "shared: workers of {who} are bound to {noun} {}, which {verb} to be used here too; they will take \
+                     turns, and timings and performance models will be unreliable (give each runtime PUs of its own, with \
+                     `taskset` for example)",
+                    ranges(pus.iter().copied())
+                )
+            }
         }
     }
 }
@@ -89,6 +134,7 @@ impl fmt::Display for BindingWarning {
 #[derive(Clone, Debug)]
 pub struct BindingPlan {
     workers: Vec<WorkerBinding>,
+    combined: Vec<CombinedWorker>,
     by_pu: BTreeMap<u32, Vec<usize>>,
     warnings: Vec<BindingWarning>,
     source: Source,
@@ -118,7 +164,7 @@ impl BindingPlan {
             by_pu.entry(places[place].pu).or_default().push(worker);
             WorkerBinding { worker, shared, ..places[place].clone() }
         });
-        let plan = plan.collect();
+        let plan: Vec<WorkerBinding> = plan.collect();
         let mut warnings = Vec::new();
         if *topology.source() == Source::ThisMachine && !topology.is_this_machine() {
             warnings.push(BindingWarning::Redirected);
@@ -130,6 +176,7 @@ impl BindingPlan {
             warnings.push(BindingWarning::Oversubscribed { workers: places.len()..workers, pus: places.len() });
         }
         Ok(Self {
+            combined: combine(topology, &plan, CombinedSizes::default()),
             workers: plan,
             by_pu,
             warnings,
@@ -144,10 +191,57 @@ impl BindingPlan {
         topology.allowed_pus().len()
     }
 
+    /// Adds warnings of what limits or uses the plan's PUs beside it. A plan for another machine gets none.
+    pub fn warn_of(&mut self, around: &Surroundings) {
+        if self.hwloc.is_none() {
+            return;
+        }
+        let pus = self.by_pu.len();
+        if let Some(thousandths) = around.quota.filter(|quota| *quota < 1000 * pus as u64) {
+            self.warnings.push(BindingWarning::Quota { thousandths, pus });
+        }
+        for neighbour in &around.neighbours {
+            let both: Vec<u32> = neighbour.pus.iter().copied().filter(|pu| self.by_pu.contains_key(pu)).collect();
+            if !both.is_empty() {
+                let (process, same_process) = (neighbour.process, neighbour.process == std::process::id());
+                self.warnings.push(BindingWarning::Neighbour { process, same_process, pus: both });
+            }
+        }
+    }
+
+    /// Tells other runtimes of this user which PUs are used, for as long as the claim is kept; `None` for a plan for another
+    /// machine, and where there is no way to tell.
+    #[must_use]
+    pub fn claim(&self) -> Option<Claim> {
+        self.hwloc.as_ref().and_then(|_| Claim::new(self.by_pu.keys().copied()))
+    }
+
     /// Every worker's place; worker `i` is the `i`-th.
     #[must_use]
     pub fn workers(&self) -> &[WorkerBinding] {
         &self.workers
+    }
+
+    /// The same plan, on the `topology` that it was made for, with combined workers of other sizes than all.
+    #[must_use]
+    pub fn with_combined(mut self, topology: &Topology, sizes: CombinedSizes) -> Self {
+        self.combined = combine(topology, &self.workers, sizes);
+        self
+    }
+
+    /// The combined workers that it offers for parallel tasks, an enclosing one before those inside.
+    ///
+    /// ```
+    /// # use sched_host::topology::{BindingPlan, Topology};
+    /// let machine = Topology::from_synthetic("package:2 core:2 pu:1")?;
+    /// let plan = BindingPlan::new(&machine, 4)?;
+    /// let members: Vec<&[usize]> = plan.combined().iter().map(|combined| &combined.members[..]).collect();
+    /// assert_eq!(members, [&[0, 1, 2, 3][..], &[0, 1], &[2, 3]]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn combined(&self) -> &[CombinedWorker] {
+        &self.combined
     }
 
     /// What the user should be told.
@@ -170,16 +264,31 @@ impl BindingPlan {
     /// foreign topology (which hwloc would accept, silently doing nothing); [`BindingError::Refused`] when
     /// the operating system refuses.
     pub fn bind_current_thread(&self, worker: usize) -> Result<(), BindingError> {
-        let Some(place) = self.workers.get(worker) else {
-            return Err(BindingError::UnknownWorker { worker, workers: self.workers.len() });
-        };
+        self.bind_current_thread_to(&[worker])
+    }
+
+    /// Lets the calling thread run on the PUs of any of these workers, and on no other: what the kernel of a parallel task
+    /// needs that begins threads of its own.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bind_current_thread`](Self::bind_current_thread).
+    pub fn bind_current_thread_to(&self, workers: &[usize]) -> Result<(), BindingError> {
+        let mut set = CpuSet::new();
+        let mut last = None;
+        for &worker in workers {
+            let Some(place) = self.workers.get(worker) else {
+                return Err(BindingError::UnknownWorker { worker, workers: self.workers.len() });
+            };
+            let refused = |why| BindingError::Refused { worker, pu: place.pu, why };
+            set.set(usize::try_from(place.pu).map_err(|error| refused(error.to_string()))?);
+            last = Some((worker, place.pu));
+        }
+        let Some((worker, pu)) = last else { return Ok(()) };
         let Some(hwloc) = &self.hwloc else {
             return Err(BindingError::NotThisMachine { worker, source_name: self.source.clone() });
         };
-        let refused = |why| BindingError::Refused { worker, pu: place.pu, why };
-        let index = usize::try_from(place.pu).map_err(|error| refused(error.to_string()))?;
-        let mut set = CpuSet::new();
-        set.set(index);
+        let refused = |why| BindingError::Refused { worker, pu, why };
         hwloc.bind_cpu(&set, CpuBindingFlags::THREAD).map_err(|error| refused(error.to_string()))
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::object::{Level, Object};
+use super::{BindingPlan, Topology};
+use sched_core::WorkerId;
 
 /// For each PU, the objects that enclose it, from itself to the machine.
 #[derive(Clone, Debug)]
@@ -51,6 +53,41 @@ impl Distances {
             self.0.entry(pu).or_default().push(Ancestor { id, height });
         }
         (pus, height)
+    }
+}
+
+/// How far apart the workers of a plan are: the distances of their PUs, apart from the topology.
+///
+/// ```
+/// use sched_core::WorkerId;
+/// use sched_host::topology::{BindingPlan, Topology, WorkerDistances};
+///
+/// let machine = Topology::from_synthetic("package:2 core:2 pu:1")?;
+/// let workers = WorkerDistances::new(&machine, &BindingPlan::new(&machine, 4)?);
+/// let from_0 = |worker| workers.between(WorkerId(0), WorkerId(worker));
+/// assert!(from_0(0) < from_0(1) && from_0(1) < from_0(2) && from_0(2) == from_0(3));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct WorkerDistances {
+    /// The PU of each worker.
+    pus: Vec<u32>,
+    distances: Distances,
+}
+
+impl WorkerDistances {
+    /// The distances of the workers of `plan`, which was made for `topology`.
+    #[must_use]
+    pub fn new(topology: &Topology, plan: &BindingPlan) -> Self {
+        let pus = plan.workers().iter().map(|worker| worker.pu).collect();
+        Self { pus, distances: topology.distances.clone() }
+    }
+
+    /// The [distance](Topology::distance) of the PUs of two workers; `None` where a worker does not exist.
+    #[must_use]
+    pub fn between(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
+        let pu = |worker: WorkerId| self.pus.get(worker.0 as usize).copied();
+        self.distances.between(pu(one)?, pu(other)?)
     }
 }
 

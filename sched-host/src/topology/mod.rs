@@ -22,12 +22,16 @@
 //! ```
 
 mod binding;
+mod claims;
+pub(crate) mod combined;
 mod convert;
 mod distance;
 pub mod draw;
 mod error;
 mod object;
+mod quota;
 mod source;
+mod surroundings;
 mod synthetic;
 #[cfg(test)]
 mod tests;
@@ -37,9 +41,13 @@ use std::sync::Arc;
 use distance::Distances;
 
 pub use binding::{BindingPlan, BindingWarning, WorkerBinding};
+pub use claims::{Claim, Neighbour};
+pub use combined::{CombinedSizes, CombinedWorker};
+pub use distance::WorkerDistances;
 pub use error::{BindingError, TopologyError};
 pub use object::{Level, Object, UnknownLevel};
 pub use source::Source;
+pub use surroundings::Surroundings;
 pub use synthetic::SyntheticProblem;
 
 /// A machine as hwloc described it. Cheap to query, immutable, safe to share between threads.

@@ -1,8 +1,8 @@
 //! One call into the tree, from the thread that enters it to its way out.
 
 use super::Shared;
-use sched_core::WorkerId;
 use sched_core::abi::wire::CallRef;
+use sched_core::{Time, WorkerId};
 use std::cell::Cell;
 
 /// Hops may be nested this deep; deeper ones go in a circle.
@@ -17,17 +17,31 @@ pub(super) struct Call<'a> {
     /// Architectures that the tasks that moved in this call can use, so that a wake goes to who can run one; all bits when
     /// the call is none of a push.
     archs: Cell<u32>,
+    /// The width of the widest of them: combined workers of this size at most are of use.
+    width: Cell<u16>,
     /// A worker whose waking is put off, where the requester is about to pull the task that is pushed by itself.
     pub(super) deferred: Option<(u32, &'a Cell<Option<WorkerId>>)>,
     /// Another task moved as well, which a wake may be for.
     others: Cell<bool>,
+    /// The time when the clock was looked at last; `FAR` for never.
+    time: Cell<Time>,
     /// Hops nested now.
     depth: Cell<u32>,
 }
 
 impl<'a> Call<'a> {
     pub(super) fn new(tree: &'a Shared, requester: Option<WorkerId>, archs: u32) -> Call<'a> {
-        Call { tree, requester, archs: Cell::new(archs), deferred: None, others: Cell::new(false), depth: Cell::new(0) }
+        let width = if archs == u32::MAX { u16::MAX } else { 0 };
+        Call {
+            tree,
+            requester,
+            archs: Cell::new(archs),
+            width: Cell::new(width),
+            deferred: None,
+            others: Cell::new(false),
+            time: Cell::new(Time::FAR),
+            depth: Cell::new(0),
+        }
     }
 
     pub(super) fn reference(&self) -> CallRef<'_> {
@@ -39,10 +53,16 @@ impl<'a> Call<'a> {
         self.archs.get()
     }
 
+    /// The size up to which combined workers are of use.
+    pub(super) fn width(&self) -> u16 {
+        self.width.get()
+    }
+
     /// A task that can use these architectures moves. It may be another than the one that was pushed: a component that
     /// stores tasks sends on what has become possible.
-    pub(super) fn note_move(&self, slot: u32, archs: u32) {
+    pub(super) fn note_move(&self, slot: u32, archs: u32, width: u16) {
         self.archs.set(self.archs.get() | archs);
+        self.width.set(self.width.get().max(width));
         if self.deferred.is_some_and(|(pushed, _)| pushed != slot) {
             self.others.set(true);
         }
@@ -57,6 +77,27 @@ impl<'a> Call<'a> {
             }
             _ => false,
         }
+    }
+
+    /// What the clock says.
+    pub(super) fn look_at_clock(&self) -> Time {
+        let now = self.tree.services.now();
+        self.time.set(now);
+        now
+    }
+
+    /// The time, as it was when the clock was looked at last: it stands still while a component weighs where to push a
+    /// task.
+    pub(super) fn now(&self) -> Time {
+        match self.time.get() {
+            Time::FAR => self.look_at_clock(),
+            time => time,
+        }
+    }
+
+    /// A task moves: time goes on.
+    pub(super) fn forget_time(&self) {
+        self.time.set(Time::FAR);
     }
 
     /// Goes one hop deeper, or says that it is too deep.

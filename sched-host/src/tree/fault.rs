@@ -6,6 +6,9 @@ use std::fmt;
 /// A component that did not keep its contract. The run goes on without harm: every task is executed exactly once.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Fault {
+    /// The context that the tree schedules for; empty where there is but one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub context: String,
     /// The node, by its path in the tree.
     pub node: String,
     /// The component in it.
@@ -48,7 +51,10 @@ pub enum FaultKind {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Fault { node, component, plugin, kind } = self;
+        let Fault { context, node, component, plugin, kind } = self;
+        if !context.is_empty() {
+            write!(f, "context `{context}`, ")?;
+        }
         write!(f, "component `{component}` of {plugin}, node `{node}`: ")?;
         match kind {
             FaultKind::Panicked { message, rehomed } => {

@@ -17,6 +17,9 @@
 //! closer sees the lane, it waits for the call to end. Both may see each other: the enterer steps back, the closer waits a
 //! moment longer.
 //!
+//! Whoever was kept out is let in before the gate closes the next time: closers wait for that. So workers get on with
+//! their tasks however often the tree is exchanged.
+//!
 //! A worker has a lane to itself, so that it adds with a plain store. Threads that are not workers share the rest.
 //!
 //! A closer must not itself be inside, or it would wait for itself: a call that finds a node broken closes the gate after
@@ -32,7 +35,11 @@ pub struct Gate {
     /// One for each worker, then those that others share.
     lanes: Box<[CachePadded<AtomicUsize>]>,
     owned: usize,
+    /// The number of shared ones, which is a power of two, less one.
+    shared_mask: usize,
     closed: AtomicBool,
+    /// Threads that found the gate closed and have not come in yet.
+    kept_out: AtomicUsize,
     closer: Mutex<()>,
 }
 
@@ -46,35 +53,59 @@ pub enum Lane {
 }
 
 impl Gate {
-    /// An open gate with so many lanes of their own and so many to share (at least one).
+    /// An open gate with so many lanes of their own and at least so many to share.
     pub fn new(owned: usize, shared: usize) -> Gate {
         prepare_fences();
-        let lanes = (0..owned + shared.max(1)).map(|_| CachePadded::new(AtomicUsize::new(0))).collect();
-        Gate { lanes, owned, closed: AtomicBool::new(false), closer: Mutex::new(()) }
+        let shared = shared.next_power_of_two();
+        let lanes = (0..owned + shared).map(|_| CachePadded::new(AtomicUsize::new(0))).collect();
+        Gate {
+            lanes,
+            owned,
+            shared_mask: shared - 1,
+            closed: AtomicBool::new(false),
+            kept_out: AtomicUsize::new(0),
+            closer: Mutex::new(()),
+        }
     }
 
     /// Waits while the gate is closed, and enters through a lane.
+    #[inline]
     pub fn enter(&self, lane: Lane) -> Inside<'_> {
-        loop {
-            let inside = match lane {
-                Lane::Owned(number) => {
-                    let count = &*self.lanes[number];
-                    count.store(1, Relaxed);
-                    Inside { count, owned: true }
-                }
-                Lane::Shared(number) => {
-                    let count = &*self.lanes[self.owned + number % (self.lanes.len() - self.owned)];
-                    count.fetch_add(1, Relaxed);
-                    Inside { count, owned: false }
-                }
-            };
-            light_fence();
-            if !self.closed.load(Acquire) {
-                return inside;
+        match self.try_enter(lane) {
+            Some(inside) => inside,
+            None => self.enter_when_open(lane),
+        }
+    }
+
+    /// Enters through a lane, unless the gate is closed.
+    #[inline]
+    fn try_enter(&self, lane: Lane) -> Option<Inside<'_>> {
+        let inside = match lane {
+            Lane::Owned(number) => {
+                let count = &*self.lanes[number];
+                count.store(1, Relaxed);
+                Inside { count, owned: true }
             }
-            drop(inside);
+            Lane::Shared(number) => {
+                let count = &*self.lanes[self.owned + (number & self.shared_mask)];
+                count.fetch_add(1, Relaxed);
+                Inside { count, owned: false }
+            }
+        };
+        light_fence();
+        (!self.closed.load(Acquire)).then_some(inside)
+    }
+
+    #[cold]
+    fn enter_when_open(&self, lane: Lane) -> Inside<'_> {
+        self.kept_out.fetch_add(1, SeqCst);
+        loop {
             while self.closed.load(Acquire) {
                 pause();
+            }
+            if let Some(inside) = self.try_enter(lane) {
+                self.kept_out.fetch_sub(1, SeqCst);
+                return inside;
             }
         }
     }
@@ -84,6 +115,12 @@ impl Gate {
     pub fn close_until(&self, mut give_up: impl FnMut() -> bool) -> Option<Closed<'_>> {
         let closed =
             Closed { gate: self, _one_closer: self.closer.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) };
+        while self.kept_out.load(SeqCst) != 0 {
+            if give_up() {
+                return None;
+            }
+            pause();
+        }
         self.closed.store(true, SeqCst);
         heavy_fence();
         for lane in &self.lanes {

@@ -8,6 +8,7 @@ use super::Shared;
 use super::call::Call;
 use super::ledger::{NodeId, Slot};
 use super::node::TreeNode;
+use crate::sync::light_fence;
 use sched_core::WorkerId;
 use sched_core::abi::RawTask;
 use sched_core::abi::wire::RawPush;
@@ -28,29 +29,37 @@ impl Shared {
             return RawPush { refused: task, why: FULL };
         };
         let node = self.node(to);
-        call.note_move(slot.index(), slot.head().archs.load(Relaxed));
-        slot.hold(task, to);
+        call.forget_time();
+        call.note_move(slot.index(), slot.head().archs.load(Relaxed), slot.head().width.load(Relaxed));
+        slot.hold(task, node.number);
         let answer = if node.is_quarantined() {
             self.pass_push(call, node, task, slot)
         } else {
+            node.touch();
             node.with(call, |component, raw| component.push_task(raw, task))
         };
         if answer.refused.is_none() {
+            if let Some(watch) = &self.watch {
+                watch.taken(call, node, slot);
+            }
             return RawPush::TAKEN;
         }
         node.note_refusal(answer.why);
+        if let Some(watch) = &self.watch {
+            watch.refused(call, node, answer.refused, answer.why);
+        }
         match Slot::of(answer.refused) {
             Some(slot) => {
-                slot.hold(answer.refused, from);
+                slot.hold(answer.refused, self.first + from);
                 answer
             }
             None => RawPush::TAKEN,
         }
     }
 
-    fn pass_push(&self, call: &Call<'_>, node: &TreeNode, task: RawTask, slot: &Slot) -> RawPush {
+    fn pass_push(&self, call: &Call<'_>, node: &TreeNode, task: RawTask, slot: &'static Slot) -> RawPush {
         if node.children.is_empty() {
-            self.ledger.fall_back(slot);
+            self.fall_back(slot);
             return RawPush::TAKEN;
         }
         let mut answer = RawPush { refused: task, why: FULL };
@@ -74,18 +83,26 @@ impl Shared {
                 self.note_cycle(*parent);
                 return RawTask::NONE;
             };
-            let above = self.node(*parent);
-            let task = if above.is_quarantined() {
-                self.hop_pull(call, above, None)
-            } else {
-                above.with(call, |component, raw| component.pull_task(raw, *number))
-            };
+            let task = self.pull_at(call, self.node(*parent), *number);
             if let Some(slot) = Slot::of(task) {
-                slot.hold(task, node.id);
+                slot.hold(task, node.number);
                 return task;
             }
         }
         RawTask::NONE
+    }
+
+    /// A task from `node` for child number `to`. A component that has nothing is passed by, unless it was pushed a task
+    /// meanwhile.
+    #[inline]
+    pub(super) fn pull_at(&self, call: &Call<'_>, node: &TreeNode, to: u32) -> RawTask {
+        if node.is_passed_by() {
+            let task = self.hop_pull(call, node, None);
+            if !task.is_none() || node.is_passed_by() {
+                return task;
+            }
+        }
+        node.with(call, |component, raw| component.pull_task(raw, to))
     }
 
     /// `node` has room: each parent in order, until one sends something.
@@ -107,14 +124,18 @@ impl Shared {
     /// There is work at `node`: one child or each in order, until a worker is woken, or all of them. A leaf wakes its
     /// worker.
     ///
-    /// The fence is one half of a pair: whoever stored a task looks for sleepers *after* storing it, and a worker looks
+    /// The (light) fence is one half of a pair: whoever stored a task looks for sleepers *after* storing it, and a worker looks
     /// for tasks once more *after* it is marked as sleeping (`runtime::sleep` has the other half). One of the two sees
     /// the other.
+    #[inline]
     pub(super) fn hop_can_pull(&self, call: &Call<'_>, node: &TreeNode, child: Option<u32>, all: bool) -> bool {
-        std::sync::atomic::fence(SeqCst);
-        if self.services.sleeping().iter().all(|word| word.load(Relaxed) == 0) {
-            return false;
-        }
+        light_fence();
+        self.sleeping.iter().any(|word| word.load(Relaxed) != 0) && self.wake_below(call, node, child, all)
+    }
+
+    /// The rest of [`hop_can_pull`](Self::hop_can_pull), when somebody sleeps.
+    #[inline(never)]
+    fn wake_below(&self, call: &Call<'_>, node: &TreeNode, child: Option<u32>, all: bool) -> bool {
         if let Some(worker) = node.place().leaf_worker() {
             return self.wake_worker(call, worker);
         }
@@ -149,14 +170,18 @@ impl Shared {
 
     /// Whether a worker below sleeps that the call is of use to.
     fn sleeps_below(&self, call: &Call<'_>, node: &TreeNode) -> bool {
-        let below = node.place().raw().workers_in_context.iter().zip(self.services.sleeping());
+        let mut below = node.place().raw().workers_in_context.iter().zip(&*self.sleeping);
         node.archs & call.archs() != 0
-            && below.into_iter().any(|(workers, sleeping)| workers & sleeping.load(SeqCst) != 0)
+            && (below.any(|(workers, sleeping)| workers & sleeping.load(SeqCst) != 0)
+                || node.teams.as_ref().is_some_and(|teams| teams.sleeps(call, &self.sleeping)))
     }
 
     fn wake_worker(&self, call: &Call<'_>, worker: WorkerId) -> bool {
         let eligible = self.workers.get(worker.0 as usize).is_some_and(|worker| call.archs() & 1 << worker.arch != 0);
-        let Some(word) = self.services.sleeping().get((worker.0 / 64) as usize) else { return false };
+        if let Some(team) = self.teams.of(worker) {
+            return eligible && self.wake_team(call, team);
+        }
+        let Some(word) = self.sleeping.get((worker.0 / 64) as usize) else { return false };
         if !eligible || word.load(SeqCst) & 1 << (worker.0 % 64) == 0 {
             return false;
         }
@@ -165,14 +190,18 @@ impl Shared {
 
     /// When the workers below a node will have nothing left to do.
     pub(super) fn hop_estimated_end(&self, call: &Call<'_>, target: NodeId) -> u64 {
+        let node = self.node(target);
+        if node.end_is_noted && !node.is_quarantined() {
+            // It is nested no deeper than the tree is, for no component is called.
+            return self.noted_end(call, node);
+        }
         let Some(_hop) = call.descend() else {
             self.note_cycle(target);
             return 0;
         };
-        let node = self.node(target);
         if node.is_quarantined() {
             let ends = node.children.iter().map(|child| self.hop_estimated_end(call, *child));
-            ends.min().unwrap_or_else(|| self.services.now().as_nanos())
+            ends.min().unwrap_or_else(|| call.now().as_nanos())
         } else {
             node.with(call, |component, raw| component.estimated_end(raw))
         }

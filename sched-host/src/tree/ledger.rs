@@ -6,17 +6,21 @@
 //! that the node still has are stale and are ignored), and can give a task that was dropped to somebody else.
 //!
 //! A note is moved with a plain load and store: a handle is owned by one thread at a time, so nobody else moves it.
-//! Revocation happens only while the [gate](super::gate) is closed, when no call is in the tree. The one exception, a
-//! handle dropped by a thread of a plugin's own outside any call, is a compare-and-swap.
+//! Revocation happens only while the [gate](super::gate) is closed, when no call is in the tree. One thing may come even
+//! then: a handle dropped by a thread of a plugin's own, outside any call. So both are a compare-and-swap.
+//!
+//! All trees of a runtime share one ledger. So each takes a range of numbers for its nodes, and gives it back when it
+//! goes: a slot says which tree holds its task, too.
 
+use super::fallback::Fallback;
 use parking_lot::Mutex;
-use sched_core::ArchSet;
 use sched_core::abi::{RawTask, TaskHead};
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
+use std::sync::{Arc, OnceLock};
 
-/// Number of a node in its tree.
+/// Number of a node: in its tree, or among those of all trees where the text says so.
 pub type NodeId = u32;
 
 /// Where a task is.
@@ -26,9 +30,9 @@ pub enum Phase {
     Free,
     /// The task waits for others, or is being submitted.
     Waiting,
-    /// A node holds it.
+    /// A node holds it: its number among those of all trees.
     InTree(NodeId),
-    /// It left the tree by another way than a pull and waits in the fallback store.
+    /// It left the tree by another way than a pull and waits in the fallback store of its context.
     Fallback,
     /// A worker executes it.
     Running,
@@ -116,6 +120,15 @@ impl Slot {
         self.head.state.store(next << 32 | phase.to_bits(), Release);
     }
 
+    /// Takes the task away from the node that holds it, if that is one of `nodes`: every handle becomes stale. Whether it
+    /// did; then the caller owns the task.
+    pub(super) fn take_from(&self, nodes: &Range<NodeId>, phase: Phase) -> bool {
+        let bits = self.head.state.load(Acquire);
+        let held = matches!(Phase::from_bits(bits), Phase::InTree(node) if nodes.contains(&node));
+        let next = u64::from(((bits >> 32) as u32).wrapping_add(1)) << 32 | phase.to_bits();
+        held && self.head.state.compare_exchange(bits, next, AcqRel, Relaxed).is_ok()
+    }
+
     /// A handle of the current generation.
     pub fn handle(&self) -> RawTask {
         RawTask { head: &raw const self.head, generation: u64::from(self.generation()) }
@@ -143,14 +156,17 @@ impl Slot {
 }
 
 /// What all slots of one ledger share. Never given back, like the slots.
-pub struct Home {
-    /// Tasks that left the tree by another way than a pull.
-    fallback: Mutex<VecDeque<u32>>,
-    fallback_len: AtomicUsize,
+struct Home {
+    /// The trees, by the first of their numbers.
+    trees: Mutex<BTreeMap<NodeId, Numbered>>,
+}
+
+/// The nodes of one tree.
+struct Numbered {
+    count: u32,
+    fallback: Arc<Fallback>,
     /// How many tasks each node dropped.
-    lost_by: Mutex<BTreeMap<NodeId, u64>>,
-    /// Called when a task came to the fallback store.
-    notify: OnceLock<Box<dyn Fn(ArchSet) + Send + Sync>>,
+    lost_by: BTreeMap<NodeId, u64>,
 }
 
 /// A component dropped a handle: the task goes to the fallback store, and the node that held it is noted.
@@ -162,23 +178,19 @@ extern "C" fn lost(task: RawTask) {
     if generation != task.generation {
         return;
     }
-    let next = u64::from((generation as u32).wrapping_add(1));
-    if slot.head.state.compare_exchange(bits, next << 32 | Phase::Fallback.to_bits(), AcqRel, Relaxed).is_ok() {
-        // SAFETY: the generation was current, so the ledger that set `home` still uses the slot; homes are never given back.
-        let home = unsafe { &*slot.home.load(Acquire) };
-        *home.lost_by.lock().entry(node).or_insert(0) += 1;
-        home.keep(slot);
-    }
-}
-
-impl Home {
-    fn keep(&self, slot: &Slot) {
-        self.fallback.lock().push_back(slot.index());
-        self.fallback_len.fetch_add(1, SeqCst);
-        if let Some(notify) = self.notify.get() {
-            notify(ArchSet::from_bits(slot.head.archs.load(Relaxed)));
+    // SAFETY: the generation was current, so the ledger that set `home` still uses the slot; homes are never given back.
+    let home = unsafe { &*slot.home.load(Acquire) };
+    let fallback = {
+        let mut trees = home.trees.lock();
+        // A tree that is gone holds nothing: somebody has taken the task from it.
+        let Some((_, tree)) = trees.range_mut(..=node).next_back() else { return };
+        if !slot.take_from(&(node..node + 1), Phase::Fallback) {
+            return;
         }
-    }
+        *tree.lost_by.entry(node).or_insert(0) += 1;
+        Arc::clone(&tree.fallback)
+    };
+    fallback.put(slot);
 }
 
 /// Sizes of chunks double, so that an index finds its chunk with a bit operation and no chunk ever moves.
@@ -211,6 +223,12 @@ impl<T> Beside<T> {
         let _ = self.chunks[chunk].set(slots.clone().map(|_| make()).collect());
     }
 
+    /// Begins to bring the value beside a slot near, to be written soon.
+    #[inline]
+    pub fn fetch(&self, index: u32) {
+        fetch_to_write(self.get(index));
+    }
+
     /// The value beside this slot.
     ///
     /// # Panics
@@ -226,6 +244,19 @@ impl<T> Default for Beside<T> {
     fn default() -> Beside<T> {
         Beside::new()
     }
+}
+
+/// Begins to bring a cache line near that will be written soon: it was last written by another core.
+#[inline(always)]
+fn fetch_to_write<T>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing, whatever the address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_ET0>(std::ptr::from_ref(value).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
 }
 
 /// Slots that no ledger uses, for the next ledger: they are never given back, because a plugin may hold a stale handle
@@ -244,18 +275,8 @@ impl Ledger {
     /// No slots yet.
     #[must_use]
     pub fn new() -> Ledger {
-        let home = Box::leak(Box::new(Home {
-            fallback: Mutex::default(),
-            fallback_len: AtomicUsize::new(0),
-            lost_by: Mutex::default(),
-            notify: OnceLock::new(),
-        }));
+        let home = Box::leak(Box::new(Home { trees: Mutex::default() }));
         Ledger { chunks: [const { OnceLock::new() }; CHUNKS], len: AtomicUsize::new(0), grow: Mutex::new(()), home }
-    }
-
-    /// Calls `notify` with the architectures of each task that comes to the fallback store. Once for each ledger.
-    pub fn on_fallback(&self, notify: impl Fn(ArchSet) + Send + Sync + 'static) {
-        let _ = self.home.notify.set(Box::new(notify));
     }
 
     /// New free slots; their numbers.
@@ -298,39 +319,50 @@ impl Ledger {
         &slots[offset]
     }
 
+    /// Begins to bring the slot of this number near, to be written soon.
+    #[inline]
+    pub fn fetch(&self, index: u32) {
+        fetch_to_write(self.slot(index));
+    }
+
     /// All slots.
     pub fn slots(&self) -> impl Iterator<Item = &'static Slot> {
         (0..self.len.load(Acquire) as u32).map(|index| self.slot(index))
     }
 
-    /// Puts a task that the caller owns into the fallback store; handles to it become stale.
-    pub fn fall_back(&self, slot: &Slot) {
-        slot.renew(Phase::Fallback);
-        self.home.keep(slot);
-    }
-
-    /// Takes the first task out of the fallback store that `fits`.
-    pub fn take_fallback(&self, fits: impl Fn(&Slot) -> bool) -> Option<&'static Slot> {
-        if self.home.fallback_len.load(SeqCst) == 0 {
+    /// Numbers for the nodes of a tree, whose dropped tasks go to this store. `None` when there are no more.
+    pub(super) fn take_numbers(&self, count: u32, fallback: Arc<Fallback>) -> Option<NodeId> {
+        let mut trees = self.home.trees.lock();
+        let mut first = 0;
+        for (start, tree) in trees.iter() {
+            if start - first >= count.max(1) {
+                break;
+            }
+            first = start + tree.count.max(1);
+        }
+        if u64::from(first) + u64::from(count.max(1)) > NODE_MASK {
             return None;
         }
-        let mut store = self.home.fallback.lock();
-        let found = store.iter().position(|index| fits(self.slot(*index)))?;
-        let index = store.remove(found)?;
-        self.home.fallback_len.fetch_sub(1, SeqCst);
-        Some(self.slot(index))
+        trees.insert(first, Numbered { count, fallback, lost_by: BTreeMap::new() });
+        Some(first)
     }
 
-    /// How many tasks each node dropped so far.
-    pub fn lost_by(&self) -> BTreeMap<NodeId, u64> {
-        self.home.lost_by.lock().clone()
+    /// The tree with these numbers goes, and holds nothing any more.
+    pub(super) fn give_numbers_back(&self, first: NodeId) {
+        self.home.trees.lock().remove(&first);
     }
 
-    /// Takes back every task that one of the nodes that `failed` names holds, into the fallback store. No call may be in
-    /// the tree. How many there were.
-    pub(super) fn revoke(&self, failed: impl Fn(NodeId) -> bool) -> u64 {
-        let held = self.slots().filter(|slot| matches!(slot.phase(), Phase::InTree(node) if failed(node)));
-        held.map(|slot| self.fall_back(slot)).count() as u64
+    /// How many tasks each node of this tree dropped so far.
+    pub(super) fn lost_by(&self, first: NodeId) -> BTreeMap<NodeId, u64> {
+        self.home.trees.lock().get(&first).map_or_else(BTreeMap::new, |tree| tree.lost_by.clone())
+    }
+
+    /// The slots of tasks that these nodes hold, in order of submission.
+    pub(super) fn held_by(&self, nodes: &Range<NodeId>) -> Vec<&'static Slot> {
+        let held = |slot: &&Slot| matches!(slot.phase(), Phase::InTree(node) if nodes.contains(&node));
+        let mut slots: Vec<_> = self.slots().filter(held).collect();
+        slots.sort_unstable_by_key(|slot| slot.head().sequence.load(Relaxed));
+        slots
     }
 }
 

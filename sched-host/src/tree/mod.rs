@@ -1,36 +1,54 @@
 //! The tree: components assembled from a plan, and every call into them.
 //!
 //! The tree knows neither threads nor data. A back end ([`Services`]) gives it time, sleeping workers and models; the
-//! [ledger] knows who holds each task; the [gate] lets calls in, and keeps them out while the tree is repaired.
+//! [ledger] knows who holds each task; the [gate] lets calls in, and keeps them out while the tree is repaired, or
+//! exchanged for another one (`swap`) at the place where it [stands](stand).
 //!
 //! A component that fails does not stop a run: see [`fault`] for what is noted, `hop` for how calls pass through a
 //! quarantined node, and [`ledger`] for how its tasks are taken back.
 
+mod assembly;
+mod books;
 mod call;
+mod fallback;
 pub mod fault;
 pub mod gate;
 mod hop;
 pub mod ledger;
 mod node;
+mod prospects;
 mod push_pull;
 pub mod services;
+pub mod stand;
+mod survey;
+mod swap;
+mod teams;
+mod witness;
 
 pub use fault::{Fault, FaultKind};
 pub use ledger::{Ledger, NodeId, Phase, Slot};
 pub use push_pull::PushPull;
 pub use services::Services;
+pub use survey::NodeState;
+pub use swap::SwapError;
+pub use witness::Witness;
 
+pub(crate) use assembly::Shared;
+
+use assembly::Ground;
 use call::Call;
+use fallback::Fallback;
 use gate::{Gate, Lane};
-use node::{Place, TreeNode};
+use parking_lot::Mutex;
 use sched_core::abi::ComponentObject;
-use sched_core::abi::wire::{NO_ID, RawWorker, place};
-use sched_core::{Arch, MemoryNode, Refusal, WorkerId, WorkerSet};
+use sched_core::abi::wire::{NO_ID, RawWorker};
+use sched_core::{Arch, MemoryNode, Time, WorkerId, WorkerSet};
+use stand::Stand;
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::{Duration, Instant};
+use teams::Teams;
 
 /// One worker, as a tree needs to know it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -68,24 +86,18 @@ pub struct Part {
     pub worker: Option<WorkerId>,
     /// Pulls may pass the component by: it would only ask its parents.
     pub forwards_pull: bool,
+    /// Pulls may pass the component by until a task was pushed to it: it would only ask its parents.
+    pub empty_until_pushed: bool,
+    /// The component need not be asked for its estimated end: it follows from what it notes.
+    pub end_is_noted: bool,
 }
 
-/// A tree of components at work.
+/// A tree of components at work, at the place where it stands: [`swap`](Tree::swap) puts another one there.
 pub struct Tree {
-    shared: Shared,
-}
-
-/// What hops need.
-pub(crate) struct Shared {
-    nodes: Box<[TreeNode]>,
-    /// The leaf of each worker.
-    leaves: Box<[Option<NodeId>]>,
-    workers: Arc<[RawWorker]>,
-    services: Arc<dyn Services>,
-    ledger: Arc<Ledger>,
-    gate: Gate,
-    /// A node was quarantined, and its tasks were not yet taken back.
-    repairs: AtomicBool,
+    stand: Stand<Shared>,
+    ground: Ground,
+    /// What components of earlier trees did wrong.
+    past: Mutex<Vec<Fault>>,
 }
 
 /// How long a repair waits for calls that do not come back before it leaves the tasks of a failed node where they are,
@@ -93,10 +105,11 @@ pub(crate) struct Shared {
 const REPAIR_PATIENCE: Duration = Duration::from_millis(200);
 
 impl Tree {
-    /// Puts parts together; part 0 is the root. `seed` seeds the randomness of every node.
+    /// Puts parts together; part 0 is the root. Without parts, tasks wait until there is a tree. `seed` seeds the randomness
+    /// of every node.
     ///
     /// # Panics
-    /// When a child's number is not that of a later part: plans are checked before.
+    /// When a child's number is not that of a later part: plans are checked before. When there are more than 2²⁴ nodes.
     #[must_use]
     pub fn assemble(
         parts: Vec<Part>,
@@ -105,7 +118,7 @@ impl Tree {
         ledger: Arc<Ledger>,
         seed: u64,
     ) -> Tree {
-        let raw_workers: Arc<[RawWorker]> = workers
+        let simple: Vec<RawWorker> = workers
             .iter()
             .map(|worker| RawWorker {
                 arch: u32::from(worker.arch.number()),
@@ -113,83 +126,16 @@ impl Tree {
                 relative_speedup: worker.relative_speedup,
             })
             .collect();
-        let mut parents = vec![Vec::new(); parts.len()];
-        let mut slots = vec![String::new(); parts.len()];
-        for (id, part) in parts.iter().enumerate() {
-            for (number, (child, slot)) in part.children.iter().enumerate() {
-                assert!(*child as usize > id, "a child comes after its parent");
-                parents[*child as usize].push((id as NodeId, number as u32));
-                slots[*child as usize].clone_from(slot);
-            }
-        }
-        let places: Arc<[Place]> = parts
-            .iter()
-            .enumerate()
-            .map(|(id, part)| {
-                Place::new(&part.path, &part.object, &slots[id], part.workers.words(), |raw| {
-                    raw.id = id as NodeId;
-                    raw.children = part.children.len() as u32;
-                    raw.parents = parents[id].len() as u32;
-                    raw.worker = part.worker.map_or(NO_ID, |worker| worker.0);
-                    let below = || part.workers.iter().filter_map(|worker| workers.get(worker.0 as usize));
-                    raw.relative_speedup = below().map(|worker| worker.relative_speedup).sum();
-                    if let Some(first) = below().next() {
-                        if below().all(|worker| worker.arch == first.arch) {
-                            raw.flags |= place::HOMOGENEOUS;
-                        }
-                        if below().all(|worker| worker.memory_node == first.memory_node) {
-                            raw.flags |= place::SINGLE_MEMORY_NODE;
-                            raw.memory_node = first.memory_node.0;
-                        }
-                    }
-                    if part.worker.is_some() {
-                        raw.flags |= place::LEAF;
-                    }
-                    if !services.transfers() {
-                        raw.flags |= place::NO_TRANSFERS;
-                    }
-                })
-            })
-            .collect();
-        // Whom a pull really asks: parents come first, so theirs are known.
-        let mut sources: Vec<Vec<(NodeId, u32)>> = Vec::with_capacity(parts.len());
-        for above in &parents {
-            let asked = |(parent, number): &(NodeId, u32)| match parts[*parent as usize].forwards_pull {
-                true => sources[*parent as usize].clone(),
-                false => vec![(*parent, *number)],
-            };
-            let asked = above.iter().flat_map(asked).collect();
-            sources.push(asked);
-        }
-        let mut leaves = vec![None; workers.len()];
-        let nodes = parts
-            .into_iter()
-            .zip(parents)
-            .zip(sources)
-            .enumerate()
-            .map(|(id, ((part, parents), sources))| {
-                if let Some(leaf) = part.worker.and_then(|worker| leaves.get_mut(worker.0 as usize)) {
-                    *leaf = Some(id as NodeId);
-                }
-                let children = part.children.iter().map(|(child, _)| *child).collect();
-                let (places, workers) = (Arc::clone(&places), Arc::clone(&raw_workers));
-                TreeNode::new(
-                    id as NodeId,
-                    part.component,
-                    part.name,
-                    part.plugin,
-                    children,
-                    parents.into(),
-                    sources.into(),
-                    places,
-                    workers,
-                    seed,
-                )
-            })
-            .collect();
+        let teams = Arc::new(Teams::new(workers.len(), &*services));
+        let combined = teams.facts(&simple);
+        let fallback = Arc::new(Fallback::new(simple.iter().copied().collect(), Arc::clone(&services)));
+        let workers_and_teams = simple.into_iter().chain(combined).collect();
+        let ground = Ground { workers: workers_and_teams, teams, services, ledger, fallback, seed };
+        let first = Shared::assemble(parts, &ground).expect("there are fewer than 2^24 nodes");
+        ground.fallback.set_members(first.members());
+        first.notify_change_workers();
         let gate = Gate::new(workers.len(), APPLICATION_LANES);
-        let (leaves, repairs) = (leaves.into(), AtomicBool::new(false));
-        Tree { shared: Shared { nodes, leaves, workers: raw_workers, services, ledger, gate, repairs } }
+        Tree { stand: Stand::new(gate, first), ground, past: Mutex::default() }
     }
 
     /// Pushes a ready task into the root. A task that the root refuses waits in the fallback store.
@@ -197,155 +143,149 @@ impl Tree {
     /// With `deferred`, the requester says that it will pull right after: the first wake is then not done but noted
     /// there, for it to do if it pulls another task.
     pub fn push(&self, slot: &Slot, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
-        let shared = &self.shared;
-        {
-            let _inside = shared.gate.enter(lane_of(requester));
-            let archs = slot.head().archs.load(Relaxed);
-            let mut call = Call::new(shared, requester, archs);
-            let can_execute = requester.is_some_and(|worker| shared.can_execute(worker, slot));
-            call.deferred = deferred.filter(|_| can_execute).map(|deferred| (slot.index(), deferred));
-            slot.set_phase(Phase::InTree(0));
-            let answer = shared.hop_push(&call, 0, 0, slot.handle());
-            if let Some(slot) = Slot::of(answer.refused) {
-                shared.ledger.fall_back(slot);
-            }
+        let repairs = self.stand.inside(lane_of(requester), |shared| {
+            // Components know the workers of their context only.
+            let requester = requester.filter(|worker| shared.leaf(*worker).is_some());
+            shared.push(slot, requester, deferred);
+            shared.repairs.load(Acquire)
+        });
+        if repairs {
+            self.repair();
         }
-        self.repair_if_needed();
     }
 
     /// A task for `worker`, which owns it now, or `None` when there is none that it can execute.
     pub fn pull(&self, worker: WorkerId) -> Option<&'static Slot> {
-        let shared = &self.shared;
-        let leaf = shared.leaves.get(worker.0 as usize).copied().flatten();
-        let pulled = leaf.and_then(|leaf| {
-            let _inside = shared.gate.enter(Lane::Owned(worker.0 as usize));
-            let call = Call::new(shared, Some(worker), u32::MAX);
-            let node = &shared.nodes[leaf as usize];
-            let task = if node.is_quarantined() {
-                shared.hop_pull(&call, node, None)
-            } else {
-                node.with(&call, |component, raw| component.pull_task(raw, NO_ID))
-            };
-            let slot = Slot::of(task)?;
-            if !shared.can_execute(worker, slot) {
-                let held_by = if let Phase::InTree(node) = slot.phase() { node } else { leaf };
-                shared.nodes[held_by as usize].health.wrong_worker.fetch_add(1, Relaxed);
-                shared.ledger.fall_back(slot);
-                return None;
-            }
+        self.pull_for_team(worker, worker).or_else(|| {
+            let slot = self.ground.fallback.take(worker)?;
+            slot.set_phase(Phase::Running);
             Some(slot)
-        });
-        self.repair_if_needed();
-        let slot = pulled.or_else(|| shared.ledger.take_fallback(|slot| shared.can_execute(worker, slot)))?;
-        slot.set_phase(Phase::Running);
-        Some(slot)
+        })
     }
 
-    fn repair_if_needed(&self) {
-        if self.shared.repairs.load(Acquire) {
+    /// A parallel task for a combined worker, which owns it now, or `None` when there is none that it can execute. The
+    /// caller is the thread of `member`.
+    #[inline]
+    pub fn pull_for_team(&self, member: WorkerId, combined: WorkerId) -> Option<&'static Slot> {
+        let (pulled, repairs) = self
+            .stand
+            .inside(Lane::Owned(member.0 as usize), |shared| (shared.pull(combined), shared.repairs.load(Acquire)));
+        if repairs {
             self.repair();
         }
+        pulled
+    }
+
+    /// Whether a worker, simple or combined, has a leaf.
+    #[must_use]
+    pub fn has_leaf(&self, worker: WorkerId) -> bool {
+        self.stand.inside(lane_of(None), |shared| shared.leaf(worker).is_some())
+    }
+
+    /// When a simple worker should have done what it executes, and what waits for it in the leaves that are for it; `now` at
+    /// the earliest.
+    #[must_use]
+    pub fn free_at(&self, worker: WorkerId, now: Time) -> Time {
+        self.stand.inside(lane_of(None), |shared| shared.free_at(worker, now).unwrap_or(now))
     }
 
     /// Takes back what quarantined nodes hold. The caller is not inside the tree.
     #[cold]
     fn repair(&self) {
-        let shared = &self.shared;
         let began = Instant::now();
-        let Some(_closed) = shared.gate.close_until(|| began.elapsed() > REPAIR_PATIENCE) else { return };
-        shared.repairs.store(false, Release);
-        for node in shared.nodes.iter().filter(|node| node.is_quarantined()) {
-            let count = shared.ledger.revoke(|held_by| held_by == node.id);
-            node.health.rehomed.fetch_add(count, Relaxed);
-        }
+        self.stand.alone(|| began.elapsed() > REPAIR_PATIENCE, |shared| shared.repair());
     }
 
-    /// What components did wrong so far, in order of their nodes.
+    /// Whether the worker is one of those that the tree schedules for.
+    #[must_use]
+    pub fn serves(&self, worker: WorkerId) -> bool {
+        self.ground.fallback.has_member(worker)
+    }
+
+    /// Number of tasks in the fallback store.
+    #[must_use]
+    pub fn fallen_back(&self) -> usize {
+        self.ground.fallback.len()
+    }
+
+    /// Forgets what components of earlier trees did wrong: the place is used anew.
+    pub(crate) fn forget_past(&self) {
+        self.past.lock().clear();
+    }
+
+    /// What components did wrong so far: those of earlier trees, then those of this one in order of their nodes.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
-        let lost = self.shared.ledger.lost_by();
-        self.shared.nodes.iter().flat_map(|node| node.faults(lost.get(&node.id).copied().unwrap_or(0))).collect()
+        let mut faults = self.past.lock().clone();
+        faults.extend(self.stand.inside(lane_of(None), Shared::faults));
+        faults
     }
 
     /// Where every task sits now, and why; see [`NodeState`].
     #[must_use]
     pub fn survey(&self) -> Vec<NodeState> {
-        let shared = &self.shared;
-        let mut held: BTreeMap<NodeId, u64> = BTreeMap::new();
-        for slot in shared.ledger.slots() {
-            if let Phase::InTree(node) = slot.phase() {
-                *held.entry(node).or_insert(0) += 1;
-            }
-        }
-        // Components are asked about themselves only when nobody is inside: one that hangs may hold its own lock.
         let began = Instant::now();
-        let quiet = shared.gate.close_until(|| began.elapsed() > REPAIR_PATIENCE);
-        let call = Call::new(shared, None, u32::MAX);
-        let states = shared.nodes.iter().map(|node| {
-            let facts = if quiet.is_some() && !node.is_quarantined() {
-                let facts = node.with(&call, |component, raw| component.describe(raw));
-                facts.into_iter().map(|fact| (fact.0.to_string(), fact.1.to_string())).collect()
-            } else {
-                Vec::new()
-            };
-            let code = node.health.last_refusal.load(Relaxed);
-            NodeState {
-                node: node.place().path().to_owned(),
-                component: node.component_name.clone(),
-                plugin: node.plugin.clone(),
-                tasks: held.get(&node.id).copied().unwrap_or(0),
-                refusals: node.health.refusals.load(Relaxed),
-                last_refusal: (code != 0).then(|| Refusal::from_code(code).to_string()),
-                quarantined: node.is_quarantined(),
-                facts,
-            }
-        });
-        let states = states.collect();
-        drop(quiet);
-        // One may have failed when it was asked.
-        self.repair_if_needed();
-        states
+        let alone = self.stand.alone(
+            || began.elapsed() > REPAIR_PATIENCE,
+            |shared| {
+                let states = shared.survey(true);
+                // One may have failed when it was asked.
+                if shared.repairs.load(Acquire) {
+                    shared.repair();
+                }
+                states
+            },
+        );
+        alone.unwrap_or_else(|| self.stand.inside(lane_of(None), |shared| shared.survey(false)))
     }
 }
 
 impl Shared {
-    fn can_execute(&self, worker: WorkerId, slot: &Slot) -> bool {
-        self.workers
-            .get(worker.0 as usize)
-            .is_some_and(|worker| slot.head().archs.load(Relaxed) & 1 << worker.arch != 0)
+    /// The simple workers that have a leaf, of their own or as members of a combined one.
+    fn members(&self) -> impl Iterator<Item = usize> {
+        self.leaves_for.iter().enumerate().filter(|(_, leaves)| !leaves.is_empty()).map(|(worker, _)| worker)
     }
-}
 
-impl Drop for Tree {
-    /// What components still hold is nobody's any more: their dropping it is no fault.
-    fn drop(&mut self) {
-        for slot in self.shared.ledger.slots() {
-            if matches!(slot.phase(), Phase::InTree(_)) {
-                slot.renew(Phase::Waiting);
-            }
+    /// Pushes a task that the caller owns into the root; what the root refuses goes to the fallback store.
+    #[inline]
+    fn push(&self, slot: &Slot, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
+        let archs = slot.head().archs.load(Relaxed);
+        let mut call = Call::new(self, requester, archs);
+        let can_execute = requester.is_some_and(|worker| self.can_execute(worker, slot));
+        call.deferred = deferred.filter(|_| can_execute).map(|deferred| (slot.index(), deferred));
+        if let Some(watch) = &self.watch {
+            watch.ready(self, requester, slot);
+        }
+        slot.set_phase(Phase::InTree(self.first));
+        let answer = match self.nodes.is_empty() {
+            false => self.hop_push(&call, 0, 0, slot.handle()).refused,
+            true => slot.handle(),
+        };
+        if let Some(slot) = Slot::of(answer) {
+            self.fall_back(slot);
         }
     }
-}
 
-/// Where tasks sit at one node, and what it says about itself.
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
-pub struct NodeState {
-    /// The node, by its path in the tree.
-    pub node: String,
-    /// The component in it.
-    pub component: String,
-    /// The plugin it came from.
-    pub plugin: String,
-    /// Tasks that it holds.
-    pub tasks: u64,
-    /// Tasks that it refused so far.
-    pub refusals: u64,
-    /// Why it last refused one.
-    pub last_refusal: Option<String>,
-    /// Whether it failed, and calls pass through it.
-    pub quarantined: bool,
-    /// What the component says about itself.
-    pub facts: Vec<(String, String)>,
+    #[inline]
+    fn pull(&self, worker: WorkerId) -> Option<&'static Slot> {
+        let leaf = self.leaf(worker)?;
+        let call = Call::new(self, Some(worker), u32::MAX);
+        let node = &self.nodes[leaf as usize];
+        let task = self.pull_at(&call, node, NO_ID);
+        let slot = Slot::of(task)?;
+        if !self.can_execute(worker, slot) {
+            let held_by = match slot.phase() {
+                Phase::InTree(node) if self.numbers().contains(&node) => node - self.first,
+                _ => leaf,
+            };
+            self.nodes[held_by as usize].health.wrong_worker.fetch_add(1, Relaxed);
+            self.fall_back(slot);
+            return None;
+        }
+        // Before the way out: from there on the tree may be exchanged, and what a node of it still holds is moved.
+        slot.set_phase(Phase::Running);
+        Some(slot)
+    }
 }
 
 /// Gate lanes of threads that are not workers.

@@ -1,10 +1,13 @@
 //! One node of a tree: a component, its neighbours, and the host as that component sees it.
 
+use super::books;
 use super::call::Call;
 use super::fault::{Fault, FaultKind};
 use super::ledger::NodeId;
+use super::prospects::PROSPECTS;
+use super::teams::TeamsBelow;
 use parking_lot::Mutex;
-use sched_core::abi::extension::{HostLog, Named, RawExtension};
+use sched_core::abi::extension::{HostLog, HostProspects, HostTeams, HostTimes, Named, RawExtension, WorkerDistance};
 use sched_core::abi::std_types::{ROption, RStr};
 use sched_core::abi::wire::{CallRef, NO_ID, REQUESTER, RawNode, RawPlace, RawPush, RawWorker};
 use sched_core::abi::{ComponentObject, RawTask, TaskHead, WireHost};
@@ -78,6 +81,8 @@ unsafe fn extend<T: ?Sized>(reference: &T) -> &'static T {
 /// One node.
 pub(super) struct TreeNode {
     pub(super) id: NodeId,
+    /// Its number among the nodes of all trees.
+    pub(super) number: NodeId,
     pub(super) component: ComponentObject,
     pub(super) component_name: String,
     pub(super) plugin: String,
@@ -88,8 +93,19 @@ pub(super) struct TreeNode {
     pub(super) sources: Box<[(NodeId, u32)]>,
     /// Architectures of the workers below.
     pub(super) archs: u32,
+    /// The combined workers below, if there are any.
+    pub(super) teams: Option<TeamsBelow>,
+    /// Expected length of what waits here, in nanoseconds, as the component notes it.
+    pub(super) queued: AtomicU64,
     pub(super) places: Arc<[Place]>,
     pub(super) workers: Arc<[RawWorker]>,
+    /// No task was pushed to the component yet, and it has none before that.
+    untouched: AtomicBool,
+    /// The estimated end follows from what is noted here, so the component is not asked.
+    pub(super) end_is_noted: bool,
+    /// The way down, where it is a chain of such nodes to the leaf of a simple worker: that worker, and all nodes whose
+    /// notes count.
+    pub(super) straight: Option<(WorkerId, Box<[NodeId]>)>,
     pub(super) health: Health,
     random: AtomicU64,
 }
@@ -114,14 +130,18 @@ impl TreeNode {
     #[expect(clippy::too_many_arguments, reason = "the parts of a node, once")]
     pub(super) fn new(
         id: NodeId,
+        number: NodeId,
         component: ComponentObject,
         component_name: String,
         plugin: String,
+        empty_until_pushed: bool,
+        end_is_noted: bool,
         children: Box<[NodeId]>,
         parents: Box<[(NodeId, u32)]>,
         sources: Box<[(NodeId, u32)]>,
         places: Arc<[Place]>,
         workers: Arc<[RawWorker]>,
+        teams: Option<TeamsBelow>,
         seed: u64,
     ) -> TreeNode {
         let below = sched_core::WorkerSet::from_words(&places[id as usize].raw().workers_in_context);
@@ -132,6 +152,7 @@ impl TreeNode {
         let random = AtomicU64::new(mix(seed ^ mix(u64::from(id) + 1)));
         TreeNode {
             id,
+            number,
             component,
             component_name,
             plugin,
@@ -139,8 +160,13 @@ impl TreeNode {
             parents,
             sources,
             archs,
+            teams,
+            queued: AtomicU64::new(0),
             places,
             workers,
+            untouched: AtomicBool::new(empty_until_pushed),
+            end_is_noted,
+            straight: None,
             health: Health::default(),
             random,
         }
@@ -150,8 +176,27 @@ impl TreeNode {
         &self.places[self.id as usize]
     }
 
+    /// Number of workers below, 1 at least.
+    pub(super) fn count_in_context(&self) -> u64 {
+        let words = self.place().raw().workers_in_context.iter();
+        words.map(|word| u64::from(word.count_ones())).sum::<u64>().max(1)
+    }
+
     pub(super) fn is_quarantined(&self) -> bool {
         self.health.quarantined.load(Relaxed)
+    }
+
+    /// Whether a pull has nothing to expect of the component, and asks those above at once.
+    pub(super) fn is_passed_by(&self) -> bool {
+        self.is_quarantined() || self.untouched.load(Relaxed)
+    }
+
+    /// A task is about to be pushed to the component. A worker that looks past it meanwhile finds the task all the same:
+    /// this store comes before the pusher's look for sleepers, as the task does.
+    pub(super) fn touch(&self) {
+        if self.untouched.load(Relaxed) {
+            self.untouched.store(false, Relaxed);
+        }
     }
 
     /// Runs `body` with the node as the component sees it in this call.
@@ -184,16 +229,13 @@ impl TreeNode {
             kinds.push(FaultKind::WrongWorker { tasks: wrong });
         }
         let fault = |kind| Fault {
+            context: String::new(),
             node: self.place().path().to_owned(),
             component: self.component_name.clone(),
             plugin: self.plugin.clone(),
             kind,
         };
         kinds.into_iter().map(fault).collect()
-    }
-
-    fn worker_can_execute(&self, worker: u32, head: &TaskHead) -> bool {
-        self.workers.get(worker as usize).is_some_and(|worker| head.archs.load(Relaxed) & 1 << worker.arch != 0)
     }
 }
 
@@ -205,13 +247,13 @@ fn mix(mut z: u64) -> u64 {
 }
 
 /// The host's record of the call.
-fn record<'a>(call: CallRef<'a>) -> &'a Call<'a> {
+pub(super) fn record<'a>(call: CallRef<'a>) -> &'a Call<'a> {
     // SAFETY: a `CallRef` is made from a `Call` by `Call::reference` only, and components, which cannot make one, hand
     // back the one that they were lent for the call.
     unsafe { &*call.as_ptr().cast::<Call<'a>>() }
 }
 
-fn head<'a>(task: RawTask) -> Option<&'a TaskHead> {
+pub(super) fn head<'a>(task: RawTask) -> Option<&'a TaskHead> {
     // SAFETY: a handle's head lies in a slot of a ledger, which is never given back.
     unsafe { task.head.as_ref() }
 }
@@ -272,7 +314,7 @@ impl WireHost for TreeNode {
     }
 
     fn now(&self, call: CallRef<'_>) -> u64 {
-        record(call).tree.services.now().as_nanos()
+        record(call).look_at_clock().as_nanos()
     }
 
     fn random(&self, _call: CallRef<'_>) -> u64 {
@@ -285,12 +327,12 @@ impl WireHost for TreeNode {
             REQUESTER => record(call).requester.map_or(NO_ID, |worker| worker.0),
             worker => worker,
         };
-        if worker == NO_ID { head.archs.load(Relaxed) & self.archs != 0 } else { self.worker_can_execute(worker, head) }
+        if worker == NO_ID { self.some_fits(head) } else { record(call).tree.fits(worker, head) }
     }
 
     fn child_can_execute(&self, call: CallRef<'_>, child: u32, task: RawTask) -> bool {
         let (Some(head), Some(target)) = (head(task), self.children.get(child as usize)) else { return false };
-        head.archs.load(Relaxed) & record(call).tree.nodes[*target as usize].archs != 0
+        record(call).tree.nodes[*target as usize].some_fits(head)
     }
 
     fn implementations(&self, call: CallRef<'_>, worker: u32, task: RawTask) -> u32 {
@@ -329,7 +371,14 @@ impl WireHost for TreeNode {
     }
 
     fn extension(&self, name: RStr<'_>) -> ROption<RawExtension> {
-        if name.as_str() == HostLog::NAME { ROption::RSome(RawExtension::new(&HOST_LOG)) } else { ROption::RNone }
+        match name.as_str() {
+            HostLog::NAME => ROption::RSome(RawExtension::new(&HOST_LOG)),
+            WorkerDistance::NAME => ROption::RSome(RawExtension::new(&WORKER_DISTANCE)),
+            HostTimes::NAME => ROption::RSome(RawExtension::new(&books::TIMES)),
+            HostProspects::NAME => ROption::RSome(RawExtension::new(&PROSPECTS)),
+            HostTeams::NAME => ROption::RSome(RawExtension::new(&books::TEAMS)),
+            _ => ROption::RNone,
+        }
     }
 }
 
@@ -345,4 +394,10 @@ extern "C" fn log(call: CallRef<'_>, node: u32, level: u32, line: RStr<'_>) {
     };
     let path = tree.nodes.get(node as usize).map_or("", |node| node.place().path());
     tree.services.log(path, level, line.as_str());
+}
+
+static WORKER_DISTANCE: WorkerDistance = WorkerDistance { between };
+
+extern "C" fn between(call: CallRef<'_>, _node: u32, one: u32, other: u32) -> u32 {
+    record(call).tree.services.worker_distance(WorkerId(one), WorkerId(other)).unwrap_or(NO_ID)
 }

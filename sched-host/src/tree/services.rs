@@ -1,7 +1,9 @@
 //! What a tree needs of the back end that drives it.
 
+use super::witness::Witness;
 use sched_core::abi::TaskHead;
 use sched_core::{Arch, ArchSet, Estimate, LogLevel, MemoryNode, Time, WorkerId};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -11,11 +13,31 @@ pub trait Services: Send + Sync {
     /// The time of the run.
     fn now(&self) -> Time;
 
-    /// Which workers sleep: bit *n* of word *m* stands for worker 64·m + n.
-    fn sleeping(&self) -> &[AtomicU64];
+    /// Which workers sleep: bit *n* of word *m* stands for worker 64·m + n. A tree asks for these words once, and then
+    /// looks at them whenever there is work.
+    fn sleeping(&self) -> Arc<[AtomicU64]>;
 
     /// Wakes `worker`. Whether it slept.
     fn wake(&self, worker: WorkerId) -> bool;
+
+    /// The members of each combined worker, two simple workers at least. Combined workers are numbered on from the simple
+    /// ones. It does not change.
+    fn combined(&self) -> &[Box<[WorkerId]>] {
+        &[]
+    }
+
+    /// When a simple worker should be done with what it executes now, past when that is nothing of an expected length;
+    /// `None` when no such books are kept: leaves then guess.
+    fn busy_until(&self, worker: WorkerId) -> Option<Time> {
+        let _ = worker;
+        None
+    }
+
+    /// How far apart two workers are on the machine, as
+    /// [`Node::worker_distance`](sched_core::Node::worker_distance) says it; `None` for what is not known.
+    fn worker_distance(&self, _one: WorkerId, _other: WorkerId) -> Option<u32> {
+        None
+    }
 
     /// Number of implementations for an architecture of a task's codelet.
     fn implementations(&self, arch: Arch, task: &TaskHead) -> u32 {
@@ -48,6 +70,11 @@ pub trait Services: Send + Sync {
     /// Begins to bring a task's data to a memory node.
     fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {
         let _ = (memory_node, task);
+    }
+
+    /// Who is told where tasks are in a tree, if anybody is. Asked once for each tree.
+    fn witness(&self) -> Option<Arc<dyn Witness>> {
+        None
     }
 
     /// Notes a component's words.

@@ -1,29 +1,44 @@
 //! Why is nothing running? Notices that a run makes no progress, and says where every task sits.
 //!
 //! It costs nothing until somebody has waited for a whole quiet period without any task ending: then two looks a period
-//! apart must agree that no task ended and none is being executed.
+//! apart must agree that no task ended and none is being executed. Where somebody waits for one context, and that has no
+//! workers, two looks must agree that no task of it ended: whatever the other contexts do, its tasks stay where they are.
 
+use crate::context::ContextCore;
 use crate::runtime::core::Core;
-use crate::runtime::failure::{StallReport, WorkerDoing, WorkerState};
+use crate::runtime::failure::{ContextState, StallReport, WorkerDoing, WorkerState};
 use crate::tree::Phase;
-use sched_core::ArchSet;
+use sched_core::{ArchSet, WorkerId};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
-/// Looks at a runtime while somebody waits for it.
+/// Looks at a runtime while somebody waits for it, or for one context of it.
 #[derive(Default)]
 pub(crate) struct Watch {
-    last: Option<(u64, u64)>,
+    last: Option<[(u64, u64); 2]>,
     quiet: Duration,
 }
 
 impl Watch {
     /// Looks once more, a period after the last look. A report when the run has stalled.
-    pub(crate) fn look(&mut self, core: &Core, period: Duration) -> Option<Box<StallReport>> {
-        let progress = (core.finished(), core.submitted());
+    pub(crate) fn look(
+        &mut self,
+        core: &Core,
+        context: Option<&ContextCore>,
+        period: Duration,
+    ) -> Option<Box<StallReport>> {
+        let progress = [(core.finished(), core.submitted()), context.map_or((0, 0), |context| core.counts(context))];
+        let abandoned =
+            context.is_some_and(|context| context.facts().workers.is_empty() && context.tree.fallen_back() > 0);
         let executing = core.counters.iter().any(|counters| counters.executing.load(Relaxed) != 0);
-        if executing || self.last != Some(progress) {
-            self.last = Some(progress);
+        let moved = match (self.last, abandoned) {
+            (None, _) => true,
+            (Some(last), true) => last[1] != progress[1],
+            (Some(last), false) => executing || last != progress,
+        };
+        self.last = Some(progress);
+        if moved {
             self.quiet = period;
             return None;
         }
@@ -34,12 +49,15 @@ impl Watch {
 
 fn report(core: &Core, quiet: Duration) -> StallReport {
     let (mut waiting, mut fallback) = (0, 0);
-    let mut in_tree = Vec::new();
+    let mut in_trees: BTreeMap<u16, Vec<ArchSet>> = BTreeMap::new();
     for slot in core.ledger.slots() {
         match slot.phase() {
             Phase::Waiting => waiting += 1,
             Phase::Fallback => fallback += 1,
-            Phase::InTree(_) => in_tree.push(ArchSet::from_bits(slot.head().archs.load(Relaxed))),
+            Phase::InTree(_) => {
+                let archs = ArchSet::from_bits(slot.head().archs.load(Relaxed));
+                in_trees.entry(core.records.get(slot.index()).context()).or_default().push(archs);
+            }
             Phase::Free | Phase::Running => {}
         }
     }
@@ -48,18 +66,31 @@ fn report(core: &Core, quiet: Duration) -> StallReport {
         let doing = match (asleep, counters.executing.load(Relaxed)) {
             (_, executing) if executing != 0 => WorkerDoing::Executing,
             (true, _) => WorkerDoing::Sleeping,
+            (false, _) if counters.in_team.load(Relaxed) != 0 => WorkerDoing::Gathering,
             (false, _) => WorkerDoing::Scheduling,
         };
-        let eligible = in_tree.iter().filter(|archs| archs.contains(facts.arch)).count() as u64;
+        let served = in_trees.iter().filter(|(number, _)| core.roster.get(**number).tree.serves(WorkerId(id as u32)));
+        let eligible = served.flat_map(|(_, tasks)| tasks).filter(|archs| archs.contains(facts.arch)).count() as u64;
         WorkerState { worker: id as u32, doing, eligible }
+    });
+    let contexts = core.roster.contexts().map(|context| {
+        let facts = context.facts();
+        let (finished, submitted) = core.counts(context);
+        ContextState {
+            name: facts.name,
+            policy: facts.policy.name.clone(),
+            workers: facts.workers.iter().map(|worker| worker.0).collect(),
+            unfinished: submitted.saturating_sub(finished),
+        }
     });
     StallReport {
         quiet_s: quiet.as_secs_f64(),
-        unfinished: core.submitted() - core.finished(),
+        unfinished: core.submitted().saturating_sub(core.finished()),
         waiting,
         fallback,
         workers: workers.collect(),
-        nodes: core.tree.survey(),
-        faults: core.tree.faults(),
+        contexts: contexts.collect(),
+        nodes: core.survey(),
+        faults: core.faults(),
     }
 }

@@ -1,6 +1,6 @@
 //! Why a workload has no result.
 
-use crate::linalg::NotPositiveDefiniteMatrix;
+use crate::linalg::{NoLuFactors, NotPositiveDefiniteMatrix};
 use crate::runtime::{DataError, RunError, SubmitError};
 
 /// Why a workload has no result.
@@ -14,6 +14,15 @@ pub enum WorkloadError {
         help("only symmetric positive definite matrices have a Cholesky factor")
     )]
     NotPositiveDefinite(#[from] NotPositiveDefiniteMatrix),
+    /// The matrix has no LU factors without pivoting.
+    #[error(transparent)]
+    #[diagnostic(
+        code(sched::workload::zero_pivot),
+        help(
+            "nothing is pivoted here: use a matrix that is dominated by its diagonal, or order its rows so that it is"
+        )
+    )]
+    ZeroPivot(#[from] NoLuFactors),
     /// A kernel panicked, or nothing moves any more.
     #[error(transparent)]
     #[diagnostic(transparent)]

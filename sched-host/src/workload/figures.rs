@@ -26,6 +26,10 @@ pub struct WorkerShare {
     pub tasks: u64,
     /// Time with a task, in seconds: with its kernel, and with getting it and ending it.
     pub busy_s: f64,
+    /// How often it was woken.
+    pub wakes: u64,
+    /// Of these wakes, those after which it found no task.
+    pub wakes_in_vain: u64,
 }
 
 impl Figures {
@@ -59,6 +63,8 @@ impl<'a> Meter<'a> {
                 id: after.id,
                 tasks: after.tasks - before.tasks,
                 busy_s: makespan.saturating_sub(idle).as_secs_f64(),
+                wakes: after.wakes - before.wakes,
+                wakes_in_vain: after.wakes_in_vain - before.wakes_in_vain,
             }
         });
         let per_worker: Vec<WorkerShare> = per_worker.collect();

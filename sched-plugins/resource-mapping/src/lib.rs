@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use sched_components::resource_mapping::{
-    Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Random, WorkStealing,
+    Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Random, Replan, WorkStealing,
 };
 
-sched_core::export_components!(Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Random, WorkStealing);
+sched_core::export_components!(Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Random, Replan, WorkStealing);

@@ -1,6 +1,6 @@
 //! The worker family as a plugin: the leaves, which hand tasks to those who execute them.
 #![forbid(unsafe_code)]
 
-use sched_components::worker::Simple;
+use sched_components::worker::{Combined, Simple};
 
-sched_core::export_components!(Simple);
+sched_core::export_components!(Simple, Combined);

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each model needs some of it")]
 
+pub use loom::cell::UnsafeCell;
 pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 pub use loom::sync::{Condvar, Mutex, MutexGuard};
 

@@ -4,7 +4,7 @@ fn candidate(child: u32, length: u64, transfer: u64, avail: u64) -> Candidate {
     Candidate { child: Child(child), workers: 1, length, transfer, energy: 0.0, avail, end: 0, asked: true, landed: 0 }
 }
 
-const WEIGHTS: Weights = Weights { alpha: 1.0, beta: 1.0, gamma: 1000.0, idle_power: 0.0 };
+const WEIGHTS: Weights = Weights { alpha: 1.0, beta: 1.0, gamma: 1000.0, idle_power: 0.0, transfers: 1.0 };
 
 fn chosen(weights: Weights, now: u64, candidates: &mut [Candidate]) -> u32 {
     weights.choose(Time::from_nanos(now), candidates).0.child.0

@@ -30,14 +30,16 @@ fn the_first_child_that_must_measure_gets_the_task() {
 }
 
 #[test]
-fn what_is_measured_everywhere_is_handed_back() {
+fn what_is_measured_everywhere_goes_to_the_least_load() {
     let rig = calibration();
-    let task = rig.task().make();
+    rig.set_load(Child(0), 1.0);
     for lengths in [[KNOWN; 3], [Estimate::NoModel; 3]] {
         set(&rig, lengths);
-        assert_eq!(rig.push(task), Err(Refusal::Full));
+        let task = rig.task().make();
+        assert_eq!(rig.push(task), Ok(()));
+        assert_eq!(rig.child_tasks(Child(1)).last(), Some(&task));
+        assert_eq!(rig.read(task, Task::implementation), None);
     }
-    assert_eq!(rig.hops(), []);
     assert_eq!(rig.push(rig.task().archs([Arch::FPGA]).make()), Err(Refusal::NoWorker));
 }
 
@@ -46,7 +48,8 @@ fn workers_that_cannot_execute_or_are_outside_do_not_measure() {
     let rig = calibration().context([0, 2]);
     set(&rig, [KNOWN, Estimate::Uncalibrated, Estimate::Uncalibrated]);
     let cpu = rig.task().archs([Arch::CPU]).make();
-    assert_eq!(rig.push(cpu), Err(Refusal::Full));
+    assert_eq!(rig.push(cpu), Ok(()));
+    assert_eq!(rig.child_tasks(Child(0)), [cpu], "by load: there is nobody to measure it");
     let any = rig.task().make();
     assert_eq!(rig.push(any), Ok(()));
     assert_eq!(rig.child_tasks(Child(1)), [any]);

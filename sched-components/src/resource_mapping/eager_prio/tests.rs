@@ -28,6 +28,20 @@ fn what_children_take_goes_down_at_once_and_they_take_turns() {
 }
 
 #[test]
+fn the_fastest_child_is_offered_a_task_first_whoever_asks() {
+    let archs = [Arch::CPU, Arch::CUDA, Arch::CPU, Arch::CUDA];
+    let rig = archs.into_iter().fold(eager_prio(), |rig, arch| rig.worker(arch, MemoryNode(0)));
+    let rig = (0..4).fold(rig, |rig, worker| rig.child(FakeChild::over([worker]).room(1)));
+    rig.set_requester(Some(WorkerId(0)));
+    let tasks: Vec<TaskId> = (0..4).map(|_| rig.task().archs([Arch::CPU, Arch::CUDA]).make()).collect();
+    for task in &tasks {
+        assert_eq!(rig.push(*task), Ok(()));
+    }
+    let got = [1, 3, 0, 2].map(|child| rig.child_tasks(Child(child)));
+    assert_eq!(got.concat(), tasks, "the accelerators in turn, then the core that asks, then the other");
+}
+
+#[test]
 fn room_goes_to_the_best_task() {
     let rig = queues(1, 0);
     let tasks = with_priorities(&rig, [0, 2, 1, 2]);

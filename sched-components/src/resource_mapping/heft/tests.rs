@@ -149,3 +149,16 @@ fn pushes_from_many_threads_all_go_on() {
     });
     assert_eq!((rig.child_tasks(Child(1)).len(), rig.held().len()), (400, 0));
 }
+
+#[test]
+fn its_own_queue_counts_for_who_stands_above() {
+    let rig = core_and_gpu(&[], &[(90, 30)]).parent(FakeParent::new());
+    close(&rig);
+    rig.set_end(Child(1), Time::from_nanos(20_000));
+    assert_eq!(rig.estimated_end(), Time::ZERO, "the core is free");
+    let task = rig.task().make();
+    assert_eq!(rig.push(task), Ok(()));
+    assert_eq!(rig.estimated_end(), Time::from_nanos(25_000), "30 µs on the GPU at best, and 20 there: over 2 workers");
+    open(&rig, Child(1), 1);
+    assert_eq!(rig.estimated_end(), Time::ZERO);
+}

@@ -47,13 +47,19 @@ impl Buckets {
         self.unknown.len() + self.buckets.iter().map(|bucket| bucket.tasks.len()).sum::<usize>()
     }
 
-    pub(super) fn push(&mut self, task: Task, acceleration: Option<f64>) {
+    /// Nanoseconds that the tasks were pushed with, added up.
+    pub(super) fn expected(&self) -> u64 {
+        self.buckets.iter().map(|bucket| bucket.tasks.expected()).fold(self.unknown.expected(), u64::saturating_add)
+    }
+
+    /// Adds a task that counts with `expected` nanoseconds.
+    pub(super) fn push(&mut self, task: Task, acceleration: Option<f64>, expected: u64) {
         let priority = task.priority();
         let queue = match acceleration {
             None => &mut self.unknown,
             Some(acceleration) => self.bucket(acceleration),
         };
-        queue.push(task, priority, 0);
+        queue.push(task, priority, expected);
     }
 
     /// The bucket for an acceleration: the first that is alike, or a new one.

@@ -1,5 +1,5 @@
 use super::*;
-use sched_core::rig::{FakeChild, Rig};
+use sched_core::rig::{FakeChild, FakeParent, Rig};
 use std::time::Duration;
 
 fn known(micros: u64) -> Estimate {
@@ -120,4 +120,20 @@ fn a_worker_pulls_from_its_end() {
     assert_eq!(rig.pull(Child(0)), Some(tasks[0]));
     assert_eq!(rig.pull(Child(1)), Some(tasks[1]));
     assert_eq!(rig.pull(Child(0)), Some(tasks[2]));
+}
+
+#[test]
+fn its_own_queue_counts_for_who_stands_above() {
+    let rig = core_and_gpu(&[], &[(40, 10)]).parent(FakeParent::new());
+    hold(&rig, &[0, 0]);
+    assert_eq!(rig.estimated_end(), Time::from_nanos(10_000), "10 µs each at best, over 2 workers");
+}
+
+#[test]
+fn combined_workers_say_nothing_of_an_acceleration() {
+    let rig = core_and_gpu(&[], &[(80, 10), (20, 10)]).combined([0, 0]).child(FakeChild::over([2]));
+    let tasks = hold(&rig, &[1, 0]);
+    rig.set_room(Child(1), Some(9));
+    assert!(rig.can_push(Child(1)));
+    assert_eq!(rig.child_tasks(Child(1)), [tasks[1], tasks[0]], "by acceleration, although the pair can run neither");
 }

@@ -88,12 +88,14 @@ fn children_without_an_estimate_do_not_compete() {
 }
 
 #[test]
-fn a_task_to_be_measured_is_refused() {
+fn a_task_to_be_measured_is_not_refused() {
     let rig = core_and_gpu();
     rig.set_length(0, WorkerId(0), 0, Estimate::NoModel);
     rig.set_length(0, WorkerId(1), 0, Estimate::Uncalibrated);
+    rig.set_load(Child(1), 1.0);
     let task = rig.task().make();
-    assert_eq!(rig.push(task), Err(Refusal::Uncalibrated));
+    assert_eq!(rig.push(task), Ok(()), "whoever sorts tasks above has sorted it by what was known then");
+    assert_eq!(rig.child_tasks(Child(0)), [task], "the least load");
 }
 
 #[test]

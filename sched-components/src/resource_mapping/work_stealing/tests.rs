@@ -78,6 +78,61 @@ fn the_nearest_is_robbed_first() {
     assert_eq!(order, [4, 5, 3, 0, 2, 1].map(|index: usize| tasks[index]), "1 and 2 are on another memory node");
 }
 
+/// Sets the distances of workers whose numbers are those of PUs: two of a core, two cores of a package.
+fn measured(rig: Rig, count: u32) -> Rig {
+    for (one, other) in (0..count).flat_map(|one| (0..one).map(move |other| (other, one))) {
+        let distance = if one / 2 == other / 2 { 1 } else { 2 + u32::from(one / 4 != other / 4) };
+        rig.set_distance(WorkerId(one), WorkerId(other), distance);
+    }
+    rig
+}
+
+/// The order in which a child comes by tasks, of which every child has one.
+fn robbed(rig: &Rig, children: u32, thief: u32) -> Vec<u64> {
+    let tasks: Vec<TaskId> = (0..children).map(|worker| push(rig, Some(worker), 0)).collect();
+    let order = std::iter::from_fn(|| rig.pull(Child(thief)));
+    order.map(|task| tasks.iter().position(|other| *other == task).expect("it was pushed") as u64).collect()
+}
+
+#[test]
+fn victims_are_robbed_in_the_order_of_their_distance() {
+    let rig = measured(workers(8), 8);
+    assert_eq!(robbed(&rig, 8, 0), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(robbed(&rig, 8, 5), [5, 4, 7, 6, 1, 2, 3, 0]);
+}
+
+#[test]
+fn thieves_that_are_equally_far_begin_with_different_victims() {
+    let rig = measured(workers(8), 8);
+    let far: Vec<u64> = (0..4).map(|thief| robbed(&rig, 8, thief)[4]).collect();
+    assert_eq!(far, [4, 5, 6, 7], "of the other package");
+    let near: Vec<u64> = (0..4).map(|thief| robbed(&rig, 8, thief)[2]).collect();
+    assert_eq!(near, [2, 3, 0, 1], "of the other core");
+
+    let flat = workers(4);
+    (0..4).for_each(|one| (0..one).for_each(|other| flat.set_distance(WorkerId(one), WorkerId(other), 3)));
+    let firsts: Vec<u64> = (0..4).map(|thief| robbed(&flat, 4, thief)[1]).collect();
+    assert_eq!(firsts, [1, 2, 3, 0]);
+}
+
+#[test]
+fn a_child_of_several_workers_is_as_near_as_the_nearest_of_them() {
+    let children = [[0, 7], [2, 3], [4, 5], [6, 1]].map(FakeChild::over);
+    let rig = children.into_iter().fold(measured(stealing().workers(8), 8), Rig::child);
+    let tasks: Vec<TaskId> = [0, 2, 4, 6].into_iter().map(|worker| push(&rig, Some(worker), 0)).collect();
+    let order: Vec<TaskId> = std::iter::from_fn(|| rig.pull(Child(1))).collect();
+    assert_eq!(order, [1, 3, 0, 2].map(|index: usize| tasks[index]), "those of its package first, then the third");
+}
+
+#[test]
+fn what_has_no_place_in_the_topology_is_robbed_last() {
+    let rig = stealing().worker(Arch::CUDA, MemoryNode(1)).workers(3);
+    let rig = (0..4).fold(rig, |rig, worker| rig.child(FakeChild::worker(worker)));
+    rig.set_distance(WorkerId(1), WorkerId(2), 2);
+    rig.set_distance(WorkerId(2), WorkerId(3), 1);
+    assert_eq!(robbed(&rig, 4, 2), [2, 3, 1, 0]);
+}
+
 #[test]
 fn a_push_wakes_the_owner_or_else_a_thief() {
     let rig = workers(3);

@@ -61,6 +61,17 @@ fn a_full_slot_keeps_its_tasks_from_the_others() {
 }
 
 #[test]
+fn a_slot_whose_workers_cannot_execute_the_task_is_passed_over() {
+    let rig = Rig::build::<PerfmodelSelect>(&[]).worker(Arch::CPU, MemoryNode(0)).worker(Arch::CUDA, MemoryNode(1));
+    let rig = rig.child(FakeChild::over([0, 1]).slot(PERFMODEL)).child(FakeChild::over([0]).slot(CALIBRATOR));
+    let rig = rig.child(FakeChild::over([0]).slot(NO_PERFMODEL));
+    rig.set_length(0, WorkerId(1), 0, Estimate::Uncalibrated);
+    let gpu = rig.task().archs([Arch::CUDA]).make();
+    assert_eq!(rig.push(gpu), Ok(()));
+    assert_eq!(rig.child_tasks(MODELLED), [gpu], "nobody could measure it below the calibrator");
+}
+
+#[test]
 fn a_task_that_nobody_can_execute_is_refused() {
     let rig = rig([KNOWN; 3]);
     let task = rig.task().archs([Arch::FPGA]).make();

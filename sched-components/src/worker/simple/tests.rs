@@ -1,5 +1,6 @@
 use super::*;
 use sched_core::rig::{FakeParent, Hop, Rig};
+use std::time::Duration;
 
 const ITSELF: Child = Child(0);
 
@@ -88,4 +89,37 @@ fn load_is_tasks_by_speed() {
     assert_eq!(rig.drain(), tasks);
     assert_eq!(rig.estimated_load(), 0.0);
     assert_eq!(rig.describe()[0], ("tasks".to_owned(), "0".to_owned()));
+}
+
+#[test]
+fn what_waits_for_its_worker_elsewhere_counts() {
+    let rig = worker();
+    rig.set_queued_elsewhere(WorkerId(0), micros(30));
+    rig.set_busy_until(WorkerId(0), at(7));
+    assert_eq!(rig.push(rig.task().predicted(micros(10)).make()), Ok(()));
+    assert_eq!(rig.estimated_end(), at(47), "a task runs, one waits in a team, one waits here");
+}
+
+#[test]
+fn it_guesses_where_the_host_keeps_no_books() {
+    let rig = worker().without_extensions();
+    let tasks: Vec<TaskId> = (0..2).map(|_| rig.task().predicted(micros(10)).make()).collect();
+    for task in &tasks {
+        assert_eq!(rig.push(*task), Ok(()));
+    }
+    assert_eq!(rig.pull(ITSELF), Some(tasks[0]));
+    assert_eq!(rig.estimated_end(), at(20), "one runs, one waits");
+    rig.set_now(at(13));
+    assert_eq!(rig.estimated_end(), at(23), "it is late");
+}
+
+#[test]
+fn tasks_of_unknown_length_cost_no_look_at_the_clock() {
+    let rig = worker();
+    let tasks = rig.tasks(3);
+    for task in &tasks {
+        assert_eq!(rig.push(*task), Ok(()));
+        assert_eq!(rig.pull(ITSELF), Some(*task));
+    }
+    assert_eq!((rig.service_calls("now"), rig.service_calls("note_queued")), (0, 0));
 }

@@ -6,6 +6,7 @@ use crate::cli::values::positive;
 use crate::linalg::Tiling;
 use crate::plugin::Registry;
 use crate::topology::{BindingPlan, Topology};
+use crate::workload::Cholesky;
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use miette::IntoDiagnostic;
@@ -49,7 +50,7 @@ pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) ->
     let Args { policy, workers, tiles, tile_size, repeat, json } = args.clone();
     let topology = Topology::this_machine()?;
     let workers = workers.unwrap_or_else(|| BindingPlan::default_workers(&topology));
-    size::check(Tiling::new(size::order(tiles, tile_size)?, tile_size), workers + 1)?;
+    size::check::<Cholesky>(Tiling::new(size::order(tiles, tile_size)?, tile_size), workers + 1)?;
     let wanted = CholeskyBench { policy, workers, tiles, tile_size, rounds: repeat };
     let style = ProgressStyle::with_template("measuring {bar:40} {percent}%").into_diagnostic()?;
     // indicatif draws on a terminal only.

@@ -1,6 +1,7 @@
 //! `sched bench`: what scheduling costs on this machine.
 
 mod cholesky;
+mod decision;
 mod overhead;
 
 use crate::plugin::Registry;
@@ -19,6 +20,7 @@ pub struct Args {
 #[derive(Subcommand, Clone, Debug)]
 enum What {
     Overhead(overhead::Args),
+    Decision(decision::Args),
     Cholesky(cholesky::Args),
 }
 
@@ -29,6 +31,7 @@ enum What {
 pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     match &args.what {
         What::Overhead(args) => overhead::run(args, &registry, out),
+        What::Decision(args) => decision::run(args, &registry, out),
         What::Cholesky(args) => cholesky::run(args, &registry, out),
     }
 }

@@ -1,8 +1,11 @@
 //! `sched bench overhead`: empty tasks.
 
 use crate::bench::{Overhead, OverheadReport, Shape, overhead};
+use crate::cli::start::start_all;
 use crate::cli::values::positive;
 use crate::plugin::Registry;
+use crate::policy::library;
+use crate::runtime::Runtime;
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use miette::IntoDiagnostic;
@@ -12,7 +15,7 @@ use std::sync::Arc;
 
 /// Measure the cost of empty tasks: independent ones, a chain, and a graph shaped like a Cholesky factorisation
 ///
-/// Every round measures each contender once: this runtime with its tree of plugins, submission and data dependencies
+/// Every round measures each contender once, one after the other: this runtime with its tree of plugins, submission and data dependencies
 /// included; rayon's scope.spawn; and a floor of threads that share a deque behind a mutex. The last two know the graph
 /// beforehand. The least time of all rounds counts. Compare figures of one run only: the speed of a machine wanders.
 #[derive(clap::Args, Clone, Debug)]
@@ -20,6 +23,10 @@ pub(super) struct Args {
     /// Name of a shipped policy or path of a policy file; may be given several times
     #[arg(long = "policy", value_name = "POLICY", default_value = "tree-eager", env = "SCHED_POLICY")]
     policies: Vec<String>,
+
+    /// Measure every policy that `sched policies` lists, whatever --policy says
+    #[arg(long)]
+    all_policies: bool,
 
     /// Task graphs, separated by commas; all of them by default
     #[arg(long = "shape", value_name = "SHAPE", value_delimiter = ',')]
@@ -43,8 +50,13 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let policies = match args.all_policies {
+        true => library().iter().map(|shipped| shipped.policy().name).collect(),
+        false => args.policies.clone(),
+    };
+    start_all(&policies, |policy| Runtime::builder().registry(Arc::clone(registry)).policy(policy).build())?;
     let wanted = Overhead {
-        policies: args.policies.clone(),
+        policies,
         shapes: if args.shapes.is_empty() { Shape::ALL.to_vec() } else { args.shapes.clone() },
         workers: args.workers.clone(),
         tasks: args.tasks,
@@ -82,12 +94,18 @@ fn text(report: &OverheadReport) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let mut text = format!("{table}\n\n");
+    let mut pairs = Table::new();
+    pairs.load_style(presets::NOTHING).set_header(["PUSH AND PULL", "NS", "FLOOR"]);
     for pair in &report.push_pull {
-        text += &format!(
-            "push and pull through {}: {:.0} ns (a deque behind a mutex: {:.0} ns)\n",
-            pair.policy, pair.ns_per_pair, pair.floor_ns
-        );
+        pairs.add_row([pair.policy.clone(), format!("{:.0}", pair.ns_per_pair), format!("{:.0}", pair.floor_ns)]);
     }
-    text
+    for column in pairs.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    for table in [&mut table, &mut pairs] {
+        if let Some(first) = table.column_mut(0) {
+            first.set_padding((0, 1));
+        }
+    }
+    format!("{}\n\n{}\n", table.trim_fmt(), pairs.trim_fmt())
 }

@@ -111,6 +111,12 @@ fn traits(info: &ComponentInfo) -> String {
     if info.wakes_workers {
         traits.push("leaves tasks to be pulled by its workers".to_owned());
     }
+    if info.combined {
+        traits.push("is for combined workers".to_owned());
+    }
+    if info.pushes_on_pull {
+        traits.push("has tasks pushed when it is pulled".to_owned());
+    }
     if info.needs_models {
         traits.push("needs performance models".to_owned());
     }

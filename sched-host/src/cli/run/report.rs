@@ -1,7 +1,10 @@
 //! What a run has to say, for people and for programs.
 
 use super::progress::Progress;
+use crate::cli::pictures::PictureFiles;
+use crate::graph::generate;
 use crate::runtime::Runtime;
+use crate::trace::{Trace, measured_bound};
 use crate::tree::Fault;
 use crate::workload::{Figures, WorkerShare};
 use comfy_table::{CellAlignment, Table, presets};
@@ -15,22 +18,14 @@ use std::io::Write;
 pub(super) struct Report {
     #[serde(flatten)]
     pub(super) problem: Problem,
-    policy: String,
-    workers: usize,
-    /// Of these, those bound to a hardware thread.
-    workers_bound: usize,
-    tasks: u64,
-    makespan_s: f64,
-    gflops: f64,
-    residual: f64,
-    /// The largest residual that passes.
-    residual_tolerance: f64,
-    per_worker: Vec<WorkerShare>,
-    /// What components did wrong.
-    faults: Vec<Fault>,
+    pub(super) policy: String,
+    /// Of the workers, those bound to a hardware thread.
+    pub(super) workers_bound: usize,
+    #[serde(flatten)]
+    pub(super) measured: Measured,
 }
 
-/// What was computed.
+/// What is computed, by how many.
 #[derive(Serialize)]
 pub(super) struct Problem {
     pub(super) workload: &'static str,
@@ -43,103 +38,207 @@ pub(super) struct Problem {
     /// Rows of a tile.
     pub(super) tile_size: usize,
     pub(super) seed: u64,
+    /// The largest residual that passes.
+    pub(super) residual_tolerance: f64,
+    pub(super) workers: usize,
 }
 
-impl Report {
-    pub(super) fn new(problem: Problem, runtime: &Runtime, figures: Figures, residual: f64, tolerance: f64) -> Report {
-        Report {
-            problem,
-            policy: runtime.policy().to_owned(),
-            workers: runtime.workers(),
-            workers_bound: runtime.bound_workers(),
+/// What came of a run.
+#[derive(Serialize)]
+pub(super) struct Measured {
+    pub(super) tasks: u64,
+    pub(super) makespan_s: f64,
+    pub(super) gflops: f64,
+    pub(super) residual: f64,
+    pub(super) per_worker: Vec<WorkerShare>,
+    /// What components did wrong.
+    pub(super) faults: Vec<Fault>,
+}
+
+impl Measured {
+    pub(super) fn new(figures: Figures, residual: f64, faults: Vec<Fault>) -> Measured {
+        Measured {
             tasks: figures.tasks,
             makespan_s: figures.makespan.as_secs_f64(),
             gflops: figures.gflops(),
             residual,
-            residual_tolerance: tolerance,
             per_worker: figures.per_worker,
-            faults: runtime.faults(),
+            faults,
         }
     }
 
-    /// Writes the report to `out`, and then, for people, what components did wrong to stderr.
-    ///
-    /// # Errors
-    /// When `out` cannot be written; when the result is wrong, which the report says too.
-    pub(super) fn write(&self, json: bool, progress: &Progress, out: &mut dyn Write) -> miette::Result<()> {
-        progress.clear();
-        if json {
-            serde_json::to_writer_pretty(&mut *out, self).into_diagnostic()?;
-            writeln!(out).into_diagnostic()?;
-        } else {
-            out.write_all(self.text().as_bytes()).into_diagnostic()?;
-        }
-        out.flush().into_diagnostic()?;
-        if !json {
-            tell_faults(&self.faults, progress);
-        }
-        if self.is_right() {
-            return Ok(());
-        }
-        let (workload, residual, tolerance) = (self.problem.workload, self.residual, self.residual_tolerance);
-        Err(miette!(
-            help = "a kernel, or the order in which the runtime let them run, is wrong: please report this",
-            "the result of {workload} is wrong: the residual is {residual:.1e}, and should be at most {tolerance:.1e}"
-        ))
+    /// How much of the time a worker was busy, from 0 to 1: the mean over all of them.
+    pub(super) fn busy_share(&self) -> f64 {
+        let busy: f64 = self.per_worker.iter().map(|worker| worker.busy_s).sum();
+        busy / (self.makespan_s * self.per_worker.len() as f64).max(f64::MIN_POSITIVE)
     }
+}
 
-    /// Whether the result is right. A residual that is no number is not.
-    pub(super) fn is_right(&self) -> bool {
-        self.residual <= self.residual_tolerance
-    }
-
-    /// The report for people.
-    pub(super) fn text(&self) -> String {
-        let Problem { workload, matrix, order, tiles, tile_size, seed } = &self.problem;
+impl Problem {
+    /// The name of the workload, and what it works on.
+    pub(super) fn line(&self) -> (&'static str, String) {
+        let Problem { workload, matrix, order, tiles, tile_size, seed, .. } = self;
         let origin = matrix.as_ref().map_or_else(|| format!("seed {seed}"), |file| format!("from {file}"));
-        let verdict = if self.is_right() { "ok, at most" } else { "TOO LARGE, more than" };
-        let mut text = String::new();
-        let mut line = |name: &str, value: std::fmt::Arguments<'_>| {
-            // Writing to a string does not fail.
-            let _ = writeln!(text, "{name:<9} {value}");
-        };
-        line(workload, format_args!("order {order}, {tiles} × {tiles} tiles of {tile_size}, {origin}"));
-        line("policy", format_args!("{}", self.policy));
-        line("workers", format_args!("{}", self.workers_text()));
-        line("tasks", format_args!("{}", self.tasks));
-        line("time", format_args!("{:.4} s", self.makespan_s));
-        line("speed", format_args!("{:.1} GFlop/s", self.gflops));
-        line("residual", format_args!("{:.1e} ({verdict} {:.1e})", self.residual, self.residual_tolerance));
-        format!("{text}\n{}\n", self.worker_table())
+        (workload, format!("order {order}, {tiles} × {tiles} tiles of {tile_size}, {origin}"))
     }
 
-    fn workers_text(&self) -> String {
-        match (self.workers, self.workers_bound) {
+    /// How many workers there are, and of them how many are bound.
+    pub(super) fn workers_line(&self, bound: usize) -> (&'static str, String) {
+        let line = match (self.workers, bound) {
             (workers, 0) => format!("{workers}, not bound"),
             (1, 1) => "1, bound to a hardware thread".to_owned(),
             (workers, bound) if bound == workers => format!("{workers}, each bound to a hardware thread"),
             (workers, bound) => format!("{workers}, of which {bound} bound to a hardware thread"),
-        }
+        };
+        ("workers", line)
     }
 
-    fn worker_table(&self) -> String {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_header(["WORKER", "TASKS", "BUSY (S)", "BUSY (%)"]);
-        for worker in &self.per_worker {
-            table.add_row([
+    /// The residual, and whether it is small enough.
+    pub(super) fn residual_line(&self, residual: f64) -> (&'static str, String) {
+        let verdict = if self.is_right(residual) { "ok, at most" } else { "TOO LARGE, more than" };
+        ("residual", format!("{residual:.1e} ({verdict} {:.1e})", self.residual_tolerance))
+    }
+
+    /// Whether a result is right. A residual that is no number is not.
+    fn is_right(&self, residual: f64) -> bool {
+        residual <= self.residual_tolerance
+    }
+
+    /// Draws the run, with a bound by what its tasks took.
+    pub(super) fn draw(&self, trace: &Trace, files: PictureFiles) -> miette::Result<()> {
+        let graph = match self.workload {
+            "cholesky" => Some(generate::cholesky(self.tiles, self.tile_size)),
+            "lu" => Some(generate::lu(self.tiles, self.tile_size)),
+            "qr" => Some(generate::qr(self.tiles, self.tile_size)),
+            _ => None,
+        };
+        let bound = graph.and_then(|graph| measured_bound(trace, &graph));
+        files.write(trace, &format!("{}: {}", self.workload, self.line().1), bound)
+    }
+
+    /// # Errors
+    /// When the result is wrong; `caveat` tells whether that is to be expected of the matrix.
+    pub(super) fn check(&self, residual: f64, caveat: impl FnOnce() -> Option<String>) -> miette::Result<()> {
+        if self.is_right(residual) {
+            return Ok(());
+        }
+        let help = caveat().unwrap_or_else(|| {
+            "a kernel, or the order in which the runtime let them run, is wrong: please report this".to_owned()
+        });
+        let (workload, tolerance) = (self.workload, self.residual_tolerance);
+        Err(miette!(
+            help = help,
+            "the result of {workload} is wrong: the residual is {residual:.1e}, and should be at most {tolerance:.1e}"
+        ))
+    }
+}
+
+impl Report {
+    /// Writes the report to `out`, and then, for people, what components did wrong to stderr.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub(super) fn write(&self, json: bool, progress: &Progress, out: &mut dyn Write) -> miette::Result<()> {
+        write(json, self, &self.text(), progress, out)?;
+        if !json {
+            tell_faults(&self.measured.faults, progress);
+        }
+        Ok(())
+    }
+
+    /// The report for people.
+    fn text(&self) -> String {
+        let Report { problem, policy, workers_bound, measured } = self;
+        let block = block(&[
+            problem.line(),
+            ("policy", policy.clone()),
+            problem.workers_line(*workers_bound),
+            ("tasks", measured.tasks.to_string()),
+            ("time", format!("{:.4} s", measured.makespan_s)),
+            ("speed", format!("{:.1} GFlop/s", measured.gflops)),
+            problem.residual_line(measured.residual),
+        ]);
+        let rows = measured.per_worker.iter().map(|worker| {
+            [
                 worker.id.to_string(),
                 worker.tasks.to_string(),
                 format!("{:.4}", worker.busy_s),
-                format!("{:.1}", 100.0 * worker.busy_s / self.makespan_s.max(f64::MIN_POSITIVE)),
-            ]);
+                format!("{:.1}", 100.0 * worker.busy_s / measured.makespan_s.max(f64::MIN_POSITIVE)),
+                worker.wakes.to_string(),
+                worker.wakes_in_vain.to_string(),
+            ]
+        });
+        format!("{block}\n{}\n", table(["WORKER", "TASKS", "BUSY (S)", "BUSY (%)", "WAKES", "IN VAIN"], rows, 0))
+    }
+}
+
+/// Writes `report` for programs, or `text` for people, to `out`.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub(super) fn write(
+    json: bool,
+    report: &impl Serialize,
+    text: &str,
+    progress: &Progress,
+    out: &mut dyn Write,
+) -> miette::Result<()> {
+    progress.clear();
+    if json {
+        serde_json::to_writer_pretty(&mut *out, report).into_diagnostic()?;
+        writeln!(out).into_diagnostic()?;
+    } else {
+        out.write_all(text.as_bytes()).into_diagnostic()?;
+    }
+    out.flush().into_diagnostic()
+}
+
+/// Lines that begin with a name each.
+pub(super) fn block(lines: &[(&str, String)]) -> String {
+    lines.iter().fold(String::new(), |mut text, (name, value)| {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{name:<9} {value}");
+        text
+    })
+}
+
+/// A table whose columns are numbers, but for the first `texts` ones.
+pub(super) fn table<const N: usize>(
+    header: [&str; N],
+    rows: impl Iterator<Item = [String; N]>,
+    texts: usize,
+) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut().skip(texts) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    if let Some(first) = table.column_mut(0) {
+        first.set_padding((0, 1));
+    }
+    table.trim_fmt()
+}
+
+/// Stores what was measured, if that is asked for, and tells on stderr what could not be read or stored. Whether everything
+/// that should be is stored.
+pub(super) fn store_models(runtime: &Runtime, progress: &Progress) -> bool {
+    let Some(models) = runtime.models() else { return true };
+    let stored = models.save();
+    for problem in models.take_problems() {
+        progress.say(&format!("performance model: {problem}"));
+    }
+    match stored {
+        Ok(moved) => {
+            moved.iter().for_each(|moved| progress.say(&format!("performance model: {moved}")));
+            true
         }
-        for column in table.column_iter_mut() {
-            column.set_cell_alignment(CellAlignment::Right);
+        Err(errors) => {
+            errors.iter().for_each(|error| progress.say(&format!("what was measured is not stored: {error}")));
+            false
         }
-        if let Some(first) = table.column_mut(0) {
-            first.set_padding((0, 1));
-        }
-        table.trim_fmt()
     }
 }
 
@@ -151,23 +250,31 @@ pub(super) fn tell_faults(faults: &[Fault], progress: &Progress) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn report() -> Report {
-        Report {
-            problem: Problem { workload: "cholesky", matrix: None, order: 4096, tiles: 16, tile_size: 256, seed: 42 },
-            policy: "tree-eager".to_owned(),
-            workers: 2,
-            workers_bound: 2,
-            tasks: 816,
-            makespan_s: 2.0,
-            gflops: 11.5,
-            residual: 2.5e-16,
+    pub(in super::super) fn problem() -> Problem {
+        Problem {
+            workload: "cholesky",
+            matrix: None,
+            order: 4096,
+            tiles: 16,
+            tile_size: 256,
+            seed: 42,
             residual_tolerance: 1.4e-11,
+            workers: 2,
+        }
+    }
+
+    pub(in super::super) fn measured(makespan_s: f64, residual: f64) -> Measured {
+        Measured {
+            tasks: 816,
+            makespan_s,
+            gflops: 23.0 / makespan_s,
+            residual,
             per_worker: vec![
-                WorkerShare { id: 0, tasks: 500, busy_s: 2.0 },
-                WorkerShare { id: 1, tasks: 316, busy_s: 0.5 },
+                WorkerShare { id: 0, tasks: 500, busy_s: makespan_s, wakes: 0, wakes_in_vain: 0 },
+                WorkerShare { id: 1, tasks: 316, busy_s: makespan_s / 4.0, wakes: 12, wakes_in_vain: 3 },
             ],
             faults: Vec::new(),
         }
@@ -175,7 +282,9 @@ mod tests {
 
     #[test]
     fn a_good_run_on_one_screen() {
-        insta::assert_snapshot!(report().text(), @r"
+        let policy = "tree-eager".to_owned();
+        let report = Report { problem: problem(), policy, workers_bound: 2, measured: measured(2.0, 2.5e-16) };
+        insta::assert_snapshot!(report.text(), @r"
         cholesky  order 4096, 16 × 16 tiles of 256, seed 42
         policy    tree-eager
         workers   2, each bound to a hardware thread
@@ -184,23 +293,30 @@ mod tests {
         speed     11.5 GFlop/s
         residual  2.5e-16 (ok, at most 1.4e-11)
 
-        WORKER  TASKS  BUSY (S)  BUSY (%)
-             0    500    2.0000     100.0
-             1    316    0.5000      25.0
+        WORKER  TASKS  BUSY (S)  BUSY (%)  WAKES  IN VAIN
+             0    500    2.0000     100.0      0        0
+             1    316    0.5000      25.0     12        3
         ");
     }
 
     #[test]
-    fn a_wrong_result_is_plain_to_see() {
+    fn a_wrong_result_is_plain_to_see_and_the_matrix_may_be_why() {
         for residual in [1e-3, f64::NAN, f64::INFINITY] {
-            let wrong = Report { residual, ..report() };
-            assert!(!wrong.is_right() && wrong.text().contains("TOO LARGE"), "{}", wrong.text());
+            let (_, told) = problem().residual_line(residual);
+            assert!(told.contains("TOO LARGE"), "{told}");
         }
+        let help = |caveat: Option<String>| {
+            let error = problem().check(f64::NAN, || caveat).expect_err("it is wrong");
+            error.help().expect("what to do").to_string()
+        };
+        assert!(help(None).contains("please report this"));
+        assert_eq!(help(Some("look at the matrix".to_owned())), "look at the matrix");
+        assert!(problem().check(1e-16, || None).is_ok());
     }
 
     #[test]
     fn workers_that_are_not_bound_are_told() {
-        let text = |workers, workers_bound| Report { workers, workers_bound, ..report() }.workers_text();
+        let text = |workers, bound| Problem { workers, ..problem() }.workers_line(bound).1;
         assert_eq!(text(2, 0), "2, not bound");
         assert_eq!(text(2, 1), "2, of which 1 bound to a hardware thread");
         assert_eq!(text(1, 1), "1, bound to a hardware thread");

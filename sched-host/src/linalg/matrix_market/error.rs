@@ -6,27 +6,29 @@ use std::string::FromUtf8Error;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode, SourceSpan};
 
+use super::Wanted;
 use super::findings::{Findings, MAX_LINE, Place};
 
-/// Why a file is not a symmetric matrix in Matrix Market format: every problem found, up to the limit, with its place.
+/// Why a file is not a matrix in Matrix Market format, of the kind that is wanted: every problem found, up to the limit, with its place.
 #[derive(Debug)]
 pub struct MatrixMarketError {
     source: NamedSource<String>,
     problems: Vec<Problem>,
     gave_up: bool,
+    wanted: Wanted,
 }
 
 impl MatrixMarketError {
-    pub(super) fn new(source: NamedSource<String>, problems: Vec<Problem>, gave_up: bool) -> Self {
-        Self { source, problems, gave_up }
+    pub(super) fn new(source: NamedSource<String>, problems: Vec<Problem>, gave_up: bool, wanted: Wanted) -> Self {
+        Self { source, problems, gave_up, wanted }
     }
 
-    pub(super) fn unreadable(name: &str, error: &io::Error) -> Self {
+    pub(super) fn unreadable(name: &str, error: &io::Error, wanted: Wanted) -> Self {
         let reason = error.to_string();
-        Findings::only(ProblemKind::Unreadable { reason }, None).into_error(name, String::new())
+        Findings::only(ProblemKind::Unreadable { reason }, None, wanted).into_error(name, String::new())
     }
 
-    pub(super) fn not_text(name: &str, error: &FromUtf8Error) -> Self {
+    pub(super) fn not_text(name: &str, error: &FromUtf8Error, wanted: Wanted) -> Self {
         let bytes = error.as_bytes();
         let offset = error.utf8_error().valid_up_to();
         let length = bytes[offset..].iter().position(|&byte| byte == b'\n');
@@ -34,7 +36,7 @@ impl MatrixMarketError {
         let text = String::from_utf8_lossy(&bytes[..line_end]).into_owned();
         let byte = bytes.get(offset).copied().unwrap_or_default();
         let place = Place::new(offset, 1);
-        Findings::only(ProblemKind::NotText { byte }, Some(place)).into_error(name, text)
+        Findings::only(ProblemKind::NotText { byte }, Some(place), wanted).into_error(name, text)
     }
 
     /// Name of the file.
@@ -56,7 +58,11 @@ impl MatrixMarketError {
 impl fmt::Display for MatrixMarketError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file();
-        write!(f, "cannot read a symmetric matrix from `{file}`: ")?;
+        let wanted = match self.wanted {
+            Wanted::Symmetric => "symmetric",
+            Wanted::General => "square",
+        };
+        write!(f, "cannot read a {wanted} matrix from `{file}`: ")?;
         match (self.problems.len(), self.gave_up) {
             (1, false) => write!(f, "one problem"),
             (n, false) => write!(f, "{n} problems"),
@@ -212,7 +218,7 @@ pub enum ProblemKind {
     #[error("found a matrix without rows, expected at least one")]
     NoRows,
     /// The matrix is beyond the limit or the memory.
-    #[error("found a matrix of order {order}, which takes {} as a dense matrix; {}", dense_size(*.order), allowance(*.limit))]
+    #[error("found a matrix of order {order}, which takes at least {} as a dense matrix; {}", dense_size(*.order), allowance(*.limit))]
     TooLarge {
         /// Its order.
         order: u64,
@@ -303,17 +309,19 @@ impl ProblemKind {
             Self::NotText { .. } => "compressed files (.gz, .tar.gz) must be unpacked first",
             Self::LineTooLong { .. } => "write each entry on a line of its own",
             Self::NotMatrixMarket { .. } => {
-                "the first line of a symmetric matrix reads `%%MatrixMarket matrix coordinate real symmetric`"
+                "the first line reads, for example, `%%MatrixMarket matrix coordinate real symmetric`"
             }
             Self::UnknownWord { suggestion, .. } => match suggestion {
                 Some(name) => return format!("did you mean `{name}`?"),
                 None => "the first line reads `%%MatrixMarket matrix FORMAT FIELD SYMMETRY`",
             },
-            Self::Unsupported { .. } => "use a real symmetric matrix",
+            Self::Unsupported { .. } => "use a real matrix, symmetric or general",
             Self::Missing { .. } => "complete the line; the file may be cut off",
             Self::Surplus { .. } => "begin a new line or take it away; a comment is a line that begins with `%`",
             Self::NotACount { .. } => "write it with digits only",
-            Self::NotSquare { .. } => "only square matrices can be symmetric",
+            Self::NotSquare { .. } => {
+                "use a square matrix: no other one can be symmetric, or has the factors that are wanted here"
+            }
             Self::NoRows => "use a matrix with rows",
             Self::TooLarge { .. } => "use a smaller matrix, or a machine with more memory and a larger limit",
             Self::OutOfRange { .. } => "rows and columns count from 1; check the size too",

@@ -2,8 +2,8 @@
 
 use miette::{NamedSource, SourceSpan};
 
-use super::Line;
 use super::error::{MatrixMarketError, Problem, ProblemKind};
+use super::{Line, Wanted};
 
 /// Longest line with content, in bytes. The format allows 1024 characters; a longer line is most likely not what it should be.
 pub(super) const MAX_LINE: usize = 1024;
@@ -52,17 +52,18 @@ pub(super) struct Halt;
 #[derive(Debug)]
 pub(super) struct Findings {
     limit: usize,
+    wanted: Wanted,
     found: Vec<(ProblemKind, Option<Place>)>,
 }
 
 impl Findings {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { limit: limit.max(1), found: Vec::new() }
+    pub(super) fn new(limit: usize, wanted: Wanted) -> Self {
+        Self { limit: limit.max(1), wanted, found: Vec::new() }
     }
 
     /// The one problem that keeps anything else from being looked at.
-    pub(super) fn only(kind: ProblemKind, place: Option<Place>) -> Self {
-        Self { limit: 1, found: vec![(kind, place)] }
+    pub(super) fn only(kind: ProblemKind, place: Option<Place>, wanted: Wanted) -> Self {
+        Self { limit: 1, wanted, found: vec![(kind, place)] }
     }
 
     /// Notes a problem; `Halt` when the next one would be too many.
@@ -99,7 +100,7 @@ impl Findings {
             Problem::new(kind, position, span)
         };
         let problems = self.found.into_iter().map(problem).collect();
-        MatrixMarketError::new(NamedSource::new(name, printable(text)), problems, gave_up)
+        MatrixMarketError::new(NamedSource::new(name, printable(text)), problems, gave_up, self.wanted)
     }
 }
 

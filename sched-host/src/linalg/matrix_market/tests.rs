@@ -4,10 +4,10 @@ use miette::{GraphicalReportHandler, GraphicalTheme};
 use proptest::prelude::*;
 
 use super::*;
-use crate::linalg::SymmetricEntries;
+use crate::linalg::Entries;
 
 fn read(text: &str) -> Result<SymmetricMatrix, MatrixMarketError> {
-    parse_matrix_market("a.mtx", text.into(), ReadLimits::default())
+    parse_symmetric("a.mtx", text.into(), ReadLimits::default())
 }
 
 /// All entries of a matrix, row by row.
@@ -166,11 +166,11 @@ fn the_size_must_be_that_of_a_square_matrix_that_fits() {
     ");
     insta::assert_snapshot!(complaint("1000000000 1000000000 1\n1 1 1"), @"
     cannot read a symmetric matrix from `a.mtx`: one problem
-    line 3, column 1: found a matrix of order 1000000000, which takes 4.0 EB as a dense matrix; expected at most order 32768
+    line 3, column 1: found a matrix of order 1000000000, which takes at least 4.0 EB as a dense matrix; expected at most order 32768
     ");
     insta::assert_snapshot!(complaint("18446744073709551615 18446744073709551615 18446744073709551615\n1 1 1"), @"
     cannot read a symmetric matrix from `a.mtx`: one problem
-    line 3, column 1: found a matrix of order 18446744073709551615, which takes over 1000 EB as a dense matrix; expected at most order 32768
+    line 3, column 1: found a matrix of order 18446744073709551615, which takes at least over 1000 EB as a dense matrix; expected at most order 32768
     ");
     insta::assert_snapshot!(complaint("2 2 18446744073709551615\n1 1 1"), @"
     cannot read a symmetric matrix from `a.mtx`: one problem
@@ -260,7 +260,7 @@ fn the_number_of_problems_is_limited() {
     assert_eq!(error.problems().len(), 20);
     assert_eq!(error.to_string(), "cannot read a symmetric matrix from `a.mtx`: gave up after 20 problems");
     let limits = ReadLimits { max_problems: 100, ..ReadLimits::default() };
-    let error = parse_matrix_market("a.mtx", text, limits).unwrap_err();
+    let error = parse_symmetric("a.mtx", text, limits).unwrap_err();
     assert!(!error.gave_up());
     assert_eq!(error.problems().len(), 100);
 }
@@ -269,9 +269,9 @@ fn the_number_of_problems_is_limited() {
 fn the_largest_order_is_the_caller_s_to_choose() {
     let text = "%%MatrixMarket matrix coordinate real symmetric\n3 3 1\n2 2 1\n";
     let limits = |max_order| ReadLimits { max_order, ..ReadLimits::default() };
-    assert!(parse_matrix_market("a.mtx", text.into(), limits(3)).is_ok());
-    let error = parse_matrix_market("a.mtx", text.into(), limits(2)).unwrap_err();
-    insta::assert_snapshot!(error.problems()[0], @"line 2, column 1: found a matrix of order 3, which takes 48 bytes as a dense matrix; expected at most order 2");
+    assert!(parse_symmetric("a.mtx", text.into(), limits(3)).is_ok());
+    let error = parse_symmetric("a.mtx", text.into(), limits(2)).unwrap_err();
+    insta::assert_snapshot!(error.problems()[0], @"line 2, column 1: found a matrix of order 3, which takes at least 48 bytes as a dense matrix; expected at most order 2");
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn files_that_are_missing_or_no_text_are_named() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("missing.mtx");
     let report = |path: &Path| {
-        let error = read_matrix_market(path, ReadLimits::default()).unwrap_err();
+        let error = read_symmetric(path, ReadLimits::default()).unwrap_err();
         rendered(&error).replace(&dir.path().display().to_string(), "DIR")
     };
     insta::assert_snapshot!(report(&path), @"
@@ -304,7 +304,7 @@ fn files_that_are_missing_or_no_text_are_named() {
       help: compressed files (.gz, .tar.gz) must be unpacked first
     ");
     std::fs::write(&path, "%%MatrixMarket matrix array real general\n1 1\n7\n").unwrap();
-    let a = read_matrix_market(&path, ReadLimits::default()).unwrap();
+    let a = read_symmetric(&path, ReadLimits::default()).unwrap();
     assert_eq!(a.get(0, 0), 7.0);
 }
 
@@ -329,7 +329,7 @@ fn line() -> impl Strategy<Value = String> {
 }
 
 fn never_panics(text: String) {
-    if let Err(error) = parse_matrix_market("a.mtx", text, ReadLimits::default()) {
+    if let Err(error) = parse_symmetric("a.mtx", text, ReadLimits::default()) {
         assert!(!error.problems().is_empty());
         assert!(!rendered(&error).is_empty());
     }
@@ -351,7 +351,7 @@ proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         if let Err(error) = String::from_utf8(bytes) {
-            let error = MatrixMarketError::not_text("a.mtx", &error);
+            let error = MatrixMarketError::not_text("a.mtx", &error, Wanted::Symmetric);
             prop_assert!(!rendered(&error).is_empty());
         }
     }
@@ -379,4 +379,18 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_matrix_that_need_not_be_symmetric_is_read_from_any_file() {
+    let rows = |text: &str| {
+        let a = parse_general("a.mtx", text.into(), ReadLimits::default()).unwrap();
+        (0..2).map(|r| (0..2).map(|c| a.get(r, c)).collect()).collect::<Vec<Vec<f64>>>()
+    };
+    assert_eq!(rows("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n"), [[1.0, 3.0], [2.0, 4.0]]);
+    assert_eq!(rows("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 5\n2 2 1\n"), [[0.0, 5.0], [0.0, 1.0]]);
+    assert_eq!(rows("%%MatrixMarket matrix array real symmetric\n2 2\n1\n2\n3\n"), [[1.0, 2.0], [2.0, 3.0]]);
+    let text = "%%MatrixMarket matrix array real general\n2 3\n1\n2\n3\n4\n5\n6\n";
+    let error = parse_general("a.mtx", text.into(), ReadLimits::default()).expect_err("it is not square");
+    insta::assert_snapshot!(error, @"cannot read a square matrix from `a.mtx`: one problem");
 }

@@ -144,6 +144,14 @@ const RULES: &[Rule] = &[
         find: progress::pumps,
     },
     Rule {
+        id: "V3",
+        name: "push",
+        reason: "what sorts tasks has them pushed when it is pulled, so that workers cannot pull them through it",
+        catalogue: true,
+        progress: true,
+        find: progress::pushed,
+    },
+    Rule {
         id: "V5",
         name: "models",
         reason: "a task whose model is missing or not calibrated has no expected length to decide by",
@@ -168,7 +176,8 @@ const RULES: &[Rule] = &[
 /// | V7 | components, parameters, slots and what is shared exist, and values have the right type and range |
 ///
 /// V1 and V3 trust what components declare: see [`forwards_push`](sched_core::Info::forwards_push),
-/// [`wakes_workers`](sched_core::Info::wakes_workers) and [`pulled_only`](sched_core::Info::pulled_only).
+/// [`wakes_workers`](sched_core::Info::wakes_workers), [`pulled_only`](sched_core::Info::pulled_only) and
+/// [`pushes_on_pull`](sched_core::Info::pushes_on_pull).
 ///
 /// A policy that a program built is shown as its [text](Policy::to_kdl).
 #[must_use]

@@ -86,6 +86,35 @@ pub(super) fn pumps(subject: &Subject<'_>) -> Vec<Problem> {
     problems
 }
 
+/// V3: below what has tasks pushed when it is pulled, nothing leaves them for workers to pull.
+pub(super) fn pushed(subject: &Subject<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    subject.descend(subject.roots(), |sorts| {
+        if sorts.info.pushes_on_pull {
+            subject.descend(subject.children_of(sorts), |known| {
+                if known.info.stores {
+                    return Vec::new();
+                }
+                let children = subject.children_of(known);
+                let worker = children.iter().find(|child| child.is_worker()).filter(|_| known.info.wakes_workers);
+                problems.extend(worker.map(|worker| left_to_pull(sorts, known, *worker)));
+                children
+            });
+        }
+        subject.children_of(sorts)
+    });
+    problems
+}
+
+fn left_to_pull(sorts: Known<'_>, leaves: Known<'_>, worker: Known<'_>) -> Problem {
+    let (sort, name) = (sorts.name(), leaves.name());
+    Problem::error(format!("no worker gets what `{name}` leaves for it to pull, through `{sort}`"))
+        .at(leaves.span(), "hands a worker a task only when it pulls")
+        .at(worker.span(), "this worker")
+        .at(sorts.span(), "pulls end here")
+        .help(format!("put a queue above the worker: `fifo ntasks-threshold=2 {{ {} }}`", worker.name()))
+}
+
 fn no_pump(upper: Known<'_>, lower: Known<'_>) -> Option<Problem> {
     let (up, down) = (upper.name(), lower.name());
     let (label_up, label_down, mend) = match (upper.info.pulled_only, lower.info.pulled_only) {

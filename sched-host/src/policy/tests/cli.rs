@@ -13,9 +13,16 @@ enum Sched {
     Check(check::Args),
 }
 
+/// Words are parted by blanks; an underscore is a blank inside a word.
 fn sched(catalogue: &Catalogue, line: &str) -> String {
+    let words =
+        line.split(' ').map(|word| if word.starts_with('/') { word.to_owned() } else { word.replace('_', " ") });
+    sched_args(catalogue, words)
+}
+
+fn sched_args(catalogue: &Catalogue, args: impl IntoIterator<Item = String>) -> String {
     let mut out = Vec::new();
-    let result = match Sched::try_parse_from(std::iter::once("sched").chain(line.split(' '))) {
+    let result = match Sched::try_parse_from(std::iter::once("sched".to_owned()).chain(args)) {
         Ok(Sched::Policies(args)) => policies::run(&args, catalogue, &mut out),
         Ok(Sched::Tree(args)) => tree::run(&args, catalogue, &mut out),
         Ok(Sched::Check(args)) => check::run(&args, catalogue, &mut out),
@@ -56,6 +63,64 @@ fn policies_speaks_json() {
 }
 
 #[test]
+fn policies_writes_simple_schedulers() {
+    let simple = |args: &[&str]| {
+        let words = ["policies", "--simple"].iter().chain(args);
+        sched_args(&stock(), words.map(ToString::to_string))
+    };
+    assert_snapshot!(simple(&["eager decide-workers fifo-above impl", "--name", "mine"]), @r#"
+    // The simple scheduler `eager decide-workers fifo-above impl`.
+    policy "mine" {
+        fifo {
+            eager {
+                each "worker" {
+                    best-implementation {
+                        worker
+                    }
+                }
+            }
+        }
+    }
+    "#);
+    let json = simple(&["heft decide-archs perfmodel fifos-below fifo-above", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    assert_eq!((&json["name"], &json["usable"]), (&"simple".into(), &true.into()));
+    assert!(json["text"].as_str().is_some_and(|text| text.contains("ntasks-threshold=30")));
+    assert_snapshot!(simple(&["eagr decide-workers fifo-above"]), @r#"
+      × simple scheduler `eagr decide-workers fifo-above`: 1 error
+
+    Error: V7 policy::component
+
+      × there is no component `eagr`
+       ╭─[policy simple (built by a program):4:9]
+     3 │     fifo {
+     4 │         eagr {
+       ·         ──┬─
+       ·           ╰── unknown component
+     5 │             each "worker" {
+       ╰────
+      help: did you mean `eager`?
+            looked in plugins: flow-control, resource-mapping, special-purpose, worker
+            why: a policy is made of the components that the loaded plugins provide
+    "#);
+    assert_snapshot!(simple(&["eager decide-worker"]), @r"
+      × simple scheduler: 1 error
+
+    Error: V7 policy::flags
+
+      × there is no flag `decide-worker` of a simple scheduler
+       ╭─[simple scheduler:1:7]
+     1 │ eager decide-worker
+       ·       ──────┬──────
+       ·             ╰── unknown flag
+       ╰────
+      help: did you mean `decide-workers`?
+    ");
+    assert!(simple(&["eager decide-workers fifo-above", "--show", "tree-eager"]).contains("cannot be used with"));
+    assert!(sched(&stock(), "policies --name mine").contains("--simple"));
+}
+
+#[test]
 fn tree_draws() {
     assert_snapshot!(sched(&catalogue(), "tree tree-eager --workers 8"), @r"
     fifo
@@ -64,6 +129,40 @@ fn tree_draws() {
     ");
     assert_eq!(sched(&catalogue(), "tree tree-eager --workers 8 --unfold").lines().count(), 10);
     assert!(sched(&catalogue(), "tree tree-eager --workers 2 --format dot").starts_with("digraph \"tree-eager\" {"));
+}
+
+#[test]
+fn tree_draws_for_a_machine_that_is_not_this_one() {
+    let file =
+        file(r#"policy "nodes" { fifo { eager { each "numa" { fifo { eager { each "worker" { worker } } } } } } }"#);
+    let tree = format!("tree {} ", file.path().display());
+    assert_snapshot!(sched(&catalogue(), &format!("{tree}--synthetic node:2_core:2_pu:1")), @r"
+    fifo
+    └─ eager
+       ├─ fifo (numa 0)
+       │  └─ eager
+       │     ├─ worker (worker 0)
+       │     └─ worker (worker 1)
+       └─ fifo (numa 1)
+          └─ eager
+             ├─ worker (worker 2)
+             └─ worker (worker 3)
+    ");
+    let xml = concat!(env!("CARGO_MANIFEST_DIR"), "/src/topology/testdata/two-memories.xml");
+    assert_snapshot!(sched(&catalogue(), &format!("{tree}--xml {xml} --workers 4")), @r"
+    fifo
+    └─ eager
+       ├─ fifo (numa 0)
+       │  └─ eager
+       │     ├─ worker (worker 0)
+       │     └─ worker (worker 1)
+       └─ fifo (numa 2)
+          └─ eager
+             ├─ worker (worker 2)
+             └─ worker (worker 3)
+    ");
+    let both = sched(&catalogue(), &format!("{tree}--xml {xml} --synthetic pu:2"));
+    assert!(both.contains("cannot be used with"), "{both}");
 }
 
 #[test]
@@ -113,7 +212,7 @@ fn check_tells_areas_and_pumps_of_what_is_valid() {
 
     fifo
     └─ eager
-       └─ fifo ntasks-threshold=2 exp-len-threshold=1000000000.0 × 4 (workers 0–3)
+       └─ fifo ntasks-threshold=2 exp-len-threshold=1000000000.0 ready=#true × 4 (workers 0–3)
           └─ worker × 4
 
     ok
@@ -184,6 +283,20 @@ fn check_draws_areas() {
         n1 -> n3;
     }
 "##);
+}
+
+#[test]
+fn check_is_for_the_machine_that_is_named() {
+    let file = file(r#"policy "one" { fifo { eager { each "package" { worker } } } }"#);
+    let check = |machine: &str| sched(&catalogue(), &format!("check {} {machine}", file.path().display()));
+    let fits = check("--synthetic package:3_core:1_pu:1");
+    assert!(fits.starts_with("policy one, on 3 workers\n") && fits.ends_with("ok\n"), "{fits}");
+    let wide = check("--synthetic package:1_core:4_pu:1");
+    assert!(wide.contains("`worker` stands for 4 workers"), "{wide}");
+    let bad = check("--synthetic nood:2_core:2");
+    assert!(bad.contains("did you mean `node`?"), "{bad}");
+    let gone = check("--xml gone.xml");
+    assert!(gone.contains("gone.xml"), "{gone}");
 }
 
 #[test]

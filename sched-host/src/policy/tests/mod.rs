@@ -1,13 +1,19 @@
 //! Tests of policies, with a small catalogue and machines made by hand.
 
 mod cli;
+mod combined;
+mod connecting;
 mod drawing;
 mod expansion;
 mod library;
+mod machines;
 mod progress;
 mod proofs;
+mod recipes;
 mod round_trip;
 mod rules;
+mod simple;
+mod specs;
 mod text;
 mod wrong_names;
 mod wrong_shapes;
@@ -60,6 +66,8 @@ fn catalogue() -> Catalogue {
     let best =
         Info::new("best-implementation", Family::SpecialPurpose, "Chooses the fastest implementation.").forwards_push();
     let worker = Info::new("worker", Family::Worker, "Hands tasks to its worker.").storage(Storage::Unbounded);
+    let combined = Info::new("combined-worker", Family::Worker, "Hands tasks to its workers.");
+    let combined = combined.storage(Storage::Unbounded).combined();
     let sink = Info::new("sink", Family::SpecialPurpose, "Swallows tasks.").arity(Arity::Leaf);
     Catalogue::new([
         (fifo.describe(), "flow-control"),
@@ -74,6 +82,7 @@ fn catalogue() -> Catalogue {
         (tee.describe(), "special-purpose"),
         (sink.describe(), "special-purpose"),
         (worker.describe(), "worker"),
+        (combined.describe(), "worker"),
     ])
 }
 
@@ -90,12 +99,14 @@ fn stock() -> Catalogue {
         (Heteroprio::INFO.describe(), "resource-mapping"),
         (Mct::INFO.describe(), "resource-mapping"),
         (Random::INFO.describe(), "resource-mapping"),
+        (Replan::INFO.describe(), "resource-mapping"),
         (WorkStealing::INFO.describe(), "resource-mapping"),
         (BestImplementation::INFO.describe(), "special-purpose"),
         (PerfmodelSelect::INFO.describe(), "special-purpose"),
         (Stage::INFO.describe(), "special-purpose"),
         (UserChoice::INFO.describe(), "special-purpose"),
         (Simple::INFO.describe(), "worker"),
+        (Combined::INFO.describe(), "worker"),
     ])
 }
 
@@ -127,9 +138,16 @@ impl Machine for Node {
             Level::MemoryNode => std::iter::once(group("memory-node 0".to_owned(), 0, cpus))
                 .chain((0..self.gpus).map(|gpu| group(format!("memory-node {}", gpu + 1), cpus + gpu, cpus + gpu + 1)))
                 .collect(),
+            Level::CombinedWorker => combined_groups(self),
             Level::Package | Level::L3 | Level::L2 | Level::Core => Vec::new(),
         };
         groups.into_iter().filter(|group| !group.workers.is_empty()).collect()
+    }
+
+    /// The cores of each NUMA node.
+    fn combined(&self) -> Vec<WorkerSet> {
+        let numa = |index: u32| (index * self.cores..(index + 1) * self.cores).map(WorkerId).collect();
+        if self.cores > 1 { vec![numa(0), numa(1)] } else { Vec::new() }
     }
 }
 
@@ -168,6 +186,17 @@ fn problems(text: &str, check: fn(&Policy, &Catalogue) -> Vec<Problem>) -> Strin
     policies.iter().for_each(|policy| problems.extend(check(policy, &catalogue)));
     assert!(!problems.is_empty(), "nothing is found wrong");
     problems.iter().map(|problem| shown(problem)).collect::<Vec<_>>().join("\n")
+}
+
+/// What a plan consists of, whatever its policy is called and its places in the text are.
+fn shape(policy: &Policy, machine: &dyn Machine) -> Vec<String> {
+    let plan =
+        expand(policy, &stock(), machine).unwrap_or_else(|errors| panic!("{}\n{}", policy.to_kdl(), shown(&errors)));
+    let node = |node: &PlanNode| {
+        let PlanNode { info, params, children, parents, workers, leaf_worker, place, .. } = node;
+        format!("{} {params:?} {children:?} {parents:?} {workers:?} {leaf_worker:?} {place}", info.name)
+    };
+    plan.nodes.iter().map(node).collect()
 }
 
 fn set(workers: impl IntoIterator<Item = u32>) -> WorkerSet {

@@ -1,7 +1,7 @@
 //! Policies in which tasks would be refused, or would stop moving: what their authors are told.
 
-use super::{shown, stalls};
-use crate::policy::{Catalogue, check, parse};
+use super::{shown, stalls, stock};
+use crate::policy::{Catalogue, check, parse, read};
 use insta::assert_snapshot;
 use sched_core::{Family, Info};
 
@@ -426,4 +426,65 @@ fn everything_is_reported_in_one_go() {
       help: write `perfmodel-select { perfmodel { mct { … } }; calibrator { … }; no-perfmodel { … } }`
             why: a task whose model is missing or not calibrated has no expected length to decide by
 "#);
+}
+
+#[test]
+fn workers_that_would_have_to_pull_through_what_sorts() {
+    let text = r#"policy "p" {
+    fifo {
+        perfmodel-select {
+            perfmodel    { mct { use "leaf" } }
+            calibrator   { eager-calibration { use "leaf" } }
+            no-perfmodel { fifo { eager { use "leaf" } } }
+        }
+    }
+    shared "leaf" each="worker" { worker }
+}"#;
+    let policies = parse("test.kdl", text).expect("the text is sound");
+    let problems = check(&policies[0], &stock());
+    assert_snapshot!(problems.iter().map(|problem| shown(problem)).collect::<String>(), @r#"
+    V3 policy::push
+
+      × no worker gets what `mct` leaves for it to pull, through `perfmodel-select`
+       ╭─[test.kdl:4:28]
+     2 │     fifo {
+     3 │         perfmodel-select {
+       ·         ────────┬───────
+       ·                 ╰── pulls end here
+     4 │             perfmodel    { mct { use "leaf" } }
+       ·                            ─┬─
+       ·                             ╰── hands a worker a task only when it pulls
+     5 │             calibrator   { eager-calibration { use "leaf" } }
+       ╰────
+        ╭─[test.kdl:9:35]
+      8 │     }
+      9 │     shared "leaf" each="worker" { worker }
+        ·                                   ───┬──
+        ·                                      ╰── this worker
+     10 │ }
+        ╰────
+      help: put a queue above the worker: `fifo ntasks-threshold=2 { worker }`
+            why: what sorts tasks has them pushed when it is pulled, so that workers cannot pull them through it
+    "#);
+}
+
+#[test]
+fn decisions_above_queues_without_bound_need_none_above_them() {
+    for tree in [
+        r#"random { use "queue" }"#,
+        r#"eager-calibration { use "queue" }"#,
+        r#"perfmodel-select { perfmodel { mct { use "queue" } }; calibrator { random { use "queue" } }; no-perfmodel { use "only" } }"#,
+        r#"user-choice { eager { use "queue" }; random { use "queue" } }"#,
+    ] {
+        let check = |queue: &str| {
+            let text = format!(
+                r#"policy "p" {{ {tree}; shared "queue" each="worker" {{ {queue} {{ worker }} }}; shared "only" {{ fifo {{ eager {{ use "queue" }} }} }} }}"#
+            );
+            let policy = &read("test.kdl", &text).policies[0];
+            let problems = check(policy, &stock());
+            problems.iter().filter(|problem| problem.is_error()).map(|problem| problem.id()).collect::<Vec<_>>()
+        };
+        assert_eq!(check("fifo"), [""; 0], "{tree}");
+        assert_eq!(check("fifo ntasks-threshold=2"), ["V1"], "{tree}");
+    }
 }

@@ -245,7 +245,8 @@ V7 policy::level
    ·                     ╰── unknown level
  3 │ }
    ╰────
-  help: levels: `worker`, `memory-node`, `arch`, `machine`, `numa`, `package`, `l3`, `l2`, `core`
+  help: levels: `worker`, `memory-node`, `arch`, `machine`, `numa`, `package`, `l3`, `l2`, `core`,
+        `combined-worker`
 "#);
 }
 

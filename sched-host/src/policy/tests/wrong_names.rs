@@ -40,7 +40,7 @@ V7 policy::component
  3 │ }
    ╰────
   help: components: `fifo`, `prio`, `lifo`, `eager`, `eager-calibration`, `mct`, `random`, `perfmodel-
-        select`, `best-implementation`, `tee`, `sink`, `worker`
+        select`, `best-implementation`, `tee`, `sink`, `worker`, `combined-worker`
         looked in plugins: flow-control, resource-mapping, special-purpose, worker
         why: a policy is made of the components that the loaded plugins provide
 "#);

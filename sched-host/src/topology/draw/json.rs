@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::workers_of_node;
-use crate::topology::{BindingPlan, BindingWarning, Level, Object, Source, Topology, WorkerBinding};
+use crate::topology::{BindingPlan, BindingWarning, CombinedWorker, Level, Object, Source, Topology, WorkerBinding};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -13,6 +13,7 @@ struct Document<'a> {
     machine: &'a Object,
     memory_nodes: Vec<MemoryNode<'a>>,
     workers: &'a [WorkerBinding],
+    combined_workers: &'a [CombinedWorker],
     warnings: Vec<Warning<'a>>,
 }
 
@@ -35,7 +36,8 @@ struct Warning<'a> {
 ///
 /// Its keys, which later versions keep: `source` (`kind`, and `description` or `path`), `this_machine`,
 /// `allowed_pus`, `machine` (the [`Object`]s, nested in `children`), `memory_nodes` (`os_index`,
-/// `memory_bytes`, `pus`, `workers`), `workers` (`worker`, `pu`, `core`, `numa`, `shared`) and `warnings`
+/// `memory_bytes`, `pus`, `workers`), `workers` (`worker`, `pu`, `core`, `numa`, `shared`),
+/// `combined_workers` (`members`, `within`) and `warnings`
 /// (`kind`, `message`, and the numbers of that kind).
 ///
 /// # Panics
@@ -59,6 +61,7 @@ pub fn json(topology: &Topology, plan: &BindingPlan) -> String {
             })
             .collect(),
         workers: plan.workers(),
+        combined_workers: plan.combined(),
         warnings: plan.warnings().iter().map(|warning| Warning { warning, message: warning.to_string() }).collect(),
     };
     let mut text = serde_json::to_string_pretty(&document).expect("string keys and plain values always serialise");

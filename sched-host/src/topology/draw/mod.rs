@@ -133,7 +133,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// `0-7, 16-23, 30` for ascending numbers.
-fn ranges<N: TryInto<u64>>(numbers: impl IntoIterator<Item = N>) -> String {
+pub(super) fn ranges<N: TryInto<u64>>(numbers: impl IntoIterator<Item = N>) -> String {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for number in numbers.into_iter().filter_map(|number| number.try_into().ok()) {
         match runs.last_mut() {

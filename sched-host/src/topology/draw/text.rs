@@ -19,6 +19,7 @@ pub fn text(topology: &Topology, plan: &BindingPlan) -> String {
     let mut out = format!("{}\n{}\n{}\n\n", topology.source(), summary(topology), usage(topology, plan));
     tree(&mut out, topology, plan, &Stack::new(topology.root()), "", "");
     memory(&mut out, topology, plan);
+    combined(&mut out, plan);
     if !plan.warnings().is_empty() {
         out.push('\n');
     }
@@ -61,6 +62,17 @@ fn pu_text(topology: &Topology, plan: &BindingPlan, pu: &Object) -> String {
         Use::Workers(numbers) => format!("{} [{}]", pu.title(), workers(numbers)),
         Use::Free => format!("{} (free)", pu.title()),
         Use::Forbidden => format!("{} (forbidden)", pu.title()),
+    }
+}
+
+fn combined(out: &mut String, plan: &BindingPlan) {
+    if plan.combined().is_empty() {
+        return;
+    }
+    out.push_str("\ncombined workers\n");
+    for combined in plan.combined() {
+        writeln!(out, "  {} of {}", workers(&combined.members), combined.within)
+            .expect("writing to a string never fails");
     }
 }
 

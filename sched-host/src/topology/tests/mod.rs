@@ -1,5 +1,6 @@
 //! What users of a topology rely on.
 
+mod combined;
 mod pictures;
 mod plans;
 mod sources;

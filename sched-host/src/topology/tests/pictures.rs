@@ -28,6 +28,12 @@ fn the_text_shows_tree_memory_and_workers() -> Result<(), Box<dyn Error>> {
     memory nodes
       numa 0  64 GiB  PUs 0-3  workers 0, 1, 4
       numa 1  64 GiB  PUs 4-7  workers 2, 3
+
+    combined workers
+      workers 0-4 of machine
+      workers 0, 1, 4 of l3 0
+      workers 0, 4 of core 0
+      workers 2, 3 of l3 1
     "#);
     Ok(())
 }
@@ -58,6 +64,11 @@ fn the_text_shows_what_is_forbidden_and_what_is_shared() -> Result<(), Box<dyn E
       numa 1   4 GiB  PUs 0-3  no workers
       numa 2  16 GiB  PUs 4-7  no workers
       numa 3   4 GiB  PUs 4-7  no workers
+
+    combined workers
+      workers 0-5 of l3 0
+      workers 0, 2, 4 of core 0
+      workers 1, 3, 5 of core 1
 
     warning: restricted: this process may use 4 of the machine's 8 PUs (affinity mask or cgroup)
     warning: oversubscribed: workers 4-5 share PUs with other workers, because only 4 may be used; timings and performance models will be unreliable (use at most 4 workers)
@@ -246,6 +257,16 @@ fn programs_find_everything_under_stable_keys() -> Result<(), Box<dyn Error>> {
           "core": 0,
           "numa": 0,
           "shared": true
+        }
+      ],
+      "combined_workers": [
+        {
+          "members": [
+            0,
+            1,
+            2
+          ],
+          "within": "numa 0"
         }
       ],
       "warnings": [

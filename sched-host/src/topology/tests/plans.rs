@@ -5,7 +5,7 @@ use hwlocality::cpu::binding::CpuBindingFlags;
 use proptest::prelude::*;
 
 use super::restricted;
-use crate::topology::{BindingError, BindingPlan, BindingWarning, Level, Topology};
+use crate::topology::{BindingError, BindingPlan, BindingWarning, Level, Neighbour, Surroundings, Topology};
 
 fn pus(plan: &BindingPlan) -> Vec<u32> {
     plan.workers().iter().map(|place| place.pu).collect()
@@ -59,6 +59,10 @@ fn warnings_read_well() {
         BindingWarning::Oversubscribed { workers: 2..3, pus: 2 },
         BindingWarning::Restricted { allowed: 4, machine: 8 },
         BindingWarning::Redirected,
+        BindingWarning::Quota { thousandths: 1500, pus: 4 },
+        BindingWarning::Quota { thousandths: 2000, pus: 4 },
+        BindingWarning::Neighbour { process: 4711, same_process: false, pus: vec![0, 1, 2, 5] },
+        BindingWarning::Neighbour { process: 4711, same_process: true, pus: vec![3] },
     ]
     .map(|warning| warning.to_string())
     .join("\n");
@@ -67,6 +71,10 @@ fn warnings_read_well() {
     oversubscribed: worker 2 shares its PU with other workers, because only 2 may be used; timings and performance models will be unreliable (use at most 2 workers)
     restricted: this process may use 4 of the machine's 8 PUs (affinity mask or cgroup)
     redirected: HWLOC_XMLFILE or HWLOC_SYNTHETIC makes hwloc describe another machine than this one, so no thread can be bound (unset the variable)
+    quota: the control group allows this process the time of 1.5 PUs, and the workers run on 4; all of them will be stopped again and again, and timings and performance models will be unreliable (use at most 1 worker)
+    quota: the control group allows this process the time of 2 PUs, and the workers run on 4; all of them will be stopped again and again, and timings and performance models will be unreliable (use at most 2 workers)
+    shared: workers of another runtime, of process 4711, are bound to PUs 0-2, 5, which are to be used here too; they will take turns, and timings and performance models will be unreliable (give each runtime PUs of its own, with `taskset` for example)
+    shared: workers of another runtime of this process are bound to PU 3, which is to be used here too; they will take turns, and timings and performance models will be unreliable (give each runtime PUs of its own, with `taskset` for example)
     ");
 }
 
@@ -148,4 +156,34 @@ proptest! {
         let oversubscribed = !plan.warnings().is_empty();
         prop_assert_eq!(oversubscribed, workers > machine.pus().len());
     }
+}
+
+#[test]
+fn a_quota_and_a_neighbour_are_warned_of_where_they_meet_the_plan() -> Result<(), Box<dyn Error>> {
+    let machine = Topology::this_machine()?;
+    if !machine.is_this_machine() {
+        return Ok(()); // HWLOC_SYNTHETIC and the like are set.
+    }
+    let mut plan = BindingPlan::new(&machine, 1)?;
+    let before = plan.warnings().len();
+    let pu = plan.workers()[0].pu;
+    let neighbour = |process, pus| Neighbour { process, pus };
+    let here = std::process::id();
+    let neighbours = vec![neighbour(here, vec![pu]), neighbour(here + 1, vec![pu, 9999]), neighbour(1, vec![9999])];
+    plan.warn_of(&Surroundings { quota: Some(999), neighbours });
+    let expected = [
+        BindingWarning::Quota { thousandths: 999, pus: 1 },
+        BindingWarning::Neighbour { process: here, same_process: true, pus: vec![pu] },
+        BindingWarning::Neighbour { process: here + 1, same_process: false, pus: vec![pu] },
+    ];
+    assert_eq!(plan.warnings()[before..], expected);
+
+    let mut enough = BindingPlan::new(&machine, 1)?;
+    enough.warn_of(&Surroundings { quota: Some(1000), neighbours: vec![neighbour(1, vec![9999])] });
+    assert_eq!(enough.warnings().len(), before);
+
+    let mut elsewhere = BindingPlan::new(&Topology::from_synthetic("pu:2")?, 2)?;
+    elsewhere.warn_of(&Surroundings { quota: Some(1), neighbours: vec![neighbour(1, vec![0, 1])] });
+    assert_eq!((elsewhere.warnings(), elsewhere.claim().is_none()), (&[][..], true), "it is not for this machine");
+    Ok(())
 }

@@ -1,0 +1,51 @@
+//! Taking the task that costs least, instead of the first.
+
+use super::{Entry, Level, Place, TaskQueue};
+use std::cmp::Reverse;
+
+/// Which tasks compete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reach {
+    /// Those of the highest priority that has an eligible one.
+    HighestLevel,
+    /// All of them.
+    AllLevels,
+}
+
+/// The best task so far: its cost, its level, and its place there.
+type Best = (u64, Reverse<i32>, usize);
+
+impl<T> TaskQueue<T> {
+    /// Takes the task of the least `cost`; of several, the one that [`pop`](Self::pop) would take. Tasks without a cost do
+    /// not compete. It looks at no task behind one that costs nothing.
+    pub(crate) fn pop_least(&mut self, reach: Reach, mut cost: impl FnMut(&T) -> Option<u64>) -> Option<(T, Place)> {
+        let main = Reverse(self.main_priority);
+        let mut best: Option<Best> = None;
+        let above = self.others.range(..main);
+        let below = self.others.range(main..);
+        let levels = above.chain([(&main, &self.main)]).chain(below);
+        for (key, level) in levels {
+            search(*key, level, &mut cost, &mut best);
+            match best {
+                Some((0, ..)) => break,
+                Some(_) if reach == Reach::HighestLevel => break,
+                _ => {}
+            }
+        }
+        let (_, key, index) = best?;
+        // The level of the main priority is `main`; a level of `others` with this priority is empty.
+        Some(if key == main { self.take_main(index) } else { self.take_other(key, index) })
+    }
+}
+
+fn search<T>(key: Reverse<i32>, level: &Level<T>, cost: &mut impl FnMut(&T) -> Option<u64>, best: &mut Option<Best>) {
+    for (index, Entry { task, .. }) in level.iter().enumerate() {
+        let Some(found) = cost(task) else { continue };
+        if best.is_none_or(|(least, ..)| found < least) {
+            *best = Some((found, key, index));
+        }
+        if found == 0 {
+            return;
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! `replan`: tasks stay undecided as long as possible. Whenever something changes, all that wait are planned anew, and only
+//! those are sent whose turn has come.
+//!
+//! [`Mct`](super::Mct) decides when a task becomes ready, by when the whole queue of a worker would be done. Both halves of
+//! that cost something where workers differ:
+//!
+//! - An urgent task overtakes others in the queue below, so it would be done far earlier than `mct` believes. On a machine
+//!   with 9 cores and 3 GPUs, a panel of Cholesky takes 44 ms on a GPU and 76 ms on a core: as soon as 12 updates of 2.8 ms
+//!   wait for each GPU, `mct` gives the panel, which everything waits for, to a core.
+//! - What is queued cannot be given to another worker when urgent tasks turn up, or when the queue elsewhere runs dry.
+//!
+//! Here the waiting tasks are in one queue, by priority. A plan goes through them in this order and gives each to the child
+//! that completes it first, behind what was planned before it: HEFT's rule, for the tasks that are ready. Only urgent tasks
+//! stand before urgent ones. Of the plan, what would begin within `lead` is sent, and so is the first task for a worker that
+//! asks for work; the rest is forgotten, and planned anew with the next task, or when somebody asks again.
+//!
+//! A plan knows nothing of tasks that are still to come, so it leaves slow workers idle while the accelerators could do
+//! alone what is ready. Where there is much to come, that wastes them: in Cholesky of 16 × 16 tiles the cores were busy for
+//! 15 % of the time, and the GPUs for 98 %. With `spare`, a worker that asks, and for which nothing is planned, may take a
+//! task from the plan of another: the one that it slows down least in proportion (the one with the least acceleration, as
+//! in HeteroPrio), provided that it completes the task within `spare` times the length of the whole plan. That proviso stands
+//! for HeteroPrio's spoliation, since a task that has begun cannot be taken back here: at the end, when the plan is short, a
+//! slow worker takes nothing any more. It gains where accelerators are the bottleneck, and loses where the critical path is.
+//!
+//! Sources: Topcuoglu, Hariri and Wu, *Performance-effective and low-complexity task scheduling for heterogeneous computing*
+//! (2002), for the rule; Beaumont, Eyraud-Dubois and Kumar, *Approximation proofs of a fast and efficient list scheduling
+//! algorithm for task-based runtime systems on multicores and GPUs* (2017), for acceleration and spoliation.
+
+use super::completion::{Basis, Candidate, Weights, least_loaded, with_candidates};
+use super::turn::Turn;
+use crate::queue::{Place, TaskQueue, load_here, nanos};
+use sched_core::*;
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+
+/// Keeps tasks by priority, plans all of them whenever something changes, and sends those whose turn has come.
+///
+/// It stores tasks and never refuses one. Below it there should be a queue for each worker: a child that is a worker itself
+/// is woken, and takes the first task that it can execute.
+///
+/// One thread plans at a time, and each task that is sent has arrived before the next is. Others who come meanwhile do not
+/// wait: the one at work looks again before it ends. A plan takes time in proportion to `window` and to the number of workers.
+#[derive(Debug)]
+pub struct Replan {
+    weights: Weights,
+    window: usize,
+    /// Nanoseconds before its start at which a task is sent.
+    lead: u64,
+    spare: f64,
+    queue: Mutex<TaskQueue>,
+    /// Number of tasks in `queue`, written under its lock.
+    len: AtomicUsize,
+    /// Who plans.
+    turn: Turn,
+    /// What each child was sent.
+    books: Mutex<Vec<Book>>,
+    /// What a plan needs, for the next one.
+    scratch: Mutex<Scratch>,
+}
+
+const SPARE: &str = "a worker that asks, and has no part in the plan, takes a task that it completes within so many times the \
+     length of the plan; 0 means none";
+
+/// Accelerations that differ by less are alike.
+const ALIKE: f64 = 1.01;
+
+/// What a child was sent. Its own estimate is not enough: a worker that fetches the data of one task while it executes
+/// another counts the last one that it took, and not the one before.
+#[derive(Clone, Copy, Default, Debug)]
+struct Book {
+    /// When all of it would be done, in nanoseconds.
+    end: u64,
+    /// What the last task added.
+    last: u64,
+    /// Workers that asked for a task and got none yet.
+    asking: u32,
+}
+
+/// The lists of one plan.
+#[derive(Default, Debug)]
+struct Scratch {
+    /// Tasks that were looked at, with the shortest length of each.
+    seen: Vec<(Task, Place, u64)>,
+    /// When each child is free, as far as it is planned.
+    avail: Vec<u64>,
+    /// Which children may be sent the next task.
+    open: Vec<bool>,
+    /// Which children refused one since somebody last asked.
+    full: Vec<bool>,
+}
+
+/// A task that is to be sent now: its number among the ones seen, and where to.
+enum Turned {
+    Planned(usize, Candidate),
+    /// It has no estimate.
+    Unpredicted(usize, Child),
+}
+
+impl Build for Replan {
+    const INFO: Info = Info::new(
+        "replan",
+        Family::ResourceMapping,
+        "Keeps tasks by priority, plans them anew whenever something changes, and sends those whose turn has come.",
+    )
+    .storage(Storage::Unbounded)
+    .params(
+        const {
+            &[
+                Weights::ALPHA,
+                Weights::BETA,
+                Weights::GAMMA,
+                Weights::IDLE_POWER,
+                Weights::TRANSFERS,
+                Param::int("window", 256, "tasks that are planned at most, the most urgent first")
+                    .at_least(1)
+                    .unit("tasks"),
+                Param::float("lead", 0.0, "how long before its planned start a task is sent").at_least(0).unit("µs"),
+                Param::float("spare", 0.0, SPARE).at_least(0),
+            ]
+        },
+    )
+    .lookahead(30)
+    .may_refuse(false)
+    .needs_models();
+
+    fn build(params: &Params) -> Result<Self, BuildError> {
+        Ok(Replan {
+            weights: Weights::read(params)?,
+            window: usize::try_from(params.int("window")?).unwrap_or(usize::MAX),
+            lead: params.micros("lead")?.map_or(0, nanos),
+            spare: params.float("spare")?,
+            queue: Mutex::new(TaskQueue::new()),
+            len: AtomicUsize::new(0),
+            turn: Turn::default(),
+            books: Mutex::default(),
+            scratch: Mutex::default(),
+        })
+    }
+}
+
+impl Replan {
+    fn pop(&self, eligible: impl FnMut(&Task) -> bool) -> Option<(Task, Place)> {
+        let mut queue = self.queue.lock();
+        let popped = queue.pop(eligible);
+        self.len.store(queue.len(), Release);
+        popped
+    }
+
+    fn give_back(&self, tasks: impl IntoIterator<Item = (Task, Place)>) {
+        let mut queue = self.queue.lock();
+        for (task, place) in tasks {
+            queue.unpop(task, place);
+        }
+        self.len.store(queue.len(), Release);
+    }
+
+    /// Asks each child when it is free. *Hop.*
+    fn survey(&self, node: Node<'_>, now: u64, scratch: &mut Scratch) {
+        scratch.avail.clear();
+        scratch.open.clear();
+        scratch.avail.extend(node.children().map(|child| node.child_estimated_end(child).as_nanos().max(now)));
+        let mut books = self.books.lock();
+        if books.len() < scratch.avail.len() {
+            books.resize(scratch.avail.len(), Book::default());
+        }
+        scratch.full.resize(scratch.avail.len(), false);
+        for ((avail, book), full) in scratch.avail.iter_mut().zip(&*books).zip(&scratch.full) {
+            *avail = (*avail).max(book.end);
+            scratch.open.push(!full && (book.asking > 0 || *avail <= now.saturating_add(self.lead)));
+        }
+    }
+
+    /// Plans tasks in order until one's turn has come.
+    fn plan(&self, node: Node<'_>, scratch: &mut Scratch) -> Option<Turned> {
+        let now = node.now();
+        self.survey(node, now.as_nanos(), scratch);
+        let mut last_end = 0;
+        while scratch.seen.len() < self.window && scratch.open.contains(&true) {
+            let Some((task, place)) = self.pop(|task| node.can_execute(task)) else { break };
+            let found = with_candidates(|candidates| {
+                if self.weights.estimate(node, &task, candidates) != Basis::Known {
+                    return None;
+                }
+                for candidate in &mut *candidates {
+                    candidate.avail = scratch.avail[candidate.child.0 as usize];
+                }
+                let shortest = candidates.iter().map(|candidate| candidate.length).min().unwrap_or(0);
+                Some((self.weights.choose(now, candidates).0, shortest))
+            });
+            let Some((chosen, shortest)) = found else {
+                let child = least_loaded(node, &task);
+                scratch.seen.push((task, place, 0));
+                match child.filter(|child| scratch.open[child.0 as usize]) {
+                    Some(child) => return Some(Turned::Unpredicted(scratch.seen.len() - 1, child)),
+                    None => continue,
+                }
+            };
+            scratch.seen.push((task, place, shortest));
+            let at = chosen.child.0 as usize;
+            scratch.avail[at] = chosen.avail + share(&chosen);
+            if scratch.open[at] {
+                return Some(Turned::Planned(scratch.seen.len() - 1, chosen));
+            }
+            last_end = last_end.max(chosen.end);
+        }
+        self.find_spare(node, last_end.saturating_sub(now.as_nanos()), scratch)
+    }
+
+    /// Of the tasks seen, all of which are planned for others, the one with the least acceleration that an open child would
+    /// complete soon enough; the last in the plan of several. `length` is that of the whole plan.
+    fn find_spare(&self, node: Node<'_>, length: u64, scratch: &Scratch) -> Option<Turned> {
+        let limit = length as f64 * self.spare;
+        if limit <= 0.0 || !scratch.open.contains(&true) {
+            return None;
+        }
+        let mut best: Option<(f64, usize, Candidate)> = None;
+        for (index, (task, _, shortest)) in scratch.seen.iter().enumerate() {
+            with_candidates(|candidates| {
+                if self.weights.estimate(node, task, candidates) != Basis::Known {
+                    return;
+                }
+                for candidate in candidates.iter_mut().filter(|candidate| scratch.open[candidate.child.0 as usize]) {
+                    let time = candidate.transfer.saturating_add(candidate.length);
+                    let slower = candidate.length as f64 / (*shortest).max(1) as f64;
+                    if time as f64 <= limit && best.is_none_or(|(least, ..)| slower <= ALIKE * least) {
+                        candidate.avail = scratch.avail[candidate.child.0 as usize];
+                        candidate.end = candidate.avail.saturating_add(time);
+                        best = Some((slower, index, *candidate));
+                    }
+                }
+            });
+        }
+        best.map(|(_, index, candidate)| Turned::Planned(index, candidate))
+    }
+
+    /// Plans, and sends one task. Whether to go on; and whether it was taken.
+    fn step(&self, node: Node<'_>, scratch: &mut Scratch) -> (bool, bool) {
+        let turned = self.plan(node, scratch);
+        let mut seen = std::mem::take(&mut scratch.seen);
+        let picked = turned.map(|turned| {
+            let (index, chosen) = match turned {
+                Turned::Planned(index, candidate) => (index, Ok(candidate)),
+                Turned::Unpredicted(index, child) => (index, Err(child)),
+            };
+            (seen.swap_remove(index), chosen)
+        });
+        if !seen.is_empty() {
+            self.give_back(seen.drain(..).map(|(task, place, _)| (task, place)));
+        }
+        scratch.seen = seen;
+        let Some(((mut task, place, _), chosen)) = picked else { return (false, false) };
+        let (child, end, last) = match chosen {
+            Ok(candidate) => {
+                candidate.predict(&mut task);
+                (candidate.child, candidate.avail + share(&candidate), share(&candidate))
+            }
+            Err(child) => {
+                task.set_predicted(None);
+                (child, 0, 0)
+            }
+        };
+        let at = child.0 as usize;
+        if node.child_worker(child).is_some() {
+            // Back first: the worker that is woken looks for it here.
+            self.give_back([(task, place)]);
+            scratch.full[at] = true;
+            node.child_can_pull(child);
+            return (true, false);
+        }
+        match node.push_to(child, task) {
+            Ok(()) => {
+                let mut books = self.books.lock();
+                let book = &mut books[at];
+                *book = Book { end: book.end.max(end), last, asking: book.asking.saturating_sub(1) };
+                (true, true)
+            }
+            Err(refused) => {
+                scratch.full[at] = true;
+                self.give_back([(refused.task, place)]);
+                (true, false)
+            }
+        }
+    }
+
+    /// Sends tasks on as long as one's turn has come. Whether any was taken.
+    fn send(&self, node: Node<'_>) -> bool {
+        if self.len.load(Acquire) == 0 {
+            return false;
+        }
+        let mut scratch = std::mem::take(&mut *self.scratch.lock());
+        scratch.full.clear();
+        let mut moved = false;
+        loop {
+            let (go_on, taken) = self.step(node, &mut scratch);
+            moved |= taken;
+            if !go_on || self.len.load(Acquire) == 0 {
+                break;
+            }
+        }
+        *self.scratch.lock() = scratch;
+        moved
+    }
+
+    fn progress(&self, node: Node<'_>) -> bool {
+        self.turn.take(|| self.send(node))
+    }
+
+    /// The first task for who pulls. Nobody plans meanwhile, so it is the first of all.
+    fn take(&self, node: Node<'_>) -> Option<Task> {
+        let (mut taken, mut first) = (None, true);
+        self.turn.take(|| {
+            if !std::mem::take(&mut first) {
+                // Somebody left a note.
+                return self.send(node);
+            }
+            taken = self.pop(|task| node.requester_can_execute(task)).map(|(task, _)| task);
+            false
+        });
+        taken
+    }
+
+    /// A worker below `child` has room. At most the task that it took last is before the next one.
+    fn note_room(&self, node: Node<'_>, child: Child) {
+        let workers = node.each_child_worker_in_context(child).count();
+        let now = node.now().as_nanos();
+        let mut books = self.books.lock();
+        let at = child.0 as usize;
+        if books.len() <= at {
+            books.resize(at + 1, Book::default());
+        }
+        let book = &mut books[at];
+        book.end = book.end.min(now.saturating_add(book.last));
+        book.asking = (book.asking + 1).min(u32::try_from(workers).unwrap_or(u32::MAX));
+    }
+}
+
+/// How much longer a task keeps a child busy: several workers share the work of a child.
+fn share(chosen: &Candidate) -> u64 {
+    (chosen.end - chosen.avail) / u64::from(chosen.workers.max(1))
+}
+
+impl Component for Replan {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        {
+            let mut queue = self.queue.lock();
+            let priority = task.priority();
+            queue.push(task, priority, 0);
+            self.len.store(queue.len(), Release);
+        }
+        self.progress(node);
+        Ok(())
+    }
+
+    fn pull_task(&self, node: Node<'_>, to: Child) -> Option<Task> {
+        self.note_room(node, to);
+        let taken = self.take(node).or_else(|| if node.parents_can_push() { self.take(node) } else { None });
+        if taken.is_some() {
+            let book = &mut self.books.lock()[to.0 as usize];
+            book.asking = book.asking.saturating_sub(1);
+        }
+        taken
+    }
+
+    fn can_push(&self, node: Node<'_>, to: Child) -> bool {
+        self.note_room(node, to);
+        let moved = self.progress(node);
+        // What is here has its time. Something else of the parents' may go now.
+        node.parents_can_push() || moved
+    }
+
+    fn estimated_load(&self, node: Node<'_>) -> f64 {
+        node.load_below() + load_here(node, self.len.load(Relaxed))
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        self.len.store(0, Release);
+        self.queue.lock().drain()
+    }
+
+    fn describe(&self, report: &mut Report) {
+        report.fact("tasks", self.len.load(Relaxed));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! `sched model list`.
+
+use crate::model::{MINIMUM_SAMPLES, Store, Stored};
+use comfy_table::{CellAlignment, Table, presets};
+use miette::IntoDiagnostic;
+use serde::Serialize;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// List the models of a machine
+///
+/// A size counts as calibrated when there are 10 samples of it. Files that cannot be used are listed with the reason; they
+/// keep nothing else from working.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Listing {
+    machine: String,
+    directory: String,
+    models: Vec<Row>,
+    problems: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    kind: &'static str,
+    /// Architecture, cores and implementation, as people read them.
+    variants: Vec<String>,
+    /// Sizes of tasks that were measured, over all variants.
+    entries: usize,
+    /// Those of them with samples enough for an estimate.
+    calibrated: usize,
+    samples: u64,
+}
+
+impl Row {
+    fn of(stored: &Stored) -> Row {
+        let variants = &stored.measurements.variants;
+        let entries = || variants.values().flat_map(|measured| measured.entries.values());
+        let mut names: Vec<String> = variants.keys().map(|(variant, _)| variant.to_string()).collect();
+        names.dedup();
+        Row {
+            name: stored.symbol.clone(),
+            kind: stored.kind.name(),
+            variants: names,
+            entries: entries().count(),
+            calibrated: entries().filter(|entry| entry.samples.count() >= MINIMUM_SAMPLES).count(),
+            samples: stored.measurements.samples(),
+        }
+    }
+}
+
+pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let (mut models, mut problems) = (Vec::new(), Vec::new());
+    for symbol in store.list()? {
+        match store.read(&symbol) {
+            Ok(stored) => models.extend(stored.iter().map(Row::of)),
+            Err(problem) => problems.push(problem.to_string()),
+        }
+    }
+    let (machine, directory) = (store.machine().to_string(), store.directory().display().to_string());
+    let listing = Listing { machine, directory, models, problems };
+    if args.json {
+        serde_json::to_writer_pretty(&mut *out, &listing).into_diagnostic()?;
+        writeln!(out).into_diagnostic()?;
+    } else {
+        text(&listing, out).into_diagnostic()?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(listing: &Listing, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "machine {}, models in {}", listing.machine, listing.directory)?;
+    if listing.models.is_empty() {
+        writeln!(
+            out,
+            "none yet: `sched run cholesky --calibrate` measures some, `sched model import` takes over StarPU's"
+        )?;
+    } else {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_header(["MODEL", "KIND", "SIZES", "CALIBRATED", "SAMPLES", "RUNS ON"]);
+        for row in &listing.models {
+            table.add_row([
+                row.name.clone(),
+                row.kind.to_owned(),
+                row.entries.to_string(),
+                row.calibrated.to_string(),
+                row.samples.to_string(),
+                row.variants.join(", "),
+            ]);
+        }
+        for column in table.column_iter_mut().skip(2).take(3) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        writeln!(out, "{}", table.trim_fmt())?;
+    }
+    for problem in &listing.problems {
+        writeln!(out, "not usable: {problem}")?;
+    }
+    Ok(())
+}

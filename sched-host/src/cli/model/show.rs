@@ -1,0 +1,169 @@
+//! `sched model show`.
+
+use crate::model::plot::{amount, bytes, formula};
+use crate::model::{Fit, MINIMUM_SAMPLES, Measured, Quantity, Store, Stored, Variant};
+use comfy_table::{CellAlignment, Table, presets};
+use miette::IntoDiagnostic;
+use serde::Serialize;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Show what a model knows of each size: samples, estimate, spread, outliers
+///
+/// The estimate is the mean of the middle half of the samples, so that no few outliers decide; the spread is how far that
+/// half reaches. Below 10 samples there is no estimate yet. An outlier is a sample of more than three times the estimate, or
+/// less than a third.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Name of the model
+    name: String,
+
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    name: String,
+    kind: &'static str,
+    machine: String,
+    variants: Vec<ShownVariant>,
+}
+
+#[derive(Serialize)]
+struct ShownVariant {
+    arch: String,
+    cores: u32,
+    implementation: u32,
+    quantity: Quantity,
+    unit: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    regression: Option<ShownFit>,
+    entries: Vec<ShownEntry>,
+}
+
+#[derive(Serialize)]
+struct ShownFit {
+    formula: String,
+    coefficients: Vec<f64>,
+    samples: u64,
+    /// Whether estimates are made by it.
+    calibrated: bool,
+}
+
+#[derive(Serialize)]
+struct ShownEntry {
+    footprint: String,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flops: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    params: Vec<f64>,
+    samples: u64,
+    calibrated: bool,
+    estimate: Option<f64>,
+    quartiles: Option<[f64; 2]>,
+    mean: Option<f64>,
+    outliers: u64,
+}
+
+fn variant((variant, quantity): &(Variant, Quantity), measured: &Measured, stored: &Stored) -> ShownVariant {
+    let fit = measured.fit(&stored.kind).or_else(|| measured.prior_fit(&stored.kind));
+    let regression = fit.map(|fit| {
+        let formula = formula(&fit);
+        match fit {
+            Fit::Power(power) => ShownFit {
+                formula,
+                coefficients: vec![power.a, power.b, power.c],
+                samples: power.samples,
+                calibrated: power.is_calibrated(MINIMUM_SAMPLES),
+            },
+            Fit::Linear(linear) => ShownFit {
+                formula,
+                calibrated: linear.samples >= MINIMUM_SAMPLES,
+                samples: linear.samples,
+                coefficients: linear.coefficients,
+            },
+        }
+    });
+    let mut entries: Vec<ShownEntry> = measured
+        .entries
+        .iter()
+        .map(|(footprint, entry)| ShownEntry {
+            footprint: format!("{footprint:08x}"),
+            bytes: entry.bytes,
+            flops: entry.flops,
+            params: entry.params.clone(),
+            samples: entry.samples.count(),
+            calibrated: entry.samples.count() >= MINIMUM_SAMPLES,
+            estimate: entry.samples.midmean(),
+            quartiles: entry.samples.quantile(0.25).zip(entry.samples.quantile(0.75)).map(|(low, high)| [low, high]),
+            mean: entry.samples.mean(),
+            outliers: entry.samples.outliers(),
+        })
+        .collect();
+    entries.sort_by_key(|entry| entry.bytes);
+    ShownVariant {
+        arch: variant.arch.to_string(),
+        cores: variant.cores,
+        implementation: variant.implementation,
+        quantity: *quantity,
+        unit: quantity.unit(),
+        regression,
+        entries,
+    }
+}
+
+pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let stored = super::existing(store, &args.name)?;
+    let variants = stored.measurements.variants.iter().map(|(key, measured)| variant(key, measured, &stored)).collect();
+    let shown =
+        Shown { name: stored.symbol.clone(), kind: stored.kind.name(), machine: store.machine().to_string(), variants };
+    if args.json {
+        serde_json::to_writer_pretty(&mut *out, &shown).into_diagnostic()?;
+        writeln!(out).into_diagnostic()?;
+    } else {
+        text(&shown, out).into_diagnostic()?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(shown: &Shown, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "{} ({}), machine {}", shown.name, shown.kind, shown.machine)?;
+    for variant in &shown.variants {
+        let cores = if variant.cores == 1 { String::new() } else { format!(" ×{}", variant.cores) };
+        let what = match variant.quantity {
+            Quantity::Time => "time",
+            Quantity::Energy => "energy",
+        };
+        writeln!(out, "\n{}{cores} implementation {}, {what}", variant.arch, variant.implementation)?;
+        if let Some(fit) = &variant.regression {
+            let state = if fit.calibrated { "" } else { ", not calibrated" };
+            writeln!(out, "regression {}, {} samples{state}", fit.formula, fit.samples)?;
+        }
+        if variant.entries.is_empty() {
+            continue;
+        }
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_header(["FOOTPRINT", "SIZE", "SAMPLES", "ESTIMATE", "MIDDLE HALF", "OUTLIERS", ""]);
+        for entry in &variant.entries {
+            let told = |value: f64| amount(value, variant.quantity);
+            table.add_row([
+                entry.footprint.clone(),
+                bytes(entry.bytes as f64),
+                entry.samples.to_string(),
+                entry.estimate.map(told).unwrap_or_default(),
+                entry.quartiles.map(|[low, high]| format!("{} to {}", told(low), told(high))).unwrap_or_default(),
+                entry.outliers.to_string(),
+                if entry.calibrated { String::new() } else { format!("needs {}", MINIMUM_SAMPLES - entry.samples) },
+            ]);
+        }
+        for column in table.column_iter_mut().skip(1).take(5) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        writeln!(out, "{}", table.trim_fmt())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! What a simulation is of: a graph, a machine, and what is paid.
+
+use super::workload;
+use crate::graph::TaskGraph;
+use crate::graph::priorities::Priorities;
+use crate::sim::platform::{self, Costs, Platform};
+use crate::sim::prioritise;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Which graph, on which machine.
+#[derive(clap::Args, Clone, Debug)]
+pub(in crate::cli) struct Setup {
+    #[command(flatten)]
+    workload: workload::Options,
+
+    /// The machine: the name of a shipped platform, or the path of a KDL file
+    #[arg(long, value_name = "NAME|FILE", default_value = "cpu9-gpu3")]
+    platform: String,
+
+    /// Take machine and lengths of tasks from this performance directory of StarPU
+    #[arg(long, value_name = "DIR", requires = "host", conflicts_with = "platform")]
+    starpu_sampling: Option<PathBuf>,
+
+    /// The machine in the performance directory
+    #[arg(long, value_name = "NAME", requires = "starpu_sampling")]
+    host: Option<String>,
+
+    /// Which costs beside kernels are paid
+    #[arg(long, value_enum, default_value_t = CostsOption::Default)]
+    pub(in crate::cli) costs: CostsOption,
+
+    /// Where the priorities of tasks come from
+    #[arg(long, value_enum, default_value_t = PrioritiesOption::AsGiven)]
+    priorities: PrioritiesOption,
+
+    /// Seed of generated graphs, and of whatever components leave to chance
+    #[arg(long, value_name = "SEED", default_value_t = 42)]
+    pub(in crate::cli) seed: u64,
+}
+
+/// `--costs`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(in crate::cli) enum CostsOption {
+    /// All that the platform says
+    Default,
+    /// Transfers only
+    NoOverhead,
+    /// None: data moves in no time, although schedulers expect what transfers would take
+    NoTransfer,
+}
+
+/// `--priorities`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(in crate::cli) enum PrioritiesOption {
+    /// As the graph gives them
+    AsGiven,
+    /// None: all alike
+    None,
+    /// The longest chain that begins with the task, with mean lengths and transfers (HEFT's rank)
+    UpwardRank,
+    /// The longest chain that begins with the task, each task where it is fastest
+    CriticalPath,
+}
+
+impl Setup {
+    /// The graph with its priorities, and the platform with its costs.
+    ///
+    /// # Errors
+    /// When one of them is not there or wrong.
+    pub(in crate::cli) fn load(&self) -> miette::Result<(Arc<TaskGraph>, Arc<Platform>)> {
+        let mut graph = self.workload.graph(self.seed)?;
+        let platform = match (&self.starpu_sampling, &self.host) {
+            (Some(directory), Some(host)) => Platform::from_starpu(directory, host)?,
+            _ => platform::find(&self.platform)?,
+        };
+        let platform = platform.with_costs(match self.costs {
+            CostsOption::Default => Costs::Default,
+            CostsOption::NoOverhead => Costs::NoOverhead,
+            CostsOption::NoTransfer => Costs::NoTransfer,
+        });
+        match self.priorities {
+            PrioritiesOption::AsGiven => {}
+            PrioritiesOption::None => graph.tasks.iter_mut().for_each(|task| task.priority = 0),
+            PrioritiesOption::UpwardRank => prioritise(&mut graph, &platform, Priorities::UpwardRank)?,
+            PrioritiesOption::CriticalPath => prioritise(&mut graph, &platform, Priorities::CriticalPath)?,
+        }
+        Ok((Arc::new(graph), Arc::new(platform)))
+    }
+}

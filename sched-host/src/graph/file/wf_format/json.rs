@@ -1,0 +1,165 @@
+//! JSON values of which is told where they are and what they should have been.
+
+use super::super::findings::{Findings, Found, quote};
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::common::{Range, Ranged};
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+/// The document in `text`, by the letter of the standard.
+pub(super) fn document<'t>(text: &'t str, findings: &mut Findings<'t>) -> Option<Value<'t>> {
+    let strict = ParseOptions {
+        allow_comments: false,
+        allow_loose_object_property_names: false,
+        allow_trailing_commas: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    match parse_to_ast(text, &CollectOptions::default(), &strict) {
+        Ok(parsed) => parsed.value,
+        Err(error) => {
+            findings.report_at(bytes(error.range()), format!("this is no JSON: {}", error.kind()), None);
+            None
+        }
+    }
+}
+
+pub(super) fn bytes(range: Range) -> std::ops::Range<usize> {
+    range.start..range.end
+}
+
+/// Something a value should be.
+pub(super) trait Shape<'v, 't>: Sized {
+    const WHAT: &'static str;
+    fn of(value: &'v Value<'t>) -> Option<Self>;
+}
+
+impl<'v, 't> Shape<'v, 't> for &'v Object<'t> {
+    const WHAT: &'static str = "an object";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        value.as_object()
+    }
+}
+
+impl<'v, 't> Shape<'v, 't> for &'v [Value<'t>] {
+    const WHAT: &'static str = "an array";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        value.as_array().map(|array| array.elements.as_slice())
+    }
+}
+
+/// A string, and where it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word<'v> {
+    pub(super) text: &'v str,
+    pub(super) range: Range,
+}
+
+impl<'v, 't> Shape<'v, 't> for Word<'v> {
+    const WHAT: &'static str = "a string";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        value.as_string_lit().map(|word| Word { text: &word.value, range: word.range })
+    }
+}
+
+/// A number from 0.
+pub(super) struct Amount(pub(super) f64);
+
+impl<'v, 't> Shape<'v, 't> for Amount {
+    const WHAT: &'static str = "a number from 0";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        let number: f64 = value.as_number_lit()?.value.parse().ok()?;
+        (number.is_finite() && number >= 0.0).then_some(Amount(number))
+    }
+}
+
+/// `value` as what it should be; where it is something else, that is told.
+pub(super) fn shaped<'v, 't, S: Shape<'v, 't>>(
+    value: &'v Value<'t>,
+    what: &str,
+    findings: &mut Findings<'t>,
+) -> Option<S> {
+    let shaped = S::of(value);
+    if shaped.is_none() {
+        let found = match value {
+            Value::StringLit(word) => format!("the string {}", quote(&word.value)),
+            Value::NumberLit(number) => format!("the number {}", quote(number.value)),
+            Value::BooleanLit(truth) => format!("`{}`", truth.value),
+            Value::Object(_) => "an object".to_owned(),
+            Value::Array(_) => "an array".to_owned(),
+            Value::NullKeyword(_) => "`null`".to_owned(),
+        };
+        let range = value.range();
+        // A long value is pointed at by its first byte.
+        let end = if matches!(value, Value::Object(_) | Value::Array(_)) { range.start + 1 } else { range.end };
+        findings.report_at(range.start..end, format!("`{what}` is {found}: {} is expected", S::WHAT), None);
+    }
+    shaped
+}
+
+/// The member `name` of `object`, if there is one and it is what it should be.
+pub(super) fn member<'v, 't, S: Shape<'v, 't>>(
+    object: &'v Object<'t>,
+    name: &str,
+    findings: &mut Findings<'t>,
+) -> Option<S> {
+    let property = object.get(name)?;
+    shaped(&property.value, name, findings)
+}
+
+/// The same for one that has to be there.
+pub(super) fn needed<'v, 't, S: Shape<'v, 't>>(
+    object: &'v Object<'t>,
+    name: &str,
+    findings: &mut Findings<'t>,
+) -> Option<S> {
+    if object.get(name).is_none() {
+        let near = object.properties.iter().map(|property| property.name.as_str());
+        let near = near.filter(|known| strsim::damerau_levenshtein(known, name) <= 2).min();
+        let help = near.map(|near| format!("is `{near}` meant to be `{name}`?"));
+        let start = object.range.start;
+        findings.report_at(start..start + 1, format!("the object that begins here has no `{name}`"), help);
+        return None;
+    }
+    member(object, name, findings)
+}
+
+/// The strings of the array `name` of `object`; none if there is no such member.
+pub(super) fn words<'v>(object: &'v Object<'_>, name: &str, findings: &mut Findings<'_>) -> Vec<Word<'v>> {
+    // The lifetimes of the text are not needed any more.
+    let mut all = Vec::new();
+    if let Some(property) = object.get(name) {
+        match property.value.as_array() {
+            Some(array) => {
+                for value in &array.elements {
+                    match Word::of(value) {
+                        Some(word) => all.push(word),
+                        None => {
+                            let range = value.range();
+                            let message = format!("`{name}` has an element that is no string");
+                            findings.report_at(range.start..range.start + 1, message, None);
+                        }
+                    }
+                }
+            }
+            None => {
+                let range = property.value.range();
+                findings.report_at(
+                    range.start..range.start + 1,
+                    format!("`{name}` is not an array of strings, as is expected"),
+                    None,
+                );
+            }
+        }
+    }
+    all
+}
+
+/// That the file has no document at all.
+pub(super) fn nothing() -> Found {
+    Found::only("there is nothing in it", Some("a WfFormat file is a JSON object with a member `workflow`"))
+}

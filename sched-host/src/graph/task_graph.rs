@@ -1,0 +1,133 @@
+//! A whole task graph.
+
+use super::{DataId, Datum, Dependencies, Kind, KindId, Task, TaskId};
+
+/// What an application would have submitted, written down.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct TaskGraph {
+    /// What it is called.
+    pub name: String,
+    /// Kinds of tasks.
+    pub kinds: Vec<Kind>,
+    /// All data.
+    pub data: Vec<Datum>,
+    /// The tasks, in the order of their submission. Each waits for earlier ones only.
+    pub tasks: Vec<Task>,
+    /// Where the application said that it would not use data any more, in the order of submission.
+    pub wont_use: Vec<WontUse>,
+}
+
+/// The application's word that data will not be used any more once the tasks submitted so far are done: it need not be
+/// kept near any worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WontUse {
+    /// How many tasks had been submitted when it was said.
+    pub submitted: u32,
+    /// The data.
+    pub data: DataId,
+}
+
+impl TaskGraph {
+    /// A graph of this name, without tasks.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> TaskGraph {
+        TaskGraph { name: name.into(), ..TaskGraph::default() }
+    }
+
+    /// Adds a kind of tasks.
+    ///
+    /// # Panics
+    /// When there are 2³² already; so do the other two that add something.
+    pub fn add_kind(&mut self, name: impl Into<String>) -> KindId {
+        let id = KindId(next(self.kinds.len()));
+        self.kinds.push(Kind { name: name.into(), runs: true });
+        id
+    }
+
+    /// Adds data.
+    pub fn add_data(&mut self, datum: Datum) -> DataId {
+        let id = DataId(next(self.data.len()));
+        self.data.push(datum);
+        id
+    }
+
+    /// Submits a task, which may name kinds, data and tasks that are there already.
+    ///
+    /// # Panics
+    /// If it names others.
+    pub fn add_task(&mut self, task: Task) -> TaskId {
+        assert!(task.kind.index() < self.kinds.len(), "the kind of a task is added before it");
+        assert!(
+            task.accesses.iter().all(|access| access.data.index() < self.data.len()),
+            "data is added before the tasks that access it"
+        );
+        let id = TaskId(next(self.tasks.len()));
+        assert!(task.after.iter().all(|before| *before < id), "a task waits for earlier tasks only");
+        self.tasks.push(task);
+        id
+    }
+
+    /// Which tasks wait for which: as the order of accesses to the same data asks, and as the tasks say.
+    #[must_use]
+    pub fn dependencies(&self) -> Dependencies {
+        Dependencies::of(self)
+    }
+
+    /// All tasks by number, in the order of submission.
+    pub fn ids(&self) -> impl ExactSizeIterator<Item = TaskId> + DoubleEndedIterator + use<> {
+        (0..self.tasks.len() as u32).map(TaskId)
+    }
+
+    /// The task of this number.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn task(&self, id: TaskId) -> &Task {
+        &self.tasks[id.index()]
+    }
+
+    /// The kind of `task`.
+    ///
+    /// # Panics
+    /// If it is of another graph.
+    #[must_use]
+    pub fn kind_of(&self, task: &Task) -> &Kind {
+        &self.kinds[task.kind.index()]
+    }
+
+    /// Floating-point operations of all tasks.
+    #[must_use]
+    pub fn flops(&self) -> f64 {
+        self.tasks.iter().map(|task| task.flops).sum()
+    }
+
+    /// Bytes of all data.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.data.iter().fold(0, |sum, datum| sum.saturating_add(datum.bytes))
+    }
+}
+
+fn next(len: usize) -> u32 {
+    u32::try_from(len).expect("a graph of 2³² parts does not fit into memory")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_million_tasks_stay_small() {
+        let with_edges = size_of::<Task>() + 2 * size_of::<u32>() + 2 * 3 * size_of::<TaskId>();
+        assert!(with_edges <= 200, "{with_edges} bytes");
+    }
+
+    #[test]
+    #[should_panic(expected = "earlier tasks only")]
+    fn a_task_cannot_wait_for_a_later_one() {
+        let mut graph = TaskGraph::new("backward");
+        let kind = graph.add_kind("k");
+        graph.add_task(Task::new(kind).after(TaskId(1)));
+    }
+}

@@ -1,0 +1,260 @@
+//! What transfers between memory nodes cost, as StarPU measured it.
+
+use super::scan::Scan;
+use super::write::Scientific;
+use crate::model::store::write_whole;
+use crate::model::{Flaw, ModelError};
+use std::fmt::Write;
+use std::path::Path;
+
+/// The links of one machine.
+///
+/// Memory nodes are numbered as StarPU does: main memory first (one node in old files, a node for each NUMA node in
+/// newer ones), then every CUDA device, then the OpenCL ones, and so on.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Bus {
+    /// Bytes per microsecond, which are MB/s, from row to column.
+    pub bandwidth: NodeMatrix,
+    /// Microseconds from row to column.
+    pub latency: NodeMatrix,
+    /// How many workers there were when this was measured.
+    pub config: BusConfig,
+    /// For each device in turn, the numbers of the NUMA nodes (in old files: of the cores), nearest first.
+    pub affinity: Vec<Vec<u32>>,
+}
+
+impl Bus {
+    /// Number of memory nodes.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.bandwidth.nodes().max(self.latency.nodes())
+    }
+
+    /// Microseconds that `bytes` take from one node to another on an idle machine; 0 on the spot, and `None` where nothing
+    /// was measured.
+    #[must_use]
+    pub fn transfer(&self, from: usize, to: usize, bytes: u64) -> Option<f64> {
+        if from == to {
+            return Some(0.0);
+        }
+        let (latency, bandwidth) = (self.latency.get(from, to)?, self.bandwidth.get(from, to)?);
+        (bandwidth > 0.0).then(|| latency + bytes as f64 / bandwidth)
+    }
+
+    /// Microseconds that StarPU's schedulers expect: as if each of `devices` in use took its share of the link, both ways.
+    #[must_use]
+    pub fn predicted_transfer(&self, from: usize, to: usize, bytes: u64, devices: u32) -> Option<f64> {
+        if from == to {
+            return Some(0.0);
+        }
+        let (latency, bandwidth) = (self.latency.get(from, to)?, self.bandwidth.get(from, to)?);
+        (bandwidth > 0.0).then(|| latency + bytes as f64 / bandwidth * 2.0 * f64::from(devices))
+    }
+}
+
+impl Bus {
+    /// Writes the files of the machine `host` into `directory`, which is the `bus` of a directory of measurements.
+    ///
+    /// # Errors
+    /// When one cannot be written; the others may have been.
+    pub fn write(&self, directory: &Path, host: &str) -> Result<(), ModelError> {
+        let mut affinity = String::from("# GPU\tNUMA\n");
+        for (device, nodes) in self.affinity.iter().enumerate() {
+            // Each kind of devices is numbered from 0.
+            let number = if device < self.config.cuda as usize { device } else { device - self.config.cuda as usize };
+            let nodes: String = nodes.iter().map(|node| format!("\t{node}")).collect();
+            let _ = writeln!(affinity, "{number}{nodes}");
+        }
+        let texts = [
+            ("bandwidth", self.bandwidth.to_text()),
+            ("latency", self.latency.to_text()),
+            ("config", self.config.to_text()),
+            ("affinity", affinity),
+        ];
+        for (what, text) in texts {
+            write_whole(&directory.join(format!("{host}.{what}")), text.as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// A number for each pair of memory nodes.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct NodeMatrix {
+    nodes: usize,
+    /// Row by row; NaN where nothing was measured.
+    values: Vec<f64>,
+}
+
+impl NodeMatrix {
+    /// A matrix of `nodes` rows, from its values row by row, NaN where unknown.
+    ///
+    /// # Panics
+    /// When there are not `nodes` × `nodes` values.
+    #[must_use]
+    pub fn new(nodes: usize, values: Vec<f64>) -> NodeMatrix {
+        assert_eq!(values.len(), nodes * nodes, "one value for each pair of nodes");
+        NodeMatrix { nodes, values }
+    }
+
+    /// Number of memory nodes.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// The number from one node to another, where it is known.
+    #[must_use]
+    pub fn get(&self, from: usize, to: usize) -> Option<f64> {
+        let known = from < self.nodes && to < self.nodes;
+        known.then(|| self.values[from * self.nodes + to]).filter(|value| !value.is_nan())
+    }
+
+    /// Reads a file of bandwidths or latencies.
+    ///
+    /// # Errors
+    /// When it cannot be read, or holds something that is no such number.
+    pub fn read(path: &Path) -> Result<NodeMatrix, ModelError> {
+        read(path, NodeMatrix::parse)
+    }
+
+    /// Reads a text: a row for each node that data comes from. Rows and columns at the end that hold NaN only are nodes
+    /// that were not there.
+    ///
+    /// # Errors
+    /// Every value that is no number, or is below 0.
+    pub fn parse(text: &str) -> Result<NodeMatrix, Vec<Flaw>> {
+        let mut scan = Scan::new(text);
+        let (mut rows, mut flaws) = (Vec::new(), Vec::new());
+        while let Some(line) = scan.line() {
+            let mut row: Vec<f64> = Vec::new();
+            for field in line.fields() {
+                match field.parse("a number, or nan") {
+                    Ok(value) if value < 0.0 || value == f64::INFINITY => {
+                        flaws.push(field.flaw("a number from 0, or nan"));
+                    }
+                    Ok(value) => row.push(value),
+                    Err(flaw) => flaws.push(flaw),
+                }
+            }
+            rows.push(row);
+        }
+        if !flaws.is_empty() {
+            return Err(flaws);
+        }
+        if rows.is_empty() {
+            return Err(vec![scan.flaw("the file has no rows, expected one for each memory node".to_owned())]);
+        }
+        let known = |row: &Vec<f64>| row.iter().rposition(|value| !value.is_nan()).map_or(0, |last| last + 1);
+        let height = rows.iter().rposition(|row| known(row) > 0).map_or(0, |last| last + 1);
+        let nodes = rows.iter().map(known).max().unwrap_or(0).max(height);
+        let value = |from: usize, to: usize| rows.get(from).and_then(|row| row.get(to)).copied().unwrap_or(f64::NAN);
+        let values = (0..nodes * nodes).map(|index| value(index / nodes, index % nodes)).collect();
+        Ok(NodeMatrix { nodes, values })
+    }
+
+    /// The text of the file.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut out = String::from("#");
+        for to in 0..self.nodes {
+            let _ = write!(out, " to {to}\t\t");
+        }
+        out.push('\n');
+        for row in self.values.chunks(self.nodes.max(1)) {
+            let row: Vec<String> = row.iter().map(|value| Scientific(*value).to_string()).collect();
+            let _ = writeln!(out, "{}", row.join("\t"));
+        }
+        out
+    }
+}
+
+/// How many workers a machine had.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct BusConfig {
+    /// CPU cores.
+    pub cpus: u32,
+    /// CUDA devices.
+    pub cuda: u32,
+    /// OpenCL devices.
+    pub opencl: u32,
+    /// Every line: its number, and what the comment behind it says.
+    pub lines: Vec<(u32, String)>,
+}
+
+impl BusConfig {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or a line does not begin with a number.
+    pub fn read(path: &Path) -> Result<BusConfig, ModelError> {
+        read(path, BusConfig::parse)
+    }
+
+    /// Reads a text: a number on each line, and a comment that says of what. Where there is no comment, the lines are
+    /// taken for CPUs, CUDA devices and OpenCL devices.
+    ///
+    /// # Errors
+    /// Every line that does not begin with a number.
+    pub fn parse(text: &str) -> Result<BusConfig, Vec<Flaw>> {
+        let mut scan = Scan::new(text);
+        let (mut config, mut flaws) = (BusConfig::default(), Vec::new());
+        while let Some(line) = scan.line() {
+            let fields = line.fields();
+            match fields[0].parse("a number of devices") {
+                Ok(count) => {
+                    let words: Vec<&str> = fields[1..].iter().map(|field| field.text).collect();
+                    config.lines.push((count, words.join(" ").trim_start_matches(['#', ' ']).to_owned()));
+                }
+                Err(flaw) => flaws.push(flaw),
+            }
+        }
+        if config.lines.is_empty() && flaws.is_empty() {
+            flaws.push(scan.flaw("the file has no lines, expected the number of CPUs".to_owned()));
+        }
+        if !flaws.is_empty() {
+            return Err(flaws);
+        }
+        let find = |place: usize, name: &str| {
+            let named = config.lines.iter().find(|(_, says)| says.contains(name));
+            let by_place = config.lines.get(place).filter(|(_, says)| says.is_empty());
+            named.or(by_place).map_or(0, |(count, _)| *count)
+        };
+        (config.cpus, config.cuda, config.opencl) = (find(0, "CPU"), find(1, "CUDA"), find(2, "OpenCL"));
+        Ok(config)
+    }
+}
+
+impl BusConfig {
+    /// The text of the file.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let lines = self.lines.iter().map(|(count, says)| format!("{count} # {says}\n"));
+        std::iter::once("# Current configuration\n".to_owned()).chain(lines).collect()
+    }
+}
+
+/// Reads a file of affinities.
+pub(super) fn affinity(path: &Path) -> Result<Vec<Vec<u32>>, ModelError> {
+    read(path, |text| {
+        let mut scan = Scan::new(text);
+        let (mut rows, mut flaws) = (Vec::new(), Vec::new());
+        while let Some(line) = scan.line() {
+            let mut row = Vec::new();
+            for field in line.fields() {
+                match field.parse::<u32>("a number of a device or a node") {
+                    Ok(number) => row.push(number),
+                    Err(flaw) => flaws.push(flaw),
+                }
+            }
+            // The first is the number of the device, which begins again with each kind.
+            rows.push(row.split_off(1.min(row.len())));
+        }
+        if flaws.is_empty() { Ok(rows) } else { Err(flaws) }
+    })
+}
+
+fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, Vec<Flaw>>) -> Result<T, ModelError> {
+    let bytes = std::fs::read(path).map_err(|error| ModelError::io(path, "read", error))?;
+    parse(&String::from_utf8_lossy(&bytes)).map_err(|flaws| ModelError::damaged(path, flaws))
+}

@@ -1,0 +1,510 @@
+//! The simple scheduler and its flags.
+
+use super::{Node, shape, shown, stock};
+use crate::policy::{
+    Catalogue, Component, Decide, FlatMachine, Level, Limit, Policy, Queue, QueuesBelow, Ready, Recipe, SimpleFlags,
+    Source, check, expand, library, parse,
+};
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use sched_core::Value;
+
+fn policy(text: &str) -> Policy {
+    let flags = SimpleFlags::parse(text).unwrap_or_else(|errors| panic!("{}", shown(&errors)));
+    SimpleFlags::user_choice("simple", &flags, &stock()).unwrap_or_else(|errors| panic!("{}", shown(&errors)))
+}
+
+fn wrong(text: &str) -> String {
+    let found = SimpleFlags::parse(text).and_then(|flags| SimpleFlags::user_choice("simple", &flags, &stock()));
+    shown(&found.expect_err("something is wrong"))
+}
+
+/// The shipped policies that are simple schedulers, with their flags. Those that need no models leave out `impl`, which
+/// the handbook's own example does not have.
+const SHIPPED: [(&str, &str); 18] = [
+    ("tree-eager", "eager decide-workers fifo-above"),
+    ("tree-eager-prefetching", "eager decide-workers fifo-above fifos-below ready exp"),
+    ("tree-eager-prio", "eager-prio decide-workers fifos-below-prio ready exp"),
+    ("tree-prio", "eager decide-workers fifo-above-prio"),
+    ("tree-prio-prefetching", "eager decide-workers fifo-above-prio fifos-below-prio ready exp"),
+    ("tree-random", "random decide-workers fifo-above impl"),
+    ("tree-random-prio", "random decide-workers fifo-above-prio impl"),
+    ("tree-random-prefetching", "random decide-workers fifo-above fifos-below ready exp"),
+    ("tree-random-prio-prefetching", "random decide-workers fifo-above-prio fifos-below-prio ready exp"),
+    ("tree-ws", "work-stealing decide-workers ws-below"),
+    ("tree-heft", "mct decide-workers perfmodel fifo-above-prio fifos-below-prio ready exp impl"),
+    ("tree-heft-prio", "mct decide-memory-nodes perfmodel fifo-above-prio fifos-below-prio ready exp impl"),
+    ("tree-heft2", "heft decide-workers perfmodel fifo-above-prio fifos-below-prio ready exp impl"),
+    ("tree-heteroprio", "heteroprio decide-workers perfmodel fifo-above-prio fifos-below-prio ready exp impl"),
+    ("tree-dmda", "mct decide-workers perfmodel fifos-below exp no-limit impl"),
+    ("tree-dmdap", "mct decide-workers perfmodel fifos-below-prio exp no-limit impl"),
+    ("tree-dmdar", "mct decide-workers perfmodel fifos-below ready exp no-limit impl"),
+    ("tree-dmdas", "mct decide-workers perfmodel fifos-below-prio ready exp no-limit impl"),
+];
+
+#[test]
+fn shipped_policies_are_what_their_flags_yield() {
+    for (name, flags) in SHIPPED {
+        let shipped = Source::find(name).and_then(|source| source.policy()).expect("it is shipped");
+        for machine in [Node { cores: 1, gpus: 0 }, Node { cores: 3, gpus: 2 }] {
+            assert_eq!(shape(&policy(flags), &machine), shape(&shipped, &machine), "{name}");
+        }
+    }
+    // One is made by hand in another test, one has combined workers, and two choose by a component that StarPU has not.
+    assert_eq!(library().len(), SHIPPED.len() + 4);
+}
+
+#[test]
+fn the_policy_reads_like_one_written_by_hand() {
+    let words = "mct beta=2.0 decide-memnodes STARPU_SCHED_SIMPLE_PERFMODEL fifo-above fifos-below ws-below";
+    assert_snapshot!(policy(words).to_kdl(), @r#"
+    // The simple scheduler `mct beta=2.0 decide-memory-nodes perfmodel fifo-above fifos-below ws-below`.
+    policy "simple" {
+        fifo {
+            perfmodel-select {
+                perfmodel {
+                    mct beta=2.0 {
+                        each "memory-node" {
+                            fifo ntasks-threshold=30 {
+                                work-stealing {
+                                    each "worker" {
+                                        use "leaf"
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                calibrator {
+                    eager-calibration {
+                        each "worker" {
+                            fifo ntasks-threshold=2 {
+                                use "leaf"
+                            }
+                        }
+                    }
+                }
+                no-perfmodel {
+                    eager {
+                        each "worker" {
+                            fifo ntasks-threshold=2 {
+                                use "leaf"
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        shared "leaf" each="worker" {
+            worker
+        }
+    }
+    "#);
+}
+
+#[test]
+fn the_application_chooses_among_several_decisions() {
+    let several = "eager decide-workers fifo-above; heteroprio decide-archs perfmodel fifo-above-prio fifos-below impl";
+    let policy = policy(several);
+    assert!(check(&policy, &stock()).is_empty());
+    assert_snapshot!(policy.to_kdl(), @r#"
+    // Simple schedulers among which the application chooses: `eager decide-workers fifo-above`, `heteroprio decide-archs perfmodel fifo-above-prio fifos-below impl`.
+    policy "simple" {
+        user-choice {
+            fifo {
+                eager {
+                    each "worker" {
+                        use "leaf"
+                    }
+                }
+            }
+            prio {
+                perfmodel-select {
+                    perfmodel {
+                        heteroprio {
+                            each "arch" {
+                                fifo ntasks-threshold=30 {
+                                    eager {
+                                        each "worker" {
+                                            use "leaf"
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    calibrator {
+                        eager-calibration {
+                            each "worker" {
+                                fifo ntasks-threshold=2 {
+                                    use "leaf"
+                                }
+                            }
+                        }
+                    }
+                    no-perfmodel {
+                        eager {
+                            each "worker" {
+                                fifo ntasks-threshold=2 {
+                                    use "leaf"
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        shared "leaf" each="worker" {
+            stage {
+                best-implementation {
+                    worker
+                }
+            }
+        }
+    }
+    "#);
+}
+
+#[test]
+fn combined_workers_have_branches_beside_the_others() {
+    let flags = SimpleFlags::parse("mct decide-workers perfmodel fifo-above fifos-below impl combined-workers");
+    let flags = flags.expect("the words are sound");
+    let Some(level) = Level::from_name("combined-worker") else {
+        let errors = flags[0].policy("p", &stock()).expect_err("policies cannot name them");
+        return assert_eq!(errors.problems().len(), 1);
+    };
+    let policy = flags[0].policy("p", &stock()).expect("the flags are sound");
+    let text = policy.to_kdl();
+    assert_eq!(text.matches("each \"combined-worker\" {").count(), 3, "{text}");
+    assert_eq!(policy.find_shared("team").and_then(|team| team.each), Some(level));
+}
+
+#[test]
+fn components_before_the_decision_and_limits_of_its_own() {
+    let flags = SimpleFlags::new("eager")
+        .before(Recipe::singleton(Component::new("stage")).add(Component::new("best-implementation")))
+        .above(Queue::Prio)
+        .below(QueuesBelow {
+            limit: Limit::Bounded { ntasks: Some(7), exp_len: Some(50.0) },
+            ready: Ready::First,
+            ..QueuesBelow::new(Queue::Fifo)
+        });
+    let text = r#"policy "mine" { prio { stage { best-implementation { eager { each "worker" {
+        fifo ntasks-threshold=7 exp-len-threshold=50.0 ready-first=#true { worker }
+    } } } } } }"#;
+    let policy = flags.policy("mine", &stock()).expect("the flags are sound");
+    assert_eq!(policy, parse("mine.kdl", text).expect("the text is sound")[0].clone().doc(flags.summary()));
+}
+
+#[test]
+fn unknown_words_get_a_suggestion() {
+    assert_snapshot!(wrong("mct decide-wrokers fifos-bellow ready heft beta=2.0"), @r"
+      × simple scheduler: 3 errors
+
+    Error: V7 policy::flags
+
+      × there is no flag `decide-wrokers` of a simple scheduler
+       ╭─[simple scheduler:1:5]
+     1 │ mct decide-wrokers fifos-bellow ready heft beta=2.0
+       ·     ───────┬──────
+       ·            ╰── unknown flag
+       ╰────
+      help: did you mean `decide-workers`?
+
+    Error: V7 policy::flags
+
+      × there is no flag `fifos-bellow` of a simple scheduler
+       ╭─[simple scheduler:1:20]
+     1 │ mct decide-wrokers fifos-bellow ready heft beta=2.0
+       ·                    ──────┬─────
+       ·                          ╰── unknown flag
+       ╰────
+      help: did you mean `fifos-below`?
+
+    Error: V7 policy::flags
+
+      × there is no flag `heft` of a simple scheduler
+       ╭─[simple scheduler:1:39]
+     1 │ mct decide-wrokers fifos-bellow ready heft beta=2.0
+       ·                                       ──┬─
+       ·                                         ╰── unknown flag
+       ╰────
+      help: flags: `decide-workers`, `decide-memory-nodes`, `decide-archs`, `decide-always`, `perfmodel`, `fifo-
+            above`, `fifo-above-prio`, `fifos-below`, `fifos-below-prio`, `ready`, `ready-first`, `exp`, `no-
+            limit`, `ws-below`, `impl`, `combined-workers`
+    ");
+}
+
+#[test]
+fn words_that_need_others_say_which() {
+    assert_snapshot!(wrong("eager fifo-above ready exp-len-threshold=1e6"), @r"
+      × simple scheduler: 3 errors
+
+    Error: V7 policy::flags
+
+      × nothing says among what `eager` decides
+       ╭─[simple scheduler:1:1]
+     1 │ eager fifo-above ready exp-len-threshold=1e6
+       · ──┬──
+       ·   ╰── decides
+       ╰────
+      help: add `decide-workers`, `decide-memory-nodes` or `decide-archs`
+
+    Error: V7 policy::flags
+
+      × `ready` is about the queues below, and there are none
+       ╭─[simple scheduler:1:18]
+     1 │ eager fifo-above ready exp-len-threshold=1e6
+       ·                  ──┬──
+       ·                    ╰── of which queues?
+       ╰────
+      help: add `fifos-below` or `fifos-below-prio`
+
+    Error: V7 policy::flags
+
+      × `exp-len-threshold` is about the queues below, and there are none
+       ╭─[simple scheduler:1:24]
+     1 │ eager fifo-above ready exp-len-threshold=1e6
+       ·                        ──────────┬──────────
+       ·                                  ╰── of which queues?
+       ╰────
+      help: add `fifos-below` or `fifos-below-prio`
+    ");
+}
+
+#[test]
+fn contradictions_are_explained() {
+    let words = "eager decide-memnodes decide-archs fifos-below-prio ready-first no-limit ntasks-threshold=0 impl impl";
+    assert_snapshot!(wrong(words), @r"
+      × simple scheduler: 5 errors
+
+    Error: V7 policy::flags
+
+      × `impl` is given twice
+       ╭─[simple scheduler:1:98]
+     1 │ eager decide-memnodes decide-archs fifos-below-prio ready-first no-limit ntasks-threshold=0 impl impl
+       ·                                                                                             ──┬─ ──┬─
+       ·                                                                                               │    ╰── again here
+       ·                                                                                               ╰── first here
+       ╰────
+
+    Error: V7 policy::flags
+
+      × `decide-memory-nodes` and `decide-archs` contradict each other
+       ╭─[simple scheduler:1:23]
+     1 │ eager decide-memnodes decide-archs fifos-below-prio ready-first no-limit ntasks-threshold=0 impl impl
+       ·       ───────┬─────── ──────┬─────
+       ·              │              ╰── among these
+       ·              ╰── or these
+       ╰────
+      help: a branch is a worker, a memory node or an architecture: leave out all but one
+
+    Error: V7 policy::flags
+
+      × `ready-first` and `fifos-below-prio` contradict each other
+       ╭─[simple scheduler:1:53]
+     1 │ eager decide-memnodes decide-archs fifos-below-prio ready-first no-limit ntasks-threshold=0 impl impl
+       ·                                    ────────┬─────── ─────┬─────
+       ·                                            │             ╰── this
+       ·                                            ╰── or this
+       ╰────
+      help: one sorts by data first, the other by priority: write `ready`, or `fifos-below`
+
+    Error: V7 policy::flags
+
+      × `ntasks-threshold` and `no-limit` contradict each other
+       ╭─[simple scheduler:1:74]
+     1 │ eager decide-memnodes decide-archs fifos-below-prio ready-first no-limit ntasks-threshold=0 impl impl
+       ·                                                                 ────┬─── ─────────┬────────
+       ·                                                                     │             ╰── this
+       ·                                                                     ╰── or this
+       ╰────
+      help: a queue has a bound or has none: leave out one of them
+
+    Error: V7 policy::flags
+
+      × `ntasks-threshold` is 0
+       ╭─[simple scheduler:1:91]
+     1 │ eager decide-memnodes decide-archs fifos-below-prio ready-first no-limit ntasks-threshold=0 impl impl
+       ·                                                                                           ┬
+       ·                                                                                           ╰── expected a whole number of tasks from 1
+       ╰────
+      help: write `no-limit` for queues without bound
+    ");
+    assert_snapshot!(wrong("eager decide-archs combined-workers fifo-above"), @r"
+      × simple scheduler: 1 error
+
+    Error: V7 policy::flags
+
+      × combined workers are decided among workers
+       ╭─[simple scheduler:1:20]
+     1 │ eager decide-archs combined-workers fifo-above
+       ·                    ────────┬───────
+       ·                            ╰── not below a memory node or an architecture
+       ╰────
+      help: write `decide-workers`, or leave out `combined-workers`
+    ");
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let three = "mct decide-workers fifos-below; random decide-archs; mct decide-workers perfmodel fifo-above";
+    assert_snapshot!(wrong(three), @r"
+      × simple scheduler: 4 errors
+
+    Error: V7 policy::flags
+
+      × `mct` decides by performance models, and may get tasks without one
+       ╭─[simple scheduler:1:1]
+     1 │ mct decide-workers fifos-below
+       · ─┬─
+       ·  ╰── needs models
+       ╰────
+      help: add `perfmodel`
+
+    Error: V7 policy::flags
+
+      × nothing keeps tasks while queues below are full
+       ╭─[simple scheduler:1:1]
+     1 │ mct decide-workers fifos-below
+       · ─┬─
+       ·  ╰── keeps no task
+       ╰────
+      help: add `fifo-above`, or `no-limit` for queues below that are never full
+
+    Error: V7 policy::flags
+
+      × nothing keeps tasks while no worker asks for one
+       ╭─[simple scheduler:1:1]
+     1 │ random decide-archs
+       · ───┬──
+       ·    ╰── keeps no task
+       ╰────
+      help: add `fifo-above`, or `impl`
+
+    Error: V7 policy::flags
+
+      × below `perfmodel`, tasks are pushed, and here workers would have to pull them
+       ╭─[simple scheduler:1:1]
+     1 │ mct decide-workers perfmodel fifo-above
+       · ─┬─
+       ·  ╰── leaves tasks to be pulled by its workers
+       ╰────
+      help: add `fifos-below` or `impl`
+    ");
+}
+
+#[test]
+fn what_is_no_list_of_words() {
+    assert_snapshot!(wrong("eager 3 decide-workers { worker }"), @r"
+      × simple scheduler: 2 errors
+
+    Error: V7 policy::parameter
+
+      × `eager` is given 3 without a name
+       ╭─[simple scheduler:1:7]
+     1 │ eager 3 decide-workers { worker }
+       ·       ┬
+       ·       ╰── expected a parameter, `name=value`
+       ╰────
+      help: write `eager name=3`, or `{ … }` if it is a child
+
+    Error: V7 policy::flags
+
+      × a simple scheduler is described by words, and has no children
+       ╭─[simple scheduler:1:26]
+     1 │ eager 3 decide-workers { worker }
+       ·                          ───┬──
+       ·                             ╰── this is below the decision
+       ╰────
+      help: write a policy for a tree of your own: `sched policies` prints this one as a start
+    ");
+    assert_snapshot!(wrong(""), @r"
+      × simple scheduler: 1 error
+
+    Error: V7 policy::flags
+
+      × a simple scheduler needs a component that decides
+      help: write `eager decide-workers fifo-above`, say
+    ");
+    assert!(SimpleFlags::from_names(["eager", "decide-workers", ";", "eager", "decide-archs"]).is_err());
+    assert!(SimpleFlags::from_names::<&str>([]).is_err());
+    assert!(SimpleFlags::user_choice("none", &[], &stock()).is_err());
+}
+
+#[test]
+fn an_unknown_decision_is_found_by_the_check() {
+    let flags = SimpleFlags::from_names(["mtc", "decide-workers", "fifo-above"]).expect("the words are sound");
+    let problems = check(&flags.policy("p", &stock()).expect("it is built"), &stock());
+    assert!(shown(&problems[0]).contains("did you mean `mct`?"), "{}", shown(&problems[0]));
+}
+
+fn decision() -> impl Strategy<Value = Component> {
+    let name = ["eager", "eager-prio", "eager-calibration", "random", "work-stealing", "mct", "heft", "heteroprio"];
+    (prop::sample::select(name.to_vec()), any::<bool>()).prop_map(|(name, set)| match name {
+        "mct" | "heft" | "heteroprio" if set => Component::new(name).set("beta", Value::Float(2.0)),
+        _ => Component::new(name),
+    })
+}
+
+fn queue() -> impl Strategy<Value = Queue> {
+    prop::sample::select(vec![Queue::Fifo, Queue::Prio])
+}
+
+fn below() -> impl Strategy<Value = QueuesBelow> {
+    let bounds = (prop::option::of(1..9_u32), prop::option::of(prop_oneof![Just(Limit::EXP_LEN), 1.0..99.0]));
+    let limit = prop_oneof![Just(Limit::None), bounds.prop_map(|(ntasks, exp_len)| Limit::Bounded { ntasks, exp_len })];
+    let ready = prop::sample::select(vec![Ready::Off, Ready::Equals, Ready::First]);
+    (queue(), ready, limit).prop_map(|(queue, ready, limit)| {
+        let ready = if queue == Queue::Prio && ready == Ready::First { Ready::Equals } else { ready };
+        QueuesBelow { queue, ready, limit }
+    })
+}
+
+/// Any flags, sound or not.
+fn flags() -> impl Strategy<Value = SimpleFlags> {
+    let decide = prop::sample::select(vec![Decide::Workers, Decide::MemoryNodes, Decide::Archs]);
+    let queues = (prop::option::of(queue()), prop::option::of(below()));
+    (decision(), decide, queues, any::<[bool; 3]>()).prop_map(
+        |(decision, decide, (above, below), [model, steal, best])| {
+            let mut flags = SimpleFlags::new(decision).decide(decide);
+            flags = if model { flags.perfmodel() } else { flags };
+            flags = if steal { flags.work_stealing_below() } else { flags };
+            flags = if best { flags.best_implementation() } else { flags };
+            flags = above.into_iter().fold(flags, SimpleFlags::above);
+            below.into_iter().fold(flags, SimpleFlags::below)
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn words_read_back_as_the_same_flags(flags in flags()) {
+        prop_assert_eq!(SimpleFlags::parse(&flags.to_string()).expect("the words are sound"), [flags]);
+    }
+
+    #[test]
+    fn sound_flags_yield_valid_policies(all in prop::collection::vec(flags(), 1..3), cores in 1..3_u32, gpus in 0..3_u32) {
+        let stock = stock();
+        match SimpleFlags::user_choice("simple", &all, &stock) {
+            Ok(policy) => {
+                let problems = check(&policy, &stock);
+                prop_assert!(problems.is_empty(), "{}\n{:?}", policy.to_kdl(), problems);
+                prop_assert_eq!(parse("simple.kdl", &policy.to_kdl()).expect("it parses"), [policy.clone()]);
+                let plans = [
+                    expand(&policy, &stock, &Node { cores, gpus }),
+                    expand(&policy, &stock, &FlatMachine { workers: 1 }),
+                ];
+                prop_assert!(plans.iter().all(Result::is_ok), "{}", policy.to_kdl());
+            }
+            Err(errors) => prop_assert!(errors.problems().iter().all(|problem| problem.is_error())),
+        }
+    }
+}
+
+#[test]
+fn without_a_catalogue_queues_look_two_tasks_ahead() {
+    let flags = SimpleFlags::new("mine").above(Queue::Fifo).below(QueuesBelow::new(Queue::Prio));
+    let policy = flags.policy("p", &Catalogue::default()).expect("nothing is known to be wrong");
+    assert!(policy.to_kdl().contains("prio ntasks-threshold=2 {"));
+}

@@ -1,0 +1,211 @@
+//! What the tree asks of a simulation: the virtual clock, sleeping workers, lengths, and transfers.
+//!
+//! The tree may call while the engine waits for it to return, so what it changes is noted here, and the engine does it
+//! afterwards.
+
+use super::lengths::{Lengths, NEVER};
+use super::memory::Replicas;
+use super::platform::Platform;
+use crate::graph::{Access, TaskGraph};
+use crate::tree::{Services, Witness};
+use parking_lot::Mutex;
+use sched_core::abi::TaskHead;
+use sched_core::{ArchSet, Estimate, LogLevel, MemoryNode, Time, WorkerId};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// See the [module](self).
+pub(super) struct Desk {
+    now: AtomicU64,
+    sleeping: Arc<[AtomicU64]>,
+    /// When each worker should be done with the tasks that it has pulled, in nanoseconds; 0 when it has none.
+    busy: Box<[AtomicU64]>,
+    pub(super) lengths: Lengths,
+    pub(super) graph: Arc<TaskGraph>,
+    pub(super) platform: Arc<Platform>,
+    /// Where data is; `None` where there is one memory only.
+    pub(super) replicas: Option<Mutex<Replicas>>,
+    notes: Mutex<Notes>,
+    /// Something is in `notes`.
+    noted: AtomicU64,
+    pub(super) witness: Option<Arc<dyn Witness>>,
+}
+
+/// What the engine is to do.
+#[derive(Default)]
+pub(super) struct Notes {
+    pub(super) woken: Vec<WorkerId>,
+    /// Memory and task.
+    pub(super) prefetch: Vec<(u32, u32)>,
+}
+
+impl Desk {
+    pub(super) fn new(graph: Arc<TaskGraph>, platform: Arc<Platform>, lengths: Lengths) -> Desk {
+        let replicas = (platform.memories.len() > 1).then(|| {
+            let capacities: Vec<Option<u64>> = platform.memories.iter().map(|memory| memory.capacity).collect();
+            Mutex::new(Replicas::new(graph.data.iter().map(|datum| (datum.bytes, datum.home.0)), &capacities))
+        });
+        Desk {
+            now: AtomicU64::new(0),
+            sleeping: (0..platform.workers.len().div_ceil(64).max(1)).map(|_| AtomicU64::new(0)).collect(),
+            busy: platform.workers.iter().map(|_| AtomicU64::new(0)).collect(),
+            lengths,
+            graph,
+            platform,
+            replicas,
+            notes: Mutex::default(),
+            noted: AtomicU64::new(0),
+            witness: None,
+        }
+    }
+
+    pub(super) fn set_now(&self, now: u64) {
+        self.now.store(now, Relaxed);
+    }
+
+    /// Notes when a worker should be done.
+    pub(super) fn book(&self, worker: u32, nanos: u64) {
+        self.busy[worker as usize].store(nanos, Relaxed);
+    }
+
+    /// When a worker should be done.
+    pub(super) fn busy_until_nanos(&self, worker: u32) -> u64 {
+        self.busy[worker as usize].load(Relaxed)
+    }
+
+    /// From now on the worker may be woken.
+    pub(super) fn fall_asleep(&self, worker: u32) {
+        let word = &self.sleeping[(worker / 64) as usize];
+        word.store(word.load(Relaxed) | 1 << (worker % 64), Relaxed);
+    }
+
+    /// The worker is awake by itself.
+    pub(super) fn get_up(&self, worker: u32) {
+        let word = &self.sleeping[(worker / 64) as usize];
+        word.store(word.load(Relaxed) & !(1 << (worker % 64)), Relaxed);
+    }
+
+    pub(super) fn sleeps(&self, worker: u32) -> bool {
+        self.sleeping[(worker / 64) as usize].load(Relaxed) & 1 << (worker % 64) != 0
+    }
+
+    /// Wakes the first worker that sleeps and is of one of these architectures.
+    pub(super) fn wake_one_of(&self, archs: ArchSet) {
+        let fits = |worker: &u32| self.sleeps(*worker) && archs.contains(self.platform.class(WorkerId(*worker)).arch);
+        if let Some(worker) = (0..self.platform.workers.len() as u32).find(fits) {
+            self.wake(WorkerId(worker));
+        }
+    }
+
+    /// Whether there are notes.
+    pub(super) fn has_notes(&self) -> bool {
+        self.noted.load(Relaxed) != 0
+    }
+
+    /// Swaps the notes for `empty` ones.
+    pub(super) fn take_notes(&self, empty: &mut Notes) {
+        self.noted.store(0, Relaxed);
+        std::mem::swap(&mut *self.notes.lock(), empty);
+    }
+
+    /// What a task accesses.
+    pub(super) fn accesses(&self, task: u32) -> &[Access] {
+        &self.graph.tasks[task as usize].accesses
+    }
+
+    /// The cheapest memory to get data from: number and expected nanoseconds.
+    pub(super) fn source(&self, replicas: &Replicas, data: u32, to: u32) -> (u32, u64) {
+        let (valid, bytes) = (replicas.valid(data), replicas.bytes(data));
+        let mut best = (replicas.home(data), u64::MAX);
+        let mut left = valid & !(1 << to);
+        while left != 0 {
+            let from = left.trailing_zeros();
+            left &= left - 1;
+            let cost = self.platform.expected_transfer(from as usize, to as usize, bytes);
+            if cost < best.1 {
+                best = (from, cost);
+            }
+        }
+        best
+    }
+}
+
+/// The task in a record.
+pub(super) fn task_of(head: &TaskHead) -> u32 {
+    head.sequence.load(Relaxed).wrapping_sub(1) as u32
+}
+
+impl Services for Desk {
+    fn now(&self) -> Time {
+        Time::from_nanos(self.now.load(Relaxed))
+    }
+
+    fn sleeping(&self) -> Arc<[AtomicU64]> {
+        Arc::clone(&self.sleeping)
+    }
+
+    fn wake(&self, worker: WorkerId) -> bool {
+        let slept = self.sleeps(worker.0);
+        if slept {
+            self.get_up(worker.0);
+            self.noted.store(1, Relaxed);
+            self.notes.lock().woken.push(worker);
+        }
+        slept
+    }
+
+    fn busy_until(&self, worker: WorkerId) -> Option<Time> {
+        self.busy.get(worker.0 as usize).map(|busy| Time::from_nanos(busy.load(Relaxed)))
+    }
+
+    fn worker_distance(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
+        let workers = &self.platform.workers;
+        let (a, b) = (workers.get(one.0 as usize)?, workers.get(other.0 as usize)?);
+        Some(match (one == other, a.package == b.package, a.memory == b.memory) {
+            (true, ..) => 0,
+            (_, true, true) => 1,
+            (_, true, false) => 2,
+            _ => 3,
+        })
+    }
+
+    fn expected_length(&self, worker: WorkerId, task: &TaskHead, _implementation: Option<u32>) -> Estimate {
+        let Some(worker) = self.platform.workers.get(worker.0 as usize) else { return Estimate::NoModel };
+        match self.lengths.nanos(task.codelet.load(Relaxed), worker.class) {
+            NEVER => Estimate::NoModel,
+            nanos => Estimate::Known(Duration::from_nanos(nanos)),
+        }
+    }
+
+    fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {
+        let Some(replicas) = &self.replicas else { return Duration::ZERO };
+        let replicas = replicas.lock();
+        let read = self.accesses(task_of(task)).iter().filter(|access| access.mode.reads());
+        let missing = read.filter(|access| !replicas.is_valid(access.data.0, memory_node.0));
+        let nanos = missing.map(|access| self.source(&replicas, access.data.0, memory_node.0).1);
+        Duration::from_nanos(nanos.fold(0, u64::saturating_add))
+    }
+
+    fn transfers(&self) -> bool {
+        self.replicas.is_some()
+    }
+
+    fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {
+        self.noted.store(1, Relaxed);
+        self.notes.lock().prefetch.push((memory_node.0, task_of(task)));
+    }
+
+    fn witness(&self) -> Option<Arc<dyn Witness>> {
+        self.witness.clone()
+    }
+
+    fn log(&self, node: &str, level: LogLevel, line: &str) {
+        match level {
+            LogLevel::Error => tracing::error!(node, "{line}"),
+            LogLevel::Warn => tracing::warn!(node, "{line}"),
+            LogLevel::Info => tracing::info!(node, "{line}"),
+            LogLevel::Debug => tracing::debug!(node, "{line}"),
+        }
+    }
+}

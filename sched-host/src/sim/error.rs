@@ -1,0 +1,121 @@
+//! Why a simulation does not begin, or does not end.
+
+use crate::policy::{PolicyErrors, closest};
+use crate::tree::NodeState;
+use std::fmt;
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[non_exhaustive]
+pub enum SimError {
+    /// The policy is not there, is wrong, or does not fit the platform; or the platform is wrong.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Policy(#[from] PolicyErrors),
+    /// No worker can run some tasks.
+    #[error("the platform `{platform}` cannot run {}", list(.unknown))]
+    #[diagnostic(help("{}", kernel_help(unknown, kinds)))]
+    Kernels {
+        /// Name of the platform.
+        platform: String,
+        /// The kinds of these tasks.
+        unknown: Vec<Unknown>,
+        /// The kinds that the platform names.
+        kinds: Vec<String>,
+    },
+    /// What is at home in a memory does not fit there.
+    #[error("the data of the graph takes {needed} bytes of the memory `{memory}`, which has {capacity}")]
+    #[diagnostic(help("take fewer or smaller tiles, or a platform with a larger memory"))]
+    Data {
+        /// Name of the memory.
+        memory: String,
+        /// Bytes at home there.
+        needed: u64,
+        /// Bytes that there are.
+        capacity: u64,
+    },
+    /// One task needs more memory than there is.
+    #[error("task {task} needs {needed} bytes of the memory `{memory}`, which has {capacity}")]
+    #[diagnostic(help("take smaller tiles, or a platform with a larger memory"))]
+    Task {
+        /// Number of the task.
+        task: u32,
+        /// Name of the memory.
+        memory: String,
+        /// Bytes that the task accesses.
+        needed: u64,
+        /// Bytes that there are for it.
+        capacity: u64,
+    },
+    /// Memory `node` of a task or piece of data is not one of the platform.
+    #[error("data is at home on memory node {node}, and the platform has {memories}")]
+    #[diagnostic(help("take a platform with more memories"))]
+    Home {
+        /// The memory that the graph names.
+        node: u32,
+        /// Number of memories.
+        memories: usize,
+    },
+    /// Nothing happens any more, and tasks are left.
+    #[error("the scheduler kept {left} of {tasks} tasks: at {nanos} ns nothing moves any more{}", places(.nodes))]
+    #[diagnostic(help("run `sched check` on the policy; if it is valid, a component loses tasks or wakes nobody"))]
+    Stalled {
+        /// Tasks that have not ended.
+        left: usize,
+        /// All tasks.
+        tasks: usize,
+        /// When the last thing happened.
+        nanos: u64,
+        /// Where the tasks sit.
+        nodes: Vec<NodeState>,
+    },
+}
+
+/// A kind of tasks that cannot run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unknown {
+    /// Its name.
+    pub kind: String,
+    /// How many tasks of it there are that cannot run.
+    pub tasks: usize,
+    /// The first of them.
+    pub first: usize,
+    /// The platform knows the kind, but not for such tasks.
+    pub known: bool,
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.tasks == 1 { "" } else { "s" };
+        write!(f, "`{}` ({} task{plural}, first task {}", self.kind, self.tasks, self.first)?;
+        f.write_str(if self.known { ": no time for its size, footprint or operations)" } else { ")" })
+    }
+}
+
+fn list(unknown: &[Unknown]) -> String {
+    unknown.iter().map(Unknown::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn kernel_help(unknown: &[Unknown], kinds: &[String]) -> String {
+    let known = kinds.iter().map(String::as_str);
+    let mut help = unknown.iter().filter(|unknown| !unknown.known).filter_map(|unknown| {
+        let name = closest(&unknown.kind, known.clone())?;
+        Some(format!("did you mean `{name}` for `{}`?", unknown.kind))
+    });
+    let meant = help.by_ref().collect::<Vec<_>>().join(" ");
+    let names = known.clone().collect::<Vec<_>>().join(", ");
+    let meant = if meant.is_empty() { String::new() } else { format!("{meant}\n") };
+    format!("{meant}add `kernel \"name\" {{ on \"class\" time=\"3 ms\" }}` to the platform; it knows: {names}")
+}
+
+fn places(nodes: &[NodeState]) -> String {
+    let held: Vec<String> = nodes
+        .iter()
+        .filter(|node| node.tasks > 0)
+        .map(|node| {
+            let refusal = node.last_refusal.as_ref().map_or(String::new(), |why| format!(", last refused: {why}"));
+            format!("\n  {}: {} tasks{refusal}", node.node, node.tasks)
+        })
+        .collect();
+    held.concat()
+}

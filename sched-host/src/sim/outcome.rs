@@ -1,0 +1,74 @@
+//! What a simulation found.
+
+use crate::tree::Fault;
+use std::time::Duration;
+
+/// What a simulation found. Times are virtual.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// From the first submission to the end of the last task.
+    pub makespan: Duration,
+    /// Number of tasks.
+    pub tasks: usize,
+    /// Floating-point operations of all tasks, as far as the graph says.
+    pub flops: f64,
+    /// The longest chain of tasks that wait for each other, each executed where it is fastest, without transfers: no
+    /// schedule can be shorter.
+    pub critical_path: Duration,
+    /// What each worker did.
+    pub workers: Vec<WorkerStats>,
+    /// What each link carried.
+    pub links: Vec<LinkStats>,
+    /// How full each memory was.
+    pub memories: Vec<MemoryStats>,
+    /// Number of transfers.
+    pub transfers: u64,
+    /// Bytes that they moved.
+    pub bytes: u64,
+    /// Steps of the simulation.
+    pub events: u64,
+    /// What components did wrong.
+    pub faults: Vec<Fault>,
+}
+
+impl Outcome {
+    /// Floating-point operations in a nanosecond, if the graph says how many there are.
+    #[must_use]
+    pub fn gflops(&self) -> Option<f64> {
+        (self.flops > 0.0 && !self.makespan.is_zero()).then(|| self.flops / self.makespan.as_nanos() as f64)
+    }
+}
+
+/// What one worker did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WorkerStats {
+    /// Its number.
+    pub id: u32,
+    /// Its class.
+    pub class: String,
+    /// Tasks that it executed.
+    pub tasks: u64,
+    /// Time in kernels.
+    pub busy: Duration,
+    /// The rest of the makespan.
+    pub idle: Duration,
+}
+
+/// What one link carried.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinkStats {
+    /// Its name.
+    pub name: String,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// How full one memory was.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemoryStats {
+    /// Its name.
+    pub name: String,
+    /// Most bytes in use at any moment.
+    pub peak: u64,
+}

@@ -1,0 +1,261 @@
+//! The machine that a simulation runs on: workers, memories, links, what things cost, and how long kernels take.
+//!
+//! A platform is a KDL text (see [`parse`](Platform::parse) for the language), one of those that come with the program
+//! ([`library`]), or taken from the performance directory of a StarPU installation.
+
+mod kernels;
+mod library;
+mod machine;
+mod parse;
+mod quantity;
+mod reader;
+mod routes;
+mod starpu;
+#[cfg(test)]
+mod tests;
+
+pub use kernels::{KernelTime, Kernels, Sized};
+pub use library::{ShippedPlatform, find, library};
+pub use starpu::{STARPU_OVERHEADS, StarpuError};
+
+use crate::bound::{BoundError, Bounds, Pool, bounds};
+use crate::graph::{Dependencies, Task, TaskGraph};
+use crate::tree::WorkerFacts;
+use kernels::Work;
+use sched_core::{Arch, MemoryNode, WorkerId};
+use std::time::Duration;
+
+/// Memories of one platform at most: each has its bit in a word.
+pub const MAX_MEMORIES: usize = 64;
+
+/// A machine to simulate.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Platform {
+    /// Its name.
+    pub name: String,
+    /// The comment above it, which says where its figures come from.
+    pub doc: String,
+    /// Kinds of workers.
+    pub classes: Vec<WorkerClass>,
+    /// The workers, by their numbers.
+    pub workers: Vec<Worker>,
+    /// The memories, by their numbers. Number 0 is where data is in the beginning, unless a graph says otherwise.
+    pub memories: Vec<Memory>,
+    /// The links.
+    pub links: Vec<Link>,
+    /// How to get from one memory to another: row by source, column by destination.
+    pub routes: Vec<Route>,
+    /// What is paid beside kernels and transfers.
+    pub overheads: Overheads,
+    /// How long tasks take on each class of workers.
+    pub kernels: Kernels,
+}
+
+/// A kind of workers: all of them are equally fast.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WorkerClass {
+    /// Its name, unique in the platform.
+    pub name: String,
+    /// The architecture.
+    pub arch: Arch,
+    /// How fast such a worker is beside one CPU core, for components that go by that.
+    pub speed: f64,
+    /// Tasks in flight: 1 for a worker that fetches data, executes, and fetches again; an accelerator with 2 fetches the
+    /// data of one task while it executes another.
+    pub pipeline: usize,
+}
+
+/// One worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Worker {
+    /// Its class, by place in [`Platform::classes`].
+    pub class: usize,
+    /// The memory that it reaches without a transfer.
+    pub memory: MemoryNode,
+    /// The processor package that it belongs to, if that is said.
+    pub package: Option<u32>,
+}
+
+/// One memory.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Memory {
+    /// Its name, unique in the platform.
+    pub name: String,
+    /// How many bytes it holds; `None` where that is never too few.
+    pub capacity: Option<u64>,
+    /// Whether [`Overheads::allocation`] is paid for memory there.
+    pub device: bool,
+}
+
+/// A link, in one direction: what is sent over it at the same time shares its bandwidth.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// Bytes in a nanosecond, which is GB/s.
+    pub bandwidth: f64,
+}
+
+/// The way from one memory to another.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Route {
+    /// The links, by place in [`Platform::links`]. One that is passed twice is there twice. Without links there is no way.
+    pub links: Vec<usize>,
+    /// Time before the first byte arrives, in nanoseconds.
+    pub latency: u64,
+    /// What schedulers are told to expect: latency in nanoseconds, and nanoseconds for each byte.
+    pub expected: (u64, f64),
+}
+
+/// What is paid beside kernels and transfers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Overheads {
+    /// The application submits a task.
+    pub submission: Duration,
+    /// A task that has become ready is pushed into the scheduler, by who made it ready.
+    pub push: Duration,
+    /// A worker begins to fetch one piece of data of a task.
+    pub fetch: Duration,
+    /// A kernel is queued on a worker whose pipeline is deeper than 1; hidden while another one runs.
+    pub kernel_queueing: Duration,
+    /// A transfer is queued.
+    pub transfer_queueing: Duration,
+    /// Memory is allocated on a device, for one piece of data. One allocation at a time on the whole machine.
+    pub allocation: Duration,
+    /// A worker that sleeps is woken.
+    pub wake_up: Duration,
+    /// Data moves in no time. What schedulers are told to expect stays.
+    pub free_transfers: bool,
+}
+
+/// Which of the costs of a platform are paid.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Costs {
+    /// All of them.
+    #[default]
+    Default,
+    /// Transfers only.
+    NoOverhead,
+    /// None: data moves in no time, although schedulers are told to expect what transfers would take.
+    NoTransfer,
+}
+
+impl Overheads {
+    /// Those of them that are paid.
+    #[must_use]
+    pub fn with(self, costs: Costs) -> Overheads {
+        match costs {
+            Costs::Default => self,
+            Costs::NoOverhead => Overheads { free_transfers: self.free_transfers, ..Overheads::default() },
+            Costs::NoTransfer => Overheads { free_transfers: true, ..Overheads::default() },
+        }
+    }
+}
+
+impl Platform {
+    /// The same with these costs only.
+    #[must_use]
+    pub fn with_costs(mut self, costs: Costs) -> Platform {
+        self.overheads = self.overheads.with(costs);
+        self
+    }
+
+    /// The class of a worker.
+    ///
+    /// # Panics
+    /// When there is no such worker.
+    #[must_use]
+    pub fn class(&self, worker: WorkerId) -> &WorkerClass {
+        &self.classes[self.workers[worker.0 as usize].class]
+    }
+
+    /// How long a task of `graph` takes on the workers of a class, if it can run there: as the graph says, or else as the
+    /// times of kernels say.
+    ///
+    /// # Panics
+    /// When there is no such class.
+    #[must_use]
+    pub fn length(&self, graph: &TaskGraph, task: &Task, class: usize) -> Option<Duration> {
+        if !task.lengths.is_empty() {
+            return task.lengths.get(self.classes[class].arch);
+        }
+        let bytes = task.accesses.iter().map(|access| graph.data[access.data.index()].bytes).sum();
+        let work = Work { bytes, flops: task.flops, footprint: task.footprint };
+        let nanos = self.kernels.get(&graph.kind_of(task).name, class)?.nanos(work)?;
+        Some(Duration::from_nanos(nanos))
+    }
+
+    /// How many workers there are of each class.
+    #[must_use]
+    pub fn workers_by_class(&self) -> Vec<u32> {
+        let count = |class| self.workers.iter().filter(|worker| worker.class == class).count() as u32;
+        (0..self.classes.len()).map(count).collect()
+    }
+
+    /// Lower bounds of the makespan of `graph`.
+    ///
+    /// # Errors
+    /// When a task can run nowhere, or the linear program is not solved.
+    pub fn bounds(&self, graph: &TaskGraph, dependencies: &Dependencies) -> Result<Bounds, BoundError> {
+        let pools: Vec<Pool> = self.workers_by_class().into_iter().map(|workers| Pool { workers }).collect();
+        bounds(graph, dependencies, &pools, |task, class| {
+            if !graph.kind_of(task).runs {
+                return Some(0.0);
+            }
+            self.length(graph, task, class).map(|length| length.as_secs_f64())
+        })
+    }
+
+    /// The way from one memory to another.
+    ///
+    /// # Panics
+    /// When there are no such memories.
+    #[must_use]
+    pub fn route(&self, from: usize, to: usize) -> &Route {
+        &self.routes[from * self.memories.len() + to]
+    }
+
+    /// Nanoseconds that schedulers are told to expect for a transfer of so many bytes.
+    #[must_use]
+    pub fn expected_transfer(&self, from: usize, to: usize, bytes: u64) -> u64 {
+        let (latency, per_byte) = self.route(from, to).expected;
+        latency.saturating_add((bytes as f64 * per_byte) as u64)
+    }
+
+    /// The workers, as a tree needs to know them.
+    #[must_use]
+    pub fn worker_facts(&self) -> Vec<WorkerFacts> {
+        let facts = |worker: &Worker| WorkerFacts {
+            arch: self.classes[worker.class].arch,
+            memory_node: worker.memory,
+            relative_speedup: self.classes[worker.class].speed,
+        };
+        self.workers.iter().map(facts).collect()
+    }
+
+    /// Architectures of its workers.
+    #[must_use]
+    pub fn archs(&self) -> sched_core::ArchSet {
+        self.workers.iter().map(|worker| self.classes[worker.class].arch).collect()
+    }
+
+    /// A machine of so many CPU workers with one memory, on which kernels take what the graph says, or `length`.
+    #[must_use]
+    pub fn flat(workers: usize, length: Duration) -> Platform {
+        let class = WorkerClass { name: "cpu".to_owned(), arch: Arch::CPU, speed: 1.0, pipeline: 1 };
+        let memory = Memory { name: "ram".to_owned(), capacity: None, device: false };
+        let mut kernels = Kernels::default();
+        kernels.set(Kernels::ANY, 0, KernelTime::Fixed(length));
+        Platform {
+            name: format!("flat-{workers}"),
+            doc: String::new(),
+            classes: vec![class],
+            workers: vec![Worker { class: 0, memory: MemoryNode(0), package: Some(0) }; workers],
+            memories: vec![memory],
+            links: Vec::new(),
+            routes: vec![Route::default()],
+            overheads: Overheads::default(),
+            kernels,
+        }
+    }
+}

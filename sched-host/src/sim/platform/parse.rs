@@ -1,0 +1,412 @@
+//! Platform text to platforms.
+
+use super::kernels::{KernelTime, Sized};
+use super::quantity::{self, BANDWIDTH, SIZE, TIME};
+use super::reader::Reader;
+use super::routes::{Edge, routes};
+use super::{Kernels, Link, MAX_MEMORIES, Memory, Overheads, Platform, Worker, WorkerClass};
+use crate::policy::{ARCH_NAMES, PolicyErrors, Problem, Span, comment_above, document};
+use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
+use sched_core::{Arch, MemoryNode};
+use std::time::Duration;
+
+const PARTS: &[&str] = &["memory", "switch", "workers", "link", "expected-transfers", "overheads", "kernel", "repeat"];
+
+/// Workers of one platform at most.
+const MAX_WORKERS: usize = 65_536;
+
+impl Platform {
+    /// Reads a platform from KDL. `source_name` is what errors call the text, usually its path.
+    ///
+    /// - `memory "ram" size="64 GiB" device=#true`: a memory; without a size it is never too small. The first one is where
+    ///   data is in the beginning. On a device, allocating memory has a cost.
+    /// - `switch "pci"`: a place that links meet at.
+    /// - `link "ram" "pci" bandwidth="6 GB/s" latency="10 us" back="6.5 GB/s" shared=#true`: a link between two places, in
+    ///   both directions, which are apart unless they are `shared`. Transfers take the way of the least latency.
+    /// - `workers "cpu" count=9 arch="cpu" memory="ram" package=0 speed=1.0 pipeline=1`: workers of a class.
+    /// - `overheads submission="1 us" …`: see [`Overheads`].
+    /// - `expected-transfers contention=6.0`: how much longer than alone schedulers are told to expect transfers to take.
+    /// - `kernel "gemm" { on "cpu" … }`: how long tasks of a kind take on a class: `time="3 ms"`, `gflops=10.0
+    ///   overhead="5 us"` (by operations), `a=0.1 b=1.5` (µs = a·bytes^b), or `{ at "11.06 MB" "87.8 ms"; … }` (as
+    ///   measured, by the bytes of all data of a task). The kind `"*"` stands for all that are not named.
+    /// - `repeat 8 { … }`: what is in it, eight times, with `{}` in texts replaced by 0 to 7.
+    ///
+    /// ```
+    /// let platform = sched_host::sim::Platform::parse("mine.kdl", r#"
+    ///     platform "mine" {
+    ///         memory "ram"
+    ///         workers "cpu" count=4 arch="cpu" memory="ram"
+    ///         kernel "*" { on "cpu" time="1 ms" }
+    ///     }
+    /// "#)?;
+    /// assert_eq!(platform.workers.len(), 4);
+    /// # Ok::<(), sched_host::policy::PolicyErrors>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text.
+    pub fn parse(source_name: &str, text: &str) -> Result<Platform, PolicyErrors> {
+        let mut reader = Reader::new(source_name, text);
+        let platform = match document(text) {
+            Ok(found) => Builder::new(&mut reader).document(&found),
+            Err(problems) => {
+                problems.into_iter().for_each(|problem| reader.report(problem));
+                None
+            }
+        };
+        match platform {
+            Some(platform) if reader.problems.is_empty() => Ok(platform),
+            _ => Err(PolicyErrors::new(source_name, reader.problems)),
+        }
+    }
+}
+
+/// A place in `kernel`, kept until all classes are known.
+struct On {
+    kind: String,
+    class: String,
+    span: Span,
+    time: KernelTime,
+}
+
+struct Builder<'a> {
+    reader: &'a mut Reader,
+    memories: Vec<Memory>,
+    switches: Vec<String>,
+    classes: Vec<WorkerClass>,
+    workers: Vec<Worker>,
+    /// From, to, and what is said of the link.
+    links: Vec<(String, String, Span, Wire)>,
+    overheads: Overheads,
+    contention: f64,
+    on: Vec<On>,
+}
+
+struct Wire {
+    there: f64,
+    back: f64,
+    shared: bool,
+    latency: u64,
+}
+
+impl<'a> Builder<'a> {
+    fn new(reader: &'a mut Reader) -> Builder<'a> {
+        Builder {
+            reader,
+            memories: Vec::new(),
+            switches: Vec::new(),
+            classes: Vec::new(),
+            workers: Vec::new(),
+            links: Vec::new(),
+            overheads: Overheads::default(),
+            contention: 1.0,
+            on: Vec::new(),
+        }
+    }
+
+    fn document(mut self, document: &KdlDocument) -> Option<Platform> {
+        let mut found = document.nodes().iter();
+        let node = found.find(|node| node.name().value() == "platform");
+        for other in document.nodes().iter().filter(|node| node.name().value() != "platform") {
+            self.reader.unknown_node(other, "a platform file", &["platform"]);
+        }
+        if let Some(second) = found.find(|node| node.name().value() == "platform") {
+            let problem =
+                Problem::error("a file holds one platform").at(self.reader.span(second), "this is the second");
+            self.reader.report(problem);
+        }
+        let Some(node) = node else {
+            self.reader.report(Problem::error("the file holds no platform").help("write `platform \"name\" { … }`"));
+            return None;
+        };
+        self.reader.shape(node, 1, &[]);
+        let name = self.reader.argument(node, 0, "a name").map(|(name, _)| name);
+        node.iter_children().for_each(|part| self.part(part, 0));
+        if self.workers.is_empty() && self.reader.problems.is_empty() {
+            let problem = Problem::error("the platform has no workers").at(self.reader.span(node), "this one");
+            self.reader.report(problem.help("write `workers \"cpu\" count=4 arch=\"cpu\" memory=\"ram\"`"));
+        }
+        self.finish(name?, comment_above(node))
+    }
+
+    fn part(&mut self, node: &KdlNode, depth: usize) {
+        match node.name().value() {
+            "memory" => self.memory(node),
+            "switch" => {
+                self.reader.shape(node, 1, &[]);
+                if let Some((name, span)) = self.reader.argument(node, 0, "a name") {
+                    self.new_place(&name, span);
+                    self.switches.push(name);
+                }
+            }
+            "workers" => self.add_workers(node),
+            "link" => self.link(node),
+            "expected-transfers" => {
+                self.reader.shape(node, 0, &["contention"]);
+                self.contention = self.reader.positive(node, "contention").unwrap_or(1.0);
+            }
+            "overheads" => self.overheads(node),
+            "kernel" => self.kernel(node),
+            "repeat" => {
+                self.reader.shape(node, 1, &[]);
+                if depth > 2 {
+                    let problem = Problem::error("`repeat` is nested too deeply").at(self.reader.span(node), "here");
+                    return self.reader.report(problem);
+                }
+                for round in 0..self.reader.whole(node, "", 1, 1024).unwrap_or(1) {
+                    let before = self.reader.problems.len();
+                    for child in node.iter_children() {
+                        let mut child = child.clone();
+                        fill_in(&mut child, round);
+                        self.part(&child, depth + 1);
+                    }
+                    if self.reader.problems.len() > before {
+                        // The next rounds would say the same.
+                        break;
+                    }
+                }
+            }
+            _ => self.reader.unknown_node(node, "a platform", PARTS),
+        }
+    }
+
+    fn places(&self) -> impl Iterator<Item = &str> + Clone {
+        self.memories.iter().map(|memory| memory.name.as_str()).chain(self.switches.iter().map(String::as_str))
+    }
+
+    fn new_place(&mut self, name: &str, span: Span) {
+        if self.places().any(|known| known == name) {
+            let problem = Problem::error(format!("two places are called `{name}`")).at(span, "again here");
+            self.reader.report(problem.help("give one of them another name"));
+        }
+    }
+
+    fn memory(&mut self, node: &KdlNode) {
+        self.reader.shape(node, 1, &["size", "device"]);
+        let capacity = self.reader.quantity(node, "size", quantity::size, SIZE);
+        let device = self.reader.flag(node, "device");
+        let Some((name, span)) = self.reader.argument(node, 0, "a name") else { return };
+        self.new_place(&name, span);
+        if self.memories.len() == MAX_MEMORIES {
+            let problem = Problem::error(format!("a platform has {MAX_MEMORIES} memories at most"));
+            return self.reader.report(problem.at(span, "this is one too many"));
+        }
+        self.memories.push(Memory { name, capacity, device });
+    }
+
+    fn add_workers(&mut self, node: &KdlNode) {
+        self.reader.shape(node, 1, &["count", "arch", "memory", "package", "speed", "pipeline"]);
+        let reader = &mut *self.reader;
+        let name = reader.argument(node, 0, "the name of a class").map(|(name, _)| name);
+        let count = reader.whole(node, "count", 1, MAX_WORKERS - self.workers.len()).unwrap_or(1);
+        let pipeline = reader.whole(node, "pipeline", 1, 64).unwrap_or(1);
+        let speed = reader.positive(node, "speed").unwrap_or(1.0);
+        let package = reader.whole(node, "package", 0, 1 << 20).map(|number| number as u32);
+        let arch = match reader.text(node, "arch") {
+            None => Some(Arch::CPU),
+            Some((arch, span)) => {
+                let found = Arch::from_name(&arch);
+                if found.is_none() {
+                    reader.unknown_name("architecture", &arch, span, ARCH_NAMES);
+                }
+                found
+            }
+        };
+        let memory = match reader.text(node, "memory") {
+            None => {
+                if self.memories.len() != 1 {
+                    reader.missing(node, "memory", "\"ram\"");
+                }
+                0
+            }
+            Some((name, span)) => {
+                let known = self.memories.iter().map(|memory| memory.name.as_str());
+                known.clone().position(|known| known == name).unwrap_or_else(|| {
+                    reader.unknown_name("memory", &name, span, known);
+                    0
+                })
+            }
+        };
+        let (Some(name), Some(arch)) = (name, arch) else { return };
+        let class = WorkerClass { name, arch, speed, pipeline };
+        let number = match self.classes.iter().position(|known| known.name == class.name) {
+            Some(number) if self.classes[number] == class => number,
+            Some(_) => {
+                let problem = Problem::error(format!("the workers `{}` are not all alike", class.name));
+                let span = self.reader.span(node);
+                return self.reader.report(
+                    problem
+                        .at(span, "these differ from earlier ones in arch, speed or pipeline")
+                        .help("give them another name"),
+                );
+            }
+            None => {
+                self.classes.push(class);
+                self.classes.len() - 1
+            }
+        };
+        let worker = Worker { class: number, memory: MemoryNode(memory as u32), package };
+        self.workers.extend(std::iter::repeat_n(worker, count));
+    }
+
+    fn link(&mut self, node: &KdlNode) {
+        let reader = &mut *self.reader;
+        reader.shape(node, 2, &["bandwidth", "back", "latency", "shared"]);
+        let from = reader.argument(node, 0, "a memory or switch");
+        let to = reader.argument(node, 1, "a second memory or switch");
+        let there = reader.quantity(node, "bandwidth", quantity::bandwidth, BANDWIDTH);
+        let back = reader.quantity(node, "back", quantity::bandwidth, BANDWIDTH);
+        let latency = reader.quantity(node, "latency", quantity::time, TIME).unwrap_or_default();
+        let shared = reader.flag(node, "shared");
+        if node.entry("bandwidth").is_none() {
+            reader.missing(node, "bandwidth", "\"6.5 GB/s\"");
+        }
+        let (Some((from, span)), Some((to, _)), Some(there)) = (from, to, there) else { return };
+        let wire = Wire { there, back: back.unwrap_or(there), shared, latency: latency.as_nanos() as u64 };
+        self.links.push((from, to, span, wire));
+    }
+
+    fn overheads(&mut self, node: &KdlNode) {
+        const KNOWN: &[&str] =
+            &["submission", "push", "fetch", "kernel-queueing", "transfer-queueing", "allocation", "wake-up"];
+        self.reader.shape(node, 0, KNOWN);
+        let mut time = |name| self.reader.quantity(node, name, quantity::time, TIME).unwrap_or(Duration::ZERO);
+        self.overheads = Overheads {
+            submission: time("submission"),
+            push: time("push"),
+            fetch: time("fetch"),
+            kernel_queueing: time("kernel-queueing"),
+            transfer_queueing: time("transfer-queueing"),
+            allocation: time("allocation"),
+            wake_up: time("wake-up"),
+            free_transfers: false,
+        };
+    }
+
+    fn kernel(&mut self, node: &KdlNode) {
+        self.reader.shape(node, 1, &[]);
+        let Some((kind, _)) = self.reader.argument(node, 0, "the name of a kind of tasks") else { return };
+        for on in node.iter_children() {
+            if on.name().value() != "on" {
+                self.reader.unknown_node(on, "a kernel", &["on"]);
+                continue;
+            }
+            self.reader.shape(on, 1, &["time", "gflops", "overhead", "a", "b"]);
+            let class = self.reader.argument(on, 0, "the name of a class of workers");
+            let time = self.kernel_time(on);
+            if let (Some((class, span)), Some(time)) = (class, time) {
+                self.on.push(On { kind: kind.clone(), class, span, time });
+            }
+        }
+    }
+
+    fn kernel_time(&mut self, node: &KdlNode) -> Option<KernelTime> {
+        let reader = &mut *self.reader;
+        let before = reader.problems.len();
+        let fixed = reader.quantity(node, "time", quantity::time, TIME);
+        let overhead = reader.quantity(node, "overhead", quantity::time, TIME).unwrap_or_default();
+        let gflops = reader.positive(node, "gflops");
+        let power = reader.positive(node, "a").zip(reader.number(node, "b"));
+        let mut measured = Vec::new();
+        for at in node.iter_children() {
+            if at.name().value() != "at" {
+                reader.unknown_node(at, "`on`", &["at"]);
+                continue;
+            }
+            reader.shape(at, 2, &[]);
+            let bytes = reader.quantity_argument(at, 0, quantity::size, SIZE);
+            let time = reader.quantity_argument(at, 1, quantity::time, TIME);
+            if let (Some(bytes), Some(time)) = (bytes.filter(|bytes| *bytes > 0), time) {
+                measured.push(Sized { bytes, time });
+            }
+        }
+        measured.sort_by_key(|sized| sized.bytes);
+        measured.dedup_by_key(|sized| sized.bytes);
+        let measured = (!measured.is_empty()).then_some(KernelTime::Measured(measured));
+        let ways = [
+            fixed.map(KernelTime::Fixed),
+            gflops.map(|gflops| KernelTime::Rate { gflops, overhead }),
+            power.map(|(a, b)| KernelTime::Power { a, b }),
+            measured,
+        ];
+        let mut ways = ways.into_iter().flatten();
+        let found = (ways.next(), ways.next());
+        if let (Some(time), None) = found {
+            return Some(time);
+        }
+        if reader.problems.len() == before {
+            let problem = Problem::error("`on` says in one way how long a kernel takes");
+            let span = reader.span(node);
+            let help = "write `time=\"3 ms\"`, `gflops=10.0`, `a=0.1 b=1.5`, or `{ at \"11.06 MB\" \"87.8 ms\" }`";
+            reader.report(problem.at(span, "expected one of the four").help(help));
+        }
+        None
+    }
+
+    fn finish(mut self, name: String, doc: String) -> Option<Platform> {
+        let places: Vec<String> = self.places().map(str::to_owned).collect();
+        let (mut links, mut edges) = (Vec::new(), Vec::new());
+        for (from, to, span, wire) in &self.links {
+            let mut place = |name: &str| {
+                let found = places.iter().position(|place| place == name);
+                if found.is_none() {
+                    self.reader.unknown_name("memory or switch", name, *span, places.iter().map(String::as_str));
+                }
+                found
+            };
+            let (Some(a), Some(b)) = (place(from), place(to)) else { continue };
+            let there = links.len();
+            links.push(Link { name: format!("{from}-{to}"), bandwidth: wire.there });
+            let back = if wire.shared { there } else { links.len() };
+            if !wire.shared {
+                links.push(Link { name: format!("{to}-{from}"), bandwidth: wire.back });
+            }
+            edges.push(Edge { from: a, to: b, link: there, latency: wire.latency });
+            edges.push(Edge { from: b, to: a, link: back, latency: wire.latency });
+        }
+        let mut kernels = Kernels::default();
+        for on in std::mem::take(&mut self.on) {
+            match self.classes.iter().position(|class| class.name == on.class) {
+                Some(class) => kernels.set(&on.kind, class, on.time),
+                None => {
+                    let known = self.classes.iter().map(|class| class.name.as_str());
+                    self.reader.unknown_name("class of workers", &on.class, on.span, known);
+                }
+            }
+        }
+        let bandwidth: Vec<f64> = links.iter().map(|link| link.bandwidth).collect();
+        let count = self.memories.len();
+        let routes = routes(count, places.len(), &edges, &bandwidth, self.contention);
+        let used = |memory: &usize| self.workers.iter().any(|worker| worker.memory.0 as usize == *memory);
+        for memory in (0..count).filter(used) {
+            let cut_off = |to: usize| to != memory && routes[memory * count + to].links.is_empty();
+            if self.reader.problems.is_empty() && (cut_off(0) || (memory != 0 && routes[memory].links.is_empty())) {
+                let (here, home) = (&self.memories[memory].name, &self.memories[0].name);
+                let problem = Problem::error(format!("there is no way between the memories `{home}` and `{here}`"));
+                self.reader.report(problem.help(format!("write `link {home:?} {here:?} bandwidth=\"10 GB/s\"`")));
+            }
+        }
+        let Builder { memories, classes, workers, overheads, .. } = self;
+        Some(Platform { name, doc, classes, workers, memories, links, routes, overheads, kernels })
+    }
+}
+
+/// Replaces `{}` in the texts of a node and what is below it.
+fn fill_in(node: &mut KdlNode, round: usize) {
+    for entry in node.entries_mut() {
+        if let KdlValue::String(text) = entry.value()
+            && text.contains("{}")
+        {
+            let (text, span) = (text.replace("{}", &round.to_string()), entry.span());
+            let mut filled = match entry.name() {
+                Some(name) => KdlEntry::new_prop(name.value(), text),
+                None => KdlEntry::new(text),
+            };
+            filled.set_span(span);
+            *entry = filled;
+        }
+    }
+    if let Some(children) = node.children_mut() {
+        children.nodes_mut().iter_mut().for_each(|child| fill_in(child, round));
+    }
+}

@@ -1,0 +1,66 @@
+//! Numbers with units: `6.5 GB/s`, `10 us`, `5.25 GiB`.
+
+use std::time::Duration;
+
+/// The number and the unit of a text.
+fn split(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
+    let number: f64 = text[..end].replace('_', "").parse().ok()?;
+    Some((number, text[end..].trim()))
+}
+
+fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let (number, unit) = split(text)?;
+    let factor = units.iter().find(|(name, _)| *name == unit)?.1;
+    Some(number * factor)
+}
+
+const SIZES: [(&str, f64); 9] = [
+    ("B", 1.0),
+    ("kB", 1e3),
+    ("MB", 1e6),
+    ("GB", 1e9),
+    ("TB", 1e12),
+    ("KiB", 1024.0),
+    ("MiB", 1_048_576.0),
+    ("GiB", 1_073_741_824.0),
+    ("TiB", 1_099_511_627_776.0),
+];
+
+/// What is expected of each kind of quantity, for messages.
+pub(super) const TIME: &str = "a time, such as \"10 us\" (units: ns, us, ms, s)";
+pub(super) const SIZE: &str = "a size, such as \"16 GiB\" (units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)";
+pub(super) const BANDWIDTH: &str = "a bandwidth, such as \"6.5 GB/s\" (units as of sizes, with /s)";
+
+/// A time.
+pub(super) fn time(text: &str) -> Option<Duration> {
+    let nanos = scaled(text, &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)])?;
+    (nanos < 1e18).then(|| Duration::from_nanos(nanos.round() as u64))
+}
+
+/// A size in bytes.
+pub(super) fn size(text: &str) -> Option<u64> {
+    scaled(text, &SIZES).filter(|bytes| *bytes < 1e18).map(|bytes| bytes.round() as u64)
+}
+
+/// A bandwidth in bytes a nanosecond, more than none.
+pub(super) fn bandwidth(text: &str) -> Option<f64> {
+    scaled(text.trim().strip_suffix("/s")?, &SIZES).map(|bytes| bytes / 1e9).filter(|found| *found > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_have_units() {
+        assert_eq!(time("10 us"), Some(Duration::from_micros(10)));
+        assert_eq!(time("1.5ms"), Some(Duration::from_micros(1500)));
+        assert_eq!(size("1 GiB"), Some(1 << 30));
+        assert_eq!(bandwidth("6.5 GB/s"), Some(6.5));
+        for wrong in ["10", "us", "-1 us", "1 parsec", ""] {
+            assert_eq!((time(wrong), size(wrong), bandwidth(wrong)), (None, None, None), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! A platform out of StarPU's performance directory: workers and links as its simulation sees them, times of kernels from
+//! its models.
+
+use super::{KernelTime, Kernels, Link, Memory, Overheads, Platform, Route, Sized, Worker, WorkerClass};
+use crate::model::ModelError;
+use crate::model::starpu::{CodeletFile, Sampling};
+use sched_core::{Arch, MemoryNode};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Why there is no platform in a performance directory.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[non_exhaustive]
+pub enum StarpuError {
+    /// The models cannot be read, or there are none of that machine.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Model(#[from] ModelError),
+    /// A file is missing or cannot be read.
+    #[error("{}: {source}", path.display())]
+    #[diagnostic(help("StarPU writes it when it is built for simulation, or when `starpu_machine_display` is run"))]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file does not hold what it should.
+    #[error("{}:{line}: {what}", path.display())]
+    #[diagnostic(help("a platform file of StarPU for SimGrid 3.13 or later is expected"))]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u32,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// What StarPU's simulation charges by default.
+pub const STARPU_OVERHEADS: Overheads = Overheads {
+    submission: Duration::from_micros(1),
+    push: Duration::from_micros(1),
+    fetch: Duration::from_micros(1),
+    kernel_queueing: Duration::from_micros(10),
+    transfer_queueing: Duration::from_micros(10),
+    allocation: Duration::from_micros(175),
+    wake_up: Duration::ZERO,
+    free_transfers: false,
+};
+
+/// How much faster than a core StarPU takes a CUDA device to be, for components that go by that.
+const CUDA_SPEED: f64 = 13.33;
+
+/// Names that generated graphs have for kinds whose models StarPU's examples call otherwise.
+const ALIASES: [(&str, &str); 4] = [
+    ("potrf", "chol_model_potrf"),
+    ("trsm", "chol_model_trsm"),
+    ("syrk", "chol_model_syrk"),
+    ("gemm", "chol_model_gemm"),
+];
+
+impl Platform {
+    /// The machine `host` of StarPU's performance directory `directory`, with its cores and CUDA devices. As in StarPU,
+    /// each device takes a core away, and schedulers are told to expect transfers to take as if all devices
+    /// used the bus in both directions.
+    ///
+    /// # Errors
+    /// When files are missing, or do not hold what they should.
+    pub fn from_starpu(directory: &Path, host: &str) -> Result<Platform, StarpuError> {
+        let mut sampling = Sampling::load(directory, host)?;
+        if !sampling.problems.is_empty() {
+            return Err(sampling.problems.swap_remove(0).into());
+        }
+        let path = directory.join("bus").join(format!("{host}.platform.v4.xml"));
+        let text =
+            std::fs::read_to_string(&path).map_err(|source| StarpuError::Unreadable { path: path.clone(), source })?;
+        let drawn = Drawn::read(&text).map_err(|(line, what)| StarpuError::Wrong { path: path.clone(), line, what })?;
+        Ok(drawn.platform(host, &sampling))
+    }
+}
+
+/// What a platform file of SimGrid says.
+struct Drawn {
+    cores: usize,
+    /// Bytes of each CUDA device.
+    devices: Vec<u64>,
+    links: Vec<(Link, u64)>,
+    /// From, to (0 is main memory, then the devices), links.
+    routes: BTreeMap<(usize, usize), Vec<usize>>,
+}
+
+impl Drawn {
+    fn read(text: &str) -> Result<Drawn, (u32, String)> {
+        let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+        let document = roxmltree::Document::parse_with_options(text, options)
+            .map_err(|error| (error.pos().row, error.to_string()))?;
+        let line = |node: roxmltree::Node<'_, '_>| document.text_pos_at(node.range().start).row;
+        let need = |node: roxmltree::Node<'_, '_>, name: &str| {
+            let found = node.attribute(name).map(str::to_owned);
+            found.ok_or_else(|| (line(node), format!("a `{}` without `{name}`", node.tag_name().name())))
+        };
+        let number = |node: roxmltree::Node<'_, '_>, name: &str, unit: &str| {
+            let text = need(node, name)?;
+            let value: Option<f64> = text.strip_suffix(unit).unwrap_or(&text).parse().ok();
+            value.ok_or_else(|| (line(node), format!("`{name}` is `{text}`, expected a number of {unit}")))
+        };
+        let mut drawn = Drawn { cores: 0, devices: Vec::new(), links: Vec::new(), routes: BTreeMap::new() };
+        let mut names: BTreeMap<String, usize> = BTreeMap::new();
+        for node in document.descendants().filter(roxmltree::Node::is_element) {
+            match node.tag_name().name() {
+                "host" => {
+                    let id = need(node, "id")?;
+                    if id.starts_with("CPU") {
+                        drawn.cores += 1;
+                    } else if id.starts_with("CUDA") {
+                        let size = node.children().find(|prop| prop.attribute("id") == Some("memsize"));
+                        let size = size.and_then(|prop| prop.attribute("value")?.parse().ok());
+                        drawn.devices.push(size.unwrap_or(u64::MAX));
+                    }
+                }
+                "link" => {
+                    let name = need(node, "id")?;
+                    let bandwidth = number(node, "bandwidth", "Bps")? / 1e9;
+                    let latency = (number(node, "latency", "s")? * 1e9).round() as u64;
+                    names.insert(name.clone(), drawn.links.len());
+                    drawn.links.push((Link { name, bandwidth }, latency));
+                }
+                "route" => {
+                    let place = |name: &str| match name.strip_prefix("CUDA") {
+                        Some(number) => number.parse::<usize>().ok().map(|number| number + 1),
+                        None => (name == "RAM").then_some(0),
+                    };
+                    let (from, to) = (need(node, "src")?, need(node, "dst")?);
+                    let (Some(from), Some(to)) = (place(&from), place(&to)) else { continue };
+                    let mut passed = Vec::new();
+                    for part in node.children().filter(|part| part.has_tag_name("link_ctn")) {
+                        let name = need(part, "id")?;
+                        let link = names.get(&name).copied();
+                        passed.push(link.ok_or_else(|| (line(part), format!("there is no link `{name}`")))?);
+                    }
+                    drawn.routes.insert((from, to), passed);
+                }
+                _ => {}
+            }
+        }
+        if drawn.cores <= drawn.devices.len() {
+            return Err((1, format!("{} cores for {} devices", drawn.cores, drawn.devices.len())));
+        }
+        Ok(drawn)
+    }
+
+    fn platform(self, host: &str, sampling: &Sampling) -> Platform {
+        let devices = self.devices.len();
+        let mut classes: Vec<WorkerClass> = (0..devices)
+            .map(|device| WorkerClass {
+                name: format!("cuda{device}"),
+                arch: Arch::CUDA,
+                speed: CUDA_SPEED,
+                pipeline: 2,
+            })
+            .collect();
+        classes.push(WorkerClass { name: "cpu".to_owned(), arch: Arch::CPU, speed: 1.0, pipeline: 1 });
+        // In StarPU's simulation cores win the race of idle workers for a task; here the first workers do.
+        let on_device = |device| Worker { class: device, memory: MemoryNode(device as u32 + 1), package: None };
+        let on_core = Worker { class: devices, memory: MemoryNode(0), package: Some(0) };
+        let mut workers = vec![on_core; self.cores - devices];
+        workers.extend((0..devices).map(on_device));
+        let mut memories = vec![Memory { name: "ram".to_owned(), capacity: None, device: false }];
+        memories.extend(self.devices.iter().enumerate().map(|(device, bytes)| Memory {
+            name: format!("cuda{device}"),
+            capacity: (*bytes != u64::MAX).then_some(*bytes),
+            device: true,
+        }));
+        let pairs = (0..memories.len()).flat_map(|from| (0..memories.len()).map(move |to| (from, to)));
+        let routes = pairs.map(|(from, to)| {
+            let links = self.routes.get(&(from, to)).cloned().unwrap_or_default();
+            let latency = links.iter().map(|link| self.links[*link].1).sum();
+            // Schedulers of StarPU reckon with transfers between devices through main memory.
+            let hops: &[(usize, usize)] =
+                if from > 0 && to > 0 && from != to { &[(from, 0), (0, to)] } else { &[(from, to)] };
+            let measured = |bytes| {
+                let bus = sampling.bus.as_ref()?;
+                hops.iter()
+                    .map(|(from, to)| bus.predicted_transfer(*from, *to, bytes, devices as u32))
+                    .sum::<Option<f64>>()
+            };
+            // Of no bytes, and of many: a straight line.
+            let expected = match (measured(0), measured(1 << 30)) {
+                (Some(none), Some(many)) => ((none * 1e3) as u64, (many - none) * 1e3 / f64::from(1 << 30)),
+                _ => (0, 0.0),
+            };
+            Route { links, latency, expected }
+        });
+        let routes = routes.collect();
+        let mut kernels = Kernels::default();
+        let kinds = sampling.codelets.iter().map(|(name, file)| (name.as_str(), file));
+        let renamed = ALIASES.iter().filter_map(|(alias, name)| Some((*alias, sampling.codelets.get(*name)?)));
+        for (kind, file) in kinds.chain(renamed) {
+            for (number, class) in classes.iter().enumerate() {
+                let device = if class.arch == Arch::CUDA { number as u32 } else { 0 };
+                if let Some(time) = history(file, class.arch, device) {
+                    kernels.set(kind, number, time);
+                }
+            }
+        }
+        Platform {
+            name: host.to_owned(),
+            doc: String::new(),
+            classes,
+            workers,
+            memories,
+            links: self.links.into_iter().map(|(link, _)| link).collect(),
+            routes,
+            overheads: STARPU_OVERHEADS,
+            kernels,
+        }
+    }
+}
+
+/// The history of the fastest implementation for each footprint, on one device or core.
+fn history(file: &CodeletFile, arch: Arch, device: u32) -> Option<KernelTime> {
+    let mut times: BTreeMap<u32, Duration> = BTreeMap::new();
+    let mut sizes: BTreeMap<u64, Duration> = BTreeMap::new();
+    let measured = &file.comb(arch, device, 1)?.implementations;
+    for entry in measured.iter().flat_map(|measured| &measured.history).filter(|entry| entry.samples > 0) {
+        let time = Duration::from_nanos((entry.mean * 1e3).round() as u64);
+        let best = times.entry(entry.footprint).or_insert(time);
+        *best = time.min(*best);
+        let best = sizes.entry(entry.size).or_insert(time);
+        *best = time.min(*best);
+    }
+    let measured: Vec<Sized> = sizes.into_iter().map(|(bytes, time)| Sized { bytes: bytes.max(1), time }).collect();
+    (!times.is_empty()).then_some(KernelTime::History { times, measured })
+}

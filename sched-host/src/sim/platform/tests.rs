@@ -1,0 +1,80 @@
+use super::*;
+use crate::policy::{Level, Machine};
+use sched_core::Arch;
+
+fn errors(text: &str) -> Vec<String> {
+    let errors = Platform::parse("mine.kdl", text).expect_err("the text is wrong");
+    let line = |problem: &crate::policy::Problem| match problem.position() {
+        Some((_, line, column)) => format!("{line}:{column}: {problem}"),
+        None => problem.to_string(),
+    };
+    errors.problems().iter().map(line).collect()
+}
+
+#[test]
+fn every_shipped_platform_is_sound_and_says_where_its_figures_come_from() {
+    for shipped in library() {
+        let platform = find(shipped.name).unwrap_or_else(|errors| panic!("{errors}: {:?}", errors.problems()));
+        assert_eq!(platform.name, shipped.name);
+        assert!(platform.doc.contains("Published"), "{}", shipped.name);
+        for (kind, class) in ["potrf", "trsm", "syrk", "gemm"]
+            .iter()
+            .flat_map(|kind| (0..platform.classes.len()).map(move |class| (kind, class)))
+        {
+            assert!(platform.kernels.get(kind, class).is_some(), "{kind} on {}", platform.classes[class].name);
+        }
+    }
+}
+
+#[test]
+fn transfers_between_gpus_pass_both_of_their_links() {
+    let platform = find("cpu9-gpu3").expect("it is shipped");
+    let names = |from, to| -> Vec<&str> {
+        platform.route(from, to).links.iter().map(|link| platform.links[*link].name.as_str()).collect()
+    };
+    assert_eq!(names(1, 2), ["gpu0-bridge", "bridge-gpu1"]);
+    assert_eq!(names(0, 3), ["ram-bridge", "bridge-gpu2"]);
+    assert_eq!(platform.route(0, 3).latency, 10_000);
+    assert_eq!(platform.expected_transfer(0, 3, 11_500_000), 3_010_000);
+    assert_eq!(platform.expected_transfer(2, 2, 11_500_000), 0);
+}
+
+#[test]
+fn a_platform_has_the_levels_that_policies_go_over() {
+    let platform = find("numa-2x12").expect("it is shipped");
+    let count = |level| platform.groups(level).len();
+    assert_eq!([Level::Worker, Level::MemoryNode, Level::Package, Level::Arch].map(count), [24, 2, 2, 1]);
+    let platform = find("cpu9-gpu3").expect("it is shipped");
+    let archs: Vec<String> = platform.groups(Level::Arch).into_iter().map(|group| group.label).collect();
+    assert_eq!(archs, ["cpu", "cuda"]);
+    assert_eq!(platform.archs().iter().collect::<Vec<_>>(), [Arch::CPU, Arch::CUDA]);
+    assert_eq!(platform.groups(Level::Numa).len(), 1);
+}
+
+#[test]
+fn all_that_is_wrong_with_a_platform_is_said() {
+    let text = r#"platform "x" {
+    memory "ram" sise="3 GB"
+    memory "gpu" size="3 parsec"
+    workers "cpu" count=0 arch="cup" memory="rma"
+    link "ram" "gup" latency="1 us"
+    kernal "a" { }
+    kernel "b" { on "cpu" }
+}"#;
+    insta::assert_snapshot!(errors(text).join("\n"), @r#"
+    2:18: `memory` has no property `sise`
+    3:18: `size` is "3 parsec"
+    4:19: `count` is 0
+    4:27: there is no architecture `cup`
+    4:38: there is no memory `rma`
+    5:5: `link` has no `bandwidth`
+    6:5: `kernal` cannot stand in a platform
+    7:18: `on` says in one way how long a kernel takes
+    "#);
+}
+
+#[test]
+fn memories_without_a_way_between_them_are_refused() {
+    let text = r#"platform "x" { memory "ram"; memory "gpu"; workers "cpu" memory="ram"; workers "gpu" arch="cuda" memory="gpu"; }"#;
+    assert_eq!(errors(text), ["there is no way between the memories `ram` and `gpu`"]);
+}

@@ -1,0 +1,102 @@
+//! The share of the processors' time that control groups allow.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The least time that a control group around this process allows, in thousandths of a PU; `None` where none sets a limit.
+pub(super) fn of_this_process() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    within(&groups, Path::new("/sys/fs/cgroup"))
+}
+
+/// The same, for a process of these groups (the text of `/proc/PID/cgroup`) and control groups mounted at `root`.
+fn within(groups: &str, root: &Path) -> Option<u64> {
+    let limits = groups.lines().filter_map(|line| {
+        let (_, group) = line.split_once(':')?;
+        let (controllers, path) = group.split_once(':')?;
+        // In a container the path may be the host's, while the container's group is the one that is mounted.
+        let path = path.trim_start_matches('/');
+        if controllers.is_empty() {
+            let mounts = [root.to_owned(), root.join("unified")];
+            mounts.iter().filter_map(|mount| least(mount, path, of_version_2)).min()
+        } else if controllers.split(',').any(|controller| controller == "cpu") {
+            let mounts = [root.join(controllers), root.join("cpu")];
+            mounts.iter().filter_map(|mount| least(mount, path, of_version_1)).min()
+        } else {
+            None
+        }
+    });
+    limits.min()
+}
+
+/// The least limit of a group and those around it.
+fn least(mount: &Path, path: &str, limit: fn(&Path) -> Option<u64>) -> Option<u64> {
+    let innermost: PathBuf = mount.join(path);
+    innermost.ancestors().take_while(|folder| folder.starts_with(mount)).filter_map(limit).min()
+}
+
+/// `max 100000`, or how many microseconds of each period the group may run.
+fn of_version_2(folder: &Path) -> Option<u64> {
+    let text = fs::read_to_string(folder.join("cpu.max")).ok()?;
+    let mut numbers = text.split_whitespace();
+    thousandths(numbers.next()?, numbers.next()?)
+}
+
+/// The same in two files, with -1 for no limit.
+fn of_version_1(folder: &Path) -> Option<u64> {
+    let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
+    thousandths(&read("cpu.cfs_quota_us")?, &read("cpu.cfs_period_us")?)
+}
+
+fn thousandths(quota: &str, period: &str) -> Option<u64> {
+    let (quota, period): (u64, u64) = (quota.trim().parse().ok()?, period.trim().parse().ok()?);
+    quota.checked_mul(1000)?.checked_div(period)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Control groups with these files.
+    fn mounted(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().expect("a temporary folder can be made");
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().expect("it is in a folder")).expect("folders can be made");
+            fs::write(path, text).expect("files can be written");
+        }
+        root
+    }
+
+    #[test]
+    fn the_narrowest_group_around_the_process_counts() {
+        let root = mounted(&[
+            ("cpu.max", "max 100000\n"),
+            ("jobs/cpu.max", "150000 100000\n"),
+            ("jobs/mine/cpu.max", "400000 100000\n"),
+            ("jobs/others/cpu.max", "10000 100000\n"),
+        ]);
+        assert_eq!(within("0::/jobs/mine\n", root.path()), Some(1500));
+        assert_eq!(within("0::/jobs/others\n", root.path()), Some(100));
+        assert_eq!(within("0::/\n", root.path()), None);
+        assert_eq!(within("0::/not/mounted/here\n", root.path()), None);
+    }
+
+    #[test]
+    fn groups_of_version_1_count_too() {
+        let files =
+            |quota| [("cpu,cpuacct/box/cpu.cfs_quota_us", quota), ("cpu,cpuacct/box/cpu.cfs_period_us", "50000\n")];
+        let groups = "5:memory:/box\n4:cpu,cpuacct:/box\n0::/\n";
+        assert_eq!(within(groups, mounted(&files("100000\n")).path()), Some(2000));
+        assert_eq!(within(groups, mounted(&files("-1\n")).path()), None);
+    }
+
+    #[test]
+    fn what_makes_no_sense_sets_no_limit() {
+        for text in ["", "max", "100000", "100000 0", "much 100000", "18446744073709551615 1"] {
+            let root = mounted(&[("cpu.max", text)]);
+            assert_eq!(within("0::/\n", root.path()), None, "{text:?}");
+        }
+        assert_eq!(within("not a list of groups", Path::new("/nowhere")), None);
+    }
+}

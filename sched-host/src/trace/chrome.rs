@@ -1,0 +1,275 @@
+//! The Trace Event Format: what Perfetto and `chrome://tracing` open.
+//!
+//! Three "processes" group the tracks: the workers, the links between memories, and the scheduler with a counter for each
+//! node that stored tasks, and marks where one refused some. Arrows lead from the task that made another one ready to that
+//! one. Times are in microseconds, as the format wants them, with the nanoseconds behind the point.
+
+use super::event::Event;
+use super::timeline::{Activity, Timeline};
+use super::track::Trace;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+const WORKERS: u32 = 1;
+const LINKS: u32 = 2;
+const SCHEDULER: u32 = 3;
+
+/// One event. The fields are the keys of the format.
+#[derive(Serialize, Default)]
+struct Line<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    cat: &'a str,
+    ph: &'a str,
+    ts: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dur: Option<f64>,
+    pid: u32,
+    tid: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u64>,
+    /// An arrow ends at what encloses it, rather than at what follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bp: Option<&'a str>,
+    /// How far a mark reaches: over its own track.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    s: Option<&'a str>,
+    #[serde(skip_serializing_if = "Args::is_none")]
+    args: Args<'a>,
+}
+
+/// What is shown of an event when it is selected.
+#[derive(Serialize, Default)]
+#[serde(untagged)]
+enum Args<'a> {
+    #[default]
+    None,
+    Name {
+        name: &'a str,
+    },
+    Order {
+        sort_index: u32,
+    },
+    Task {
+        task: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<&'a str>,
+    },
+    Transfer {
+        data: &'a str,
+        bytes: u64,
+        why: &'static str,
+    },
+    Refusal {
+        task: u64,
+        why: String,
+    },
+    Length {
+        tasks: u32,
+    },
+}
+
+impl Args<'_> {
+    fn is_none(&self) -> bool {
+        matches!(self, Args::None)
+    }
+}
+
+/// The lines of a file, one after the other.
+struct Lines<'a> {
+    out: &'a mut dyn Write,
+    first: bool,
+}
+
+impl Lines<'_> {
+    fn add(&mut self, line: &Line<'_>) -> io::Result<()> {
+        self.out.write_all(if std::mem::take(&mut self.first) { b"\n" } else { b",\n" })?;
+        serde_json::to_writer(&mut *self.out, line)?;
+        Ok(())
+    }
+
+    /// Names a group of tracks.
+    fn group(&mut self, pid: u32, name: &str) -> io::Result<()> {
+        self.add(&Line { name: "process_name", ph: "M", pid, args: Args::Name { name }, ..Line::default() })?;
+        let args = Args::Order { sort_index: pid };
+        self.add(&Line { name: "process_sort_index", ph: "M", pid, args, ..Line::default() })
+    }
+
+    /// Names a track.
+    fn track(&mut self, pid: u32, tid: u32, name: &str) -> io::Result<()> {
+        self.add(&Line { name: "thread_name", ph: "M", pid, tid, args: Args::Name { name }, ..Line::default() })?;
+        let args = Args::Order { sort_index: tid };
+        self.add(&Line { name: "thread_sort_index", ph: "M", pid, tid, args, ..Line::default() })
+    }
+}
+
+pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
+    let timeline = Timeline::of(trace);
+    let about = serde_json::json!({ "title": trace.title, "dropped_events": trace.dropped });
+    write!(out, "{{\"displayTimeUnit\":\"ms\",\"otherData\":{about},\"traceEvents\":[")?;
+    let mut lines = Lines { out, first: true };
+    write_workers(trace, &timeline, &mut lines)?;
+    write_links(trace, &timeline, &mut lines)?;
+    write_moments(trace, &mut lines)?;
+    writeln!(lines.out, "\n]}}")
+}
+
+fn write_workers(trace: &Trace, timeline: &Timeline, lines: &mut Lines<'_>) -> io::Result<()> {
+    lines.group(WORKERS, &format!("workers ({})", trace.title))?;
+    for (id, worker) in trace.workers.iter().enumerate() {
+        lines.track(WORKERS, tid(id as u32), &worker.name)?;
+    }
+    for (id, spans) in timeline.workers.iter().enumerate() {
+        for span in spans {
+            let name = |task: u64| trace.names.get(&task).map(AsRef::as_ref);
+            let (what, cat, args) = match span.activity {
+                Activity::Task { task, codelet } => {
+                    (trace.codelet(codelet), "task", Args::Task { task, name: name(task) })
+                }
+                Activity::Fetching { task } => ("waits for data", "fetch", Args::Task { task, name: name(task) }),
+                Activity::Idle => ("idle", "idle", Args::None),
+            };
+            lines.add(&Line {
+                name: what,
+                cat,
+                ph: "X",
+                ts: micros(span.begin),
+                dur: Some(micros(span.end - span.begin)),
+                pid: WORKERS,
+                tid: tid(id as u32),
+                args,
+                ..Line::default()
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn write_links(trace: &Trace, timeline: &Timeline, lines: &mut Lines<'_>) -> io::Result<()> {
+    if timeline.links.is_empty() {
+        return Ok(());
+    }
+    lines.group(LINKS, "links between memories")?;
+    for (id, ((from, to), spans)) in (0u32..).zip(&timeline.links) {
+        lines.track(LINKS, tid(id), &trace.link_name(*from, *to))?;
+        for span in spans {
+            let (data, why) = (trace.data_name(span.transfer.data), span.transfer.why.name());
+            lines.add(&Line {
+                name: why,
+                cat: "transfer",
+                ph: "X",
+                ts: micros(span.begin),
+                dur: Some(micros(span.end - span.begin)),
+                pid: LINKS,
+                tid: tid(id),
+                args: Args::Transfer { data: &data, bytes: span.transfer.bytes, why },
+                ..Line::default()
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Marks, counters and arrows, in the order of time.
+fn write_moments(trace: &Trace, lines: &mut Lines<'_>) -> io::Result<()> {
+    lines.group(SCHEDULER, "scheduler")?;
+    let mut refusing = BTreeSet::new();
+    let mut arrows = Arrows::default();
+    for stamped in &trace.events {
+        let ts = micros(stamped.nanos);
+        arrows.look(stamped.nanos, &stamped.event, lines)?;
+        match stamped.event {
+            Event::Woken { worker } => {
+                let tid = tid(worker.0);
+                let mark =
+                    Line { name: "wake", cat: "wake", ph: "i", s: Some("t"), ts, pid: WORKERS, tid, ..Line::default() };
+                lines.add(&mark)?;
+            }
+            Event::Refused { task, node, why } => {
+                let path = trace.nodes.get(node as usize).map_or("?", String::as_str);
+                if refusing.insert(node) {
+                    lines.track(SCHEDULER, tid(node), path)?;
+                }
+                let args = Args::Refusal { task, why: why.to_string() };
+                let (pid, tid) = (SCHEDULER, tid(node));
+                let mark = Line {
+                    name: "refusal",
+                    cat: "refusal",
+                    ph: "i",
+                    s: Some("t"),
+                    ts,
+                    pid,
+                    tid,
+                    args,
+                    ..Line::default()
+                };
+                lines.add(&mark)?;
+            }
+            Event::QueueLength { node, length } => {
+                let path = trace.nodes.get(node as usize).map_or("?", String::as_str);
+                let (name, args) = (format!("tasks in {path}"), Args::Length { tasks: length });
+                lines.add(&Line { name: &name, cat: "queue", ph: "C", ts, pid: SCHEDULER, args, ..Line::default() })?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// From a task to the one that it made ready.
+#[derive(Default)]
+struct Arrows {
+    begun: BTreeMap<u32, u64>,
+    /// When the last task of each worker began and ended.
+    ended: BTreeMap<u32, (u64, u64)>,
+    /// Tasks that were made ready: the worker, and a moment of the task that did it.
+    ready: BTreeMap<u64, (u32, u64)>,
+}
+
+impl Arrows {
+    fn look(&mut self, now: u64, event: &Event, lines: &mut Lines<'_>) -> io::Result<()> {
+        match *event {
+            Event::Ended { worker, .. } => {
+                if let Some(begin) = self.begun.remove(&worker.0) {
+                    self.ended.insert(worker.0, (begin, now));
+                }
+            }
+            Event::Ready { task, by: Some(by) } => {
+                if let Some((begin, end)) = self.ended.get(&by.0) {
+                    // The end itself belongs to what follows.
+                    self.ready.insert(task, (by.0, end.saturating_sub(1).max(*begin)));
+                }
+            }
+            Event::Started { task, worker, .. } => {
+                self.begun.insert(worker.0, now);
+                if let Some((by, at)) = self.ready.remove(&task) {
+                    let arrow = |ph, nanos, worker: u32, bp| Line {
+                        name: "makes ready",
+                        cat: "dependency",
+                        ph,
+                        ts: micros(nanos),
+                        pid: WORKERS,
+                        tid: tid(worker),
+                        id: Some(task),
+                        bp,
+                        ..Line::default()
+                    };
+                    lines.add(&arrow("s", at, by, None))?;
+                    lines.add(&arrow("f", now, worker.0, Some("e")))?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Viewers take track 0 for something else.
+fn tid(number: u32) -> u32 {
+    number + 1
+}
+
+fn micros(nanos: u64) -> f64 {
+    nanos as f64 / 1000.0
+}

@@ -1,0 +1,51 @@
+//! The formats that traces are written in.
+
+use super::track::Trace;
+use super::{chrome, paje};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// A format of traces, for other programs to read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// The Trace Event Format (JSON), which <https://ui.perfetto.dev>, `chrome://tracing` and speedscope open.
+    Chrome,
+    /// Paje, which ViTE, Pajé and pj_dump open.
+    Paje,
+}
+
+/// The name of a file says nothing about a format of traces.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, miette::Diagnostic)]
+#[error(
+    "`{file}` does not say in which format the trace is to be: .json is Chrome's and Perfetto's, .trace and .paje are Paje's"
+)]
+pub struct UnknownFormat {
+    /// The file.
+    pub file: String,
+}
+
+impl Format {
+    /// The format that the extension of a file's name says.
+    ///
+    /// # Errors
+    /// When there is none, or another one.
+    pub fn of(file: &Path) -> Result<Format, UnknownFormat> {
+        let extension = file.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
+        match extension.as_deref() {
+            Some("json") => Ok(Format::Chrome),
+            Some("trace" | "paje") => Ok(Format::Paje),
+            _ => Err(UnknownFormat { file: file.display().to_string() }),
+        }
+    }
+
+    /// Writes `trace` to `out`, bit by bit; best to something that buffers.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn write(self, trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Format::Chrome => chrome::write(trace, out),
+            Format::Paje => paje::write(trace, out),
+        }
+    }
+}

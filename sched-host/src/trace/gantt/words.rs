@@ -1,0 +1,52 @@
+//! Text in drawings.
+
+use std::fmt::Write as _;
+
+/// A line of text at a place; `look` are its attributes.
+pub(super) fn text(out: &mut String, x: f64, y: f64, look: &str, words: &str) {
+    // Writing to a string does not fail.
+    let _ = writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" {look}>{}</text>", escaped(words));
+}
+
+/// Text that is safe between tags and in quotes. XML has no way to write control characters at all.
+#[must_use]
+pub fn escaped(words: &str) -> String {
+    let mut safe = String::with_capacity(words.len());
+    for c in words.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            c if c.is_control() => safe.push(' '),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// A length of time, given in nanoseconds, in a unit that suits it.
+pub(super) fn span(nanos: f64) -> String {
+    let (number, unit) = match nanos {
+        nanos if nanos >= 1e9 => (nanos * 1e-9, "s"),
+        nanos if nanos >= 1e6 => (nanos * 1e-6, "ms"),
+        nanos if nanos >= 1e3 => (nanos * 1e-3, "µs"),
+        nanos => return format!("{nanos:.0} ns"),
+    };
+    let digits = if number < 10.0 { 3 } else { usize::from(number < 1000.0) + usize::from(number < 100.0) };
+    format!("{number:.digits$} {unit}")
+}
+
+/// So many of a thing.
+pub(super) fn count(number: u64, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
+/// As much as fits into so many characters.
+pub(super) fn shortened(words: &str, most: usize) -> String {
+    if words.chars().count() <= most {
+        return words.to_owned();
+    }
+    let start: String = words.chars().take(most - 1).collect();
+    format!("{start}…")
+}

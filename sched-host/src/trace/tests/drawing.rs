@@ -1,0 +1,82 @@
+//! Drawings: what is in them, and how large they are.
+
+use super::{factorisation, simulated};
+use crate::graph::generate::{cholesky, independent};
+use crate::sim::Platform;
+use crate::sim::platform::find;
+use crate::trace::{Bound, Gantt, Trace, gantt};
+use std::time::Duration;
+
+fn bounded(seconds: f64) -> Gantt {
+    Gantt { bound: Some(Bound { seconds, name: "lower bound".to_owned() }), ..Gantt::default() }
+}
+
+/// All texts, and all tooltips; it is XML, and names nothing from elsewhere.
+fn texts(drawing: &str) -> Vec<String> {
+    let document = roxmltree::Document::parse(drawing).unwrap_or_else(|error| panic!("{error}"));
+    for node in document.descendants() {
+        for attribute in node.attributes() {
+            assert!(!attribute.value().contains("://"), "{attribute:?}");
+        }
+    }
+    let told = document.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "text")));
+    let titles = document.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "title")));
+    told.chain(titles).filter_map(|node| node.text().map(str::to_owned)).collect()
+}
+
+#[test]
+fn rows_legend_lines_and_tooltips() {
+    let texts = texts(&gantt(&factorisation(), &bounded(0.08)));
+    let has = |wanted: &str| assert!(texts.iter().any(|text| text == wanted), "{wanted} is not among {texts:#?}");
+    for wanted in ["cpu 0", "gpu 11", "ram → gpu0", "potrf (8)", "gemm (56)", "idle", "lower bound 80.00 ms", "0 ms"]
+    {
+        has(wanted);
+    }
+    let starts = |wanted: &str| assert!(texts.iter().any(|text| text.starts_with(wanted)), "{wanted}: {texts:#?}");
+    for wanted in
+        ["makespan ", "120 tasks on 12 workers, makespan ", "cpu: 9 workers busy ", "potrf(0) (potrf, task 1): "]
+    {
+        starts(wanted);
+    }
+}
+
+#[test]
+fn twenty_thousand_tasks_stay_small() {
+    let graph = cholesky(48, 960);
+    let tasks = graph.tasks.len();
+    assert!(tasks > 19_000, "{tasks}");
+    let drawing = gantt(&simulated(graph, find("cpu9-gpu3").expect("it is shipped"), "tree-eager"), &bounded(1.0));
+    assert!(drawing.len() < 800_000, "{} bytes", drawing.len());
+    assert!(texts(&drawing).iter().any(|text| text.starts_with(&format!("{tasks} tasks on 12 workers"))));
+}
+
+#[test]
+fn a_thousand_workers_stay_small() {
+    let trace =
+        simulated(independent(20_000, Duration::from_millis(1)), Platform::flat(1024, Duration::ZERO), "tree-eager");
+    let drawing = gantt(&trace, &Gantt::default());
+    assert!(drawing.len() < 1_500_000, "{} bytes", drawing.len());
+    texts(&drawing);
+}
+
+#[test]
+fn nothing_at_all_and_strange_names_are_drawn() {
+    texts(&gantt(&Trace::default(), &bounded(f64::NAN)));
+    texts(&gantt(&Trace::default(), &bounded(0.0)));
+    let mut trace = factorisation();
+    trace.title = "<&\"\u{1}>".to_owned();
+    trace.names.insert(1, "a < b & c".into());
+    trace.dropped = 3;
+    let texts = texts(&gantt(&trace, &Gantt::default()));
+    assert!(texts.iter().any(|text| text.starts_with("a < b & c (potrf, task 1)")));
+    assert!(texts.iter().any(|text| text.starts_with("3 events were dropped")));
+}
+
+#[test]
+fn schedules_side_by_side_share_an_axis() {
+    let trace = factorisation();
+    let until = Gantt { until: Some(10.0), ..Gantt::default() };
+    assert!(texts(&gantt(&trace, &until)).contains(&"10 s".to_owned()));
+    let shorter = Gantt { until: Some(1e-6), ..Gantt::default() };
+    assert_eq!(gantt(&trace, &shorter), gantt(&trace, &Gantt::default()));
+}

@@ -1,0 +1,104 @@
+//! Tasks that left a tree by another way than a pull: refused by the root, dropped, taken back from a node that failed.
+//! The workers of the context look here when the tree has nothing for them.
+
+use super::ledger::{Phase, Slot};
+use super::services::Services;
+use parking_lot::Mutex;
+use sched_core::WorkerId;
+use sched_core::abi::wire::RawWorker;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*, fence};
+
+/// One for each context: it stays when the tree is exchanged.
+pub(super) struct Fallback {
+    tasks: Mutex<VecDeque<&'static Slot>>,
+    len: AtomicUsize,
+    /// Who looks here: bit *n* of word *m* stands for worker 64·m + n.
+    members: Box<[AtomicU64]>,
+    workers: Arc<[RawWorker]>,
+    services: Arc<dyn Services>,
+    sleeping: Arc<[AtomicU64]>,
+}
+
+impl Fallback {
+    /// An empty store that nobody looks into.
+    pub(super) fn new(workers: Arc<[RawWorker]>, services: Arc<dyn Services>) -> Fallback {
+        let members = (0..workers.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let sleeping = services.sleeping();
+        Fallback { tasks: Mutex::default(), len: AtomicUsize::new(0), members, workers, services, sleeping }
+    }
+
+    /// Who looks here from now on.
+    pub(super) fn set_members(&self, members: impl Iterator<Item = usize>) {
+        let mut words = vec![0; self.members.len()];
+        members.for_each(|worker| words[worker / 64] |= 1 << (worker % 64));
+        self.members.iter().zip(words).for_each(|(member, word)| member.store(word, SeqCst));
+    }
+
+    /// Whether the worker looks here.
+    pub(super) fn has_member(&self, worker: WorkerId) -> bool {
+        let word = self.members.get(worker.0 as usize / 64);
+        word.is_some_and(|word| word.load(SeqCst) & 1 << (worker.0 % 64) != 0)
+    }
+
+    /// Number of tasks.
+    pub(super) fn len(&self) -> usize {
+        self.len.load(SeqCst)
+    }
+
+    /// Keeps a task that the caller owns, whose handles are stale and whose phase is [`Phase::Fallback`] already.
+    pub(super) fn put(&self, slot: &'static Slot) {
+        debug_assert_eq!(slot.phase(), Phase::Fallback);
+        {
+            let mut tasks = self.tasks.lock();
+            tasks.push_back(slot);
+            self.len.store(tasks.len(), SeqCst);
+        }
+        self.wake_for(slot);
+    }
+
+    /// Wakes a member that can execute the task, if one sleeps.
+    fn wake_for(&self, slot: &Slot) {
+        fence(SeqCst);
+        let archs = slot.head().archs.load(Relaxed);
+        let _ = (0..self.workers.len() as u32).map(WorkerId).any(|worker| {
+            let asleep = self.sleeping[worker.0 as usize / 64].load(SeqCst) & 1 << (worker.0 % 64) != 0;
+            let fits = archs & 1 << self.workers[worker.0 as usize].arch != 0;
+            asleep && fits && self.has_member(worker) && self.services.wake(worker)
+        });
+    }
+
+    /// The members have changed: tasks that came meanwhile woke one of those before.
+    pub(super) fn wake_again(&self) {
+        let tasks: Vec<_> = self.tasks.lock().iter().copied().collect();
+        tasks.into_iter().for_each(|slot| self.wake_for(slot));
+    }
+
+    /// Takes the first task that a worker can execute, if it looks here.
+    #[inline]
+    pub(super) fn take(&self, worker: WorkerId) -> Option<&'static Slot> {
+        if self.len.load(SeqCst) == 0 { None } else { self.take_one(worker) }
+    }
+
+    #[cold]
+    fn take_one(&self, worker: WorkerId) -> Option<&'static Slot> {
+        let arch = 1 << self.workers.get(worker.0 as usize)?.arch;
+        let mut tasks = self.tasks.lock();
+        // Under the lock: who exchanges the members takes all tasks first.
+        if !self.has_member(worker) {
+            return None;
+        }
+        let found = tasks.iter().position(|slot| slot.head().archs.load(Relaxed) & arch != 0)?;
+        let slot = tasks.remove(found);
+        self.len.store(tasks.len(), SeqCst);
+        slot
+    }
+
+    /// Takes every task, in order of arrival.
+    pub(super) fn take_all(&self) -> VecDeque<&'static Slot> {
+        let mut tasks = self.tasks.lock();
+        self.len.store(0, SeqCst);
+        std::mem::take(&mut *tasks)
+    }
+}

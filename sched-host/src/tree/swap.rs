@@ -1,0 +1,154 @@
+//! Another tree in the place of a running one.
+//!
+//! # Protocol
+//!
+//! 1. **Build.** The new components are built and put together before anything is touched: the policy's errors, and those
+//!    of `build`, come to light here. The new tree gets numbers of its own in the ledger.
+//! 2. **Quiesce.** The [gate](super::gate) closes, and whoever swaps waits until nobody is inside. A component that does
+//!    not come back keeps the gate from closing; then it opens again, and the old tree goes on.
+//! 3. **Drain.** Every component gives up what it stores, the deepest first, since what is nearest to the workers was let
+//!    go earliest. What it says is not believed: each handle must be of a task that the ledger knows to be in this tree,
+//!    and the task is taken from it by compare-and-swap. Then the ledger is swept for what is still noted as held by a node
+//!    of the old tree (one that panicked, lied or forgot), in order of submission; then the fallback store is emptied.
+//!    From here on no node holds a task of this context, and whoever swaps owns all of them.
+//! 4. **Push.** The new tree stands in the old one's place, its components are told of their workers, and every task is
+//!    pushed into its root. Nobody else is inside yet, so that no later task gets ahead of these.
+//! 5. **Commit.** The gate opens. The old tree is dropped behind it.
+//!
+//! If a component of the new tree fails in step 4, every task that the new tree holds is taken back through the ledger (not
+//! by `drain`: it has failed), the old tree is put back, and the tasks are pushed into it. So a swap either happens
+//! altogether, or the old tree runs on.
+//!
+//! *No task is lost.* A task is in the hands of a call, held by a node, in the fallback store, or with whoever swaps. Calls
+//! are over when the gate is closed; what nodes hold, the ledger knows. A pull marks its task as running before it leaves.
+//! *No task is run twice.* A task changes hands by a compare-and-swap that makes all handles stale: what an old component
+//! still has, or drops on its way out, is nobody's task.
+//!
+//! *No task waits unseen.* A push under the closed gate wakes as any push does: it stores the task, then looks for
+//! sleepers. A worker that looks for a task a second time before it sleeps waits at the gate, and finds the new tree. The
+//! members of the new tree are made known before the first push, so that who is woken knows where to look. A handle that
+//! a plugin's own thread drops during the swap comes to the fallback store after it was emptied: hence the last look.
+
+use super::assembly::Shared;
+use super::fault::Fault;
+use super::ledger::{Phase, Slot};
+use super::{Call, Part, Tree};
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::*;
+use std::time::{Duration, Instant};
+
+/// How long a swap waits for calls that do not come back.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Why the old tree runs on.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SwapError {
+    /// A component did not come back from a call.
+    #[error("a component did not come back from a call within {PATIENCE:?}")]
+    Busy,
+    /// A component of the new tree failed when it was given the tasks.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Failed(Vec<Fault>),
+    /// All trees together would have too many nodes.
+    #[error("all trees together would have more than 2^24 nodes")]
+    TooLarge,
+}
+
+impl Tree {
+    /// Puts a tree of these parts in the place of the one that stands there, with all of its tasks; see the module's text.
+    /// `members_changed` is called when it is known which workers the tree schedules for, before the first of them may be
+    /// woken, and again if that is taken back. How many tasks moved.
+    ///
+    /// The caller is not inside the tree.
+    ///
+    /// # Errors
+    /// See [`SwapError`]: the old tree runs on, with all of its tasks.
+    pub fn swap(&self, parts: Vec<Part>, members_changed: &dyn Fn()) -> Result<u64, SwapError> {
+        let mut next = Shared::assemble(parts, &self.ground).ok_or(SwapError::TooLarge)?;
+        let began = Instant::now();
+        let outcome = self.stand.alone(
+            || began.elapsed() > PATIENCE,
+            |standing| {
+                let tasks = standing.give_up_tasks();
+                std::mem::swap(standing, &mut next);
+                let old = &mut next;
+                standing.take_over(&tasks, members_changed);
+                let failed = standing.nodes.iter().any(|node| node.is_quarantined());
+                if failed {
+                    let faults = standing.faults();
+                    let back = standing.take_back(tasks);
+                    std::mem::swap(standing, old);
+                    standing.take_over(&back, members_changed);
+                    return Err(SwapError::Failed(faults));
+                }
+                self.past.lock().extend(old.faults());
+                Ok(tasks.len() as u64)
+            },
+        );
+        // Here, not while the gate is closed, the tree that did not stay goes.
+        drop(next);
+        self.ground.fallback.wake_again();
+        if self.stand.inside(super::lane_of(None), |shared| shared.repairs.load(Acquire)) {
+            self.repair();
+        }
+        outcome.unwrap_or(Err(SwapError::Busy))
+    }
+}
+
+impl Shared {
+    /// Takes every task away that this tree holds, or that fell out of it. The caller is alone, and owns them.
+    fn give_up_tasks(&self) -> Vec<&'static Slot> {
+        let numbers = self.numbers();
+        let mut tasks = Vec::new();
+        let mut depths = vec![0; self.nodes.len()];
+        for node in &self.nodes {
+            for child in &node.children {
+                depths[*child as usize] = depths[*child as usize].max(depths[node.id as usize] + 1);
+            }
+        }
+        let mut nodes: Vec<_> = self.nodes.iter().collect();
+        nodes.sort_by_key(|node| std::cmp::Reverse(depths[node.id as usize]));
+        let call = Call::new(self, None, u32::MAX);
+        for node in nodes.into_iter().filter(|node| !node.is_quarantined()) {
+            let given = node.with(&call, |component, raw| component.drain(raw));
+            node.queued.store(0, Relaxed);
+            let slots = given.into_iter().filter_map(Slot::of);
+            tasks.extend(slots.filter(|slot| slot.take_from(&numbers, Phase::Waiting)));
+        }
+        for slot in self.ledger.held_by(&numbers) {
+            let holder = slot.phase();
+            if slot.take_from(&numbers, Phase::Waiting) {
+                if let Phase::InTree(number) = holder {
+                    self.nodes[(number - self.first) as usize].health.rehomed.fetch_add(1, Relaxed);
+                }
+                tasks.push(slot);
+            }
+        }
+        let fallen = self.fallback.take_all();
+        fallen.iter().for_each(|slot| slot.set_phase(Phase::Waiting));
+        tasks.extend(fallen);
+        tasks
+    }
+
+    /// Takes back what this tree, which has failed, was just given: what a node of it holds, and what fell out of it. The
+    /// caller is alone, and owns them.
+    fn take_back(&self, given: Vec<&'static Slot>) -> Vec<&'static Slot> {
+        let numbers = self.numbers();
+        let fallen = self.fallback.take_all();
+        fallen.iter().for_each(|slot| slot.set_phase(Phase::Waiting));
+        let mut rest: BTreeSet<u32> = fallen.iter().map(|slot| slot.index()).collect();
+        let is_back = |slot: &&Slot| slot.take_from(&numbers, Phase::Waiting) || rest.remove(&slot.index());
+        let mut back: Vec<_> = given.into_iter().filter(is_back).collect();
+        back.extend(fallen.into_iter().filter(|slot| rest.contains(&slot.index())));
+        back
+    }
+
+    /// The tree has taken its place: its components hear of their workers, and it gets the tasks. The caller is alone.
+    fn take_over(&self, tasks: &[&'static Slot], members_changed: &dyn Fn()) {
+        self.fallback.set_members(self.members());
+        members_changed();
+        self.notify_change_workers();
+        tasks.iter().for_each(|slot| self.push(slot, None, None));
+    }
+}

@@ -1,0 +1,71 @@
+//! Who is told where tasks are in a tree, where somebody wants to know: traces are made of it.
+
+use super::Shared;
+use super::call::Call;
+use super::ledger::{Phase, Slot};
+use super::node::TreeNode;
+use super::services::Services;
+use sched_core::abi::RawTask;
+use sched_core::{Refusal, WorkerId};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Is told which node stores a task, and which one refuses it. A tree asks its [`Services`] once whether there is a
+/// witness; without one a hop costs one branch more, with one it reads the clock too.
+///
+/// Tasks are named by their order of submission, from 1.
+pub trait Witness: Send + Sync {
+    /// A tree is put together from nodes with these paths. Gives back the number of the first of them: a run may see
+    /// several trees, and each of their nodes has a number of its own.
+    fn nodes(&self, paths: &[&str]) -> u32;
+
+    /// A ready task was pushed into a tree, by this worker or the application.
+    fn ready(&self, nanos: u64, by: Option<WorkerId>, task: u64);
+
+    /// A node stores a task now.
+    fn held(&self, nanos: u64, by: Option<WorkerId>, task: u64, node: u32);
+
+    /// A node refused a task.
+    fn refused(&self, nanos: u64, by: Option<WorkerId>, task: u64, node: u32, why: Refusal);
+}
+
+/// The witness of one tree.
+pub(super) struct Watch {
+    witness: Arc<dyn Witness>,
+    /// The number of the root.
+    first: u32,
+}
+
+impl Watch {
+    /// The witness that `services` have, if any, for a tree of nodes with these paths.
+    pub(super) fn of(services: &dyn Services, paths: &[&str]) -> Option<Watch> {
+        let witness = services.witness()?;
+        let first = witness.nodes(paths);
+        Some(Watch { witness, first })
+    }
+
+    #[cold]
+    pub(super) fn ready(&self, tree: &Shared, by: Option<WorkerId>, slot: &Slot) {
+        self.witness.ready(tree.services.now().as_nanos(), by, number(slot));
+    }
+
+    /// A push into `node` went well: it stores the task, unless the task went on from there.
+    #[cold]
+    pub(super) fn taken(&self, call: &Call<'_>, node: &TreeNode, slot: &Slot) {
+        if slot.phase() == Phase::InTree(node.number) {
+            let now = call.tree.services.now().as_nanos();
+            self.witness.held(now, call.requester, number(slot), self.first + node.id);
+        }
+    }
+
+    #[cold]
+    pub(super) fn refused(&self, call: &Call<'_>, node: &TreeNode, task: RawTask, why: u32) {
+        let Some(slot) = Slot::of(task) else { return };
+        let now = call.tree.services.now().as_nanos();
+        self.witness.refused(now, call.requester, number(slot), self.first + node.id, Refusal::from_code(why));
+    }
+}
+
+fn number(slot: &Slot) -> u64 {
+    slot.head().sequence.load(Relaxed)
+}

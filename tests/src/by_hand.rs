@@ -1,0 +1,186 @@
+//! A policy's tree without threads: tests push, pull, and put workers to sleep.
+
+use sched_core::abi::TaskHead;
+use sched_core::{Arch, Estimate, LogLevel, MemoryNode, Time, WorkerId};
+use sched_host::plugin::Registry;
+use sched_host::policy::{Group, Level, Machine, Plan, Policy, expand};
+use sched_host::topology::WorkerDistances;
+use sched_host::tree::{Ledger, Part, Phase, Services, Slot, Tree, WorkerFacts};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// CPU workers of main memory, and CUDA workers with a memory node each.
+#[derive(Clone, Copy, Debug)]
+pub struct Mixed {
+    /// Number of CPU workers; they come first.
+    pub cpus: u32,
+    /// Number of CUDA workers.
+    pub gpus: u32,
+}
+
+impl Machine for Mixed {
+    fn workers(&self) -> usize {
+        (self.cpus + self.gpus) as usize
+    }
+
+    fn arch(&self, worker: WorkerId) -> Arch {
+        if worker.0 < self.cpus { Arch::CPU } else { Arch::CUDA }
+    }
+
+    fn groups(&self, level: Level) -> Vec<Group> {
+        if level == Level::CombinedWorker {
+            return Vec::new();
+        }
+        let all = 0..self.cpus + self.gpus;
+        let number = |worker: u32| match level {
+            Level::Machine | Level::Numa | Level::Package | Level::L3 => 0,
+            Level::Arch => u32::from(worker >= self.cpus),
+            Level::MemoryNode => (worker + 1).saturating_sub(self.cpus),
+            Level::Worker | Level::Core | Level::L2 | Level::CombinedWorker => worker,
+        };
+        let mut groups: Vec<Group> = Vec::new();
+        for worker in all {
+            let label = format!("{level} {}", number(worker));
+            match groups.last_mut().filter(|group| group.label == label) {
+                Some(group) => {
+                    group.workers.insert(WorkerId(worker));
+                }
+                None => groups.push(Group { label, workers: [WorkerId(worker)].into_iter().collect() }),
+            }
+        }
+        groups
+    }
+}
+
+/// What the tree is told of the world.
+struct World {
+    sleeping: Arc<[AtomicU64]>,
+    woken: Mutex<Vec<u32>>,
+    distances: Option<WorkerDistances>,
+}
+
+impl Services for World {
+    fn now(&self) -> Time {
+        Time::ZERO
+    }
+
+    fn sleeping(&self) -> Arc<[AtomicU64]> {
+        Arc::clone(&self.sleeping)
+    }
+
+    fn wake(&self, worker: WorkerId) -> bool {
+        self.woken.lock().expect("nobody panics").push(worker.0);
+        self.sleeping[0].fetch_and(!(1 << worker.0), SeqCst) & 1 << worker.0 != 0
+    }
+
+    fn worker_distance(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
+        self.distances.as_ref()?.between(one, other)
+    }
+
+    fn expected_length(&self, _: WorkerId, _: &TaskHead, _: Option<u32>) -> Estimate {
+        Estimate::Known(Duration::from_millis(1))
+    }
+
+    fn log(&self, _node: &str, _level: LogLevel, _line: &str) {}
+}
+
+/// A tree and its tasks.
+pub struct ByHand {
+    tree: Tree,
+    ledger: Arc<Ledger>,
+    world: Arc<World>,
+    next: AtomicU32,
+}
+
+impl ByHand {
+    /// The tree of a policy on a machine of at most 64 workers. All of them are awake.
+    ///
+    /// # Panics
+    /// When the policy does not fit the machine or the registry.
+    #[must_use]
+    pub fn new(
+        policy: &Policy,
+        registry: &Registry,
+        machine: &dyn Machine,
+        distances: Option<WorkerDistances>,
+    ) -> ByHand {
+        let plan = expand(policy, &registry.catalogue(), machine).unwrap_or_else(|error| panic!("{error:?}"));
+        let workers: Vec<WorkerFacts> = (0..machine.workers() as u32)
+            .map(|worker| {
+                let of = |group: &Group| group.workers.contains(WorkerId(worker));
+                let memory_node = machine.groups(Level::MemoryNode).iter().position(of).unwrap_or(0);
+                let arch = machine.arch(WorkerId(worker));
+                WorkerFacts { arch, memory_node: MemoryNode(memory_node as u32), relative_speedup: 1.0 }
+            })
+            .collect();
+        let world = World { sleeping: Arc::new([AtomicU64::new(0)]), woken: Mutex::default(), distances };
+        let (world, ledger) = (Arc::new(world), Arc::new(Ledger::new()));
+        let parts = parts(&plan, registry);
+        let tree = Tree::assemble(parts, &workers, Arc::<World>::clone(&world), Arc::clone(&ledger), 0);
+        ledger.grow();
+        ByHand { tree, ledger, world, next: AtomicU32::new(0) }
+    }
+
+    /// Pushes a task for the workers of one architecture, as a worker or as the application.
+    pub fn push(&self, arch: Arch, by: Option<u32>) -> u32 {
+        let slot = self.ledger.slot(self.next.fetch_add(1, Relaxed));
+        slot.set_phase(Phase::Waiting);
+        slot.head().reset();
+        slot.head().archs.store(1 << arch.number(), Relaxed);
+        self.tree.push(slot, by.map(WorkerId), None);
+        slot.index()
+    }
+
+    /// The task that a worker gets.
+    #[must_use]
+    pub fn pull(&self, worker: u32) -> Option<u32> {
+        self.tree.pull(WorkerId(worker)).map(Slot::index)
+    }
+
+    /// Puts workers to sleep.
+    pub fn sleep(&self, workers: impl IntoIterator<Item = u32>) {
+        workers.into_iter().for_each(|worker| {
+            self.world.sleeping[0].fetch_or(1 << worker, SeqCst);
+        });
+    }
+
+    /// The workers that were woken since this was last asked.
+    ///
+    /// # Panics
+    /// When another thread panicked.
+    #[must_use]
+    pub fn woken(&self) -> Vec<u32> {
+        std::mem::take(&mut *self.world.woken.lock().expect("nobody panics"))
+    }
+
+    /// What components did wrong.
+    #[must_use]
+    pub fn faults(&self) -> Vec<sched_host::tree::Fault> {
+        self.tree.faults()
+    }
+}
+
+fn parts(plan: &Plan, registry: &Registry) -> Vec<Part> {
+    let part = |node: &sched_host::policy::PlanNode| {
+        let registered = registry.component(&node.info.name).expect("the plan was made with this registry");
+        Part {
+            component: registered.build(&node.params).expect("the parameters were checked"),
+            name: node.info.name.clone(),
+            plugin: node.plugin.clone(),
+            path: node.path.clone(),
+            object: node.place.clone(),
+            children: node
+                .children
+                .iter()
+                .map(|child| (child.node.0 as u32, child.slot.clone().unwrap_or_default()))
+                .collect(),
+            workers: node.workers.clone(),
+            worker: node.leaf_worker,
+            forwards_pull: node.info.forwards_pull,
+            empty_until_pushed: node.info.empty_until_pushed,
+            end_is_noted: node.info.end_is_noted,
+        }
+    };
+    plan.nodes.iter().map(part).collect()
+}

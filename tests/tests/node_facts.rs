@@ -1,0 +1,138 @@
+//! What a component can learn of its place.
+
+use sched_core::rig::{FakeChild, FakeParent, Rig};
+use sched_core::*;
+use sched_tests::conformance::CASES;
+use sched_tests::stock;
+use std::sync::{Arc, Mutex as StdMutex};
+use std::time::Duration;
+
+/// Keeps what it sees when a task is pushed, and hands the task back.
+struct Look<T> {
+    look: fn(Node<'_>, &Task) -> T,
+    seen: Arc<StdMutex<Option<T>>>,
+}
+
+impl<T: Send + 'static> Component for Look<T> {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        *self.seen.lock().expect("nobody panics") = Some((self.look)(node, &task));
+        Err(Refused::new(task, Refusal::Full))
+    }
+}
+
+/// What a component sees in the surroundings that `arrange` makes.
+fn seen<T: Send + 'static>(arrange: impl FnOnce(Rig) -> Rig, look: fn(Node<'_>, &Task) -> T) -> T {
+    let seen = Arc::new(StdMutex::new(None));
+    let rig = arrange(Rig::new(Look { look, seen: Arc::clone(&seen) }));
+    let task = rig.task().archs([Arch::CUDA]).make();
+    assert_eq!(rig.push(task), Err(Refusal::Full));
+    let seen = seen.lock().expect("nobody panics").take();
+    seen.expect("the task was pushed")
+}
+
+/// Two CPU workers and a CUDA worker with a memory of its own.
+fn mixed(rig: Rig) -> Rig {
+    rig.workers(2).worker(Arch::CUDA, MemoryNode(1))
+}
+
+fn numbers(workers: &WorkerSet) -> Vec<u32> {
+    workers.iter().map(|worker| worker.0).collect()
+}
+
+#[test]
+fn neighbours_are_counted_and_children_told_apart() {
+    let around = |rig: Rig| {
+        let rig = mixed(rig).child(FakeChild::worker(2)).child(FakeChild::over([0, 1]));
+        rig.parent(FakeParent::new()).parent(FakeParent::new())
+    };
+    assert_eq!(seen(around, |node, _| (node.children().len(), node.parents().len())), (2, 2));
+    assert_eq!(seen(around, |node, _| numbers(&node.child_workers(Child(1)))), [0, 1]);
+    let workers = seen(around, |node, _| node.children().map(|child| node.child_worker(child)).collect::<Vec<_>>());
+    assert_eq!(workers, [Some(WorkerId(2)), None], "the first child is a worker");
+    assert_eq!(seen(|rig| rig.leaf(WorkerId(0)), |node, _| node.worker()), Some(WorkerId(0)));
+}
+
+#[test]
+fn workers_of_the_context_are_some_of_all() {
+    let sets = |node: Node<'_>, _: &Task| (numbers(&node.workers()), numbers(&node.workers_in_context()));
+    assert_eq!(seen(mixed, sets), (vec![0, 1, 2], vec![0, 1, 2]));
+    assert_eq!(seen(|rig| mixed(rig).context([1]), sets), (vec![0, 1, 2], vec![1]));
+}
+
+#[test]
+fn properties_follow_from_the_workers() {
+    let properties = |node: Node<'_>, _: &Task| (node.is_homogeneous(), node.single_memory_node());
+    assert_eq!(seen(|rig| rig.workers(3), properties), (true, Some(MemoryNode(0))));
+    assert_eq!(seen(mixed, properties), (false, None));
+    assert_eq!(seen(|rig| mixed(rig).context([2]), properties), (true, Some(MemoryNode(1))));
+}
+
+#[test]
+fn who_can_execute_a_task_is_told_for_the_context() {
+    let can = |node: Node<'_>, task: &Task| node.can_execute(task);
+    assert!(seen(mixed, can) && !seen(|rig| mixed(rig).context([0, 1]), can));
+}
+
+#[test]
+fn lengths_are_told_for_a_worker_and_transfers_for_a_memory_node() {
+    let around = |rig: Rig| {
+        let rig = mixed(rig);
+        rig.set_length(0, WorkerId(2), 0, Estimate::Known(Duration::from_micros(7)));
+        rig.set_length(0, WorkerId(1), 0, Estimate::Uncalibrated);
+        rig.set_transfer(0, MemoryNode(1), Duration::from_micros(3));
+        rig
+    };
+    let lengths = seen(around, |node, task| [0, 1, 2].map(|worker| node.expected_length(WorkerId(worker), task)));
+    assert_eq!(lengths, [Estimate::NoModel, Estimate::Uncalibrated, Estimate::Known(Duration::from_micros(7))]);
+    assert_eq!(seen(around, |node, task| node.expected_transfer(MemoryNode(1), task)), Duration::from_micros(3));
+}
+
+#[test]
+fn ends_below_are_taken_as_the_earliest_or_on_average() {
+    let around = |rig: Rig| {
+        let rig = rig.workers(2).child(FakeChild::over([0]).end(Time::from_nanos(10)));
+        rig.child(FakeChild::over([1]).end(Time::from_nanos(30)))
+    };
+    let ends = seen(around, |node, _| (node.earliest_end_below(), node.average_end_below()));
+    assert_eq!(ends, (Time::from_nanos(10), Time::from_nanos(20)));
+}
+
+#[test]
+fn distances_are_told_by_hosts_that_know_them() {
+    let distance = |node: Node<'_>, _: &Task| node.worker_distance(WorkerId(2), WorkerId(0));
+    assert_eq!(seen(mixed, distance), None);
+    let around = |rig: Rig| {
+        let rig = mixed(rig);
+        rig.set_distance(WorkerId(0), WorkerId(2), 4);
+        rig
+    };
+    assert_eq!(seen(around, distance), Some(4));
+    assert_eq!(seen(around, |node, _| node.worker_distance(WorkerId(2), WorkerId(2))), Some(0));
+    assert_eq!(seen(around, |node, _| node.worker_distance(WorkerId(0), WorkerId(1))), None);
+}
+
+#[test]
+fn a_node_is_known_by_the_name_of_its_component() {
+    for case in CASES {
+        let runtime = stock::runtime(case.tree, 2);
+        let nodes = runtime.survey();
+        assert!(nodes.iter().any(|node| node.component == case.component), "{case:?}: {nodes:?}");
+    }
+}
+
+#[test]
+fn stock_components_are_of_four_families() {
+    let registry = stock::registry(Vec::new());
+    let of = |family: Family| {
+        let infos = registry.components().map(|component| component.info());
+        infos.filter(|info| info.family == family).map(|info| info.name.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(of(Family::FlowControl), "fifo prio");
+    let mapping = of(Family::ResourceMapping);
+    for name in ["mct", "heft", "eager", "eager-calibration", "random", "work-stealing"] {
+        assert!(mapping.split(' ').any(|found| found == name), "{name}: {mapping}");
+    }
+    let special = of(Family::SpecialPurpose);
+    assert!(special.contains("perfmodel-select") && special.contains("best-implementation"), "{special}");
+    assert!(of(Family::Worker).split(' ').any(|name| name == "worker"));
+}

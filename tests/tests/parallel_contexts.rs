@@ -1,0 +1,207 @@
+//! Parallel tasks in several contexts, and while their policies and workers change: each is executed once, by all of its
+//! team, and nobody waits for ever.
+
+use sched_core::Arch;
+use sched_host::context::SchedContext;
+use sched_host::runtime::{Codelet, Runtime};
+use sched_host::topology::Topology;
+use sched_tests::stock::{self, policy};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+
+/// One queue for all workers and teams.
+const TEAMS: &str = r#"fifo { eager { each "worker" { worker }; each "combined-worker" { combined-worker } } }"#;
+
+/// Four workers, combined in all, 0 and 1, 2 and 3. However busy the machine is, workers get to run in time.
+fn start() -> Runtime {
+    let machine = Topology::from_synthetic("l2:2 core:2 pu:1").expect("the description is sound");
+    let builder = stock::builder(TEAMS, 4, Vec::new()).topology(machine);
+    builder.quiet_period(Duration::from_secs(60)).build().expect("the runtime starts")
+}
+
+fn context(runtime: &Runtime, name: &str, workers: impl IntoIterator<Item = u32>) -> SchedContext {
+    runtime.context(name).policy_value(policy(TEAMS)).workers(workers).build().expect("the policy fits")
+}
+
+/// How often each task began and was ended by all of its team.
+#[derive(Default)]
+struct Count {
+    began: AtomicUsize,
+    members: AtomicUsize,
+    ended: AtomicUsize,
+}
+
+/// A codelet of each kind, whose tasks are numbered.
+struct Counted {
+    counts: Arc<Vec<Count>>,
+    codelets: [Codelet<(), usize>; 3],
+}
+
+impl Counted {
+    fn new(runtime: &Runtime, tasks: usize) -> Counted {
+        let counts: Arc<Vec<Count>> = Arc::new((0..tasks).map(|_| Count::default()).collect());
+        let micros = Duration::from_micros;
+        let (of_spmd, of_fork, of_one) = (Arc::clone(&counts), Arc::clone(&counts), Arc::clone(&counts));
+        let spmd = runtime
+            .codelet::<(), usize>("spmd")
+            .cpu_spmd("spmd", 4, move |call, ()| {
+                let (count, team) = (&of_spmd[*call.params], call.team());
+                count.members.fetch_add(1, SeqCst);
+                team.barrier();
+                assert_eq!(count.members.load(SeqCst), team.size(), "all are there");
+                if team.rank() == 0 {
+                    count.began.fetch_add(1, SeqCst);
+                    count.ended.fetch_add(1, SeqCst);
+                }
+            })
+            .estimate(Arch::CPU, micros(40))
+            .estimate_parallel(Arch::CPU, 2, micros(21))
+            .estimate_parallel(Arch::CPU, 4, micros(12))
+            .build();
+        let fork = runtime
+            .codelet::<(), usize>("fork")
+            .cpu_fork("fork", 4, move |call, ()| {
+                let (count, team) = (&of_fork[*call.params], call.team());
+                count.began.fetch_add(1, SeqCst);
+                team.run(|member| {
+                    count.members.fetch_add(1, SeqCst);
+                    member.barrier();
+                });
+                assert_eq!(count.members.load(SeqCst), team.size(), "all were there");
+                count.ended.fetch_add(1, SeqCst);
+            })
+            .estimate(Arch::CPU, micros(40))
+            .estimate_parallel(Arch::CPU, 2, micros(21))
+            .build();
+        let one = runtime
+            .codelet::<(), usize>("one")
+            .cpu("one", move |call, ()| {
+                let count = &of_one[*call.params];
+                for count in [&count.began, &count.members, &count.ended] {
+                    count.fetch_add(1, SeqCst);
+                }
+            })
+            .build();
+        Counted { counts, codelets: [spmd, fork, one] }
+    }
+
+    fn submit(&self, runtime: &Runtime, context: &SchedContext, task: usize) {
+        let codelet = &self.codelets[task % self.codelets.len()];
+        runtime.task_with(codelet, task, ()).context(context).submit().expect("the task is sound");
+    }
+
+    fn assert_once(&self, runtime: &Runtime) {
+        for (number, count) in self.counts.iter().enumerate() {
+            let (began, ended) = (count.began.load(SeqCst), count.ended.load(SeqCst));
+            assert_eq!((began, ended), (1, 1), "task {number}");
+            assert!((1..=4).contains(&count.members.load(SeqCst)), "task {number}");
+        }
+        assert_eq!(runtime.faults(), []);
+        assert!(runtime.survey().iter().all(|node| node.tasks == 0));
+    }
+}
+
+/// Submits all tasks to the contexts in turn from two threads, while `change` is called again and again.
+fn run_while(tasks: usize, contexts: &[SchedContext], runtime: &Runtime, change: impl Fn(u32) + Sync) {
+    let counted = Counted::new(runtime, tasks);
+    let stop = AtomicBool::new(false);
+    let changes = thread::scope(|scope| {
+        let submitters: Vec<_> = (0..2)
+            .map(|part| {
+                let counted = &counted;
+                scope.spawn(move || {
+                    for task in (part..tasks).step_by(2) {
+                        counted.submit(runtime, &contexts[task / 2 % contexts.len()], task);
+                    }
+                })
+            })
+            .collect();
+        let changer = scope.spawn(|| {
+            let mut changes = 0;
+            while !stop.load(SeqCst) {
+                change(changes);
+                changes += 1;
+            }
+            // Whoever was taken away last is there again.
+            contexts.iter().for_each(|context| context.add_workers(0..4).expect("there are these workers"));
+            changes
+        });
+        submitters.into_iter().for_each(|submitter| submitter.join().expect("it submits"));
+        let ended = runtime.wait_all();
+        stop.store(true, SeqCst);
+        ended.expect("every task runs");
+        changer.join().expect("it changes")
+    });
+    assert!(changes > 0);
+    counted.assert_once(runtime);
+}
+
+#[test]
+fn contexts_beside_each_other_have_teams_of_their_own() {
+    let runtime = start();
+    let contexts = [context(&runtime, "left", [0, 1]), context(&runtime, "right", [2, 3])];
+    let counted = Counted::new(&runtime, 300);
+    (0..300).for_each(|task| counted.submit(&runtime, &contexts[task % 2], task));
+    runtime.wait_all().expect("every task runs");
+    counted.assert_once(&runtime);
+    assert!(
+        counted.counts.iter().all(|count| count.members.load(SeqCst) <= 2),
+        "a team has workers of its context only"
+    );
+    assert_eq!(contexts.map(|context| context.stats().finished), [150, 150]);
+}
+
+#[test]
+fn teams_of_contexts_that_share_workers_do_not_wait_for_each_other() {
+    let runtime = start();
+    let contexts = [context(&runtime, "all", 0..4), context(&runtime, "most", 0..4), context(&runtime, "two", [1, 2])];
+    let counted = Counted::new(&runtime, 600);
+    thread::scope(|scope| {
+        for part in 0..3 {
+            let (counted, contexts, runtime) = (&counted, &contexts, &runtime);
+            scope.spawn(move || {
+                (part..600).step_by(3).for_each(|task| counted.submit(runtime, &contexts[task / 3 % 3], task))
+            });
+        }
+    });
+    runtime.wait_all().expect("every task runs");
+    counted.assert_once(&runtime);
+}
+
+#[test]
+fn parallel_tasks_run_once_while_the_policy_changes() {
+    let runtime = start();
+    let context = runtime.default_context();
+    run_while(600, std::slice::from_ref(&context), &runtime, |change| {
+        let policy = if change % 2 == 0 { "tree-pheft" } else { "tree-eager" };
+        context.swap_policy(policy).expect("it fits");
+    });
+}
+
+#[test]
+fn parallel_tasks_run_once_while_members_of_teams_come_and_go() {
+    let runtime = start();
+    let contexts = [context(&runtime, "a", 0..4), context(&runtime, "b", 0..4)];
+    run_while(600, &contexts, &runtime, |change| {
+        let (context, worker) = (&contexts[change as usize / 5 % 2], change % 4);
+        context.remove_workers([worker, (worker + 1) % 4]).expect("there are these workers");
+        context.add_workers([(worker + 1) % 4, (worker + 2) % 4]).expect("there are these workers");
+    });
+}
+
+#[test]
+fn parallel_tasks_run_once_while_policies_and_members_change_at_once() {
+    let runtime = start();
+    let contexts = [context(&runtime, "a", 0..4), context(&runtime, "b", 0..4)];
+    run_while(400, &contexts, &runtime, |change| {
+        let context = &contexts[change as usize % 2];
+        match change / 2 % 4 {
+            0 => context.swap_policy("tree-pheft").expect("it fits"),
+            1 => context.remove_workers([change / 8 % 4]).expect("there is this worker"),
+            2 => context.swap_policy("tree-eager").expect("it fits"),
+            _ => context.add_workers([change / 8 % 4]).expect("there is this worker"),
+        }
+    });
+}

@@ -1,0 +1,455 @@
+//! Parallel tasks: several workers execute one together.
+
+use sched_core::{Arch, WorkerId};
+use sched_host::runtime::{
+    Builder, Codelet, Commute, Context, Many, Outcome, Read, ReadWrite, RunError, Runtime, Write,
+};
+use sched_host::topology::Topology;
+use sched_tests::conformance::{Origin, registry};
+use sched_tests::stock;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+/// `sched_data` 0: one worker; 1: the first combined worker, which is all workers; 2 and more: the next.
+const CHOICE: &str = r#"user-choice {
+    fifo { eager { each "worker" { worker } } }
+    each "combined-worker" { fifo { combined-worker } }
+}"#;
+
+/// Four workers, combined in all, 0 and 1, 2 and 3.
+fn four(tree: &str) -> Builder {
+    let machine = Topology::from_synthetic("l2:2 core:2 pu:1").expect("the description is sound");
+    stock::builder(tree, 4, Vec::new()).topology(machine).unchecked()
+}
+
+fn start(tree: &str) -> Runtime {
+    four(tree).build().expect("the runtime starts")
+}
+
+/// A codelet that notes the thread, rank, size and worker of each member, and meets the others three times.
+#[derive(Default)]
+struct Notes {
+    members: Mutex<Vec<(usize, usize, WorkerId, ThreadId)>>,
+    inside: AtomicUsize,
+    most: AtomicUsize,
+}
+
+fn meeting(runtime: &Runtime, notes: &Arc<Notes>) -> Codelet<(), ()> {
+    let notes = Arc::clone(notes);
+    let kernel = move |context: &Context<'_>, ()| {
+        let team = context.team();
+        let inside = notes.inside.fetch_add(1, SeqCst) + 1;
+        notes.most.fetch_max(inside, SeqCst);
+        // All are inside now.
+        team.barrier();
+        assert_eq!(notes.inside.load(SeqCst), team.size());
+        team.barrier();
+        notes.members.lock().expect("nobody panics").push((
+            team.rank(),
+            team.size(),
+            context.worker,
+            thread::current().id(),
+        ));
+        notes.inside.fetch_sub(1, SeqCst);
+        team.barrier();
+        assert_eq!(notes.inside.load(SeqCst), 0);
+    };
+    runtime.codelet::<(), ()>("meeting").cpu_spmd("meeting_spmd", 4, kernel).build()
+}
+
+#[test]
+fn an_spmd_kernel_runs_on_every_member_at_once() {
+    for origin in [Origin::BuiltIn, Origin::Plugin] {
+        let runtime = four(CHOICE).registry(registry(origin)).build().expect("the runtime starts");
+        assert_eq!((runtime.workers(), runtime.combined_workers().len()), (4, 3));
+        for (choice, workers) in [(1, vec![0, 1, 2, 3]), (2, vec![0, 1]), (3, vec![2, 3])] {
+            let notes = Arc::new(Notes::default());
+            let meeting = meeting(&runtime, &notes);
+            let task = runtime.task(&meeting, ()).sched_data(choice).submit().expect("the task is sound");
+            assert_eq!(runtime.wait(task).expect("it ends"), Outcome::Done);
+            let mut members = std::mem::take(&mut *notes.members.lock().expect("nobody panics"));
+            members.sort_by_key(|(rank, ..)| *rank);
+            let ranks: Vec<usize> = members.iter().map(|(rank, ..)| *rank).collect();
+            assert_eq!(ranks, (0..workers.len()).collect::<Vec<_>>());
+            assert!(members.iter().all(|(_, size, ..)| *size == workers.len()));
+            assert_eq!(members.iter().map(|(_, _, worker, _)| worker.0).collect::<Vec<_>>(), workers);
+            let threads: BTreeSet<String> = members.iter().map(|(.., thread)| format!("{thread:?}")).collect();
+            assert_eq!(threads.len(), workers.len(), "each has a thread of its own");
+        }
+        // One worker is a team as well.
+        let notes = Arc::new(Notes::default());
+        let alone = meeting(&runtime, &notes);
+        runtime.task(&alone, ()).submit().expect("the task is sound");
+        runtime.wait_all().expect("it runs");
+        assert_eq!(notes.most.load(SeqCst), 1);
+        assert_eq!(runtime.stats().iter().map(|worker| worker.tasks).sum::<u64>(), 4, "a task is counted once");
+        assert_eq!(runtime.faults(), []);
+    }
+}
+
+#[test]
+fn members_write_parts_of_the_data() {
+    let runtime = start(CHOICE);
+    let (x, y) = (runtime.register((0..10).collect::<Vec<i64>>()), runtime.register(vec![100_i64; 10]));
+    let many: Vec<_> = (0..3).map(|_| runtime.register([0_i64; 5])).collect();
+    let pads = runtime.scratchpad(Vec::<usize>::new);
+    type Accesses =
+        (Read<Vec<i64>>, ReadWrite<Vec<i64>>, Many<Commute<[i64; 5]>>, sched_host::runtime::Scratch<Vec<usize>>);
+    let add = runtime
+        .codelet::<Accesses, i64>("add")
+        .cpu_spmd("add_spmd", 4, |context, (x, y, many, pad)| {
+            let team = context.team();
+            pad.push(team.rank());
+            assert_eq!(pad.len(), 1, "nobody else has this scratchpad");
+            let begin = [0, 3, 6, 8][team.rank()];
+            assert_eq!((team.size(), y.len()), (4, [3, 3, 2, 2][team.rank()]));
+            y.iter_mut().zip(&x[begin..]).for_each(|(y, x)| *y += context.params * x);
+            many.into_iter().flatten().for_each(|value| *value += 1);
+            pad.clear();
+        })
+        .build();
+    runtime.task_with(&add, 2, (&x, &y, &many, &pads)).sched_data(1).submit().expect("the task is sound");
+    runtime.wait_all().expect("it runs");
+    let expected: Vec<i64> = (0..10).map(|x| 100 + 2 * x).collect();
+    assert_eq!(*runtime.read(&y).expect("the data is good"), expected);
+    assert_eq!(*runtime.read(&many[2]).expect("the data is good"), [1; 5]);
+}
+
+#[test]
+fn a_forking_kernel_runs_once_and_has_the_others_at_its_disposal() {
+    let runtime = start(CHOICE);
+    let data = runtime.register(vec![1_u64; 1000]);
+    let runs = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&runs);
+    let sum = runtime
+        .codelet::<(ReadWrite<Vec<u64>>,), ()>("double")
+        .cpu_fork("double_fork", 4, move |context, (data,)| {
+            count.fetch_add(1, SeqCst);
+            let team = context.team();
+            assert_eq!((team.rank(), team.size(), context.worker), (0, 4, WorkerId(0)));
+            team.barrier();
+            let sums: Vec<AtomicUsize> = (0..4).map(|_| AtomicUsize::new(0)).collect();
+            let parts = team.share(data);
+            team.run(|member| {
+                let part = parts.take(member);
+                part.iter_mut().for_each(|value| *value *= 2);
+                sums[member.rank()].store(part.len(), SeqCst);
+                member.barrier();
+                assert_eq!(sums.iter().map(|sum| sum.load(SeqCst)).sum::<usize>(), 1000);
+                member.run(|alone| assert_eq!((alone.size(), alone.worker()), (1, member.worker())));
+            });
+            assert_eq!(data.iter().sum::<u64>(), 2000);
+        })
+        .build();
+    runtime.task(&sum, (&data,)).sched_data(1).submit().expect("the task is sound");
+    runtime.wait_all().expect("it runs");
+    assert_eq!(runs.load(SeqCst), 1);
+}
+
+#[test]
+fn overlapping_teams_do_not_deadlock_and_meet_in_one_order() {
+    let runtime = start(CHOICE);
+    let order: Arc<Vec<Mutex<Vec<usize>>>> = Arc::new((0..4).map(|_| Mutex::default()).collect());
+    let note = Arc::clone(&order);
+    let parallel = runtime
+        .codelet::<(), usize>("parallel")
+        .cpu_spmd("parallel_spmd", 4, move |context, ()| {
+            note[context.worker.0 as usize].lock().expect("nobody panics").push(*context.params);
+            context.team().barrier();
+        })
+        .build();
+    let done = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&done);
+    let single = runtime
+        .codelet::<(), ()>("single")
+        .cpu("single", move |_, ()| {
+            count.fetch_add(1, SeqCst);
+        })
+        .build();
+    thread::scope(|scope| {
+        for submitter in 0..4 {
+            let (runtime, parallel, single) = (&runtime, &parallel, &single);
+            scope.spawn(move || {
+                for round in 0..100 {
+                    let number = submitter * 100 + round;
+                    let task = runtime.task_with(parallel, number, ());
+                    task.sched_data(1 + (number % 3) as u64).submit().expect("the task is sound");
+                    runtime.task(single, ()).submit().expect("the task is sound");
+                }
+            });
+        }
+    });
+    runtime.wait_all().expect("every task runs");
+    assert_eq!(done.load(SeqCst), 400);
+    let order: Vec<Vec<usize>> = order.iter().map(|order| order.lock().expect("nobody panics").clone()).collect();
+    assert_eq!(order.iter().map(Vec::len).sum::<usize>(), 134 * 4 + 133 * 2 + 133 * 2);
+    // Tasks of all four are in the same order everywhere, also among those of a pair.
+    for (a, b) in [(0, 1), (2, 3)] {
+        assert_eq!(order[a], order[b], "workers {a} and {b}");
+    }
+    let of_all = |worker: usize| order[worker].iter().copied().filter(|number| number % 3 == 0).collect::<Vec<_>>();
+    assert_eq!(of_all(0), of_all(2));
+    assert_eq!(runtime.faults(), []);
+}
+
+#[test]
+fn parallel_and_single_tasks_share_every_kind_of_tree() {
+    let trees = [
+        r#"fifo { eager { each "worker" { worker }; each "combined-worker" { combined-worker } } }"#,
+        r#"prio { eager { each "worker" { prio ntasks-threshold=2 { worker } }; each "combined-worker" { fifo ntasks-threshold=1 { combined-worker } } } }"#,
+        r#"eager-prio { each "worker" { worker }; each "combined-worker" { combined-worker } }"#,
+        r#"work-stealing { each "worker" { worker }; each "combined-worker" { combined-worker } }"#,
+        r#"prio { random { each "worker" { worker }; each "combined-worker" { combined-worker } } }"#,
+        r#"heft { each "worker" { best-implementation { worker } }; each "combined-worker" { best-implementation { combined-worker } } }"#,
+        r#"heteroprio { each "worker" { fifo { worker } }; each "combined-worker" { fifo { combined-worker } } }"#,
+        r#"fifo { eager { each "l2" { fifo { eager { each "worker" { worker }; each "combined-worker" { combined-worker } } } } } }"#,
+    ];
+    for tree in trees {
+        let runtime = four(tree).build().unwrap_or_else(|error| panic!("{tree}: {error:?}"));
+        let (together, alone) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let count = Arc::clone(&together);
+        let next = {
+            let alone = Arc::clone(&alone);
+            runtime
+                .codelet::<(), ()>("alone")
+                .cpu("alone", move |context, ()| {
+                    assert_eq!(context.team().size(), 1);
+                    alone.fetch_add(1, SeqCst);
+                })
+                .estimate(Arch::CPU, Duration::from_micros(10))
+                .build()
+        };
+        let single = next.clone();
+        let parallel = runtime
+            .codelet::<(Write<Vec<u8>>,), ()>("together")
+            .cpu_spmd("together_spmd", 4, move |context, (part,)| {
+                part.fill(1);
+                context.team().barrier();
+                if context.team().rank() == 0 {
+                    count.fetch_add(1, SeqCst);
+                    context.submitter().task(&next, ()).submit().expect("the task is sound");
+                }
+            })
+            .estimate(Arch::CPU, Duration::from_micros(40))
+            .estimate_parallel(Arch::CPU, 2, Duration::from_micros(21))
+            .estimate_parallel(Arch::CPU, 4, Duration::from_micros(12))
+            .build();
+        let data: Vec<_> = (0..5).map(|_| runtime.register(vec![0_u8; 64])).collect();
+        for number in 0..300 {
+            let handle = &data[number % data.len()];
+            runtime.task(&parallel, (handle,)).priority(number as i32 % 3).submit().expect("the task is sound");
+            runtime.task(&single, ()).submit().expect("the task is sound");
+        }
+        runtime.wait_all().unwrap_or_else(|end| panic!("{tree}: {end}"));
+        assert_eq!((together.load(SeqCst), alone.load(SeqCst)), (300, 600), "{tree}");
+        assert_eq!(runtime.faults(), [], "{tree}");
+        assert!(runtime.survey().iter().all(|node| node.tasks == 0), "{tree}");
+    }
+}
+
+#[test]
+fn a_member_that_fails_fails_the_task_and_nobody_else_hangs() {
+    let runtime = start(CHOICE);
+    let data = runtime.register(vec![0_u8; 8]);
+    let fails = runtime
+        .codelet::<(ReadWrite<Vec<u8>>,), ()>("fails")
+        .cpu_spmd("fails_spmd", 4, |context, _| {
+            if context.team().rank() == 2 {
+                panic!("member 2 is out");
+            }
+            context.team().barrier();
+            unreachable!("the barrier never opens");
+        })
+        .build();
+    let task = runtime.task(&fails, (&data,)).sched_data(1).submit().expect("the task is sound");
+    let depends = runtime.task(&fails, (&data,)).sched_data(2).submit().expect("the task is sound");
+    let Ok(Outcome::Failed(failure)) = runtime.wait(task) else { panic!("the task fails") };
+    assert_eq!((&*failure.message, &*failure.implementation, failure.worker), ("member 2 is out", "fails_spmd", 4));
+    assert!(matches!(runtime.wait(depends), Ok(Outcome::Cancelled(_))), "its input is bad");
+    let leaves = runtime
+        .codelet::<(), ()>("leaves")
+        .cpu_spmd("leaves_spmd", 4, |context, ()| {
+            if context.team().rank() != 1 {
+                context.team().barrier();
+            }
+        })
+        .build();
+    let task = runtime.task(&leaves, ()).sched_data(1).submit().expect("the task is sound");
+    let Ok(Outcome::Failed(failure)) = runtime.wait(task) else { panic!("the task fails") };
+    assert_eq!(failure.message, "a member of the team returned while others waited for it at a barrier");
+    let forks = runtime
+        .codelet::<(), ()>("forks")
+        .cpu_fork("forks", 4, |context, ()| {
+            context.team().run(|member| {
+                assert!(member.rank() != 3, "member 3 is out");
+                member.barrier();
+            });
+        })
+        .build();
+    let task = runtime.task(&forks, ()).sched_data(1).submit().expect("the task is sound");
+    let Ok(Outcome::Failed(failure)) = runtime.wait(task) else { panic!("the task fails") };
+    assert_eq!(failure.message, "member 3 is out");
+    let Err(RunError::Failed { failed, cancelled }) = runtime.wait_all() else { panic!("tasks failed") };
+    assert_eq!((failed.len(), cancelled), (3, 1));
+    // All workers are there again.
+    let notes = Arc::new(Notes::default());
+    let meeting = meeting(&runtime, &notes);
+    runtime.task(&meeting, ()).sched_data(1).submit().expect("the task is sound");
+    runtime.wait_all().expect("it runs");
+    assert_eq!(notes.most.load(SeqCst), 4);
+}
+
+#[test]
+fn implementations_are_chosen_by_the_size_of_the_team() {
+    let runtime = start(CHOICE);
+    let ran = Arc::new(Mutex::new(Vec::new()));
+    let note = |name: &'static str| {
+        let ran = Arc::clone(&ran);
+        move |context: &Context<'_>, ()| {
+            ran.lock().expect("nobody panics").push((name, context.team().size()));
+        }
+    };
+    let codelet = runtime
+        .codelet::<(), ()>("any")
+        .cpu("alone", note("alone"))
+        .cpu_fork("up_to_2", 2, note("up_to_2"))
+        .cpu_fork("up_to_4", 4, note("up_to_4"))
+        .build();
+    for choice in [0, 2, 1] {
+        let task = runtime.task(&codelet, ()).sched_data(choice).submit().expect("the task is sound");
+        runtime.wait(task).expect("it ends");
+    }
+    assert_eq!(*ran.lock().expect("nobody panics"), [("alone", 1), ("up_to_2", 2), ("up_to_4", 4)]);
+}
+
+#[test]
+fn a_team_is_never_larger_than_its_task_allows() {
+    let runtime = start(CHOICE);
+    let pair = runtime.codelet::<(), ()>("pair").cpu_fork("pair", 2, |context, ()| {
+        assert!(context.team().size() <= 2);
+    });
+    let pair = pair.build();
+    // The first combined worker has four members: the host finds another place.
+    let task = runtime.task(&pair, ()).sched_data(1).submit().expect("the task is sound");
+    assert_eq!(runtime.wait(task).expect("it ends"), Outcome::Done);
+}
+
+/// Holds the worker that runs it until it is told to go on.
+fn gate(runtime: &Runtime) -> (Codelet<(), ()>, mpsc::Receiver<()>, mpsc::Sender<()>) {
+    let (begin, begun) = mpsc::channel::<()>();
+    let (open, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let block = runtime
+        .codelet::<(), ()>("block")
+        .cpu("block", move |_, ()| {
+            begin.send(()).expect("the test listens");
+            gate.lock().expect("nobody panics").recv().expect("the test opens");
+        })
+        .estimate(Arch::CPU, Duration::from_secs(1000));
+    (block.build(), begun, open)
+}
+
+#[test]
+fn a_team_waits_for_its_last_member_without_a_stall() {
+    let runtime = four(CHOICE).quiet_period(Duration::from_millis(100)).build().expect("the runtime starts");
+    let (block, begun, open) = gate(&runtime);
+    runtime.task(&block, ()).submit().expect("the task is sound");
+    begun.recv().expect("a worker begins");
+    let notes = Arc::new(Notes::default());
+    let meeting = meeting(&runtime, &notes);
+    let task = runtime.task(&meeting, ()).sched_data(1).submit().expect("the task is sound");
+    let waits = thread::scope(|scope| {
+        let waiter = scope.spawn(|| runtime.wait(task));
+        // Three are there, and the fourth is busy.
+        thread::sleep(Duration::from_millis(400));
+        assert_eq!(notes.most.load(SeqCst), 0);
+        open.send(()).expect("the task listens");
+        waiter.join().expect("it waits")
+    });
+    assert_eq!(waits.expect("it ends"), Outcome::Done);
+}
+
+#[test]
+fn the_books_tell_when_workers_should_be_free() {
+    let runtime = start(
+        r#"mct { each "worker" { best-implementation { worker } }; each "combined-worker" { best-implementation { combined-worker } } }"#,
+    );
+    let (block, begun, open) = gate(&runtime);
+    for _ in 0..4 {
+        runtime.task(&block, ()).submit().expect("the task is sound");
+        begun.recv().expect("a worker begins");
+    }
+    let begin = runtime.expectations();
+    let length = |of: &sched_host::runtime::WorkerExpectation| of.length.as_secs();
+    assert!(begin.iter().all(|of| length(of) == 1000 && of.end == of.start + of.length), "{begin:?}");
+    // 100 s for two rather than 300 s for one, or 150 s for four.
+    let task = runtime
+        .codelet::<(), ()>("task")
+        .cpu_fork("task", 4, |_, ()| {})
+        .estimate(Arch::CPU, Duration::from_secs(300))
+        .estimate_parallel(Arch::CPU, 2, Duration::from_secs(100))
+        .estimate_parallel(Arch::CPU, 4, Duration::from_secs(150))
+        .build();
+    let expected = |tasks: [u64; 4]| {
+        runtime.task(&task, ()).submit().expect("the task is sound");
+        assert_eq!(runtime.expectations().iter().map(length).collect::<Vec<_>>(), tasks);
+    };
+    let first = runtime.expectations();
+    // Which pair goes first depends on which was first to begin; both are used, one after the other.
+    runtime.task(&task, ()).submit().expect("the task is sound");
+    let after: Vec<u64> = runtime.expectations().iter().map(length).collect();
+    assert!(after == [1100, 1100, 1000, 1000] || after == [1000, 1000, 1100, 1100], "{first:?} {after:?}");
+    expected([1100; 4]);
+    for _ in 0..4 {
+        open.send(()).expect("the task listens");
+    }
+    runtime.wait_all().expect("every task runs");
+    assert!(runtime.expectations().iter().all(|of| of.length.is_zero()));
+}
+
+/// The processing units that this thread may run on, as Linux lists them.
+fn allowed() -> String {
+    let status = std::fs::read_to_string("/proc/thread-self/status").expect("the system says");
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    line.expect("it is in there").trim().to_owned()
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "who runs the tests should know that this one was skipped")]
+fn members_are_bound_each_to_a_unit_and_a_fork_to_all() {
+    let machine = Topology::this_machine().expect("the machine can be explored");
+    let [first, second, ..] = *machine.allowed_pus() else {
+        println!("skipped: this machine has one processing unit");
+        return;
+    };
+    let runtime = stock::builder(CHOICE, 2, Vec::new()).unchecked().bind(true).build().expect("the runtime starts");
+    if runtime.bound_workers() < 2 {
+        println!("skipped: the system does not bind threads");
+        return;
+    }
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (note, note_fork) = (Arc::clone(&seen), Arc::clone(&seen));
+    let spmd = runtime.codelet::<(), ()>("spmd").cpu_spmd("spmd", 2, move |context, ()| {
+        note.lock().expect("nobody panics").push((context.team().rank(), allowed()));
+    });
+    let fork = runtime.codelet::<(), ()>("fork").cpu_fork("fork", 2, move |context, ()| {
+        note_fork.lock().expect("nobody panics").push((context.team().rank(), allowed()));
+    });
+    let (spmd, fork) = (spmd.build(), fork.build());
+    for _ in 0..2 {
+        for codelet in [&spmd, &fork] {
+            let task = runtime.task(codelet, ()).sched_data(1).submit().expect("the task is sound");
+            assert_eq!(runtime.wait(task).expect("it ends"), Outcome::Done);
+        }
+        let mut seen = std::mem::take(&mut *seen.lock().expect("nobody panics"));
+        let (_, fork) = seen.pop().expect("it ran");
+        seen.sort();
+        // Which unit is whose, the plan says.
+        let of = |rank: usize| seen[rank].1.parse::<u32>().expect("one unit");
+        assert_eq!((seen.len(), of(0).min(of(1)), of(0).max(of(1))), (2, first, second));
+        assert!(fork == format!("{first}-{second}") || fork == format!("{first},{second}"), "{fork}");
+    }
+}

@@ -1,0 +1,140 @@
+//! Plugins of every age and build in hosts of every age.
+
+use sched_core::{Component, LogLevel, Node, Params, Push, Refusal, Refused, Task, Time, WorkerId, WorkerSet, adapt};
+use sched_host::plugin::{FileState, Registry};
+use sched_host::tree::{Ledger, Part, Services, Tree, WorkerFacts};
+use sched_tests::fixtures::{self, Profile, stock_plugin};
+use sched_tests::plugin_folder::{LIFO, fixture_folder, folder_of, load};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+/// The leaf of a worker, which only asks further up.
+struct Leaf;
+
+impl Component for Leaf {
+    fn push_task(&self, _node: Node<'_>, task: Task) -> Push {
+        Err(Refused::new(task, Refusal::PullInstead))
+    }
+}
+
+/// The back end of a tree in which nobody sleeps.
+#[derive(Default)]
+struct Backend {
+    log: Mutex<Vec<String>>,
+}
+
+impl Services for Backend {
+    fn now(&self) -> Time {
+        Time::ZERO
+    }
+
+    fn sleeping(&self) -> Arc<[AtomicU64]> {
+        Arc::new([])
+    }
+
+    fn wake(&self, _worker: WorkerId) -> bool {
+        false
+    }
+
+    fn log(&self, node: &str, level: LogLevel, line: &str) {
+        self.log.lock().unwrap().push(format!("{node}: {level:?}: {line}"));
+    }
+}
+
+/// Pushes tasks 0 to 3 into a tree of the registry's only component above one worker, and pulls them back. Gives their
+/// order, and the lines that were logged.
+fn order(registry: &Registry) -> (Vec<u64>, Vec<String>) {
+    let registered = registry.components().next().unwrap();
+    let part = |component, name: &str, children| Part {
+        component,
+        name: name.to_owned(),
+        plugin: registered.plugin().to_string(),
+        path: name.to_owned(),
+        object: String::new(),
+        children,
+        workers: WorkerSet::first(1),
+        worker: None,
+        forwards_pull: false,
+        empty_until_pushed: false,
+        end_is_noted: false,
+    };
+    let root = part(registered.build(&Params::default()).unwrap(), &registered.info().name, vec![(1, String::new())]);
+    let leaf = Part { worker: Some(WorkerId(0)), ..part(adapt(Leaf), "worker", Vec::new()) };
+    let (backend, ledger) = (Arc::new(Backend::default()), Arc::new(Ledger::new()));
+    let tree = Tree::assemble(vec![root, leaf], &[WorkerFacts::CPU], backend.clone(), Arc::clone(&ledger), 0);
+    for (sequence, index) in ledger.grow().take(4).enumerate() {
+        let slot = ledger.slot(index);
+        slot.head().sequence.store(sequence as u64, Relaxed);
+        slot.head().archs.store(1, Relaxed);
+        tree.push(slot, None, None);
+    }
+    let pulled = std::iter::from_fn(|| tree.pull(WorkerId(0))).map(|slot| slot.head().sequence.load(Relaxed)).collect();
+    assert_eq!(tree.faults(), []);
+    let log = backend.log.lock().unwrap().clone();
+    (pulled, log)
+}
+
+#[test]
+fn a_plugin_from_before_works_in_this_host() {
+    let folder = fixture_folder(&["from-1-0"]);
+    let registry = load(folder.path());
+    let FileState::Loaded(plugin) = &registry.files()[0].state else { panic!("{:?}", registry.files()) };
+    assert_eq!(plugin.abi, (1, 0));
+    assert_eq!(order(&registry), (vec![3, 2, 1, 0], vec![]));
+}
+
+#[test]
+fn a_plugin_of_today_uses_what_this_host_adds() {
+    let folder = fixture_folder(&["uses-log"]);
+    let (pulled, log) = order(&load(folder.path()));
+    assert_eq!(pulled, [3, 2, 1, 0]);
+    assert_eq!(log[0], "uses-log: Info: task 0 came");
+    assert_eq!(log.len(), 4);
+}
+
+#[test]
+fn debug_and_release_builds_go_together() {
+    for profile in [Profile::Debug, Profile::Release] {
+        let folder = folder_of([("lifo.so", stock_plugin(LIFO, profile))]);
+        assert_eq!(order(&load(folder.path())).0, [3, 2, 1, 0], "{profile:?}");
+    }
+}
+
+/// What a host of interface 1.0 does with a plugin.
+fn in_old_host(profile: Profile, plugin: &Path) -> String {
+    let output = Command::new(fixtures::old_host(profile)).arg(plugin).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn plugins_of_today_work_in_a_host_from_before() {
+    insta::assert_snapshot!(in_old_host(Profile::Release, &stock_plugin(LIFO, Profile::Debug)), @"
+    host 1.0
+    plugin sched-plugin-example-lifo 0.1.0, interface 1.1
+    component lifo
+    push 0: taken
+    push 1: taken
+    push 2: taken
+    push 3: taken
+    pull: 3
+    pull: 2
+    pull: 1
+    pull: 0
+    ");
+    insta::assert_snapshot!(in_old_host(Profile::Debug, &fixtures::plugin("uses-log")), @"
+    host 1.0
+    plugin uses-log 0.1.0, interface 1.1
+    component uses-log
+    push 0: taken
+    push 1: taken
+    push 2: taken
+    push 3: taken
+    pull: 3
+    pull: 2
+    pull: 1
+    pull: 0
+    ");
+}

@@ -1,0 +1,99 @@
+//! Components out of plugins, and beside them: what they are offered as, and how they are built.
+
+use sched_core::{
+    Build, BuildError, Component, Family, Info, Node, Offer, Params, Push, Refusal, Refused, Task, Value,
+};
+use sched_host::plugin::{ComponentState, FileState, Registry};
+use sched_tests::fixtures::{Profile, stock_plugin};
+use sched_tests::plugin_folder::{LIFO, fixture_folder, folder_of, load};
+
+#[test]
+fn values_that_do_not_fit_are_told_and_defaults_filled_in() {
+    let folder = fixture_folder(&["panics-in-build"]);
+    let registry = load(folder.path());
+    let build = |name: &str, values: &[(&str, Value)]| {
+        let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        match registry.component(name).unwrap().build(&Params::from_values(values)) {
+            Ok(_) => "built".to_owned(),
+            Err(error) => format!("{error}\nmend: {}", error.mend()).replace(folder.path().to_str().unwrap(), "DIR"),
+        }
+    };
+    let refuses = |values: &[(&str, Value)]| build("refuses-in-build", values);
+    assert_eq!(refuses(&[]), "built");
+    assert_eq!(refuses(&[("low", Value::Int(3)), ("high", Value::Int(3))]), "built");
+    insta::assert_snapshot!(refuses(&[("low", Value::Int(3))]), @"
+    component `refuses-in-build` of DIR/panics-in-build.so does not accept its parameters: low is 3, and high only 2
+    mend: change the parameters in the policy
+    ");
+    insta::assert_snapshot!(refuses(&[("low", Value::Int(101))]), @"
+    `low` of component `refuses-in-build` is 101, expected a whole number from 0 to 100
+    mend: `sched plugins` lists the parameters of every component
+    ");
+    insta::assert_snapshot!(refuses(&[("lo", Value::Int(1))]), @"
+    component `refuses-in-build` has no parameter `lo`
+    mend: `sched plugins` lists the parameters of every component
+    ");
+    insta::assert_snapshot!(build("panics-in-build", &[]), @"
+    component `panics-in-build` of DIR/panics-in-build.so panicked while it was built: this constructor always does (at plugins/panics-in-build/src/lib.rs:13:9)
+    mend: tell the author of the plugin, or use another component
+    ");
+}
+
+/// Has the name of another component, and cannot be built.
+struct BuiltIn;
+
+impl Component for BuiltIn {
+    fn push_task(&self, _node: Node<'_>, task: Task) -> Push {
+        Err(Refused::new(task, Refusal::Full))
+    }
+}
+
+impl Build for BuiltIn {
+    const INFO: Info = Info::new("lifo", Family::FlowControl, "Refuses every task.");
+
+    fn build(_params: &Params) -> Result<Self, BuildError> {
+        panic!("not {}", "today")
+    }
+}
+
+#[test]
+fn built_in_components_stand_beside_plugins() {
+    let mut alone = Registry::empty();
+    alone.add_builtin("my-program", vec![Offer::of::<BuiltIn>()]).unwrap();
+    let registered = alone.component("lifo").unwrap();
+    assert_eq!((registered.plugin().package.as_str(), &registered.plugin().path), ("my-program", &None));
+    insta::assert_snapshot!(registered.build(&Params::default()).err().unwrap(), @"component `lifo` of my-program panicked while it was built: not today");
+
+    let folder = folder_of([("lifo.so", stock_plugin(LIFO, Profile::Debug))]);
+    let mut beside = load(folder.path());
+    let errors = beside.add_builtin("my-program", vec![Offer::of::<BuiltIn>()]).unwrap_err();
+    insta::assert_snapshot!(errors[0].to_string().replace(folder.path().to_str().unwrap(), "DIR"), @"my-program offers a component `lifo`, and DIR/lifo.so does so first");
+}
+
+#[test]
+fn the_stock_plugins_have_no_faults() {
+    let folder = folder_of(
+        ["example-lifo", "flow-control", "resource-mapping", "special-purpose", "worker"]
+            .map(|name| (format!("{name}.so"), stock_plugin(&format!("sched-plugin-{name}"), Profile::Debug))),
+    );
+    let registry = load(folder.path());
+    for file in registry.files() {
+        let FileState::Loaded(plugin) = &file.state else { panic!("{file:?}") };
+        assert_eq!(plugin.warnings, Vec::<String>::new());
+        for component in &plugin.components {
+            assert_eq!(component.state, ComponentState::Usable, "{}", component.info.name);
+            registry.component(&component.info.name).unwrap().build(&Params::default()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_misbehaving_component_is_offered_and_can_be_built() {
+    let folder = fixture_folder(&["misbehaving"]);
+    let registry = load(folder.path());
+    let names: Vec<&str> = registry.components().map(|component| component.info().name.as_str()).collect();
+    insta::assert_snapshot!(names.join(" "), @"deep drops-tasks hoarder leaks-tasks panics-in-can-pull panics-in-can-push panics-in-estimates panics-in-pull panics-in-push refuser");
+    for component in registry.components() {
+        component.build(&Params::default()).unwrap();
+    }
+}

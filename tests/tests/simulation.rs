@@ -1,0 +1,312 @@
+//! Simulations: the same events every time, the right times, and every task once, whatever the policy and however small the
+//! memory.
+
+use proptest::prelude::*;
+use sched_core::Arch;
+use sched_host::graph::generate::{Layered, cholesky, layered};
+use sched_host::graph::{Datum, Lengths, Mode, Task, TaskGraph, TaskId, WontUse};
+use sched_host::policy::library;
+use sched_host::sim::platform::find;
+use sched_host::sim::{Digest, Event, EventLog, Observer, Outcome, Platform, Reason, SimError, Simulation};
+use sched_tests::{program, stock};
+use std::sync::Arc;
+use std::time::Duration;
+
+const MS: u64 = 1_000_000;
+
+fn run(graph: &TaskGraph, platform: &Platform, policy: &str, seed: u64) -> Result<(Outcome, EventLog), SimError> {
+    let mut log = EventLog::default();
+    let simulation = Simulation::new(graph.clone(), platform.clone()).registry(stock::registry(Vec::new())).seed(seed);
+    let simulation =
+        if policy.contains('{') { simulation.policy_value(stock::policy(policy)) } else { simulation.policy(policy) };
+    Ok((simulation.observe(&mut log)?, log))
+}
+
+fn platform(text: &str) -> Platform {
+    Platform::parse("test.kdl", &format!("platform \"test\" {{ {text} }}")).expect("the text is sound")
+}
+
+/// A core, and a device that is ten times as fast, behind a link of 1 GB/s.
+fn core_and_device(device: &str) -> Platform {
+    platform(&format!(
+        r#"memory "ram"
+        memory "gpu" {device}
+        link "ram" "gpu" bandwidth="1 GB/s" latency="100 us"
+        workers "cpu" arch="cpu" memory="ram"
+        workers "gpu" arch="cuda" memory="gpu" pipeline=2
+        kernel "slow" {{ on "cpu" time="10 ms" }}
+        kernel "fast" {{ on "gpu" time="1 ms" }}"#
+    ))
+}
+
+/// When each task started and ended, on which worker; and that each did both once, after all that it waits for.
+fn times(graph: &TaskGraph, log: &EventLog) -> Vec<(u64, u64, u32)> {
+    let mut times = vec![(u64::MAX, u64::MAX, 0); graph.tasks.len()];
+    for (nanos, event) in &log.events {
+        match event {
+            Event::Started(task, worker) => {
+                assert_eq!(times[task.index()].0, u64::MAX, "task {} started twice", task.0);
+                times[task.index()] = (*nanos, u64::MAX, worker.0);
+            }
+            Event::Ended(task, _) => {
+                assert_eq!(times[task.index()].1, u64::MAX, "task {} ended twice", task.0);
+                times[task.index()].1 = *nanos;
+            }
+            _ => {}
+        }
+    }
+    let dependencies = graph.dependencies();
+    for (task, (start, end, _)) in times.iter().enumerate() {
+        assert_ne!(*end, u64::MAX, "task {task} did not end");
+        for before in dependencies.predecessors(TaskId(task as u32)) {
+            assert!(times[before.index()].1 <= *start, "task {task} started before task {} ended", before.0);
+        }
+    }
+    times
+}
+
+#[test]
+fn the_same_seed_gives_the_same_events_and_another_one_others() {
+    let (graph, machine) = (cholesky(6, 960), find("cpu9-gpu3").expect("it is shipped"));
+    for policy in library() {
+        let (_, first) = run(&graph, &machine, policy.name, 7).expect("it runs to the end");
+        let (_, second) = run(&graph, &machine, policy.name, 7).expect("it runs to the end");
+        assert!(first == second, "{}", policy.name);
+        times(&graph, &first);
+    }
+    let random = |seed| run(&graph, &machine, "tree-random", seed).expect("it runs to the end").1;
+    assert_ne!(random(7), random(8));
+}
+
+#[test]
+fn plugins_and_components_in_the_program_give_the_same_events() {
+    let (graph, machine) = (cholesky(5, 960), find("cpu9-gpu3").expect("it is shipped"));
+    for policy in ["tree-eager", "tree-heft", "tree-random", "tree-ws"] {
+        let (_, log) = run(&graph, &machine, policy, 42).expect("it runs to the end");
+        let mut digest = Digest::default();
+        log.events.iter().for_each(|(nanos, event)| digest.event(*nanos, event));
+        let ran = program::sched(&["simulate", "cholesky", "--tiles", "5", "--policy", policy, "--json"]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let report: serde_json::Value = serde_json::from_str(&ran.out).expect("it is JSON");
+        assert_eq!(report["digest"], format!("{:016x}", digest.value()), "{policy}");
+        assert_eq!(report["tasks"], 35);
+    }
+}
+
+#[test]
+fn workers_that_find_nothing_do_not_wake_each_other_for_ever() {
+    let machine = find("cpu9-gpu3").expect("it is shipped");
+    for policy in ["tree-heft", "tree-dmda", "tree-heteroprio"] {
+        let (outcome, _) = run(&cholesky(20, 960), &machine, policy, 0).expect("it runs to the end");
+        assert!(outcome.events < 40 * outcome.tasks as u64, "{policy}: {} events", outcome.events);
+    }
+}
+
+#[test]
+fn a_task_waits_for_its_data_and_writes_it_where_it_runs() {
+    let mut graph = TaskGraph::new("there and back");
+    let (fast, slow) = (graph.add_kind("fast"), graph.add_kind("slow"));
+    let data = graph.add_data(Datum::new(1_000_000));
+    graph.add_task(Task::new(fast).access(data, Mode::ReadWrite));
+    graph.add_task(Task::new(slow).access(data, Mode::Read));
+    let (outcome, log) = run(&graph, &core_and_device(""), "tree-eager", 0).expect("it runs to the end");
+    // 0.1 ms and 1 MB at 1 GB/s there, 1 ms of work, the same way back, and 10 ms of work.
+    assert_eq!(times(&graph, &log), [(1_100_000, 2_100_000, 1), (3_200_000, 13_200_000, 0)]);
+    assert_eq!((outcome.transfers, outcome.bytes), (2, 2_000_000));
+    assert_eq!(outcome.critical_path, Duration::from_millis(11));
+}
+
+#[test]
+fn a_device_fetches_the_data_of_the_next_task_while_it_executes() {
+    let mut graph = TaskGraph::new("two");
+    let fast = graph.add_kind("fast");
+    for _ in 0..3 {
+        let data = graph.add_data(Datum::new(400_000));
+        graph.add_task(Task::new(fast).access(data, Mode::Read));
+    }
+    let (_, log) = run(&graph, &core_and_device(""), "tree-eager", 0).expect("it runs to the end");
+    let starts: Vec<u64> = times(&graph, &log).iter().map(|(start, ..)| *start).collect();
+    // The third is pulled when the first ends, and fetched while the second is executed.
+    assert_eq!(starts, [500_000, 1_500_000, 2_500_000]);
+}
+
+#[test]
+fn what_a_task_only_writes_is_not_fetched() {
+    let mut graph = TaskGraph::new("write");
+    let fast = graph.add_kind("fast");
+    let data = graph.add_data(Datum::new(1 << 30));
+    graph.add_task(Task::new(fast).access(data, Mode::Write));
+    let (outcome, _) = run(&graph, &core_and_device(""), "tree-eager", 0).expect("it runs to the end");
+    assert_eq!((outcome.makespan, outcome.transfers), (Duration::from_millis(1), 0));
+}
+
+#[test]
+fn transfers_over_one_link_share_it() {
+    let machine = platform(
+        r#"memory "ram"
+        repeat 2 { memory "gpu{}"; }
+        switch "bridge"
+        link "ram" "bridge" bandwidth="1 GB/s"
+        repeat 2 { link "bridge" "gpu{}" bandwidth="1 GB/s"; }
+        repeat 2 { workers "gpu" arch="cuda" memory="gpu{}"; }
+        kernel "*" { on "gpu" time="1 ms" }"#,
+    );
+    let mut graph = TaskGraph::new("two at once");
+    let kind = graph.add_kind("k");
+    for bytes in [1_000_000, 3_000_000] {
+        let data = graph.add_data(Datum::new(bytes));
+        graph.add_task(Task::new(kind).access(data, Mode::Read));
+    }
+    let (outcome, log) = run(&graph, &machine, "tree-eager", 0).expect("it runs to the end");
+    let starts: Vec<u64> = times(&graph, &log).iter().map(|(start, ..)| *start).collect();
+    // Half the bandwidth each until the first has its megabyte; then all of it for the two that are left.
+    assert_eq!(starts, [2 * MS, 4 * MS]);
+    assert_eq!(outcome.links[0].bytes, 4_000_000);
+}
+
+#[test]
+fn a_full_memory_writes_back_what_was_changed_and_forgets_the_rest() {
+    let mut graph = TaskGraph::new("more than fits");
+    let fast = graph.add_kind("fast");
+    for _ in 0..6 {
+        let (read, written) = (graph.add_data(Datum::new(400_000)), graph.add_data(Datum::new(400_000)));
+        graph.add_task(Task::new(fast).access(read, Mode::Read).access(written, Mode::ReadWrite));
+    }
+    let (outcome, log) = run(&graph, &core_and_device(r#"size="1 MB""#), "tree-eager", 0).expect("it runs to the end");
+    times(&graph, &log);
+    let evictions = log
+        .events
+        .iter()
+        .filter(|(_, event)| matches!(event, Event::TransferEnded(transfer) if transfer.why == Reason::Eviction));
+    assert_eq!(evictions.count(), 5, "what the last task wrote may stay");
+    assert!(outcome.memories[1].peak <= 1_000_000, "{}", outcome.memories[1].peak);
+}
+
+#[test]
+fn data_that_will_not_be_used_is_written_home() {
+    let mut graph = TaskGraph::new("done with it");
+    let fast = graph.add_kind("fast");
+    let data = graph.add_data(Datum::new(1_000_000));
+    graph.add_task(Task::new(fast).access(data, Mode::Write));
+    graph.wont_use.push(WontUse { submitted: 1, data });
+    let (outcome, log) = run(&graph, &core_and_device(""), "tree-eager", 0).expect("it runs to the end");
+    let last = log.events.last().map(|(nanos, event)| format!("{nanos} {event}"));
+    assert_eq!(last.as_deref(), Some("2100000 arrived data 0 from 1 to 0 (wont-use)"));
+    assert_eq!(outcome.makespan, Duration::from_millis(1));
+}
+
+#[test]
+fn commuting_tasks_run_one_at_a_time_and_others_meanwhile() {
+    let mut graph = TaskGraph::new("commute");
+    let kind = graph.add_kind("k");
+    let data = graph.add_data(Datum::new(8));
+    for _ in 0..3 {
+        graph.add_task(Task::new(kind).access(data, Mode::Commute));
+    }
+    graph.add_task(Task::new(kind));
+    let machine = Platform::flat(4, Duration::from_millis(1));
+    let (outcome, log) = run(&graph, &machine, "tree-eager", 0).expect("it runs to the end");
+    let times = times(&graph, &log);
+    assert_eq!(outcome.makespan, Duration::from_millis(3));
+    assert_eq!(times[3].0, 0);
+}
+
+#[test]
+fn tasks_that_do_nothing_only_order_others() {
+    let mut graph = TaskGraph::new("join");
+    let (work, join) = (graph.add_kind("k"), graph.add_kind("join"));
+    graph.kinds[join.index()].runs = false;
+    let first = [(); 3].map(|()| graph.add_task(Task::new(work)));
+    let joined = first.into_iter().fold(Task::new(join), Task::after);
+    let joined = graph.add_task(joined);
+    graph.add_task(Task::new(work).after(joined));
+    let (outcome, log) = run(&graph, &Platform::flat(3, Duration::from_millis(1)), "tree-ws", 0).expect("it ends");
+    assert_eq!(outcome.makespan, Duration::from_millis(2));
+    assert!(log.events.iter().any(|(nanos, event)| *event == Event::Passed(joined) && *nanos == MS));
+}
+
+#[test]
+fn overheads_are_paid_by_whom_they_concern() {
+    let machine = platform(
+        r#"memory "ram"
+        workers "cpu" count=2 memory="ram"
+        overheads submission="10 us" push="3 us" fetch="2 us" wake-up="5 us"
+        kernel "*" { on "cpu" time="1 ms" }"#,
+    );
+    let mut graph = TaskGraph::new("two");
+    let kind = graph.add_kind("k");
+    let data = graph.add_data(Datum::new(8));
+    graph.add_task(Task::new(kind).access(data, Mode::Write));
+    graph.add_task(Task::new(kind));
+    let (_, log) = run(&graph, &machine, "tree-eager", 0).expect("it runs to the end");
+    let starts: Vec<u64> = times(&graph, &log).iter().map(|(start, ..)| *start).collect();
+    // Woken after 5 µs, the first fetches for 2. The second is submitted after the submission and the push of the first.
+    assert_eq!(starts, [7_000, 18_000]);
+}
+
+#[test]
+fn what_cannot_run_is_told() {
+    let mut graph = TaskGraph::new("unknown");
+    let (known, unknown) = (graph.add_kind("slow"), graph.add_kind("fats"));
+    graph.add_task(Task::new(known));
+    graph.add_task(Task::new(unknown));
+    let error = run(&graph, &core_and_device(""), "tree-eager", 0).expect_err("nobody can run it");
+    insta::assert_snapshot!(error, @"the platform `test` cannot run `fats` (1 task, first task 1)");
+    let help = miette::Diagnostic::help(&error).map(|help| help.to_string()).unwrap_or_default();
+    assert!(help.starts_with("did you mean `fast` for `fats`?"), "{help}");
+
+    let mut graph = TaskGraph::new("large");
+    let fast = graph.add_kind("fast");
+    let data = graph.add_data(Datum::new(3_000_000));
+    graph.add_task(Task::new(fast).access(data, Mode::Read));
+    let error = run(&graph, &core_and_device(r#"size="1 MB""#), "tree-eager", 0).expect_err("it does not fit");
+    insta::assert_snapshot!(error, @"task 0 needs 3000000 bytes of the memory `gpu`, which has 1000000");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Whatever the policy, the graph and the memory: each task runs once, after those that it waits for, and no memory
+    /// holds more than fits.
+    #[test]
+    fn every_task_runs_once(
+        policy in 0usize..library().len(),
+        (layers, width, seed) in (1usize..6, 1usize..7, any::<u64>()),
+        kilobytes in 70u64..400,
+        pipeline in 1usize..4,
+    ) {
+        let mut graph = layered(Layered {
+            layers, width, density: 0.4, length: Duration::from_micros(50), bytes: 8_000, seed,
+        });
+        for (number, task) in graph.tasks.iter_mut().enumerate() {
+            let cpu = task.lengths.get(Arch::CPU).unwrap_or_default();
+            task.lengths = Lengths::default().with(Arch::CUDA, cpu / 4);
+            if number % 3 != 0 {
+                task.lengths = task.lengths.clone().with(Arch::CPU, cpu);
+            }
+        }
+        let machine = platform(&format!(
+            r#"memory "ram"
+            repeat 2 {{ memory "gpu{{}}" size="{kilobytes} kB" device=#true; }}
+            repeat 2 {{ link "ram" "gpu{{}}" bandwidth="1 GB/s" latency="3 us"; }}
+            workers "cpu" count=2 memory="ram"
+            repeat 2 {{ workers "gpu" count=2 arch="cuda" memory="gpu{{}}" pipeline={pipeline}; }}
+            overheads submission="1 us" push="1 us" fetch="1 us" kernel-queueing="2 us" allocation="5 us""#
+        ));
+        let name = library()[policy].name;
+        let (outcome, log) = run(&graph, &machine, name, seed).expect("it runs to the end");
+        times(&graph, &log);
+        prop_assert!(outcome.memories[1..].iter().all(|memory| memory.peak <= kilobytes * 1000));
+        prop_assert_eq!(outcome.workers.iter().map(|worker| worker.tasks).sum::<u64>(), graph.tasks.len() as u64);
+        prop_assert!(outcome.makespan >= outcome.critical_path);
+    }
+}
+
+#[test]
+fn a_simulation_does_not_keep_the_graph() {
+    let graph = Arc::new(cholesky(3, 100));
+    let machine = find("numa-2x12").expect("it is shipped");
+    let simulation = Simulation::new(Arc::clone(&graph), machine).registry(stock::registry(Vec::new()));
+    simulation.run().expect("it runs to the end");
+    assert_eq!(Arc::strong_count(&graph), 1);
+}
