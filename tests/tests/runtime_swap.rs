@@ -40,7 +40,8 @@ impl Counted {
     }
 }
 
-/// Keeps every worker busy until it is let go.
+/// Keeps every worker busy until it is let go. The policy must be one that gives a task to whoever is free: one that binds
+/// tasks to workers may put the second behind the first.
 fn hold(runtime: &Runtime, workers: usize) -> Vec<Sender<()>> {
     let hold = runtime
         .codelet::<(), (Sender<()>, Receiver<()>)>("hold")
@@ -70,8 +71,9 @@ fn every_shipped_policy_gives_way_to_every_other() {
     let tasks = pairs.len() * 6;
     let counted = Counted::new(&runtime, tasks);
     for (number, (from, to)) in pairs.into_iter().enumerate() {
-        context.swap_policy_value(policies[from].clone()).expect("every shipped policy fits");
+        // What holds the workers goes to them by a policy that binds no task to one that is busy.
         let held = hold(&runtime, 2);
+        context.swap_policy_value(policies[from].clone()).expect("every shipped policy fits");
         for task in number * 6..number * 6 + 6 {
             let priority = task as i32 % 3;
             runtime.task_with(&counted.codelet, task, ()).priority(priority).submit().expect("the task is sound");
@@ -81,6 +83,7 @@ fn every_shipped_policy_gives_way_to_every_other() {
         assert_eq!(context.policy(), policies[to].name);
         drop(held);
         runtime.wait_all().expect("every task runs");
+        context.swap_policy_value(policy(EAGER)).expect("it fits");
     }
     counted.assert_once();
     assert_eq!(runtime.faults(), []);
