@@ -3,11 +3,12 @@
 //! The tree may call while the engine waits for it to return, so what it changes is noted here, and the engine does it
 //! afterwards.
 
+use super::ahead::Progress;
 use super::lengths::{Lengths, NEVER};
 use super::memory::Replicas;
 use super::platform::Platform;
-use crate::graph::{Access, TaskGraph};
-use crate::tree::{Services, Witness};
+use crate::graph::{Access, Dependencies, TaskGraph};
+use crate::tree::{Lookahead, Services, Witness};
 use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
 use sched_core::{ArchSet, Estimate, LogLevel, MemoryNode, Time, WorkerId};
@@ -23,6 +24,8 @@ pub(super) struct Desk {
     busy: Box<[AtomicU64]>,
     pub(super) lengths: Lengths,
     pub(super) graph: Arc<TaskGraph>,
+    pub(super) dependencies: Arc<Dependencies>,
+    pub(super) progress: Progress,
     pub(super) platform: Arc<Platform>,
     /// Where data is; `None` where there is one memory only.
     pub(super) replicas: Option<Mutex<Replicas>>,
@@ -41,7 +44,12 @@ pub(super) struct Notes {
 }
 
 impl Desk {
-    pub(super) fn new(graph: Arc<TaskGraph>, platform: Arc<Platform>, lengths: Lengths) -> Desk {
+    pub(super) fn new(
+        graph: Arc<TaskGraph>,
+        dependencies: Dependencies,
+        platform: Arc<Platform>,
+        lengths: Lengths,
+    ) -> Desk {
         let replicas = (platform.memories.len() > 1).then(|| {
             let capacities: Vec<Option<u64>> = platform.memories.iter().map(|memory| memory.capacity).collect();
             Mutex::new(Replicas::new(graph.data.iter().map(|datum| (datum.bytes, datum.home.0)), &capacities))
@@ -51,6 +59,8 @@ impl Desk {
             sleeping: (0..platform.workers.len().div_ceil(64).max(1)).map(|_| AtomicU64::new(0)).collect(),
             busy: platform.workers.iter().map(|_| AtomicU64::new(0)).collect(),
             lengths,
+            progress: Progress::new(graph.tasks.len()),
+            dependencies: Arc::new(dependencies),
             graph,
             platform,
             replicas,
@@ -194,6 +204,10 @@ impl Services for Desk {
     fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {
         self.noted.store(1, Relaxed);
         self.notes.lock().prefetch.push((memory_node.0, task_of(task)));
+    }
+
+    fn lookahead(&self) -> Option<&dyn Lookahead> {
+        Some(self)
     }
 
     fn witness(&self) -> Option<Arc<dyn Witness>> {

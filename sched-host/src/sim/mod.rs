@@ -27,6 +27,7 @@
 //! # Ok::<(), sched_host::sim::SimError>(())
 //! ```
 
+mod ahead;
 mod desk;
 mod engine;
 mod error;
@@ -134,9 +135,9 @@ impl Simulation {
         let lengths = Lengths::new(&self.graph, &platform)?;
         let dependencies = self.graph.dependencies();
         check_homes(&self.graph, &platform)?;
-        let mut desk = Desk::new(self.graph, platform, lengths);
+        let mut desk = Desk::new(self.graph, dependencies, platform, lengths);
         desk.witness = self.witness;
-        Engine::new(desk, parts, dependencies, self.seed, observer).run()
+        Engine::new(desk, parts, self.seed, observer).run()
     }
 }
 

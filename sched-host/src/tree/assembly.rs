@@ -152,6 +152,7 @@ impl Shared {
         // Children come later, so theirs are known.
         for id in (0..nodes.len()).rev() {
             nodes[id].straight = books::straight(&nodes[id], &nodes, &leaves_for);
+            nodes[id].sees_ahead = ground.services.lookahead().is_some();
         }
         Some(Shared {
             nodes,

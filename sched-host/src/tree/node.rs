@@ -4,10 +4,13 @@ use super::books;
 use super::call::Call;
 use super::fault::{Fault, FaultKind};
 use super::ledger::NodeId;
+use super::lookahead::GRAPH;
 use super::prospects::PROSPECTS;
 use super::teams::TeamsBelow;
 use parking_lot::Mutex;
-use sched_core::abi::extension::{HostLog, HostProspects, HostTeams, HostTimes, Named, RawExtension, WorkerDistance};
+use sched_core::abi::extension::{
+    HostGraph, HostLog, HostProspects, HostTeams, HostTimes, Named, RawExtension, WorkerDistance,
+};
 use sched_core::abi::std_types::{ROption, RStr};
 use sched_core::abi::wire::{CallRef, NO_ID, REQUESTER, RawNode, RawPlace, RawPush, RawWorker};
 use sched_core::abi::{ComponentObject, RawTask, TaskHead, WireHost};
@@ -106,6 +109,8 @@ pub(super) struct TreeNode {
     /// The way down, where it is a chain of such nodes to the leaf of a simple worker: that worker, and all nodes whose
     /// notes count.
     pub(super) straight: Option<(WorkerId, Box<[NodeId]>)>,
+    /// The back end tells of tasks to come.
+    pub(super) sees_ahead: bool,
     pub(super) health: Health,
     random: AtomicU64,
 }
@@ -167,6 +172,7 @@ impl TreeNode {
             untouched: AtomicBool::new(empty_until_pushed),
             end_is_noted,
             straight: None,
+            sees_ahead: false,
             health: Health::default(),
             random,
         }
@@ -376,6 +382,7 @@ impl WireHost for TreeNode {
             WorkerDistance::NAME => ROption::RSome(RawExtension::new(&WORKER_DISTANCE)),
             HostTimes::NAME => ROption::RSome(RawExtension::new(&books::TIMES)),
             HostProspects::NAME => ROption::RSome(RawExtension::new(&PROSPECTS)),
+            HostGraph::NAME if self.sees_ahead => ROption::RSome(RawExtension::new(&GRAPH)),
             HostTeams::NAME => ROption::RSome(RawExtension::new(&books::TEAMS)),
             _ => ROption::RNone,
         }

@@ -15,10 +15,10 @@ use super::event::{Event, Observer};
 use super::network::Network;
 use super::outcome::{LinkStats, MemoryStats, Outcome, WorkerStats};
 use super::platform::Overheads;
-use crate::graph::{Dependencies, TaskGraph, TaskId};
+use crate::graph::{TaskGraph, TaskId};
 use crate::tree::{Ledger, Part, Services, Tree};
 use moves::Moves;
-use sched_core::WorkerId;
+use sched_core::{Stage, WorkerId};
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -74,13 +74,7 @@ pub(super) struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    pub(super) fn new(
-        desk: Desk,
-        parts: Vec<Part>,
-        dependencies: Dependencies,
-        seed: u64,
-        observer: &'a mut dyn Observer,
-    ) -> Engine<'a> {
+    pub(super) fn new(desk: Desk, parts: Vec<Part>, seed: u64, observer: &'a mut dyn Observer) -> Engine<'a> {
         let desk = Arc::new(desk);
         let ledger = Arc::new(Ledger::new());
         let services: Arc<dyn Services> = Arc::<Desk>::clone(&desk);
@@ -94,7 +88,7 @@ impl<'a> Engine<'a> {
         Engine {
             graph: Arc::clone(&desk.graph),
             prices: Prices::new(platform.overheads),
-            tasks: Tasks::new(&desk.graph, dependencies, ledger),
+            tasks: Tasks::new(&desk.graph, Arc::clone(&desk.dependencies), ledger),
             workers: workers.collect(),
             flights: Vec::new(),
             free_flights: Vec::new(),
@@ -228,6 +222,7 @@ impl<'a> Engine<'a> {
     fn push(&mut self, task: u32, by: Option<u32>, deferred: Option<&Cell<Option<WorkerId>>>) -> u32 {
         let by = by.map(WorkerId);
         self.tell(Event::Pushed(TaskId(task), by));
+        self.desk.progress.reach(task, Stage::Ready);
         let slot = self.tasks.slot_for(task, &self.desk);
         self.stirred += 1;
         self.tree.push(slot, by, deferred);
@@ -240,6 +235,7 @@ impl<'a> Engine<'a> {
         let Prices { submission, push, .. } = self.prices;
         while let Some(task) = self.tasks.next_submitted() {
             self.tell(Event::Submitted(TaskId(task)));
+            self.desk.progress.submitted(task + 1);
             let mut cost = submission;
             self.tasks.submitted(task, &self.graph);
             let mut ready = std::mem::take(&mut self.tasks.ready);
@@ -265,6 +261,7 @@ impl<'a> Engine<'a> {
             return false;
         }
         self.tell(Event::Passed(TaskId(task)));
+        self.desk.progress.reach(task, Stage::Ended);
         self.end = self.end.max(self.now);
         std::mem::swap(&mut self.tasks.ready, ready);
         self.tasks.ended(task, &self.graph);

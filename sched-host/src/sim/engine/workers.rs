@@ -4,7 +4,7 @@ use super::{Engine, Plan, Prices, task_of};
 use crate::graph::{Mode, TaskId};
 use crate::sim::event::Event;
 use crate::tree::Slot;
-use sched_core::{ArchSet, MemoryNode, WorkerId};
+use sched_core::{ArchSet, MemoryNode, Stage, WorkerId};
 use std::cell::Cell;
 use std::collections::VecDeque;
 
@@ -122,6 +122,7 @@ impl Engine<'_> {
             let Some(slot) = self.pull(worker) else { break };
             let task = task_of(slot.head());
             self.tell(Event::Pulled(TaskId(task), WorkerId(worker)));
+            self.desk.progress.reach(task, Stage::Taken);
             let flight = self.new_flight(task, slot.index(), worker);
             self.workers[worker as usize].flights.push_back(flight);
             self.book_pull(worker, task, slot);
@@ -262,6 +263,7 @@ impl Engine<'_> {
         let Flight { task, slot, scratch, .. } = self.flights[flight as usize];
         let memory = state.memory;
         self.tell(Event::Ended(TaskId(task), WorkerId(worker)));
+        self.desk.progress.reach(task, Stage::Ended);
         self.stirred += 1;
         self.end = self.now;
         if let Some(replicas) = &self.desk.replicas {
