@@ -108,7 +108,7 @@ impl Build for Plan {
                 Weights::IDLE_POWER,
                 Weights::TRANSFERS,
                 Param::int("effort", 300, EFFORT).at_least(1).unit("plans"),
-                Param::int("window", 2048, "tasks that are planned at most, in the order of submission")
+                Param::int("window", 8192, "tasks that are planned at most, in the order of submission")
                     .at_least(1)
                     .unit("tasks"),
                 Param::float("lead", 20_000.0, LEAD).at_least(0).unit("µs"),

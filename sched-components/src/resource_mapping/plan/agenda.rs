@@ -14,6 +14,9 @@ pub(super) struct Limits {
     pub(super) window: usize,
 }
 
+/// Of more tasks fewer plans are tried, so that the search takes no longer.
+const AT_FULL_EFFORT: f64 = 2048.0;
+
 /// A task in the plan of a lane.
 #[derive(Clone, Copy, Debug)]
 struct Planned {
@@ -92,35 +95,34 @@ impl Agenda {
         self.plan = vec![VecDeque::new(); self.lanes.len()];
     }
 
-    /// Plans if there is reason to: tasks that are in no plan, and not enough to do for all, or much that is new. Whether it
-    /// planned.
+    /// Plans if there is reason to: tasks that are in no plan, and not enough to do for all, or much that is new.
     pub(super) fn keep_planned(
         &mut self,
         node: Node<'_>,
         submitted: Submitted<'_>,
         weigh: &super::Weights,
         limits: Limits,
-    ) -> bool {
+    ) {
         let new = self.held.keys().any(|sequence| !self.lane_of.contains_key(sequence));
         let left: usize = self.plan.iter().map(VecDeque::len).sum();
         let more = submitted.range().end.saturating_sub(self.end) as usize;
         let was_full = self.count >= limits.window;
         let stale = left < self.lanes.len() || if was_full { left < limits.window / 2 } else { more > self.count / 4 };
         if !(new && stale) {
-            return false;
+            return;
         }
         let (lanes, window) = (&self.lanes, limits.window);
         let outlook = Outlook::new(node, submitted, weigh, lanes, self.classes, &self.sent, &mut self.kinds, window);
         let fresh = outlook.sequences.iter().filter(|sequence| **sequence >= self.end).count();
-        let tries = (limits.effort as f64 * fresh as f64 / outlook.len().max(1) as f64).ceil() as u64;
+        let count = outlook.len().max(1) as f64;
+        let tries = limits.effort as f64 * (fresh as f64 / count) * (AT_FULL_EFFORT / count).min(1.0);
         let mut search = Search::new(&outlook, Dice(node.random()));
         search.begin(&self.likings);
-        search.improve(tries);
+        search.improve(tries.ceil() as u64);
         self.count = outlook.len();
         let (best, likings) = search.finish();
         self.likings = likings;
         self.adopt(&outlook, &best);
-        true
     }
 
     fn adopt(&mut self, outlook: &Outlook, best: &super::schedule::Schedule) {
