@@ -34,13 +34,46 @@ pub(crate) fn need_teams(parts: &[Part], simple: usize) -> bool {
     parts.iter().any(|part| part.worker.is_some_and(|worker| worker.0 as usize >= simple))
 }
 
+/// Who is in which combined worker.
+pub(crate) struct Memberships {
+    members: Box<[Box<[WorkerId]>]>,
+    of_worker: Box<[Box<[WorkerId]>]>,
+}
+
+impl Memberships {
+    /// Of so many simple workers, on from which combined ones with these members are numbered.
+    pub(crate) fn new(workers: usize, members: &[Box<[WorkerId]>]) -> Memberships {
+        let mut at_work: Vec<(WorkerId, &[WorkerId])> =
+            members.iter().zip(workers..).map(|(team, number)| (WorkerId(number as u32), &**team)).collect();
+        at_work.sort_by_key(|(combined, team)| (std::cmp::Reverse(team.len()), *combined));
+        let mut of_worker = vec![Vec::new(); workers];
+        for (combined, team) in at_work {
+            team.iter().for_each(|member| of_worker[member.0 as usize].push(combined));
+        }
+        Memberships { members: members.into(), of_worker: of_worker.into_iter().map(Vec::into_boxed_slice).collect() }
+    }
+
+    /// The combined workers that a worker is a member of, larger ones first.
+    pub(crate) fn of(&self, worker: WorkerId) -> &[WorkerId] {
+        &self.of_worker[worker.0 as usize]
+    }
+
+    /// The number of a combined worker among the combined ones.
+    pub(crate) fn number(&self, combined: WorkerId) -> usize {
+        combined.0 as usize - self.of_worker.len()
+    }
+
+    /// The members of a combined worker.
+    pub(crate) fn team(&self, combined: WorkerId) -> &[WorkerId] {
+        &self.members[self.number(combined)]
+    }
+}
+
 /// The combined workers of a runtime.
 pub(crate) struct Gangs {
     gatherings: Gatherings<Purpose>,
     pub(crate) crews: Crews,
-    members: Box<[Box<[WorkerId]>]>,
-    /// The combined workers that each worker is a member of, larger ones first.
-    of_worker: Box<[Box<[WorkerId]>]>,
+    memberships: Memberships,
     /// Parallel tasks that are in the tree. While there are none, nobody looks into the leaves of combined workers.
     waiting: AtomicU64,
     /// Some tree has, or had, leaves for combined workers: until then nobody needs to look for teams.
@@ -50,18 +83,10 @@ pub(crate) struct Gangs {
 impl Gangs {
     /// `None` when there is no combined worker.
     pub(crate) fn new(workers: usize, members: &[Box<[WorkerId]>], crews: Crews) -> Option<Gangs> {
-        let mut at_work: Vec<(WorkerId, &[WorkerId])> =
-            members.iter().zip(workers..).map(|(team, number)| (WorkerId(number as u32), &**team)).collect();
-        at_work.sort_by_key(|(combined, team)| (std::cmp::Reverse(team.len()), *combined));
-        let of_worker = |worker: usize| {
-            let mine = at_work.iter().filter(|(_, team)| team.contains(&WorkerId(worker as u32)));
-            mine.map(|(combined, _)| *combined).collect()
-        };
-        (!at_work.is_empty()).then(|| Gangs {
+        (!members.is_empty()).then(|| Gangs {
             gatherings: Gatherings::new(workers),
             crews,
-            members: members.into(),
-            of_worker: (0..workers).map(of_worker).collect(),
+            memberships: Memberships::new(workers, members),
             waiting: AtomicU64::new(0),
             begun: AtomicBool::new(false),
         })
@@ -80,10 +105,6 @@ impl Gangs {
     /// A parallel task has come out of the tree.
     pub(crate) fn note_pulled(&self) {
         self.waiting.fetch_sub(1, SeqCst);
-    }
-
-    fn team(&self, combined: WorkerId) -> &[WorkerId] {
-        &self.members[combined.0 as usize - self.of_worker.len()]
     }
 }
 
@@ -137,7 +158,7 @@ impl Worker {
     fn gather(&mut self, gangs: &Gangs) -> bool {
         self.look_whom_to_serve();
         let core = Arc::clone(&self.core);
-        for combined in &gangs.of_worker[self.id.0 as usize] {
+        for combined in gangs.memberships.of(self.id) {
             let each = self.contexts.iter();
             let Some(slot) = each.map(|context| context.tree.pull_for_team(self.id, *combined)).find_map(|slot| slot)
             else {
@@ -147,7 +168,7 @@ impl Worker {
             self.teams_next = false;
             let predicted = slot.head().predicted.load(Relaxed);
             let expected = if predicted == u64::MAX { 0 } else { predicted };
-            let team = gangs.team(*combined);
+            let team = gangs.memberships.team(*combined);
             let members = team.iter().map(|member| member.0 as usize).collect();
             let gathering = Arc::new(Gathering::new(members, Purpose { slot, combined: *combined, expected }));
             if expected > 0 {
@@ -180,7 +201,7 @@ impl Worker {
                 // Those who came first have waited.
                 let now = core.clock.now();
                 let begin = |member: &WorkerId| core.clock.times.pre_exec(member.0 as usize, now, expected);
-                gangs.team(combined).iter().for_each(begin);
+                gangs.memberships.team(combined).iter().for_each(begin);
             }
             counters.executing.store(slot.index() + 1, Relaxed);
             let task = TaskPlace { slot, record: core.records.get(slot.index()) };
@@ -188,7 +209,11 @@ impl Worker {
             let submitter = self.submitter.clone();
             let outcome = self.outcome(slot, &taken, &gangs.crews.of(combined, &submitter), combined);
             if expected > 0 {
-                gangs.team(combined).iter().for_each(|member| core.clock.times.post_exec(member.0 as usize));
+                gangs
+                    .memberships
+                    .team(combined)
+                    .iter()
+                    .for_each(|member| core.clock.times.post_exec(member.0 as usize));
             }
             drop(team);
             if let (Outcome::Done, Some(job)) = (&outcome, &mut taken.job) {

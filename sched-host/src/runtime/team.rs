@@ -61,12 +61,17 @@ impl<T> Gatherings<T> {
         drop(order);
     }
 
+    /// Whether a worker is wanted at a gathering.
+    pub fn want(&self, worker: usize) -> bool {
+        self.lists[worker].len.load(Acquire) != 0
+    }
+
     /// The next gathering of a worker. It has to attend it before it asks again.
     pub fn next(&self, worker: usize) -> Option<Arc<Gathering<T>>> {
-        let list = &self.lists[worker];
-        if list.len.load(Acquire) == 0 {
+        if !self.want(worker) {
             return None;
         }
+        let list = &self.lists[worker];
         let mut waiting = lock(&list.waiting);
         let next = waiting.pop_front();
         list.len.store(waiting.len(), Release);

@@ -21,6 +21,10 @@ pub(super) struct Desk {
     sleeping: Arc<[AtomicU64]>,
     /// When each worker should be done with the tasks that it has pulled, in nanoseconds; 0 when it has none.
     busy: Box<[AtomicU64]>,
+    /// How long the parallel tasks should take whose teams wait for each worker, in nanoseconds.
+    teams: Box<[AtomicU64]>,
+    /// The members of each combined worker.
+    combined: Box<[Box<[WorkerId]>]>,
     pub(super) lengths: Lengths,
     pub(super) graph: Arc<TaskGraph>,
     pub(super) platform: Arc<Platform>,
@@ -41,7 +45,12 @@ pub(super) struct Notes {
 }
 
 impl Desk {
-    pub(super) fn new(graph: Arc<TaskGraph>, platform: Arc<Platform>, lengths: Lengths) -> Desk {
+    pub(super) fn new(
+        graph: Arc<TaskGraph>,
+        platform: Arc<Platform>,
+        lengths: Lengths,
+        combined: Vec<Box<[WorkerId]>>,
+    ) -> Desk {
         let replicas = (platform.memories.len() > 1).then(|| {
             let capacities: Vec<Option<u64>> = platform.memories.iter().map(|memory| memory.capacity).collect();
             Mutex::new(Replicas::new(graph.data.iter().map(|datum| (datum.bytes, datum.home.0)), &capacities))
@@ -50,6 +59,8 @@ impl Desk {
             now: AtomicU64::new(0),
             sleeping: (0..platform.workers.len().div_ceil(64).max(1)).map(|_| AtomicU64::new(0)).collect(),
             busy: platform.workers.iter().map(|_| AtomicU64::new(0)).collect(),
+            teams: platform.workers.iter().map(|_| AtomicU64::new(0)).collect(),
+            combined: combined.into(),
             lengths,
             graph,
             platform,
@@ -72,6 +83,16 @@ impl Desk {
     /// When a worker should be done.
     pub(super) fn busy_until_nanos(&self, worker: u32) -> u64 {
         self.busy[worker as usize].load(Relaxed)
+    }
+
+    /// The worker is wanted in a team for a task of this length.
+    pub(super) fn expect_team(&self, worker: u32, nanos: u64) {
+        self.teams[worker as usize].fetch_add(nanos, Relaxed);
+    }
+
+    /// It has come.
+    pub(super) fn joined_team(&self, worker: u32, nanos: u64) {
+        self.teams[worker as usize].fetch_sub(nanos, Relaxed);
     }
 
     /// From now on the worker may be woken.
@@ -155,8 +176,16 @@ impl Services for Desk {
         slept
     }
 
+    fn combined(&self) -> &[Box<[WorkerId]>] {
+        &self.combined
+    }
+
     fn busy_until(&self, worker: WorkerId) -> Option<Time> {
-        self.busy.get(worker.0 as usize).map(|busy| Time::from_nanos(busy.load(Relaxed)))
+        let busy = self.busy.get(worker.0 as usize)?.load(Relaxed);
+        Some(match self.teams[worker.0 as usize].load(Relaxed) {
+            0 => Time::from_nanos(busy),
+            teams => Time::from_nanos(busy.max(self.now.load(Relaxed)).saturating_add(teams)),
+        })
     }
 
     fn worker_distance(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
@@ -171,8 +200,13 @@ impl Services for Desk {
     }
 
     fn expected_length(&self, worker: WorkerId, task: &TaskHead, _implementation: Option<u32>) -> Estimate {
-        let Some(worker) = self.platform.workers.get(worker.0 as usize) else { return Estimate::NoModel };
-        match self.lengths.nanos(task.codelet.load(Relaxed), worker.class) {
+        let row = task.codelet.load(Relaxed);
+        let nanos = match (worker.0 as usize).checked_sub(self.platform.workers.len()) {
+            None => self.lengths.nanos(row, self.platform.workers[worker.0 as usize].class),
+            Some(team) if team < self.combined.len() => self.lengths.team_nanos(row, team),
+            Some(_) => NEVER,
+        };
+        match nanos {
             NEVER => Estimate::NoModel,
             nanos => Estimate::Known(Duration::from_nanos(nanos)),
         }

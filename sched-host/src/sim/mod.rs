@@ -131,10 +131,11 @@ impl Simulation {
         let platform = self.platform;
         let plan = expand(&self.policy?, &registry.catalogue(), &*platform)?;
         let parts = build_parts(&plan, &registry)?;
-        let lengths = Lengths::new(&self.graph, &platform)?;
+        let combined = platform.combined_members();
+        let lengths = Lengths::new(&self.graph, &platform, &combined)?;
         let dependencies = self.graph.dependencies();
         check_homes(&self.graph, &platform)?;
-        let mut desk = Desk::new(self.graph, platform, lengths);
+        let mut desk = Desk::new(self.graph, platform, lengths, combined);
         desk.witness = self.witness;
         Engine::new(desk, parts, dependencies, self.seed, observer).run()
     }

@@ -7,6 +7,7 @@
 
 mod moves;
 mod tasks;
+mod teams;
 mod workers;
 
 use super::desk::{Desk, Notes, task_of};
@@ -24,6 +25,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use tasks::Tasks;
+use teams::Teams;
 use workers::{Flight, Worker};
 
 /// What is planned.
@@ -55,6 +57,7 @@ pub(super) struct Engine<'a> {
     prices: Prices,
     tree: Tree,
     tasks: Tasks,
+    teams: Teams,
     workers: Vec<Worker>,
     flights: Vec<Flight>,
     free_flights: Vec<u32>,
@@ -95,6 +98,7 @@ impl<'a> Engine<'a> {
             graph: Arc::clone(&desk.graph),
             prices: Prices::new(platform.overheads),
             tasks: Tasks::new(&desk.graph, dependencies, ledger),
+            teams: Teams::new(&desk),
             workers: workers.collect(),
             flights: Vec::new(),
             free_flights: Vec::new(),
@@ -230,6 +234,7 @@ impl<'a> Engine<'a> {
         self.tell(Event::Pushed(TaskId(task), by));
         let slot = self.tasks.slot_for(task, &self.desk);
         self.stirred += 1;
+        self.teams.note_pushed(slot);
         self.tree.push(slot, by, deferred);
         self.settle_notes();
         slot.index()

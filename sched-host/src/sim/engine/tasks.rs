@@ -132,6 +132,9 @@ impl Tasks {
         head.priority.store(spec.priority, Relaxed);
         head.archs.store(desk.lengths.archs(row).bits(), Relaxed);
         head.codelet.store(row, Relaxed);
+        if desk.lengths.width(row) > 1 {
+            head.width.store(desk.lengths.width(row), Relaxed);
+        }
         head.footprint.store(spec.footprint.map_or(0, u64::from), Relaxed);
         slot
     }
