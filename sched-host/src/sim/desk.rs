@@ -10,7 +10,7 @@ use crate::graph::{Access, TaskGraph};
 use crate::tree::{Services, Witness};
 use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
-use sched_core::{ArchSet, Estimate, LogLevel, MemoryNode, Time, WorkerId};
+use sched_core::{Estimate, LogLevel, MemoryNode, Time, WorkerId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -109,14 +109,6 @@ impl Desk {
 
     pub(super) fn sleeps(&self, worker: u32) -> bool {
         self.sleeping[(worker / 64) as usize].load(Relaxed) & 1 << (worker % 64) != 0
-    }
-
-    /// Wakes the first worker that sleeps and is of one of these architectures.
-    pub(super) fn wake_one_of(&self, archs: ArchSet) {
-        let fits = |worker: &u32| self.sleeps(*worker) && archs.contains(self.platform.class(WorkerId(*worker)).arch);
-        if let Some(worker) = (0..self.platform.workers.len() as u32).find(fits) {
-            self.wake(WorkerId(worker));
-        }
     }
 
     /// Whether there are notes.

@@ -87,7 +87,7 @@ impl Engine<'_> {
     pub(super) fn gather(&mut self, worker: u32) -> bool {
         let memberships = Arc::clone(&self.teams.memberships);
         for combined in memberships.of(WorkerId(worker)) {
-            let Some(slot) = self.tree.pull_for_team(WorkerId(worker), *combined) else { continue };
+            let Some(slot) = self.pull_for_team(worker, *combined) else { continue };
             self.teams.note_pulled(slot);
             self.stirred += 1;
             self.workers[worker as usize].teams_next = false;

@@ -4,7 +4,8 @@ use super::{Engine, Plan, Prices, task_of};
 use crate::graph::{Mode, TaskId};
 use crate::sim::event::Event;
 use crate::tree::Slot;
-use sched_core::{ArchSet, MemoryNode, WorkerId};
+use sched_core::{MemoryNode, WorkerId};
+use smallvec::SmallVec;
 use std::cell::Cell;
 use std::collections::VecDeque;
 
@@ -23,6 +24,10 @@ pub(super) struct Worker {
     pushed: Vec<u32>,
     /// A worker to wake if the next pull gives another task than the one that was pushed.
     deferred: Cell<Option<WorkerId>>,
+    /// The contexts that it serves, by number.
+    pub(super) contexts: SmallVec<[usize; 2]>,
+    /// Which of them to ask first.
+    pub(super) next: usize,
     /// Parallel tasks come first, the next time that it looks for work.
     pub(super) teams_next: bool,
     /// It is in a team, and waits for the others, or executes a task with them.
@@ -49,6 +54,8 @@ impl Worker {
             pushes: VecDeque::new(),
             pushed: Vec::new(),
             deferred: Cell::new(None),
+            contexts: SmallVec::new(),
+            next: 0,
             teams_next: true,
             attends: false,
             host_busy: false,
@@ -217,25 +224,16 @@ impl Engine<'_> {
         if !teams_first && self.gather(worker) { Found::Together } else { Found::Nothing }
     }
 
-    /// If somebody counts on this worker for a task, and it does something else, wakes one like it.
-    pub(super) fn pass_wake_on(&mut self, worker: u32) {
-        let state = &mut self.workers[worker as usize];
-        if std::mem::take(&mut state.expected) {
-            let arch = self.desk.platform.classes[state.class].arch;
-            self.desk.wake_one_of(ArchSet::EMPTY.with(arch));
-            self.settle_notes();
-        }
-    }
-
     fn pull(&mut self, worker: u32) -> Option<&'static Slot> {
-        let slot = self.tree.pull(WorkerId(worker));
+        let slot = self.pull_in_turn(worker);
         let state = &mut self.workers[worker as usize];
         let other = state.deferred.take();
         let as_expected = slot.is_some_and(|slot| state.pushed == [slot.index()]);
         state.pushed.clear();
         match slot {
             Some(slot) => {
-                state.expected = false;
+                // One who serves a single context was woken for its tasks only.
+                state.expected &= state.contexts.len() > 1;
                 self.stirred += 1;
                 self.teams.note_pulled(slot);
             }
@@ -249,6 +247,9 @@ impl Engine<'_> {
             crate::tree::Services::wake(&*self.desk, other);
         }
         self.settle_notes();
+        if slot.is_some() {
+            self.pass_wake_on(worker);
+        }
         slot
     }
 
@@ -340,6 +341,7 @@ impl Engine<'_> {
         self.free_flights.push(flight);
         self.tasks.give_back(slot);
         self.tasks.ended(task, &self.graph);
+        self.note_ended(task);
         let mut ready = std::mem::take(&mut self.tasks.ready);
         while let Some(task) = ready.pop_front() {
             if !self.passes(task, &mut ready) {

@@ -16,6 +16,7 @@ mod tests;
 
 pub use kernels::{KernelTime, Kernels, Parallel, Sized};
 pub use library::{ShippedPlatform, find, library};
+pub(crate) use quantity::time;
 pub use starpu::{STARPU_OVERHEADS, StarpuError};
 
 use crate::bound::{BoundError, Bounds, Pool, bounds, team_bounds};
