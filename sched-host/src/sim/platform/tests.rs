@@ -131,3 +131,30 @@ fn memories_without_a_way_between_them_are_refused() {
     let text = r#"platform "x" { memory "ram"; memory "gpu"; workers "cpu" memory="ram"; workers "gpu" arch="cuda" memory="gpu"; }"#;
     assert_eq!(errors(text), ["there is no way between the memories `ram` and `gpu`"]);
 }
+
+#[test]
+fn what_starpu_measured_on_several_cores_says_how_teams_do() {
+    use crate::model::starpu::{CodeletFile, Comb, Device, HistoryEntry, Implementation};
+    let comb = |cores, mean| {
+        let entry =
+            HistoryEntry { footprint: 7, size: 64, flops: 0.0, mean, deviation: 0.0, sum: mean, sum2: 0.0, samples: 1 };
+        let measured = Implementation { history: vec![entry], ..Implementation::default() };
+        Comb { devices: vec![Device { kind: 0, id: 0, cores }], implementations: vec![measured] }
+    };
+    let file = CodeletFile { combs: vec![comb(1, 80.0), comb(4, 20.0)], ..CodeletFile::default() };
+    let directory = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| directory.path().join(name);
+    std::fs::create_dir_all(path("bus")).expect("there is room");
+    std::fs::create_dir_all(path("codelets/45")).expect("there is room");
+    std::fs::write(path("codelets/45/wide.here"), file.to_text()).expect("there is room");
+    let hosts: String = (0..6).map(|core| format!("<host id=\"CPU{core}\" speed=\"2e9f\"/>")).collect();
+    std::fs::write(path("bus/here.platform.v4.xml"), format!("<platform version=\"4\">{hosts}</platform>"))
+        .expect("there is room");
+
+    let platform = Platform::from_starpu(directory.path(), "here").expect("the directory is sound");
+    let mut graph = TaskGraph::new("one");
+    let kind = graph.add_kind("wide");
+    let task = Task { footprint: Some(7), ..Task::new(kind) };
+    let micros = |size| platform.team_length(&graph, &task, 0, size).map(|length| length.as_micros());
+    assert_eq!([1, 2, 3, 4, 6].map(micros), [Some(80), Some(40), Some(26), Some(20), None]);
+}
