@@ -5,6 +5,10 @@
 //! are others, so no policy is written twice. What happens is a list of [`Event`]s, which depends on graph, platform,
 //! policy and seed only: the same in each run, on each build.
 //!
+//! Scheduling [contexts](Simulation::context), swaps of policies, and [combined workers](Platform::combined_workers) for
+//! parallel tasks work as in the runtime: [`context`](crate::context) and [`runtime::team`](crate::runtime::team) describe
+//! them.
+//!
 //! ```
 //! use sched_host::graph::{Datum, Mode, Task, TaskGraph};
 //! use sched_host::sim::{Platform, Simulation};
