@@ -6,8 +6,8 @@ use sched_host::context::SchedContext;
 use sched_host::runtime::{Codelet, Runtime};
 use sched_host::topology::Topology;
 use sched_tests::stock::{self, policy};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -204,4 +204,43 @@ fn parallel_tasks_run_once_while_policies_and_members_change_at_once() {
             _ => context.add_workers([change / 8 % 4]).expect("there is this worker"),
         }
     });
+}
+
+#[test]
+fn a_worker_does_its_own_tasks_and_those_of_its_teams_in_turn() {
+    let runtime = start();
+    // Parallel tasks for the team of all, and tasks for worker 3 alone.
+    let only_teams = r#"user-choice { fifo { eager { each "worker" { worker } } }
+        each "combined-worker" { fifo { combined-worker } } }"#;
+    let (together, alone) = (runtime.context("together"), runtime.context("alone"));
+    let together = together.policy_value(policy(only_teams)).build().expect("the policy fits");
+    let alone = alone.policy("tree-eager").workers([3]).build().expect("the policy fits");
+    let (order, gate) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Barrier::new(2)));
+    let note = |what: char| {
+        let order = Arc::clone(&order);
+        move |worker: u32| {
+            if worker == 3 {
+                order.lock().expect("nobody panics").push(what);
+            }
+        }
+    };
+    let (note_team, note_alone) = (note('T'), note('A'));
+    let team = runtime.codelet::<(), ()>("team").cpu_spmd("team", 4, move |call, ()| note_team(call.worker.0)).build();
+    let one = runtime.codelet::<(), ()>("one").cpu("one", move |call, ()| note_alone(call.worker.0)).build();
+    let held = Arc::clone(&gate);
+    let hold = runtime.codelet::<(), ()>("hold").cpu("hold", move |_, ()| {
+        held.wait();
+        held.wait();
+    });
+    // Worker 3 is busy until all is submitted, and no team is complete without it.
+    runtime.task(&hold.build(), ()).context(&alone).submit().expect("the task is sound");
+    gate.wait();
+    for _ in 0..8 {
+        runtime.task(&team, ()).context(&together).sched_data(1).submit().expect("the task is sound");
+        runtime.task(&one, ()).context(&alone).submit().expect("the task is sound");
+    }
+    gate.wait();
+    runtime.wait_all().expect("every task runs");
+    let order: String = order.lock().expect("nobody panics").iter().collect();
+    assert_eq!(order, "TATATATATATATATA");
 }

@@ -3,7 +3,7 @@
 use sched_host::graph::generate::cholesky;
 use sched_host::graph::{Task, TaskGraph};
 use sched_host::sim::platform::{KernelTime, Parallel, find};
-use sched_host::sim::{Digest, Event, EventLog, Observer, Outcome, Platform, Simulation};
+use sched_host::sim::{Context, Digest, Event, EventLog, Observer, Outcome, Platform, Simulation};
 use sched_tests::{program, stock};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -163,4 +163,50 @@ fn teams_pay_where_tasks_are_few() {
     let (alone, _) = run(&graph, &machine, "tree-pheft");
     let (together, _) = run(&graph, &machine.with_parallel(0.95), "tree-pheft");
     assert!(together.makespan < alone.makespan, "{:?} and {:?}", together.makespan, alone.makespan);
+}
+
+#[test]
+fn a_worker_does_its_own_tasks_and_those_of_its_teams_in_turn() {
+    let mut graph = TaskGraph::new("together and alone");
+    let (wide, narrow) = (graph.add_kind("wide"), graph.add_kind("narrow"));
+    for _ in 0..6 {
+        graph.add_task(Task::new(wide).in_context(1));
+    }
+    for _ in 0..3 {
+        graph.add_task(Task::new(narrow).in_context(2));
+    }
+    let mut platform = Platform::flat(2, Duration::from_millis(10));
+    platform.kernels.set("wide", 0, KernelTime::Fixed(Duration::from_millis(10)));
+    platform.kernels.set_parallel("wide", 0, Parallel::Amdahl { share: 1.0, most: 2 });
+    let mut log = EventLog::default();
+    let simulation = Simulation::new(graph, platform)
+        .registry(stock::registry(Vec::new()))
+        .context(Context::new("together").policy("tree-pheft"))
+        .context(Context::new("alone").policy("tree-eager").workers([1]));
+    simulation.observe(&mut log).expect("it runs to the end");
+    let teams = teams(&log);
+    let begun = |tasks: std::ops::Range<u32>| tasks.map(|task| teams[&task].1 / MS).collect::<Vec<_>>();
+    assert_eq!(begun(0..6), [0, 15, 30, 45, 50, 55]);
+    assert_eq!(begun(6..9), [5, 20, 35]);
+}
+
+#[test]
+fn teams_serve_contexts_in_turn() {
+    let mut graph = TaskGraph::new("two at once");
+    let kind = graph.add_kind("k");
+    for _ in 0..2 {
+        for context in [1, 1, 2, 2] {
+            graph.add_task(Task::new(kind).in_context(context));
+        }
+    }
+    let platform = Platform::flat(2, Duration::from_millis(10)).with_parallel(1.0);
+    let mut log = EventLog::default();
+    let context = |name| Context::new(name).policy("tree-pheft");
+    let simulation = Simulation::new(graph.clone(), platform).registry(stock::registry(Vec::new()));
+    simulation.context(context("a")).context(context("b")).observe(&mut log).expect("it runs to the end");
+    let mut begun: Vec<(u64, u16)> =
+        teams(&log).iter().map(|(task, (_, start, _))| (*start, graph.tasks[*task as usize].context)).collect();
+    begun.sort_unstable();
+    let order: Vec<u16> = begun.into_iter().map(|(_, context)| context).collect();
+    assert_eq!(order, [1, 2, 1, 2, 1, 2, 1, 2]);
 }

@@ -118,8 +118,8 @@ pub(crate) fn arch_and_size(worker: WorkerId, archs: &[Arch], combined: &[Box<[W
 }
 
 impl Worker {
-    /// Looks once for something to do. A team that waits for this worker comes first. Then tasks for the worker alone and
-    /// those for combined workers that it is a member of take turns, so that neither has to wait for the others' end.
+    /// Looks once for something to do. Tasks for the worker alone and those of teams that it is in take turns, so that neither
+    /// has to wait for the others' end. Of teams, one that waits for this worker comes before one that it calls.
     pub(super) fn look(&mut self) -> Option<Work> {
         if self.core.gangs.as_ref().is_none_or(|gangs| !gangs.begun.load(Relaxed)) {
             return self.pull().map(Work::Alone);
@@ -132,26 +132,22 @@ impl Worker {
         let core = Arc::clone(&self.core);
         let gangs = core.gangs.as_ref()?;
         let me = self.id.0 as usize;
+        let teams_first = self.teams_next;
+        if !teams_first && let Some(slot) = self.pull() {
+            self.teams_next = true;
+            return Some(Work::Alone(slot));
+        }
         loop {
             if let Some(gathering) = gangs.gatherings.next(me) {
                 self.wake_deferred();
+                self.teams_next = false;
                 return Some(Work::Together(gathering));
             }
-            if gangs.waiting.load(SeqCst) == 0 {
-                return self.pull().map(Work::Alone);
-            }
-            let teams_first = self.teams_next;
-            if teams_first && self.gather(gangs) {
-                continue;
-            }
-            if let Some(slot) = self.pull() {
-                self.teams_next = true;
-                return Some(Work::Alone(slot));
-            }
-            if teams_first || !self.gather(gangs) {
-                return None;
+            if gangs.waiting.load(SeqCst) == 0 || !self.gather(gangs) {
+                break;
             }
         }
+        if teams_first { self.pull().map(Work::Alone) } else { None }
     }
 
     /// Pulls a parallel task for a combined worker that this one is a member of, and calls its team. Whether there was one.
@@ -159,13 +155,8 @@ impl Worker {
         self.look_whom_to_serve();
         let core = Arc::clone(&self.core);
         for combined in gangs.memberships.of(self.id) {
-            let each = self.contexts.iter();
-            let Some(slot) = each.map(|context| context.tree.pull_for_team(self.id, *combined)).find_map(|slot| slot)
-            else {
-                continue;
-            };
+            let Some(slot) = self.pull_for_team_in_turn(*combined) else { continue };
             gangs.note_pulled();
-            self.teams_next = false;
             let predicted = slot.head().predicted.load(Relaxed);
             let expected = if predicted == u64::MAX { 0 } else { predicted };
             let team = gangs.memberships.team(*combined);
@@ -181,6 +172,19 @@ impl Worker {
             return true;
         }
         false
+    }
+
+    /// Asks each context, beginning behind the one that gave the last parallel task.
+    fn pull_for_team_in_turn(&mut self, combined: WorkerId) -> Option<&'static Slot> {
+        let count = self.contexts.len();
+        for turn in 0..count {
+            let asked = (self.next_for_team + turn) % count;
+            if let Some(slot) = self.contexts[asked].tree.pull_for_team(self.id, combined) {
+                self.next_for_team = asked + 1;
+                return Some(slot);
+            }
+        }
+        None
     }
 
     /// Executes a parallel task with the others of its team: leads them, or lets the leader have this worker.

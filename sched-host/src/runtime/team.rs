@@ -4,8 +4,8 @@
 //!
 //! A parallel task waits in the leaf of a combined worker until a member comes by and pulls it. That member makes a
 //! [`Gathering`] of it, and [enlists](Gatherings::enlist) it: the gathering is appended to the list of every member, under
-//! one lock for all lists. Before a worker looks for anything else, it takes the gathering at the front of its list, and
-//! stays with it to the end:
+//! one lock for all lists. Before a worker looks for anything else, it takes the gathering at the front of its list (having
+//! executed one task of its own since the last, if there was one), and stays with it to the end:
 //!
 //! - the first member ([`Gathering::lead`]) waits until the others have come, runs the task, and dismisses them;
 //! - the others ([`Gathering::follow`]) say that they have come, and park until they are dismissed.

@@ -118,7 +118,7 @@ impl Engine<'_> {
         for (number, worker) in self.workers.iter_mut().enumerate() {
             let serves = |context: &usize| self.contexts[*context].tree.serves(WorkerId(number as u32));
             worker.contexts = (0..self.contexts.len()).filter(serves).collect();
-            worker.next = 0;
+            (worker.next, worker.next_for_team) = (0, 0);
         }
     }
 
@@ -136,10 +136,19 @@ impl Engine<'_> {
         None
     }
 
-    /// A parallel task for a combined worker, from the contexts that the member serves.
-    pub(super) fn pull_for_team(&self, member: u32, combined: WorkerId) -> Option<&'static Slot> {
-        let mut each = self.workers[member as usize].contexts.iter();
-        each.find_map(|context| self.contexts[*context].tree.pull_for_team(WorkerId(member), combined))
+    /// A parallel task for a combined worker, from the contexts that the member serves, in turn likewise.
+    pub(super) fn pull_for_team_in_turn(&mut self, member: u32, combined: WorkerId) -> Option<&'static Slot> {
+        let state = &mut self.workers[member as usize];
+        let count = state.contexts.len();
+        for turn in 0..count {
+            let asked = (state.next_for_team + turn) % count;
+            let tree = &self.contexts[state.contexts[asked]].tree;
+            if let Some(slot) = tree.pull_for_team(WorkerId(member), combined) {
+                state.next_for_team = asked + 1;
+                return Some(slot);
+            }
+        }
+        None
     }
 
     /// If somebody counts on this worker for a task of any of its contexts, and it does something else, wakes one like it for

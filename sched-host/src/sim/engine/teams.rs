@@ -29,6 +29,15 @@ pub(super) struct Purpose {
     came: AtomicUsize,
 }
 
+/// What came of a look.
+pub(super) enum Found {
+    /// A task for the worker alone.
+    Alone(&'static Slot),
+    /// A team to attend.
+    Together(Arc<Gathering<Purpose>>),
+    Nothing,
+}
+
 /// The combined workers.
 pub(super) struct Teams {
     gatherings: Gatherings<Purpose>,
@@ -52,9 +61,9 @@ impl Teams {
         self.gatherings.next(worker as usize)
     }
 
-    /// Whether a worker is wanted in a team.
-    pub(super) fn want(&self, worker: u32) -> bool {
-        self.gatherings.want(worker as usize)
+    /// Whether a team may want a worker that has nothing else to do.
+    pub(super) fn may_want(&self, worker: u32) -> bool {
+        self.gatherings.want(worker as usize) || (self.waiting > 0 && !self.memberships.of(WorkerId(worker)).is_empty())
     }
 
     /// A task is about to go into a tree.
@@ -87,10 +96,9 @@ impl Engine<'_> {
     pub(super) fn gather(&mut self, worker: u32) -> bool {
         let memberships = Arc::clone(&self.teams.memberships);
         for combined in memberships.of(WorkerId(worker)) {
-            let Some(slot) = self.pull_for_team(worker, *combined) else { continue };
+            let Some(slot) = self.pull_for_team_in_turn(worker, *combined) else { continue };
             self.teams.note_pulled(slot);
             self.stirred += 1;
-            self.workers[worker as usize].teams_next = false;
             let task = task_of(slot.head());
             let number = memberships.number(*combined);
             let length = self.desk.lengths.team_nanos(self.desk.lengths.row(task), number);
@@ -109,6 +117,25 @@ impl Engine<'_> {
         }
         self.settle_notes();
         false
+    }
+
+    /// Looks for a task for the worker alone, or for a team that it is in; the two take turns.
+    pub(super) fn look(&mut self, worker: u32) -> Found {
+        let teams_first = self.workers[worker as usize].teams_next;
+        if !teams_first && let Some(slot) = self.pull(worker) {
+            self.workers[worker as usize].teams_next = true;
+            return Found::Alone(slot);
+        }
+        loop {
+            if let Some(gathering) = self.teams.next(worker) {
+                self.workers[worker as usize].teams_next = false;
+                return Found::Together(gathering);
+            }
+            if !self.teams.any_waits() || !self.gather(worker) {
+                break;
+            }
+        }
+        if teams_first && let Some(slot) = self.pull(worker) { Found::Alone(slot) } else { Found::Nothing }
     }
 
     /// A worker without a task comes to a team, and waits for the others; the last to come begins.

@@ -1,5 +1,6 @@
 //! What workers do.
 
+use super::teams::Found;
 use super::{Engine, Plan, Prices, task_of};
 use crate::graph::{Mode, TaskId};
 use crate::sim::event::Event;
@@ -28,6 +29,8 @@ pub(super) struct Worker {
     pub(super) contexts: SmallVec<[usize; 2]>,
     /// Which of them to ask first.
     pub(super) next: usize,
+    /// The same for parallel tasks.
+    pub(super) next_for_team: usize,
     /// Parallel tasks come first, the next time that it looks for work.
     pub(super) teams_next: bool,
     /// It is in a team, and waits for the others, or executes a task with them.
@@ -56,6 +59,7 @@ impl Worker {
             deferred: Cell::new(None),
             contexts: SmallVec::new(),
             next: 0,
+            next_for_team: 0,
             teams_next: true,
             attends: false,
             host_busy: false,
@@ -86,15 +90,6 @@ impl Worker {
         self.pushed.clear();
         self.deferred.take()
     }
-}
-
-/// What came of a look.
-enum Found {
-    /// A task for the worker alone.
-    Alone(&'static Slot),
-    /// A parallel task, whose team is called.
-    Together,
-    Nothing,
 }
 
 /// A task that a worker has pulled.
@@ -153,15 +148,19 @@ impl Engine<'_> {
                 }
                 continue;
             }
-            if self.teams.want(worker) && state.flights.is_empty() {
-                return self.teams.next(worker).into_iter().for_each(|gathering| self.attend(worker, &gathering));
-            }
-            if !room || self.teams.want(worker) {
+            // Who is in a team has nothing else in flight.
+            let held_back = !state.flights.is_empty() && state.teams_next && self.teams.may_want(worker);
+            if !room || held_back {
                 return self.pass_wake_on(worker);
             }
-            let slot = match self.look(worker) {
+            let found = if state.flights.is_empty() {
+                self.look(worker)
+            } else {
+                self.pull(worker).map_or(Found::Nothing, Found::Alone)
+            };
+            let slot = match found {
                 Found::Alone(slot) => slot,
-                Found::Together => continue,
+                Found::Together(gathering) => return self.attend(worker, &gathering),
                 Found::Nothing => break,
             };
             let task = task_of(slot.head());
@@ -208,23 +207,7 @@ impl Engine<'_> {
         self.plan(self.now + nanos, plan);
     }
 
-    /// Looks for a task for the worker alone, or for a team that it is in; the two take turns.
-    fn look(&mut self, worker: u32) -> Found {
-        if !self.teams.any_waits() {
-            return self.pull(worker).map_or(Found::Nothing, Found::Alone);
-        }
-        let teams_first = self.workers[worker as usize].teams_next;
-        if teams_first && self.gather(worker) {
-            return Found::Together;
-        }
-        if let Some(slot) = self.pull(worker) {
-            self.workers[worker as usize].teams_next = true;
-            return Found::Alone(slot);
-        }
-        if !teams_first && self.gather(worker) { Found::Together } else { Found::Nothing }
-    }
-
-    fn pull(&mut self, worker: u32) -> Option<&'static Slot> {
+    pub(super) fn pull(&mut self, worker: u32) -> Option<&'static Slot> {
         let slot = self.pull_in_turn(worker);
         let state = &mut self.workers[worker as usize];
         let other = state.deferred.take();
