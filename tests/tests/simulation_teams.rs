@@ -4,8 +4,10 @@ use sched_host::graph::generate::cholesky;
 use sched_host::graph::{Task, TaskGraph};
 use sched_host::sim::platform::{KernelTime, Parallel, find};
 use sched_host::sim::{Context, Digest, Event, EventLog, Observer, Outcome, Platform, Simulation};
+use sched_host::trace::{SimRecorder, Span, Timeline};
 use sched_tests::{program, stock};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 const MS: u64 = 1_000_000;
@@ -79,8 +81,8 @@ fn a_parallel_task_keeps_all_members_busy_from_a_common_start_to_the_end() {
     assert_eq!(outcome.workers.iter().map(|worker| worker.tasks).sum::<u64>(), 1, "the first member executed it");
 }
 
-#[test]
-fn who_comes_first_waits_for_the_others() {
+/// A task for one worker, submitted 1 ms before one for both.
+fn one_alone_one_together() -> (TaskGraph, Platform) {
     let mut graph = TaskGraph::new("one alone, one together");
     let (alone, wide) = (graph.add_kind("alone"), graph.add_kind("wide"));
     graph.add_task(Task::new(alone));
@@ -89,6 +91,12 @@ fn who_comes_first_waits_for_the_others() {
     platform.overheads.submission = Duration::from_millis(1);
     platform.kernels.set("wide", 0, KernelTime::Fixed(Duration::from_millis(10)));
     platform.kernels.set_parallel("wide", 0, Parallel::Amdahl { share: 1.0, most: 8 });
+    (graph, platform)
+}
+
+#[test]
+fn who_comes_first_waits_for_the_others() {
+    let (graph, platform) = one_alone_one_together();
     let (outcome, log) = run(&graph, &platform, TEAMS);
     let teams = teams(&log);
     assert_eq!(teams[&0], (vec![0], 0, 10 * MS));
@@ -209,4 +217,22 @@ fn teams_serve_contexts_in_turn() {
     begun.sort_unstable();
     let order: Vec<u16> = begun.into_iter().map(|(_, context)| context).collect();
     assert_eq!(order, [1, 2, 1, 2, 1, 2, 1, 2]);
+}
+
+#[test]
+fn a_trace_shows_who_waits_for_a_team_and_all_who_execute_its_task() {
+    let (graph, platform) = one_alone_one_together();
+    let (graph, platform) = (Arc::new(graph), Arc::new(platform));
+    let mut recorder = SimRecorder::new(Arc::clone(&graph), Arc::clone(&platform));
+    let simulation = Simulation::new(graph, platform).registry(stock::registry(Vec::new()));
+    let simulation = simulation.policy_value(stock::policy(TEAMS)).witness(recorder.witness());
+    simulation.observe(&mut recorder).expect("it runs to the end");
+    let trace = recorder.finish("teams");
+    let line = |span: &Span| format!("{} to {} ms: {:?}", span.begin / MS, span.end / MS, span.activity);
+    let spans = Timeline::of(&trace).workers;
+    let lines: Vec<String> = spans.iter().map(|spans| spans.iter().map(line).collect::<Vec<_>>().join("; ")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    0 to 10 ms: Task { task: 1, codelet: 0 }; 10 to 15 ms: Task { task: 2, codelet: 1 }
+    0 to 1 ms: Idle; 1 to 10 ms: Fetching { task: 2 }; 10 to 15 ms: Task { task: 2, codelet: 1 }
+    ");
 }
