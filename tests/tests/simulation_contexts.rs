@@ -9,6 +9,7 @@ use sched_host::sim::platform::find;
 use sched_host::sim::{Context, Digest, Event, EventLog, Observer, Outcome, Platform, SimError, Simulation, When};
 use sched_tests::{program, stock};
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 const MS: u64 = 1_000_000;
@@ -253,7 +254,7 @@ fn what_is_wrong_with_contexts_is_said() {
     insta::assert_snapshot!(error(with(Context::new("default"))), @"context `default` cannot be made: there is a context `default` already");
     insta::assert_snapshot!(error(with(alpha().workers([1, 2]))), @"context `alpha` cannot be made: there is no worker 2, only workers 0 to 1");
     insta::assert_snapshot!(error(with(alpha().policy("tree-wss"))), @"context `alpha` cannot be made: policy `tree-wss`: 1 error");
-    insta::assert_snapshot!(error(with(alpha().priorities(9..=0))), @"context `alpha` cannot be made: the priorities of context `alpha` range from 9 to 0, which is nothing");
+    insta::assert_snapshot!(error(with(alpha().priorities(RangeInclusive::new(9, 0)))), @"context `alpha` cannot be made: the priorities of context `alpha` range from 9 to 0, which is nothing");
     insta::assert_snapshot!(error(with(alpha().priorities(0..=5))), @"task 0 has priority 7; context `alpha` has 0 to 5 (choose a priority of that range, or make the context with another one)");
     insta::assert_snapshot!(error(with(alpha()).swap_policy("alpa", "tree-ws", When::At(ms(1)))), @"there is no context `alpa` (did you mean `alpha`?)");
     insta::assert_snapshot!(error(with(alpha()).remove_workers("alpha", [5], When::At(ms(1)))), @"context `alpha` cannot be changed: there is no worker 5, only workers 0 to 1");

@@ -141,7 +141,7 @@ fn what_starpu_measured_on_several_cores_says_how_teams_do() {
         let measured = Implementation { history: vec![entry], ..Implementation::default() };
         Comb { devices: vec![Device { kind: 0, id: 0, cores }], implementations: vec![measured] }
     };
-    let file = CodeletFile { combs: vec![comb(1, 80.0), comb(4, 20.0)], ..CodeletFile::default() };
+    let file = CodeletFile { combs: vec![comb(1, 80.0), comb(4, 20.0)] };
     let directory = tempfile::tempdir().expect("there is room");
     let path = |name: &str| directory.path().join(name);
     std::fs::create_dir_all(path("bus")).expect("there is room");
