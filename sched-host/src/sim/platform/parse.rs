@@ -34,9 +34,10 @@ impl Platform {
     /// - `kernel "gemm" { on "cpu" … }`: how long tasks of a kind take on a class: `time="3 ms"`, `gflops=10.0
     ///   overhead="5 us"` (by operations), `a=0.1 b=1.5` (µs = a·bytes^b), or `{ at "11.06 MB" "87.8 ms"; … }` (as
     ///   measured, by the bytes of all data of a task). The kind `"*"` stands for all that are not named.
-    /// - `on "cpu" time="3 ms" parallel=0.95 max-team=8`: so large a share of a task is divided among the members of a team, of
-    ///   eight at most ([`Parallel::Amdahl`](super::Parallel::Amdahl)); or `on "cpu" team=4 time="1 ms"`: how long it takes four together, in the
-    ///   same ways, beside the `on "cpu"` for one ([`Parallel::Sizes`](super::Parallel::Sizes)).
+    /// - `on "cpu" time="3 ms" parallel=0.95 max-team=8`: so large a share of a task is divided among the members of a
+    ///   team, of eight at most ([`Parallel::Amdahl`](super::Parallel::Amdahl)); or `on "cpu" team=4 time="1 ms"`: how
+    ///   long it takes four together, in the same ways, beside the `on "cpu"` for one
+    ///   ([`Parallel::Sizes`](super::Parallel::Sizes)).
     /// - `repeat 8 { … }`: what is in it, eight times, with `{}` in texts replaced by 0 to 7.
     ///
     /// ```
