@@ -304,3 +304,25 @@ proptest! {
         prop_assert!(log == run(simulation()).expect("it runs to the end").1);
     }
 }
+
+#[test]
+fn wrong_contexts_on_the_command_line_are_mended() {
+    let error = |code: i32, options: &[&str], expected: &[&str]| {
+        let line = ["simulate", "cholesky", "--tiles", "3"];
+        let ran = program::sched(&[&line[..], options].concat());
+        assert_eq!(ran.code, code, "{options:?}: {}", ran.err);
+        let words = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        expected.iter().for_each(|expected| assert!(words.contains(expected), "{options:?}: {}", ran.err));
+    };
+    error(1, &["--context", "a:workers=0-50"], &["context `a` cannot be made", "there is no worker 12"]);
+    error(1, &["--context", "a:policy=tree-eagr"], &["context `a` cannot be made", "did you mean `tree-eager`?"]);
+    error(1, &["--context", "a", "--context", "a"], &["there is a context `a` already"]);
+    error(
+        1,
+        &["--context", "a:workers=9", "--swap-to", "tree-hft"],
+        &["cannot be changed", "did you mean `tree-heft`?"],
+    );
+    error(2, &["--context", "a:wokers=1"], &["a context has no `wokers`: did you mean `workers`?"]);
+    error(2, &["--swap-to", "tree-ws@noon"], &["`noon` is no time"]);
+    error(2, &["--parallel", "2"], &["must be a number from 0 to 1"]);
+}
