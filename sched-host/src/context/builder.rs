@@ -7,7 +7,6 @@ use crate::tree::Tree;
 use sched_core::WorkerSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::*;
 
 /// A context in the making; see [`Submitter::context`].
 #[must_use = "a context is made by `build`"]

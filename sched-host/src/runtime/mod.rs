@@ -50,7 +50,7 @@ use crate::tree::{Fault, Ledger, NodeState, Part, Services, Tree, WorkerFacts};
 use crew::Crews;
 use gang::Gangs;
 use sched_core::{WorkerId, WorkerSet};
-use std::ops::Deref;
+use std::ops::{Deref, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 use std::thread::JoinHandle;
