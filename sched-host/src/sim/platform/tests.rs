@@ -73,7 +73,7 @@ fn a_platform_of_starpus_gives_the_bus_that_it_was_made_of() {
     assert_eq!((bus.nodes(), bus.config.cpus, bus.config.cuda), (4, measured.config.cpus, measured.config.cuda));
     for (from, to) in (1..4).flat_map(|device| [(0, device), (device, 0)]) {
         let [ours, theirs] = [&bus, &measured].map(|bus| bus.transfer(from, to, 1 << 22).expect("there is a link"));
-        // The machine of the simulation is made of rounded figures.
+        // Each was measured in a run of its own, and latencies of the machine are rounded to microseconds.
         assert!((ours / theirs - 1.0).abs() < 0.01, "{from} to {to}: {ours} µs and {theirs} µs");
     }
 }
