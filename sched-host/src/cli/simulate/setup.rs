@@ -15,7 +15,7 @@ pub(in crate::cli) struct Setup {
     #[arg(value_name = "WORKLOAD")]
     workload: String,
 
-    #[command(flatten, next_help_heading = "Graph")]
+    #[command(flatten)]
     sizes: Sizes,
 
     /// The machine: the name of a shipped platform, or the path of a KDL file
