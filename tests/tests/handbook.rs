@@ -27,9 +27,9 @@ struct Pages {
 }
 
 /// One for each test.
-static DIARIES: [Pages; 2] = [const {
-    Pages { built: AtomicUsize::new(0), dropped: AtomicUsize::new(0), workers: StdMutex::new(Vec::new()) }
-}; 2];
+static DIARIES: [Pages; 2] =
+    [const { Pages { built: AtomicUsize::new(0), dropped: AtomicUsize::new(0), workers: StdMutex::new(Vec::new()) } };
+        2];
 
 impl Build for Diary {
     const INFO: Info = Info::new("diary", Family::SpecialPurpose, "Writes down what happens to it.")
@@ -136,8 +136,7 @@ fn order(policy: &str, priorities: &[i32]) -> Vec<usize> {
     }
     open.send(()).expect("the worker listens");
     runtime.wait_all().expect("every task runs");
-    let order = order.lock().expect("nobody panics").clone();
-    order
+    order.lock().expect("nobody panics").clone()
 }
 
 #[test]

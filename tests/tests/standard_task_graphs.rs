@@ -45,19 +45,26 @@ fn a_policy_by_upward_rank_is_within_two_percent_of_the_optimum_on_average() {
         for ((policy, by, _), ratios) in ASKED.iter().zip(ratios) {
             let mut graph = graph.clone();
             prioritise(&mut graph, &machine, *by).expect("everything runs there");
-            let simulation = Simulation::new(graph, machine.clone()).policy(*policy).registry(registry.clone());
+            let simulation = Simulation::new(graph, machine.clone()).policy(policy).registry(registry.clone());
             let makespan = simulation.run().expect("it runs to the end").makespan.as_secs_f64() * 1e3;
             assert!(makespan > optimum - 1e-6, "{file} on {processors}, {policy}: {makespan} is less than {optimum}");
             ratios.push(makespan / optimum);
         }
     }
-    println!("{:10} {:14} {:14} {:>9} {:>8} {:>8} {:>8}", "processors", "policy", "priorities", "instances", "optimal", "mean", "worst");
+    println!(
+        "{:10} {:14} {:14} {:>9} {:>8} {:>8} {:>8}",
+        "processors", "policy", "priorities", "instances", "optimal", "mean", "worst"
+    );
     for (processors, ratios) in &ratios {
         for ((policy, by, limit), ratios) in ASKED.iter().zip(ratios) {
             let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
             let worst = ratios.iter().copied().fold(1.0, f64::max);
             let optimal = ratios.iter().filter(|ratio| **ratio < 1.0 + 1e-9).count();
-            println!("{processors:10} {policy:14} {:14} {:9} {optimal:8} {mean:8.4} {worst:8.4}", format!("{by:?}"), ratios.len());
+            println!(
+                "{processors:10} {policy:14} {:14} {:9} {optimal:8} {mean:8.4} {worst:8.4}",
+                format!("{by:?}"),
+                ratios.len()
+            );
             assert!(mean <= *limit, "{policy} on {processors} processors: {mean}");
         }
     }

@@ -240,8 +240,7 @@ fn sizes_that_were_not_recorded_are_like_those_that_were() {
     };
     let tasks = |graph: &TaskGraph| -> Vec<(String, i32, Option<u32>, usize)> {
         let run = graph.tasks.iter().filter(|task| graph.kind_of(task).runs);
-        let seen =
-            |task: &Task| (graph.kind_of(task).name.clone(), task.priority, task.footprint, task.accesses.len());
+        let seen = |task: &Task| (graph.kind_of(task).name.clone(), task.priority, task.footprint, task.accesses.len());
         run.map(seen).collect()
     };
     let (built, real) = (cholesky(16, &recorded(8)), recorded(16));

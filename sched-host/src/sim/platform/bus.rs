@@ -32,7 +32,8 @@ impl Platform {
             let pairs = nodes.iter().flat_map(|from| nodes.iter().map(move |to| (*from, *to)));
             NodeMatrix::new(nodes.len(), pairs.map(|(from, to)| if from == to { 0.0 } else { of(from, to) }).collect())
         };
-        let count = |arch: Arch| devices.iter().zip(DEVICES).find(|(_, kind)| *kind == arch).map_or(0, |(of, _)| of.len());
+        let count =
+            |arch: Arch| devices.iter().zip(DEVICES).find(|(_, kind)| *kind == arch).map_or(0, |(of, _)| of.len());
         let cpus = self.workers.iter().filter(|worker| self.classes[worker.class].arch == Arch::CPU).count();
         let cpus = cpus + devices.iter().map(Vec::len).sum::<usize>();
         let (cuda, opencl) = (count(Arch::CUDA), count(Arch::OPENCL));
