@@ -181,7 +181,7 @@ impl SchedContext {
     #[must_use]
     pub fn stats(&self) -> ContextStats {
         let facts = self.context.facts();
-        let (finished, submitted) = self.submitter.core.counts(&self.context);
+        let (finished, submitted) = self.submitter.core.task_counts(&self.context);
         ContextStats {
             name: facts.name,
             policy: facts.policy.name.clone(),

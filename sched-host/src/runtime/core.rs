@@ -45,6 +45,8 @@ pub(crate) struct Core {
     submitted: CachePadded<AtomicU64>,
     /// Tasks finished by threads that are not workers.
     pub(crate) finished_outside: AtomicU64,
+    /// Accesses of the application itself, which are counted as tasks: so many began, and so many ended.
+    pub(crate) turns: [AtomicU64; 2],
     /// Slots that never held a job.
     fresh: Mutex<Vec<&'static Slot>>,
     pub(crate) stop: AtomicBool,
@@ -192,6 +194,7 @@ impl Core {
             clock,
             submitted: CachePadded::new(AtomicU64::new(0)),
             finished_outside: AtomicU64::new(0),
+            turns: Default::default(),
             fresh: Mutex::default(),
             stop: AtomicBool::new(false),
             stalled: AtomicBool::new(false),
@@ -283,6 +286,17 @@ impl Core {
         let finished = self.finished_by_default();
         let further: u64 = self.roster.places().skip(1).map(|context| context.tally.numbered()).sum();
         (finished, self.submitted() - further)
+    }
+
+    /// As [`counts`](Self::counts), without the application's own accesses to data. The numbers of a moment are only sure
+    /// while nobody submits.
+    pub(crate) fn task_counts(&self, context: &ContextCore) -> (u64, u64) {
+        let (finished, submitted) = self.counts(context);
+        if context.number != 0 {
+            return (finished, submitted);
+        }
+        let [began, ended] = self.turns.each_ref().map(|turns| turns.load(SeqCst));
+        (finished.saturating_sub(ended), submitted.saturating_sub(began))
     }
 
     /// What to call a context in reports: nothing, where there never was but one.

@@ -13,7 +13,7 @@ use crate::trace::Event;
 use sched_core::ArchSet;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 /// What submits tasks: the runtime itself, or its stand-in inside a task. Cheap to clone; keeps no worker alive.
 #[derive(Clone)]
@@ -126,6 +126,7 @@ impl Submitter {
     /// Enters the application's own access to data; `ready` is called when it is its turn.
     pub(crate) fn enter_access(&self, header: &Arc<DataHeader>, mode: Mode, ready: Callback) -> TaskKey {
         let core = &*self.core;
+        core.turns[0].fetch_add(1, SeqCst);
         let slot = core.take_fresh();
         let record = core.records.get(slot.index());
         record.body.lock().extra(record).callback = Some(ready);
