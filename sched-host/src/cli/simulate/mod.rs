@@ -3,7 +3,6 @@
 pub(super) mod report;
 pub(super) mod setup;
 mod swap;
-mod workload;
 
 use crate::cli::contexts::{Wanted, wanted};
 use crate::cli::pictures::Pictures;
