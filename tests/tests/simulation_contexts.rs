@@ -181,7 +181,7 @@ fn simulations_with_contexts_are_the_same_in_each_run_and_from_plugins() {
 
 #[test]
 fn half_of_the_tasks_are_the_time_to_swap_if_no_other_is_said() {
-    let line = "simulate independent --width 40 --platform numa-2x12 --context a:workers=0-3 --context b:workers=4-7 \
+    let line = "simulate independent --tasks 40 --platform numa-2x12 --context a:workers=0-3 --context b:workers=4-7 \
                 --swap-to tree-prio";
     let ran = program::sched(&line.split_whitespace().collect::<Vec<_>>());
     assert_eq!(ran.code, 0, "{}", ran.err);
