@@ -19,6 +19,9 @@ pub struct Prospect {
     pub energy: Option<f64>,
 }
 
+/// Children that the host is asked about at once.
+const AT_ONCE: usize = 16;
+
 impl Node<'_> {
     /// What is to be expected of `task` below each child, in order. `with_energy` asks for the energy as well.
     ///
@@ -26,13 +29,16 @@ impl Node<'_> {
     /// older than 1.1 is asked for these.)
     pub fn prospects<'t>(&'t self, task: &'t Task, with_energy: bool) -> impl Iterator<Item = (Child, Prospect)> + 't {
         let table = offered::<HostProspects>(self.raw.host());
-        let (call, id) = (self.raw.call(), self.id());
+        let mut answers = [RawProspect::NONE; AT_ONCE];
+        let mut asked = 0;
         self.children().map(move |child| {
-            let prospect = match table {
-                Some(table) => Prospect::read((table.below)(call, id, child.0, task.raw(), with_energy)),
-                None => self.prospect_of(child, task, with_energy),
-            };
-            (child, prospect)
+            let Some(table) = table else { return (child, self.prospect_of(child, task, with_energy)) };
+            if child.0 >= asked {
+                (table.below)(self.raw.call(), self.id(), child.0, task.raw(), with_energy, (&mut answers[..]).into());
+                asked = child.0 + AT_ONCE as u32;
+            }
+            let before = asked - AT_ONCE as u32;
+            (child, Prospect::read(answers[(child.0 - before) as usize]))
         })
     }
 

@@ -4,7 +4,7 @@ use super::books;
 use super::call::Call;
 use super::fault::{Fault, FaultKind};
 use super::ledger::NodeId;
-use super::prospects::PROSPECTS;
+use super::prospects::{Alike, PROSPECTS};
 use super::teams::TeamsBelow;
 use parking_lot::Mutex;
 use sched_core::abi::extension::{HostLog, HostProspects, HostTeams, HostTimes, Named, RawExtension, WorkerDistance};
@@ -12,6 +12,7 @@ use sched_core::abi::std_types::{ROption, RStr};
 use sched_core::abi::wire::{CallRef, NO_ID, REQUESTER, RawNode, RawPlace, RawPush, RawWorker};
 use sched_core::abi::{ComponentObject, RawTask, TaskHead, WireHost};
 use sched_core::{Arch, LogLevel, MemoryNode, WorkerId};
+use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
@@ -93,6 +94,8 @@ pub(super) struct TreeNode {
     pub(super) sources: Box<[(NodeId, u32)]>,
     /// Architectures of the workers below.
     pub(super) archs: u32,
+    /// The workers below.
+    pub(super) alike: SmallVec<[Alike; 1]>,
     /// The combined workers below, if there are any.
     pub(super) teams: Option<TeamsBelow>,
     /// Expected length of what waits here, in nanoseconds, as the component notes it.
@@ -141,6 +144,7 @@ impl TreeNode {
         sources: Box<[(NodeId, u32)]>,
         places: Arc<[Place]>,
         workers: Arc<[RawWorker]>,
+        alike: SmallVec<[Alike; 1]>,
         teams: Option<TeamsBelow>,
         seed: u64,
     ) -> TreeNode {
@@ -160,6 +164,7 @@ impl TreeNode {
             parents,
             sources,
             archs,
+            alike,
             teams,
             queued: AtomicU64::new(0),
             places,
