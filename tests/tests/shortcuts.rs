@@ -210,30 +210,33 @@ fn one_by_one(node: Node<'_>, child: Child, task: &Task) -> Prospect {
     let transfers: Duration = transfers.map(|memory_node| node.expected_transfer(memory_node, task)).sum();
     Prospect {
         able: able.len() as u32,
-        length: best.map(|(length, _)| length),
-        transfer: transfers / (able.len() as u32).max(1),
+        length: best.map(|(length, _)| length.as_nanos() as u64),
+        transfer: transfers.as_nanos() as u64 / (able.len() as u64).max(1),
         energy: best.and_then(|(_, worker)| node.expected_energy(worker, task)),
     }
 }
 
 impl Component for Probe {
     fn push_task(&self, node: Node<'_>, mut task: Task) -> Push {
-        for (child, prospect) in node.prospects(&task, true) {
+        let mut ends = Vec::new();
+        node.ends_below(|child, end| ends.push((child, end)));
+        node.prospects(&task, true, |child, prospect| {
             assert_eq!(prospect, one_by_one(node, child, &task), "{} child {}", node.path(), child.0);
             let (end, load) = (node.child_estimated_end(child), node.child_load(child));
-            node.log(
-                LogLevel::Info,
-                &format!("{} child {}: {} {load:?} {prospect:?}", node.path(), child.0, end.as_nanos()),
-            );
-        }
-        for (child, prospect) in node.prospects(&task, false).collect::<Vec<_>>() {
+            assert_eq!(ends[child.0 as usize], (child, end));
+            let (path, child, end) = (node.path(), child.0, end.as_nanos());
+            node.log(LogLevel::Info, &format!("{path} child {child}: {end} {load:?} {prospect:?}"));
+        });
+        let mut able = Vec::new();
+        node.prospects(&task, false, |child, prospect| {
             assert_eq!(Prospect { energy: None, ..one_by_one(node, child, &task) }, prospect);
-            if prospect.able > 0 {
-                task.set_predicted(prospect.length);
-                match node.push_to(child, task) {
-                    Ok(()) => return Ok(()),
-                    Err(refused) => task = refused.task,
-                }
+            able.extend((prospect.able > 0).then_some((child, prospect)));
+        });
+        for (child, prospect) in able {
+            task.set_predicted(prospect.length.map(Duration::from_nanos));
+            match node.push_to(child, task) {
+                Ok(()) => return Ok(()),
+                Err(refused) => task = refused.task,
             }
         }
         Err(Refused::new(task, Refusal::Full))

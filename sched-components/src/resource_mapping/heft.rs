@@ -35,8 +35,8 @@ pub struct Heft {
 #[derive(Default, Debug)]
 struct Scratch {
     window: Vec<(Task, Place)>,
-    /// What each child answered to `estimated_end`, once it was asked.
-    ends: Vec<Option<Time>>,
+    /// When each child will have nothing left to do, once they were asked.
+    ends: Vec<Time>,
 }
 
 impl Build for Heft {
@@ -111,7 +111,6 @@ impl Heft {
     fn pick(&self, node: Node<'_>, scratch: &mut Scratch) -> (usize, Pick) {
         let Scratch { window, ends } = scratch;
         ends.clear();
-        ends.resize(node.children().len(), None);
         with_candidates(|candidates| {
             let now = node.now();
             let mut best: Option<(u64, usize, Candidate)> = None;
@@ -119,10 +118,12 @@ impl Heft {
                 if self.weights.estimate(node, task, candidates) != Basis::Known {
                     continue;
                 }
+                // Nothing arrives between the looks at two tasks.
+                if ends.is_empty() {
+                    node.ends_below(|_, end| ends.push(end));
+                }
                 for candidate in &mut *candidates {
-                    // Nothing arrives between the looks at two tasks.
-                    let end = &mut ends[candidate.child.0 as usize];
-                    candidate.avail = end.get_or_insert_with(|| node.child_estimated_end(candidate.child)).as_nanos();
+                    candidate.avail = ends[candidate.child.0 as usize].as_nanos();
                 }
                 let (candidate, min_end) = self.weights.choose(now, candidates);
                 if best.is_none_or(|(earliest, ..)| min_end < earliest) {

@@ -2,7 +2,7 @@
 
 mod buckets;
 
-use super::completion::{Basis, Candidate, Weights, expected_here, least_loaded, with_candidates};
+use super::completion::{Basis, Candidate, Weights, ask_ends, expected_here, least_loaded, with_candidates};
 use super::turn::Turn;
 use crate::queue::load_here;
 use buckets::{Buckets, End, Origin};
@@ -120,9 +120,7 @@ impl Heteroprio {
                 return None;
             }
             let now = node.now();
-            for candidate in &mut *candidates {
-                candidate.avail = node.child_estimated_end(candidate.child).as_nanos();
-            }
+            ask_ends(node, candidates);
             Some(self.weights.choose(now, candidates).0)
         })
     }

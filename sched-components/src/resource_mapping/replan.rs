@@ -157,7 +157,7 @@ impl Replan {
     fn survey(&self, node: Node<'_>, now: u64, scratch: &mut Scratch) {
         scratch.avail.clear();
         scratch.open.clear();
-        scratch.avail.extend(node.children().map(|child| node.child_estimated_end(child).as_nanos().max(now)));
+        node.ends_below(|_, end| scratch.avail.push(end.as_nanos().max(now)));
         let mut books = self.books.lock();
         if books.len() < scratch.avail.len() {
             books.resize(scratch.avail.len(), Book::default());

@@ -65,6 +65,7 @@ pub const KNOWN: &[KnownExtension] = &[
     KnownExtension::of::<HostTimes>(),
     KnownExtension::of::<HostTeams>(),
     KnownExtension::of::<HostProspects>(),
+    KnownExtension::of::<HostEnds>(),
 ];
 
 /// Since 1.1, offered by the host: a component's words in the host's log.
@@ -166,6 +167,19 @@ pub struct RawProspect {
 impl RawProspect {
     /// That of a child without a worker for the task.
     pub const NONE: RawProspect = RawProspect { able: 0, length: NO_MODEL, transfer: 0, energy: f64::NAN };
+}
+
+/// Since 1.1, offered by the host: when the children of a node will have nothing left to do, many in one call.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct HostEnds {
+    /// Hop: writes the ends of the children from number `first` on, in order, until there are no more children or no more
+    /// room.
+    pub below: extern "C" fn(call: CallRef<'_>, node: u32, first: u32, into: RSliceMut<'_, u64>),
+}
+
+impl Named for HostEnds {
+    const NAME: &'static str = "children-ends/1";
 }
 
 /// The host's table of this type, if it has one.

@@ -4,13 +4,12 @@
 use super::Shared;
 use super::assembly::Ground;
 use super::ledger::NodeId;
-use super::node::{head, record};
+use super::node::{TreeNode, head, record};
 use sched_core::abi::extension::{HostProspects, RawProspect};
 use sched_core::abi::std_types::RSliceMut;
-use sched_core::abi::wire::{CallRef, place};
+use sched_core::abi::wire::{CallRef, NO_ID, place};
 use sched_core::abi::{RawTask, TaskHead};
 use sched_core::{Estimate, MemoryNode, WorkerId, WorkerSet};
-use smallvec::SmallVec;
 
 pub(super) static PROSPECTS: HostProspects = HostProspects { below };
 
@@ -19,29 +18,50 @@ pub(super) struct Alike {
     /// One for all.
     first: WorkerId,
     count: u32,
+    kind: Kind,
+}
+
+/// What workers that are alike have in common.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Kind {
     class: u32,
     memory_node: u32,
+    arch: u32,
+    /// Members of a combined worker, 0 for a simple one.
+    members: usize,
 }
 
 /// The workers below a node, by the first of those that are alike.
-pub(super) fn alike(below: &WorkerSet, ground: &Ground) -> SmallVec<[Alike; 1]> {
-    let size = |worker| ground.teams.of(worker).map(<[WorkerId]>::len);
-    let mut found: SmallVec<[Alike; 1]> = SmallVec::new();
+pub(super) fn alike(below: &WorkerSet, ground: &Ground) -> Box<[Alike]> {
+    let mut found: Vec<Alike> = Vec::new();
     for worker in below.iter() {
         let Some(facts) = ground.workers.get(worker.0 as usize) else { continue };
-        let class = ground.services.speed_class(worker);
-        let same = |other: &&mut Alike| {
-            other.class == class
-                && other.memory_node == facts.memory_node
-                && ground.workers[other.first.0 as usize].arch == facts.arch
-                && size(other.first) == size(worker)
+        let kind = Kind {
+            class: ground.services.speed_class(worker),
+            memory_node: facts.memory_node,
+            arch: facts.arch,
+            members: ground.teams.of(worker).map_or(0, <[WorkerId]>::len),
         };
-        match found.iter_mut().find(same) {
+        match found.iter_mut().find(|other| other.kind == kind) {
             Some(other) => other.count += 1,
-            None => found.push(Alike { first: worker, count: 1, class, memory_node: facts.memory_node }),
+            None => found.push(Alike { first: worker, count: 1, kind }),
         }
     }
-    found
+    found.into()
+}
+
+/// What [`TreeNode::like`] is for `node`.
+pub(super) fn like(node: &TreeNode, nodes: &[TreeNode]) -> Box<[NodeId]> {
+    let below = |child: &NodeId| nodes[*child as usize].alike.iter().map(|workers| (workers.count, workers.kind));
+    let mut firsts: Vec<NodeId> = Vec::new();
+    let first = |child: &NodeId| match firsts.iter().find(|first| below(first).eq(below(child))) {
+        Some(first) => *first,
+        None => {
+            firsts.push(*child);
+            *child
+        }
+    };
+    node.children.iter().map(first).collect()
 }
 
 extern "C" fn below(
@@ -56,13 +76,17 @@ extern "C" fn below(
     let (Some(head), Some(node)) = (head(task), tree.nodes.get(node as usize)) else { return };
     let moves = node.place().raw().flags & place::NO_TRANSFERS == 0;
     let mut answers = Answers { tree, head, moves, with_energy, length: None, transfer: None };
-    let children = node.children.get(first as usize..).unwrap_or(&[]);
-    for (child, prospect) in children.iter().zip(into.as_mut_slice()) {
-        *prospect = answers.of(&tree.nodes[*child as usize].alike);
+    let mut last = (NO_ID, RawProspect::NONE);
+    for (like, prospect) in node.like.get(first as usize..).unwrap_or(&[]).iter().zip(into.as_mut_slice()) {
+        // Most children are like the one before.
+        if *like != last.0 {
+            last = (*like, answers.of(&tree.nodes[*like as usize].alike));
+        }
+        *prospect = last.1;
     }
 }
 
-/// What a task is to expect of the workers that were looked at last: neighbours are mostly alike, or in one memory node.
+/// What is to be expected of a task, and what was asked last for that: neighbours are mostly alike, or in one memory node.
 struct Answers<'a> {
     tree: &'a Shared,
     head: &'a TaskHead,
@@ -75,7 +99,6 @@ struct Answers<'a> {
 }
 
 impl Answers<'_> {
-    #[inline]
     fn of(&mut self, workers: &[Alike]) -> RawProspect {
         let mut found = RawProspect::NONE;
         let mut best = None;
@@ -101,29 +124,27 @@ impl Answers<'_> {
         found
     }
 
-    #[inline]
     fn length(&mut self, workers: &Alike) -> u64 {
         match self.length {
-            Some((class, length)) if class == workers.class => length,
+            Some((class, length)) if class == workers.kind.class => length,
             _ => {
                 let length = match self.tree.services.expected_length(workers.first, self.head, None) {
                     known @ Estimate::Known(_) => known.to_wire(),
                     Estimate::Uncalibrated | Estimate::NoModel => RawProspect::NONE.length,
                 };
-                self.length = Some((workers.class, length));
+                self.length = Some((workers.kind.class, length));
                 length
             }
         }
     }
 
-    #[inline]
     fn transfer(&mut self, workers: &Alike) -> u64 {
         match self.transfer {
-            Some((memory_node, transfer)) if memory_node == workers.memory_node => transfer,
+            Some((memory_node, transfer)) if memory_node == workers.kind.memory_node => transfer,
             _ => {
-                let length = self.tree.services.expected_transfer(MemoryNode(workers.memory_node), self.head);
+                let length = self.tree.services.expected_transfer(MemoryNode(workers.kind.memory_node), self.head);
                 let transfer = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
-                self.transfer = Some((workers.memory_node, transfer));
+                self.transfer = Some((workers.kind.memory_node, transfer));
                 transfer
             }
         }
