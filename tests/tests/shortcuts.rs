@@ -393,7 +393,7 @@ fn history(shape: &Shape, facts: &Facts, acts: &[Act], without: Option<Shortcut>
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 600, max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
     #[test]
     fn a_tree_does_the_same_without_each_shortcut(

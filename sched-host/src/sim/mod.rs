@@ -36,6 +36,8 @@ mod memory;
 mod network;
 mod outcome;
 pub mod platform;
+#[cfg(test)]
+mod tests;
 mod urgency;
 
 pub use error::{SimError, Unknown};
