@@ -42,7 +42,7 @@ fn shape() -> impl Strategy<Value = Shape> {
     let inner = leaf.prop_recursive(4, 16, 4, |inner| {
         let above_one = prop::sample::select(vec!["fifo", "fifo", "prio", "best-implementation"]);
         let above_many = prop::sample::select(vec![
-            "eager", "eager", "eager-prio", "mct", "work-stealing", "random", "heft", "heteroprio", "replan", "probe",
+            "eager", "eager", "eager-prio", "mct", "work-stealing", "random", "heft", "heteroprio", "replan", "keep", "keep", "probe",
         ]);
         prop_oneof![
             3 => (above_one, 0..4_i64, inner.clone()).prop_map(|(name, room, below)| Shape::Of(name, room, vec![below])),
@@ -78,7 +78,10 @@ fn facts() -> impl Strategy<Value = Facts> {
     ) -> impl Strategy<Value = Vec<Vec<T>>> {
         prop::collection::vec(prop::collection::vec(value, columns), CODELETS)
     }
-    let workers = prop::collection::vec((any::<bool>(), 0..CLASSES as u32, 0..MEMORIES as u32), WORKERS as usize);
+    // Few kinds, so that there are workers that are alike.
+    let kinds = prop::collection::vec((any::<bool>(), 0..CLASSES as u32, 0..MEMORIES as u32), 1..4);
+    let of_kinds = prop::collection::vec(any::<prop::sample::Index>(), WORKERS as usize);
+    let workers = (kinds, of_kinds).prop_map(|(kinds, of)| of.iter().map(|index| *index.get(&kinds)).collect());
     let transfers = prop::option::of(of_each(MEMORIES, 0..50_000_u64));
     (workers, of_each(CLASSES, 0..12_u64), transfers, of_each(CLASSES, prop::option::of(1..9_u32))).prop_map(
         |(workers, lengths, transfers, joules)| Facts { workers, lengths, transfers, joules, teams: Vec::new() },
@@ -243,6 +246,53 @@ impl Component for Probe {
     }
 }
 
+/// Keeps tasks above many children until they are pulled, and notes how long they should take.
+struct Keep(Mutex<Vec<Task>>);
+
+impl Keep {
+    fn change<T>(&self, node: Node<'_>, change: impl FnOnce(&mut Vec<Task>) -> T) -> T {
+        let mut tasks = self.0.lock();
+        let answer = change(&mut tasks);
+        node.note_queued(tasks.iter().filter_map(Task::predicted).sum());
+        answer
+    }
+}
+
+impl Build for Keep {
+    const INFO: Info = Info::new("keep", Family::ResourceMapping, "Keeps tasks until they are pulled.")
+        .storage(Storage::Unbounded)
+        .end_is_noted();
+
+    fn build(_params: &Params) -> Result<Self, BuildError> {
+        Ok(Keep(Mutex::default()))
+    }
+}
+
+impl Component for Keep {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        self.change(node, |tasks| tasks.push(task));
+        node.children_can_pull();
+        Ok(())
+    }
+
+    fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
+        let able = |tasks: &mut Vec<Task>| {
+            let first = tasks.iter().position(|task| node.requester_can_execute(task))?;
+            Some(tasks.remove(first))
+        };
+        self.change(node, able).or_else(|| node.pull_from_parents())
+    }
+
+    fn estimated_end(&self, node: Node<'_>) -> Time {
+        let queued = self.0.lock().iter().filter_map(Task::predicted).sum();
+        node.end_below_with_queued(queued)
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
+
 /// A shortcut that is taken or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Shortcut {
@@ -320,7 +370,7 @@ impl Maker {
 
 /// All that can be seen of a tree while things are done to it.
 fn history(shape: &Shape, facts: &Facts, acts: &[Act], without: Option<Shortcut>) -> Result<String, TestCaseError> {
-    let registry = stock::registry(vec![Offer::of::<Probe>()]);
+    let registry = stock::registry(vec![Offer::of::<Probe>(), Offer::of::<Keep>()]);
     let mut maker = Maker { registry, without, parts: Vec::new(), workers: 0, teams: Vec::new() };
     maker.add(shape);
     let Maker { parts, teams, .. } = maker;
