@@ -5,6 +5,7 @@ use sched_core::Arch;
 use sched_host::context::SchedContext;
 use sched_host::runtime::{Codelet, Runtime};
 use sched_host::topology::Topology;
+use sched_tests::conformance::{Origin, registry};
 use sched_tests::stock::{self, policy};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex};
@@ -15,9 +16,9 @@ use std::time::Duration;
 const TEAMS: &str = r#"fifo { eager { each "worker" { worker }; each "combined-worker" { combined-worker } } }"#;
 
 /// Four workers, combined in all, 0 and 1, 2 and 3. However busy the machine is, workers get to run in time.
-fn start() -> Runtime {
+fn start(origin: Origin) -> Runtime {
     let machine = Topology::from_synthetic("l2:2 core:2 pu:1").expect("the description is sound");
-    let builder = stock::builder(TEAMS, 4, Vec::new()).topology(machine);
+    let builder = stock::builder(TEAMS, 4, Vec::new()).topology(machine).registry(registry(origin));
     builder.quiet_period(Duration::from_secs(60)).build().expect("the runtime starts")
 }
 
@@ -140,70 +141,81 @@ fn run_while(tasks: usize, contexts: &[SchedContext], runtime: &Runtime, change:
 
 #[test]
 fn contexts_beside_each_other_have_teams_of_their_own() {
-    let runtime = start();
-    let contexts = [context(&runtime, "left", [0, 1]), context(&runtime, "right", [2, 3])];
-    let counted = Counted::new(&runtime, 300);
-    (0..300).for_each(|task| counted.submit(&runtime, &contexts[task % 2], task));
-    runtime.wait_all().expect("every task runs");
-    counted.assert_once(&runtime);
-    assert!(
-        counted.counts.iter().all(|count| count.members.load(SeqCst) <= 2),
-        "a team has workers of its context only"
-    );
-    assert_eq!(contexts.map(|context| context.stats().finished), [150, 150]);
+    for origin in Origin::ALL {
+        let runtime = start(origin);
+        let contexts = [context(&runtime, "left", [0, 1]), context(&runtime, "right", [2, 3])];
+        let counted = Counted::new(&runtime, 300);
+        (0..300).for_each(|task| counted.submit(&runtime, &contexts[task % 2], task));
+        runtime.wait_all().expect("every task runs");
+        counted.assert_once(&runtime);
+        assert!(
+            counted.counts.iter().all(|count| count.members.load(SeqCst) <= 2),
+            "a team has workers of its context only"
+        );
+        assert_eq!(contexts.map(|context| context.stats().finished), [150, 150]);
+    }
 }
 
 #[test]
 fn teams_of_contexts_that_share_workers_do_not_wait_for_each_other() {
-    let runtime = start();
-    let contexts = [context(&runtime, "all", 0..4), context(&runtime, "most", 0..4), context(&runtime, "two", [1, 2])];
-    let counted = Counted::new(&runtime, 600);
-    thread::scope(|scope| {
-        for part in 0..3 {
-            let (counted, contexts, runtime) = (&counted, &contexts, &runtime);
-            scope.spawn(move || {
-                (part..600).step_by(3).for_each(|task| counted.submit(runtime, &contexts[task / 3 % 3], task))
-            });
-        }
-    });
-    runtime.wait_all().expect("every task runs");
-    counted.assert_once(&runtime);
+    for origin in Origin::ALL {
+        let runtime = start(origin);
+        let contexts =
+            [context(&runtime, "all", 0..4), context(&runtime, "most", 0..4), context(&runtime, "two", [1, 2])];
+        let counted = Counted::new(&runtime, 600);
+        thread::scope(|scope| {
+            for part in 0..3 {
+                let (counted, contexts, runtime) = (&counted, &contexts, &runtime);
+                scope.spawn(move || {
+                    (part..600).step_by(3).for_each(|task| counted.submit(runtime, &contexts[task / 3 % 3], task))
+                });
+            }
+        });
+        runtime.wait_all().expect("every task runs");
+        counted.assert_once(&runtime);
+    }
 }
 
 #[test]
 fn parallel_tasks_run_once_while_the_policy_changes() {
-    let runtime = start();
-    let context = runtime.default_context();
-    run_while(600, std::slice::from_ref(&context), &runtime, |change| {
-        let policy = if change % 2 == 0 { "tree-pheft" } else { "tree-eager" };
-        context.swap_policy(policy).expect("it fits");
-    });
+    for origin in Origin::ALL {
+        let runtime = start(origin);
+        let context = runtime.default_context();
+        run_while(600, std::slice::from_ref(&context), &runtime, |change| {
+            let policy = if change % 2 == 0 { "tree-pheft" } else { "tree-eager" };
+            context.swap_policy(policy).expect("it fits");
+        });
+    }
 }
 
 #[test]
 fn parallel_tasks_run_once_while_members_of_teams_come_and_go() {
-    let runtime = start();
-    let contexts = [context(&runtime, "a", 0..4), context(&runtime, "b", 0..4)];
-    run_while(600, &contexts, &runtime, |change| {
-        let (context, worker) = (&contexts[change as usize / 5 % 2], change % 4);
-        context.remove_workers([worker, (worker + 1) % 4]).expect("there are these workers");
-        context.add_workers([(worker + 1) % 4, (worker + 2) % 4]).expect("there are these workers");
-    });
+    for origin in Origin::ALL {
+        let runtime = start(origin);
+        let contexts = [context(&runtime, "a", 0..4), context(&runtime, "b", 0..4)];
+        run_while(600, &contexts, &runtime, |change| {
+            let (context, worker) = (&contexts[change as usize / 5 % 2], change % 4);
+            context.remove_workers([worker, (worker + 1) % 4]).expect("there are these workers");
+            context.add_workers([(worker + 1) % 4, (worker + 2) % 4]).expect("there are these workers");
+        });
+    }
 }
 
 #[test]
 fn parallel_tasks_run_once_while_policies_and_members_change_at_once() {
-    let runtime = start();
-    let contexts = [context(&runtime, "a", 0..4), context(&runtime, "b", 0..4)];
-    run_while(400, &contexts, &runtime, |change| {
-        let context = &contexts[change as usize % 2];
-        match change / 2 % 4 {
-            0 => context.swap_policy("tree-pheft").expect("it fits"),
-            1 => context.remove_workers([change / 8 % 4]).expect("there is this worker"),
-            2 => context.swap_policy("tree-eager").expect("it fits"),
-            _ => context.add_workers([change / 8 % 4]).expect("there is this worker"),
-        }
-    });
+    for origin in Origin::ALL {
+        let runtime = start(origin);
+        let contexts = [context(&runtime, "a", 0..4), context(&runtime, "b", 0..4)];
+        run_while(400, &contexts, &runtime, |change| {
+            let context = &contexts[change as usize % 2];
+            match change / 2 % 4 {
+                0 => context.swap_policy("tree-pheft").expect("it fits"),
+                1 => context.remove_workers([change / 8 % 4]).expect("there is this worker"),
+                2 => context.swap_policy("tree-eager").expect("it fits"),
+                _ => context.add_workers([change / 8 % 4]).expect("there is this worker"),
+            }
+        });
+    }
 }
 
 #[test]

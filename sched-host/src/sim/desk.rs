@@ -204,6 +204,10 @@ impl Services for Desk {
         }
     }
 
+    fn speed_class(&self, worker: WorkerId) -> u32 {
+        self.platform.workers.get(worker.0 as usize).map_or(u32::MAX, |worker| worker.class as u32)
+    }
+
     fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {
         let Some(replicas) = &self.replicas else { return Duration::ZERO };
         let replicas = replicas.lock();

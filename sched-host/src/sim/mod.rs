@@ -41,6 +41,8 @@ mod memory;
 mod network;
 mod outcome;
 pub mod platform;
+#[cfg(test)]
+mod tests;
 mod urgency;
 
 pub use context::{Context, When};
