@@ -90,10 +90,22 @@ impl Desk {
         self.sleeping[(worker / 64) as usize].load(Relaxed) & 1 << (worker % 64) != 0
     }
 
+    /// The workers that sleep, in order.
+    pub(super) fn sleepers(&self) -> impl Iterator<Item = u32> {
+        self.sleeping.iter().enumerate().flat_map(|(word, asleep)| {
+            let mut left = asleep.load(Relaxed);
+            std::iter::from_fn(move || {
+                let sleeper = (left != 0).then(|| word as u32 * 64 + left.trailing_zeros());
+                left &= left.wrapping_sub(1);
+                sleeper
+            })
+        })
+    }
+
     /// Wakes the first worker that sleeps and is of one of these architectures.
     pub(super) fn wake_one_of(&self, archs: ArchSet) {
-        let fits = |worker: &u32| self.sleeps(*worker) && archs.contains(self.platform.class(WorkerId(*worker)).arch);
-        if let Some(worker) = (0..self.platform.workers.len() as u32).find(fits) {
+        let fits = |worker: &u32| archs.contains(self.platform.class(WorkerId(*worker)).arch);
+        if let Some(worker) = self.sleepers().find(fits) {
             self.wake(WorkerId(worker));
         }
     }

@@ -6,12 +6,14 @@ use super::fault::{Fault, FaultKind};
 use super::ledger::NodeId;
 use super::prospects::PROSPECTS;
 use super::teams::TeamsBelow;
+use super::ways::{Ways, words};
 use parking_lot::Mutex;
 use sched_core::abi::extension::{HostLog, HostProspects, HostTeams, HostTimes, Named, RawExtension, WorkerDistance};
 use sched_core::abi::std_types::{ROption, RStr};
 use sched_core::abi::wire::{CallRef, NO_ID, REQUESTER, RawNode, RawPlace, RawPush, RawWorker};
 use sched_core::abi::{ComponentObject, RawTask, TaskHead, WireHost};
 use sched_core::{Arch, LogLevel, MemoryNode, WorkerId};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
@@ -93,6 +95,10 @@ pub(super) struct TreeNode {
     pub(super) sources: Box<[(NodeId, u32)]>,
     /// Architectures of the workers below.
     pub(super) archs: u32,
+    /// The words of sets of workers in which there are workers below.
+    pub(super) words: Range<usize>,
+    /// From sleepers to children, where it can be told.
+    pub(super) ways: Option<Ways>,
     /// The combined workers below, if there are any.
     pub(super) teams: Option<TeamsBelow>,
     /// Expected length of what waits here, in nanoseconds, as the component notes it.
@@ -156,6 +162,9 @@ impl TreeNode {
             component,
             component_name,
             plugin,
+            words: words(places[id as usize].raw()),
+            // Combined workers do not sleep: their members do.
+            ways: if teams.is_none() { Ways::new(&children, &places) } else { None },
             children,
             parents,
             sources,

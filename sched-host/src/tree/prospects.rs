@@ -16,14 +16,15 @@ extern "C" fn below(call: CallRef<'_>, node: NodeId, child: u32, task: RawTask, 
     let mut found = RawProspect { able: 0, length: no_model, transfer: 0, energy: f64::NAN };
     let target = tree.nodes.get(node as usize).and_then(|node| node.children.get(child as usize));
     let (Some(head), Some(target)) = (head(task), target) else { return found };
-    let target = tree.nodes[*target as usize].place().raw();
+    let node = &tree.nodes[*target as usize];
+    let target = node.place().raw();
     let services = &*tree.services;
     let moves = target.flags & place::NO_TRANSFERS == 0;
     let mut best = None;
     // Workers of one memory node mostly stand side by side.
     let mut last = None;
-    for (number, word) in target.workers_in_context.iter().enumerate() {
-        let (first, mut left) = (number as u32 * 64, *word);
+    for number in node.words.clone() {
+        let (first, mut left) = (number as u32 * 64, target.workers_in_context[number]);
         while left != 0 {
             let worker = WorkerId(first + left.trailing_zeros());
             left &= left - 1;
