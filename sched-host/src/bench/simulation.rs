@@ -71,7 +71,8 @@ pub fn simulation_bench(
     let tasks = wanted.graph.tasks.len();
     let row = |(policy, workers, least): &(&String, usize, Duration)| {
         let of_policy = cells.iter().filter(|(other, ..)| other == policy);
-        let (fewest, base) = of_policy.map(|(_, workers, least)| (*workers, *least)).min().unwrap_or((*workers, *least));
+        let (fewest, base) =
+            of_policy.map(|(_, workers, least)| (*workers, *least)).min().unwrap_or((*workers, *least));
         SimulationResult {
             policy: (*policy).clone(),
             workers: *workers,

@@ -90,22 +90,25 @@ impl Desk {
         self.sleeping[(worker / 64) as usize].load(Relaxed) & 1 << (worker % 64) != 0
     }
 
-    /// The workers that sleep, in order.
-    pub(super) fn sleepers(&self) -> impl Iterator<Item = u32> {
-        self.sleeping.iter().enumerate().flat_map(|(word, asleep)| {
+    /// The first worker that sleeps and `suits`.
+    pub(super) fn find_sleeper(&self, suits: impl Fn(u32) -> bool) -> Option<u32> {
+        for (word, asleep) in self.sleeping.iter().enumerate() {
             let mut left = asleep.load(Relaxed);
-            std::iter::from_fn(move || {
-                let sleeper = (left != 0).then(|| word as u32 * 64 + left.trailing_zeros());
-                left &= left.wrapping_sub(1);
-                sleeper
-            })
-        })
+            while left != 0 {
+                let sleeper = word as u32 * 64 + left.trailing_zeros();
+                left &= left - 1;
+                if suits(sleeper) {
+                    return Some(sleeper);
+                }
+            }
+        }
+        None
     }
 
     /// Wakes the first worker that sleeps and is of one of these architectures.
     pub(super) fn wake_one_of(&self, archs: ArchSet) {
-        let fits = |worker: &u32| archs.contains(self.platform.class(WorkerId(*worker)).arch);
-        if let Some(worker) = self.sleepers().find(fits) {
+        let fits = |worker| archs.contains(self.platform.class(WorkerId(worker)).arch);
+        if let Some(worker) = self.find_sleeper(fits) {
             self.wake(WorkerId(worker));
         }
     }

@@ -160,16 +160,16 @@ impl Shared {
             };
             woken && !all
         };
-        let _ = match (child, &node.ways) {
-            (Some(number), _) => node.children.get(number as usize).is_some_and(|child| visit(*child)),
+        match (child, &node.ways) {
+            (Some(number), _) => _ = node.children.get(number as usize).is_some_and(|child| visit(*child)),
             (None, Some(ways)) => {
                 let below = &node.place().raw().workers_in_context;
                 let sleeping = |word: usize| self.sleeping.get(word).map_or(0, |word| word.load(SeqCst));
                 let asleep = |word: usize| below[word] & sleeping(word);
-                ways.to_sleepers(node.words.clone(), asleep).any(|number| visit(node.children[number as usize]))
+                ways.to_sleepers(node.words.clone(), asleep, |number| visit(node.children[number as usize]));
             }
-            (None, None) => node.children.iter().any(|child| visit(*child)),
-        };
+            (None, None) => _ = node.children.iter().any(|child| visit(*child)),
+        }
         woken
     }
 

@@ -45,24 +45,29 @@ impl Ways {
         Some(Ways { start: start?, children: below.into() })
     }
 
-    /// The numbers of the children that sleepers are below, in order. `asleep` says of each of these words who sleeps; it is
-    /// asked when the word has its turn.
+    /// Visits the children that sleepers are below, in order of their numbers, until `visit` says that it is enough. `asleep`
+    /// says of each of these words who sleeps; it is asked when the word has its turn.
+    #[inline]
     pub(super) fn to_sleepers(
         &self,
         words: Range<usize>,
         asleep: impl Fn(usize) -> u64,
-    ) -> impl Iterator<Item = u32> {
-        let sleepers = words.flat_map(move |word| {
-            let mut left = asleep(word);
-            std::iter::from_fn(move || {
-                let sleeper = (left != 0).then(|| word * 64 + left.trailing_zeros() as usize);
-                left &= left.wrapping_sub(1);
-                sleeper
-            })
-        });
+        mut visit: impl FnMut(u32) -> bool,
+    ) {
         let mut last = NOBODY;
-        let child = |sleeper: usize| self.children.get(sleeper.checked_sub(self.start)?).copied();
-        sleepers.filter_map(child).filter(move |child| std::mem::replace(&mut last, *child) != *child)
+        for word in words {
+            let mut left = asleep(word);
+            while left != 0 {
+                let sleeper = word * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                let child = sleeper.checked_sub(self.start).and_then(|at| self.children.get(at)).copied();
+                let Some(child) = child.filter(|child| *child != last && *child != NOBODY) else { continue };
+                last = child;
+                if visit(child) {
+                    return;
+                }
+            }
+        }
     }
 }
 
@@ -76,7 +81,16 @@ mod tests {
     }
 
     fn to_sleepers(ways: &Ways, words: Range<usize>, asleep: &[u64]) -> Vec<u32> {
-        ways.to_sleepers(words, |word| asleep[word]).collect()
+        let mut visited = Vec::new();
+        ways.to_sleepers(
+            words,
+            |word| asleep[word],
+            |child| {
+                visited.push(child);
+                false
+            },
+        );
+        visited
     }
 
     #[test]
@@ -86,6 +100,16 @@ mod tests {
         assert_eq!(to_sleepers(&ways, 0..3, &[0b10_1110, 1 << 6 | 1 << 7, 1 << 2]), [0, 1, 2, 3]);
         assert_eq!(to_sleepers(&ways, 0..3, &[0, 1 << 7, 0]), [2]);
         assert_eq!(to_sleepers(&ways, 0..3, &[0b1_0011, 0, 0b1001]), [] as [u32; 0], "they are below no child");
+        let mut visited = 0;
+        ways.to_sleepers(
+            0..3,
+            |_| u64::MAX,
+            |_| {
+                visited += 1;
+                visited == 2
+            },
+        );
+        assert_eq!(visited, 2, "that was enough");
         assert_eq!(to_sleepers(&ways, 1..2, &[u64::MAX, 1 << 6, u64::MAX]), [2]);
     }
 

@@ -1,6 +1,6 @@
 //! The queues of a work-stealing component.
 
-use super::victims::{self, Victims};
+use super::victims::{self, Neighbourhoods, Victims};
 use crate::queue::{Held, Place, TaskQueue, nanos};
 use sched_core::*;
 use std::sync::OnceLock;
@@ -104,6 +104,7 @@ pub(super) struct Lanes {
     list: Box<[Padded<AtomicU64>]>,
     /// The child that each worker is below: the first, if there are several.
     homes: Box<[Option<Child>]>,
+    neighbourhoods: Neighbourhoods,
     /// The child whose turn it is to get a task that no worker made ready.
     next: Padded<AtomicU32>,
 }
@@ -117,13 +118,16 @@ impl Lanes {
         let mut homes = vec![None; workers as usize];
         for child in node.children() {
             for worker in node.child_workers(child).iter() {
-                homes[worker.0 as usize].get_or_insert(child);
+                if let Some(home) = homes.get_mut(worker.0 as usize) {
+                    home.get_or_insert(child);
+                }
             }
         }
         Lanes {
             lanes: node.children().map(|_| Padded(Lane::new())).collect(),
             list: (0..node.children().len().div_ceil(64)).map(|_| Padded::default()).collect(),
             homes: homes.into(),
+            neighbourhoods: Neighbourhoods::default(),
             next: Padded::default(),
         }
     }
@@ -174,20 +178,23 @@ impl Lanes {
         thief: Child,
         eligible: &impl Fn(&Held) -> bool,
     ) -> Option<(Task, From)> {
-        let victims = self.lane(thief)?.victims.get_or_init(|| Victims::new(node, thief));
+        let victims = self.lane(thief)?.victims.get_or_init(|| self.neighbourhoods.victims(node, thief));
         let mut passed = 0;
-        victims.listed(|word| self.list[word].0.load(Acquire)).find_map(|victim| {
-            let lane = self.lane(victim)?;
-            if lane.is_empty() {
-                passed += 1;
-                if passed > PATIENCE {
-                    self.strike_off(victim);
+        victims.find(
+            |word| self.list[word].0.load(Acquire),
+            |victim| {
+                let lane = self.lane(victim)?;
+                if lane.is_empty() {
+                    passed += 1;
+                    if passed > PATIENCE {
+                        self.strike_off(victim);
+                    }
+                    return None;
                 }
-                return None;
-            }
-            let (task, place) = lane.steal(eligible)?;
-            Some((task, (victim, place)))
-        })
+                let (task, place) = lane.steal(eligible)?;
+                Some((task, (victim, place)))
+            },
+        )
     }
 
     /// Takes a queue off the list, if it is empty.
