@@ -128,12 +128,14 @@ impl Named for HostTeams {
     const NAME: &'static str = "worker-teams/1";
 }
 
-/// Since 1.1, offered by the host: what is to be expected of a task below a child, in one call.
+/// Since 1.1, offered by the host: what is to be expected of a task, in one call.
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct HostProspects {
     /// What [`Node::prospects`](crate::Node::prospects) says of child number `child`, with the energy or without.
     pub below: extern "C" fn(call: CallRef<'_>, node: u32, child: u32, task: RawTask, with_energy: bool) -> RawProspect,
+    /// What [`Node::expected_below`](crate::Node::expected_below) says, as an [`Estimate`](crate::Estimate) on the wire.
+    pub here: extern "C" fn(call: CallRef<'_>, node: u32, task: RawTask) -> u64,
 }
 
 impl Named for HostProspects {

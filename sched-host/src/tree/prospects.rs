@@ -8,7 +8,7 @@ use sched_core::abi::extension::{HostProspects, RawProspect};
 use sched_core::abi::wire::{CallRef, place};
 use sched_core::{Estimate, MemoryNode, WorkerId};
 
-pub(super) static PROSPECTS: HostProspects = HostProspects { below };
+pub(super) static PROSPECTS: HostProspects = HostProspects { below, here };
 
 extern "C" fn below(call: CallRef<'_>, node: NodeId, child: u32, task: RawTask, with_energy: bool) -> RawProspect {
     let tree = record(call).tree;
@@ -59,4 +59,29 @@ extern "C" fn below(call: CallRef<'_>, node: NodeId, child: u32, task: RawTask, 
         found.energy = services.expected_energy(best, head, None).unwrap_or(f64::NAN);
     }
     found
+}
+
+extern "C" fn here(call: CallRef<'_>, node: NodeId, task: RawTask) -> u64 {
+    let tree = record(call).tree;
+    let (Some(head), Some(node)) = (head(task), tree.nodes.get(node as usize)) else {
+        return Estimate::NoModel.to_wire();
+    };
+    let below = &node.place().raw().workers_in_context;
+    let mut least = Estimate::NoModel.to_wire();
+    for number in node.words.clone() {
+        let (first, mut left) = (number as u32 * 64, below[number]);
+        while left != 0 {
+            let worker = WorkerId(first + left.trailing_zeros());
+            left &= left - 1;
+            if !tree.fits(worker.0, head) {
+                continue;
+            }
+            match tree.services.expected_length(worker, head, None) {
+                Estimate::Uncalibrated => return Estimate::Uncalibrated.to_wire(),
+                // What is not known is longer than all that is.
+                known => least = least.min(known.to_wire()),
+            }
+        }
+    }
+    least
 }
