@@ -23,7 +23,7 @@ pub(super) struct Lengths {
 }
 
 /// What makes tasks alike.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Alike {
     kind: KindId,
     footprint: Option<u32>,
@@ -39,6 +39,8 @@ impl Lengths {
     pub(super) fn new(graph: &TaskGraph, platform: &Platform) -> Result<Lengths, SimError> {
         let classes = platform.classes.len();
         let mut rows: HashMap<Alike, u32> = HashMap::new();
+        // Of each kind, the last task's: that of the next one is mostly the same.
+        let mut latest: Vec<Option<(Alike, u32)>> = vec![None; graph.kinds.len()];
         let mut unknown: BTreeMap<KindId, Unknown> = BTreeMap::new();
         let mut lengths =
             Lengths { classes, nanos: Vec::new(), archs: Vec::new(), row_of: Vec::with_capacity(graph.tasks.len()) };
@@ -48,7 +50,12 @@ impl Lengths {
             let said = task.lengths.archs().iter().map(|arch| (arch, nanos(arch))).collect();
             let alike = Alike { kind: task.kind, footprint: task.footprint, bytes, flops: task.flops.to_bits(), said };
             let next = lengths.archs.len() as u32;
-            let row = *rows.entry(alike).or_insert(next);
+            let latest = &mut latest[task.kind.index()];
+            let row = match latest {
+                Some((last, row)) if *last == alike => *row,
+                _ => *rows.entry(alike.clone()).or_insert(next),
+            };
+            *latest = Some((alike, row));
             if row == next {
                 lengths.add(graph, platform, task);
             }
