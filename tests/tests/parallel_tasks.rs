@@ -364,7 +364,7 @@ fn a_team_waits_for_its_last_member_without_a_stall() {
     let waits = thread::scope(|scope| {
         let waiter = scope.spawn(|| runtime.wait(task));
         // Three are there, and the fourth is busy.
-        thread::sleep(Duration::from_millis(400));
+        stock::let_quiet_periods_pass(&runtime, 3);
         assert_eq!(notes.most.load(SeqCst), 0);
         open.send(()).expect("the task listens");
         waiter.join().expect("it waits")

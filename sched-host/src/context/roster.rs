@@ -5,6 +5,7 @@ use crate::policy::Policy;
 use crate::tree::{Fault, Tree};
 use parking_lot::Mutex;
 use sched_core::WorkerSet;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering::*};
 use std::sync::{Arc, OnceLock};
 
@@ -46,6 +47,12 @@ impl ContextCore {
             changing: Mutex::new(()),
             facts: Mutex::new(Facts { name, policy: Arc::new(policy), workers, before: 0 }),
         }
+    }
+
+    /// Tasks may have these priorities from now on.
+    pub(crate) fn set_priorities(&self, range: &RangeInclusive<i32>) {
+        self.least.store(*range.start(), Relaxed);
+        self.greatest.store(*range.end(), Relaxed);
     }
 
     pub(crate) fn name(&self) -> String {

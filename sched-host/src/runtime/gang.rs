@@ -1,10 +1,9 @@
 //! How a worker takes part in parallel tasks: when it looks for them, and what it does then. Who meets whom is the business
 //! of [`team`](super::team).
 
-use super::complete::clear;
+use crate::context::enter_task;
 use super::core::TaskPlace;
 use super::crew::Crews;
-use super::failure::Outcome;
 use super::team::{Gathering, Gatherings};
 use super::worker::Worker;
 use crate::tree::{Part, Services, Slot};
@@ -99,6 +98,7 @@ pub(crate) fn arch_and_size(worker: WorkerId, archs: &[Arch], combined: &[Box<[W
 impl Worker {
     /// Looks once for something to do. A team that waits for this worker comes first. Then tasks for the worker alone and
     /// those for combined workers that it is a member of take turns, so that neither has to wait for the others' end.
+    #[inline(always)]
     pub(super) fn look(&mut self) -> Option<Work> {
         if self.core.gangs.as_ref().is_none_or(|gangs| !gangs.begun.load(Relaxed)) {
             return self.pull().map(Work::Alone);
@@ -106,7 +106,7 @@ impl Worker {
         self.look_with_teams()
     }
 
-    #[inline(never)]
+    #[cold]
     fn look_with_teams(&mut self) -> Option<Work> {
         let core = Arc::clone(&self.core);
         let gangs = core.gangs.as_ref()?;
@@ -186,14 +186,12 @@ impl Worker {
             let task = TaskPlace { slot, record: core.records.get(slot.index()) };
             let mut taken = task.record.body.lock().take();
             let submitter = self.submitter.clone();
-            let outcome = self.outcome(slot, &taken, &gangs.crews.of(combined, &submitter), combined);
+            enter_task(core.id, task.record.context());
+            let outcome = self.outcome(slot, &mut taken, &gangs.crews.of(combined, &submitter), combined);
             if expected > 0 {
                 gangs.team(combined).iter().for_each(|member| core.clock.times.post_exec(member.0 as usize));
             }
             drop(team);
-            if let (Outcome::Done, Some(job)) = (&outcome, &mut taken.job) {
-                clear(&mut **job, &slot.head().sequence);
-            }
             counters.executing.store(0, Relaxed);
             counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
             counters.in_team.store(0, Relaxed);

@@ -32,6 +32,19 @@ impl Shared {
         call.forget_time();
         call.note_move(slot.index(), slot.head().archs.load(Relaxed), slot.head().width.load(Relaxed));
         slot.hold(task, node.number);
+        let answer = self.give(call, node, task, slot);
+        match Slot::of(answer.refused) {
+            Some(slot) => {
+                slot.hold(answer.refused, self.first + from);
+                answer
+            }
+            None => RawPush::TAKEN,
+        }
+    }
+
+    /// Pushes a task, which `node` holds by the ledger, to its component.
+    #[inline(always)]
+    pub(super) fn give(&self, call: &Call<'_>, node: &TreeNode, task: RawTask, slot: &'static Slot) -> RawPush {
         let answer = if node.is_quarantined() {
             self.pass_push(call, node, task, slot)
         } else {
@@ -42,21 +55,16 @@ impl Shared {
             if let Some(watch) = &self.watch {
                 watch.taken(call, node, slot);
             }
-            return RawPush::TAKEN;
+            return answer;
         }
         node.note_refusal(answer.why);
         if let Some(watch) = &self.watch {
             watch.refused(call, node, answer.refused, answer.why);
         }
-        match Slot::of(answer.refused) {
-            Some(slot) => {
-                slot.hold(answer.refused, self.first + from);
-                answer
-            }
-            None => RawPush::TAKEN,
-        }
+        answer
     }
 
+    #[cold]
     fn pass_push(&self, call: &Call<'_>, node: &TreeNode, task: RawTask, slot: &'static Slot) -> RawPush {
         if node.children.is_empty() {
             self.fall_back(slot);
@@ -78,18 +86,29 @@ impl Shared {
             None => &node.sources[..],
             Some(number) => node.parents.get(number as usize).map_or(&[][..], std::slice::from_ref),
         };
-        for (parent, number) in parents {
-            let Some(_hop) = call.descend() else {
-                self.note_cycle(*parent);
-                return RawTask::NONE;
-            };
-            let task = self.pull_at(call, self.node(*parent), *number);
-            if let Some(slot) = Slot::of(task) {
+        match self.ask(call, parents) {
+            Some((task, slot)) => {
                 slot.hold(task, node.number);
-                return task;
+                task
+            }
+            None => RawTask::NONE,
+        }
+    }
+
+    /// A task from one of these nodes, which holds it still by the ledger, for the child of it whose number is given.
+    #[inline(always)]
+    pub(super) fn ask(&self, call: &Call<'_>, nodes: &[(NodeId, u32)]) -> Option<(RawTask, &'static Slot)> {
+        for (id, number) in nodes {
+            let Some(_hop) = call.descend() else {
+                self.note_cycle(*id);
+                return None;
+            };
+            let task = self.pull_at(call, self.node(*id), *number);
+            if let Some(slot) = Slot::of(task) {
+                return Some((task, slot));
             }
         }
-        RawTask::NONE
+        None
     }
 
     /// A task from `node` for child number `to`. A component that has nothing is passed by, unless it was pushed a task
@@ -227,6 +246,7 @@ impl Shared {
         }
     }
 
+    #[cold]
     fn note_cycle(&self, node: NodeId) {
         let node = self.node(node);
         node.health.cycle.store(true, Relaxed);

@@ -26,6 +26,14 @@ fn the_earliest_end_wins_and_the_first_child_on_ties() {
 }
 
 #[test]
+fn alpha_weighs_ends_against_transfers() {
+    // The first ends 4 µs later, and the second has 5 µs of transfer that hide behind its work.
+    let candidates = [candidate(0, 24_000, 0, 0), candidate(1, 10_000, 5_000, 10_000)];
+    assert_eq!(chosen(WEIGHTS, 0, &mut candidates.clone()), 0);
+    assert_eq!(chosen(Weights { alpha: 2.0, ..WEIGHTS }, 0, &mut candidates.clone()), 1);
+}
+
+#[test]
 fn a_hidden_transfer_is_paid_for_by_beta() {
     // Both end at 20 µs, and the first has 5 µs of transfer.
     let candidates = [candidate(0, 10_000, 5_000, 10_000), candidate(1, 20_000, 0, 0)];

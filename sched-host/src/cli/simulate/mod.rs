@@ -2,7 +2,6 @@
 
 pub(super) mod report;
 pub(super) mod setup;
-mod workload;
 
 use crate::cli::pictures::Pictures;
 use crate::plugin::Registry;

@@ -1,6 +1,6 @@
 //! What a simulation is of: a graph, a machine, and what is paid.
 
-use super::workload;
+use crate::cli::graph_source::Sizes;
 use crate::graph::TaskGraph;
 use crate::graph::priorities::Priorities;
 use crate::sim::platform::{self, Costs, Platform};
@@ -11,8 +11,12 @@ use std::sync::Arc;
 /// Which graph, on which machine.
 #[derive(clap::Args, Clone, Debug)]
 pub(in crate::cli) struct Setup {
+    /// cholesky, lu, qr, stencil, fork-join, layered or independent; or a graph file (`-` is standard input)
+    #[arg(value_name = "WORKLOAD")]
+    workload: String,
+
     #[command(flatten)]
-    workload: workload::Options,
+    sizes: Sizes,
 
     /// The machine: the name of a shipped platform, or the path of a KDL file
     #[arg(long, value_name = "NAME|FILE", default_value = "cpu9-gpu3")]
@@ -69,7 +73,7 @@ impl Setup {
     /// # Errors
     /// When one of them is not there or wrong.
     pub(in crate::cli) fn load(&self) -> miette::Result<(Arc<TaskGraph>, Arc<Platform>)> {
-        let mut graph = self.workload.graph(self.seed)?;
+        let mut graph = self.sizes.graph(&self.workload, self.seed)?;
         let platform = match (&self.starpu_sampling, &self.host) {
             (Some(directory), Some(host)) => Platform::from_starpu(directory, host)?,
             _ => platform::find(&self.platform)?,

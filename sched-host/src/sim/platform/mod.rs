@@ -3,6 +3,7 @@
 //! A platform is a KDL text (see [`parse`](Platform::parse) for the language), one of those that come with the program
 //! ([`library`]), or taken from the performance directory of a StarPU installation.
 
+mod bus;
 mod kernels;
 mod library;
 mod machine;

@@ -40,6 +40,45 @@ fn transfers_between_gpus_pass_both_of_their_links() {
 }
 
 #[test]
+fn starpu_is_told_of_main_memories_first_and_of_the_nearest_to_each_device() {
+    let text = r#"platform "x" {
+        memory "gpu" device=#true
+        memory "near"
+        memory "far"
+        memory "alone"
+        memory "spare" device=#true
+        link "near" "gpu" bandwidth="10 GB/s" latency="5 us"
+        link "far" "near" bandwidth="4 GB/s" latency="2 us"
+        workers "far" count=2 arch="cpu" memory="far"
+        workers "near" count=2 arch="cpu" memory="near"
+        workers "gpu" arch="cuda" memory="gpu"
+        kernel "*" { on "far" time="1 ms"; on "near" time="1 ms"; on "gpu" time="1 ms"; }
+    }"#;
+    let bus = Platform::parse("mine.kdl", text).expect("it is sound").starpu_bus();
+    // Near, far, alone and the device.
+    let mega = 1_000_000;
+    assert_eq!(bus.nodes(), 4);
+    assert_eq!([bus.transfer(0, 3, mega), bus.transfer(1, 3, mega)], [Some(105.0), Some(257.0)]);
+    assert_eq!([bus.transfer(2, 3, mega), bus.transfer(2, 2, mega)], [None, Some(0.0)]);
+    assert_eq!(bus.affinity, [[0, 1, 2]]);
+    assert_eq!((bus.config.cpus, bus.config.cuda, bus.config.opencl), (5, 1, 0));
+}
+
+#[test]
+fn a_platform_of_starpus_gives_the_bus_that_it_was_made_of() {
+    let Some(directory) = crate::reference_data::reference_data("starpu-sampling") else { return };
+    let sampling = crate::model::starpu::Sampling::load(&directory, "mirage").expect("it is sound");
+    let measured = sampling.bus.expect("both matrices are there");
+    let bus = Platform::from_starpu(&directory, "mirage").expect("it is sound").starpu_bus();
+    assert_eq!((bus.nodes(), bus.config.cpus, bus.config.cuda), (4, measured.config.cpus, measured.config.cuda));
+    for (from, to) in (1..4).flat_map(|device| [(0, device), (device, 0)]) {
+        let [ours, theirs] = [&bus, &measured].map(|bus| bus.transfer(from, to, 1 << 22).expect("there is a link"));
+        // Each was measured in a run of its own, and latencies of the machine are rounded to microseconds.
+        assert!((ours / theirs - 1.0).abs() < 0.01, "{from} to {to}: {ours} µs and {theirs} µs");
+    }
+}
+
+#[test]
 fn a_platform_has_the_levels_that_policies_go_over() {
     let platform = find("numa-2x12").expect("it is shipped");
     let count = |level| platform.groups(level).len();
