@@ -90,7 +90,7 @@ impl Scene {
         slot
     }
 
-    fn push(&self, slot: &Slot) {
+    fn push(&self, slot: &'static Slot) {
         self.tree.push(slot, None, None);
     }
 

@@ -383,13 +383,7 @@ impl Core {
     }
 
     /// Links a task to those that it must wait for. How many there are.
-    fn link_all(
-        &self,
-        key: TaskKey,
-        record: &Record,
-        after: &[TaskRef],
-        accesses: &[(&Arc<DataHeader>, Mode)],
-    ) -> u32 {
+    fn link_all(&self, key: TaskKey, record: &Record, after: &[TaskRef], accesses: &[(&Arc<DataHeader>, Mode)]) -> u32 {
         self.ledger.slot(key.slot).set_phase(Phase::Waiting);
         let mut links = 0;
         for before in after.iter().map(|task| task.key) {

@@ -1,11 +1,11 @@
 //! How a worker takes part in parallel tasks: when it looks for them, and what it does then. Who meets whom is the business
 //! of [`team`](super::team).
 
-use crate::context::enter_task;
 use super::core::TaskPlace;
 use super::crew::Crews;
 use super::team::{Gathering, Gatherings};
 use super::worker::Worker;
+use crate::context::enter_task;
 use crate::tree::{Part, Services, Slot};
 use sched_core::{Arch, WorkerId};
 use std::sync::Arc;

@@ -160,8 +160,7 @@ impl Tree {
     #[inline]
     pub fn pull(&self, worker: WorkerId) -> Option<&'static Slot> {
         let lane = Lane::Owned(worker.0 as usize);
-        let (pulled, repairs) =
-            self.stand.inside(lane, |shared| (shared.pull(worker), shared.repairs.load(Acquire)));
+        let (pulled, repairs) = self.stand.inside(lane, |shared| (shared.pull(worker), shared.repairs.load(Acquire)));
         if repairs {
             self.repair();
         }
@@ -179,8 +178,7 @@ impl Tree {
     /// caller is the thread of `member`.
     pub fn pull_for_team(&self, member: WorkerId, combined: WorkerId) -> Option<&'static Slot> {
         let lane = Lane::Owned(member.0 as usize);
-        let (pulled, repairs) =
-            self.stand.inside(lane, |shared| (shared.pull(combined), shared.repairs.load(Acquire)));
+        let (pulled, repairs) = self.stand.inside(lane, |shared| (shared.pull(combined), shared.repairs.load(Acquire)));
         if repairs {
             self.repair();
         }
