@@ -1,7 +1,9 @@
 //! A queue of tasks by priority, in order of arrival where priorities are equal.
 
+mod counted;
 mod least;
 
+pub(crate) use counted::{Counted, Len};
 pub(crate) use least::Reach;
 use sched_core::{Arch, ArchSet, Node, Task};
 use std::cmp::Reverse;
@@ -19,6 +21,11 @@ pub(crate) struct Held {
 impl Held {
     pub(crate) fn new(task: Task) -> Held {
         Held { archs: task.archs(), task }
+    }
+
+    /// Architectures that can execute it.
+    pub(crate) fn archs(&self) -> ArchSet {
+        self.archs
     }
 
     /// Whether a worker of this architecture may be able to execute it; true where the architecture does not matter.
@@ -106,6 +113,7 @@ impl<T> TaskQueue<T> {
     }
 
     /// Puts `task` behind all of its `priority` and above. It counts with `expected` nanoseconds.
+    #[inline(always)]
     pub(crate) fn push(&mut self, task: T, priority: i32, expected: u64) {
         let arrival = self.arrivals;
         self.arrivals += 1;
@@ -114,11 +122,21 @@ impl<T> TaskQueue<T> {
     }
 
     /// Takes the first task that is `eligible`.
+    #[inline]
     pub(crate) fn pop(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+        // Nearly always the first one fits.
+        if self.main.len() == self.len && eligible(&self.main.front()?.task) {
+            let entry = self.main.pop_front()?;
+            return Some(self.taken(entry, self.main_priority));
+        }
+        self.find_and_pop(eligible)
+    }
+
+    #[inline(never)]
+    fn find_and_pop(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
         let main = Reverse(self.main_priority);
         if self.main.len() == self.len {
-            // Nearly always the first one fits.
-            let index = if eligible(&self.main.front()?.task) { 0 } else { find(&self.main, &mut eligible)? };
+            let index = find(&self.main, &mut eligible)?;
             return Some(self.take_main(index));
         }
         let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, find(level, &mut eligible)?));
@@ -181,9 +199,11 @@ impl<T> TaskQueue<T> {
         if self.len == 0 {
             self.main_priority = priority;
         }
-        if priority == self.main_priority {
-            return &mut self.main;
-        }
+        if priority == self.main_priority { &mut self.main } else { self.other_level(priority) }
+    }
+
+    #[inline(never)]
+    fn other_level(&mut self, priority: i32) -> &mut Level<T> {
         let spare = &mut self.spare;
         self.others.entry(Reverse(priority)).or_insert_with(|| spare.pop().unwrap_or_default())
     }

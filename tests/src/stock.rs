@@ -85,6 +85,20 @@ pub fn runtime(tree: &str, workers: usize) -> Runtime {
     builder(tree, workers, Vec::new()).unchecked().build().expect("the runtime starts")
 }
 
+/// Returns when so many quiet periods have passed: waits for a context without workers, which stalls after each of them.
+///
+/// # Panics
+/// When that context does not stall.
+pub fn let_quiet_periods_pass(runtime: &Runtime, count: usize) {
+    let unserved = runtime.context("unserved").policy_value(policy(EAGER)).workers([]).build().expect("it fits");
+    let nothing = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
+    runtime.task(&nothing, ()).context(&unserved).submit().expect("the task is sound");
+    for _ in 0..count {
+        unserved.wait_all().expect_err("nobody serves it");
+    }
+    unserved.add_workers([0]).expect("there is this worker");
+}
+
 /// One queue for all workers.
 pub const EAGER: &str = r#"fifo { eager { each "worker" { worker } } }"#;
 

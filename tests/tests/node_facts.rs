@@ -88,6 +88,26 @@ fn lengths_are_told_for_a_worker_and_transfers_for_a_memory_node() {
 }
 
 #[test]
+fn the_best_implementation_counts_unless_one_must_be_measured() {
+    let with = |lengths: [Estimate; 2]| {
+        let around = move |rig: Rig| {
+            let rig = mixed(rig);
+            rig.set_implementations(0, 2);
+            for (number, length) in (0..).zip(lengths) {
+                rig.set_length(0, WorkerId(2), number, length);
+            }
+            rig
+        };
+        seen(around, |node, task| node.expected_length(WorkerId(2), task))
+    };
+    let known = |micros| Estimate::Known(Duration::from_micros(micros));
+    assert_eq!(with([known(7), known(5)]), known(5));
+    assert_eq!(with([Estimate::NoModel, known(5)]), known(5));
+    assert_eq!(with([known(7), Estimate::Uncalibrated]), Estimate::Uncalibrated);
+    assert_eq!(with([Estimate::NoModel; 2]), Estimate::NoModel);
+}
+
+#[test]
 fn ends_below_are_taken_as_the_earliest_or_on_average() {
     let around = |rig: Rig| {
         let rig = rig.workers(2).child(FakeChild::over([0]).end(Time::from_nanos(10)));

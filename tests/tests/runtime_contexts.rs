@@ -256,6 +256,28 @@ fn priorities_have_a_range() {
 }
 
 #[test]
+fn priorities_of_the_default_context_have_a_range_too() {
+    let runtime = builder(EAGER, 1, Vec::new()).priorities(1..=9).build().expect("it starts");
+    let default = runtime.default_context();
+    assert_eq!((default.min_priority(), default.max_priority()), (1, 9));
+    let data = runtime.register(0_u64);
+    let add = runtime.codelet::<(ReadWrite<u64>,), ()>("add").cpu("add", |_, (sum,)| *sum += 1).build();
+    let error = runtime.task(&add, (&data,)).priority(10).submit().expect_err("it is none of the range");
+    assert!(error.to_string().ends_with("was given priority 10; context `default` has 1 to 9"), "{error}");
+    runtime.task(&add, (&data,)).priority(9).submit().expect("it is one of the range");
+    runtime.task(&add, (&data,)).submit().expect("without a priority it has the lowest");
+    *runtime.write(&data).expect("the data is good") += 1;
+    assert_eq!(*runtime.read(&data).expect("the data is good"), 3, "data has no priority");
+    let stats = default.stats();
+    assert_eq!((stats.submitted, stats.finished), (2, 2), "nor is reading or writing it a task");
+    let other = runtime.context("other").build().expect("it fits");
+    assert_eq!((other.min_priority(), other.max_priority()), (i32::MIN, i32::MAX));
+    #[expect(clippy::reversed_empty_ranges, reason = "that is the mistake")]
+    let error = builder(EAGER, 1, Vec::new()).priorities(3..=2).build().map(|_| ()).expect_err("the range is empty");
+    assert_eq!(error.to_string(), "priorities range from 3 to 2, which is nothing");
+}
+
+#[test]
 fn failures_are_reported_by_context() {
     let runtime = start(2);
     let (bad, good) = (context(&runtime, "bad", EAGER, [0]), context(&runtime, "good", EAGER, [1]));
@@ -372,7 +394,7 @@ fn what_makes_no_sense_is_refused() {
     let error = runtime.context("a").build().expect_err("there is one");
     assert!(matches!(error, ContextError::NameTaken { .. }), "{error}");
     let error = runtime.context("b").workers([0, 2]).build().expect_err("there is no worker 2");
-    assert_eq!(error.to_string(), "there is no worker 2: this runtime has workers 0 to 1");
+    assert_eq!(error.to_string(), "there is no worker 2, only workers 0 to 1");
     assert!(a.add_workers([7]).is_err() && a.remove_workers([7]).is_err());
     let error = runtime.context("b").policy("tree-eagle").build().expect_err("there is no such policy");
     assert!(error.to_string().contains("tree-eagle"), "{error}");

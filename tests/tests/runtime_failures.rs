@@ -4,7 +4,7 @@ use sched_core::Arch;
 use sched_host::runtime::{
     Codelet, Commute, DataError, Many, Outcome, Read, ReadWrite, RunError, Runtime, SubmitError, TaskFailure, Write,
 };
-use sched_tests::stock::{EAGER, SHAPES, builder, runtime};
+use sched_tests::stock::{self, EAGER, SHAPES, builder, runtime};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Mutex, mpsc};
@@ -239,9 +239,15 @@ fn a_panic_beside_a_kernel_does_no_harm() {
 fn a_long_callback_is_no_stall() {
     let runtime = builder(EAGER, 1, Vec::new()).quiet_period(Duration::from_millis(250)).build().expect("it starts");
     let nothing = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
-    let task = runtime.task(&nothing, ()).on_end(|_| thread::sleep(Duration::from_millis(800)));
+    let (done, wait) = mpsc::channel::<()>();
+    let task = runtime.task(&nothing, ()).on_end(move |_| wait.recv().expect("the test lets it go on"));
     let task = task.submit().expect("the task is sound");
-    assert!(matches!(runtime.wait(task), Ok(Outcome::Done)));
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| runtime.wait(task));
+        stock::let_quiet_periods_pass(&runtime, 3);
+        done.send(()).expect("the callback listens");
+        assert!(matches!(waiter.join().expect("it waits"), Ok(Outcome::Done)));
+    });
 }
 
 #[test]

@@ -96,6 +96,35 @@ fn plugins_and_components_in_the_program_give_the_same_events() {
 }
 
 #[test]
+fn priorities_come_from_the_graph_or_from_the_longest_chain() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("the file can be written");
+        path.to_str().expect("a name that is text").to_owned()
+    };
+    // Two tasks of 4 ms, and a chain of 2 ms and 6 ms that is submitted last.
+    let graph = path("late.stg", "4\n0 0 0\n1 4 1 0\n2 4 1 0\n3 2 1 0\n4 6 1 3\n5 0 3 1 2 4\n");
+    let machine = r#"platform "two" {
+        memory "ram"
+        workers "cpu" count=2 arch="cpu" memory="ram"
+        kernel "*" { on "cpu" time="1 ms"; }
+    }"#;
+    let machine = path("two.kdl", machine);
+    let makespan = |priorities: &str| {
+        let words = ["simulate", &graph, "--platform", &machine, "--policy", "tree-prio", "--json"];
+        let ran = program::sched(&[&words[..], &["--priorities", priorities]].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let told: serde_json::Value = serde_json::from_str(&ran.out).expect("it is JSON");
+        told["makespan_s"].as_f64().expect("a makespan")
+    };
+    assert_eq!(["as-given", "none"].map(makespan), [0.012; 2]);
+    assert_eq!(["upward-rank", "critical-path"].map(makespan), [0.008; 2]);
+    let ran = program::sched(&["simulate", "lu", "--width", "3"]);
+    assert!(ran.code == 1 && ran.err.contains("lu has no --width"), "{ran:?}");
+}
+
+#[test]
 fn workers_that_find_nothing_do_not_wake_each_other_for_ever() {
     let machine = find("cpu9-gpu3").expect("it is shipped");
     for policy in ["tree-heft", "tree-dmda", "tree-heteroprio"] {

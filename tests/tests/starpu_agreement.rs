@@ -3,12 +3,12 @@
 
 #![expect(clippy::print_stdout, reason = "the table is what the test is read for, and a skip is said")]
 
-use sched_host::graph::{self, TaskGraph};
+use sched_host::graph::{self, DataId, Datum, Mode, Task, TaskGraph, WontUse};
 use sched_host::sim::platform::Costs;
 use sched_host::sim::{Platform, Simulation};
 use sched_tests::stock;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The reference data, if it is there.
 fn data() -> Option<PathBuf> {
@@ -19,6 +19,12 @@ fn data() -> Option<PathBuf> {
     }
     there.then_some(path)
 }
+
+/// The machines that StarPU's models and bus files describe.
+const HOSTS: [&str; 2] = ["mirage", "attila"];
+
+/// In tiles; a debug build would take too long for the largest.
+const SIZES: &[usize] = if cfg!(debug_assertions) { &[4, 8, 12, 16] } else { &[4, 8, 12, 16, 20] };
 
 /// One of our policies, and the one of StarPU with the same meaning.
 struct Pair {
@@ -70,38 +76,108 @@ struct Row {
     line: String,
 }
 
-fn rows(data: &std::path::Path) -> Vec<Row> {
-    let registry = stock::registry(Vec::new());
+/// What our policy makes of the graph on the machine, beside what StarPU's made of it.
+fn row(case: &str, graph: TaskGraph, machine: &Platform, costs: Costs, pair: &Pair, theirs: f64) -> Row {
+    let simulation = Simulation::new(graph, machine.clone().with_costs(costs)).policy(pair.ours);
+    let outcome = simulation.registry(stock::registry(Vec::new())).run().expect("it runs to the end");
+    let ours = outcome.makespan.as_secs_f64();
+    let ratio = ours / theirs;
+    let line = format!("{case} {:24} {ours:9.5} {theirs:9.5} {:+7.1} %", pair.ours, 100.0 * (ratio - 1.0));
+    Row { ours: pair.ours, ratio, line }
+}
+
+const COSTS: [(&str, Costs); 3] =
+    [("default", Costs::Default), ("nooverhead", Costs::NoOverhead), ("notransfer", Costs::NoTransfer)];
+
+/// The makespan in the line of a table that begins so.
+fn makespan(table: &str, key: &str) -> Option<f64> {
+    table.lines().find_map(|line| line.strip_prefix(key))?.parse().ok()
+}
+
+/// Beside the program itself in StarPU's simulator.
+fn runs(data: &Path) -> Vec<Row> {
     let mut rows = Vec::new();
-    for host in ["mirage", "attila"] {
+    for host in HOSTS {
         let machine = Platform::from_starpu(&data.join("starpu-sampling"), host).expect("the directory is sound");
-        for tiles in [4, 8, 16] {
-            let path = data.join(format!("starpu-rec/cholesky-{host}-n{tiles}.tasks.rec"));
+        for tiles in SIZES.iter().copied() {
+            let recorded = |tiles: usize| {
+                let path = data.join(format!("starpu-rec/cholesky-{host}-n{tiles}.tasks.rec"));
+                path.exists().then(|| graph::read(&path).expect("the trace is sound"))
+            };
+            // Not every size was recorded.
+            let graph = recorded(tiles).or_else(|| Some(cholesky(tiles, &recorded(8)?))).expect("8 tiles are recorded");
+            let mut flat: TaskGraph = graph.clone();
+            flat.tasks.iter_mut().for_each(|task| task.priority = 0);
+            for (costs, paid) in COSTS {
+                let table = std::fs::read_to_string(data.join(format!("starpu-makespans/cholesky-{costs}.csv")))
+                    .expect("the table is there");
+                for pair in &PAIRS {
+                    let key = format!("{host},{tiles},960,{},", pair.starpu);
+                    let Some(theirs) = makespan(&table, &key) else { continue };
+                    let graph = if pair.flat { flat.clone() } else { graph.clone() };
+                    let case = format!("{host:7} {tiles:3} {costs:10}");
+                    rows.push(row(&case, graph, &machine, paid, pair, theirs));
+                }
+            }
+        }
+    }
+    rows
+}
+
+/// What StarPU's Cholesky factorisation of so many tiles submits, with the models and sizes of `recorded`, a smaller one.
+fn cholesky(tiles: usize, recorded: &TaskGraph) -> TaskGraph {
+    let mut graph = TaskGraph { kinds: recorded.kinds.clone(), ..TaskGraph::new(format!("cholesky of {tiles}")) };
+    let bytes = recorded.data.iter().map(|datum| datum.bytes).max().expect("it has tiles");
+    let data: Vec<DataId> = (0..tiles * tiles).map(|_| graph.add_data(Datum::new(bytes))).collect();
+    let at = |i: usize, j: usize| data[i * tiles + j];
+    let model = |kernel: &str| {
+        let mut tasks = recorded.tasks.iter();
+        let task = tasks.find(|task| recorded.kind_of(task).name.ends_with(kernel)).expect("it has each kernel");
+        Task { footprint: task.footprint, flops: task.flops, ..Task::new(task.kind) }
+    };
+    let [potrf, trsm, syrk, gemm] = ["potrf", "trsm", "syrk", "gemm"].map(model);
+    let submit = |graph: &mut TaskGraph, model: &Task, later: usize, reads: &[DataId], changes: DataId| {
+        let task = reads.iter().fold(model.clone(), |task, data| task.access(*data, Mode::Read));
+        graph.add_task(Task { priority: 2 * tiles as i32 - later as i32, ..task.access(changes, Mode::ReadWrite) });
+    };
+    let wont_use = |graph: &mut TaskGraph, data| {
+        graph.wont_use.push(WontUse { submitted: graph.tasks.len() as u32, data });
+    };
+    for k in 0..tiles {
+        submit(&mut graph, &potrf, 2 * k, &[], at(k, k));
+        for i in k + 1..tiles {
+            submit(&mut graph, &trsm, 2 * k + i, &[at(k, k)], at(i, k));
+        }
+        wont_use(&mut graph, at(k, k));
+        for j in k + 1..tiles {
+            submit(&mut graph, &syrk, 2 * k + j, &[at(j, k)], at(j, j));
+            for i in j + 1..tiles {
+                submit(&mut graph, &gemm, 2 * k + i + j, &[at(i, k), at(j, k)], at(i, j));
+            }
+            wont_use(&mut graph, at(j, k));
+        }
+    }
+    graph
+}
+
+/// Beside StarPU's replay of the recorded tasks, of Cholesky and LU.
+fn replays(data: &Path) -> Vec<Row> {
+    let table = std::fs::read_to_string(data.join("starpu-makespans/replay.csv")).expect("the table is there");
+    let mut rows = Vec::new();
+    for host in HOSTS {
+        let machine = Platform::from_starpu(&data.join("starpu-sampling"), host).expect("the directory is sound");
+        for name in ["cholesky-HOST-n4", "cholesky-HOST-n8", "cholesky-HOST-n16", "lunopiv-HOST-n8"] {
+            let name = name.replace("HOST", host);
+            let path = data.join(format!("starpu-rec/{name}.tasks.rec"));
             let graph = graph::read(&path).expect("the trace is sound");
             let mut flat: TaskGraph = graph.clone();
             flat.tasks.iter_mut().for_each(|task| task.priority = 0);
-            for (costs, paid) in
-                [("default", Costs::Default), ("nooverhead", Costs::NoOverhead), ("notransfer", Costs::NoTransfer)]
-            {
-                let table = std::fs::read_to_string(data.join(format!("starpu-makespans/cholesky-{costs}.csv")))
-                    .expect("the table is there");
-                for Pair { ours, starpu, flat: is_flat, .. } in &PAIRS {
-                    let key = format!("{host},{tiles},960,{starpu},");
-                    let found = table.lines().find_map(|line| line.strip_prefix(&key));
-                    let Some(theirs) = found.and_then(|text| text.parse::<f64>().ok()) else { continue };
-                    let graph = if *is_flat { flat.clone() } else { graph.clone() };
-                    let outcome = Simulation::new(graph, machine.clone().with_costs(paid))
-                        .policy(ours)
-                        .registry(registry.clone())
-                        .run()
-                        .expect("it runs to the end");
-                    let ratio = outcome.makespan.as_secs_f64() / theirs;
-                    let line = format!(
-                        "{host:7} {tiles:3} {costs:10} {ours:24} {:9.5} {theirs:9.5} {:+7.1} %",
-                        outcome.makespan.as_secs_f64(),
-                        100.0 * (ratio - 1.0)
-                    );
-                    rows.push(Row { ours, ratio, line });
+            for (costs, paid) in COSTS {
+                for pair in &PAIRS {
+                    let key = format!("{name}.tasks.rec,{costs},{host},{},", pair.starpu);
+                    let Some(theirs) = makespan(&table, &key) else { continue };
+                    let graph = if pair.flat { flat.clone() } else { graph.clone() };
+                    rows.push(row(&format!("{name:19} {costs:10}"), graph, &machine, paid, pair, theirs / 1e3));
                 }
             }
         }
@@ -113,25 +189,39 @@ fn rows(data: &std::path::Path) -> Vec<Row> {
 fn distances(rows: &[&Row]) -> (f64, f64) {
     let mut found: Vec<f64> = rows.iter().map(|row| 100.0 * (row.ratio - 1.0).abs()).collect();
     found.sort_by(f64::total_cmp);
-    (found[found.len() / 2], found[found.len() - 1])
+    ((found[(found.len() - 1) / 2] + found[found.len() / 2]) / 2.0, found[found.len() - 1])
 }
 
-#[test]
-fn makespans_agree_with_those_of_starpu() {
-    let Some(data) = data() else { return };
-    let rows = rows(&data);
-    let mut table = String::from("machine   n costs      policy                        ours    StarPU distance\n");
-    for row in &rows {
+/// How far a policy may be from StarPU's replay. For the same policy, graph and machine, the replay itself is up to 12 %
+/// from the program that was recorded: hence 14 % at worst.
+fn replay_limits(pair: &Pair) -> Option<(f64, f64)> {
+    match pair.ours {
+        // Whether one of the last long kernels of LU meets an idle core is chance: without transfers StarPU's replay of
+        // `modular-eager` takes 21 % longer on one machine, and 11 % less on the other. All Cholesky runs are within 7 %.
+        "tree-eager" | "tree-prio" => Some((5.0, 28.0)),
+        // As above; ours are shorter in all cases but those of four tiles.
+        "tree-eager-prio" => Some((12.0, 27.0)),
+        _ => pair.limits.map(|(median, _)| (median, 14.0)),
+    }
+}
+
+/// Prints the rows, and fails where a policy is further from StarPU than `limits` of its pair allow.
+fn check(rows: &[Row], limits: impl Fn(&Pair) -> Option<(f64, f64)>) {
+    let mut table = String::from("case, policy, ours, StarPU, distance\n");
+    for row in rows {
         let _ = writeln!(table, "{}", row.line);
     }
     let mut wrong = Vec::new();
-    for Pair { ours, limits, .. } in &PAIRS {
-        let of: Vec<&Row> = rows.iter().filter(|row| row.ours == *ours).collect();
+    for pair in &PAIRS {
+        let of: Vec<&Row> = rows.iter().filter(|row| row.ours == pair.ours).collect();
+        if of.is_empty() {
+            continue;
+        }
         let (median, worst) = distances(&of);
-        let line = format!("{ours:24} {:2} runs: median {median:5.1} %, worst {worst:5.1} %", of.len());
+        let line = format!("{:24} {:2} runs: median {median:5.1} %, worst {worst:5.1} %", pair.ours, of.len());
         let _ = writeln!(table, "{line}");
-        let too_far = match limits {
-            Some((of_median, of_worst)) => median > *of_median || worst > *of_worst,
+        let too_far = match limits(pair) {
+            Some((of_median, of_worst)) => median > of_median || worst > of_worst,
             None => of.iter().any(|row| row.ratio > 0.7),
         };
         if too_far {
@@ -140,4 +230,31 @@ fn makespans_agree_with_those_of_starpu() {
     }
     println!("{table}");
     assert!(wrong.is_empty(), "further from StarPU than they may be:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn sizes_that_were_not_recorded_are_like_those_that_were() {
+    let Some(data) = data() else { return };
+    let recorded = |tiles: usize| {
+        graph::read(&data.join(format!("starpu-rec/cholesky-mirage-n{tiles}.tasks.rec"))).expect("the trace is sound")
+    };
+    let tasks = |graph: &TaskGraph| -> Vec<(String, i32, Option<u32>, usize)> {
+        let run = graph.tasks.iter().filter(|task| graph.kind_of(task).runs);
+        let seen = |task: &Task| (graph.kind_of(task).name.clone(), task.priority, task.footprint, task.accesses.len());
+        run.map(seen).collect()
+    };
+    let (built, real) = (cholesky(16, &recorded(8)), recorded(16));
+    assert_eq!((tasks(&built), built.wont_use.len()), (tasks(&real), real.wont_use.len()));
+}
+
+#[test]
+fn makespans_agree_with_those_of_starpu() {
+    let Some(data) = data() else { return };
+    check(&runs(&data), |pair| pair.limits);
+}
+
+#[test]
+fn makespans_agree_with_those_of_starpus_replay() {
+    let Some(data) = data() else { return };
+    check(&replays(&data), replay_limits);
 }

@@ -2,9 +2,11 @@
 //! them go in order: higher priorities first, equal ones as they arrived. When it has room it tells its parents, when it
 //! has work its children.
 
+mod facts;
 mod ready;
 
 use crate::queue::{Held, Place, TaskQueue, arch_to_find, expected_addition, load_here, nanos};
+use facts::Facts;
 use ready::Ready;
 use sched_core::*;
 use std::cell::Cell;
@@ -28,6 +30,7 @@ pub(super) struct Reservoir {
     /// In nanoseconds.
     exp_len_threshold: Option<u64>,
     ready: Ready,
+    facts: Facts,
 }
 
 const THRESHOLD: Param = Param::int(NTASKS, 0, "tasks held at most; 0 means no limit").at_least(0);
@@ -63,10 +66,12 @@ macro_rules! reservoir {
         }
 
         impl sched_core::Component for $component {
+            #[inline(always)]
             fn push_task(&self, node: sched_core::Node<'_>, task: sched_core::Task) -> sched_core::Push {
                 self.0.push_task(node, task)
             }
 
+            #[inline(always)]
             fn pull_task(&self, node: sched_core::Node<'_>, to: sched_core::Child) -> Option<sched_core::Task> {
                 self.0.pull_task(node, to)
             }
@@ -81,6 +86,10 @@ macro_rules! reservoir {
 
             fn estimated_load(&self, node: sched_core::Node<'_>) -> f64 {
                 self.0.estimated_load(node)
+            }
+
+            fn notify_change_workers(&self, node: sched_core::Node<'_>) {
+                self.0.notify_change_workers(node);
             }
 
             fn drain(&self) -> Vec<sched_core::Task> {
@@ -108,6 +117,7 @@ impl Reservoir {
             ntasks_threshold,
             exp_len_threshold,
             ready: Ready::read(params)?,
+            facts: Facts::default(),
         })
     }
 
@@ -120,6 +130,7 @@ impl Reservoir {
 
     /// To be called under the lock after each change. The lock's release, and the host's own ordering between a wake and
     /// a worker's last look before it sleeps, make it visible in time.
+    #[inline]
     fn note(&self, node: Node<'_>, queue: &TaskQueue<Held>) {
         self.len.store(queue.len(), Release);
         if self.expected.load(Relaxed) != queue.expected() {
@@ -132,6 +143,7 @@ impl Reservoir {
         self.len.load(Acquire) == 0
     }
 
+    #[inline(always)]
     fn pop(&self, node: Node<'_>, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
         if self.is_empty() {
             return None;
@@ -150,10 +162,21 @@ impl Reservoir {
     }
 
     /// The first task that the worker that asks can execute.
+    #[inline(always)]
     fn first_for_requester(&self, node: Node<'_>) -> Option<Task> {
         if self.is_empty() {
             return None;
         }
+        let archs = self.facts.of(node).archs();
+        if archs.is_empty() || self.ready != Ready::Off {
+            return self.find_for_requester(node);
+        }
+        self.pop(node, |held| held.archs().intersects(archs)).map(|(task, _)| task)
+    }
+
+    /// The same, where not all workers below can execute the same tasks, or where data decides.
+    #[inline(never)]
+    fn find_for_requester(&self, node: Node<'_>) -> Option<Task> {
         if let Some(memory_node) = self.ready.pulled_to(node) {
             let able = |held: &Held| node.requester_can_execute(&held.task);
             return self.pop_ready(node, memory_node, able).map(|(task, _)| task);
@@ -168,6 +191,12 @@ impl Reservoir {
         let found = self.pop(node, |held| node.requester_can_execute(&held.task)).map(|(task, _)| task);
         node.children_can_pull();
         found
+    }
+
+    /// The same once more: those above have sent something.
+    #[inline(never)]
+    fn first_after_push(&self, node: Node<'_>) -> Option<Task> {
+        self.first_for_requester(node)
     }
 
     /// Sends tasks down in order until one is refused. Where the worker that asks could not have run that one, the tasks
@@ -205,8 +234,10 @@ impl Reservoir {
 }
 
 impl Component for Reservoir {
+    #[inline(always)]
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
-        if !self.is_bounded {
+        let prefetches = self.facts.of(node).prefetches();
+        if prefetches && !self.is_bounded {
             node.prefetch(&task);
         }
         let (priority, has_length) = (task.priority(), task.predicted().is_some());
@@ -216,7 +247,9 @@ impl Component for Reservoir {
                 if self.is_full(&queue, &task) {
                     return Err(Refused::new(task, Refusal::Full));
                 }
-                node.prefetch(&task);
+                if prefetches {
+                    node.prefetch(&task);
+                }
             }
             // Without a memory node to prefetch to, nothing hides the transfer.
             let ahead = || if node.single_memory_node().is_some() { queue.expected() } else { 0 };
@@ -228,6 +261,7 @@ impl Component for Reservoir {
         Ok(())
     }
 
+    #[inline(always)]
     fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
         if let Some(task) = self.first_for_requester(node) {
             if self.is_bounded {
@@ -235,7 +269,7 @@ impl Component for Reservoir {
             }
             return Some(task);
         }
-        if node.parents_can_push() { self.first_for_requester(node) } else { None }
+        if node.parents_can_push() { self.first_after_push(node) } else { None }
     }
 
     fn can_push(&self, node: Node<'_>, to: Child) -> bool {
@@ -255,6 +289,10 @@ impl Component for Reservoir {
 
     fn estimated_load(&self, node: Node<'_>) -> f64 {
         node.load_below() + load_here(node, self.len.load(Relaxed))
+    }
+
+    fn notify_change_workers(&self, _node: Node<'_>) {
+        self.facts.forget();
     }
 
     fn drain(&self) -> Vec<Task> {

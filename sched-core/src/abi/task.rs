@@ -72,6 +72,7 @@ impl TaskHead {
     }
 
     /// Clears what components and models wrote about an earlier task in this record.
+    #[inline]
     pub fn reset(&self) {
         self.implementation.store(u16::MAX, Relaxed);
         self.width.store(1, Relaxed);

@@ -195,6 +195,13 @@ fn the_defaults_pass_calls_on() {
 }
 
 #[test]
+fn above_the_root_there_is_nothing() {
+    let rig = Rig::new(Defaults).workers(1).child(FakeChild::over([0]));
+    assert_eq!(rig.pull(Child(0)), None);
+    assert!(!rig.can_push(Child(0)));
+}
+
+#[test]
 fn a_parent_takes_back_what_is_refused() {
     let rig = Rig::new(Defaults).parent(FakeParent::new());
     let task = rig.task().make();

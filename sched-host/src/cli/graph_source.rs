@@ -7,39 +7,42 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
+/// Above them in the help of a command.
+const HEADING: &str = "Sizes of generated graphs";
+
 /// Sizes of generated graphs. Each says which graphs it is for.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct Sizes {
     /// Tiles in a row of tiles [cholesky, lu, qr; default: 16]
-    #[arg(long, short = 'n', value_name = "N", value_parser = positive)]
+    #[arg(long, short = 'n', value_name = "N", value_parser = positive, help_heading = HEADING)]
     tiles: Option<usize>,
 
     /// Rows of a tile [cholesky, lu, qr; default: 960]
-    #[arg(long, short = 'b', value_name = "B", value_parser = positive)]
+    #[arg(long, short = 'b', value_name = "B", value_parser = positive, help_heading = HEADING)]
     tile_size: Option<usize>,
 
     /// Tasks side by side [stencil, fork-join, layered; default: 16]
-    #[arg(long, value_name = "N", value_parser = positive)]
+    #[arg(long, value_name = "N", value_parser = positive, help_heading = HEADING)]
     width: Option<usize>,
 
     /// Steps, phases or layers one behind the other [stencil, fork-join, layered; default: 10]
-    #[arg(long, value_name = "N", value_parser = positive)]
+    #[arg(long, value_name = "N", value_parser = positive, help_heading = HEADING)]
     steps: Option<usize>,
 
     /// Number of tasks [independent; default: 1000]
-    #[arg(long, value_name = "N", value_parser = positive)]
+    #[arg(long, value_name = "N", value_parser = positive, help_heading = HEADING)]
     tasks: Option<usize>,
 
     /// How likely a task waits for a given one of the layer before, from 0 to 1 [layered; default: 0.2]
-    #[arg(long, value_name = "P", value_parser = probability)]
+    #[arg(long, value_name = "P", value_parser = probability, help_heading = HEADING)]
     density: Option<f64>,
 
     /// Length of a task on a CPU, or its mean [stencil, fork-join, layered, independent; default: 0.001]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = HEADING)]
     length: Option<Duration>,
 
     /// Bytes that a task hands on [stencil, fork-join, layered; default: 1048576]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = HEADING)]
     bytes: Option<u64>,
 }
 
@@ -58,6 +61,12 @@ const GENERATORS: [(&str, &[&str]); 7] = [
 const MOST_TASKS: f64 = 3e7;
 
 impl Sizes {
+    /// The same with so many tasks, if their number is not given.
+    pub(super) fn or_tasks(mut self, tasks: usize) -> Sizes {
+        self.tasks.get_or_insert(tasks);
+        self
+    }
+
     /// The graph that `name` means: that of a generator, or the one in a file (`-` is standard input). `seed` is for what
     /// is random in it.
     ///

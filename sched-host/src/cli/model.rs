@@ -24,7 +24,8 @@ use std::process::ExitCode;
   sched model plot cholesky_gemm > gemm.svg         a picture
   sched model reset cholesky_gemm                   forget it; it is measured again
   sched model import ~/.starpu/sampling             take over what StarPU measured on this machine
-  sched model export /tmp/sampling --host node7     hand it on to StarPU")]
+  sched model export /tmp/sampling --host node7     hand it on to StarPU
+  sched model export /tmp/sampling --bus cpu9-gpu3  what transfers cost on a described platform, for StarPU")]
 pub struct Args {
     #[command(flatten)]
     place: Place,

@@ -7,7 +7,6 @@ use crate::tree::Tree;
 use sched_core::WorkerSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::*;
 
 /// A context in the making; see [`Submitter::context`].
 #[must_use = "a context is made by `build`"]
@@ -57,9 +56,9 @@ impl<'a> ContextBuilder<'a> {
     /// See [`ContextError`]; there is no such context then.
     pub fn build(self) -> Result<SchedContext, ContextError> {
         let core = &self.submitter.core;
-        let (least, greatest) = self.priorities.into_inner();
-        if least > greatest {
-            return Err(ContextError::Priorities { context: self.name, min: least, max: greatest });
+        let (min, max) = (*self.priorities.start(), *self.priorities.end());
+        if min > max {
+            return Err(ContextError::Priorities { context: self.name, min, max });
         }
         let count = core.facts.len();
         let workers = match self.workers {
@@ -85,8 +84,7 @@ impl<'a> ContextBuilder<'a> {
         let _changing = context.changing.lock();
         context.tree.swap(parts, &|| core.roster.renew()).map_err(|error| ContextError::of_swap(&self.name, error))?;
         context.tree.forget_past();
-        context.least.store(least, Relaxed);
-        context.greatest.store(greatest, Relaxed);
+        context.set_priorities(&self.priorities);
         {
             let mut facts = context.facts.lock();
             (facts.name, facts.policy, facts.workers) = (self.name, Arc::new(policy), workers);

@@ -48,9 +48,10 @@ mod roster;
 mod tally;
 
 pub use builder::ContextBuilder;
+pub(crate) use change::exchange;
 pub use error::ContextError;
-pub(crate) use ground::{PolicyGround, Wanted};
-pub(crate) use roster::{ContextCore, Roster};
+pub(crate) use ground::{PolicyGround, Wanted, lay};
+pub(crate) use roster::{ContextCore, Facts, Roster};
 pub(crate) use tally::Refused;
 
 use crate::runtime::{RunError, Submitter};
@@ -181,7 +182,7 @@ impl SchedContext {
     #[must_use]
     pub fn stats(&self) -> ContextStats {
         let facts = self.context.facts();
-        let (finished, submitted) = self.submitter.core.counts(&self.context);
+        let (finished, submitted) = self.submitter.core.task_counts(&self.context);
         ContextStats {
             name: facts.name,
             policy: facts.policy.name.clone(),
@@ -200,7 +201,7 @@ impl SchedContext {
     /// Runs `body` with this as the current context of the thread: tasks that it submits on this thread, and that name no
     /// context, belong to this one.
     pub fn with<R>(&self, body: impl FnOnce() -> R) -> R {
-        struct Restore(Option<Current>);
+        struct Restore(Current);
         impl Drop for Restore {
             fn drop(&mut self) {
                 CURRENT.set(self.0);
@@ -208,7 +209,7 @@ impl SchedContext {
         }
         let current =
             Current { runtime: self.submitter.core.id, number: self.context.number, serial: Some(self.serial) };
-        let _restore = Restore(CURRENT.replace(Some(current)));
+        let _restore = Restore(CURRENT.replace(current));
         body()
     }
 
@@ -232,38 +233,37 @@ impl SchedContext {
     }
 }
 
-/// The context to which a thread submits.
+/// The context to which a thread submits, where that is not the default one.
 #[derive(Clone, Copy)]
 pub(crate) struct Current {
     runtime: u64,
+    /// 0 is the default context of any runtime.
     number: u16,
     /// None inside a task of that context, which is there as long as the task runs.
     serial: Option<u64>,
 }
 
 thread_local! {
-    static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
+    static CURRENT: Cell<Current> = const { Cell::new(Current { runtime: 0, number: 0, serial: None }) };
 }
 
 /// This thread, a worker, executes or ends a task of this context.
 #[inline]
 pub(crate) fn enter_task(runtime: u64, number: u16) {
-    if CURRENT.get().map_or(0, |current| current.number) != number {
-        CURRENT.set((number != 0).then_some(Current { runtime, number, serial: None }));
+    if CURRENT.get().number != number {
+        CURRENT.set(Current { runtime, number, serial: None });
     }
 }
 
 /// The current context of this thread at a runtime: its number, and its serial number unless it cannot end now.
 #[inline]
 pub(crate) fn current(runtime: u64) -> (u16, Option<u64>) {
-    match CURRENT.get() {
-        Some(current) if current.runtime == runtime => (current.number, current.serial),
-        _ => (0, None),
-    }
+    let current = CURRENT.get();
+    if current.number != 0 && current.runtime == runtime { (current.number, current.serial) } else { (0, None) }
 }
 
 /// Bounds of the numbers of workers that a caller gave.
-pub(super) fn worker_ids(
+pub(crate) fn worker_ids(
     workers: impl IntoIterator<Item = u32>,
     count: usize,
 ) -> Result<sched_core::WorkerSet, ContextError> {

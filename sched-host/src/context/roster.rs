@@ -5,6 +5,7 @@ use crate::policy::Policy;
 use crate::tree::{Fault, Tree};
 use parking_lot::Mutex;
 use sched_core::WorkerSet;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering::*};
 use std::sync::{Arc, OnceLock};
 
@@ -35,6 +36,12 @@ pub(crate) struct Facts {
     pub(super) before: u64,
 }
 
+impl Facts {
+    pub(crate) fn new(name: String, policy: Policy, workers: WorkerSet) -> Facts {
+        Facts { name, policy: Arc::new(policy), workers, before: 0 }
+    }
+}
+
 impl ContextCore {
     pub(crate) fn new(number: u16, tree: Tree, name: String, policy: Policy, workers: WorkerSet) -> ContextCore {
         ContextCore {
@@ -44,8 +51,14 @@ impl ContextCore {
             least: AtomicI32::new(i32::MIN),
             greatest: AtomicI32::new(i32::MAX),
             changing: Mutex::new(()),
-            facts: Mutex::new(Facts { name, policy: Arc::new(policy), workers, before: 0 }),
+            facts: Mutex::new(Facts::new(name, policy, workers)),
         }
+    }
+
+    /// Tasks may have these priorities from now on.
+    pub(crate) fn set_priorities(&self, range: &RangeInclusive<i32>) {
+        self.least.store(*range.start(), Relaxed);
+        self.greatest.store(*range.end(), Relaxed);
     }
 
     pub(crate) fn name(&self) -> String {

@@ -126,6 +126,9 @@ pub trait AccessList: 'static {
     type Guards<'a>;
     /// What the kernel sees.
     type Views<'a>;
+    /// There is no access at all.
+    #[doc(hidden)]
+    const IS_EMPTY: bool;
 
     #[doc(hidden)]
     fn own(passed: Self::Passed<'_>) -> Self::Handles;
@@ -145,6 +148,7 @@ macro_rules! access_list {
             type Passed<'a> = ($(&'a $access::Handle,)*);
             type Guards<'a> = ($($access::Guard<'a>,)*);
             type Views<'a> = ($($access::View<'a>,)*);
+            const IS_EMPTY: bool = { let names: &[&str] = &[$(stringify!($access)),*]; names.is_empty() };
 
             fn own(($($value,)*): Self::Passed<'_>) -> Self::Handles {
                 ($($value.clone(),)*)

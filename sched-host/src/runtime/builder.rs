@@ -10,6 +10,7 @@ use crate::topology::{
 };
 use crate::tree::{Part, PushPull, WorkerFacts};
 use sched_core::{Arch, MemoryNode, WorkerId, WorkerSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ pub struct Builder {
     bind: bool,
     seed: u64,
     quiet_period: Duration,
+    priorities: RangeInclusive<i32>,
     unchecked: bool,
     combined: Option<CombinedSizes>,
     trace: Option<usize>,
@@ -55,6 +57,15 @@ pub enum StartError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Binding(#[from] BindingError),
+    /// The range of priorities is empty.
+    #[error("priorities range from {min} to {max}, which is nothing")]
+    #[diagnostic(code(sched::start::priorities), help("give the lower bound first"))]
+    Priorities {
+        /// The lower bound.
+        min: i32,
+        /// The upper bound.
+        max: i32,
+    },
     /// The system gave no more threads.
     #[error("a worker's thread could not be started: {0}")]
     #[diagnostic(help("ask for fewer workers, or raise the limit of threads"))]
@@ -72,6 +83,7 @@ impl Default for Builder {
             bind: true,
             seed: 0,
             quiet_period: Duration::from_secs(2),
+            priorities: i32::MIN..=i32::MAX,
             unchecked: false,
             combined: None,
             trace: None,
@@ -143,6 +155,13 @@ impl Builder {
         self
     }
 
+    /// The priorities that tasks of the default context may have; any, if this is not called. What
+    /// [`ContextBuilder::priorities`](crate::context::ContextBuilder::priorities) says of other contexts holds here.
+    pub fn priorities(mut self, range: RangeInclusive<i32>) -> Builder {
+        self.priorities = range;
+        self
+    }
+
     /// The performance models of codelets that [declare one](super::CodeletBuilder::model). By default they are learned
     /// anew by each runtime and then forgotten; models with a [`Store`](crate::model::Store) go on from the last run, and
     /// are stored when the runtime is dropped.
@@ -205,6 +224,10 @@ impl Builder {
     }
 
     fn prepare(self) -> Result<Start, StartError> {
+        let (min, max) = (*self.priorities.start(), *self.priorities.end());
+        if min > max {
+            return Err(StartError::Priorities { min, max });
+        }
         let registry = self.registry.unwrap_or_else(|| {
             let path = self.search_path.unwrap_or_else(SearchPath::default_for_executable);
             Arc::new(Registry::load(&path))
@@ -260,6 +283,7 @@ impl Builder {
             laid,
             ground,
             quiet_period,
+            priorities: self.priorities,
             models,
             trace,
         })

@@ -8,6 +8,7 @@ use super::measure;
 use super::parallel::{Code, Implementation};
 use super::submit::Submitter;
 use crate::model::{CodeletModel, Model};
+use crate::tree::Slot;
 use parking_lot::Mutex;
 use sched_core::{Arch, ArchSet, WorkerId};
 use std::any::Any;
@@ -78,6 +79,8 @@ pub(crate) struct CodeletFacts {
     pub(crate) estimates: Vec<(Arch, u16, Duration)>,
     /// What is learned of them.
     pub(crate) model: Option<Arc<CodeletModel>>,
+    /// The arguments of its tasks hold nothing that would have to be let go.
+    pub(crate) keeps_nothing: bool,
     pub(crate) slots: FreeSlots,
 }
 
@@ -89,13 +92,14 @@ const FETCHED_AHEAD: usize = 8;
 /// Submitters take from one list, and those who end tasks put into another: the two meet only when the first is empty.
 #[derive(Default)]
 pub(crate) struct FreeSlots {
-    to_take: Mutex<Vec<u32>>,
-    put_back: Mutex<Vec<u32>>,
+    to_take: Mutex<Vec<&'static Slot>>,
+    put_back: Mutex<Vec<&'static Slot>>,
 }
 
 impl FreeSlots {
     /// A slot, and one of those that will be taken soon.
-    pub(crate) fn take(&self) -> Option<(u32, Option<u32>)> {
+    #[inline(always)]
+    pub(crate) fn take(&self) -> Option<(&'static Slot, Option<&'static Slot>)> {
         let mut slots = self.to_take.lock();
         if slots.is_empty() {
             std::mem::swap(&mut *slots, &mut *self.put_back.lock());
@@ -105,7 +109,7 @@ impl FreeSlots {
         Some((slot, soon))
     }
 
-    pub(crate) fn put_back(&self, slots: impl Iterator<Item = u32>) {
+    pub(crate) fn put_back(&self, slots: impl Iterator<Item = &'static Slot>) {
         self.put_back.lock().extend(slots);
     }
 }
@@ -113,6 +117,7 @@ impl FreeSlots {
 impl CodeletFacts {
     /// The implementation for so many workers of `arch`: number `chosen` of those for the architecture, if that many can
     /// execute it, or the first that they can. Its index among all.
+    #[inline]
     pub(crate) fn select(&self, arch: Arch, size: u16, chosen: Option<u32>) -> Option<usize> {
         let fits = |of: &Implementation| of.arch == arch && of.most >= size;
         let first = self.implementations.iter().position(fits)?;
@@ -264,6 +269,7 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
             implementations: self.implementations,
             estimates: self.estimates,
             model,
+            keeps_nothing: !std::mem::needs_drop::<(L::Handles, P)>(),
             slots: FreeSlots::default(),
         });
         Codelet { inner: Arc::new(CodeletInner { facts, kernels: self.kernels, parameters: self.parameters }) }
@@ -271,7 +277,7 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
 }
 
 /// A kernel with its arguments, of whatever types.
-pub(crate) trait Job: Send {
+pub(crate) trait Job: Any + Send {
     fn facts(&self) -> &Arc<CodeletFacts>;
     /// Has a crew run an implementation. Unwinds when the kernel does.
     fn run(&self, implementation: usize, crew: &Crew<'_>);
@@ -279,7 +285,6 @@ pub(crate) trait Job: Send {
     fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode));
     /// Lets the arguments go.
     fn clear(&mut self);
-    fn as_any(&mut self) -> &mut dyn Any;
 }
 
 struct TypedJob<L: AccessList, P> {
@@ -313,10 +318,6 @@ impl<L: AccessList, P: Send + 'static> Job for TypedJob<L, P> {
     fn clear(&mut self) {
         self.arguments = None;
     }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
-    }
 }
 
 /// Puts a task's kernel and arguments into `place`, in the box that is there if it fits.
@@ -326,7 +327,8 @@ pub(crate) fn put_job<L: AccessList, P: Send + 'static>(
     handles: L::Handles,
     params: P,
 ) {
-    if let Some(job) = place.as_mut().and_then(|job| job.as_any().downcast_mut::<TypedJob<L, P>>()) {
+    let job = place.as_mut().map(|job| &mut **job as &mut dyn Any);
+    if let Some(job) = job.and_then(|job| job.downcast_mut::<TypedJob<L, P>>()) {
         if !Arc::ptr_eq(&job.codelet, &codelet.inner) {
             job.codelet = Arc::clone(&codelet.inner);
         }

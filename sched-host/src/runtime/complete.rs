@@ -29,7 +29,7 @@ pub(crate) struct Hands {
     /// A worker to wake if the next pull gives another task than one of `pushed`.
     pub(crate) deferred: Cell<Option<WorkerId>>,
     /// Codelets, and slots to give back to them.
-    freed: Vec<(u32, u32)>,
+    freed: Vec<(u32, &'static Slot)>,
 }
 
 impl Hands {
@@ -63,8 +63,22 @@ impl Core {
     }
 
     /// The task ends, and so may others that are cancelled with it. The arguments of a task that was executed
-    /// well are let go before.
+    /// well are let go before. A worker is in the context of the task: callbacks, and what arguments do when they are
+    /// dropped, may submit tasks.
     pub(crate) fn end(
+        &self,
+        task: TaskPlace<'_>,
+        outcome: &Outcome,
+        taken: Taken,
+        requester: Option<WorkerId>,
+        hands: &mut Hands,
+    ) {
+        self.end_here(task, outcome, taken, requester, hands);
+    }
+
+    /// [`end`](Self::end), compiled into its caller.
+    #[inline(always)]
+    pub(crate) fn end_here(
         &self,
         task: TaskPlace<'_>,
         outcome: &Outcome,
@@ -89,6 +103,9 @@ impl Core {
         loop {
             if let Some((slot, cause)) = hands.cancelled.pop() {
                 let task = self.place(slot);
+                if requester.is_some() {
+                    enter_task(self.id, task.record.context());
+                }
                 let taken = task.record.body.lock().take();
                 self.end_one(task, &Outcome::Cancelled(cause), taken, requester, hands);
             } else if let Some(slot) = hands.retry.pop() {
@@ -143,6 +160,7 @@ impl Core {
         self.tree_of(task.record).push(task.slot, requester, deferred);
     }
 
+    #[inline(always)]
     fn end_one(
         &self,
         task: TaskPlace<'_>,
@@ -154,10 +172,6 @@ impl Core {
         let TaskPlace { slot, record } = task;
         let current = &slot.head().sequence;
         let context = record.context();
-        if requester.is_some() {
-            // Callbacks, and what arguments do when they are dropped, may submit tasks.
-            enter_task(self.id, context);
-        }
         let Taken { mut job, extra } = taken;
         let failed = match outcome {
             Outcome::Done => None,
@@ -184,7 +198,7 @@ impl Core {
             watched = record.take_watched();
         }
         slot.renew(Phase::Free);
-        hands.freed.push((codelet, slot.index()));
+        hands.freed.push((codelet, slot));
         if hands.freed.len() >= FREED_BATCH {
             self.give_back(hands);
         }
@@ -237,6 +251,7 @@ impl Core {
         }
     }
 
+    #[inline(always)]
     fn count_finished(&self, context: u16, requester: Option<WorkerId>) {
         match requester {
             _ if context != 0 => {
@@ -289,7 +304,7 @@ impl Core {
         }
     }
 
-    fn put_back(&self, codelet: u32, slots: impl Iterator<Item = u32>) {
+    fn put_back(&self, codelet: u32, slots: impl Iterator<Item = &'static Slot>) {
         match self.clock.codelets.read().get(codelet as usize) {
             Some(facts) => facts.slots.put_back(slots),
             None => self.keep_fresh(slots),

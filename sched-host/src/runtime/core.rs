@@ -7,6 +7,7 @@ use super::gang::{Gangs, arch_and_size, need_teams};
 use super::record::{Dependent, Record, TaskKey};
 use super::sleep::Sleep;
 use super::stats::WorkerCounters;
+use super::submit::TaskRef;
 use super::times::Times;
 use crate::context::{ContextCore, PolicyGround, Roster};
 use crate::model::Models;
@@ -44,8 +45,10 @@ pub(crate) struct Core {
     submitted: CachePadded<AtomicU64>,
     /// Tasks finished by threads that are not workers.
     pub(crate) finished_outside: AtomicU64,
+    /// Accesses of the application itself, which are counted as tasks: so many began, and so many ended.
+    pub(crate) turns: [AtomicU64; 2],
     /// Slots that never held a job.
-    fresh: Mutex<Vec<u32>>,
+    fresh: Mutex<Vec<&'static Slot>>,
     pub(crate) stop: AtomicBool,
     /// A stall was reported.
     pub(crate) stalled: AtomicBool,
@@ -144,6 +147,11 @@ impl Services for Clock {
         facts.map_or(Estimate::NoModel, |facts| facts.expected_length(arch, size, implementation, footprint))
     }
 
+    fn speed_class(&self, worker: WorkerId) -> u32 {
+        let alike = arch_and_size(worker, &self.archs, &self.combined);
+        alike.map_or(u32::MAX, |(arch, size)| u32::from(size) << 8 | u32::from(arch.number()))
+    }
+
     fn expected_energy(&self, worker: WorkerId, task: &TaskHead, implementation: Option<u32>) -> Option<f64> {
         let (arch, size) = arch_and_size(worker, &self.archs, &self.combined)?;
         let codelets = self.codelets.read();
@@ -191,6 +199,7 @@ impl Core {
             clock,
             submitted: CachePadded::new(AtomicU64::new(0)),
             finished_outside: AtomicU64::new(0),
+            turns: Default::default(),
             fresh: Mutex::default(),
             stop: AtomicBool::new(false),
             stalled: AtomicBool::new(false),
@@ -229,28 +238,29 @@ impl Core {
     }
 
     /// A slot for a task of this codelet.
-    pub(crate) fn take_slot(&self, codelet: &CodeletFacts) -> u32 {
+    #[inline]
+    pub(crate) fn take_slot(&self, codelet: &CodeletFacts) -> &'static Slot {
         let Some((slot, soon)) = codelet.slots.take() else { return self.take_fresh() };
         if let Some(soon) = soon {
             // Who executed the last task there wrote to it, on another core.
-            self.ledger.fetch(soon);
-            self.records.fetch(soon);
+            soon.fetch();
+            self.records.fetch(soon.index());
         }
         slot
     }
 
     /// A slot that holds no job.
-    pub(crate) fn take_fresh(&self) -> u32 {
+    pub(crate) fn take_fresh(&self) -> &'static Slot {
         let mut fresh = self.fresh.lock();
         if fresh.is_empty() {
             let grown = self.ledger.grow();
             self.records.grow(&grown, Record::default);
-            fresh.extend(grown.rev());
+            fresh.extend(grown.rev().map(|slot| self.ledger.slot(slot)));
         }
         fresh.pop().expect("the ledger grows by one slot at least")
     }
 
-    pub(crate) fn keep_fresh(&self, slots: impl Iterator<Item = u32>) {
+    pub(crate) fn keep_fresh(&self, slots: impl Iterator<Item = &'static Slot>) {
         self.fresh.lock().extend(slots);
     }
 
@@ -281,6 +291,17 @@ impl Core {
         let finished = self.finished_by_default();
         let further: u64 = self.roster.places().skip(1).map(|context| context.tally.numbered()).sum();
         (finished, self.submitted() - further)
+    }
+
+    /// As [`counts`](Self::counts), without the application's own accesses to data. The numbers of a moment are only sure
+    /// while nobody submits.
+    pub(crate) fn task_counts(&self, context: &ContextCore) -> (u64, u64) {
+        let (finished, submitted) = self.counts(context);
+        if context.number != 0 {
+            return (finished, submitted);
+        }
+        let [began, ended] = self.turns.each_ref().map(|turns| turns.load(SeqCst));
+        (finished.saturating_sub(ended), submitted.saturating_sub(began))
     }
 
     /// What to call a context in reports: nothing, where there never was but one.
@@ -340,12 +361,11 @@ impl Core {
 
     /// Enters a task: its order, and what it waits for. It begins when the record is told that it is
     /// [submitted](Record::submitted), with the number of links that is returned.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter(&self, entry: Entry<'_>) -> (TaskKey, TaskPlace<'_>, u32) {
-        let key = TaskKey { slot: entry.slot, sequence: self.submitted.fetch_add(1, SeqCst) + 1 };
-        let place = self.place(key.slot);
-        let TaskPlace { slot, record } = place;
-        slot.set_phase(Phase::Waiting);
+        let slot = entry.slot;
+        let key = TaskKey { slot: slot.index(), sequence: self.submitted.fetch_add(1, SeqCst) + 1 };
+        let record = self.records.get(key.slot);
         let head = slot.head();
         head.reset();
         head.priority.store(entry.priority, Relaxed);
@@ -362,9 +382,17 @@ impl Core {
         if entry.context != 0 {
             self.roster.get(entry.context).tally.number();
         }
+        let waits = !(entry.after.is_empty() && entry.accesses.is_empty());
+        let links = if waits { self.link_all(key, record, entry.after, entry.accesses) } else { 0 };
+        (key, TaskPlace { slot, record }, links)
+    }
+
+    /// Links a task to those that it must wait for. How many there are.
+    fn link_all(&self, key: TaskKey, record: &Record, after: &[TaskRef], accesses: &[(&Arc<DataHeader>, Mode)]) -> u32 {
+        self.ledger.slot(key.slot).set_phase(Phase::Waiting);
         let mut links = 0;
-        for before in entry.after {
-            if self.link(*before, Dependent::new(key.slot, true)) {
+        for before in after.iter().map(|task| task.key) {
+            if self.link(before, Dependent::new(key.slot, true)) {
                 links += 1;
             } else {
                 // It is finished. If it did not end well, this task makes no sense.
@@ -373,13 +401,13 @@ impl Core {
                 }
             }
         }
-        if entry.accesses.is_empty() {
-            return (key, place, links);
+        if accesses.is_empty() {
+            return links;
         }
         // All orders are held at once, taken in the order of the data's numbers: two tasks submitted at the same time
         // come in the same order on all data.
         let mut orders: SmallVec<[_; 8]> = SmallVec::new();
-        for (header, mode) in entry.accesses {
+        for (header, mode) in accesses {
             orders.push((header.order.lock(), *mode));
         }
         for (order, mode) in &mut orders {
@@ -389,13 +417,13 @@ impl Core {
             order.access(key, *mode, link, |old| self.is_ended(old));
         }
         drop(orders);
-        (key, place, links)
+        links
     }
 }
 
 /// What [`Core::enter`] needs to know of a task.
 pub(crate) struct Entry<'a> {
-    pub(crate) slot: u32,
+    pub(crate) slot: &'static Slot,
     /// The number of its context.
     pub(crate) context: u16,
     pub(crate) priority: i32,
@@ -404,7 +432,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) width: u16,
     pub(crate) sched_data: u64,
     pub(crate) footprint: u64,
-    pub(crate) after: &'a [TaskKey],
+    pub(crate) after: &'a [TaskRef],
     /// In order of the data's numbers, each data once.
     pub(crate) accesses: &'a [(&'a Arc<DataHeader>, Mode)],
 }

@@ -38,6 +38,7 @@ pub use times::WorkerExpectation;
 pub use wait::{DataError, ReadData, WriteData};
 
 pub(crate) use self::core::Core;
+pub(crate) use gang::Memberships;
 pub(crate) use worker::executed_here;
 
 use self::core::Clock;
@@ -50,7 +51,7 @@ use crate::tree::{Fault, Ledger, NodeState, Part, Services, Tree, WorkerFacts};
 use crew::Crews;
 use gang::Gangs;
 use sched_core::{WorkerId, WorkerSet};
-use std::ops::Deref;
+use std::ops::{Deref, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 use std::thread::JoinHandle;
@@ -96,6 +97,8 @@ pub(crate) struct Start {
     pub(crate) ground: PolicyGround,
     pub(crate) models: Option<Arc<Models>>,
     pub(crate) quiet_period: Duration,
+    /// Those that tasks of the default context may have.
+    pub(crate) priorities: RangeInclusive<i32>,
     /// Most events of a worker to write down, if any are.
     pub(crate) trace: Option<usize>,
 }
@@ -149,7 +152,9 @@ impl Runtime {
             gangs.begin();
         }
         let everybody = WorkerSet::first(count as u32);
-        let roster = Roster::new(ContextCore::new(0, tree, "default".to_owned(), start.laid, everybody));
+        let default = ContextCore::new(0, tree, "default".to_owned(), start.laid, everybody);
+        default.set_priorities(&start.priorities);
+        let roster = Roster::new(default);
         let (quiet_period, models) = (start.quiet_period, start.models);
         let core = Core::new(roster, start.ground, ledger, clock, start.workers, gangs, quiet_period, models);
         let core = Arc::new(core);

@@ -13,7 +13,7 @@ use crate::trace::Event;
 use sched_core::ArchSet;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 /// What submits tasks: the runtime itself, or its stand-in inside a task. Cheap to clone; keeps no worker alive.
 #[derive(Clone)]
@@ -126,8 +126,9 @@ impl Submitter {
     /// Enters the application's own access to data; `ready` is called when it is its turn.
     pub(crate) fn enter_access(&self, header: &Arc<DataHeader>, mode: Mode, ready: Callback) -> TaskKey {
         let core = &*self.core;
+        core.turns[0].fetch_add(1, SeqCst);
         let slot = core.take_fresh();
-        let record = core.records.get(slot);
+        let record = core.records.get(slot.index());
         record.body.lock().extra(record).callback = Some(ready);
         let accesses = [(header, mode)];
         let (archs, codelet) = (ArchSet::EMPTY, NO_CODELET);
@@ -149,6 +150,9 @@ impl Submitter {
         key
     }
 }
+
+/// The footprint of a task without data: the beginning of FNV-1a.
+const NO_DATA: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// A task in the making.
 ///
@@ -239,40 +243,45 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         if !facts.archs.intersects(core.archs) {
             return Err(SubmitError::NoWorker { codelet: facts.name.clone(), has: format!("{:?}", facts.archs) });
         }
-        let mut after: SmallVec<[TaskKey; 2]> = SmallVec::new();
-        for task in &self.after {
-            if task.runtime != core.id {
-                return Err(foreign("a task to wait for"));
-            }
-            after.push(task.key);
+        let after: &[TaskRef] = &self.after;
+        if after.iter().any(|task| task.runtime != core.id) {
+            return Err(foreign("a task to wait for"));
         }
         let mut accesses: SmallVec<[(&Arc<DataHeader>, Mode); 4]> = SmallVec::new();
-        L::visit(&self.handles, &mut |header, mode| accesses.push((header, mode)));
-        if accesses.iter().any(|(header, _)| header.runtime != core.id) {
-            return Err(foreign("a handle"));
+        let mut footprint = NO_DATA;
+        if L::IS_EMPTY {
+            if let Some(modelled) = self.codelet.inner.footprint(&self.params, &[]) {
+                footprint = modelled;
+            }
+        } else {
+            L::visit(&self.handles, &mut |header, mode| accesses.push((header, mode)));
+            if accesses.iter().any(|(header, _)| header.runtime != core.id) {
+                return Err(foreign("a handle"));
+            }
+            // In the codelet's order, whatever the data's numbers are.
+            let modelled = self.codelet.inner.footprint(&self.params, &accesses);
+            if accesses.len() > 1 {
+                accesses.sort_unstable_by_key(|(header, _)| header.id);
+            }
+            let writes_twice = |pair: &[(&Arc<DataHeader>, Mode)]| {
+                pair[0].0.id == pair[1].0.id && (pair[0].1.writes() || pair[1].1.writes())
+            };
+            if accesses.windows(2).any(writes_twice) {
+                return Err(SubmitError::Aliased { codelet: facts.name.clone() });
+            }
+            accesses.dedup_by_key(|(header, _)| header.id);
+            let hash = |hash: u64, header: &DataHeader| (hash ^ header.bytes).wrapping_mul(0x0100_0000_01b3);
+            let plain = || accesses.iter().fold(NO_DATA, |so_far, (header, _)| hash(so_far, header));
+            footprint = modelled.unwrap_or_else(plain);
         }
-        // In the codelet's order, whatever the data's numbers are.
-        let modelled = self.codelet.inner.footprint(&self.params, &accesses);
-        if accesses.len() > 1 {
-            accesses.sort_unstable_by_key(|(header, _)| header.id);
-        }
-        let writes_twice = |pair: &[(&Arc<DataHeader>, Mode)]| {
-            pair[0].0.id == pair[1].0.id && (pair[0].1.writes() || pair[1].1.writes())
-        };
-        if accesses.windows(2).any(writes_twice) {
-            return Err(SubmitError::Aliased { codelet: facts.name.clone() });
-        }
-        accesses.dedup_by_key(|(header, _)| header.id);
-        let hash = |hash: u64, header: &DataHeader| (hash ^ header.bytes).wrapping_mul(0x0100_0000_01b3);
-        let plain = || accesses.iter().fold(0xcbf2_9ce4_8422_2325, |so_far, (header, _)| hash(so_far, header));
-        let footprint = modelled.unwrap_or_else(plain);
         // The last that can fail: from here on the context counts on the task.
         let (context, priority) = self.admit(facts)?;
         let mut extra = None;
-        if self.name.is_some() || self.callback.is_some() || accesses.iter().any(|(_, mode)| *mode == Mode::Commute) {
+        let commutes = !L::IS_EMPTY && accesses.iter().any(|(_, mode)| *mode == Mode::Commute);
+        if self.name.is_some() || self.callback.is_some() || commutes {
             let commuting = accesses.iter().filter(|(_, mode)| *mode == Mode::Commute);
             let turns = commuting.map(|(header, _)| Arc::clone(header)).collect();
-            extra = Some(Extra { name: self.name, callback: self.callback, turns, cancelled: None });
+            extra = Some(Box::new(Extra { name: self.name, callback: self.callback, turns, cancelled: None }));
         }
 
         let slot = core.take_slot(facts);
@@ -285,16 +294,18 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             width: facts.width,
             sched_data: self.sched_data,
             footprint,
-            after: &after,
-            accesses: &accesses,
+            after,
+            accesses: if L::IS_EMPTY { &[] } else { &accesses },
         });
         drop(accesses);
-        core.clock.record(this_worker(core), || Event::Submitted { task: key.sequence });
+        if core.clock.recorder.is_some() {
+            core.clock.record(this_worker(core), || Event::Submitted { task: key.sequence });
+        }
         let record = place.record;
         {
             let mut body = record.body.lock();
             put_job(&mut body.job, self.codelet, self.handles, self.params);
-            if let Some(Extra { name, callback, turns, .. }) = extra {
+            if let Some(Extra { name, callback, turns, .. }) = extra.map(|extra| *extra) {
                 let extra = body.extra(record);
                 (extra.name, extra.callback, extra.turns) = (name, callback, turns);
             }

@@ -35,6 +35,7 @@ impl Core {
     /// The application's own access ends.
     fn end_access(&self, slot: u32) {
         let mut hands = Hands::default();
+        self.turns[1].fetch_add(1, SeqCst);
         self.end(self.place(slot), &Outcome::Done, Taken::default(), None, &mut hands);
         self.give_back(&mut hands);
     }

@@ -6,7 +6,7 @@ use super::crew::Crew;
 use super::data::Mode;
 use super::failure::{Cause, Outcome, TaskFailure};
 use super::gang::Work;
-use super::record::Taken;
+use super::record::{Extra, Taken};
 use super::submit::Submitter;
 use crate::context::{ContextCore, enter_task};
 use crate::trace::Event;
@@ -50,6 +50,8 @@ pub(crate) struct Worker {
     version: u64,
     /// Which of them to ask first.
     next: usize,
+    /// The same for parallel tasks.
+    pub(super) next_for_team: usize,
     pub(super) submitter: Submitter,
     pub(super) hands: Hands,
     /// Parallel tasks come first, the next time that it looks.
@@ -60,7 +62,7 @@ impl Worker {
     pub(crate) fn new(core: Arc<Core>, id: WorkerId) -> Worker {
         let submitter = Submitter { core: Arc::clone(&core) };
         let (contexts, hands) = (Vec::new(), Hands::of_worker());
-        Worker { core, id, contexts, version: 0, next: 0, submitter, hands, teams_next: true }
+        Worker { core, id, contexts, version: 0, next: 0, next_for_team: 0, submitter, hands, teams_next: true }
     }
 
     /// Executes tasks until the runtime stops.
@@ -76,6 +78,7 @@ impl Worker {
     }
 
     /// A task for this worker alone.
+    #[inline(always)]
     pub(super) fn pull(&mut self) -> Option<&'static Slot> {
         self.look_whom_to_serve();
         let slot = match &*self.contexts {
@@ -119,7 +122,7 @@ impl Worker {
         // First: what changes after this is seen the next time.
         self.version = self.core.roster.version();
         self.contexts = self.core.roster.places().filter(|context| context.tree.serves(self.id)).cloned().collect();
-        self.next = 0;
+        (self.next, self.next_for_team) = (0, 0);
     }
 
     /// Asks each context, beginning behind the one that gave the last task.
@@ -201,6 +204,7 @@ impl Worker {
         found
     }
 
+    #[inline]
     fn execute(&mut self, slot: &'static Slot) {
         let counters = &self.core.counters[self.id.0 as usize];
         counters.executing.store(slot.index() + 1, Relaxed);
@@ -211,76 +215,87 @@ impl Worker {
         let task = TaskPlace { slot, record: self.core.records.get(slot.index()) };
         enter_task(self.core.id, task.record.context());
         let mut taken = task.record.body.lock().take();
-        let outcome = self.outcome(slot, &taken, &Crew::alone(&self.id, &self.submitter), self.id);
+        let outcome = self.outcome(slot, &mut taken, &Crew::alone(&self.id, &self.submitter), self.id);
         if predicted != u64::MAX {
             self.core.clock.times.post_exec(self.id.0 as usize);
         }
-        if let (Outcome::Done, Some(job)) = (&outcome, &mut taken.job) {
-            clear(&mut **job, &slot.head().sequence);
-        }
         counters.executing.store(0, Relaxed);
         counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
-        self.core.end(task, &outcome, taken, Some(self.id), &mut self.hands);
+        self.core.end_here(task, &outcome, taken, Some(self.id), &mut self.hands);
     }
 
-    /// Has the crew run the kernel, unless its input is bad. It is `worker`: this one, or a combined one that it leads.
-    pub(super) fn outcome(&self, slot: &Slot, taken: &Taken, crew: &Crew<'_>, worker: WorkerId) -> Outcome {
-        let Some(job) = &taken.job else { return Outcome::Done };
-        let some_bad = self.core.ends.any_bad();
+    /// Has the crew run the kernel, unless its input is bad. It is `worker`: this one, or a combined one that it leads. The
+    /// arguments of a task that was executed well are let go.
+    #[inline(always)]
+    pub(super) fn outcome(&self, slot: &Slot, taken: &mut Taken, crew: &Crew<'_>, worker: WorkerId) -> Outcome {
+        let core = &*self.core;
+        let some_bad = core.ends.any_bad();
         if some_bad && let Some(cause) = self.bad_input(taken) {
             return Outcome::Cancelled(cause);
         }
-        let arch = self.core.facts[self.id.0 as usize].arch;
+        let Some(job) = &mut taken.job else { return Outcome::Done };
+        let facts = job.facts();
+        let arch = core.facts[self.id.0 as usize].arch;
         let size = crew.members.len() as u16;
         let chosen = Some(slot.head().implementation.load(Relaxed)).filter(|chosen| *chosen != u16::MAX).map(u32::from);
         let implementation =
-            job.facts().select(arch, size, chosen).expect("the tree gives workers tasks that they can execute");
-        let began = job.facts().model.is_some().then(Instant::now);
-        self.record_start(slot, taken, crew);
-        let ran = catch_unwind(AssertUnwindSafe(|| job.run(implementation, crew)));
-        for member in crew.members {
-            let task = || slot.head().sequence.load(Relaxed);
-            self.core.clock.record(Some(self.id), || Event::Ended { task: task(), worker: *member });
+            facts.select(arch, size, chosen).expect("the tree gives workers tasks that they can execute");
+        let keeps_nothing = facts.keeps_nothing;
+        let began = facts.model.is_some().then(Instant::now);
+        if core.clock.recorder.is_some() {
+            self.record_start(slot, taken.extra.as_deref(), crew);
         }
-        match ran {
-            Ok(()) => {
-                if let Some(began) = began {
-                    let footprint = slot.head().footprint.load(Relaxed);
-                    job.facts().record((arch, size), implementation, footprint, &**job, began.elapsed());
+        let ran = catch_unwind(AssertUnwindSafe(|| job.run(implementation, crew)));
+        if core.clock.recorder.is_some() {
+            self.record_end(slot, crew);
+        }
+        if let Err(payload) = ran {
+            let facts = job.facts();
+            let failure = TaskFailure {
+                task: slot.head().sequence.load(Relaxed),
+                codelet: facts.name.clone(),
+                implementation: facts.implementations[implementation].name.clone(),
+                name: taken.extra.as_ref().and_then(|extra| extra.name.as_deref().map(str::to_owned)),
+                worker: worker.0,
+                message: message_of(&*payload),
+            };
+            // The drop of a payload may panic in its turn.
+            std::mem::forget(payload);
+            return Outcome::Failed(Arc::new(failure));
+        }
+        if let Some(began) = began {
+            let footprint = slot.head().footprint.load(Relaxed);
+            job.facts().record((arch, size), implementation, footprint, &**job, began.elapsed());
+        }
+        if some_bad {
+            // What is written whole is good again. (What commutes may have become bad meanwhile, and stays so.)
+            job.visit(&mut |header, mode| {
+                if mode == Mode::Write {
+                    header.failed.store(0, Release);
                 }
-                if some_bad {
-                    // What is written whole is good again. (What commutes may have become bad meanwhile, and stays so.)
-                    job.visit(&mut |header, mode| {
-                        if mode == Mode::Write {
-                            header.failed.store(0, Release);
-                        }
-                    });
-                }
-                Outcome::Done
-            }
-            Err(payload) => {
-                let facts = job.facts();
-                let failure = TaskFailure {
-                    task: slot.head().sequence.load(Relaxed),
-                    codelet: facts.name.clone(),
-                    implementation: facts.implementations[implementation].name.clone(),
-                    name: taken.extra.as_ref().and_then(|extra| extra.name.as_deref().map(str::to_owned)),
-                    worker: worker.0,
-                    message: message_of(&*payload),
-                };
-                // The drop of a payload may panic in its turn.
-                std::mem::forget(payload);
-                Outcome::Failed(Arc::new(failure))
-            }
+            });
+        }
+        if !keeps_nothing {
+            clear(&mut **job, &slot.head().sequence);
+        }
+        Outcome::Done
+    }
+
+    /// Writes down that a kernel has ended.
+    #[cold]
+    fn record_end(&self, slot: &Slot, crew: &Crew<'_>) {
+        let task = slot.head().sequence.load(Relaxed);
+        for member in crew.members {
+            self.core.clock.record(Some(self.id), || Event::Ended { task, worker: *member });
         }
     }
 
-    /// Writes down that a kernel begins, if that is asked for.
-    #[inline]
-    fn record_start(&self, slot: &Slot, taken: &Taken, crew: &Crew<'_>) {
+    /// Writes down that a kernel begins.
+    #[cold]
+    fn record_start(&self, slot: &Slot, extra: Option<&Extra>, crew: &Crew<'_>) {
         let Some(recorder) = &self.core.clock.recorder else { return };
         let (task, codelet) = (slot.head().sequence.load(Relaxed), slot.head().codelet.load(Relaxed));
-        if let Some(name) = taken.extra.as_ref().and_then(|extra| extra.name.as_ref()) {
+        if let Some(name) = extra.and_then(|extra| extra.name.as_ref()) {
             recorder.name(task, name);
         }
         for member in crew.members {
@@ -288,6 +303,7 @@ impl Worker {
         }
     }
 
+    #[cold]
     fn bad_input(&self, taken: &Taken) -> Option<Cause> {
         let mut bad = 0;
         taken.job.as_ref()?.visit(&mut |header, mode| {

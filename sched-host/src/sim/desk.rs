@@ -11,7 +11,7 @@ use crate::graph::{Access, Dependencies, TaskGraph};
 use crate::tree::{Lookahead, Services, Witness};
 use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
-use sched_core::{ArchSet, Estimate, LogLevel, MemoryNode, Time, WorkerId};
+use sched_core::{Estimate, LogLevel, MemoryNode, Time, WorkerId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -22,10 +22,16 @@ pub(super) struct Desk {
     sleeping: Arc<[AtomicU64]>,
     /// When each worker should be done with the tasks that it has pulled, in nanoseconds; 0 when it has none.
     busy: Box<[AtomicU64]>,
+    /// How long the parallel tasks should take whose teams wait for each worker, in nanoseconds.
+    teams: Box<[AtomicU64]>,
+    /// The members of each combined worker.
+    combined: Box<[Box<[WorkerId]>]>,
     pub(super) lengths: Lengths,
     pub(super) graph: Arc<TaskGraph>,
     pub(super) dependencies: Arc<Dependencies>,
     pub(super) progress: Progress,
+    /// Whether components are told of tasks to come: only where all of them come to the same tree.
+    pub(super) foresees: bool,
     pub(super) platform: Arc<Platform>,
     /// Where data is; `None` where there is one memory only.
     pub(super) replicas: Option<Mutex<Replicas>>,
@@ -46,9 +52,10 @@ pub(super) struct Notes {
 impl Desk {
     pub(super) fn new(
         graph: Arc<TaskGraph>,
-        dependencies: Dependencies,
+        dependencies: Arc<Dependencies>,
         platform: Arc<Platform>,
         lengths: Lengths,
+        combined: Vec<Box<[WorkerId]>>,
     ) -> Desk {
         let replicas = (platform.memories.len() > 1).then(|| {
             let capacities: Vec<Option<u64>> = platform.memories.iter().map(|memory| memory.capacity).collect();
@@ -58,9 +65,12 @@ impl Desk {
             now: AtomicU64::new(0),
             sleeping: (0..platform.workers.len().div_ceil(64).max(1)).map(|_| AtomicU64::new(0)).collect(),
             busy: platform.workers.iter().map(|_| AtomicU64::new(0)).collect(),
+            teams: platform.workers.iter().map(|_| AtomicU64::new(0)).collect(),
+            combined: combined.into(),
             lengths,
             progress: Progress::new(graph.tasks.len()),
-            dependencies: Arc::new(dependencies),
+            dependencies,
+            foresees: true,
             graph,
             platform,
             replicas,
@@ -84,6 +94,16 @@ impl Desk {
         self.busy[worker as usize].load(Relaxed)
     }
 
+    /// The worker is wanted in a team for a task of this length.
+    pub(super) fn expect_team(&self, worker: u32, nanos: u64) {
+        self.teams[worker as usize].fetch_add(nanos, Relaxed);
+    }
+
+    /// It has come.
+    pub(super) fn joined_team(&self, worker: u32, nanos: u64) {
+        self.teams[worker as usize].fetch_sub(nanos, Relaxed);
+    }
+
     /// From now on the worker may be woken.
     pub(super) fn fall_asleep(&self, worker: u32) {
         let word = &self.sleeping[(worker / 64) as usize];
@@ -100,12 +120,19 @@ impl Desk {
         self.sleeping[(worker / 64) as usize].load(Relaxed) & 1 << (worker % 64) != 0
     }
 
-    /// Wakes the first worker that sleeps and is of one of these architectures.
-    pub(super) fn wake_one_of(&self, archs: ArchSet) {
-        let fits = |worker: &u32| self.sleeps(*worker) && archs.contains(self.platform.class(WorkerId(*worker)).arch);
-        if let Some(worker) = (0..self.platform.workers.len() as u32).find(fits) {
-            self.wake(WorkerId(worker));
+    /// The first worker that sleeps and `suits`.
+    pub(super) fn find_sleeper(&self, suits: impl Fn(u32) -> bool) -> Option<u32> {
+        for (word, asleep) in self.sleeping.iter().enumerate() {
+            let mut left = asleep.load(Relaxed);
+            while left != 0 {
+                let sleeper = word as u32 * 64 + left.trailing_zeros();
+                left &= left - 1;
+                if suits(sleeper) {
+                    return Some(sleeper);
+                }
+            }
         }
+        None
     }
 
     /// Whether there are notes.
@@ -165,8 +192,16 @@ impl Services for Desk {
         slept
     }
 
+    fn combined(&self) -> &[Box<[WorkerId]>] {
+        &self.combined
+    }
+
     fn busy_until(&self, worker: WorkerId) -> Option<Time> {
-        self.busy.get(worker.0 as usize).map(|busy| Time::from_nanos(busy.load(Relaxed)))
+        let busy = self.busy.get(worker.0 as usize)?.load(Relaxed);
+        Some(match self.teams[worker.0 as usize].load(Relaxed) {
+            0 => Time::from_nanos(busy),
+            teams => Time::from_nanos(busy.max(self.now.load(Relaxed)).saturating_add(teams)),
+        })
     }
 
     fn worker_distance(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
@@ -181,11 +216,20 @@ impl Services for Desk {
     }
 
     fn expected_length(&self, worker: WorkerId, task: &TaskHead, _implementation: Option<u32>) -> Estimate {
-        let Some(worker) = self.platform.workers.get(worker.0 as usize) else { return Estimate::NoModel };
-        match self.lengths.nanos(task.codelet.load(Relaxed), worker.class) {
+        let row = task.codelet.load(Relaxed);
+        let nanos = match (worker.0 as usize).checked_sub(self.platform.workers.len()) {
+            None => self.lengths.nanos(row, self.platform.workers[worker.0 as usize].class),
+            Some(team) if team < self.combined.len() => self.lengths.team_nanos(row, team),
+            Some(_) => NEVER,
+        };
+        match nanos {
             NEVER => Estimate::NoModel,
             nanos => Estimate::Known(Duration::from_nanos(nanos)),
         }
+    }
+
+    fn speed_class(&self, worker: WorkerId) -> u32 {
+        self.platform.workers.get(worker.0 as usize).map_or(u32::MAX, |worker| worker.class as u32)
     }
 
     fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {
@@ -207,7 +251,7 @@ impl Services for Desk {
     }
 
     fn lookahead(&self) -> Option<&dyn Lookahead> {
-        Some(self)
+        if self.foresees { Some(self) } else { None }
     }
 
     fn witness(&self) -> Option<Arc<dyn Witness>> {

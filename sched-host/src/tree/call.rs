@@ -30,6 +30,7 @@ pub(super) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
+    #[inline]
     pub(super) fn new(tree: &'a Shared, requester: Option<WorkerId>, archs: u32) -> Call<'a> {
         let width = if archs == u32::MAX { u16::MAX } else { 0 };
         Call {
@@ -42,6 +43,15 @@ impl<'a> Call<'a> {
             time: Cell::new(Time::FAR),
             depth: Cell::new(0),
         }
+    }
+
+    /// The call that pushes one task into the root, and so is one hop deep.
+    #[inline]
+    pub(super) fn of_push(tree: &'a Shared, requester: Option<WorkerId>, archs: u32, width: u16) -> Call<'a> {
+        let call = Call::new(tree, requester, archs);
+        call.width.set(width);
+        call.depth.set(1);
+        call
     }
 
     pub(super) fn reference(&self) -> CallRef<'_> {
@@ -60,6 +70,7 @@ impl<'a> Call<'a> {
 
     /// A task that can use these architectures moves. It may be another than the one that was pushed: a component that
     /// stores tasks sends on what has become possible.
+    #[inline]
     pub(super) fn note_move(&self, slot: u32, archs: u32, width: u16) {
         self.archs.set(self.archs.get() | archs);
         self.width.set(self.width.get().max(width));

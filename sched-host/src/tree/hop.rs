@@ -32,6 +32,19 @@ impl Shared {
         call.forget_time();
         call.note_move(slot.index(), slot.head().archs.load(Relaxed), slot.head().width.load(Relaxed));
         slot.hold(task, node.number);
+        let answer = self.give(call, node, task, slot);
+        match Slot::of(answer.refused) {
+            Some(slot) => {
+                slot.hold(answer.refused, self.first + from);
+                answer
+            }
+            None => RawPush::TAKEN,
+        }
+    }
+
+    /// Pushes a task, which `node` holds by the ledger, to its component.
+    #[inline(always)]
+    pub(super) fn give(&self, call: &Call<'_>, node: &TreeNode, task: RawTask, slot: &'static Slot) -> RawPush {
         let answer = if node.is_quarantined() {
             self.pass_push(call, node, task, slot)
         } else {
@@ -42,21 +55,16 @@ impl Shared {
             if let Some(watch) = &self.watch {
                 watch.taken(call, node, slot);
             }
-            return RawPush::TAKEN;
+            return answer;
         }
         node.note_refusal(answer.why);
         if let Some(watch) = &self.watch {
             watch.refused(call, node, answer.refused, answer.why);
         }
-        match Slot::of(answer.refused) {
-            Some(slot) => {
-                slot.hold(answer.refused, self.first + from);
-                answer
-            }
-            None => RawPush::TAKEN,
-        }
+        answer
     }
 
+    #[cold]
     fn pass_push(&self, call: &Call<'_>, node: &TreeNode, task: RawTask, slot: &'static Slot) -> RawPush {
         if node.children.is_empty() {
             self.fall_back(slot);
@@ -78,18 +86,29 @@ impl Shared {
             None => &node.sources[..],
             Some(number) => node.parents.get(number as usize).map_or(&[][..], std::slice::from_ref),
         };
-        for (parent, number) in parents {
-            let Some(_hop) = call.descend() else {
-                self.note_cycle(*parent);
-                return RawTask::NONE;
-            };
-            let task = self.pull_at(call, self.node(*parent), *number);
-            if let Some(slot) = Slot::of(task) {
+        match self.ask(call, parents) {
+            Some((task, slot)) => {
                 slot.hold(task, node.number);
-                return task;
+                task
+            }
+            None => RawTask::NONE,
+        }
+    }
+
+    /// A task from one of these nodes, which holds it still by the ledger, for the child of it whose number is given.
+    #[inline(always)]
+    pub(super) fn ask(&self, call: &Call<'_>, nodes: &[(NodeId, u32)]) -> Option<(RawTask, &'static Slot)> {
+        for (id, number) in nodes {
+            let Some(_hop) = call.descend() else {
+                self.note_cycle(*id);
+                return None;
+            };
+            let task = self.pull_at(call, self.node(*id), *number);
+            if let Some(slot) = Slot::of(task) {
+                return Some((task, slot));
             }
         }
-        RawTask::NONE
+        None
     }
 
     /// A task from `node` for child number `to`. A component that has nothing is passed by, unless it was pushed a task
@@ -139,38 +158,44 @@ impl Shared {
         if let Some(worker) = node.place().leaf_worker() {
             return self.wake_worker(call, worker);
         }
-        let children = match child {
-            None => &node.children[..],
-            Some(number) => node.children.get(number as usize).map_or(&[][..], std::slice::from_ref),
-        };
         if !self.sleeps_below(call, node) {
             return false;
         }
         let mut woken = false;
-        for child in children {
-            let below = self.node(*child);
+        // Whether that is enough.
+        let mut visit = |child: NodeId| {
+            let below = self.node(child);
             if !self.sleeps_below(call, below) {
-                continue;
+                return false;
             }
             let Some(_hop) = call.descend() else {
-                self.note_cycle(*child);
-                return woken;
+                self.note_cycle(child);
+                return true;
             };
             woken |= if below.is_quarantined() {
                 self.hop_can_pull(call, below, None, all)
             } else {
                 below.with(call, |component, raw| component.can_pull(raw))
             };
-            if woken && !all {
-                break;
+            woken && !all
+        };
+        match (child, &node.ways) {
+            (Some(number), _) => _ = node.children.get(number as usize).is_some_and(|child| visit(*child)),
+            (None, Some(ways)) => {
+                let below = &node.place().raw().workers_in_context;
+                let sleeping = |word: usize| self.sleeping.get(word).map_or(0, |word| word.load(SeqCst));
+                let asleep = |word: usize| below[word] & sleeping(word);
+                ways.to_sleepers(node.words.clone(), asleep, |number| visit(node.children[number as usize]));
             }
+            (None, None) => _ = node.children.iter().any(|child| visit(*child)),
         }
         woken
     }
 
     /// Whether a worker below sleeps that the call is of use to.
     fn sleeps_below(&self, call: &Call<'_>, node: &TreeNode) -> bool {
-        let mut below = node.place().raw().workers_in_context.iter().zip(&*self.sleeping);
+        let below = &node.place().raw().workers_in_context[node.words.clone()];
+        let mut below = below.iter().zip(self.sleeping.iter().skip(node.words.start));
         node.archs & call.archs() != 0
             && (below.any(|(workers, sleeping)| workers & sleeping.load(SeqCst) != 0)
                 || node.teams.as_ref().is_some_and(|teams| teams.sleeps(call, &self.sleeping)))
@@ -189,22 +214,37 @@ impl Shared {
     }
 
     /// When the workers below a node will have nothing left to do.
+    #[inline]
     pub(super) fn hop_estimated_end(&self, call: &Call<'_>, target: NodeId) -> u64 {
         let node = self.node(target);
-        if node.end_is_noted && !node.is_quarantined() {
-            // It is nested no deeper than the tree is, for no component is called.
-            return self.noted_end(call, node);
+        if node.is_quarantined() {
+            return self.pass_estimated_end(call, node);
         }
+        // No component is called, so it is nested no deeper than the tree is.
+        match self.straight_end(call, node) {
+            Some(end) => end,
+            None if node.end_is_noted => self.noted_end(call, node),
+            None => self.ask_estimated_end(call, node),
+        }
+    }
+
+    #[inline(never)]
+    fn ask_estimated_end(&self, call: &Call<'_>, node: &TreeNode) -> u64 {
         let Some(_hop) = call.descend() else {
-            self.note_cycle(target);
+            self.note_cycle(node.id);
             return 0;
         };
-        if node.is_quarantined() {
-            let ends = node.children.iter().map(|child| self.hop_estimated_end(call, *child));
-            ends.min().unwrap_or_else(|| call.now().as_nanos())
-        } else {
-            node.with(call, |component, raw| component.estimated_end(raw))
-        }
+        node.with(call, |component, raw| component.estimated_end(raw))
+    }
+
+    #[cold]
+    fn pass_estimated_end(&self, call: &Call<'_>, node: &TreeNode) -> u64 {
+        let Some(_hop) = call.descend() else {
+            self.note_cycle(node.id);
+            return 0;
+        };
+        let ends = node.children.iter().map(|child| self.hop_estimated_end(call, *child));
+        ends.min().unwrap_or_else(|| call.now().as_nanos())
     }
 
     /// The load of a node.
@@ -221,6 +261,7 @@ impl Shared {
         }
     }
 
+    #[cold]
     fn note_cycle(&self, node: NodeId) {
         let node = self.node(node);
         node.health.cycle.store(true, Relaxed);

@@ -86,6 +86,12 @@ impl Slot {
         &self.head
     }
 
+    /// Begins to bring the slot near, to be written soon.
+    #[inline]
+    pub fn fetch(&self) {
+        fetch_to_write(self);
+    }
+
     /// Number of the slot.
     pub fn index(&self) -> u32 {
         self.head.record
@@ -108,12 +114,14 @@ impl Slot {
     }
 
     /// Moves the task, which the caller owns.
+    #[inline]
     pub fn set_phase(&self, phase: Phase) {
         let bits = self.head.state.load(Relaxed);
         self.head.state.store(bits >> 32 << 32 | phase.to_bits(), Release);
     }
 
     /// Makes every handle stale, and moves the task, which the caller owns.
+    #[inline]
     pub fn renew(&self, phase: Phase) {
         let generation = (self.head.state.load(Relaxed) >> 32) as u32;
         let next = u64::from(generation.wrapping_add(1));
@@ -127,6 +135,15 @@ impl Slot {
         let held = matches!(Phase::from_bits(bits), Phase::InTree(node) if nodes.contains(&node));
         let next = u64::from(((bits >> 32) as u32).wrapping_add(1)) << 32 | phase.to_bits();
         held && self.head.state.compare_exchange(bits, next, AcqRel, Relaxed).is_ok()
+    }
+
+    /// Notes that `node` holds the task from now on, which the caller owns; its handle.
+    #[inline]
+    pub(super) fn enter(&self, node: NodeId) -> RawTask {
+        let generation = self.head.state.load(Relaxed) >> 32;
+        let task = RawTask { head: &raw const self.head, generation };
+        self.hold(task, node);
+        task
     }
 
     /// A handle of the current generation.
@@ -317,12 +334,6 @@ impl Ledger {
         let (chunk, offset) = chunk_of(index);
         let slots: &'static [Slot] = self.chunks[chunk].get().expect("numbers of slots come from `grow`");
         &slots[offset]
-    }
-
-    /// Begins to bring the slot of this number near, to be written soon.
-    #[inline]
-    pub fn fetch(&self, index: u32) {
-        fetch_to_write(self.slot(index));
     }
 
     /// All slots.

@@ -24,6 +24,7 @@ pub mod stand;
 mod survey;
 mod swap;
 mod teams;
+mod ways;
 mod witness;
 
 pub use fault::{Fault, FaultKind};
@@ -41,6 +42,7 @@ use assembly::Ground;
 use call::Call;
 use fallback::Fallback;
 use gate::{Gate, Lane};
+use node::TreeNode;
 use parking_lot::Mutex;
 use sched_core::abi::ComponentObject;
 use sched_core::abi::wire::{NO_ID, RawWorker};
@@ -144,7 +146,7 @@ impl Tree {
     ///
     /// With `deferred`, the requester says that it will pull right after: the first wake is then not done but noted
     /// there, for it to do if it pulls another task.
-    pub fn push(&self, slot: &Slot, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
+    pub fn push(&self, slot: &'static Slot, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
         let repairs = self.stand.inside(lane_of(requester), |shared| {
             // Components know the workers of their context only.
             let requester = requester.filter(|worker| shared.leaf(*worker).is_some());
@@ -157,21 +159,28 @@ impl Tree {
     }
 
     /// A task for `worker`, which owns it now, or `None` when there is none that it can execute.
+    #[inline]
     pub fn pull(&self, worker: WorkerId) -> Option<&'static Slot> {
-        self.pull_for_team(worker, worker).or_else(|| {
-            let slot = self.ground.fallback.take(worker)?;
-            slot.set_phase(Phase::Running);
-            Some(slot)
-        })
+        let lane = Lane::Owned(worker.0 as usize);
+        let (pulled, repairs) = self.stand.inside(lane, |shared| (shared.pull(worker), shared.repairs.load(Acquire)));
+        if repairs {
+            self.repair();
+        }
+        if pulled.is_some() { pulled } else { self.take_fallen_back(worker) }
+    }
+
+    #[inline]
+    fn take_fallen_back(&self, worker: WorkerId) -> Option<&'static Slot> {
+        let slot = self.ground.fallback.take(worker)?;
+        slot.set_phase(Phase::Running);
+        Some(slot)
     }
 
     /// A parallel task for a combined worker, which owns it now, or `None` when there is none that it can execute. The
     /// caller is the thread of `member`.
-    #[inline]
     pub fn pull_for_team(&self, member: WorkerId, combined: WorkerId) -> Option<&'static Slot> {
-        let (pulled, repairs) = self
-            .stand
-            .inside(Lane::Owned(member.0 as usize), |shared| (shared.pull(combined), shared.repairs.load(Acquire)));
+        let lane = Lane::Owned(member.0 as usize);
+        let (pulled, repairs) = self.stand.inside(lane, |shared| (shared.pull(combined), shared.repairs.load(Acquire)));
         if repairs {
             self.repair();
         }
@@ -249,44 +258,63 @@ impl Shared {
     }
 
     /// Pushes a task that the caller owns into the root; what the root refuses goes to the fallback store.
-    #[inline]
-    fn push(&self, slot: &Slot, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
-        let archs = slot.head().archs.load(Relaxed);
-        let mut call = Call::new(self, requester, archs);
-        let can_execute = requester.is_some_and(|worker| self.can_execute(worker, slot));
-        call.deferred = deferred.filter(|_| can_execute).map(|deferred| (slot.index(), deferred));
+    #[inline(always)]
+    fn push(&self, slot: &'static Slot, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
         if let Some(watch) = &self.watch {
             watch.ready(self, requester, slot);
         }
-        slot.set_phase(Phase::InTree(self.first));
-        let answer = match self.nodes.is_empty() {
-            false => self.hop_push(&call, 0, 0, slot.handle()).refused,
-            true => slot.handle(),
+        let Some(root) = self.nodes.first() else {
+            self.fall_back(slot);
+            return;
         };
-        if let Some(slot) = Slot::of(answer) {
+        let head = slot.head();
+        let mut call = Call::of_push(self, requester, head.archs.load(Relaxed), head.width.load(Relaxed));
+        if let (Some(deferred), Some(worker)) = (deferred, requester)
+            && self.can_execute(worker, slot)
+        {
+            call.deferred = Some((slot.index(), deferred));
+        }
+        let answer = self.give(&call, root, slot.enter(root.number), slot);
+        if let Some(slot) = Slot::of(answer.refused) {
             self.fall_back(slot);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn pull(&self, worker: WorkerId) -> Option<&'static Slot> {
         let leaf = self.leaf(worker)?;
         let call = Call::new(self, Some(worker), u32::MAX);
-        let node = &self.nodes[leaf as usize];
-        let task = self.pull_at(&call, node, NO_ID);
-        let slot = Slot::of(task)?;
+        let slot = self.pull_at_leaf(&call, &self.nodes[leaf as usize])?;
         if !self.can_execute(worker, slot) {
-            let held_by = match slot.phase() {
-                Phase::InTree(node) if self.numbers().contains(&node) => node - self.first,
-                _ => leaf,
-            };
-            self.nodes[held_by as usize].health.wrong_worker.fetch_add(1, Relaxed);
-            self.fall_back(slot);
+            self.note_wrong_worker(leaf, slot);
             return None;
         }
         // Before the way out: from there on the tree may be exchanged, and what a node of it still holds is moved.
         slot.set_phase(Phase::Running);
         Some(slot)
+    }
+
+    /// A task from a leaf. One that has nothing is passed by, unless it was pushed a task meanwhile.
+    #[inline(always)]
+    fn pull_at_leaf(&self, call: &Call<'_>, node: &TreeNode) -> Option<&'static Slot> {
+        if node.is_passed_by() {
+            let found = self.ask(call, &node.sources);
+            if found.is_some() || node.is_passed_by() {
+                return found.map(|(_, slot)| slot);
+            }
+        }
+        Slot::of(node.with(call, |component, raw| component.pull_task(raw, NO_ID)))
+    }
+
+    /// A worker was given a task that it cannot execute: by the node that held it last.
+    #[cold]
+    fn note_wrong_worker(&self, leaf: NodeId, slot: &'static Slot) {
+        let held_by = match slot.phase() {
+            Phase::InTree(node) if self.numbers().contains(&node) => node - self.first,
+            _ => leaf,
+        };
+        self.nodes[held_by as usize].health.wrong_worker.fetch_add(1, Relaxed);
+        self.fall_back(slot);
     }
 }
 
@@ -295,12 +323,19 @@ const APPLICATION_LANES: usize = 8;
 
 /// The way in for a worker, or for a thread that is none.
 fn lane_of(requester: Option<WorkerId>) -> Lane {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    static NEXT: AtomicUsize = AtomicUsize::new(1);
     thread_local! {
-        static SHARED: usize = NEXT.fetch_add(1, Relaxed);
+        /// 0 until it is known: a value that needs no look at how it is made.
+        static SHARED: Cell<usize> = const { Cell::new(0) };
     }
-    match requester {
-        Some(worker) => Lane::Owned(worker.0 as usize),
-        None => Lane::Shared(SHARED.with(|number| *number)),
+    #[cold]
+    fn first_time() -> usize {
+        SHARED.set(NEXT.fetch_add(1, Relaxed));
+        SHARED.get()
+    }
+    match (requester, SHARED.get()) {
+        (Some(worker), _) => Lane::Owned(worker.0 as usize),
+        (None, 0) => Lane::Shared(first_time()),
+        (None, number) => Lane::Shared(number),
     }
 }

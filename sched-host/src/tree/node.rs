@@ -5,16 +5,19 @@ use super::call::Call;
 use super::fault::{Fault, FaultKind};
 use super::ledger::NodeId;
 use super::lookahead::GRAPH;
-use super::prospects::PROSPECTS;
+use super::prospects::{Alike, PROSPECTS};
 use super::teams::TeamsBelow;
+use super::ways::{Ways, words};
 use parking_lot::Mutex;
 use sched_core::abi::extension::{
-    HostGraph, HostLog, HostProspects, HostTeams, HostTimes, Named, RawExtension, WorkerDistance,
+    HostEnds, HostGraph, HostLog, HostProspects, HostTeams, HostTimes, Named, RawExtension, WorkerDistance,
 };
 use sched_core::abi::std_types::{ROption, RStr};
 use sched_core::abi::wire::{CallRef, NO_ID, REQUESTER, RawNode, RawPlace, RawPush, RawWorker};
 use sched_core::abi::{ComponentObject, RawTask, TaskHead, WireHost};
 use sched_core::{Arch, LogLevel, MemoryNode, WorkerId};
+use smallvec::SmallVec;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
@@ -96,6 +99,14 @@ pub(super) struct TreeNode {
     pub(super) sources: Box<[(NodeId, u32)]>,
     /// Architectures of the workers below.
     pub(super) archs: u32,
+    /// The workers below.
+    pub(super) alike: Box<[Alike]>,
+    /// For each child, the first one of which the same is to be expected, whatever the task.
+    pub(super) like: Box<[NodeId]>,
+    /// The words of sets of workers in which there are workers below.
+    pub(super) words: Range<usize>,
+    /// From sleepers to children, where it can be told.
+    pub(super) ways: Option<Ways>,
     /// The combined workers below, if there are any.
     pub(super) teams: Option<TeamsBelow>,
     /// Expected length of what waits here, in nanoseconds, as the component notes it.
@@ -108,7 +119,7 @@ pub(super) struct TreeNode {
     pub(super) end_is_noted: bool,
     /// The way down, where it is a chain of such nodes to the leaf of a simple worker: that worker, and all nodes whose
     /// notes count.
-    pub(super) straight: Option<(WorkerId, Box<[NodeId]>)>,
+    pub(super) straight: Option<(WorkerId, SmallVec<[NodeId; 4]>)>,
     /// The back end tells of tasks to come.
     pub(super) sees_ahead: bool,
     pub(super) health: Health,
@@ -146,6 +157,7 @@ impl TreeNode {
         sources: Box<[(NodeId, u32)]>,
         places: Arc<[Place]>,
         workers: Arc<[RawWorker]>,
+        alike: Box<[Alike]>,
         teams: Option<TeamsBelow>,
         seed: u64,
     ) -> TreeNode {
@@ -161,10 +173,15 @@ impl TreeNode {
             component,
             component_name,
             plugin,
+            words: words(places[id as usize].raw()),
+            // Combined workers do not sleep: their members do.
+            ways: if teams.is_none() { Ways::new(&children, &places) } else { None },
             children,
             parents,
             sources,
             archs,
+            alike,
+            like: Box::default(),
             teams,
             queued: AtomicU64::new(0),
             places,
@@ -383,6 +400,7 @@ impl WireHost for TreeNode {
             HostTimes::NAME => ROption::RSome(RawExtension::new(&books::TIMES)),
             HostProspects::NAME => ROption::RSome(RawExtension::new(&PROSPECTS)),
             HostGraph::NAME if self.sees_ahead => ROption::RSome(RawExtension::new(&GRAPH)),
+            HostEnds::NAME => ROption::RSome(RawExtension::new(&books::ENDS)),
             HostTeams::NAME => ROption::RSome(RawExtension::new(&books::TEAMS)),
             _ => ROption::RNone,
         }

@@ -37,6 +37,20 @@ fn a_refused_task_keeps_its_place_whatever_its_priority() {
 }
 
 #[test]
+fn the_requester_gets_the_most_urgent_task_that_it_can_execute() {
+    let rig = prio(0).worker(Arch::CPU, MemoryNode(0)).worker(Arch::CUDA, MemoryNode(1));
+    let cuda = rig.task().archs([Arch::CUDA]).priority(9).make();
+    let cpus = [0, 1].map(|priority| rig.task().archs([Arch::CPU]).priority(priority).make());
+    for task in [cuda, cpus[0], cpus[1]] {
+        assert_eq!(rig.push(task), Ok(()));
+    }
+    rig.set_requester(Some(WorkerId(0)));
+    assert_eq!([rig.pull(DOWN), rig.pull(DOWN), rig.pull(DOWN)], [Some(cpus[1]), Some(cpus[0]), None]);
+    rig.set_requester(Some(WorkerId(1)));
+    assert_eq!(rig.pull(DOWN), Some(cuda));
+}
+
+#[test]
 fn it_is_bounded_by_number_and_by_length() {
     let rig = prio(1).parent(FakeParent::new());
     let (low, high) = (rig.task().make(), rig.task().priority(1).make());

@@ -1,7 +1,7 @@
 use super::*;
 
 fn candidate(child: u32, length: u64, transfer: u64, avail: u64) -> Candidate {
-    Candidate { child: Child(child), workers: 1, length, transfer, energy: 0.0, avail, end: 0, asked: true, landed: 0 }
+    Candidate { child: Child(child), workers: 1, length, transfer, energy: 0.0, avail, end: 0, asked: true }
 }
 
 const WEIGHTS: Weights = Weights { alpha: 1.0, beta: 1.0, gamma: 1000.0, idle_power: 0.0, transfers: 1.0 };
@@ -23,6 +23,14 @@ fn a_transfer_hides_behind_earlier_work() {
 fn the_earliest_end_wins_and_the_first_child_on_ties() {
     assert_eq!(chosen(WEIGHTS, 0, &mut [candidate(0, 9_000, 0, 2_000), candidate(1, 10_000, 0, 0)]), 1);
     assert_eq!(chosen(WEIGHTS, 0, &mut [candidate(0, 10_000, 0, 0), candidate(1, 10_000, 0, 0)]), 0);
+}
+
+#[test]
+fn alpha_weighs_ends_against_transfers() {
+    // The first ends 4 µs later, and the second has 5 µs of transfer that hide behind its work.
+    let candidates = [candidate(0, 24_000, 0, 0), candidate(1, 10_000, 5_000, 10_000)];
+    assert_eq!(chosen(WEIGHTS, 0, &mut candidates.clone()), 0);
+    assert_eq!(chosen(Weights { alpha: 2.0, ..WEIGHTS }, 0, &mut candidates.clone()), 1);
 }
 
 #[test]

@@ -147,6 +147,18 @@ fn energy_has_a_price() {
 }
 
 #[test]
+fn energy_is_that_of_the_workers_of_a_child_whatever_their_numbers() {
+    let rig = Rig::build::<Mct>(&[]).workers(2).child(FakeChild::over([1])).child(FakeChild::over([0]));
+    for (worker, joules) in [(0, 0.1), (1, 0.5)] {
+        rig.set_length(0, WorkerId(worker), 0, Estimate::Known(micros(100)));
+        rig.set_energy(0, WorkerId(worker), joules);
+    }
+    let task = rig.task().make();
+    assert_eq!(rig.push(task), Ok(()));
+    assert_eq!(rig.child_tasks(Child(1)), [task], "worker 0 is below the second child");
+}
+
+#[test]
 fn pulls_and_room_pass_through() {
     let rig = core_and_gpu().parent(FakeParent::new());
     let tasks = rig.tasks(2);

@@ -1,10 +1,11 @@
 //! `sched model import` and `sched model export`: models of StarPU's.
 
-use crate::model::starpu::{CodeletFile, Sampling, directories, host_name};
+use crate::model::starpu::{Bus, CodeletFile, Sampling, directories, host_name};
 use crate::model::{ModelError, Quantity, Store, write_whole};
+use crate::sim::platform;
 use miette::{IntoDiagnostic, WrapErr};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Take over models that StarPU measured
@@ -40,6 +41,7 @@ pub(super) struct ImportArgs {
 /// Write models for StarPU to go on from
 ///
 /// Writes codelets/45/NAME.HOST in the directory. StarPU gets the robust mean of each size, as the mean of its samples.
+/// With --bus it writes bus/HOST.bandwidth, .latency, .config and .affinity of a described platform.
 #[derive(Debug, clap::Args)]
 pub(super) struct ExportArgs {
     /// Directory of measurements for StarPU; made if it is not there
@@ -48,6 +50,10 @@ pub(super) struct ExportArgs {
     /// Only these models [default: all]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
+
+    /// Instead of models, write what transfers cost on this platform: a shipped one, or a KDL file
+    #[arg(long, value_name = "PLATFORM", conflicts_with_all = ["names", "energy", "devices"])]
+    bus: Option<String>,
 
     /// The machine's name in the names of StarPU's files [default: $STARPU_HOSTNAME, or this machine's]
     #[arg(long, value_name = "HOST")]
@@ -141,19 +147,16 @@ fn refuse_known<'a>(store: &Store, names: impl Iterator<Item = &'a String>) -> m
 
 pub(super) fn export(args: &ExportArgs, store: &Store, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let host = args.host.clone().unwrap_or_else(|| host_name(env));
+    if let Some(name) = &args.bus {
+        return export_bus(args, name, &host, out);
+    }
     let names = if args.names.is_empty() { store.list()? } else { args.names.clone() };
     let mut files = Vec::new();
     for name in &names {
         let stored = super::existing(store, name)?;
         let file = CodeletFile::export(&stored.kind, &stored.measurements, quantity(args.energy), args.devices);
         let path = Sampling::codelet_path(&args.directory, name, &host);
-        if path.exists() && !args.force {
-            return Err(miette::miette!(
-                help = "`--force` writes over it",
-                "{}: there is such a file, and nothing was written",
-                path.display()
-            ));
-        }
+        refuse_existing(args, &path)?;
         // A model of the other quantity alone has nothing to say.
         if !file.combs.is_empty() {
             files.push((path, file));
@@ -161,9 +164,7 @@ pub(super) fn export(args: &ExportArgs, store: &Store, out: &mut dyn Write) -> m
     }
     for (path, file) in &files {
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)
-                .into_diagnostic()
-                .wrap_err_with(|| format!("{}: it cannot be made", parent.display()))?;
+            make(parent)?;
         }
         write_whole(path, file.to_text().as_bytes())?;
         writeln!(out, "{}", path.display()).into_diagnostic()?;
@@ -177,4 +178,33 @@ pub(super) fn export(args: &ExportArgs, store: &Store, out: &mut dyn Write) -> m
         .into());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn export_bus(args: &ExportArgs, platform: &str, host: &str, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let bus = platform::find(platform)?.starpu_bus();
+    let directory = args.directory.join("bus");
+    let paths = Bus::paths(&directory, host);
+    paths.iter().try_for_each(|path| refuse_existing(args, path))?;
+    make(&directory)?;
+    bus.write(&directory, host)?;
+    for path in &paths {
+        writeln!(out, "{}", path.display()).into_diagnostic()?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn refuse_existing(args: &ExportArgs, path: &Path) -> miette::Result<()> {
+    if path.exists() && !args.force {
+        return Err(miette::miette!(
+            help = "`--force` writes over it",
+            "{}: there is such a file, and nothing was written",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
+fn make(directory: &Path) -> miette::Result<()> {
+    let made = std::fs::create_dir_all(directory).into_diagnostic();
+    made.wrap_err_with(|| format!("{}: it cannot be made", directory.display()))
 }

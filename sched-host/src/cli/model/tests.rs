@@ -140,3 +140,27 @@ fn models_go_to_starpu_and_come_back() -> miette::Result<()> {
     assert!(error.to_string().contains("there is no model `of energy`"), "{error}");
     Ok(())
 }
+
+#[test]
+fn what_transfers_cost_on_a_platform_is_handed_on_to_starpu() -> miette::Result<()> {
+    let directory = tempfile::tempdir().into_diagnostic()?;
+    let sampling = directory.path().join("sampling");
+    let path = sampling.to_str().expect("a name that is text");
+    let export = ["export", path, "--host", "node7", "--bus", "cpu9-gpu3"];
+    let files = sched(directory.path(), &export)?;
+    insta::assert_snapshot!(files, @"
+    DIR/sampling/bus/node7.bandwidth
+    DIR/sampling/bus/node7.latency
+    DIR/sampling/bus/node7.config
+    DIR/sampling/bus/node7.affinity
+    ");
+    let read = crate::model::starpu::Sampling::load(&sampling, "node7")?;
+    assert!(read.problems.is_empty(), "{:?}", read.problems);
+    assert_eq!(read.bus, Some(crate::sim::platform::find("cpu9-gpu3")?.starpu_bus()));
+    let error = sched(directory.path(), &export).expect_err("they are there already");
+    assert!(error.to_string().ends_with("node7.bandwidth: there is such a file, and nothing was written"), "{error}");
+    sched(directory.path(), &[&export[..], &["--force"]].concat())?;
+    let error = sched(directory.path(), &["export", path, "--bus", "cpu9-gpu4"]).expect_err("there is none");
+    assert!(format!("{error:?}").contains("did you mean `cpu9-gpu3`?"), "{error:?}");
+    Ok(())
+}

@@ -1,6 +1,7 @@
 //! What a simulation is of: a graph, a machine, and what is paid.
 
-use super::workload;
+use crate::cli::graph_source::Sizes;
+use crate::cli::values::share;
 use crate::graph::TaskGraph;
 use crate::graph::priorities::Priorities;
 use crate::sim::platform::{self, Costs, Platform};
@@ -11,8 +12,12 @@ use std::sync::Arc;
 /// Which graph, on which machine.
 #[derive(clap::Args, Clone, Debug)]
 pub(in crate::cli) struct Setup {
+    /// cholesky, lu, qr, stencil, fork-join, layered or independent; or a graph file (`-` is standard input)
+    #[arg(value_name = "WORKLOAD")]
+    workload: String,
+
     #[command(flatten)]
-    workload: workload::Options,
+    sizes: Sizes,
 
     /// The machine: the name of a shipped platform, or the path of a KDL file
     #[arg(long, value_name = "NAME|FILE", default_value = "cpu9-gpu3")]
@@ -29,6 +34,11 @@ pub(in crate::cli) struct Setup {
     /// Which costs beside kernels are paid
     #[arg(long, value_enum, default_value_t = CostsOption::Default)]
     pub(in crate::cli) costs: CostsOption,
+
+    /// Let teams of CPU workers execute tasks together, where the platform does not say how: so large a share of each, from
+    /// 0 to 1, is divided among the members. For policies with combined workers, such as tree-pheft
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    parallel: Option<f64>,
 
     /// Where the priorities of tasks come from
     #[arg(long, value_enum, default_value_t = PrioritiesOption::AsGiven)]
@@ -69,7 +79,7 @@ impl Setup {
     /// # Errors
     /// When one of them is not there or wrong.
     pub(in crate::cli) fn load(&self) -> miette::Result<(Arc<TaskGraph>, Arc<Platform>)> {
-        let mut graph = self.workload.graph(self.seed)?;
+        let mut graph = self.sizes.graph(&self.workload, self.seed)?;
         let platform = match (&self.starpu_sampling, &self.host) {
             (Some(directory), Some(host)) => Platform::from_starpu(directory, host)?,
             _ => platform::find(&self.platform)?,
@@ -79,6 +89,10 @@ impl Setup {
             CostsOption::NoOverhead => Costs::NoOverhead,
             CostsOption::NoTransfer => Costs::NoTransfer,
         });
+        let platform = match self.parallel {
+            Some(share) => platform.with_parallel(share),
+            None => platform,
+        };
         match self.priorities {
             PrioritiesOption::AsGiven => {}
             PrioritiesOption::None => graph.tasks.iter_mut().for_each(|task| task.priority = 0),

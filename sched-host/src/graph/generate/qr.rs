@@ -1,10 +1,12 @@
 //! The tiled QR factorisation.
 
-use super::{Tiles, prioritise_by_depth, tile_bytes};
+use super::{Tiles, tile_bytes};
 use crate::graph::{Mode, Task, TaskGraph};
+use crate::linalg::{QrStep, qr_steps};
 
-/// The QR factorisation of a matrix of `tiles` × `tiles` tiles of `tile_size` rows, with a flat tree in each column of tiles:
-/// kinds geqrt (a diagonal tile), unmqr (right of it), tsqrt (a tile below it) and tsmqr (the update of two tiles).
+/// The graph of `sched run qr`: the factorisation of a matrix of `tiles` × `tiles` tiles of `tile_size` rows, with a flat tree
+/// in each column of tiles, with kinds geqrt (a diagonal tile), unmqr (right of it), tsqrt (a tile below it) and tsmqr (the
+/// update of two tiles), in the same order, with the same priorities.
 ///
 /// As of Buttari, Langou, Kurzak and Dongarra, *A class of parallel tiled linear algebra algorithms for multicore
 /// architectures* (2009). The reflectors of a diagonal tile, and the triangles that go with all reflectors, are data of
@@ -24,30 +26,33 @@ pub fn qr(tiles: usize, tile_size: usize) -> TaskGraph {
     // On the diagonal the reflectors and their triangle fill a tile together; elsewhere a triangle is kept as a tile.
     let triangles = Tiles::new(&mut graph, "T", tiles, bytes, |i, j| i >= j);
     let cube = (tile_size as f64).powi(3);
-    let mut submit = |mut task: Task, flops: f64| {
-        task.flops = flops;
-        graph.add_task(task);
-    };
-    for k in 0..tiles {
-        let task = Task::new(geqrt).named(format!("geqrt({k})"));
-        let task = task.access(data.at(k, k), Mode::ReadWrite).access(triangles.at(k, k), Mode::Write);
-        submit(task, 4.0 / 3.0 * cube);
-        for j in k + 1..tiles {
-            let task = Task::new(unmqr).named(format!("unmqr({k},{j})"));
-            submit(task.access(triangles.at(k, k), Mode::Read).access(data.at(k, j), Mode::ReadWrite), 2.0 * cube);
-        }
-        for i in k + 1..tiles {
-            let task = Task::new(tsqrt).named(format!("tsqrt({i},{k})"));
-            let task = task.access(data.at(k, k), Mode::ReadWrite).access(data.at(i, k), Mode::ReadWrite);
-            submit(task.access(triangles.at(i, k), Mode::Write), 2.0 * cube);
-            for j in k + 1..tiles {
+    for step in qr_steps(tiles) {
+        let (mut task, flops) = match step {
+            QrStep::Geqrt { k } => {
+                let task = Task::new(geqrt).named(format!("geqrt({k})"));
+                let task = task.access(data.at(k, k), Mode::ReadWrite).access(triangles.at(k, k), Mode::Write);
+                (task, 4.0 / 3.0 * cube)
+            }
+            QrStep::Unmqr { k, j } => {
+                let task = Task::new(unmqr).named(format!("unmqr({k},{j})"));
+                let task = task.access(triangles.at(k, k), Mode::Read).access(data.at(k, j), Mode::ReadWrite);
+                (task, 2.0 * cube)
+            }
+            QrStep::Tsqrt { k, i } => {
+                let task = Task::new(tsqrt).named(format!("tsqrt({i},{k})"));
+                let task = task.access(data.at(k, k), Mode::ReadWrite).access(data.at(i, k), Mode::ReadWrite);
+                (task.access(triangles.at(i, k), Mode::Write), 2.0 * cube)
+            }
+            QrStep::Tsmqr { k, i, j } => {
                 let task = Task::new(tsmqr).named(format!("tsmqr({i},{j},{k})"));
                 let task = task.access(data.at(i, k), Mode::Read).access(triangles.at(i, k), Mode::Read);
                 let task = task.access(data.at(k, j), Mode::ReadWrite).access(data.at(i, j), Mode::ReadWrite);
-                submit(task, 4.0 * cube);
+                (task, 4.0 * cube)
             }
-        }
+        };
+        task.priority = i32::try_from(step.priority(tiles)).unwrap_or(i32::MAX);
+        task.flops = flops;
+        graph.add_task(task);
     }
-    prioritise_by_depth(&mut graph);
     graph
 }

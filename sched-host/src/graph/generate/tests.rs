@@ -48,6 +48,9 @@ fn qr_has_the_leading_operations_and_each_column_is_a_chain() {
     let dependencies = graph.dependencies();
     let named =
         |name: &str| TaskId(graph.tasks.iter().position(|task| task.name.as_deref() == Some(name)).unwrap() as u32);
+    for (task, level) in graph.tasks.iter().zip(bottom_levels(&dependencies, |_| 1.0)) {
+        assert_eq!(f64::from(task.priority), level, "{:?}", task.name);
+    }
     assert_eq!(dependencies.predecessors(named("tsqrt(2,0)")), [named("tsqrt(1,0)")]);
     assert_eq!(dependencies.predecessors(named("tsmqr(1,1,0)")), [named("unmqr(0,1)"), named("tsqrt(1,0)")]);
 }

@@ -5,7 +5,7 @@ use super::write::Scientific;
 use crate::model::store::write_whole;
 use crate::model::{Flaw, ModelError};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The links of one machine.
 ///
@@ -53,6 +53,12 @@ impl Bus {
 }
 
 impl Bus {
+    /// The files of the machine `host` in `directory`, which is the `bus` of a directory of measurements.
+    #[must_use]
+    pub fn paths(directory: &Path, host: &str) -> [PathBuf; 4] {
+        ["bandwidth", "latency", "config", "affinity"].map(|what| directory.join(format!("{host}.{what}")))
+    }
+
     /// Writes the files of the machine `host` into `directory`, which is the `bus` of a directory of measurements.
     ///
     /// # Errors
@@ -65,14 +71,9 @@ impl Bus {
             let nodes: String = nodes.iter().map(|node| format!("\t{node}")).collect();
             let _ = writeln!(affinity, "{number}{nodes}");
         }
-        let texts = [
-            ("bandwidth", self.bandwidth.to_text()),
-            ("latency", self.latency.to_text()),
-            ("config", self.config.to_text()),
-            ("affinity", affinity),
-        ];
-        for (what, text) in texts {
-            write_whole(&directory.join(format!("{host}.{what}")), text.as_bytes())?;
+        let texts = [self.bandwidth.to_text(), self.latency.to_text(), self.config.to_text(), affinity];
+        for (path, text) in Bus::paths(directory, host).iter().zip(texts) {
+            write_whole(path, text.as_bytes())?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Checking whole policies.
 
 use super::{EAGER, HEFT, PREFETCHING, catalogue, policy, read, shown};
-use crate::policy::{Catalogue, Component, Each, Level, Policy, Problem, check};
+use crate::policy::{Catalogue, Component, Each, FlatMachine, Level, Policy, Problem, check, expand};
 use insta::assert_snapshot;
 use sched_core::Value;
 
@@ -11,6 +11,20 @@ fn valid_policies_have_no_problems() {
         let problems = check(&policy(text), &catalogue());
         assert!(problems.is_empty(), "{problems:?}");
     }
+}
+
+#[test]
+fn a_worker_of_its_own_needs_no_decision_and_several_do() {
+    let alone = policy(r#"policy "p" { fifo { each "machine" { worker } } }"#);
+    assert!(check(&alone, &catalogue()).is_empty());
+    assert!(expand(&alone, &catalogue(), &FlatMachine { workers: 1 }).is_ok());
+    let rules = |tree: &str| {
+        let policy = policy(&format!(r#"policy "p" {{ {tree} }}"#));
+        let problems = expand(&policy, &catalogue(), &FlatMachine { workers: 2 }).expect_err("nobody decides");
+        problems.problems().iter().map(Problem::id).collect::<Vec<_>>()
+    };
+    assert_eq!(rules(r#"fifo { each "machine" { worker } }"#), ["V4"], "one leaf for two workers");
+    assert_eq!(rules(r#"fifo { each "worker" { worker } }"#), ["V2"], "two children of a queue");
 }
 
 #[test]

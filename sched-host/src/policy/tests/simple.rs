@@ -7,7 +7,7 @@ use crate::policy::{
 };
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use sched_core::Value;
+use sched_core::{Family, Info, Value};
 
 fn policy(text: &str) -> Policy {
     let flags = SimpleFlags::parse(text).unwrap_or_else(|errors| panic!("{}", shown(&errors)));
@@ -52,6 +52,17 @@ fn shipped_policies_are_what_their_flags_yield() {
     }
     // One is made by hand in another test, one has combined workers, and two choose by a component that StarPU has not.
     assert_eq!(library().len(), SHIPPED.len() + 4);
+}
+
+#[test]
+fn queues_below_are_as_deep_as_the_decision_wants_to_look_ahead_whoever_made_it() {
+    let mine = Info::new("mine", Family::ResourceMapping, "Plans ahead.").lookahead(12).forwards_push();
+    let known = stock();
+    let known = known.iter().map(|entry| ((*entry.info).clone(), entry.plugin.as_str()));
+    let all = Catalogue::new(known.chain([(mine.describe(), "somebody")]));
+    let flags = SimpleFlags::parse("mine decide-workers fifo-above fifos-below").expect("the flags are sound");
+    let policy = SimpleFlags::user_choice("simple", &flags, &all).expect("they go together");
+    assert!(policy.to_kdl().contains("fifo ntasks-threshold=12 {"), "{}", policy.to_kdl());
 }
 
 #[test]
