@@ -377,14 +377,20 @@ impl Build for Curious {
 
 #[test]
 fn components_are_told_of_the_tasks_to_come() {
-    let mut graph = TaskGraph::new("three");
+    let mut graph = TaskGraph::new("four");
     let (fast, slow) = (graph.add_kind("fast"), graph.add_kind("slow"));
     let data = graph.add_data(Datum::new(1_000_000));
     graph.add_task(Task::new(fast).access(data, Mode::ReadWrite));
     graph.add_task(Task::new(slow).access(data, Mode::Read));
     graph.add_task(Task::new(fast).access(data, Mode::Read));
+    graph.add_task(Task::new(slow).access(data, Mode::Write));
     let policy = stock::policy(r#"curious { fifo { eager { each "worker" { worker } } } }"#);
     let simulation = Simulation::new(graph, core_and_device("")).policy_value(policy);
     simulation.registry(stock::registry(vec![Offer::of::<Curious>()])).run().expect("it runs to the end");
-    insta::assert_snapshot!(TOLD.lock().expect("nobody panics").join("\n"), @"");
+    insta::assert_snapshot!(TOLD.lock().expect("nobody panics").join("\n"), @r"
+    1..2; 1 Ready, before [], Some(1ms), data 0 truetrue [true, false] 1.1ms
+    2..5; 2 Ready, before [4], None, data 0 truefalse [false, true] 1.1ms; 3 Waiting, before [4], Some(1ms), data 0 truefalse [false, true] 1.1ms; 4 Waiting, before [], None, data 0 falsetrue [false, true] 1.1ms
+    2..5; 2 Ready, before [4], None, data 0 truefalse [false, true] 1.1ms; 3 Ready, before [4], Some(1ms), data 0 truefalse [false, true] 1.1ms; 4 Waiting, before [], None, data 0 falsetrue [false, true] 1.1ms
+    4..5; 4 Ready, before [], None, data 0 falsetrue [true, true] 1.1ms
+    ");
 }

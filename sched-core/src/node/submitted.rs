@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u32)]
 pub enum Stage {
-    /// It waits for other tasks.
+    /// It waits for other tasks, or has just ceased to.
     Waiting = 0,
     /// It waits for nothing any more, and is in the scheduler.
     Ready = 1,
@@ -56,7 +56,8 @@ pub struct Submitted<'a> {
 
 impl Node<'_> {
     /// The tasks that are submitted, with what they wait for and what they access; `None` where the host does not tell.
-    /// (Since 1.1. The simulator tells. The runtime does not: it keeps no more of a task than running it takes.)
+    /// (Since 1.1. The simulator tells, where there is one context only. The runtime does not: it keeps no more of a task than running
+    /// it takes.)
     #[must_use]
     pub fn submitted(&self) -> Option<Submitted<'_>> {
         let table = offered::<HostGraph>(self.raw.host())?;
