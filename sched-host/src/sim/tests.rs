@@ -21,6 +21,7 @@ fn registry() -> Registry {
         Offer::of::<Heteroprio>(),
         Offer::of::<Mct>(),
         Offer::of::<Random>(),
+        Offer::of::<Plan>(),
         Offer::of::<Replan>(),
         Offer::of::<WorkStealing>(),
         Offer::of::<BestImplementation>(),

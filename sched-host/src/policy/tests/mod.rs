@@ -99,6 +99,7 @@ fn stock() -> Catalogue {
         (Heteroprio::INFO.describe(), "resource-mapping"),
         (Mct::INFO.describe(), "resource-mapping"),
         (Random::INFO.describe(), "resource-mapping"),
+        (sched_components::resource_mapping::Plan::INFO.describe(), "resource-mapping"),
         (Replan::INFO.describe(), "resource-mapping"),
         (WorkStealing::INFO.describe(), "resource-mapping"),
         (BestImplementation::INFO.describe(), "special-purpose"),

@@ -50,8 +50,8 @@ fn shipped_policies_are_what_their_flags_yield() {
             assert_eq!(shape(&policy(flags), &machine), shape(&shipped, &machine), "{name}");
         }
     }
-    // One is made by hand in another test, one has combined workers, and two choose by a component that StarPU has not.
-    assert_eq!(library().len(), SHIPPED.len() + 4);
+    // One is made by hand in another test, one has combined workers, and three choose by a component that StarPU has not.
+    assert_eq!(library().len(), SHIPPED.len() + 5);
 }
 
 #[test]
