@@ -29,7 +29,7 @@ pub(crate) struct Hands {
     /// A worker to wake if the next pull gives another task than one of `pushed`.
     pub(crate) deferred: Cell<Option<WorkerId>>,
     /// Codelets, and slots to give back to them.
-    freed: Vec<(u32, &'static Slot)>,
+    freed: Vec<(u32, TaskPlace)>,
 }
 
 impl Hands {
@@ -46,7 +46,7 @@ impl Core {
     /// Everything that the task waited for has ended. `requester` is the worker whose thread this is, here and
     /// everywhere below.
     #[inline]
-    pub(crate) fn make_ready(&self, task: TaskPlace<'_>, requester: Option<WorkerId>) {
+    pub(crate) fn make_ready(&self, task: TaskPlace, requester: Option<WorkerId>) {
         if task.record.is_special() {
             self.make_special_ready(task, requester);
         } else {
@@ -55,7 +55,7 @@ impl Core {
     }
 
     #[inline(never)]
-    fn make_special_ready(&self, task: TaskPlace<'_>, requester: Option<WorkerId>) {
+    fn make_special_ready(&self, task: TaskPlace, requester: Option<WorkerId>) {
         let mut hands = Hands::default();
         self.schedule(task, requester, &mut hands);
         self.settle(requester, &mut hands);
@@ -65,9 +65,10 @@ impl Core {
     /// The task ends, and so may others that are cancelled with it. The arguments of a task that was executed
     /// well are let go before. A worker is in the context of the task: callbacks, and what arguments do when they are
     /// dropped, may submit tasks.
+    #[inline(never)]
     pub(crate) fn end(
         &self,
-        task: TaskPlace<'_>,
+        task: TaskPlace,
         outcome: &Outcome,
         taken: Taken,
         requester: Option<WorkerId>,
@@ -80,7 +81,7 @@ impl Core {
     #[inline(always)]
     pub(crate) fn end_here(
         &self,
-        task: TaskPlace<'_>,
+        task: TaskPlace,
         outcome: &Outcome,
         taken: Taken,
         requester: Option<WorkerId>,
@@ -117,7 +118,7 @@ impl Core {
     }
 
     /// Pushes a ready task into the tree, or notes that it ends without running.
-    fn schedule(&self, task: TaskPlace<'_>, requester: Option<WorkerId>, hands: &mut Hands) {
+    fn schedule(&self, task: TaskPlace, requester: Option<WorkerId>, hands: &mut Hands) {
         let (slot, record) = (task.slot.index(), task.record);
         if record.is_special() {
             let mut body = record.body.lock();
@@ -151,7 +152,7 @@ impl Core {
 
     /// Pushes a task into the tree of its context.
     #[inline]
-    fn push(&self, task: TaskPlace<'_>, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
+    fn push(&self, task: TaskPlace, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
         if let Some(gangs) = &self.gangs
             && task.slot.head().width.load(Relaxed) > 1
         {
@@ -163,7 +164,7 @@ impl Core {
     #[inline(always)]
     fn end_one(
         &self,
-        task: TaskPlace<'_>,
+        task: TaskPlace,
         outcome: &Outcome,
         taken: Taken,
         requester: Option<WorkerId>,
@@ -198,7 +199,7 @@ impl Core {
             watched = record.take_watched();
         }
         slot.renew(Phase::Free);
-        hands.freed.push((codelet, slot));
+        hands.freed.push((codelet, task));
         if hands.freed.len() >= FREED_BATCH {
             self.give_back(hands);
         }
@@ -304,7 +305,7 @@ impl Core {
         }
     }
 
-    fn put_back(&self, codelet: u32, slots: impl Iterator<Item = &'static Slot>) {
+    fn put_back(&self, codelet: u32, slots: impl Iterator<Item = TaskPlace>) {
         match self.clock.codelets.read().get(codelet as usize) {
             Some(facts) => facts.slots.put_back(slots),
             None => self.keep_fresh(slots),

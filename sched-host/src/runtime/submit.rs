@@ -127,13 +127,12 @@ impl Submitter {
     pub(crate) fn enter_access(&self, header: &Arc<DataHeader>, mode: Mode, ready: Callback) -> TaskKey {
         let core = &*self.core;
         core.turns[0].fetch_add(1, SeqCst);
-        let slot = core.take_fresh();
-        let record = core.records.get(slot.index());
-        record.body.lock().extra(record).callback = Some(ready);
+        let place = core.take_fresh();
+        place.record.body.lock().extra(place.record).callback = Some(ready);
         let accesses = [(header, mode)];
         let (archs, codelet) = (ArchSet::EMPTY, NO_CODELET);
-        let (key, place, links) = core.enter(Entry {
-            slot,
+        let (key, links) = core.enter(Entry {
+            place,
             context: 0,
             priority: 0,
             archs,
@@ -284,9 +283,9 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             extra = Some(Box::new(Extra { name: self.name, callback: self.callback, turns, cancelled: None }));
         }
 
-        let slot = core.take_slot(facts);
-        let (key, place, links) = core.enter(Entry {
-            slot,
+        let place = core.take_slot(facts);
+        let (key, links) = core.enter(Entry {
+            place,
             context,
             priority,
             archs: facts.archs,
@@ -330,7 +329,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         let context = core.roster.get(number);
         let (least, greatest) = (context.least.load(Relaxed), context.greatest.load(Relaxed));
         let priority = self.priority.unwrap_or_else(|| 0.clamp(least, greatest));
-        if !(least..=greatest).contains(&priority) {
+        if self.priority.is_some() && !(least..=greatest).contains(&priority) {
             return Err(SubmitError::Priority {
                 codelet: codelet.name.clone(),
                 context: context.name(),

@@ -145,6 +145,19 @@ impl Tree {
     /// With `deferred`, the requester says that it will pull right after: the first wake is then not done but noted
     /// there, for it to do if it pulls another task.
     pub fn push(&self, slot: &'static Slot, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
+        match requester {
+            None => self.push_from_outside(slot),
+            Some(_) => self.push_by(slot, requester, deferred),
+        }
+    }
+
+    /// [`push`](Self::push) by a thread that is no worker.
+    pub fn push_from_outside(&self, slot: &'static Slot) {
+        self.push_by(slot, None, None);
+    }
+
+    #[inline(always)]
+    fn push_by(&self, slot: &'static Slot, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
         let repairs = self.stand.inside(lane_of(requester), |shared| {
             // Components know the workers of their context only.
             let requester = requester.filter(|worker| shared.leaf(*worker).is_some());
