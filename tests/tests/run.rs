@@ -584,3 +584,25 @@ fn decisions_are_measured_by_the_number_of_children() {
     let ran = sched(&["bench", "decision", "--component", "mtc", "--rounds", "1"]);
     assert!(ran.code == 1 && ran.err.contains("did you mean `mct`?"), "{ran:?}");
 }
+
+#[test]
+fn simulated_tasks_are_measured_by_the_number_of_workers() {
+    let few = ["independent", "--tasks", "300", "--workers", "70,2", "--rounds", "1"];
+    let ran = sched(&[&["bench", "simulation", "--policies", "tree-ws,tree-heft", "--json"], &few[..]].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let seen: Value = serde_json::from_str(&ran.out).unwrap();
+    let rows: Vec<_> = seen.as_array().unwrap().iter().map(|row| (&row["policy"], &row["more_workers"])).collect();
+    let row = |policy: &'static str, more: f64| (Value::from(policy), Value::from(more));
+    let wanted = [row("tree-ws", 35.0), row("tree-ws", 1.0), row("tree-heft", 35.0), row("tree-heft", 1.0)];
+    assert_eq!(rows, wanted.iter().map(|(policy, more)| (policy, more)).collect::<Vec<_>>());
+    for rows in seen.as_array().unwrap().chunks(2) {
+        let of = |row: usize, name: &str| rows[row][name].as_f64().unwrap();
+        assert!((of(0, "ns_per_task") / of(1, "ns_per_task") - of(0, "growth")).abs() < 1e-9, "{rows:?}");
+        assert!((of(0, "tasks_per_second") * of(0, "ns_per_task") - 1e9).abs() < 1.0, "{rows:?}");
+        assert_eq!((of(0, "tasks"), of(1, "growth")), (300.0, 1.0));
+    }
+    let ran = sched(&[&["bench", "simulation", "--policies", "tree-wss"], &few[..]].concat());
+    assert!(ran.code == 1 && ran.err.contains("did you mean"), "{ran:?}");
+    let ran = sched(&["bench", "simulation", "independant"]);
+    assert!(ran.code == 1 && ran.err.contains("did you mean `independent`?"), "{ran:?}");
+}

@@ -1,6 +1,7 @@
 //! `work-stealing`: each child has a queue of its own, and takes from the others' when that is empty.
 
 mod lane;
+mod victims;
 
 use crate::queue::{Held, arch_to_find, load_here};
 use lane::{Lane, Lanes};
@@ -20,7 +21,8 @@ use std::time::Duration;
 /// takes the first, as every other work stealer does.) Only tasks that the thief can execute count.
 ///
 /// Workers share nothing while each has work: every queue has a lock and counters of its own, on cache lines of their own.
-/// Who looks for something to steal reads the counters, and locks only queues that are not empty.
+/// Who looks for something to steal goes by a list of the queues that may hold tasks, a bit for each, and so passes over any
+/// number of empty ones; it locks only those that are not empty.
 ///
 /// It keeps every task until a child pulls. A child that is a queue itself and says that it has room is sent a few tasks of
 /// its own, or one that is stolen: the fewer a task has in front of it, the later it is decided who executes it.
@@ -67,9 +69,7 @@ impl WorkStealing {
             return Some((task, from));
         }
         // Ask the host about each. Meanwhile somebody may have found nothing that wants the first one.
-        if let Some(lane) = lanes.lane(from.0) {
-            lane.unpop(task, from.1);
-        }
+        lanes.unpop(task, from);
         let found = self.first(node, lanes, to, &|held| node.requester_can_execute(&held.task));
         node.children_can_pull();
         found
@@ -86,10 +86,7 @@ impl WorkStealing {
         if let Some((task, place)) = lanes.lane(to)?.pop(suits) {
             return Some((task, (to, place)));
         }
-        lanes.victims(node, to).iter().find_map(|victim| {
-            let (task, place) = lanes.lane(*victim)?.steal(suits)?;
-            Some((task, (*victim, place)))
-        })
+        lanes.steal(node, to, suits)
     }
 
     fn sum(&self, of: impl Fn(&Lane) -> u64) -> u64 {
@@ -100,11 +97,10 @@ impl WorkStealing {
 impl Component for WorkStealing {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
         let lanes = self.lanes(node);
-        let Some((child, lane)) = self.place(node, lanes, &task).and_then(|child| Some((child, lanes.lane(child)?)))
-        else {
+        let Some(child) = self.place(node, lanes, &task) else {
             return Err(Refused::new(task, Refusal::NoWorker));
         };
-        lane.push(task);
+        lanes.push(child, task);
         // The worker that pushes is awake. Where it is alone in its child, only others can sleep.
         let awake = node.requester().is_some_and(|worker| node.child_worker(child) == Some(worker));
         if awake || !node.child_can_pull(child) {
@@ -124,10 +120,8 @@ impl Component for WorkStealing {
         let lanes = self.lanes(node);
         let from = Cell::new(None);
         let unpop = |task: Task| {
-            if let Some((child, place)) = from.take()
-                && let Some(lane) = lanes.lane(child)
-            {
-                lane.unpop(task, place);
+            if let Some(from) = from.take() {
+                lanes.unpop(task, from);
             }
         };
         let mut sent = 0;

@@ -42,17 +42,13 @@ impl Build for PerfmodelSelect {
     }
 }
 
-/// The slot for `task`, or `None` when no worker below can execute it.
-fn slot(node: Node<'_>, task: &Task) -> Option<&'static str> {
-    let mut slot = None;
-    for worker in node.each_worker_in_context().filter(|worker| node.worker_can_execute(*worker, task)) {
-        match node.expected_length(worker, task) {
-            Estimate::Uncalibrated => return Some(CALIBRATOR),
-            Estimate::Known(_) => slot = Some(PERFMODEL),
-            Estimate::NoModel => slot = slot.or(Some(NO_PERFMODEL)),
-        }
+/// The slot for `task`.
+fn slot(node: Node<'_>, task: &Task) -> &'static str {
+    match node.expected_below(task) {
+        Estimate::Uncalibrated => CALIBRATOR,
+        Estimate::Known(_) => PERFMODEL,
+        Estimate::NoModel => NO_PERFMODEL,
     }
-    slot
 }
 
 /// The child in `wanted`, or else in another slot, below which a worker can execute `task`.
@@ -63,8 +59,9 @@ fn child(node: Node<'_>, wanted: &str, task: &Task) -> Option<Child> {
 
 impl Component for PerfmodelSelect {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
-        let wanted = slot(node, &task).and_then(|slot| child(node, slot, &task));
-        let Some(wanted) = wanted else { return Err(Refused::new(task, Refusal::NoWorker)) };
+        let Some(wanted) = child(node, slot(node, &task), &task) else {
+            return Err(Refused::new(task, Refusal::NoWorker));
+        };
         let Err(refused) = node.push_to(wanted, task) else { return Ok(()) };
         let measure = node.slot(CALIBRATOR).filter(|measure| *measure != wanted);
         match (refused.why, measure) {

@@ -144,6 +144,8 @@ pub struct HostProspects {
         with_energy: bool,
         into: RSliceMut<'_, RawProspect>,
     ),
+    /// What [`Node::expected_below`](crate::Node::expected_below) says, as an [`Estimate`](crate::Estimate) on the wire.
+    pub here: extern "C" fn(call: CallRef<'_>, node: u32, task: RawTask) -> u64,
 }
 
 impl Named for HostProspects {

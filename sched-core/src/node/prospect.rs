@@ -35,6 +35,28 @@ impl Node<'_> {
         in_chunks(place.children, RawProspect::NONE, ask, |child, prospect| each(child, Prospect::read(prospect)));
     }
 
+    /// What models know of `task` on the workers below in the context that can execute it:
+    /// [`Uncalibrated`](Estimate::Uncalibrated) if it should be measured on one of them, else its shortest known length.
+    ///
+    /// It says what [`expected_length`](Self::expected_length) says of each worker, and costs less. (A host older than 1.1
+    /// is asked for that.)
+    #[must_use]
+    pub fn expected_below(&self, task: &Task) -> Estimate {
+        if let Some(table) = offered::<HostProspects>(self.raw.host()) {
+            return Estimate::from_wire((table.here)(self.raw.call(), self.id(), task.raw()));
+        }
+        let mut least = Estimate::NoModel;
+        for worker in self.each_worker_in_context().filter(|worker| self.worker_can_execute(*worker, task)) {
+            match (self.expected_length(worker, task), least) {
+                (Estimate::Uncalibrated, _) => return Estimate::Uncalibrated,
+                (Estimate::Known(length), Estimate::Known(known)) if known <= length => {}
+                (known @ Estimate::Known(_), _) => least = known,
+                (Estimate::NoModel, _) => {}
+            }
+        }
+        least
+    }
+
     fn prospect_of(&self, child: Child, task: &Task, with_energy: bool) -> Prospect {
         let mut best = None;
         let (mut able, mut transfers) = (0, 0_u64);

@@ -7,11 +7,13 @@ mod cholesky;
 mod decision;
 mod peers;
 mod shapes;
+mod simulation;
 
 pub(crate) use cholesky::median;
 pub use cholesky::{CholeskyBench, CholeskyBenchError, CholeskyReport, CholeskyRound, cholesky_bench};
 pub use decision::{DecisionBench, DecisionResult, decision_bench};
 pub use shapes::Shape;
+pub use simulation::{SimulationBench, SimulationResult, simulation_bench};
 
 use crate::plugin::Registry;
 use crate::runtime::{Builder, Codelet, Handle, Read, ReadWrite, Runtime, StartError};

@@ -61,6 +61,12 @@ const GENERATORS: [(&str, &[&str]); 7] = [
 const MOST_TASKS: f64 = 3e7;
 
 impl Sizes {
+    /// The same with so many tasks, if their number is not given.
+    pub(super) fn or_tasks(mut self, tasks: usize) -> Sizes {
+        self.tasks.get_or_insert(tasks);
+        self
+    }
+
     /// The graph that `name` means: that of a generator, or the one in a file (`-` is standard input). `seed` is for what
     /// is random in it.
     ///

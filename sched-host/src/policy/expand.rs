@@ -187,8 +187,12 @@ impl<'a> Expansion<'a> {
     /// Whether workers `inner` are some of `outer`. A combined worker is one of those that it is in, and, as a simple
     /// worker also can be, one of a set that has all of its members.
     fn encloses(&self, outer: &WorkerSet, inner: &WorkerSet) -> bool {
-        let has_combined = outer.iter().any(|worker| self.combined_number(worker).is_some());
-        inner.is_subset(outer) || (!has_combined && self.simple(inner).is_subset(outer))
+        let has_combined = |workers: &WorkerSet| workers.iter().any(|worker| self.combined_number(worker).is_some());
+        inner.is_subset(outer)
+            || (!self.combined.is_empty()
+                && has_combined(inner)
+                && !has_combined(outer)
+                && self.simple(inner).is_subset(outer))
     }
 
     /// The groups of a level that have workers of `arch`, with only these.
@@ -228,16 +232,16 @@ impl<'a> Expansion<'a> {
         let policy = self.policy;
         let Some(shared) = policy.find_shared(&link.name) else { return Vec::new() };
         let groups = self.groups(shared.each.unwrap_or(Level::Machine), shared.arch);
-        let within = groups.iter().any(|group| self.encloses(&scope.workers, &group.workers));
+        let numbers = |linked: &dyn Fn(&Group) -> bool| -> Vec<usize> {
+            groups.iter().enumerate().filter(|(_, group)| linked(group)).map(|(number, _)| number).collect()
+        };
+        let mut linked = numbers(&|group| self.encloses(&scope.workers, &group.workers));
+        if linked.is_empty() {
+            linked = numbers(&|group| self.encloses(&group.workers, &scope.workers));
+        }
         let mut drafts = Vec::new();
-        for (number, group) in groups.iter().enumerate() {
-            let linked = match within {
-                true => self.encloses(&scope.workers, &group.workers),
-                false => self.encloses(&group.workers, &scope.workers),
-            };
-            if linked {
-                drafts.extend(self.instance(shared, number, group.clone()));
-            }
+        for number in linked {
+            drafts.extend(self.instance(shared, number, groups[number].clone()));
         }
         drafts
     }

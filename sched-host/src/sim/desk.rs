@@ -111,6 +111,21 @@ impl Desk {
         self.sleeping[(worker / 64) as usize].load(Relaxed) & 1 << (worker % 64) != 0
     }
 
+    /// The first worker that sleeps and `suits`.
+    pub(super) fn find_sleeper(&self, suits: impl Fn(u32) -> bool) -> Option<u32> {
+        for (word, asleep) in self.sleeping.iter().enumerate() {
+            let mut left = asleep.load(Relaxed);
+            while left != 0 {
+                let sleeper = word as u32 * 64 + left.trailing_zeros();
+                left &= left - 1;
+                if suits(sleeper) {
+                    return Some(sleeper);
+                }
+            }
+        }
+        None
+    }
+
     /// Whether there are notes.
     pub(super) fn has_notes(&self) -> bool {
         self.noted.load(Relaxed) != 0

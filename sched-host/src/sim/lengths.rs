@@ -37,7 +37,7 @@ struct TeamKind {
 }
 
 /// What makes tasks alike.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Alike {
     kind: KindId,
     footprint: Option<u32>,
@@ -59,6 +59,8 @@ impl Lengths {
     ) -> Result<Lengths, SimError> {
         let (teams, of_team) = team_kinds(platform, combined);
         let mut rows: HashMap<Alike, u32> = HashMap::new();
+        // Of each kind, the last task's: that of the next one is mostly the same.
+        let mut latest: Vec<Option<(Alike, u32)>> = vec![None; graph.kinds.len()];
         let mut unknown: BTreeMap<KindId, Unknown> = BTreeMap::new();
         let mut lengths = Lengths {
             columns: platform.classes.len() + teams.len(),
@@ -75,7 +77,12 @@ impl Lengths {
             let said = task.lengths.archs().iter().map(|arch| (arch, nanos(arch))).collect();
             let alike = Alike { kind: task.kind, footprint: task.footprint, bytes, flops: task.flops.to_bits(), said };
             let next = lengths.archs.len() as u32;
-            let row = *rows.entry(alike).or_insert(next);
+            let latest = &mut latest[task.kind.index()];
+            let row = match latest {
+                Some((last, row)) if *last == alike => *row,
+                _ => *rows.entry(alike.clone()).or_insert(next),
+            };
+            *latest = Some((alike, row));
             if row == next {
                 lengths.add(graph, platform, task);
             }

@@ -158,38 +158,44 @@ impl Shared {
         if let Some(worker) = node.place().leaf_worker() {
             return self.wake_worker(call, worker);
         }
-        let children = match child {
-            None => &node.children[..],
-            Some(number) => node.children.get(number as usize).map_or(&[][..], std::slice::from_ref),
-        };
         if !self.sleeps_below(call, node) {
             return false;
         }
         let mut woken = false;
-        for child in children {
-            let below = self.node(*child);
+        // Whether that is enough.
+        let mut visit = |child: NodeId| {
+            let below = self.node(child);
             if !self.sleeps_below(call, below) {
-                continue;
+                return false;
             }
             let Some(_hop) = call.descend() else {
-                self.note_cycle(*child);
-                return woken;
+                self.note_cycle(child);
+                return true;
             };
             woken |= if below.is_quarantined() {
                 self.hop_can_pull(call, below, None, all)
             } else {
                 below.with(call, |component, raw| component.can_pull(raw))
             };
-            if woken && !all {
-                break;
+            woken && !all
+        };
+        match (child, &node.ways) {
+            (Some(number), _) => _ = node.children.get(number as usize).is_some_and(|child| visit(*child)),
+            (None, Some(ways)) => {
+                let below = &node.place().raw().workers_in_context;
+                let sleeping = |word: usize| self.sleeping.get(word).map_or(0, |word| word.load(SeqCst));
+                let asleep = |word: usize| below[word] & sleeping(word);
+                ways.to_sleepers(node.words.clone(), asleep, |number| visit(node.children[number as usize]));
             }
+            (None, None) => _ = node.children.iter().any(|child| visit(*child)),
         }
         woken
     }
 
     /// Whether a worker below sleeps that the call is of use to.
     fn sleeps_below(&self, call: &Call<'_>, node: &TreeNode) -> bool {
-        let mut below = node.place().raw().workers_in_context.iter().zip(&*self.sleeping);
+        let below = &node.place().raw().workers_in_context[node.words.clone()];
+        let mut below = below.iter().zip(self.sleeping.iter().skip(node.words.start));
         node.archs & call.archs() != 0
             && (below.any(|(workers, sleeping)| workers & sleeping.load(SeqCst) != 0)
                 || node.teams.as_ref().is_some_and(|teams| teams.sleeps(call, &self.sleeping)))

@@ -23,6 +23,7 @@ pub mod stand;
 mod survey;
 mod swap;
 mod teams;
+mod ways;
 mod witness;
 
 pub use fault::{Fault, FaultKind};

@@ -6,6 +6,7 @@ use super::fault::{Fault, FaultKind};
 use super::ledger::NodeId;
 use super::prospects::{Alike, PROSPECTS};
 use super::teams::TeamsBelow;
+use super::ways::{Ways, words};
 use parking_lot::Mutex;
 use sched_core::abi::extension::{
     HostEnds, HostLog, HostProspects, HostTeams, HostTimes, Named, RawExtension, WorkerDistance,
@@ -15,6 +16,7 @@ use sched_core::abi::wire::{CallRef, NO_ID, REQUESTER, RawNode, RawPlace, RawPus
 use sched_core::abi::{ComponentObject, RawTask, TaskHead, WireHost};
 use sched_core::{Arch, LogLevel, MemoryNode, WorkerId};
 use smallvec::SmallVec;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
@@ -100,6 +102,10 @@ pub(super) struct TreeNode {
     pub(super) alike: Box<[Alike]>,
     /// For each child, the first one of which the same is to be expected, whatever the task.
     pub(super) like: Box<[NodeId]>,
+    /// The words of sets of workers in which there are workers below.
+    pub(super) words: Range<usize>,
+    /// From sleepers to children, where it can be told.
+    pub(super) ways: Option<Ways>,
     /// The combined workers below, if there are any.
     pub(super) teams: Option<TeamsBelow>,
     /// Expected length of what waits here, in nanoseconds, as the component notes it.
@@ -164,6 +170,9 @@ impl TreeNode {
             component,
             component_name,
             plugin,
+            words: words(places[id as usize].raw()),
+            // Combined workers do not sleep: their members do.
+            ways: if teams.is_none() { Ways::new(&children, &places) } else { None },
             children,
             parents,
             sources,

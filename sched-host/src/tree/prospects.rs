@@ -11,7 +11,7 @@ use sched_core::abi::wire::{CallRef, NO_ID, place};
 use sched_core::abi::{RawTask, TaskHead};
 use sched_core::{Estimate, MemoryNode, WorkerId, WorkerSet};
 
-pub(super) static PROSPECTS: HostProspects = HostProspects { below };
+pub(super) static PROSPECTS: HostProspects = HostProspects { below, here };
 
 /// Workers below a node of which the same is to be expected, whatever the task.
 pub(super) struct Alike {
@@ -84,6 +84,20 @@ extern "C" fn below(
         }
         *prospect = last.1;
     }
+}
+
+extern "C" fn here(call: CallRef<'_>, node: NodeId, task: RawTask) -> u64 {
+    let tree = record(call).tree;
+    let mut least = Estimate::NoModel.to_wire();
+    let (Some(head), Some(node)) = (head(task), tree.nodes.get(node as usize)) else { return least };
+    for workers in node.alike.iter().filter(|workers| tree.fits(workers.first.0, head)) {
+        match tree.services.expected_length(workers.first, head, None) {
+            Estimate::Uncalibrated => return Estimate::Uncalibrated.to_wire(),
+            // What is not known is longer than all that is.
+            known => least = least.min(known.to_wire()),
+        }
+    }
+    least
 }
 
 /// What is to be expected of a task, and what was asked last for that: neighbours are mostly alike, or in one memory node.

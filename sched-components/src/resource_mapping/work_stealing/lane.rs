@@ -1,5 +1,6 @@
-//! The queues of a work-stealing component, and who steals from whom.
+//! The queues of a work-stealing component.
 
+use super::victims::{self, Neighbourhoods, Victims};
 use crate::queue::{Held, Place, TaskQueue, nanos};
 use sched_core::*;
 use std::sync::OnceLock;
@@ -16,19 +17,26 @@ pub(super) type From = (Child, Place);
 /// The queue of one child.
 #[derive(Debug)]
 pub(super) struct Lane {
-    queue: Mutex<TaskQueue<Held>>,
+    queue: Mutex<Listed>,
     /// Number of tasks in `queue`, written under its lock: to see that it is empty takes no lock.
     pub(super) len: AtomicUsize,
     /// Expected length of `queue` in nanoseconds, written under its lock.
     pub(super) expected: AtomicU64,
-    /// The other children, nearest first: made when the child steals for the first time.
-    victims: OnceLock<Box<[Child]>>,
+    /// Whom the child steals from: made when it does so for the first time.
+    victims: OnceLock<Victims>,
+}
+
+#[derive(Debug)]
+struct Listed {
+    tasks: TaskQueue<Held>,
+    /// It is listed as one that may hold tasks.
+    listed: bool,
 }
 
 impl Lane {
     fn new() -> Lane {
         Lane {
-            queue: Mutex::new(TaskQueue::new()),
+            queue: Mutex::new(Listed { tasks: TaskQueue::new(), listed: false }),
             len: AtomicUsize::new(0),
             expected: AtomicU64::new(0),
             victims: OnceLock::new(),
@@ -40,12 +48,15 @@ impl Lane {
         self.expected.store(queue.expected(), Relaxed);
     }
 
-    pub(super) fn push(&self, task: Task) {
-        let (priority, expected) = (task.priority(), task.predicted().map_or(0, nanos));
-        let held = Held::new(task);
+    /// Changes the queue, and has it listed afterwards.
+    fn fill(&self, list: impl FnOnce(), change: impl FnOnce(&mut TaskQueue<Held>)) {
         let mut queue = self.queue.lock();
-        queue.push(held, priority, expected);
-        self.note(&queue);
+        change(&mut queue.tasks);
+        self.note(&queue.tasks);
+        if !queue.listed {
+            queue.listed = true;
+            list();
+        }
     }
 
     /// For the owner: the last task of the highest priority.
@@ -54,52 +65,69 @@ impl Lane {
     }
 
     /// For a thief: the first task of the highest priority.
-    pub(super) fn steal(&self, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
+    fn steal(&self, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
         self.taken(|queue| queue.pop(eligible))
     }
 
+    fn is_empty(&self) -> bool {
+        self.len.load(Acquire) == 0
+    }
+
     fn taken(&self, take: impl FnOnce(&mut TaskQueue<Held>) -> Option<(Held, Place)>) -> Option<(Task, Place)> {
-        if self.len.load(Acquire) == 0 {
+        if self.is_empty() {
             return None;
         }
         let mut queue = self.queue.lock();
-        let (held, place) = take(&mut queue)?;
-        self.note(&queue);
+        let (held, place) = take(&mut queue.tasks)?;
+        self.note(&queue.tasks);
         Some((held.task, place))
-    }
-
-    pub(super) fn unpop(&self, task: Task, place: Place) {
-        let held = Held::new(task);
-        let mut queue = self.queue.lock();
-        queue.unpop(held, place);
-        self.note(&queue);
     }
 
     pub(super) fn drain(&self) -> Vec<Task> {
         let mut queue = self.queue.lock();
-        let tasks = queue.drain();
-        self.note(&queue);
+        let tasks = queue.tasks.drain();
+        self.note(&queue.tasks);
         tasks.into_iter().map(|held| held.task).collect()
     }
 }
 
-/// A queue for each child.
+/// A queue for each child, and a list of those that may hold tasks.
+///
+/// Who looks for something to steal goes by the list, so that it costs next to nothing to pass over any number of empty
+/// queues. A queue comes onto the list when it is given its first task, and stays there when it becomes empty: while
+/// each worker has work, nobody writes to the list, which all share. Thieves take empty queues off it, when they
+/// come by more than [`PATIENCE`] of them. Both happen under the queue's lock, so one that is not listed is empty.
 #[derive(Debug)]
 pub(super) struct Lanes {
     lanes: Box<[Padded<Lane>]>,
+    /// Bit *n* of word *m* stands for lane 64·m + n.
+    list: Box<[Padded<AtomicU64>]>,
     /// The child that each worker is below: the first, if there are several.
     homes: Box<[Option<Child>]>,
+    neighbourhoods: Neighbourhoods,
     /// The child whose turn it is to get a task that no worker made ready.
     next: Padded<AtomicU32>,
 }
 
+/// How many empty queues a thief passes over before it takes them off the list. On a small machine, that is all of them.
+const PATIENCE: usize = 4;
+
 impl Lanes {
     pub(super) fn new(node: Node<'_>) -> Lanes {
         let workers = node.workers().iter().last().map_or(0, |last| last.0 + 1);
-        let home = |worker| node.children().find(|child| node.child_has_worker(*child, WorkerId(worker)));
+        let mut homes = vec![None; workers as usize];
+        for child in node.children() {
+            for worker in node.child_workers(child).iter() {
+                if let Some(home) = homes.get_mut(worker.0 as usize) {
+                    home.get_or_insert(child);
+                }
+            }
+        }
         Lanes {
             lanes: node.children().map(|_| Padded(Lane::new())).collect(),
-            homes: (0..workers).map(home).collect(),
+            list: (0..node.children().len().div_ceil(64)).map(|_| Padded::default()).collect(),
+            homes: homes.into(),
+            neighbourhoods: Neighbourhoods::default(),
             next: Padded::default(),
         }
     }
@@ -124,50 +152,58 @@ impl Lanes {
         (start..count).chain(0..start).map(Child)
     }
 
-    /// Whom `thief` steals from: the nearest first, by the distances of workers that the host tells.
-    ///
-    /// Of those that are equally near each thief begins with another one, so that thieves do not crowd at one victim. Under
-    /// a host that tells no distances, those that share a memory node with the thief come first, and then neighbours:
-    /// children stand in the order of the topology.
-    pub(super) fn victims(&self, node: Node<'_>, thief: Child) -> &[Child] {
-        let Some(lane) = self.lane(thief) else { return &[] };
-        lane.victims.get_or_init(|| {
-            let others: Vec<Child> = node.children().filter(|child| *child != thief).collect();
-            let distances: Vec<Option<u32>> = others.iter().map(|child| distance(node, thief, *child)).collect();
-            if distances.iter().all(Option::is_none) {
-                return by_memory_node(node, thief, others).into();
-            }
-            // What has no place in the topology, as an accelerator may, is the farthest.
-            let distances = distances.into_iter().map(|distance| distance.unwrap_or(u32::MAX));
-            let mut victims: Vec<(u32, Child)> = distances.zip(others).collect();
-            // Stable: equally distant children keep their order, so that a rotation gives each thief another first.
-            victims.sort_by_key(|(distance, _)| *distance);
-            for alike in victims.chunk_by_mut(|one, other| one.0 == other.0) {
-                alike.rotate_left(thief.0 as usize % alike.len());
-            }
-            victims.into_iter().map(|(_, child)| child).collect()
-        })
+    /// Puts a task into the queue of a child.
+    pub(super) fn push(&self, child: Child, task: Task) {
+        let (priority, expected) = (task.priority(), task.predicted().map_or(0, nanos));
+        let held = Held::new(task);
+        self.fill(child, |queue| queue.push(held, priority, expected));
     }
-}
 
-/// How far the nearest workers of two children are apart, if the host tells.
-fn distance(node: Node<'_>, one: Child, other: Child) -> Option<u32> {
-    let (ones, others) = (node.child_workers(one), node.child_workers(other));
-    let pairs = ones.iter().flat_map(|one| others.iter().map(move |other| (one, other)));
-    pairs.filter_map(|(one, other)| node.worker_distance(one, other)).min()
-}
+    /// Puts a task back where it was.
+    pub(super) fn unpop(&self, task: Task, (child, place): From) {
+        let held = Held::new(task);
+        self.fill(child, |queue| queue.unpop(held, place));
+    }
 
-/// Children that share a memory node with `thief` first, then the others, and each sort by how far they are on the ring of
-/// children.
-fn by_memory_node(node: Node<'_>, thief: Child, mut others: Vec<Child>) -> Vec<Child> {
-    let memory_nodes = |child| -> Vec<MemoryNode> {
-        node.child_workers(child).iter().filter_map(|worker| node.memory_node(worker)).collect()
-    };
-    let (near, count) = (memory_nodes(thief), others.len() as u32 + 1);
-    others.sort_by_cached_key(|child| {
-        let forward = (child.0 + count - thief.0) % count;
-        let far = !memory_nodes(*child).iter().any(|memory_node| near.contains(memory_node));
-        (far, forward.min(count - forward), forward)
-    });
-    others
+    fn fill(&self, child: Child, change: impl FnOnce(&mut TaskQueue<Held>)) {
+        let (word, bit) = victims::place(child);
+        let list = || _ = self.list[word].0.fetch_or(bit, Release);
+        self.lanes[child.0 as usize].0.fill(list, change);
+    }
+
+    /// A task from the queue of the nearest victim of `thief` that holds one which is eligible.
+    pub(super) fn steal(
+        &self,
+        node: Node<'_>,
+        thief: Child,
+        eligible: &impl Fn(&Held) -> bool,
+    ) -> Option<(Task, From)> {
+        let victims = self.lane(thief)?.victims.get_or_init(|| self.neighbourhoods.victims(node, thief));
+        let mut passed = 0;
+        victims.find(
+            |word| self.list[word].0.load(Acquire),
+            |victim| {
+                let lane = self.lane(victim)?;
+                if lane.is_empty() {
+                    passed += 1;
+                    if passed > PATIENCE {
+                        self.strike_off(victim);
+                    }
+                    return None;
+                }
+                let (task, place) = lane.steal(eligible)?;
+                Some((task, (victim, place)))
+            },
+        )
+    }
+
+    /// Takes a queue off the list, if it is empty.
+    fn strike_off(&self, child: Child) {
+        let (word, bit) = victims::place(child);
+        let mut queue = self.lanes[child.0 as usize].0.queue.lock();
+        if queue.listed && queue.tasks.len() == 0 {
+            queue.listed = false;
+            self.list[word].0.fetch_and(!bit, Release);
+        }
+    }
 }

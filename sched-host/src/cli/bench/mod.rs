@@ -3,6 +3,7 @@
 mod cholesky;
 mod decision;
 mod overhead;
+mod simulation;
 
 use crate::plugin::Registry;
 use clap::Subcommand;
@@ -22,6 +23,7 @@ enum What {
     Overhead(overhead::Args),
     Decision(decision::Args),
     Cholesky(cholesky::Args),
+    Simulation(simulation::Args),
 }
 
 /// Measures and writes the figures to `out`.
@@ -33,5 +35,6 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
         What::Overhead(args) => overhead::run(args, &registry, out),
         What::Decision(args) => decision::run(args, &registry, out),
         What::Cholesky(args) => cholesky::run(args, &registry, out),
+        What::Simulation(args) => simulation::run(args, &registry, out),
     }
 }

@@ -226,8 +226,7 @@ impl<'a> Engine<'a> {
                 // It has looked again and again, and nothing has changed since: two that wake each other would go on for ever,
                 // since no time passes. Somebody who has not looked so often goes in its place.
                 self.desk.fall_asleep(worker.0);
-                let other = |other: &u32| self.desk.sleeps(*other) && !tired(*other);
-                let Some(other) = (0..self.workers.len() as u32).find(other) else { continue };
+                let Some(other) = self.desk.find_sleeper(|other| !tired(other)) else { continue };
                 self.desk.get_up(other);
                 worker = WorkerId(other);
             }
