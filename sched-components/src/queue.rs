@@ -1,7 +1,9 @@
 //! A queue of tasks by priority, in order of arrival where priorities are equal.
 
+mod counted;
 mod least;
 
+pub(crate) use counted::{Counted, Len};
 pub(crate) use least::Reach;
 use sched_core::{Arch, ArchSet, Node, Task};
 use std::cmp::Reverse;

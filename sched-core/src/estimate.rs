@@ -102,4 +102,4 @@ impl Estimate {
 }
 
 const UNCALIBRATED: u64 = u64::MAX - 1;
-const NO_MODEL: u64 = u64::MAX;
+pub(crate) const NO_MODEL: u64 = u64::MAX;

@@ -20,6 +20,11 @@ pub enum Origin {
     Plugin,
 }
 
+impl Origin {
+    /// Both.
+    pub const ALL: [Origin; 2] = [Origin::BuiltIn, Origin::Plugin];
+}
+
 /// What drives the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]

@@ -5,9 +5,10 @@ use sched_core::Arch;
 use sched_host::context::SchedContext;
 use sched_host::runtime::{Codelet, Runtime};
 use sched_host::topology::Topology;
+use sched_tests::conformance::{Origin, registry};
 use sched_tests::stock::{self, policy};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -15,9 +16,9 @@ use std::time::Duration;
 const TEAMS: &str = r#"fifo { eager { each "worker" { worker }; each "combined-worker" { combined-worker } } }"#;
 
 /// Four workers, combined in all, 0 and 1, 2 and 3. However busy the machine is, workers get to run in time.
-fn start() -> Runtime {
+fn start(origin: Origin) -> Runtime {
     let machine = Topology::from_synthetic("l2:2 core:2 pu:1").expect("the description is sound");
-    let builder = stock::builder(TEAMS, 4, Vec::new()).topology(machine);
+    let builder = stock::builder(TEAMS, 4, Vec::new()).topology(machine).registry(registry(origin));
     builder.quiet_period(Duration::from_secs(60)).build().expect("the runtime starts")
 }
 
@@ -140,68 +141,118 @@ fn run_while(tasks: usize, contexts: &[SchedContext], runtime: &Runtime, change:
 
 #[test]
 fn contexts_beside_each_other_have_teams_of_their_own() {
-    let runtime = start();
-    let contexts = [context(&runtime, "left", [0, 1]), context(&runtime, "right", [2, 3])];
-    let counted = Counted::new(&runtime, 300);
-    (0..300).for_each(|task| counted.submit(&runtime, &contexts[task % 2], task));
-    runtime.wait_all().expect("every task runs");
-    counted.assert_once(&runtime);
-    assert!(
-        counted.counts.iter().all(|count| count.members.load(SeqCst) <= 2),
-        "a team has workers of its context only"
-    );
-    assert_eq!(contexts.map(|context| context.stats().finished), [150, 150]);
+    for origin in Origin::ALL {
+        let runtime = start(origin);
+        let contexts = [context(&runtime, "left", [0, 1]), context(&runtime, "right", [2, 3])];
+        let counted = Counted::new(&runtime, 300);
+        (0..300).for_each(|task| counted.submit(&runtime, &contexts[task % 2], task));
+        runtime.wait_all().expect("every task runs");
+        counted.assert_once(&runtime);
+        assert!(
+            counted.counts.iter().all(|count| count.members.load(SeqCst) <= 2),
+            "a team has workers of its context only"
+        );
+        assert_eq!(contexts.map(|context| context.stats().finished), [150, 150]);
+    }
 }
 
 #[test]
 fn teams_of_contexts_that_share_workers_do_not_wait_for_each_other() {
-    let runtime = start();
-    let contexts = [context(&runtime, "all", 0..4), context(&runtime, "most", 0..4), context(&runtime, "two", [1, 2])];
-    let counted = Counted::new(&runtime, 600);
-    thread::scope(|scope| {
-        for part in 0..3 {
-            let (counted, contexts, runtime) = (&counted, &contexts, &runtime);
-            scope.spawn(move || {
-                (part..600).step_by(3).for_each(|task| counted.submit(runtime, &contexts[task / 3 % 3], task))
-            });
-        }
-    });
-    runtime.wait_all().expect("every task runs");
-    counted.assert_once(&runtime);
+    for origin in Origin::ALL {
+        let runtime = start(origin);
+        let contexts =
+            [context(&runtime, "all", 0..4), context(&runtime, "most", 0..4), context(&runtime, "two", [1, 2])];
+        let counted = Counted::new(&runtime, 600);
+        thread::scope(|scope| {
+            for part in 0..3 {
+                let (counted, contexts, runtime) = (&counted, &contexts, &runtime);
+                scope.spawn(move || {
+                    (part..600).step_by(3).for_each(|task| counted.submit(runtime, &contexts[task / 3 % 3], task))
+                });
+            }
+        });
+        runtime.wait_all().expect("every task runs");
+        counted.assert_once(&runtime);
+    }
 }
 
 #[test]
 fn parallel_tasks_run_once_while_the_policy_changes() {
-    let runtime = start();
-    let context = runtime.default_context();
-    run_while(600, std::slice::from_ref(&context), &runtime, |change| {
-        let policy = if change % 2 == 0 { "tree-pheft" } else { "tree-eager" };
-        context.swap_policy(policy).expect("it fits");
-    });
+    for origin in Origin::ALL {
+        let runtime = start(origin);
+        let context = runtime.default_context();
+        run_while(600, std::slice::from_ref(&context), &runtime, |change| {
+            let policy = if change % 2 == 0 { "tree-pheft" } else { "tree-eager" };
+            context.swap_policy(policy).expect("it fits");
+        });
+    }
 }
 
 #[test]
 fn parallel_tasks_run_once_while_members_of_teams_come_and_go() {
-    let runtime = start();
-    let contexts = [context(&runtime, "a", 0..4), context(&runtime, "b", 0..4)];
-    run_while(600, &contexts, &runtime, |change| {
-        let (context, worker) = (&contexts[change as usize / 5 % 2], change % 4);
-        context.remove_workers([worker, (worker + 1) % 4]).expect("there are these workers");
-        context.add_workers([(worker + 1) % 4, (worker + 2) % 4]).expect("there are these workers");
-    });
+    for origin in Origin::ALL {
+        let runtime = start(origin);
+        let contexts = [context(&runtime, "a", 0..4), context(&runtime, "b", 0..4)];
+        run_while(600, &contexts, &runtime, |change| {
+            let (context, worker) = (&contexts[change as usize / 5 % 2], change % 4);
+            context.remove_workers([worker, (worker + 1) % 4]).expect("there are these workers");
+            context.add_workers([(worker + 1) % 4, (worker + 2) % 4]).expect("there are these workers");
+        });
+    }
 }
 
 #[test]
 fn parallel_tasks_run_once_while_policies_and_members_change_at_once() {
+    for origin in Origin::ALL {
+        let runtime = start(origin);
+        let contexts = [context(&runtime, "a", 0..4), context(&runtime, "b", 0..4)];
+        run_while(400, &contexts, &runtime, |change| {
+            let context = &contexts[change as usize % 2];
+            match change / 2 % 4 {
+                0 => context.swap_policy("tree-pheft").expect("it fits"),
+                1 => context.remove_workers([change / 8 % 4]).expect("there is this worker"),
+                2 => context.swap_policy("tree-eager").expect("it fits"),
+                _ => context.add_workers([change / 8 % 4]).expect("there is this worker"),
+            }
+        });
+    }
+}
+
+#[test]
+fn a_worker_does_its_own_tasks_and_those_of_its_teams_in_turn() {
     let runtime = start();
-    let contexts = [context(&runtime, "a", 0..4), context(&runtime, "b", 0..4)];
-    run_while(400, &contexts, &runtime, |change| {
-        let context = &contexts[change as usize % 2];
-        match change / 2 % 4 {
-            0 => context.swap_policy("tree-pheft").expect("it fits"),
-            1 => context.remove_workers([change / 8 % 4]).expect("there is this worker"),
-            2 => context.swap_policy("tree-eager").expect("it fits"),
-            _ => context.add_workers([change / 8 % 4]).expect("there is this worker"),
+    // Parallel tasks for the team of all, and tasks for worker 3 alone.
+    let only_teams = r#"user-choice { fifo { eager { each "worker" { worker } } }
+        each "combined-worker" { fifo { combined-worker } } }"#;
+    let (together, alone) = (runtime.context("together"), runtime.context("alone"));
+    let together = together.policy_value(policy(only_teams)).build().expect("the policy fits");
+    let alone = alone.policy("tree-eager").workers([3]).build().expect("the policy fits");
+    let (order, gate) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Barrier::new(2)));
+    let note = |what: char| {
+        let order = Arc::clone(&order);
+        move |worker: u32| {
+            if worker == 3 {
+                order.lock().expect("nobody panics").push(what);
+            }
         }
+    };
+    let (note_team, note_alone) = (note('T'), note('A'));
+    let team = runtime.codelet::<(), ()>("team").cpu_spmd("team", 4, move |call, ()| note_team(call.worker.0)).build();
+    let one = runtime.codelet::<(), ()>("one").cpu("one", move |call, ()| note_alone(call.worker.0)).build();
+    let held = Arc::clone(&gate);
+    let hold = runtime.codelet::<(), ()>("hold").cpu("hold", move |_, ()| {
+        held.wait();
+        held.wait();
     });
+    // Worker 3 is busy until all is submitted, and no team is complete without it.
+    runtime.task(&hold.build(), ()).context(&alone).submit().expect("the task is sound");
+    gate.wait();
+    for _ in 0..8 {
+        runtime.task(&team, ()).context(&together).sched_data(1).submit().expect("the task is sound");
+        runtime.task(&one, ()).context(&alone).submit().expect("the task is sound");
+    }
+    gate.wait();
+    runtime.wait_all().expect("every task runs");
+    let order: String = order.lock().expect("nobody panics").iter().collect();
+    assert_eq!(order, "TATATATATATATATA");
 }

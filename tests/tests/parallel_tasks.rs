@@ -26,7 +26,12 @@ fn four(tree: &str) -> Builder {
 }
 
 fn start(tree: &str) -> Runtime {
-    four(tree).build().expect("the runtime starts")
+    start_from(Origin::BuiltIn, tree)
+}
+
+fn start_from(origin: Origin, tree: &str) -> Runtime {
+    let runtime = four(tree).registry(registry(origin)).build();
+    runtime.unwrap_or_else(|error| panic!("{origin:?}, {tree}: {error:?}"))
 }
 
 /// A codelet that notes the thread, rank, size and worker of each member, and meets the others three times.
@@ -62,8 +67,8 @@ fn meeting(runtime: &Runtime, notes: &Arc<Notes>) -> Codelet<(), ()> {
 
 #[test]
 fn an_spmd_kernel_runs_on_every_member_at_once() {
-    for origin in [Origin::BuiltIn, Origin::Plugin] {
-        let runtime = four(CHOICE).registry(registry(origin)).build().expect("the runtime starts");
+    for origin in Origin::ALL {
+        let runtime = start_from(origin, CHOICE);
         assert_eq!((runtime.workers(), runtime.combined_workers().len()), (4, 3));
         for (choice, workers) in [(1, vec![0, 1, 2, 3]), (2, vec![0, 1]), (3, vec![2, 3])] {
             let notes = Arc::new(Notes::default());
@@ -120,79 +125,83 @@ fn members_write_parts_of_the_data() {
 
 #[test]
 fn a_forking_kernel_runs_once_and_has_the_others_at_its_disposal() {
-    let runtime = start(CHOICE);
-    let data = runtime.register(vec![1_u64; 1000]);
-    let runs = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&runs);
-    let sum = runtime
-        .codelet::<(ReadWrite<Vec<u64>>,), ()>("double")
-        .cpu_fork("double_fork", 4, move |context, (data,)| {
-            count.fetch_add(1, SeqCst);
-            let team = context.team();
-            assert_eq!((team.rank(), team.size(), context.worker), (0, 4, WorkerId(0)));
-            team.barrier();
-            let sums: Vec<AtomicUsize> = (0..4).map(|_| AtomicUsize::new(0)).collect();
-            let parts = team.share(data);
-            team.run(|member| {
-                let part = parts.take(member);
-                part.iter_mut().for_each(|value| *value *= 2);
-                sums[member.rank()].store(part.len(), SeqCst);
-                member.barrier();
-                assert_eq!(sums.iter().map(|sum| sum.load(SeqCst)).sum::<usize>(), 1000);
-                member.run(|alone| assert_eq!((alone.size(), alone.worker()), (1, member.worker())));
-            });
-            assert_eq!(data.iter().sum::<u64>(), 2000);
-        })
-        .build();
-    runtime.task(&sum, (&data,)).sched_data(1).submit().expect("the task is sound");
-    runtime.wait_all().expect("it runs");
-    assert_eq!(runs.load(SeqCst), 1);
+    for origin in Origin::ALL {
+        let runtime = start_from(origin, CHOICE);
+        let data = runtime.register(vec![1_u64; 1000]);
+        let runs = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&runs);
+        let sum = runtime
+            .codelet::<(ReadWrite<Vec<u64>>,), ()>("double")
+            .cpu_fork("double_fork", 4, move |context, (data,)| {
+                count.fetch_add(1, SeqCst);
+                let team = context.team();
+                assert_eq!((team.rank(), team.size(), context.worker), (0, 4, WorkerId(0)));
+                team.barrier();
+                let sums: Vec<AtomicUsize> = (0..4).map(|_| AtomicUsize::new(0)).collect();
+                let parts = team.share(data);
+                team.run(|member| {
+                    let part = parts.take(member);
+                    part.iter_mut().for_each(|value| *value *= 2);
+                    sums[member.rank()].store(part.len(), SeqCst);
+                    member.barrier();
+                    assert_eq!(sums.iter().map(|sum| sum.load(SeqCst)).sum::<usize>(), 1000);
+                    member.run(|alone| assert_eq!((alone.size(), alone.worker()), (1, member.worker())));
+                });
+                assert_eq!(data.iter().sum::<u64>(), 2000);
+            })
+            .build();
+        runtime.task(&sum, (&data,)).sched_data(1).submit().expect("the task is sound");
+        runtime.wait_all().expect("it runs");
+        assert_eq!(runs.load(SeqCst), 1);
+    }
 }
 
 #[test]
 fn overlapping_teams_do_not_deadlock_and_meet_in_one_order() {
-    let runtime = start(CHOICE);
-    let order: Arc<Vec<Mutex<Vec<usize>>>> = Arc::new((0..4).map(|_| Mutex::default()).collect());
-    let note = Arc::clone(&order);
-    let parallel = runtime
-        .codelet::<(), usize>("parallel")
-        .cpu_spmd("parallel_spmd", 4, move |context, ()| {
-            note[context.worker.0 as usize].lock().expect("nobody panics").push(*context.params);
-            context.team().barrier();
-        })
-        .build();
-    let done = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&done);
-    let single = runtime
-        .codelet::<(), ()>("single")
-        .cpu("single", move |_, ()| {
-            count.fetch_add(1, SeqCst);
-        })
-        .build();
-    thread::scope(|scope| {
-        for submitter in 0..4 {
-            let (runtime, parallel, single) = (&runtime, &parallel, &single);
-            scope.spawn(move || {
-                for round in 0..100 {
-                    let number = submitter * 100 + round;
-                    let task = runtime.task_with(parallel, number, ());
-                    task.sched_data(1 + (number % 3) as u64).submit().expect("the task is sound");
-                    runtime.task(single, ()).submit().expect("the task is sound");
-                }
-            });
+    for origin in Origin::ALL {
+        let runtime = start_from(origin, CHOICE);
+        let order: Arc<Vec<Mutex<Vec<usize>>>> = Arc::new((0..4).map(|_| Mutex::default()).collect());
+        let note = Arc::clone(&order);
+        let parallel = runtime
+            .codelet::<(), usize>("parallel")
+            .cpu_spmd("parallel_spmd", 4, move |context, ()| {
+                note[context.worker.0 as usize].lock().expect("nobody panics").push(*context.params);
+                context.team().barrier();
+            })
+            .build();
+        let done = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&done);
+        let single = runtime
+            .codelet::<(), ()>("single")
+            .cpu("single", move |_, ()| {
+                count.fetch_add(1, SeqCst);
+            })
+            .build();
+        thread::scope(|scope| {
+            for submitter in 0..4 {
+                let (runtime, parallel, single) = (&runtime, &parallel, &single);
+                scope.spawn(move || {
+                    for round in 0..100 {
+                        let number = submitter * 100 + round;
+                        let task = runtime.task_with(parallel, number, ());
+                        task.sched_data(1 + (number % 3) as u64).submit().expect("the task is sound");
+                        runtime.task(single, ()).submit().expect("the task is sound");
+                    }
+                });
+            }
+        });
+        runtime.wait_all().expect("every task runs");
+        assert_eq!(done.load(SeqCst), 400);
+        let order: Vec<Vec<usize>> = order.iter().map(|order| order.lock().expect("nobody panics").clone()).collect();
+        assert_eq!(order.iter().map(Vec::len).sum::<usize>(), 134 * 4 + 133 * 2 + 133 * 2);
+        // Tasks of all four are in the same order everywhere, also among those of a pair.
+        for (a, b) in [(0, 1), (2, 3)] {
+            assert_eq!(order[a], order[b], "workers {a} and {b}");
         }
-    });
-    runtime.wait_all().expect("every task runs");
-    assert_eq!(done.load(SeqCst), 400);
-    let order: Vec<Vec<usize>> = order.iter().map(|order| order.lock().expect("nobody panics").clone()).collect();
-    assert_eq!(order.iter().map(Vec::len).sum::<usize>(), 134 * 4 + 133 * 2 + 133 * 2);
-    // Tasks of all four are in the same order everywhere, also among those of a pair.
-    for (a, b) in [(0, 1), (2, 3)] {
-        assert_eq!(order[a], order[b], "workers {a} and {b}");
+        let of_all = |worker: usize| order[worker].iter().copied().filter(|number| number % 3 == 0).collect::<Vec<_>>();
+        assert_eq!(of_all(0), of_all(2));
+        assert_eq!(runtime.faults(), []);
     }
-    let of_all = |worker: usize| order[worker].iter().copied().filter(|number| number % 3 == 0).collect::<Vec<_>>();
-    assert_eq!(of_all(0), of_all(2));
-    assert_eq!(runtime.faults(), []);
 }
 
 #[test]
@@ -207,8 +216,8 @@ fn parallel_and_single_tasks_share_every_kind_of_tree() {
         r#"heteroprio { each "worker" { fifo { worker } }; each "combined-worker" { fifo { combined-worker } } }"#,
         r#"fifo { eager { each "l2" { fifo { eager { each "worker" { worker }; each "combined-worker" { combined-worker } } } } } }"#,
     ];
-    for tree in trees {
-        let runtime = four(tree).build().unwrap_or_else(|error| panic!("{tree}: {error:?}"));
+    for (origin, tree) in Origin::ALL.into_iter().flat_map(|origin| trees.map(|tree| (origin, tree))) {
+        let runtime = start_from(origin, tree);
         let (together, alone) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let count = Arc::clone(&together);
         let next = {
@@ -252,54 +261,56 @@ fn parallel_and_single_tasks_share_every_kind_of_tree() {
 
 #[test]
 fn a_member_that_fails_fails_the_task_and_nobody_else_hangs() {
-    let runtime = start(CHOICE);
-    let data = runtime.register(vec![0_u8; 8]);
-    let fails = runtime
-        .codelet::<(ReadWrite<Vec<u8>>,), ()>("fails")
-        .cpu_spmd("fails_spmd", 4, |context, _| {
-            if context.team().rank() == 2 {
-                panic!("member 2 is out");
-            }
-            context.team().barrier();
-            unreachable!("the barrier never opens");
-        })
-        .build();
-    let task = runtime.task(&fails, (&data,)).sched_data(1).submit().expect("the task is sound");
-    let depends = runtime.task(&fails, (&data,)).sched_data(2).submit().expect("the task is sound");
-    let Ok(Outcome::Failed(failure)) = runtime.wait(task) else { panic!("the task fails") };
-    assert_eq!((&*failure.message, &*failure.implementation, failure.worker), ("member 2 is out", "fails_spmd", 4));
-    assert!(matches!(runtime.wait(depends), Ok(Outcome::Cancelled(_))), "its input is bad");
-    let leaves = runtime
-        .codelet::<(), ()>("leaves")
-        .cpu_spmd("leaves_spmd", 4, |context, ()| {
-            if context.team().rank() != 1 {
+    for origin in Origin::ALL {
+        let runtime = start_from(origin, CHOICE);
+        let data = runtime.register(vec![0_u8; 8]);
+        let fails = runtime
+            .codelet::<(ReadWrite<Vec<u8>>,), ()>("fails")
+            .cpu_spmd("fails_spmd", 4, |context, _| {
+                if context.team().rank() == 2 {
+                    panic!("member 2 is out");
+                }
                 context.team().barrier();
-            }
-        })
-        .build();
-    let task = runtime.task(&leaves, ()).sched_data(1).submit().expect("the task is sound");
-    let Ok(Outcome::Failed(failure)) = runtime.wait(task) else { panic!("the task fails") };
-    assert_eq!(failure.message, "a member of the team returned while others waited for it at a barrier");
-    let forks = runtime
-        .codelet::<(), ()>("forks")
-        .cpu_fork("forks", 4, |context, ()| {
-            context.team().run(|member| {
-                assert!(member.rank() != 3, "member 3 is out");
-                member.barrier();
-            });
-        })
-        .build();
-    let task = runtime.task(&forks, ()).sched_data(1).submit().expect("the task is sound");
-    let Ok(Outcome::Failed(failure)) = runtime.wait(task) else { panic!("the task fails") };
-    assert_eq!(failure.message, "member 3 is out");
-    let Err(RunError::Failed { failed, cancelled }) = runtime.wait_all() else { panic!("tasks failed") };
-    assert_eq!((failed.len(), cancelled), (3, 1));
-    // All workers are there again.
-    let notes = Arc::new(Notes::default());
-    let meeting = meeting(&runtime, &notes);
-    runtime.task(&meeting, ()).sched_data(1).submit().expect("the task is sound");
-    runtime.wait_all().expect("it runs");
-    assert_eq!(notes.most.load(SeqCst), 4);
+                unreachable!("the barrier never opens");
+            })
+            .build();
+        let task = runtime.task(&fails, (&data,)).sched_data(1).submit().expect("the task is sound");
+        let depends = runtime.task(&fails, (&data,)).sched_data(2).submit().expect("the task is sound");
+        let Ok(Outcome::Failed(failure)) = runtime.wait(task) else { panic!("the task fails") };
+        assert_eq!((&*failure.message, &*failure.implementation, failure.worker), ("member 2 is out", "fails_spmd", 4));
+        assert!(matches!(runtime.wait(depends), Ok(Outcome::Cancelled(_))), "its input is bad");
+        let leaves = runtime
+            .codelet::<(), ()>("leaves")
+            .cpu_spmd("leaves_spmd", 4, |context, ()| {
+                if context.team().rank() != 1 {
+                    context.team().barrier();
+                }
+            })
+            .build();
+        let task = runtime.task(&leaves, ()).sched_data(1).submit().expect("the task is sound");
+        let Ok(Outcome::Failed(failure)) = runtime.wait(task) else { panic!("the task fails") };
+        assert_eq!(failure.message, "a member of the team returned while others waited for it at a barrier");
+        let forks = runtime
+            .codelet::<(), ()>("forks")
+            .cpu_fork("forks", 4, |context, ()| {
+                context.team().run(|member| {
+                    assert!(member.rank() != 3, "member 3 is out");
+                    member.barrier();
+                });
+            })
+            .build();
+        let task = runtime.task(&forks, ()).sched_data(1).submit().expect("the task is sound");
+        let Ok(Outcome::Failed(failure)) = runtime.wait(task) else { panic!("the task fails") };
+        assert_eq!(failure.message, "member 3 is out");
+        let Err(RunError::Failed { failed, cancelled }) = runtime.wait_all() else { panic!("tasks failed") };
+        assert_eq!((failed.len(), cancelled), (3, 1));
+        // All workers are there again.
+        let notes = Arc::new(Notes::default());
+        let meeting = meeting(&runtime, &notes);
+        runtime.task(&meeting, ()).sched_data(1).submit().expect("the task is sound");
+        runtime.wait_all().expect("it runs");
+        assert_eq!(notes.most.load(SeqCst), 4);
+    }
 }
 
 #[test]

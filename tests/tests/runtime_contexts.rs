@@ -394,7 +394,7 @@ fn what_makes_no_sense_is_refused() {
     let error = runtime.context("a").build().expect_err("there is one");
     assert!(matches!(error, ContextError::NameTaken { .. }), "{error}");
     let error = runtime.context("b").workers([0, 2]).build().expect_err("there is no worker 2");
-    assert_eq!(error.to_string(), "there is no worker 2: this runtime has workers 0 to 1");
+    assert_eq!(error.to_string(), "there is no worker 2, only workers 0 to 1");
     assert!(a.add_workers([7]).is_err() && a.remove_workers([7]).is_err());
     let error = runtime.context("b").policy("tree-eagle").build().expect_err("there is no such policy");
     assert!(error.to_string().contains("tree-eagle"), "{error}");

@@ -198,7 +198,9 @@ impl Services for Pair {
 #[test]
 fn a_combined_worker_is_woken_for_what_it_can_execute_only() {
     let mut parts = vec![part::<Fifo>("fifo", &[], &[1], None), part::<Eager>("eager", &[], &[2, 3], None)];
-    // The combined worker comes first, and worker 1 has no leaf.
+    // Below both is the combined worker, of number 2.
+    parts.iter_mut().for_each(|part| part.workers = WorkerSet::first(3));
+    // It comes first, and worker 1 has no leaf.
     parts.push(part::<Combined>("both", &[], &[], Some(2)));
     parts.push(part::<Simple>("one", &[], &[], Some(0)));
     let pair = Arc::new(Pair { fake: Fake::default(), combined: [[WorkerId(0), WorkerId(1)].into()] });

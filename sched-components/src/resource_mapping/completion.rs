@@ -40,8 +40,6 @@ pub(super) struct Candidate {
     pub(super) end: u64,
     /// Whether the child has answered when it can begin.
     pub(super) asked: bool,
-    /// Pushes that had landed at the child before it was asked; see [`Promises`](super::promise::Promises).
-    pub(super) landed: u64,
 }
 
 impl Candidate {
@@ -117,23 +115,23 @@ impl Weights {
     /// open. Asks services only, so it may be called under a lock.
     pub(super) fn estimate(&self, node: Node<'_>, task: &Task, candidates: &mut Vec<Candidate>) -> Basis {
         candidates.clear();
+        candidates.reserve(node.children().len());
         let mut someone = false;
-        for (child, prospect) in node.prospects(task, self.gamma != 0.0) {
+        node.prospects(task, self.gamma != 0.0, |child, prospect| {
             someone |= prospect.able > 0;
             if let Some(length) = prospect.length {
                 candidates.push(Candidate {
                     child,
                     workers: prospect.able,
-                    length: nanos(length),
-                    transfer: self.reckoned(nanos(prospect.transfer)),
+                    length,
+                    transfer: self.reckoned(prospect.transfer),
                     energy: prospect.energy.unwrap_or(0.0),
                     avail: 0,
                     end: 0,
                     asked: false,
-                    landed: 0,
                 });
             }
-        }
+        });
         match (candidates.is_empty(), someone) {
             (false, _) => Basis::Known,
             (true, true) => Basis::Unknown,
@@ -181,6 +179,17 @@ impl Weights {
         }
         fitness
     }
+}
+
+/// Asks when each candidate can begin. They are in order of the children. *Hop.*
+pub(super) fn ask_ends(node: Node<'_>, candidates: &mut [Candidate]) {
+    let mut candidates = candidates.iter_mut().peekable();
+    node.ends_below(|child, end| {
+        if let Some(candidate) = candidates.next_if(|candidate| candidate.child == child) {
+            candidate.avail = end.as_nanos();
+            candidate.asked = true;
+        }
+    });
 }
 
 fn micros(nanos: u64) -> f64 {

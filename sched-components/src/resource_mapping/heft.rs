@@ -3,9 +3,8 @@
 
 use super::completion::{Basis, Candidate, Weights, expected_here, least_loaded, with_candidates};
 use super::turn::Turn;
-use crate::queue::{Place, TaskQueue, load_here};
+use crate::queue::{Counted, Place, TaskQueue, load_here};
 use sched_core::*;
-use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::Duration;
 
 /// Sends on the task that can be completed first, of those with the highest priority, to the child that completes it
@@ -22,9 +21,7 @@ use std::time::Duration;
 pub struct Heft {
     weights: Weights,
     window: usize,
-    queue: Mutex<TaskQueue>,
-    /// Number of tasks in `queue`, written under its lock.
-    len: AtomicUsize,
+    queue: Counted<TaskQueue>,
     /// Who decides.
     turn: Turn,
     /// What a decision needs, for the next one.
@@ -35,8 +32,8 @@ pub struct Heft {
 #[derive(Default, Debug)]
 struct Scratch {
     window: Vec<(Task, Place)>,
-    /// What each child answered to `estimated_end`, once it was asked.
-    ends: Vec<Option<Time>>,
+    /// When each child will have nothing left to do, once they were asked.
+    ends: Vec<Time>,
 }
 
 impl Build for Heft {
@@ -67,8 +64,7 @@ impl Build for Heft {
         Ok(Heft {
             weights: Weights::read(params)?,
             window: usize::try_from(params.int("window")?).unwrap_or(usize::MAX),
-            queue: Mutex::new(TaskQueue::new()),
-            len: AtomicUsize::new(0),
+            queue: Counted::new(TaskQueue::new()),
             turn: Turn::default(),
             spare: Mutex::default(),
         })
@@ -87,31 +83,26 @@ impl Heft {
     /// Takes the first task that somebody can execute, and more of its priority. A task that nobody can execute waits
     /// without being in the way.
     fn fill(&self, node: Node<'_>, window: &mut Vec<(Task, Place)>) {
-        let mut queue = self.queue.lock();
-        while window.len() < self.window {
-            let Some((task, place)) = queue.pop(|task| node.can_execute(task)) else { break };
-            if window.first().is_some_and(|(first, _)| first.priority() != task.priority()) {
-                queue.unpop(task, place);
-                break;
+        self.queue.change(|queue| {
+            while window.len() < self.window {
+                let Some((task, place)) = queue.pop(|task| node.can_execute(task)) else { break };
+                if window.first().is_some_and(|(first, _)| first.priority() != task.priority()) {
+                    queue.unpop(task, place);
+                    break;
+                }
+                window.push((task, place));
             }
-            window.push((task, place));
-        }
-        self.len.store(queue.len(), Release);
+        });
     }
 
     fn give_back(&self, tasks: impl IntoIterator<Item = (Task, Place)>) {
-        let mut queue = self.queue.lock();
-        for (task, place) in tasks {
-            queue.unpop(task, place);
-        }
-        self.len.store(queue.len(), Release);
+        self.queue.change(|queue| tasks.into_iter().for_each(|(task, place)| queue.unpop(task, place)));
     }
 
     /// The task of the window that can be completed first. Ones without an estimate go when no other is left.
     fn pick(&self, node: Node<'_>, scratch: &mut Scratch) -> (usize, Pick) {
         let Scratch { window, ends } = scratch;
         ends.clear();
-        ends.resize(node.children().len(), None);
         with_candidates(|candidates| {
             let now = node.now();
             let mut best: Option<(u64, usize, Candidate)> = None;
@@ -119,10 +110,12 @@ impl Heft {
                 if self.weights.estimate(node, task, candidates) != Basis::Known {
                     continue;
                 }
+                // Nothing arrives between the looks at two tasks.
+                if ends.is_empty() {
+                    node.ends_below(|_, end| ends.push(end));
+                }
                 for candidate in &mut *candidates {
-                    // Nothing arrives between the looks at two tasks.
-                    let end = &mut ends[candidate.child.0 as usize];
-                    candidate.avail = end.get_or_insert_with(|| node.child_estimated_end(candidate.child)).as_nanos();
+                    candidate.avail = ends[candidate.child.0 as usize].as_nanos();
                 }
                 let (candidate, min_end) = self.weights.choose(now, candidates);
                 if best.is_none_or(|(earliest, ..)| min_end < earliest) {
@@ -135,7 +128,7 @@ impl Heft {
 
     /// Sends one task on. Whether there was one and it was taken.
     fn step(&self, node: Node<'_>) -> bool {
-        if self.len.load(Acquire) == 0 {
+        if self.queue.is_empty() {
             return false;
         }
         let mut scratch = std::mem::take(&mut *self.spare.lock());
@@ -200,9 +193,8 @@ impl Heft {
                 // Somebody left a note.
                 return self.send(node);
             }
-            let mut queue = self.queue.lock();
-            taken = queue.pop(|task| node.requester_can_execute(task)).map(|(task, _)| task);
-            self.len.store(queue.len(), Release);
+            let popped = self.queue.change(|queue| queue.pop(|task| node.requester_can_execute(task)));
+            taken = popped.map(|(task, _)| task);
             false
         });
         taken
@@ -211,13 +203,8 @@ impl Heft {
 
 impl Component for Heft {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
-        let expected = expected_here(node, &task);
-        {
-            let mut queue = self.queue.lock();
-            let priority = task.priority();
-            queue.push(task, priority, expected);
-            self.len.store(queue.len(), Release);
-        }
+        let (priority, expected) = (task.priority(), expected_here(node, &task));
+        self.queue.change(|queue| queue.push(task, priority, expected));
         self.progress(node);
         Ok(())
     }
@@ -233,21 +220,20 @@ impl Component for Heft {
     }
 
     fn estimated_end(&self, node: Node<'_>) -> Time {
-        let queued = self.queue.lock().expected();
+        let queued = self.queue.look(TaskQueue::expected);
         node.end_below_with_queued(Duration::from_nanos(queued))
     }
 
     fn estimated_load(&self, node: Node<'_>) -> f64 {
-        node.load_below() + load_here(node, self.len.load(Relaxed))
+        node.load_below() + load_here(node, self.queue.len())
     }
 
     fn drain(&self) -> Vec<Task> {
-        self.len.store(0, Release);
-        self.queue.lock().drain()
+        self.queue.change(TaskQueue::drain)
     }
 
     fn describe(&self, report: &mut Report) {
-        report.fact("tasks", self.len.load(Relaxed));
+        report.fact("tasks", self.queue.len());
     }
 }
 

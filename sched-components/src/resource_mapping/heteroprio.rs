@@ -2,12 +2,11 @@
 
 mod buckets;
 
-use super::completion::{Basis, Candidate, Weights, expected_here, least_loaded, with_candidates};
+use super::completion::{Basis, Candidate, Weights, ask_ends, expected_here, least_loaded, with_candidates};
 use super::turn::Turn;
-use crate::queue::load_here;
+use crate::queue::{Counted, load_here};
 use buckets::{Buckets, End, Origin};
 use sched_core::*;
-use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::Duration;
 
 /// Who takes tasks in which order, and from which end. Architectures that are not named are accelerators, and come behind
@@ -33,9 +32,7 @@ const OTHERS: [Arch; 2] = [Arch::MPI, Arch::CPU];
 pub struct Heteroprio {
     weights: Weights,
     batch: bool,
-    buckets: Mutex<Buckets>,
-    /// Number of tasks in `buckets`, written under its lock.
-    len: AtomicUsize,
+    buckets: Counted<Buckets>,
     /// Who decides.
     turn: Turn,
 }
@@ -66,8 +63,7 @@ impl Build for Heteroprio {
         Ok(Heteroprio {
             weights: Weights::read(params)?,
             batch: params.bool("batch")?,
-            buckets: Mutex::new(Buckets::default()),
-            len: AtomicUsize::new(0),
+            buckets: Counted::new(Buckets::default()),
             turn: Turn::default(),
         })
     }
@@ -99,19 +95,14 @@ fn end_of(arch: Arch) -> End {
 
 impl Heteroprio {
     fn pop(&self, end: Option<End>, eligible: impl Fn(&Task) -> bool) -> Option<(Task, Origin)> {
-        if self.len.load(Acquire) == 0 {
+        if self.buckets.is_empty() {
             return None;
         }
-        let mut buckets = self.buckets.lock();
-        let popped = buckets.pop(end, eligible)?;
-        self.len.store(buckets.len(), Release);
-        Some(popped)
+        self.buckets.change(|buckets| buckets.pop(end, eligible))
     }
 
     fn give_back(&self, task: Task, origin: Origin) {
-        let mut buckets = self.buckets.lock();
-        buckets.unpop(task, origin);
-        self.len.store(buckets.len(), Release);
+        self.buckets.change(|buckets| buckets.unpop(task, origin));
     }
 
     fn decide(&self, node: Node<'_>, task: &Task) -> Option<Candidate> {
@@ -120,9 +111,7 @@ impl Heteroprio {
                 return None;
             }
             let now = node.now();
-            for candidate in &mut *candidates {
-                candidate.avail = node.child_estimated_end(candidate.child).as_nanos();
-            }
+            ask_ends(node, candidates);
             Some(self.weights.choose(now, candidates).0)
         })
     }
@@ -184,7 +173,7 @@ impl Heteroprio {
     /// Sends tasks on until none is taken. Whether any was.
     fn send(&self, node: Node<'_>) -> bool {
         let mut moved = false;
-        while self.len.load(Acquire) > 0 && self.step(node) {
+        while !self.buckets.is_empty() && self.step(node) {
             moved = true;
         }
         moved
@@ -214,11 +203,7 @@ impl Heteroprio {
 impl Component for Heteroprio {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
         let (acceleration, expected) = (acceleration(node, &task), expected_here(node, &task));
-        {
-            let mut buckets = self.buckets.lock();
-            buckets.push(task, acceleration, expected);
-            self.len.store(buckets.len(), Release);
-        }
+        self.buckets.change(|buckets| buckets.push(task, acceleration, expected));
         self.progress(node);
         Ok(())
     }
@@ -234,21 +219,20 @@ impl Component for Heteroprio {
     }
 
     fn estimated_end(&self, node: Node<'_>) -> Time {
-        let queued = self.buckets.lock().expected();
+        let queued = self.buckets.look(Buckets::expected);
         node.end_below_with_queued(Duration::from_nanos(queued))
     }
 
     fn estimated_load(&self, node: Node<'_>) -> f64 {
-        node.load_below() + load_here(node, self.len.load(Relaxed))
+        node.load_below() + load_here(node, self.buckets.len())
     }
 
     fn drain(&self) -> Vec<Task> {
-        self.len.store(0, Release);
-        self.buckets.lock().drain()
+        self.buckets.change(Buckets::drain)
     }
 
     fn describe(&self, report: &mut Report) {
-        self.buckets.lock().describe(report);
+        self.buckets.look(|buckets| buckets.describe(report));
     }
 }
 

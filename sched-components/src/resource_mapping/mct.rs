@@ -1,7 +1,7 @@
 //! `mct`: minimum completion time. Each task goes to the child that is expected to complete it first, with regard to the
 //! transfers of its data and to energy; `completion` has the formula.
 
-use super::completion::{Basis, Candidate, Weights, deliver, least_loaded, with_candidates};
+use super::completion::{Basis, Candidate, Weights, ask_ends, deliver, least_loaded, with_candidates};
 use super::promise::Promises;
 use sched_core::*;
 
@@ -57,16 +57,17 @@ impl Mct {
                 Basis::Unknown => return least_loaded(node, task).map_or(Decision::None, Decision::Unpredicted),
                 Basis::NoWorker => return Decision::None,
             }
-            self.promises.begin(candidates);
+            let mut seen = self.promises.begin();
             let now = node.now();
+            ask_ends(node, candidates);
             loop {
+                let choose = |candidates: &mut [Candidate]| self.weights.choose(now, candidates).0;
+                if let Some(chosen) = self.promises.settle(&mut seen, candidates, choose) {
+                    return Decision::Promised(chosen);
+                }
                 for candidate in candidates.iter_mut().filter(|candidate| !candidate.asked) {
                     candidate.avail = node.child_estimated_end(candidate.child).as_nanos();
                     candidate.asked = true;
-                }
-                let choose = |candidates: &mut [Candidate]| self.weights.choose(now, candidates).0;
-                if let Some(chosen) = self.promises.settle(candidates, choose) {
-                    return Decision::Promised(chosen);
                 }
             }
         })

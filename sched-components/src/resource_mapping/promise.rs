@@ -8,7 +8,8 @@
 //!
 //! When the last task on its way has landed, the promise is forgotten, since the child knows. One decision could have
 //! missed both: it asked the child before the task landed, and looks for promises after. Landings are counted for that: a
-//! decision notes the count before it asks, and where a child has no promise and another count, it asks that child again.
+//! decision notes the count before it asks, and where a child has no promise and a later landing, it asks again all children
+//! with one.
 //! Whoever has to repeat does so because another decision came to its end, so all together always go on.
 //!
 //! The effect is that of decisions taken one after another, in the order of their choices.
@@ -16,10 +17,19 @@
 use super::completion::Candidate;
 use sched_core::{Child, Mutex};
 
-/// What was decided and has not landed, for each child.
+/// What was decided and has not landed.
 #[derive(Default, Debug)]
 pub(super) struct Promises {
-    children: Mutex<Vec<Promise>>,
+    book: Mutex<Book>,
+}
+
+#[derive(Default, Debug)]
+struct Book {
+    children: Vec<Promise>,
+    /// Tasks chosen for any child, whose push has not returned.
+    on_the_way: u32,
+    /// Pushes that children took.
+    landed: u64,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -28,18 +38,18 @@ struct Promise {
     on_the_way: u32,
     /// With these, the child is busy until then, in nanoseconds.
     until: u64,
-    /// Pushes that the child took.
-    landed: u64,
+    /// The number of the last push that the child took, counted among those to all children; 0 for none.
+    last: u64,
 }
+
+/// How many pushes had landed when a decision asked its candidates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Seen(u64);
 
 impl Promises {
     /// To be called before the candidates are asked when they are free.
-    pub(super) fn begin(&self, candidates: &mut [Candidate]) {
-        let mut children = self.children.lock();
-        let children = reaching(&mut children, candidates);
-        for candidate in candidates {
-            candidate.landed = children[candidate.child.0 as usize].landed;
-        }
+    pub(super) fn begin(&self) -> Seen {
+        Seen(self.book.lock().landed)
     }
 
     /// Completes what the candidates say by what was promised, and promises the one that `choose` picks to this task.
@@ -47,34 +57,39 @@ impl Promises {
     /// `None` when some have to be asked again, which is noted in them. `choose` was not called then.
     pub(super) fn settle(
         &self,
+        seen: &mut Seen,
         candidates: &mut [Candidate],
         choose: impl FnOnce(&mut [Candidate]) -> Candidate,
     ) -> Option<Candidate> {
-        let mut children = self.children.lock();
-        let children = reaching(&mut children, candidates);
-        let (mut stale, mut promised) = (false, false);
-        for candidate in &mut *candidates {
-            let promise = children[candidate.child.0 as usize];
-            promised |= promise.on_the_way > 0;
-            if promise.on_the_way == 0 && promise.landed != candidate.landed {
-                candidate.landed = promise.landed;
-                candidate.asked = false;
-                stale = true;
+        let book = &mut *self.book.lock();
+        book.reach(candidates);
+        let promise_of = |candidate: &Candidate| book.children[candidate.child.0 as usize];
+        if book.landed != seen.0 {
+            let is_late = |promise: Promise| promise.last > seen.0;
+            let must_repeat = |candidate: &Candidate| {
+                let promise = promise_of(candidate);
+                promise.on_the_way == 0 && is_late(promise)
+            };
+            if candidates.iter().any(must_repeat) {
+                for candidate in &mut *candidates {
+                    candidate.asked = !is_late(promise_of(candidate));
+                }
+                *seen = Seen(book.landed);
+                return None;
             }
         }
-        if stale {
-            return None;
-        }
-        if promised {
+        // Mostly nobody else decides.
+        if book.on_the_way > 0 {
             for candidate in &mut *candidates {
-                let promise = children[candidate.child.0 as usize];
+                let promise = promise_of(candidate);
                 if promise.on_the_way > 0 {
                     candidate.avail = candidate.avail.max(promise.until);
                 }
             }
         }
         let chosen = choose(candidates);
-        let promise = &mut children[chosen.child.0 as usize];
+        book.on_the_way += 1;
+        let promise = &mut book.children[chosen.child.0 as usize];
         promise.on_the_way += 1;
         // Several workers share the work of a child.
         promise.until = chosen.avail.saturating_add((chosen.end - chosen.avail) / u64::from(chosen.workers.max(1)));
@@ -83,22 +98,27 @@ impl Promises {
 
     /// The push has returned: the child took the task, or not.
     pub(super) fn landed(&self, child: Child, taken: bool) {
-        let mut children = self.children.lock();
-        let promise = &mut children[child.0 as usize];
+        let book = &mut *self.book.lock();
+        let promise = &mut book.children[child.0 as usize];
+        book.on_the_way -= 1;
         promise.on_the_way -= 1;
-        promise.landed += u64::from(taken);
+        if taken {
+            book.landed += 1;
+            promise.last = book.landed;
+        }
     }
 }
 
-/// The promises of at least these children: the component learns their number with its first call only.
-fn reaching<'a>(children: &'a mut Vec<Promise>, candidates: &[Candidate]) -> &'a mut [Promise] {
-    let last = candidates.iter().map(|candidate| candidate.child.0 as usize).max();
-    if let Some(last) = last
-        && last >= children.len()
-    {
-        children.resize(last + 1, Promise::default());
+impl Book {
+    /// Has promises of at least these children, which are in order: the component learns their number with its first call
+    /// only.
+    fn reach(&mut self, candidates: &[Candidate]) {
+        if let Some(last) = candidates.last().map(|candidate| candidate.child.0 as usize)
+            && last >= self.children.len()
+        {
+            self.children.resize(last + 1, Promise::default());
+        }
     }
-    children
 }
 
 #[cfg(test)]

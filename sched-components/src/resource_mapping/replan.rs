@@ -28,9 +28,8 @@
 
 use super::completion::{Basis, Candidate, Weights, least_loaded, with_candidates};
 use super::turn::Turn;
-use crate::queue::{Place, TaskQueue, load_here, nanos};
+use crate::queue::{Counted, Place, TaskQueue, load_here, nanos};
 use sched_core::*;
-use std::sync::atomic::{AtomicUsize, Ordering::*};
 
 /// Keeps tasks by priority, plans all of them whenever something changes, and sends those whose turn has come.
 ///
@@ -46,9 +45,7 @@ pub struct Replan {
     /// Nanoseconds before its start at which a task is sent.
     lead: u64,
     spare: f64,
-    queue: Mutex<TaskQueue>,
-    /// Number of tasks in `queue`, written under its lock.
-    len: AtomicUsize,
+    queue: Counted<TaskQueue>,
     /// Who plans.
     turn: Turn,
     /// What each child was sent.
@@ -128,8 +125,7 @@ impl Build for Replan {
             window: usize::try_from(params.int("window")?).unwrap_or(usize::MAX),
             lead: params.micros("lead")?.map_or(0, nanos),
             spare: params.float("spare")?,
-            queue: Mutex::new(TaskQueue::new()),
-            len: AtomicUsize::new(0),
+            queue: Counted::new(TaskQueue::new()),
             turn: Turn::default(),
             books: Mutex::default(),
             scratch: Mutex::default(),
@@ -139,25 +135,18 @@ impl Build for Replan {
 
 impl Replan {
     fn pop(&self, eligible: impl FnMut(&Task) -> bool) -> Option<(Task, Place)> {
-        let mut queue = self.queue.lock();
-        let popped = queue.pop(eligible);
-        self.len.store(queue.len(), Release);
-        popped
+        self.queue.change(|queue| queue.pop(eligible))
     }
 
     fn give_back(&self, tasks: impl IntoIterator<Item = (Task, Place)>) {
-        let mut queue = self.queue.lock();
-        for (task, place) in tasks {
-            queue.unpop(task, place);
-        }
-        self.len.store(queue.len(), Release);
+        self.queue.change(|queue| tasks.into_iter().for_each(|(task, place)| queue.unpop(task, place)));
     }
 
     /// Asks each child when it is free. *Hop.*
     fn survey(&self, node: Node<'_>, now: u64, scratch: &mut Scratch) {
         scratch.avail.clear();
         scratch.open.clear();
-        scratch.avail.extend(node.children().map(|child| node.child_estimated_end(child).as_nanos().max(now)));
+        node.ends_below(|_, end| scratch.avail.push(end.as_nanos().max(now)));
         let mut books = self.books.lock();
         if books.len() < scratch.avail.len() {
             books.resize(scratch.avail.len(), Book::default());
@@ -283,7 +272,7 @@ impl Replan {
 
     /// Sends tasks on as long as one's turn has come. Whether any was taken.
     fn send(&self, node: Node<'_>) -> bool {
-        if self.len.load(Acquire) == 0 {
+        if self.queue.is_empty() {
             return false;
         }
         let mut scratch = std::mem::take(&mut *self.scratch.lock());
@@ -292,7 +281,7 @@ impl Replan {
         loop {
             let (go_on, taken) = self.step(node, &mut scratch);
             moved |= taken;
-            if !go_on || self.len.load(Acquire) == 0 {
+            if !go_on || self.queue.is_empty() {
                 break;
             }
         }
@@ -340,12 +329,8 @@ fn share(chosen: &Candidate) -> u64 {
 
 impl Component for Replan {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
-        {
-            let mut queue = self.queue.lock();
-            let priority = task.priority();
-            queue.push(task, priority, 0);
-            self.len.store(queue.len(), Release);
-        }
+        let priority = task.priority();
+        self.queue.change(|queue| queue.push(task, priority, 0));
         self.progress(node);
         Ok(())
     }
@@ -368,16 +353,15 @@ impl Component for Replan {
     }
 
     fn estimated_load(&self, node: Node<'_>) -> f64 {
-        node.load_below() + load_here(node, self.len.load(Relaxed))
+        node.load_below() + load_here(node, self.queue.len())
     }
 
     fn drain(&self) -> Vec<Task> {
-        self.len.store(0, Release);
-        self.queue.lock().drain()
+        self.queue.change(TaskQueue::drain)
     }
 
     fn describe(&self, report: &mut Report) {
-        report.fact("tasks", self.len.load(Relaxed));
+        report.fact("tasks", self.queue.len());
     }
 }
 

@@ -3,8 +3,9 @@
 use super::HostObject;
 use super::task::RawTask;
 use super::wire::CallRef;
+use crate::estimate::NO_MODEL;
 use abi_stable::StableAbi;
-use abi_stable::std_types::RStr;
+use abi_stable::std_types::{RSliceMut, RStr};
 use abi_stable::type_layout::TypeLayout;
 
 /// A table of functions behind a name. The name fixes its type for ever.
@@ -64,6 +65,7 @@ pub const KNOWN: &[KnownExtension] = &[
     KnownExtension::of::<HostTimes>(),
     KnownExtension::of::<HostTeams>(),
     KnownExtension::of::<HostProspects>(),
+    KnownExtension::of::<HostEnds>(),
 ];
 
 /// Since 1.1, offered by the host: a component's words in the host's log.
@@ -128,18 +130,26 @@ impl Named for HostTeams {
     const NAME: &'static str = "worker-teams/1";
 }
 
-/// Since 1.1, offered by the host: what is to be expected of a task, in one call.
+/// Since 1.1, offered by the host: what is to be expected of a task below the children of a node, many in one call.
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct HostProspects {
-    /// What [`Node::prospects`](crate::Node::prospects) says of child number `child`, with the energy or without.
-    pub below: extern "C" fn(call: CallRef<'_>, node: u32, child: u32, task: RawTask, with_energy: bool) -> RawProspect,
+    /// Writes what [`Node::prospects`](crate::Node::prospects) says of the children from number `first` on, with the
+    /// energy or without, in order, until there are no more children or no more room.
+    pub below: extern "C" fn(
+        call: CallRef<'_>,
+        node: u32,
+        first: u32,
+        task: RawTask,
+        with_energy: bool,
+        into: RSliceMut<'_, RawProspect>,
+    ),
     /// What [`Node::expected_below`](crate::Node::expected_below) says, as an [`Estimate`](crate::Estimate) on the wire.
     pub here: extern "C" fn(call: CallRef<'_>, node: u32, task: RawTask) -> u64,
 }
 
 impl Named for HostProspects {
-    const NAME: &'static str = "task-prospects/1";
+    const NAME: &'static str = "children-prospects/1";
 }
 
 /// See [`Prospect`](crate::Prospect).
@@ -154,6 +164,24 @@ pub struct RawProspect {
     pub transfer: u64,
     /// Joules, or not a number.
     pub energy: f64,
+}
+
+impl RawProspect {
+    /// That of a child without a worker for the task.
+    pub const NONE: RawProspect = RawProspect { able: 0, length: NO_MODEL, transfer: 0, energy: f64::NAN };
+}
+
+/// Since 1.1, offered by the host: when the children of a node will have nothing left to do, many in one call.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct HostEnds {
+    /// Hop: writes the ends of the children from number `first` on, in order, until there are no more children or no more
+    /// room.
+    pub below: extern "C" fn(call: CallRef<'_>, node: u32, first: u32, into: RSliceMut<'_, u64>),
+}
+
+impl Named for HostEnds {
+    const NAME: &'static str = "children-ends/1";
 }
 
 /// The host's table of this type, if it has one.

@@ -1,39 +1,38 @@
 //! What is to be expected of a task below each child, for who compares them.
 
-use super::{Child, Node};
+use super::{Child, Node, in_chunks};
 use crate::abi::extension::{HostProspects, RawProspect, offered};
 use crate::estimate::{Estimate, nanos};
 use crate::task::Task;
-use std::time::Duration;
 
-/// What is to be expected of a task below one child.
+/// What is to be expected of a task below one child. Lengths are numbers of nanoseconds: who compares many children needs
+/// nothing else of them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Prospect {
     /// Workers in the context that can execute it.
     pub able: u32,
-    /// Its expected length on the one of them where that is the shortest; `None` where no length is known.
-    pub length: Option<Duration>,
-    /// The expected length of the transfers to them: the average, where they are in several memory nodes.
-    pub transfer: Duration,
+    /// Its expected length in nanoseconds on the one of them where that is the shortest; `None` where no length is known.
+    pub length: Option<u64>,
+    /// The expected length in nanoseconds of the transfers to them: the average, where they are in several memory nodes.
+    pub transfer: u64,
     /// Expected energy in joules on the worker with the shortest length, where a model knows, if it was asked for.
     pub energy: Option<f64>,
 }
 
 impl Node<'_> {
-    /// What is to be expected of `task` below each child, in order. `with_energy` asks for the energy as well.
+    /// Tells `each` what is to be expected of `task` below each child, in order. `with_energy` asks for the energy as well.
     ///
-    /// It says what [`expected_length`](Self::expected_length) and its like say of each worker, and costs less. (A host
-    /// older than 1.1 is asked for these.)
-    pub fn prospects<'t>(&'t self, task: &'t Task, with_energy: bool) -> impl Iterator<Item = (Child, Prospect)> + 't {
-        let table = offered::<HostProspects>(self.raw.host());
-        let (call, id) = (self.raw.call(), self.id());
-        self.children().map(move |child| {
-            let prospect = match table {
-                Some(table) => Prospect::read((table.below)(call, id, child.0, task.raw(), with_energy)),
-                None => self.prospect_of(child, task, with_energy),
-            };
-            (child, prospect)
-        })
+    /// It is what [`expected_length`](Self::expected_length) and its like say of each worker, and costs less. (A host older
+    /// than 1.1 is asked for these.)
+    pub fn prospects(&self, task: &Task, with_energy: bool, mut each: impl FnMut(Child, Prospect)) {
+        let Some(table) = offered::<HostProspects>(self.raw.host()) else {
+            return self.children().for_each(|child| each(child, self.prospect_of(child, task, with_energy)));
+        };
+        let place = self.place();
+        let ask = |first, prospects: &mut [RawProspect]| {
+            (table.below)(self.raw.call(), place.id, first, task.raw(), with_energy, prospects.into());
+        };
+        in_chunks(place.children, RawProspect::NONE, ask, |child, prospect| each(child, Prospect::read(prospect)));
     }
 
     /// What models know of `task` on the workers below in the context that can execute it:
@@ -75,8 +74,8 @@ impl Node<'_> {
         }
         Prospect {
             able,
-            length: best.map(|(length, _)| length),
-            transfer: Duration::from_nanos(transfers / u64::from(able.max(1))),
+            length: best.map(|(length, _)| nanos(length)),
+            transfer: transfers / u64::from(able.max(1)),
             energy: best.filter(|_| with_energy).and_then(|(_, worker)| self.expected_energy(worker, task)),
         }
     }
@@ -87,8 +86,8 @@ impl Prospect {
     fn read(raw: RawProspect) -> Prospect {
         Prospect {
             able: raw.able,
-            length: Estimate::from_wire(raw.length).known(),
-            transfer: if raw.transfer == 0 { Duration::ZERO } else { Duration::from_nanos(raw.transfer) },
+            length: (raw.length != RawProspect::NONE.length).then_some(raw.length),
+            transfer: raw.transfer,
             energy: (!raw.energy.is_nan()).then_some(raw.energy),
         }
     }

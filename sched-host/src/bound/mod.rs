@@ -132,6 +132,26 @@ pub fn bounds(
     Ok(Bounds { critical_path, area: area.makespan, mixed })
 }
 
+/// Lower bounds where several workers of a pool may execute a task together: `work` says how many seconds of one worker's
+/// time it takes at least in the pool of this number, and `seconds` how long it takes at least. There the chain and the work
+/// are not weighed against each other: the mixed bound is the larger of the two others.
+///
+/// # Errors
+/// As for [`bounds`].
+pub fn team_bounds(
+    graph: &TaskGraph,
+    dependencies: &Dependencies,
+    pools: &[Pool],
+    work: impl Fn(&Task, usize) -> Option<f64>,
+    seconds: impl Fn(&Task, usize) -> Option<f64>,
+) -> Result<Bounds, BoundError> {
+    let area = program::solve(&Classes::of(&Lengths::of(graph, pools, work)?), pools, &[])?.makespan;
+    let lengths = Lengths::of(graph, pools, seconds)?;
+    let fastest = |task: TaskId| lengths.of_task(task).iter().copied().fold(f64::INFINITY, f64::min);
+    let critical_path = bottom_levels(dependencies, fastest).into_iter().fold(0.0, f64::max);
+    Ok(Bounds { critical_path, area, mixed: area.max(critical_path) })
+}
+
 /// The tasks of a longest chain, where `length` says how long a task is.
 fn longest_chain(dependencies: &Dependencies, length: impl Fn(TaskId) -> f64) -> Vec<TaskId> {
     let levels = bottom_levels(dependencies, length);

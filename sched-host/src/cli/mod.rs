@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod check;
 pub mod compare;
+mod contexts;
 pub mod graph;
 mod graph_source;
 mod machine;
@@ -15,6 +16,7 @@ pub mod run;
 pub mod simulate;
 mod size;
 mod start;
+mod table;
 pub mod topology;
 pub mod tree;
 mod values;

@@ -20,6 +20,12 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A share of something, from 0 to 1.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
+    number.ok_or_else(|| "must be a number from 0 to 1, such as 0.95".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -28,6 +34,12 @@ mod tests {
     fn counts_begin_at_one() {
         assert_eq!(positive("7"), Ok(7));
         assert!(["0", "-1", "1.5", "many", "99999999999999999999"].iter().all(|text| positive(text).is_err()));
+    }
+
+    #[test]
+    fn a_share_is_no_more_than_all() {
+        assert_eq!(share("0.95"), Ok(0.95));
+        assert!(["-0.1", "1.1", "nan", "all"].iter().all(|text| share(text).is_err()));
     }
 
     #[test]

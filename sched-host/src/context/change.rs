@@ -1,9 +1,9 @@
 //! Changes of a context at work: workers, policy, and its end.
 
-use super::{ContextCore, ContextError, SchedContext, Wanted, worker_ids};
-use crate::policy::Policy;
+use super::{ContextCore, ContextError, Facts, SchedContext, Wanted, worker_ids};
+use crate::policy::{Policy, PolicyErrors};
 use crate::runtime::Core;
-use crate::tree::Fault;
+use crate::tree::{Fault, Part, Tree};
 use sched_core::WorkerSet;
 use std::sync::Arc;
 
@@ -129,19 +129,37 @@ fn reshape(
     policy: Option<Policy>,
     change: impl FnOnce(&mut WorkerSet),
 ) -> Result<(), ContextError> {
-    let mut facts = context.facts();
-    let before = facts.workers.clone();
-    change(&mut facts.workers);
-    if policy.is_none() && facts.workers == before {
-        return Ok(());
+    let lay = |policy: &Policy, workers: &WorkerSet| {
+        let parts = core.ground.lay(policy, workers)?;
+        core.note_parts(&parts);
+        Ok(parts)
+    };
+    let renew = || core.roster.renew();
+    if let Some(facts) = exchange(&context.tree, &context.facts(), policy, change, lay, &renew)? {
+        *context.facts.lock() = facts;
+    }
+    Ok(())
+}
+
+/// Lays a policy, or that of `facts`, over the workers that `change` makes of those, and exchanges the trees: what the context
+/// is then, or nothing if nothing is to be changed. Of `members_changed`, see [`Tree::swap`].
+pub(crate) fn exchange(
+    tree: &Tree,
+    facts: &Facts,
+    policy: Option<Policy>,
+    change: impl FnOnce(&mut WorkerSet),
+    lay: impl FnOnce(&Policy, &WorkerSet) -> Result<Vec<Part>, PolicyErrors>,
+    members_changed: &dyn Fn(),
+) -> Result<Option<Facts>, ContextError> {
+    let mut next = facts.clone();
+    change(&mut next.workers);
+    if policy.is_none() && next.workers == facts.workers {
+        return Ok(None);
     }
     if let Some(policy) = policy {
-        facts.policy = Arc::new(policy);
+        next.policy = Arc::new(policy);
     }
-    let parts = core.ground.lay(&facts.policy, &facts.workers)?;
-    core.note_parts(&parts);
-    let swapped = context.tree.swap(parts, &|| core.roster.renew());
-    swapped.map_err(|error| ContextError::of_swap(&facts.name, error))?;
-    *context.facts.lock() = facts;
-    Ok(())
+    let parts = lay(&next.policy, &next.workers)?;
+    tree.swap(parts, members_changed).map_err(|error| ContextError::of_swap(&next.name, error))?;
+    Ok(Some(next))
 }

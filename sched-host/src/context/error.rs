@@ -13,7 +13,7 @@ pub enum ContextError {
     #[diagnostic(transparent)]
     Policy(#[from] PolicyErrors),
     /// There is no such worker.
-    #[error("there is no worker {worker}: this runtime has workers 0 to {}", .workers - 1)]
+    #[error("there is no worker {worker}, only workers 0 to {}", .workers - 1)]
     #[diagnostic(code(sched::context::worker))]
     UnknownWorker {
         /// The number asked for.

@@ -1,7 +1,7 @@
 //! What the policies of all contexts are laid over: the machine, and the components that there are.
 
 use crate::plugin::Registry;
-use crate::policy::{BoundMachine, Plan, Policy, PolicyErrors, SomeWorkers, Source, expand, expand_unchecked};
+use crate::policy::{BoundMachine, Machine, Plan, Policy, PolicyErrors, SomeWorkers, Source, expand, expand_unchecked};
 use crate::runtime::build_parts;
 use crate::topology::{BindingPlan, Topology};
 use crate::tree::Part;
@@ -43,16 +43,29 @@ impl PolicyGround {
     /// # Errors
     /// All that is wrong with the policy, be there workers or not; what the components' constructors say.
     pub(crate) fn lay(&self, policy: &Policy, workers: &WorkerSet) -> Result<Vec<Part>, PolicyErrors> {
-        if workers.is_empty() {
-            self.plan(policy, &WorkerSet::first(self.binding.workers().len() as u32))?;
-            return Ok(Vec::new());
-        }
-        build_parts(&self.plan(policy, workers)?, &self.registry)
+        lay(policy, &BoundMachine::new(&self.topology, &self.binding), workers, &self.registry, self.unchecked)
     }
+}
 
-    fn plan(&self, policy: &Policy, workers: &WorkerSet) -> Result<Plan, PolicyErrors> {
-        let machine = BoundMachine::new(&self.topology, &self.binding);
-        let lay = if self.unchecked { expand_unchecked } else { expand };
-        lay(policy, &self.registry.catalogue(), &SomeWorkers { machine: &machine, workers })
+/// Builds the components of a policy laid over some of a machine's workers, or none, where there are none. If `unchecked`, it
+/// may break the rules on progress.
+///
+/// # Errors
+/// As for [`PolicyGround::lay`].
+pub(crate) fn lay(
+    policy: &Policy,
+    machine: &dyn Machine,
+    workers: &WorkerSet,
+    registry: &Registry,
+    unchecked: bool,
+) -> Result<Vec<Part>, PolicyErrors> {
+    let plan = |workers| -> Result<Plan, PolicyErrors> {
+        let lay = if unchecked { expand_unchecked } else { expand };
+        lay(policy, &registry.catalogue(), &SomeWorkers { machine, workers })
+    };
+    if workers.is_empty() {
+        plan(&WorkerSet::first(machine.workers() as u32))?;
+        return Ok(Vec::new());
     }
+    build_parts(&plan(workers)?, registry)
 }

@@ -48,9 +48,10 @@ mod roster;
 mod tally;
 
 pub use builder::ContextBuilder;
+pub(crate) use change::exchange;
 pub use error::ContextError;
-pub(crate) use ground::{PolicyGround, Wanted};
-pub(crate) use roster::{ContextCore, Roster};
+pub(crate) use ground::{PolicyGround, Wanted, lay};
+pub(crate) use roster::{ContextCore, Facts, Roster};
 pub(crate) use tally::Refused;
 
 use crate::runtime::{RunError, Submitter};
@@ -262,7 +263,7 @@ pub(crate) fn current(runtime: u64) -> (u16, Option<u64>) {
 }
 
 /// Bounds of the numbers of workers that a caller gave.
-pub(super) fn worker_ids(
+pub(crate) fn worker_ids(
     workers: impl IntoIterator<Item = u32>,
     count: usize,
 ) -> Result<sched_core::WorkerSet, ContextError> {

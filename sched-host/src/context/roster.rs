@@ -36,6 +36,12 @@ pub(crate) struct Facts {
     pub(super) before: u64,
 }
 
+impl Facts {
+    pub(crate) fn new(name: String, policy: Policy, workers: WorkerSet) -> Facts {
+        Facts { name, policy: Arc::new(policy), workers, before: 0 }
+    }
+}
+
 impl ContextCore {
     pub(crate) fn new(number: u16, tree: Tree, name: String, policy: Policy, workers: WorkerSet) -> ContextCore {
         ContextCore {
@@ -45,7 +51,7 @@ impl ContextCore {
             least: AtomicI32::new(i32::MIN),
             greatest: AtomicI32::new(i32::MAX),
             changing: Mutex::new(()),
-            facts: Mutex::new(Facts { name, policy: Arc::new(policy), workers, before: 0 }),
+            facts: Mutex::new(Facts::new(name, policy, workers)),
         }
     }
 

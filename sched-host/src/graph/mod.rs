@@ -26,6 +26,7 @@ mod flows;
 pub mod generate;
 mod lengths;
 pub mod priorities;
+mod side_by_side;
 mod summary;
 mod task;
 mod task_graph;

@@ -44,6 +44,9 @@ pub struct Task {
     pub kind: KindId,
     /// How urgent it is: larger is more urgent.
     pub priority: i32,
+    /// The scheduling context that it is submitted to: 0 is the default one; others are numbered in the order in which a
+    /// simulation [gets](crate::sim::Simulation::context) them.
+    pub context: u16,
     /// What performance models know a task of these sizes by, where the graph says so.
     pub footprint: Option<u32>,
     /// What pictures and messages call it, if it has a name of its own.
@@ -65,6 +68,7 @@ impl Task {
         Task {
             kind,
             priority: 0,
+            context: 0,
             footprint: None,
             name: None,
             flops: 0.0,
@@ -85,6 +89,13 @@ impl Task {
     #[must_use]
     pub fn after(mut self, task: TaskId) -> Task {
         self.after.push(task);
+        self
+    }
+
+    /// The same, submitted to this [context](Self::context).
+    #[must_use]
+    pub fn in_context(mut self, context: u16) -> Task {
+        self.context = context;
         self
     }
 

@@ -67,5 +67,6 @@ pub use parse::{Parsed, parse, read};
 pub use part::{Component, Each, Part, Policy, Setting, Shared, SourceText, Span, Use};
 pub use plan::{Child, NodeIndex, Plan, PlanNode};
 pub use problem::{PolicyErrors, Problem};
+pub(crate) use ranges::ranges;
 pub(crate) use suggest::{closest, did_you_mean};
 pub(crate) use syntax::{document, trimmed};

@@ -3,7 +3,7 @@
 use sched_core::WorkerSet;
 
 /// Ascending numbers with runs drawn together.
-pub(super) fn ranges(numbers: impl IntoIterator<Item = u32>) -> String {
+pub(crate) fn ranges(numbers: impl IntoIterator<Item = u32>) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
         match runs.last_mut() {

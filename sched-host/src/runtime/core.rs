@@ -147,6 +147,11 @@ impl Services for Clock {
         facts.map_or(Estimate::NoModel, |facts| facts.expected_length(arch, size, implementation, footprint))
     }
 
+    fn speed_class(&self, worker: WorkerId) -> u32 {
+        let alike = arch_and_size(worker, &self.archs, &self.combined);
+        alike.map_or(u32::MAX, |(arch, size)| u32::from(size) << 8 | u32::from(arch.number()))
+    }
+
     fn expected_energy(&self, worker: WorkerId, task: &TaskHead, implementation: Option<u32>) -> Option<f64> {
         let (arch, size) = arch_and_size(worker, &self.archs, &self.combined)?;
         let codelets = self.codelets.read();

@@ -33,13 +33,46 @@ pub(crate) fn need_teams(parts: &[Part], simple: usize) -> bool {
     parts.iter().any(|part| part.worker.is_some_and(|worker| worker.0 as usize >= simple))
 }
 
+/// Who is in which combined worker.
+pub(crate) struct Memberships {
+    members: Box<[Box<[WorkerId]>]>,
+    of_worker: Box<[Box<[WorkerId]>]>,
+}
+
+impl Memberships {
+    /// Of so many simple workers, on from which combined ones with these members are numbered.
+    pub(crate) fn new(workers: usize, members: &[Box<[WorkerId]>]) -> Memberships {
+        let mut at_work: Vec<(WorkerId, &[WorkerId])> =
+            members.iter().zip(workers..).map(|(team, number)| (WorkerId(number as u32), &**team)).collect();
+        at_work.sort_by_key(|(combined, team)| (std::cmp::Reverse(team.len()), *combined));
+        let mut of_worker = vec![Vec::new(); workers];
+        for (combined, team) in at_work {
+            team.iter().for_each(|member| of_worker[member.0 as usize].push(combined));
+        }
+        Memberships { members: members.into(), of_worker: of_worker.into_iter().map(Vec::into_boxed_slice).collect() }
+    }
+
+    /// The combined workers that a worker is a member of, larger ones first.
+    pub(crate) fn of(&self, worker: WorkerId) -> &[WorkerId] {
+        &self.of_worker[worker.0 as usize]
+    }
+
+    /// The number of a combined worker among the combined ones.
+    pub(crate) fn number(&self, combined: WorkerId) -> usize {
+        combined.0 as usize - self.of_worker.len()
+    }
+
+    /// The members of a combined worker.
+    pub(crate) fn team(&self, combined: WorkerId) -> &[WorkerId] {
+        &self.members[self.number(combined)]
+    }
+}
+
 /// The combined workers of a runtime.
 pub(crate) struct Gangs {
     gatherings: Gatherings<Purpose>,
     pub(crate) crews: Crews,
-    members: Box<[Box<[WorkerId]>]>,
-    /// The combined workers that each worker is a member of, larger ones first.
-    of_worker: Box<[Box<[WorkerId]>]>,
+    memberships: Memberships,
     /// Parallel tasks that are in the tree. While there are none, nobody looks into the leaves of combined workers.
     waiting: AtomicU64,
     /// Some tree has, or had, leaves for combined workers: until then nobody needs to look for teams.
@@ -49,18 +82,10 @@ pub(crate) struct Gangs {
 impl Gangs {
     /// `None` when there is no combined worker.
     pub(crate) fn new(workers: usize, members: &[Box<[WorkerId]>], crews: Crews) -> Option<Gangs> {
-        let mut at_work: Vec<(WorkerId, &[WorkerId])> =
-            members.iter().zip(workers..).map(|(team, number)| (WorkerId(number as u32), &**team)).collect();
-        at_work.sort_by_key(|(combined, team)| (std::cmp::Reverse(team.len()), *combined));
-        let of_worker = |worker: usize| {
-            let mine = at_work.iter().filter(|(_, team)| team.contains(&WorkerId(worker as u32)));
-            mine.map(|(combined, _)| *combined).collect()
-        };
-        (!at_work.is_empty()).then(|| Gangs {
+        (!members.is_empty()).then(|| Gangs {
             gatherings: Gatherings::new(workers),
             crews,
-            members: members.into(),
-            of_worker: (0..workers).map(of_worker).collect(),
+            memberships: Memberships::new(workers, members),
             waiting: AtomicU64::new(0),
             begun: AtomicBool::new(false),
         })
@@ -80,10 +105,6 @@ impl Gangs {
     pub(crate) fn note_pulled(&self) {
         self.waiting.fetch_sub(1, SeqCst);
     }
-
-    fn team(&self, combined: WorkerId) -> &[WorkerId] {
-        &self.members[combined.0 as usize - self.of_worker.len()]
-    }
 }
 
 /// The architecture of a combined worker, and its size; of a simple one, its own and 1.
@@ -96,8 +117,8 @@ pub(crate) fn arch_and_size(worker: WorkerId, archs: &[Arch], combined: &[Box<[W
 }
 
 impl Worker {
-    /// Looks once for something to do. A team that waits for this worker comes first. Then tasks for the worker alone and
-    /// those for combined workers that it is a member of take turns, so that neither has to wait for the others' end.
+    /// Looks once for something to do. Tasks for the worker alone and those of teams that it is in take turns, so that neither
+    /// has to wait for the others' end. Of teams, one that waits for this worker comes before one that it calls.
     #[inline(always)]
     pub(super) fn look(&mut self) -> Option<Work> {
         if self.core.gangs.as_ref().is_none_or(|gangs| !gangs.begun.load(Relaxed)) {
@@ -111,43 +132,34 @@ impl Worker {
         let core = Arc::clone(&self.core);
         let gangs = core.gangs.as_ref()?;
         let me = self.id.0 as usize;
+        let teams_first = self.teams_next;
+        if !teams_first && let Some(slot) = self.pull() {
+            self.teams_next = true;
+            return Some(Work::Alone(slot));
+        }
         loop {
             if let Some(gathering) = gangs.gatherings.next(me) {
                 self.wake_deferred();
+                self.teams_next = false;
                 return Some(Work::Together(gathering));
             }
-            if gangs.waiting.load(SeqCst) == 0 {
-                return self.pull().map(Work::Alone);
-            }
-            let teams_first = self.teams_next;
-            if teams_first && self.gather(gangs) {
-                continue;
-            }
-            if let Some(slot) = self.pull() {
-                self.teams_next = true;
-                return Some(Work::Alone(slot));
-            }
-            if teams_first || !self.gather(gangs) {
-                return None;
+            if gangs.waiting.load(SeqCst) == 0 || !self.gather(gangs) {
+                break;
             }
         }
+        if teams_first { self.pull().map(Work::Alone) } else { None }
     }
 
     /// Pulls a parallel task for a combined worker that this one is a member of, and calls its team. Whether there was one.
     fn gather(&mut self, gangs: &Gangs) -> bool {
         self.look_whom_to_serve();
         let core = Arc::clone(&self.core);
-        for combined in &gangs.of_worker[self.id.0 as usize] {
-            let each = self.contexts.iter();
-            let Some(slot) = each.map(|context| context.tree.pull_for_team(self.id, *combined)).find_map(|slot| slot)
-            else {
-                continue;
-            };
+        for combined in gangs.memberships.of(self.id) {
+            let Some(slot) = self.pull_for_team_in_turn(*combined) else { continue };
             gangs.note_pulled();
-            self.teams_next = false;
             let predicted = slot.head().predicted.load(Relaxed);
             let expected = if predicted == u64::MAX { 0 } else { predicted };
-            let team = gangs.team(*combined);
+            let team = gangs.memberships.team(*combined);
             let members = team.iter().map(|member| member.0 as usize).collect();
             let gathering = Arc::new(Gathering::new(members, Purpose { slot, combined: *combined, expected }));
             if expected > 0 {
@@ -160,6 +172,19 @@ impl Worker {
             return true;
         }
         false
+    }
+
+    /// Asks each context, beginning behind the one that gave the last parallel task.
+    fn pull_for_team_in_turn(&mut self, combined: WorkerId) -> Option<&'static Slot> {
+        let count = self.contexts.len();
+        for turn in 0..count {
+            let asked = (self.next_for_team + turn) % count;
+            if let Some(slot) = self.contexts[asked].tree.pull_for_team(self.id, combined) {
+                self.next_for_team = asked + 1;
+                return Some(slot);
+            }
+        }
+        None
     }
 
     /// Executes a parallel task with the others of its team: leads them, or lets the leader have this worker.
@@ -180,7 +205,7 @@ impl Worker {
                 // Those who came first have waited.
                 let now = core.clock.now();
                 let begin = |member: &WorkerId| core.clock.times.pre_exec(member.0 as usize, now, expected);
-                gangs.team(combined).iter().for_each(begin);
+                gangs.memberships.team(combined).iter().for_each(begin);
             }
             counters.executing.store(slot.index() + 1, Relaxed);
             let task = TaskPlace { slot, record: core.records.get(slot.index()) };
@@ -189,7 +214,11 @@ impl Worker {
             enter_task(core.id, task.record.context());
             let outcome = self.outcome(slot, &mut taken, &gangs.crews.of(combined, &submitter), combined);
             if expected > 0 {
-                gangs.team(combined).iter().for_each(|member| core.clock.times.post_exec(member.0 as usize));
+                gangs
+                    .memberships
+                    .team(combined)
+                    .iter()
+                    .for_each(|member| core.clock.times.post_exec(member.0 as usize));
             }
             drop(team);
             counters.executing.store(0, Relaxed);

@@ -38,6 +38,7 @@ pub use times::WorkerExpectation;
 pub use wait::{DataError, ReadData, WriteData};
 
 pub(crate) use self::core::Core;
+pub(crate) use gang::Memberships;
 pub(crate) use worker::executed_here;
 
 use self::core::Clock;

@@ -4,8 +4,8 @@
 //!
 //! A parallel task waits in the leaf of a combined worker until a member comes by and pulls it. That member makes a
 //! [`Gathering`] of it, and [enlists](Gatherings::enlist) it: the gathering is appended to the list of every member, under
-//! one lock for all lists. Before a worker looks for anything else, it takes the gathering at the front of its list, and
-//! stays with it to the end:
+//! one lock for all lists. Before a worker looks for anything else, it takes the gathering at the front of its list (having
+//! executed one task of its own since the last, if there was one), and stays with it to the end:
 //!
 //! - the first member ([`Gathering::lead`]) waits until the others have come, runs the task, and dismisses them;
 //! - the others ([`Gathering::follow`]) say that they have come, and park until they are dismissed.
@@ -61,12 +61,17 @@ impl<T> Gatherings<T> {
         drop(order);
     }
 
+    /// Whether a worker is wanted at a gathering.
+    pub fn want(&self, worker: usize) -> bool {
+        self.lists[worker].len.load(Acquire) != 0
+    }
+
     /// The next gathering of a worker. It has to attend it before it asks again.
     pub fn next(&self, worker: usize) -> Option<Arc<Gathering<T>>> {
-        let list = &self.lists[worker];
-        if list.len.load(Acquire) == 0 {
+        if !self.want(worker) {
             return None;
         }
+        let list = &self.lists[worker];
         let mut waiting = lock(&list.waiting);
         let next = waiting.pop_front();
         list.len.store(waiting.len(), Release);

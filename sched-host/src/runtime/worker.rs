@@ -50,6 +50,8 @@ pub(crate) struct Worker {
     version: u64,
     /// Which of them to ask first.
     next: usize,
+    /// The same for parallel tasks.
+    pub(super) next_for_team: usize,
     pub(super) submitter: Submitter,
     pub(super) hands: Hands,
     /// Parallel tasks come first, the next time that it looks.
@@ -60,7 +62,7 @@ impl Worker {
     pub(crate) fn new(core: Arc<Core>, id: WorkerId) -> Worker {
         let submitter = Submitter { core: Arc::clone(&core) };
         let (contexts, hands) = (Vec::new(), Hands::of_worker());
-        Worker { core, id, contexts, version: 0, next: 0, submitter, hands, teams_next: true }
+        Worker { core, id, contexts, version: 0, next: 0, next_for_team: 0, submitter, hands, teams_next: true }
     }
 
     /// Executes tasks until the runtime stops.
@@ -120,7 +122,7 @@ impl Worker {
         // First: what changes after this is seen the next time.
         self.version = self.core.roster.version();
         self.contexts = self.core.roster.places().filter(|context| context.tree.serves(self.id)).cloned().collect();
-        self.next = 0;
+        (self.next, self.next_for_team) = (0, 0);
     }
 
     /// Asks each context, beginning behind the one that gave the last task.

@@ -10,7 +10,7 @@ use crate::graph::{Access, TaskGraph};
 use crate::tree::{Services, Witness};
 use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
-use sched_core::{ArchSet, Estimate, LogLevel, MemoryNode, Time, WorkerId};
+use sched_core::{Estimate, LogLevel, MemoryNode, Time, WorkerId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -21,6 +21,10 @@ pub(super) struct Desk {
     sleeping: Arc<[AtomicU64]>,
     /// When each worker should be done with the tasks that it has pulled, in nanoseconds; 0 when it has none.
     busy: Box<[AtomicU64]>,
+    /// How long the parallel tasks should take whose teams wait for each worker, in nanoseconds.
+    teams: Box<[AtomicU64]>,
+    /// The members of each combined worker.
+    combined: Box<[Box<[WorkerId]>]>,
     pub(super) lengths: Lengths,
     pub(super) graph: Arc<TaskGraph>,
     pub(super) platform: Arc<Platform>,
@@ -41,7 +45,12 @@ pub(super) struct Notes {
 }
 
 impl Desk {
-    pub(super) fn new(graph: Arc<TaskGraph>, platform: Arc<Platform>, lengths: Lengths) -> Desk {
+    pub(super) fn new(
+        graph: Arc<TaskGraph>,
+        platform: Arc<Platform>,
+        lengths: Lengths,
+        combined: Vec<Box<[WorkerId]>>,
+    ) -> Desk {
         let replicas = (platform.memories.len() > 1).then(|| {
             let capacities: Vec<Option<u64>> = platform.memories.iter().map(|memory| memory.capacity).collect();
             Mutex::new(Replicas::new(graph.data.iter().map(|datum| (datum.bytes, datum.home.0)), &capacities))
@@ -50,6 +59,8 @@ impl Desk {
             now: AtomicU64::new(0),
             sleeping: (0..platform.workers.len().div_ceil(64).max(1)).map(|_| AtomicU64::new(0)).collect(),
             busy: platform.workers.iter().map(|_| AtomicU64::new(0)).collect(),
+            teams: platform.workers.iter().map(|_| AtomicU64::new(0)).collect(),
+            combined: combined.into(),
             lengths,
             graph,
             platform,
@@ -72,6 +83,16 @@ impl Desk {
     /// When a worker should be done.
     pub(super) fn busy_until_nanos(&self, worker: u32) -> u64 {
         self.busy[worker as usize].load(Relaxed)
+    }
+
+    /// The worker is wanted in a team for a task of this length.
+    pub(super) fn expect_team(&self, worker: u32, nanos: u64) {
+        self.teams[worker as usize].fetch_add(nanos, Relaxed);
+    }
+
+    /// It has come.
+    pub(super) fn joined_team(&self, worker: u32, nanos: u64) {
+        self.teams[worker as usize].fetch_sub(nanos, Relaxed);
     }
 
     /// From now on the worker may be woken.
@@ -103,14 +124,6 @@ impl Desk {
             }
         }
         None
-    }
-
-    /// Wakes the first worker that sleeps and is of one of these architectures.
-    pub(super) fn wake_one_of(&self, archs: ArchSet) {
-        let fits = |worker| archs.contains(self.platform.class(WorkerId(worker)).arch);
-        if let Some(worker) = self.find_sleeper(fits) {
-            self.wake(WorkerId(worker));
-        }
     }
 
     /// Whether there are notes.
@@ -170,8 +183,16 @@ impl Services for Desk {
         slept
     }
 
+    fn combined(&self) -> &[Box<[WorkerId]>] {
+        &self.combined
+    }
+
     fn busy_until(&self, worker: WorkerId) -> Option<Time> {
-        self.busy.get(worker.0 as usize).map(|busy| Time::from_nanos(busy.load(Relaxed)))
+        let busy = self.busy.get(worker.0 as usize)?.load(Relaxed);
+        Some(match self.teams[worker.0 as usize].load(Relaxed) {
+            0 => Time::from_nanos(busy),
+            teams => Time::from_nanos(busy.max(self.now.load(Relaxed)).saturating_add(teams)),
+        })
     }
 
     fn worker_distance(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
@@ -186,11 +207,20 @@ impl Services for Desk {
     }
 
     fn expected_length(&self, worker: WorkerId, task: &TaskHead, _implementation: Option<u32>) -> Estimate {
-        let Some(worker) = self.platform.workers.get(worker.0 as usize) else { return Estimate::NoModel };
-        match self.lengths.nanos(task.codelet.load(Relaxed), worker.class) {
+        let row = task.codelet.load(Relaxed);
+        let nanos = match (worker.0 as usize).checked_sub(self.platform.workers.len()) {
+            None => self.lengths.nanos(row, self.platform.workers[worker.0 as usize].class),
+            Some(team) if team < self.combined.len() => self.lengths.team_nanos(row, team),
+            Some(_) => NEVER,
+        };
+        match nanos {
             NEVER => Estimate::NoModel,
             nanos => Estimate::Known(Duration::from_nanos(nanos)),
         }
+    }
+
+    fn speed_class(&self, worker: WorkerId) -> u32 {
+        self.platform.workers.get(worker.0 as usize).map_or(u32::MAX, |worker| worker.class as u32)
     }
 
     fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {

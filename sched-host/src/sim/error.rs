@@ -1,6 +1,7 @@
 //! Why a simulation does not begin, or does not end.
 
-use crate::policy::{PolicyErrors, closest};
+use crate::context::ContextError;
+use crate::policy::{PolicyErrors, closest, did_you_mean};
 use crate::tree::NodeState;
 use std::fmt;
 
@@ -56,9 +57,60 @@ pub enum SimError {
         /// Number of memories.
         memories: usize,
     },
+    /// A context is not made, or not changed while the simulation runs.
+    #[error("context `{context}` cannot be {done}")]
+    Context {
+        /// Its name.
+        context: String,
+        /// `made`, or `changed` and when.
+        done: String,
+        /// Why.
+        #[source]
+        #[diagnostic_source]
+        error: ContextError,
+    },
+    /// What is to be changed is no context.
+    #[error("there is no context `{name}`")]
+    #[diagnostic(help("{}", did_you_mean(name, known.iter().map(String::as_str), "contexts")))]
+    NoContext {
+        /// The name.
+        name: String,
+        /// The contexts that there are.
+        known: Vec<String>,
+    },
+    /// A task belongs to a context that there is not.
+    #[error("task {task} belongs to context {context}, and the simulation has contexts 0 to {}", .contexts - 1)]
+    #[diagnostic(help("give the simulation a context for each number that tasks of the graph have"))]
+    TaskContext {
+        /// Number of the task.
+        task: u32,
+        /// Number of the context.
+        context: u16,
+        /// How many contexts there are, the default one included.
+        contexts: usize,
+    },
+    /// The priority of a task is not one that its context allows.
+    #[error("task {task} has priority {priority}; context `{context}` has {min} to {max}")]
+    #[diagnostic(help("choose a priority of that range, or make the context with another one"))]
+    Priority {
+        /// Number of the task.
+        task: u32,
+        /// Its priority.
+        priority: i32,
+        /// The context.
+        context: String,
+        /// The lowest priority there.
+        min: i32,
+        /// The highest priority there.
+        max: i32,
+    },
     /// Nothing happens any more, and tasks are left.
-    #[error("the scheduler kept {left} of {tasks} tasks: at {nanos} ns nothing moves any more{}", places(.nodes))]
-    #[diagnostic(help("run `sched check` on the policy; if it is valid, a component loses tasks or wakes nobody"))]
+    #[error(
+        "the scheduler kept {left} of {tasks} tasks: at {nanos} ns nothing moves any more{}{}",
+        idle(.without_workers),
+        places(.nodes)
+    )]
+    #[diagnostic(help("{}", stall_help(without_workers)))]
     Stalled {
         /// Tasks that have not ended.
         left: usize,
@@ -66,6 +118,8 @@ pub enum SimError {
         tasks: usize,
         /// When the last thing happened.
         nanos: u64,
+        /// Contexts with tasks that have no workers.
+        without_workers: Vec<String>,
         /// Where the tasks sit.
         nodes: Vec<NodeState>,
     },
@@ -108,13 +162,26 @@ fn kernel_help(unknown: &[Unknown], kinds: &[String]) -> String {
     format!("{meant}add `kernel \"name\" {{ on \"class\" time=\"3 ms\" }}` to the platform; it knows: {names}")
 }
 
+fn idle(without_workers: &[String]) -> String {
+    without_workers.iter().map(|context| format!("\n  context `{context}` has tasks and no workers")).collect()
+}
+
+fn stall_help(without_workers: &[String]) -> &'static str {
+    if without_workers.is_empty() {
+        "run `sched check` on the policy; if it is valid, a component loses tasks or wakes nobody"
+    } else {
+        "give these contexts workers"
+    }
+}
+
 fn places(nodes: &[NodeState]) -> String {
     let held: Vec<String> = nodes
         .iter()
         .filter(|node| node.tasks > 0)
         .map(|node| {
             let refusal = node.last_refusal.as_ref().map_or(String::new(), |why| format!(", last refused: {why}"));
-            format!("\n  {}: {} tasks{refusal}", node.node, node.tasks)
+            let context = if node.context.is_empty() { String::new() } else { format!("{}: ", node.context) };
+            format!("\n  {context}{}: {} tasks{refusal}", node.node, node.tasks)
         })
         .collect();
     held.concat()

@@ -12,11 +12,12 @@ pub enum Event {
     /// A task waits for nothing any more, and is pushed into the scheduler: by the worker that made it ready, or by the
     /// application.
     Pushed(TaskId, Option<WorkerId>),
-    /// A worker got a task from the scheduler, and begins to fetch its data.
+    /// A worker got a task from the scheduler, and begins to fetch its data. Of a parallel task, each member of the team is
+    /// told: one when it pulls the task, the others when they have come and wait.
     Pulled(TaskId, WorkerId),
-    /// A worker begins to execute a task.
+    /// A worker begins to execute a task; or all members of a team do, each of which is told.
     Started(TaskId, WorkerId),
-    /// A worker is done with a task.
+    /// A worker is done with a task; or all members of a team are.
     Ended(TaskId, WorkerId),
     /// A task without work ended by itself.
     Passed(TaskId),

@@ -1,10 +1,10 @@
-//! How long each task takes on each class of workers: looked up once, before the simulation begins.
+//! How long each task takes on each class of workers and each combined worker: looked up once, before the simulation begins.
 
 use super::SimError;
 use super::error::Unknown;
 use super::platform::{Kernels, Platform};
 use crate::graph::{KindId, Task, TaskGraph};
-use sched_core::{Arch, ArchSet};
+use sched_core::{Arch, ArchSet, WorkerId};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,12 +14,26 @@ pub(super) const NEVER: u64 = u64::MAX;
 /// Tasks that are alike share a row.
 #[derive(Debug)]
 pub(super) struct Lengths {
-    classes: usize,
-    /// Nanoseconds, by row and class.
+    /// Who differs: first each class of workers, then each kind of combined worker.
+    columns: usize,
+    teams: Vec<TeamKind>,
+    /// The column of each combined worker.
+    of_team: Vec<usize>,
+    /// Nanoseconds, by row and column.
     nanos: Vec<u64>,
     /// Architectures that can run the tasks of a row.
     archs: Vec<ArchSet>,
+    /// How many workers can execute a task of a row together, at most.
+    widths: Vec<u16>,
     row_of: Vec<u32>,
+}
+
+/// Combined workers that are alike.
+#[derive(PartialEq, Eq, Debug)]
+struct TeamKind {
+    size: u16,
+    /// Of the members, ascending.
+    classes: Vec<usize>,
 }
 
 /// What makes tasks alike.
@@ -34,16 +48,29 @@ struct Alike {
 }
 
 impl Lengths {
+    /// With combined workers of these members.
+    ///
     /// # Errors
     /// When there are tasks that no worker of the platform can run; all kinds of them are named.
-    pub(super) fn new(graph: &TaskGraph, platform: &Platform) -> Result<Lengths, SimError> {
-        let classes = platform.classes.len();
+    pub(super) fn new(
+        graph: &TaskGraph,
+        platform: &Platform,
+        combined: &[Box<[WorkerId]>],
+    ) -> Result<Lengths, SimError> {
+        let (teams, of_team) = team_kinds(platform, combined);
         let mut rows: HashMap<Alike, u32> = HashMap::new();
         // Of each kind, the last task's: that of the next one is mostly the same.
         let mut latest: Vec<Option<(Alike, u32)>> = vec![None; graph.kinds.len()];
         let mut unknown: BTreeMap<KindId, Unknown> = BTreeMap::new();
-        let mut lengths =
-            Lengths { classes, nanos: Vec::new(), archs: Vec::new(), row_of: Vec::with_capacity(graph.tasks.len()) };
+        let mut lengths = Lengths {
+            columns: platform.classes.len() + teams.len(),
+            teams,
+            of_team,
+            nanos: Vec::new(),
+            archs: Vec::new(),
+            widths: Vec::new(),
+            row_of: Vec::with_capacity(graph.tasks.len()),
+        };
         for (number, task) in graph.tasks.iter().enumerate() {
             let bytes = task.accesses.iter().map(|access| graph.data[access.data.index()].bytes).sum();
             let nanos = |arch| task.lengths.get(arch).map_or(0, |length| length.as_nanos() as u64);
@@ -81,14 +108,28 @@ impl Lengths {
 
     fn add(&mut self, graph: &TaskGraph, platform: &Platform, task: &Task) {
         let start = self.nanos.len();
-        let nanos = |class| platform.length(graph, task, class).map_or(NEVER, |length| length.as_nanos() as u64);
-        self.nanos.extend((0..platform.classes.len()).map(nanos));
-        // The tree knows architectures only: one can run a task if each class of it can.
-        let found = &self.nanos[start..];
-        let runs = |arch: &Arch| {
-            platform.classes.iter().zip(found).all(|(class, nanos)| class.arch != *arch || *nanos != NEVER)
+        let nanos = |class, size| {
+            platform.team_length(graph, task, class, size).map_or(NEVER, |length| length.as_nanos() as u64)
         };
-        self.archs.push(platform.archs().iter().filter(runs).collect());
+        self.nanos.extend((0..platform.classes.len()).map(|class| nanos(class, 1)));
+        // A team is as slow as it would be if all were of its slowest class.
+        let slowest = |team: &TeamKind| team.classes.iter().map(|class| nanos(*class, team.size)).max();
+        self.nanos.extend(self.teams.iter().map(|team| slowest(team).unwrap_or(NEVER)));
+        // The tree knows architectures only: one can run a task if each class of it can.
+        let (alone, together) = self.nanos[start..].split_at(platform.classes.len());
+        let runs = |arch: &Arch| {
+            platform.classes.iter().zip(alone).all(|(class, nanos)| class.arch != *arch || *nanos != NEVER)
+        };
+        let archs: ArchSet = platform.archs().iter().filter(runs).collect();
+        // It knows one width only: a team can execute a task if all that are no larger can.
+        let can = |size: u16| {
+            let mut no_larger = self.teams.iter().zip(together).filter(|(team, _)| team.size <= size);
+            no_larger.all(|(_, nanos)| *nanos != NEVER)
+        };
+        let sizes = self.teams.iter().map(|team| team.size).filter(|size| can(*size));
+        let width = if archs.contains(Arch::CPU) { sizes.max().unwrap_or(1) } else { 1 };
+        self.archs.push(archs);
+        self.widths.push(width);
     }
 
     pub(super) fn row(&self, task: u32) -> u32 {
@@ -99,16 +140,44 @@ impl Lengths {
         self.archs[row as usize]
     }
 
-    /// Nanoseconds, or [`NEVER`].
+    /// How many workers can execute a task of a row together, at most.
+    pub(super) fn width(&self, row: u32) -> u16 {
+        self.widths[row as usize]
+    }
+
+    /// Nanoseconds on a worker of a class, or [`NEVER`].
     #[inline]
     pub(super) fn nanos(&self, row: u32, class: usize) -> u64 {
-        self.nanos[row as usize * self.classes + class]
+        self.nanos[row as usize * self.columns + class]
+    }
+
+    /// Nanoseconds on combined worker number `team`, or [`NEVER`].
+    pub(super) fn team_nanos(&self, row: u32, team: usize) -> u64 {
+        self.nanos(row, self.of_team[team])
     }
 
     /// The shortest that a task can take anywhere.
     pub(super) fn shortest(&self, task: u32) -> u64 {
-        let row = self.row(task) as usize * self.classes;
-        let least = self.nanos[row..row + self.classes].iter().min().copied().unwrap_or(NEVER);
+        let row = self.row(task) as usize * self.columns;
+        let least = self.nanos[row..row + self.columns].iter().min().copied().unwrap_or(NEVER);
         if least == NEVER { 0 } else { least }
     }
+}
+
+/// The kinds of combined workers, and the column of each combined worker.
+fn team_kinds(platform: &Platform, combined: &[Box<[WorkerId]>]) -> (Vec<TeamKind>, Vec<usize>) {
+    let mut kinds: Vec<TeamKind> = Vec::new();
+    let mut of_team = Vec::with_capacity(combined.len());
+    for members in combined {
+        let mut classes: Vec<usize> = members.iter().map(|member| platform.workers[member.0 as usize].class).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        let kind = TeamKind { size: u16::try_from(members.len()).unwrap_or(u16::MAX), classes };
+        let place = kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
+            kinds.push(kind);
+            kinds.len() - 1
+        });
+        of_team.push(platform.classes.len() + place);
+    }
+    (kinds, of_team)
 }

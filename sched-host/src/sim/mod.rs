@@ -5,6 +5,10 @@
 //! are others, so no policy is written twice. What happens is a list of [`Event`]s, which depends on graph, platform,
 //! policy and seed only: the same in each run, on each build.
 //!
+//! Scheduling [contexts](Simulation::context), swaps of policies, and [combined workers](Platform::combined_workers) for
+//! parallel tasks work as in the runtime: [`context`](crate::context) and [`runtime::team`](crate::runtime::team) describe
+//! them.
+//!
 //! ```
 //! use sched_host::graph::{Datum, Mode, Task, TaskGraph};
 //! use sched_host::sim::{Platform, Simulation};
@@ -27,6 +31,7 @@
 //! # Ok::<(), sched_host::sim::SimError>(())
 //! ```
 
+mod context;
 mod desk;
 mod engine;
 mod error;
@@ -36,22 +41,27 @@ mod memory;
 mod network;
 mod outcome;
 pub mod platform;
+#[cfg(test)]
+mod tests;
 mod urgency;
 
+pub use context::{Context, When};
 pub use error::{SimError, Unknown};
 pub use event::{Digest, Event, EventLog, Observer, Reason, Transfer};
-pub use outcome::{LinkStats, MemoryStats, Outcome, WorkerStats};
+pub use outcome::{ContextStats, LinkStats, MemoryStats, Outcome, Swapped, WorkerStats};
 pub use platform::Platform;
 pub use urgency::prioritise;
 
+use crate::context::{ContextError, Wanted, worker_ids};
 use crate::graph::TaskGraph;
 use crate::plugin::{Registry, SearchPath};
-use crate::policy::{Policy, PolicyErrors, Source, expand};
-use crate::runtime::build_parts;
+use crate::policy::{Policy, PolicyErrors, Source};
 use crate::tree::Witness;
+use context::Change;
 use desk::Desk;
-use engine::Engine;
+use engine::{Engine, Ground, Opening, Planned};
 use lengths::Lengths;
+use sched_core::WorkerSet;
 use std::sync::Arc;
 
 /// A simulation in the making.
@@ -64,6 +74,23 @@ pub struct Simulation {
     registry: Option<Arc<Registry>>,
     seed: u64,
     witness: Option<Arc<dyn Witness>>,
+    contexts: Vec<Context>,
+    changes: Vec<Wish>,
+}
+
+/// A change that is asked for.
+#[derive(Clone)]
+struct Wish {
+    context: String,
+    when: When,
+    what: Wished,
+}
+
+#[derive(Clone)]
+enum Wished {
+    Policy(Wanted),
+    AddWorkers(Vec<u32>),
+    RemoveWorkers(Vec<u32>),
 }
 
 impl Simulation {
@@ -76,6 +103,8 @@ impl Simulation {
             registry: None,
             seed: 0,
             witness: None,
+            contexts: Vec::new(),
+            changes: Vec::new(),
         }
     }
 
@@ -110,6 +139,61 @@ impl Simulation {
         self
     }
 
+    /// Adds a scheduling context. The first that is added is the one of number 1, which tasks of the graph
+    /// [name](crate::graph::Task::context); the default context, of number 0, has all workers and the policy of the
+    /// simulation.
+    ///
+    /// ```
+    /// use sched_host::graph::{TaskGraph, generate::cholesky};
+    /// use sched_host::sim::{Context, Platform, Simulation, When};
+    /// use std::time::Duration;
+    /// # use sched_components::{flow_control::Fifo, flow_control::Prio, resource_mapping::Eager, worker::Simple};
+    /// # use sched_core::Offer;
+    /// # let mut registry = sched_host::plugin::Registry::empty();
+    /// # let stock = [Offer::of::<Fifo>(), Offer::of::<Prio>(), Offer::of::<Eager>(), Offer::of::<Simple>()];
+    /// # registry.add_builtin("stock", stock.into()).expect("stock components are sound");
+    /// let (ms, one) = (Duration::from_millis, cholesky(4, 100));
+    /// let outcome = Simulation::new(TaskGraph::side_by_side("two", &[&one, &one]), Platform::flat(4, ms(1)))
+    ///     .context(Context::new("a").policy("tree-prio").workers(0..2))
+    ///     .context(Context::new("b").workers(1..4))
+    ///     .swap_policy("b", "tree-prio", When::At(ms(2)))
+    ///     .registry(registry.into())
+    ///     .run()?;
+    /// assert_eq!((outcome.contexts[1].tasks, outcome.contexts[2].tasks), (20, 20));
+    /// assert_eq!(outcome.contexts[2].swaps[0].policy, "tree-prio");
+    /// # Ok::<(), sched_host::sim::SimError>(())
+    /// ```
+    pub fn context(mut self, context: Context) -> Simulation {
+        self.contexts.push(context);
+        self
+    }
+
+    /// Swaps the policy of a context, to that of this name or path, unless all of its tasks have ended then. The one that every
+    /// simulation has is called [`default`](Context::DEFAULT).
+    pub fn swap_policy(self, context: &str, name_or_path: &str, when: When) -> Simulation {
+        self.wish(context, when, Wished::Policy(Wanted::Named(name_or_path.to_owned())))
+    }
+
+    /// The same with a policy made by the program.
+    pub fn swap_policy_value(self, context: &str, policy: Policy, when: When) -> Simulation {
+        self.wish(context, when, Wished::Policy(Wanted::Value(Box::new(policy))))
+    }
+
+    /// Lets further workers serve a context, unless all of its tasks have ended then.
+    pub fn add_workers(self, context: &str, workers: impl IntoIterator<Item = u32>, when: When) -> Simulation {
+        self.wish(context, when, Wished::AddWorkers(workers.into_iter().collect()))
+    }
+
+    /// Lets workers serve a context no more, unless all of its tasks have ended then. What they execute is not disturbed.
+    pub fn remove_workers(self, context: &str, workers: impl IntoIterator<Item = u32>, when: When) -> Simulation {
+        self.wish(context, when, Wished::RemoveWorkers(workers.into_iter().collect()))
+    }
+
+    fn wish(mut self, context: &str, when: When, what: Wished) -> Simulation {
+        self.changes.push(Wish { context: context.to_owned(), when, what });
+        self
+    }
+
     /// Runs all tasks.
     ///
     /// # Errors
@@ -129,15 +213,92 @@ impl Simulation {
     pub fn observe(self, observer: &mut dyn Observer) -> Result<Outcome, SimError> {
         let registry = self.registry.unwrap_or_else(|| Arc::new(Registry::load(&SearchPath::default_for_executable())));
         let platform = self.platform;
-        let plan = expand(&self.policy?, &registry.catalogue(), &*platform)?;
-        let parts = build_parts(&plan, &registry)?;
-        let lengths = Lengths::new(&self.graph, &platform)?;
+        let ground = Ground { registry, seed: self.seed };
+        let contexts = openings(self.policy?, self.contexts, &platform, &ground)?;
+        let changes = planned(self.changes, &contexts, platform.workers.len())?;
+        check_contexts(&self.graph, &contexts)?;
+        let combined = platform.combined_members();
+        let lengths = Lengths::new(&self.graph, &platform, &combined)?;
         let dependencies = self.graph.dependencies();
         check_homes(&self.graph, &platform)?;
-        let mut desk = Desk::new(self.graph, platform, lengths);
+        let mut desk = Desk::new(self.graph, platform, lengths, combined);
         desk.witness = self.witness;
-        Engine::new(desk, parts, dependencies, self.seed, observer).run()
+        Engine::new(desk, ground, contexts, changes, dependencies, observer).run()
     }
+}
+
+/// The default context with this policy, and the others.
+fn openings(
+    policy: Policy,
+    contexts: Vec<Context>,
+    platform: &Platform,
+    ground: &Ground,
+) -> Result<Vec<Opening>, SimError> {
+    let count = platform.workers.len();
+    let everybody = WorkerSet::first(count as u32);
+    let parts = ground.lay(platform, &policy, &everybody)?;
+    let (name, any) = (Context::DEFAULT.to_owned(), i32::MIN..=i32::MAX);
+    let mut openings =
+        vec![Opening { name, policy: policy.clone(), workers: everybody.clone(), priorities: any, parts }];
+    for context in contexts {
+        let open = || -> Result<Opening, ContextError> {
+            context.check(openings.iter().map(|opening| &*opening.name))?;
+            let workers = match &context.workers {
+                Some(workers) => worker_ids(workers.iter().copied(), count)?,
+                None => everybody.clone(),
+            };
+            let policy = context.policy.clone().map_or_else(|| Ok(policy.clone()), Wanted::find)?;
+            let parts = ground.lay(platform, &policy, &workers)?;
+            Ok(Opening { name: context.name.clone(), policy, workers, priorities: context.priorities.clone(), parts })
+        };
+        openings.push(open().map_err(|error| not_made(&context.name, error))?);
+    }
+    Ok(openings)
+}
+
+fn not_made(context: &str, error: ContextError) -> SimError {
+    SimError::Context { context: context.to_owned(), done: "made".to_owned(), error }
+}
+
+/// The changes that are asked for, with policies that are there, of contexts and to workers that there are.
+fn planned(wishes: Vec<Wish>, contexts: &[Opening], workers: usize) -> Result<Vec<Planned>, SimError> {
+    let planned = |wish: Wish| {
+        let Some(context) = contexts.iter().position(|context| context.name == wish.context) else {
+            let known = contexts.iter().map(|context| context.name.clone()).collect();
+            return Err(SimError::NoContext { name: wish.context, known });
+        };
+        let change = || -> Result<Change, ContextError> {
+            Ok(match wish.what {
+                Wished::Policy(policy) => Change::Policy(Box::new(policy.find()?)),
+                Wished::AddWorkers(added) => Change::AddWorkers(worker_ids(added, workers)?),
+                Wished::RemoveWorkers(removed) => Change::RemoveWorkers(worker_ids(removed, workers)?),
+            })
+        };
+        let change =
+            change().map_err(|error| SimError::Context { context: wish.context, done: "changed".to_owned(), error })?;
+        Ok(Planned { context, when: wish.when, change: Some(change) })
+    };
+    wishes.into_iter().map(planned).collect()
+}
+
+/// Tasks belong to contexts that there are, and have priorities that these allow.
+fn check_contexts(graph: &TaskGraph, contexts: &[Opening]) -> Result<(), SimError> {
+    for (number, task) in graph.tasks.iter().enumerate() {
+        let number = number as u32;
+        let Some(context) = contexts.get(usize::from(task.context)) else {
+            return Err(SimError::TaskContext { task: number, context: task.context, contexts: contexts.len() });
+        };
+        if task.priority != 0 && !context.priorities.contains(&task.priority) {
+            return Err(SimError::Priority {
+                task: number,
+                priority: task.priority,
+                context: context.name.clone(),
+                min: *context.priorities.start(),
+                max: *context.priorities.end(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// What is at home in a memory has to fit there.

@@ -28,6 +28,8 @@ pub struct Outcome {
     pub bytes: u64,
     /// Steps of the simulation.
     pub events: u64,
+    /// How each context did, the default one first.
+    pub contexts: Vec<ContextStats>,
     /// What components did wrong.
     pub faults: Vec<Fault>,
 }
@@ -40,6 +42,34 @@ impl Outcome {
     }
 }
 
+/// How one scheduling context did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ContextStats {
+    /// Its name.
+    pub name: String,
+    /// Its policy at the beginning.
+    pub policy: String,
+    /// The policies that took its place.
+    pub swaps: Vec<Swapped>,
+    /// Its workers at the end.
+    pub workers: Vec<u32>,
+    /// Number of tasks.
+    pub tasks: u64,
+    /// From the submission of its first task to the end of its last.
+    pub makespan: Duration,
+}
+
+/// A policy took the place of another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Swapped {
+    /// The new one.
+    pub policy: String,
+    /// When.
+    pub at: Duration,
+    /// How many tasks of the context had ended.
+    pub after_tasks: u64,
+}
+
 /// What one worker did.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkerStats {
@@ -47,9 +77,9 @@ pub struct WorkerStats {
     pub id: u32,
     /// Its class.
     pub class: String,
-    /// Tasks that it executed.
+    /// Tasks that it executed, alone or as the first member of a team.
     pub tasks: u64,
-    /// Time in kernels.
+    /// Time in kernels, alone or with a team.
     pub busy: Duration,
     /// The rest of the makespan.
     pub idle: Duration,

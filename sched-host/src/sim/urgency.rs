@@ -6,12 +6,12 @@ use super::platform::Platform;
 use crate::graph::priorities::{self, Costs, Priorities};
 use crate::graph::{TaskGraph, TaskId};
 
-/// Gives the tasks of `graph` the priorities that `by` asks for, as they follow from the platform.
+/// Gives the tasks of `graph` the priorities that `by` asks for, as they follow from the platform, each task on one worker.
 ///
 /// # Errors
 /// When the platform cannot run some tasks.
 pub fn prioritise(graph: &mut TaskGraph, platform: &Platform, by: Priorities) -> Result<(), SimError> {
-    let lengths = Lengths::new(graph, platform)?;
+    let lengths = Lengths::new(graph, platform, &[])?;
     let dependencies = graph.dependencies();
     let costs = PlatformCosts { lengths, platform, workers: platform.workers_by_class() };
     priorities::prioritise(graph, &dependencies, by, &costs);

@@ -74,10 +74,51 @@ impl CombinedSizes {
     }
 }
 
+/// A part of a machine, as far as it matters which workers share it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Nest {
+    /// What to call it.
+    pub(crate) title: String,
+    /// The workers inside, ascending.
+    pub(crate) workers: Vec<usize>,
+    /// The parts of it with workers. Without any it is a place for one worker at a time, as a processing unit is.
+    pub(crate) parts: Vec<Nest>,
+}
+
+impl Nest {
+    /// Of a topology, with workers at these places.
+    fn of(object: &Object, workers: &[WorkerBinding]) -> Nest {
+        let inside = workers.iter().filter(|worker| object.contains(worker.pu)).map(|worker| worker.worker);
+        let mut nest = Nest { title: object.title(), workers: inside.collect(), parts: Vec::new() };
+        nest.workers.sort_unstable();
+        if object.level != Level::Pu {
+            // A second memory for the same processing units stands beside what holds them, and is empty.
+            let holds = |part: &&Object| part.level == Level::Pu || !part.children.is_empty();
+            let parts = object.children.iter().filter(holds).map(|part| Nest::of(part, workers));
+            nest.parts = parts.filter(|part| !part.workers.is_empty()).collect();
+        }
+        nest
+    }
+
+    /// Whether two of its workers can run at the same time.
+    fn has_places(&self) -> bool {
+        match &self.parts[..] {
+            [] => false,
+            [only] => only.has_places(),
+            _ => true,
+        }
+    }
+}
+
 /// The combined workers of a machine whose workers have these places, an enclosing one before those inside, each once.
 pub(super) fn combine(topology: &Topology, workers: &[WorkerBinding], sizes: CombinedSizes) -> Vec<CombinedWorker> {
-    let mut found = Found { workers, sizes, combined: Vec::new() };
-    found.visit(topology.root());
+    combine_nest(&Nest::of(topology.root(), workers), sizes)
+}
+
+/// The combined workers of a machine whose workers share these parts of it.
+pub(crate) fn combine_nest(machine: &Nest, sizes: CombinedSizes) -> Vec<CombinedWorker> {
+    let mut found = Found { sizes, combined: Vec::new() };
+    found.visit(machine);
     found.combined
 }
 
@@ -100,43 +141,26 @@ pub(crate) fn aligned(workers: usize, sizes: CombinedSizes) -> Vec<CombinedWorke
     combined
 }
 
-struct Found<'a> {
-    workers: &'a [WorkerBinding],
+struct Found {
     sizes: CombinedSizes,
     combined: Vec<CombinedWorker>,
 }
 
-impl Found<'_> {
-    /// Workers inside `object`, ascending; none if they are all on one PU.
-    fn inside(&self, object: &Object) -> Vec<usize> {
-        let inside: Vec<&WorkerBinding> = self.workers.iter().filter(|worker| object.contains(worker.pu)).collect();
-        let alone = inside.windows(2).all(|pair| pair[0].pu == pair[1].pu);
-        if alone { Vec::new() } else { inside.into_iter().map(|worker| worker.worker).collect() }
-    }
-
-    fn visit(&mut self, object: &Object) {
-        if object.level == Level::Pu {
+impl Found {
+    fn visit(&mut self, nest: &Nest) {
+        if !nest.has_places() {
             return;
         }
-        let members = self.inside(object);
-        if members.len() < 2 {
-            return;
-        }
-        self.add(members.clone(), object);
-        // A second memory for the same processing units stands beside what holds them, and is empty.
-        let holds = |part: &&Object| {
-            (part.level == Level::Pu || !part.children.is_empty())
-                && self.workers.iter().any(|worker| part.contains(worker.pu))
-        };
-        let parts: Vec<&Object> = object.children.iter().filter(holds).collect();
-        self.bridge(&parts, object);
+        self.add(nest.workers.clone(), nest);
+        let parts: Vec<&Nest> = nest.parts.iter().collect();
+        self.bridge(&parts, nest);
         for part in parts {
             self.visit(part);
         }
     }
 
     /// Draws parts together where they are many.
-    fn bridge(&mut self, parts: &[&Object], whole: &Object) {
+    fn bridge(&mut self, parts: &[&Nest], whole: &Nest) {
         let arity = self.sizes.arity.max(2);
         if parts.len() <= arity {
             return;
@@ -145,13 +169,9 @@ impl Found<'_> {
         for share in (1..=arity).rev() {
             let (some, others) = rest.split_at(rest.len().div_ceil(share));
             rest = others;
-            let mut members: Vec<usize> = self
-                .workers
-                .iter()
-                .filter(|worker| some.iter().any(|part| part.contains(worker.pu)))
-                .map(|worker| worker.worker)
-                .collect();
+            let mut members: Vec<usize> = some.iter().flat_map(|part| part.workers.iter().copied()).collect();
             members.sort_unstable();
+            members.dedup();
             // A single part speaks for itself.
             if some.len() > 1 {
                 self.add(members, whole);
@@ -161,13 +181,13 @@ impl Found<'_> {
     }
 
     /// The last one to offer these members is the smallest object.
-    fn add(&mut self, members: Vec<usize>, within: &Object) {
+    fn add(&mut self, members: Vec<usize>, within: &Nest) {
         if !self.sizes.wants(&members) {
             return;
         }
         match self.combined.iter_mut().find(|known| known.members == members) {
-            Some(known) => known.within = within.title(),
-            None => self.combined.push(CombinedWorker { members, within: within.title() }),
+            Some(known) => known.within.clone_from(&within.title),
+            None => self.combined.push(CombinedWorker { members, within: within.title.clone() }),
         }
     }
 }

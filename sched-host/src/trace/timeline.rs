@@ -35,7 +35,7 @@ pub enum Activity {
         /// Its codelet.
         codelet: u32,
     },
-    /// It has a task, and waits for the task's data.
+    /// It has a task, and waits for the task's data; or it is in a team, and waits for the others, or for the data.
     Fetching {
         /// The task.
         task: u64,

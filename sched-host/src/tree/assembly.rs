@@ -7,6 +7,7 @@ use super::fallback::Fallback;
 use super::fault::Fault;
 use super::ledger::{Ledger, NodeId, Phase, Slot};
 use super::node::{Place, TreeNode};
+use super::prospects;
 use super::services::Services;
 use super::survey::NodeState;
 use super::teams::Teams;
@@ -128,6 +129,7 @@ impl Shared {
                         leaves_for[member.0 as usize].push(id as NodeId);
                     }
                 }
+                let alike = prospects::alike(&part.workers, ground);
                 let teams_below = teams.below(&part.workers, &ground.workers);
                 let children = part.children.iter().map(|(child, _)| *child).collect();
                 let (places, workers) = (Arc::clone(&places), Arc::clone(&ground.workers));
@@ -144,6 +146,7 @@ impl Shared {
                     sources.into(),
                     places,
                     workers,
+                    alike,
                     teams_below,
                     seed,
                 )
@@ -152,6 +155,7 @@ impl Shared {
         // Children come later, so theirs are known.
         for id in (0..nodes.len()).rev() {
             nodes[id].straight = books::straight(&nodes[id], &nodes, &leaves_for);
+            nodes[id].like = prospects::like(&nodes[id], &nodes);
         }
         Some(Shared {
             nodes,

@@ -1,4 +1,4 @@
-//! What the host tells components of the workers: [`HostTimes`] and [`HostTeams`].
+//! What the host tells components of the workers: [`HostTimes`], [`HostEnds`] and [`HostTeams`].
 //!
 //! When a worker should be done with what it executes, the back end knows ([`Services::busy_until`]). What waits for it, its
 //! leaf knows: it notes that at its node, whenever it changes. So the note goes when the tree goes, and cannot drift. Queues
@@ -10,12 +10,15 @@ use super::Shared;
 use super::call::Call;
 use super::ledger::NodeId;
 use super::node::{TreeNode, record};
-use sched_core::abi::extension::{HostTeams, HostTimes, NO_TIME};
+use sched_core::abi::extension::{HostEnds, HostTeams, HostTimes, NO_TIME};
+use sched_core::abi::std_types::RSliceMut;
 use sched_core::abi::wire::{CallRef, NO_ID};
 use sched_core::{Time, WorkerId};
+use smallvec::SmallVec;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) static TIMES: HostTimes = HostTimes { busy_until, free_at, note_queued };
+pub(super) static ENDS: HostEnds = HostEnds { below: ends_below };
 pub(super) static TEAMS: HostTeams = HostTeams { size, member, load };
 
 impl Shared {
@@ -35,15 +38,19 @@ impl Shared {
         Some(busy + std::time::Duration::from_nanos(queued))
     }
 
-    /// When the workers below a node will have nothing left to do, its component having noted what it keeps: as
+    /// The end of a node above one worker, where all below it [note](TreeNode::straight) what they keep.
+    #[inline]
+    pub(super) fn straight_end(&self, call: &Call<'_>, node: &TreeNode) -> Option<u64> {
+        let (worker, nodes) = node.straight.as_ref()?;
+        let busy = self.services.busy_until(*worker)?;
+        let queued = nodes.iter().map(|node| self.queued_at(*node)).fold(0, u64::saturating_add);
+        Some(busy.max(call.now()).as_nanos().saturating_add(queued))
+    }
+
+    /// When the workers below any other node will have nothing left to do, its component having noted what it keeps: as
     /// [`Node::end_below_with_queued`](sched_core::Node::end_below_with_queued) says it.
+    #[inline(never)]
     pub(super) fn noted_end(&self, call: &Call<'_>, node: &TreeNode) -> u64 {
-        if let Some((worker, nodes)) = &node.straight
-            && let Some(busy) = self.services.busy_until(*worker)
-        {
-            let queued = nodes.iter().map(|node| self.queued_at(*node)).fold(0, u64::saturating_add);
-            return busy.max(call.now()).as_nanos().saturating_add(queued);
-        }
         if let Some(worker) = node.place().leaf_worker() {
             let now = call.now();
             return self.latest(worker.0, |member| self.free_at(member, now)).unwrap_or(now).as_nanos();
@@ -77,12 +84,12 @@ pub(super) fn straight(
     node: &TreeNode,
     nodes: &[TreeNode],
     leaves_for: &[Vec<NodeId>],
-) -> Option<(WorkerId, Box<[NodeId]>)> {
+) -> Option<(WorkerId, SmallVec<[NodeId; 4]>)> {
     if !node.end_is_noted {
         return None;
     }
     match (node.place().leaf_worker(), &*node.children) {
-        (Some(worker), _) => Some((worker, leaves_for.get(worker.0 as usize)?.clone().into())),
+        (Some(worker), _) => Some((worker, leaves_for.get(worker.0 as usize)?.as_slice().into())),
         (None, [child]) => {
             let (worker, below) = nodes[*child as usize].straight.as_ref()?;
             Some((*worker, below.iter().copied().chain([node.id]).collect()))
@@ -109,6 +116,15 @@ extern "C" fn free_at(call: CallRef<'_>, worker: u32) -> u64 {
 extern "C" fn note_queued(call: CallRef<'_>, node: u32, nanos: u64) {
     if let Some(node) = record(call).tree.nodes.get(node as usize) {
         node.queued.store(nanos, Relaxed);
+    }
+}
+
+extern "C" fn ends_below(call: CallRef<'_>, node: NodeId, first: u32, mut into: RSliceMut<'_, u64>) {
+    let call = record(call);
+    let Some(node) = call.tree.nodes.get(node as usize) else { return };
+    let children = node.children.get(first as usize..).unwrap_or(&[]);
+    for (child, end) in children.iter().zip(into.as_mut_slice()) {
+        *end = call.tree.hop_estimated_end(call, *child);
     }
 }
 

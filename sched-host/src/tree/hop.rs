@@ -214,22 +214,37 @@ impl Shared {
     }
 
     /// When the workers below a node will have nothing left to do.
+    #[inline]
     pub(super) fn hop_estimated_end(&self, call: &Call<'_>, target: NodeId) -> u64 {
         let node = self.node(target);
-        if node.end_is_noted && !node.is_quarantined() {
-            // It is nested no deeper than the tree is, for no component is called.
-            return self.noted_end(call, node);
+        if node.is_quarantined() {
+            return self.pass_estimated_end(call, node);
         }
+        // No component is called, so it is nested no deeper than the tree is.
+        match self.straight_end(call, node) {
+            Some(end) => end,
+            None if node.end_is_noted => self.noted_end(call, node),
+            None => self.ask_estimated_end(call, node),
+        }
+    }
+
+    #[inline(never)]
+    fn ask_estimated_end(&self, call: &Call<'_>, node: &TreeNode) -> u64 {
         let Some(_hop) = call.descend() else {
-            self.note_cycle(target);
+            self.note_cycle(node.id);
             return 0;
         };
-        if node.is_quarantined() {
-            let ends = node.children.iter().map(|child| self.hop_estimated_end(call, *child));
-            ends.min().unwrap_or_else(|| call.now().as_nanos())
-        } else {
-            node.with(call, |component, raw| component.estimated_end(raw))
-        }
+        node.with(call, |component, raw| component.estimated_end(raw))
+    }
+
+    #[cold]
+    fn pass_estimated_end(&self, call: &Call<'_>, node: &TreeNode) -> u64 {
+        let Some(_hop) = call.descend() else {
+            self.note_cycle(node.id);
+            return 0;
+        };
+        let ends = node.children.iter().map(|child| self.hop_estimated_end(call, *child));
+        ends.min().unwrap_or_else(|| call.now().as_nanos())
     }
 
     /// The load of a node.

@@ -4,15 +4,18 @@ use super::books;
 use super::call::Call;
 use super::fault::{Fault, FaultKind};
 use super::ledger::NodeId;
-use super::prospects::PROSPECTS;
+use super::prospects::{Alike, PROSPECTS};
 use super::teams::TeamsBelow;
 use super::ways::{Ways, words};
 use parking_lot::Mutex;
-use sched_core::abi::extension::{HostLog, HostProspects, HostTeams, HostTimes, Named, RawExtension, WorkerDistance};
+use sched_core::abi::extension::{
+    HostEnds, HostLog, HostProspects, HostTeams, HostTimes, Named, RawExtension, WorkerDistance,
+};
 use sched_core::abi::std_types::{ROption, RStr};
 use sched_core::abi::wire::{CallRef, NO_ID, REQUESTER, RawNode, RawPlace, RawPush, RawWorker};
 use sched_core::abi::{ComponentObject, RawTask, TaskHead, WireHost};
 use sched_core::{Arch, LogLevel, MemoryNode, WorkerId};
+use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
@@ -99,6 +102,10 @@ pub(super) struct TreeNode {
     pub(super) words: Range<usize>,
     /// From sleepers to children, where it can be told.
     pub(super) ways: Option<Ways>,
+    /// The workers below.
+    pub(super) alike: Box<[Alike]>,
+    /// For each child, the first one of which the same is to be expected, whatever the task.
+    pub(super) like: Box<[NodeId]>,
     /// The combined workers below, if there are any.
     pub(super) teams: Option<TeamsBelow>,
     /// Expected length of what waits here, in nanoseconds, as the component notes it.
@@ -111,7 +118,7 @@ pub(super) struct TreeNode {
     pub(super) end_is_noted: bool,
     /// The way down, where it is a chain of such nodes to the leaf of a simple worker: that worker, and all nodes whose
     /// notes count.
-    pub(super) straight: Option<(WorkerId, Box<[NodeId]>)>,
+    pub(super) straight: Option<(WorkerId, SmallVec<[NodeId; 4]>)>,
     pub(super) health: Health,
     random: AtomicU64,
 }
@@ -147,6 +154,7 @@ impl TreeNode {
         sources: Box<[(NodeId, u32)]>,
         places: Arc<[Place]>,
         workers: Arc<[RawWorker]>,
+        alike: Box<[Alike]>,
         teams: Option<TeamsBelow>,
         seed: u64,
     ) -> TreeNode {
@@ -169,6 +177,8 @@ impl TreeNode {
             parents,
             sources,
             archs,
+            alike,
+            like: Box::default(),
             teams,
             queued: AtomicU64::new(0),
             places,
@@ -385,6 +395,7 @@ impl WireHost for TreeNode {
             WorkerDistance::NAME => ROption::RSome(RawExtension::new(&WORKER_DISTANCE)),
             HostTimes::NAME => ROption::RSome(RawExtension::new(&books::TIMES)),
             HostProspects::NAME => ROption::RSome(RawExtension::new(&PROSPECTS)),
+            HostEnds::NAME => ROption::RSome(RawExtension::new(&books::ENDS)),
             HostTeams::NAME => ROption::RSome(RawExtension::new(&books::TEAMS)),
             _ => ROption::RNone,
         }

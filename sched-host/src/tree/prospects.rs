@@ -1,64 +1,154 @@
-//! What is to be expected of a task below a child: [`HostProspects`], so that who compares many children asks once for
-//! each, and not once for each worker and each thing.
+//! What is to be expected of a task below each child: [`HostProspects`], so that who compares many children asks once for
+//! many, and not once for each worker and each thing.
 
+use super::Shared;
+use super::assembly::Ground;
 use super::ledger::NodeId;
-use super::node::{head, record};
-use sched_core::abi::RawTask;
+use super::node::{TreeNode, head, record};
 use sched_core::abi::extension::{HostProspects, RawProspect};
-use sched_core::abi::wire::{CallRef, place};
-use sched_core::{Estimate, MemoryNode, WorkerId};
+use sched_core::abi::std_types::RSliceMut;
+use sched_core::abi::wire::{CallRef, NO_ID, place};
+use sched_core::abi::{RawTask, TaskHead};
+use sched_core::{Estimate, MemoryNode, WorkerId, WorkerSet};
 
 pub(super) static PROSPECTS: HostProspects = HostProspects { below, here };
 
-extern "C" fn below(call: CallRef<'_>, node: NodeId, child: u32, task: RawTask, with_energy: bool) -> RawProspect {
+/// Workers below a node of which the same is to be expected, whatever the task.
+pub(super) struct Alike {
+    /// One for all.
+    first: WorkerId,
+    count: u32,
+    kind: Kind,
+}
+
+/// What workers that are alike have in common.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Kind {
+    class: u32,
+    memory_node: u32,
+    arch: u32,
+    /// Members of a combined worker, 0 for a simple one.
+    members: usize,
+}
+
+/// The workers below a node, by the first of those that are alike.
+pub(super) fn alike(below: &WorkerSet, ground: &Ground) -> Box<[Alike]> {
+    let mut found: Vec<Alike> = Vec::new();
+    for worker in below.iter() {
+        let Some(facts) = ground.workers.get(worker.0 as usize) else { continue };
+        let kind = Kind {
+            class: ground.services.speed_class(worker),
+            memory_node: facts.memory_node,
+            arch: facts.arch,
+            members: ground.teams.of(worker).map_or(0, <[WorkerId]>::len),
+        };
+        match found.iter_mut().find(|other| other.kind == kind) {
+            Some(other) => other.count += 1,
+            None => found.push(Alike { first: worker, count: 1, kind }),
+        }
+    }
+    found.into()
+}
+
+/// What [`TreeNode::like`] is for `node`.
+pub(super) fn like(node: &TreeNode, nodes: &[TreeNode]) -> Box<[NodeId]> {
+    let below = |child: &NodeId| nodes[*child as usize].alike.iter().map(|workers| (workers.count, workers.kind));
+    let mut firsts: Vec<NodeId> = Vec::new();
+    let first = |child: &NodeId| match firsts.iter().find(|first| below(first).eq(below(child))) {
+        Some(first) => *first,
+        None => {
+            firsts.push(*child);
+            *child
+        }
+    };
+    node.children.iter().map(first).collect()
+}
+
+extern "C" fn below(
+    call: CallRef<'_>,
+    node: NodeId,
+    first: u32,
+    task: RawTask,
+    with_energy: bool,
+    mut into: RSliceMut<'_, RawProspect>,
+) {
     let tree = record(call).tree;
-    let no_model = Estimate::NoModel.to_wire();
-    let mut found = RawProspect { able: 0, length: no_model, transfer: 0, energy: f64::NAN };
-    let target = tree.nodes.get(node as usize).and_then(|node| node.children.get(child as usize));
-    let (Some(head), Some(target)) = (head(task), target) else { return found };
-    let node = &tree.nodes[*target as usize];
-    let target = node.place().raw();
-    let services = &*tree.services;
-    let moves = target.flags & place::NO_TRANSFERS == 0;
-    let mut best = None;
-    // Workers of one memory node mostly stand side by side.
-    let mut last = None;
-    for number in node.words.clone() {
-        let (first, mut left) = (number as u32 * 64, target.workers_in_context[number]);
-        while left != 0 {
-            let worker = WorkerId(first + left.trailing_zeros());
-            left &= left - 1;
-            if !tree.fits(worker.0, head) {
-                continue;
-            }
-            found.able += 1;
-            let estimate = services.expected_length(worker, head, None);
-            let length = estimate.to_wire();
-            if matches!(estimate, Estimate::Known(_)) && length < found.length {
+    let (Some(head), Some(node)) = (head(task), tree.nodes.get(node as usize)) else { return };
+    let moves = node.place().raw().flags & place::NO_TRANSFERS == 0;
+    let mut answers = Answers { tree, head, moves, with_energy, length: None, transfer: None };
+    let mut last = (NO_ID, RawProspect::NONE);
+    for (like, prospect) in node.like.get(first as usize..).unwrap_or(&[]).iter().zip(into.as_mut_slice()) {
+        // Most children are like the one before.
+        if *like != last.0 {
+            last = (*like, answers.of(&tree.nodes[*like as usize].alike));
+        }
+        *prospect = last.1;
+    }
+}
+
+/// What is to be expected of a task, and what was asked last for that: neighbours are mostly alike, or in one memory node.
+struct Answers<'a> {
+    tree: &'a Shared,
+    head: &'a TaskHead,
+    moves: bool,
+    with_energy: bool,
+    /// By class, as it is passed to components.
+    length: Option<(u32, u64)>,
+    /// Nanoseconds, by memory node.
+    transfer: Option<(u32, u64)>,
+}
+
+impl Answers<'_> {
+    fn of(&mut self, workers: &[Alike]) -> RawProspect {
+        let mut found = RawProspect::NONE;
+        let mut best = None;
+        for workers in workers.iter().filter(|workers| self.tree.fits(workers.first.0, self.head)) {
+            found.able += workers.count;
+            let length = self.length(workers);
+            // What is not known is longer than all that is.
+            if length < found.length {
                 found.length = length;
-                best = Some(worker);
+                best = Some(workers.first);
             }
-            if moves {
-                let memory_node = tree.workers[worker.0 as usize].memory_node;
-                let transfer = match last {
-                    Some((of, transfer)) if of == memory_node => transfer,
-                    _ => {
-                        let length = services.expected_transfer(MemoryNode(memory_node), head);
-                        u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
-                    }
-                };
-                last = Some((memory_node, transfer));
+            if self.moves {
+                let transfer = self.transfer(workers).saturating_mul(u64::from(workers.count));
                 found.transfer = found.transfer.saturating_add(transfer);
             }
         }
+        if found.able > 1 {
+            found.transfer /= u64::from(found.able);
+        }
+        if let Some(best) = best.filter(|_| self.with_energy) {
+            found.energy = self.tree.services.expected_energy(best, self.head, None).unwrap_or(f64::NAN);
+        }
+        found
     }
-    if found.able > 1 {
-        found.transfer /= u64::from(found.able);
+
+    fn length(&mut self, workers: &Alike) -> u64 {
+        match self.length {
+            Some((class, length)) if class == workers.kind.class => length,
+            _ => {
+                let length = match self.tree.services.expected_length(workers.first, self.head, None) {
+                    known @ Estimate::Known(_) => known.to_wire(),
+                    Estimate::Uncalibrated | Estimate::NoModel => RawProspect::NONE.length,
+                };
+                self.length = Some((workers.kind.class, length));
+                length
+            }
+        }
     }
-    if let Some(best) = best.filter(|_| with_energy) {
-        found.energy = services.expected_energy(best, head, None).unwrap_or(f64::NAN);
+
+    fn transfer(&mut self, workers: &Alike) -> u64 {
+        match self.transfer {
+            Some((memory_node, transfer)) if memory_node == workers.kind.memory_node => transfer,
+            _ => {
+                let length = self.tree.services.expected_transfer(MemoryNode(workers.kind.memory_node), self.head);
+                let transfer = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+                self.transfer = Some((workers.kind.memory_node, transfer));
+                transfer
+            }
+        }
     }
-    found
 }
 
 extern "C" fn here(call: CallRef<'_>, node: NodeId, task: RawTask) -> u64 {
@@ -66,21 +156,12 @@ extern "C" fn here(call: CallRef<'_>, node: NodeId, task: RawTask) -> u64 {
     let (Some(head), Some(node)) = (head(task), tree.nodes.get(node as usize)) else {
         return Estimate::NoModel.to_wire();
     };
-    let below = &node.place().raw().workers_in_context;
     let mut least = Estimate::NoModel.to_wire();
-    for number in node.words.clone() {
-        let (first, mut left) = (number as u32 * 64, below[number]);
-        while left != 0 {
-            let worker = WorkerId(first + left.trailing_zeros());
-            left &= left - 1;
-            if !tree.fits(worker.0, head) {
-                continue;
-            }
-            match tree.services.expected_length(worker, head, None) {
-                Estimate::Uncalibrated => return Estimate::Uncalibrated.to_wire(),
-                // What is not known is longer than all that is.
-                known => least = least.min(known.to_wire()),
-            }
+    for workers in node.alike.iter().filter(|workers| tree.fits(workers.first.0, head)) {
+        match tree.services.expected_length(workers.first, head, None) {
+            Estimate::Uncalibrated => return Estimate::Uncalibrated.to_wire(),
+            // What is not known is longer than all that is.
+            known => least = least.min(known.to_wire()),
         }
     }
     least

@@ -33,6 +33,10 @@ impl Services for Idle {
         Estimate::from_wire(self.expected.load(Relaxed))
     }
 
+    fn speed_class(&self, _worker: WorkerId) -> u32 {
+        0
+    }
+
     fn sleeping(&self) -> Arc<[AtomicU64]> {
         Arc::clone(&self.sleeping)
     }

@@ -50,6 +50,12 @@ pub trait Services: Send + Sync {
         Estimate::NoModel
     }
 
+    /// A number that workers share for which every task is expected to take equally long, and to cost as much energy: one
+    /// of them is asked for all. Unless a back end says otherwise, none are alike. It does not change.
+    fn speed_class(&self, worker: WorkerId) -> u32 {
+        worker.0
+    }
+
     /// Expected duration of bringing a task's data to a memory node.
     fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {
         let _ = (memory_node, task);

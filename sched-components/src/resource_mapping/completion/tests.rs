@@ -1,7 +1,7 @@
 use super::*;
 
 fn candidate(child: u32, length: u64, transfer: u64, avail: u64) -> Candidate {
-    Candidate { child: Child(child), workers: 1, length, transfer, energy: 0.0, avail, end: 0, asked: true, landed: 0 }
+    Candidate { child: Child(child), workers: 1, length, transfer, energy: 0.0, avail, end: 0, asked: true }
 }
 
 const WEIGHTS: Weights = Weights { alpha: 1.0, beta: 1.0, gamma: 1000.0, idle_power: 0.0, transfers: 1.0 };

@@ -1,6 +1,6 @@
 //! Tasks by their acceleration.
 
-use crate::queue::{Place, TaskQueue};
+use crate::queue::{Len, Place, TaskQueue};
 use sched_core::{Report, Task};
 
 /// Accelerations this near to a bucket's belong in it.
@@ -42,11 +42,13 @@ impl Default for Buckets {
     }
 }
 
-impl Buckets {
-    pub(super) fn len(&self) -> usize {
+impl Len for Buckets {
+    fn len(&self) -> usize {
         self.unknown.len() + self.buckets.iter().map(|bucket| bucket.tasks.len()).sum::<usize>()
     }
+}
 
+impl Buckets {
     /// Nanoseconds that the tasks were pushed with, added up.
     pub(super) fn expected(&self) -> u64 {
         self.buckets.iter().map(|bucket| bucket.tasks.expected()).fold(self.unknown.expected(), u64::saturating_add)

@@ -6,7 +6,7 @@ const CHILDREN: usize = 3;
 /// A decision somewhere on its way.
 enum Decision {
     /// It asks its candidates, one after another.
-    Asking(Vec<Candidate>),
+    Asking(Seen, Vec<Candidate>),
     /// Chosen, and not there yet.
     Pushing(Candidate),
 }
@@ -21,7 +21,6 @@ fn candidates(length: u64) -> Vec<Candidate> {
         avail: 0,
         end: 0,
         asked: false,
-        landed: 0,
     };
     (0..CHILDREN).map(candidate).collect()
 }
@@ -58,23 +57,21 @@ proptest! {
         for step in steps {
             match step {
                 Step::Begin { length } => {
-                    let mut candidates = candidates(length);
-                    promises.begin(&mut candidates);
-                    decisions.push(Decision::Asking(candidates));
+                    decisions.push(Decision::Asking(promises.begin(), candidates(length)));
                 }
                 Step::Go { .. } if decisions.is_empty() => {}
                 Step::Go { which, refused } => {
                     let which = which % decisions.len();
                     match decisions.swap_remove(which) {
-                        Decision::Asking(mut candidates) => {
+                        Decision::Asking(mut seen, mut candidates) => {
                             if let Some(next) = candidates.iter_mut().find(|candidate| !candidate.asked) {
                                 next.avail = says[next.child.0 as usize];
                                 next.asked = true;
-                                decisions.push(Decision::Asking(candidates));
+                                decisions.push(Decision::Asking(seen, candidates));
                                 continue;
                             }
-                            match promises.settle(&mut candidates, choose) {
-                                None => decisions.push(Decision::Asking(candidates)),
+                            match promises.settle(&mut seen, &mut candidates, choose) {
+                                None => decisions.push(Decision::Asking(seen, candidates)),
                                 Some(chosen) => {
                                     // A refusal takes back what others may have counted meanwhile: that is no fault.
                                     if refusals == 0 {
@@ -107,26 +104,24 @@ proptest! {
 fn a_decision_that_asked_too_early_asks_that_child_again() {
     let promises = Promises::default();
     let (mut early, mut late) = (candidates(10), candidates(10));
-    promises.begin(&mut early);
-    promises.begin(&mut late);
+    let (mut seen_early, mut seen_late) = (promises.begin(), promises.begin());
     early.iter_mut().for_each(|candidate| candidate.asked = true);
-    let chosen = promises.settle(&mut late, choose).expect("nothing has landed");
+    let chosen = promises.settle(&mut seen_late, &mut late, choose).expect("nothing has landed");
     assert_eq!(chosen.child, Child(0));
     promises.landed(chosen.child, true);
-    assert!(promises.settle(&mut early, choose).is_none());
+    assert!(promises.settle(&mut seen_early, &mut early, choose).is_none());
     let again: Vec<bool> = early.iter().map(|candidate| !candidate.asked).collect();
     assert_eq!(again, [true, false, false]);
     early[0].avail = 10;
-    assert_eq!(promises.settle(&mut early, choose).map(|chosen| chosen.child), Some(Child(1)));
+    assert_eq!(promises.settle(&mut seen_early, &mut early, choose).map(|chosen| chosen.child), Some(Child(1)));
 }
 
 #[test]
 fn a_refused_task_leaves_no_promise() {
     let promises = Promises::default();
     for _ in 0..3 {
-        let mut candidates = candidates(10);
-        promises.begin(&mut candidates);
-        let chosen = promises.settle(&mut candidates, choose).expect("nothing lands");
+        let (mut seen, mut candidates) = (promises.begin(), candidates(10));
+        let chosen = promises.settle(&mut seen, &mut candidates, choose).expect("nothing lands");
         assert_eq!((chosen.child, chosen.avail), (Child(0), 0));
         promises.landed(chosen.child, false);
     }
@@ -137,10 +132,8 @@ fn workers_share_the_work_of_their_child() {
     let promises = Promises::default();
     let mut first = candidates(40);
     first.iter_mut().for_each(|candidate| candidate.workers = 4);
-    promises.begin(&mut first);
-    assert_eq!(promises.settle(&mut first, choose).map(|chosen| chosen.child), Some(Child(0)));
+    assert_eq!(promises.settle(&mut promises.begin(), &mut first, choose).map(|chosen| chosen.child), Some(Child(0)));
     let mut second = candidates(40);
-    promises.begin(&mut second);
-    let _ = promises.settle(&mut second, choose);
+    let _ = promises.settle(&mut promises.begin(), &mut second, choose);
     assert_eq!(second[0].avail, 10);
 }

@@ -1,8 +1,9 @@
 //! Several runs on the same matrix, beside each other.
 
 use super::progress::Progress;
-use super::report::{Measured, Problem, block, table, tell_faults, write};
+use super::report::{Measured, Problem, block, tell_faults, write};
 use crate::bench::median;
+use crate::cli::table::table;
 use crate::runtime::Runtime;
 use serde::Serialize;
 use std::io::Write;

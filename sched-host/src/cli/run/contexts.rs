@@ -2,8 +2,10 @@
 //! are exchanged while it runs.
 
 use super::factorise::Series;
-use super::report::{Problem, block, table, tell_faults, write};
+use super::report::{Problem, block, tell_faults, write};
+use crate::cli::contexts::Wanted;
 use crate::cli::pictures::PictureFiles;
+use crate::cli::table::table;
 use crate::context::SchedContext;
 use crate::policy::Source;
 use crate::runtime::Runtime;
@@ -12,62 +14,10 @@ use crate::workload::{Factored, Workload};
 use miette::{WrapErr, miette};
 use serde::Serialize;
 use std::io::Write;
-use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
-
-/// A context, as `--context` asks for it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Wanted {
-    name: String,
-    policy: Option<String>,
-    workers: Option<Vec<u32>>,
-    priorities: Option<RangeInclusive<i32>>,
-}
-
-/// Reads `NAME:policy=POLICY,workers=0-1+3,priorities=0..9`.
-pub(super) fn wanted(text: &str) -> Result<Wanted, String> {
-    let (name, rest) = text.split_once(':').unwrap_or((text, ""));
-    if name.is_empty() {
-        return Err("a context has a name: NAME:policy=POLICY,workers=0-1".to_owned());
-    }
-    let mut wanted = Wanted { name: name.to_owned(), policy: None, workers: None, priorities: None };
-    for setting in rest.split(',').filter(|setting| !setting.is_empty()) {
-        let Some((key, value)) = setting.split_once('=') else {
-            return Err(format!("`{setting}` has no value: write policy=POLICY, workers=0-1 or priorities=0..9"));
-        };
-        match key {
-            "policy" => wanted.policy = Some(value.to_owned()),
-            "workers" => wanted.workers = Some(workers(value)?),
-            "priorities" => wanted.priorities = Some(priorities(value)?),
-            _ => return Err(format!("a context has no `{key}`, only policy, workers and priorities")),
-        }
-    }
-    Ok(wanted)
-}
-
-/// Reads `0-1+3`.
-fn workers(text: &str) -> Result<Vec<u32>, String> {
-    let wrong = || format!("`{text}` are no workers: write 0, 0-3, or 0-1+3");
-    let mut workers = Vec::new();
-    for part in text.split('+') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().map_err(|_| wrong())?, last.parse().map_err(|_| wrong())?);
-        if first > last || last - first > u32::from(u16::MAX) {
-            return Err(wrong());
-        }
-        workers.extend(first..=last);
-    }
-    Ok(workers)
-}
-
-/// Reads `0..9`.
-fn priorities(text: &str) -> Result<RangeInclusive<i32>, String> {
-    let bounds = text.split_once("..").and_then(|(least, most)| Some(least.parse().ok()?..=most.parse().ok()?));
-    bounds.ok_or_else(|| format!("`{text}` is no range of priorities: write 0..9"))
-}
 
 /// What came of it. The fields are the keys of the JSON.
 #[derive(Serialize)]
@@ -251,30 +201,5 @@ impl Report {
         });
         let header = ["CONTEXT", "POLICY", "WORKERS", "TASKS", "TIME (S)", "GFLOP/S", "RESIDUAL"];
         format!("{block}\n{}\n", table(header, rows, 3))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn contexts_are_read() {
-        let read = wanted("b:policy=tree-ws,workers=0-1+3,priorities=-5..9").expect("it is right");
-        assert_eq!((&*read.name, read.policy.as_deref()), ("b", Some("tree-ws")));
-        assert_eq!((read.workers, read.priorities), (Some(vec![0, 1, 3]), Some(-5..=9)));
-        let bare = wanted("a").expect("everything has a default");
-        assert_eq!((bare.policy, bare.workers, bare.priorities), (None, None, None));
-    }
-
-    #[test]
-    fn what_is_wrong_is_said() {
-        let error = |text: &str| wanted(text).expect_err("it is wrong");
-        insta::assert_snapshot!(error(":policy=a"), @"a context has a name: NAME:policy=POLICY,workers=0-1");
-        insta::assert_snapshot!(error("a:policy"), @"`policy` has no value: write policy=POLICY, workers=0-1 or priorities=0..9");
-        insta::assert_snapshot!(error("a:polcy=b"), @"a context has no `polcy`, only policy, workers and priorities");
-        insta::assert_snapshot!(error("a:workers=3-1"), @"`3-1` are no workers: write 0, 0-3, or 0-1+3");
-        insta::assert_snapshot!(error("a:workers=x"), @"`x` are no workers: write 0, 0-3, or 0-1+3");
-        insta::assert_snapshot!(error("a:priorities=3"), @"`3` is no range of priorities: write 0..9");
     }
 }

@@ -1,6 +1,6 @@
 //! The options that every workload has.
 
-use super::contexts::{Wanted, wanted};
+use crate::cli::contexts::{Wanted, wanted};
 use crate::cli::pictures::{MOST_EVENTS, Pictures};
 use crate::cli::start::start_all;
 use crate::cli::values::{positive, seconds};

@@ -2,12 +2,12 @@
 
 use super::progress::Progress;
 use crate::cli::pictures::PictureFiles;
+use crate::cli::table::table;
 use crate::graph::generate;
 use crate::runtime::Runtime;
 use crate::trace::{Trace, measured_bound};
 use crate::tree::Fault;
 use crate::workload::{Figures, WorkerShare};
-use comfy_table::{CellAlignment, Table, presets};
 use miette::{IntoDiagnostic, miette};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -200,26 +200,6 @@ pub(super) fn block(lines: &[(&str, String)]) -> String {
         let _ = writeln!(text, "{name:<9} {value}");
         text
     })
-}
-
-/// A table whose columns are numbers, but for the first `texts` ones.
-pub(super) fn table<const N: usize>(
-    header: [&str; N],
-    rows: impl Iterator<Item = [String; N]>,
-    texts: usize,
-) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header);
-    for row in rows {
-        table.add_row(row);
-    }
-    for column in table.column_iter_mut().skip(texts) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    if let Some(first) = table.column_mut(0) {
-        first.set_padding((0, 1));
-    }
-    table.trim_fmt()
 }
 
 /// Stores what was measured, if that is asked for, and tells on stderr what could not be read or stored. Whether everything

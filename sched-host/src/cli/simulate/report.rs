@@ -2,10 +2,11 @@
 
 use super::Args;
 use crate::bound::Bounds;
+use crate::cli::table::table;
 use crate::graph::TaskGraph;
-use crate::sim::{Outcome, Platform, WorkerStats};
+use crate::policy::ranges;
+use crate::sim::{ContextStats, Outcome, Platform, WorkerStats};
 use crate::tree::Fault;
-use comfy_table::{CellAlignment, Table, presets};
 use miette::IntoDiagnostic;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -34,6 +35,9 @@ pub(super) struct Report {
     ratio_to_bound: Option<f64>,
     transfers: u64,
     bytes_moved: u64,
+    /// Where contexts or a swap were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    contexts: Vec<Ran>,
     per_worker: Vec<Worker>,
     links: Vec<Link>,
     memories: Vec<Memory>,
@@ -43,6 +47,39 @@ pub(super) struct Report {
     wall_s: f64,
     simulated_tasks_per_s: f64,
     faults: Vec<Fault>,
+}
+
+/// The workload in one context.
+#[derive(Serialize)]
+struct Ran {
+    context: String,
+    /// The policy at the start.
+    policy: String,
+    /// The policy that took its place, when, and after how many tasks.
+    swap: Option<Swap>,
+    workers: Vec<u32>,
+    tasks: u64,
+    makespan_s: f64,
+}
+
+#[derive(Serialize)]
+struct Swap {
+    policy: String,
+    at_s: f64,
+    after_tasks: u64,
+}
+
+impl Ran {
+    fn of(context: &ContextStats) -> Ran {
+        let swap = context.swaps.last().map(|swap| Swap {
+            policy: swap.policy.clone(),
+            at_s: swap.at.as_secs_f64(),
+            after_tasks: swap.after_tasks,
+        });
+        let (name, policy, workers) = (context.name.clone(), context.policy.clone(), context.workers.clone());
+        let makespan_s = context.makespan.as_secs_f64();
+        Ran { context: name, policy, swap, workers, tasks: context.tasks, makespan_s }
+    }
 }
 
 #[derive(Serialize)]
@@ -99,6 +136,12 @@ impl Report {
             ratio_to_bound: bounds.map(|bounds| bounds.ratio(makespan)),
             transfers: outcome.transfers,
             bytes_moved: outcome.bytes,
+            contexts: outcome
+                .contexts
+                .iter()
+                .filter(|context| args.has_contexts() && context.tasks > 0)
+                .map(Ran::of)
+                .collect(),
             per_worker: outcome.workers.iter().map(worker).collect(),
             links: outcome.links.into_iter().map(|link| Link { name: link.name, bytes: link.bytes }).collect(),
             memories: outcome
@@ -153,24 +196,35 @@ impl Report {
         for fault in &self.faults {
             line("fault", format_args!("{fault:?}"));
         }
-        format!("{text}\n{}\n", self.worker_table())
+        let contexts = self.context_table().map_or(String::new(), |table| format!("\n{table}\n"));
+        format!("{text}{contexts}\n{}\n", self.worker_table())
+    }
+
+    fn context_table(&self) -> Option<String> {
+        let rows = self.contexts.iter().map(|ran| {
+            let policy = match &ran.swap {
+                Some(Swap { policy, at_s, after_tasks }) => {
+                    format!("{} → {policy} at {at_s:.6} s, after {after_tasks} tasks", ran.policy)
+                }
+                None => ran.policy.clone(),
+            };
+            let workers = ranges(ran.workers.iter().copied());
+            [ran.context.clone(), policy, workers, ran.tasks.to_string(), format!("{:.6}", ran.makespan_s)]
+        });
+        let header = ["CONTEXT", "POLICY", "WORKERS", "TASKS", "MAKESPAN (S)"];
+        (!self.contexts.is_empty()).then(|| table(header, rows, 3))
     }
 
     fn worker_table(&self) -> String {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_header(["WORKER", "CLASS", "TASKS", "BUSY (S)", "BUSY (%)"]);
-        for worker in &self.per_worker {
-            table.add_row([
+        let rows = self.per_worker.iter().map(|worker| {
+            [
                 worker.id.to_string(),
                 worker.class.clone(),
                 worker.tasks.to_string(),
                 format!("{:.6}", worker.busy_s),
                 format!("{:.1}", 100.0 * worker.busy_s / self.makespan_s.max(f64::MIN_POSITIVE)),
-            ]);
-        }
-        for column in table.column_iter_mut() {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+            ]
+        });
+        table(["WORKER", "CLASS", "TASKS", "BUSY (S)", "BUSY (%)"], rows, 0)
     }
 }

@@ -1,6 +1,7 @@
 //! What a simulation is of: a graph, a machine, and what is paid.
 
 use crate::cli::graph_source::Sizes;
+use crate::cli::values::share;
 use crate::graph::TaskGraph;
 use crate::graph::priorities::Priorities;
 use crate::sim::platform::{self, Costs, Platform};
@@ -33,6 +34,11 @@ pub(in crate::cli) struct Setup {
     /// Which costs beside kernels are paid
     #[arg(long, value_enum, default_value_t = CostsOption::Default)]
     pub(in crate::cli) costs: CostsOption,
+
+    /// Let teams of CPU workers execute tasks together, where the platform does not say how: so large a share of each, from
+    /// 0 to 1, is divided among the members. For policies with combined workers, such as tree-pheft
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    parallel: Option<f64>,
 
     /// Where the priorities of tasks come from
     #[arg(long, value_enum, default_value_t = PrioritiesOption::AsGiven)]
@@ -83,6 +89,10 @@ impl Setup {
             CostsOption::NoOverhead => Costs::NoOverhead,
             CostsOption::NoTransfer => Costs::NoTransfer,
         });
+        let platform = match self.parallel {
+            Some(share) => platform.with_parallel(share),
+            None => platform,
+        };
         match self.priorities {
             PrioritiesOption::AsGiven => {}
             PrioritiesOption::None => graph.tasks.iter_mut().for_each(|task| task.priority = 0),

@@ -5,8 +5,10 @@
 //! the tasks that became ready, and pulls again; it sleeps when it finds nothing. A worker of an accelerator keeps several
 //! tasks in flight: the next ones fetch their data while one is executed.
 
+mod contexts;
 mod moves;
 mod tasks;
+mod teams;
 mod workers;
 
 use super::desk::{Desk, Notes, task_of};
@@ -16,7 +18,9 @@ use super::network::Network;
 use super::outcome::{LinkStats, MemoryStats, Outcome, WorkerStats};
 use super::platform::Overheads;
 use crate::graph::{Dependencies, TaskGraph, TaskId};
-use crate::tree::{Ledger, Part, Services, Tree};
+use crate::tree::Ledger;
+use contexts::Context;
+pub(super) use contexts::{Ground, Opening, Planned};
 use moves::Moves;
 use sched_core::WorkerId;
 use std::cell::Cell;
@@ -24,6 +28,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use tasks::Tasks;
+use teams::Teams;
 use workers::{Flight, Worker};
 
 /// What is planned.
@@ -47,14 +52,20 @@ enum Plan {
     Flow(u32),
     /// Some flow arrives, if nothing has changed since change number *n*.
     Arrive(u32),
+    /// A context is changed, if there is something left to do in it.
+    Change(u32),
 }
 
 pub(super) struct Engine<'a> {
     desk: Arc<Desk>,
     graph: Arc<TaskGraph>,
     prices: Prices,
-    tree: Tree,
+    ground: Ground,
+    /// The default one first.
+    contexts: Vec<Context>,
+    changes: Vec<Planned>,
     tasks: Tasks,
+    teams: Teams,
     workers: Vec<Worker>,
     flights: Vec<Flight>,
     free_flights: Vec<u32>,
@@ -74,33 +85,39 @@ pub(super) struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
+    /// The first of the contexts is the default one.
     pub(super) fn new(
         desk: Desk,
-        parts: Vec<Part>,
+        ground: Ground,
+        contexts: Vec<Opening>,
+        changes: Vec<Planned>,
         dependencies: Dependencies,
-        seed: u64,
         observer: &'a mut dyn Observer,
     ) -> Engine<'a> {
         let desk = Arc::new(desk);
         let ledger = Arc::new(Ledger::new());
-        let services: Arc<dyn Services> = Arc::<Desk>::clone(&desk);
-        let tree = Tree::assemble(parts, &desk.platform.worker_facts(), services, Arc::clone(&ledger), seed);
+        let open = |opening| Context::new(opening, &desk, &ledger, ground.seed);
+        let mut contexts: Vec<Context> = contexts.into_iter().map(open).collect();
+        desk.graph.tasks.iter().for_each(|task| contexts[usize::from(task.context)].count_task());
         let platform = Arc::clone(&desk.platform);
         let workers = platform.workers.iter().map(|worker| {
             let class = &platform.classes[worker.class];
             Worker::new(worker.class, worker.memory.0, class.pipeline)
         });
         let bandwidth = platform.links.iter().map(|link| link.bandwidth).collect();
-        Engine {
+        let mut engine = Engine {
+            ground,
+            contexts,
+            changes,
             graph: Arc::clone(&desk.graph),
             prices: Prices::new(platform.overheads),
             tasks: Tasks::new(&desk.graph, dependencies, ledger),
+            teams: Teams::new(&desk),
             workers: workers.collect(),
             flights: Vec::new(),
             free_flights: Vec::new(),
             moves: Moves::new(platform.memories.len(), Network::new(bandwidth)),
             desk,
-            tree,
             now: 0,
             planned: BinaryHeap::new(),
             sequence: 0,
@@ -110,7 +127,9 @@ impl<'a> Engine<'a> {
             events: 0,
             end: 0,
             stirred: 0,
-        }
+        };
+        engine.renew();
+        engine
     }
 
     /// Runs all tasks.
@@ -118,6 +137,7 @@ impl<'a> Engine<'a> {
         for worker in 0..self.workers.len() as u32 {
             self.desk.fall_asleep(worker);
         }
+        self.plan_timed_changes();
         self.submit();
         while self.error.is_none() {
             let Some(Reverse((time, _, plan))) = self.planned.pop() else {
@@ -140,7 +160,8 @@ impl<'a> Engine<'a> {
                 left: tasks - self.tasks.ended,
                 tasks,
                 nanos: self.now,
-                nodes: self.tree.survey(),
+                without_workers: self.without_workers(),
+                nodes: self.survey(),
             });
         }
         Ok(self.outcome())
@@ -179,6 +200,7 @@ impl<'a> Engine<'a> {
             Plan::Queue(transfer) => self.queue_transfer(transfer),
             Plan::Flow(transfer) => self.begin_flow(transfer),
             Plan::Arrive(change) => self.arrive(change),
+            Plan::Change(change) => self.change(change),
         }
     }
 
@@ -227,9 +249,12 @@ impl<'a> Engine<'a> {
     fn push(&mut self, task: u32, by: Option<u32>, deferred: Option<&Cell<Option<WorkerId>>>) -> u32 {
         let by = by.map(WorkerId);
         self.tell(Event::Pushed(TaskId(task), by));
-        let slot = self.tasks.slot_for(task, &self.desk);
+        let context = self.context_of(task);
+        let priority = self.contexts[context].priority(self.graph.tasks[task as usize].priority);
+        let slot = self.tasks.slot_for(task, priority, &self.desk);
         self.stirred += 1;
-        self.tree.push(slot, by, deferred);
+        self.teams.note_pushed(slot);
+        self.contexts[context].tree.push(slot, by, deferred);
         self.settle_notes();
         slot.index()
     }
@@ -239,6 +264,7 @@ impl<'a> Engine<'a> {
         let Prices { submission, push, .. } = self.prices;
         while let Some(task) = self.tasks.next_submitted() {
             self.tell(Event::Submitted(TaskId(task)));
+            self.note_submitted(task);
             let mut cost = submission;
             self.tasks.submitted(task, &self.graph);
             let mut ready = std::mem::take(&mut self.tasks.ready);
@@ -268,6 +294,7 @@ impl<'a> Engine<'a> {
         std::mem::swap(&mut self.tasks.ready, ready);
         self.tasks.ended(task, &self.graph);
         std::mem::swap(&mut self.tasks.ready, ready);
+        self.note_ended(task);
         true
     }
 
@@ -298,7 +325,8 @@ impl<'a> Engine<'a> {
             transfers: self.moves.done,
             bytes: self.moves.bytes,
             events: self.events,
-            faults: self.tree.faults(),
+            contexts: self.context_stats(),
+            faults: self.faults(),
         }
     }
 }

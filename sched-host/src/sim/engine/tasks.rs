@@ -118,8 +118,8 @@ impl Tasks {
         self.hints.unwanted.pop()
     }
 
-    /// A slot with a ready task in it.
-    pub(super) fn slot_for(&mut self, task: u32, desk: &Desk) -> &'static Slot {
+    /// A slot with a ready task in it, of this priority.
+    pub(super) fn slot_for(&mut self, task: u32, priority: i32, desk: &Desk) -> &'static Slot {
         let index = self.free_slots.pop().unwrap_or_else(|| {
             self.free_slots.extend(self.ledger.grow().rev());
             self.free_slots.pop().expect("the ledger grows by one slot at least")
@@ -129,9 +129,12 @@ impl Tasks {
         slot.set_phase(Phase::Waiting);
         head.reset();
         head.sequence.store(u64::from(task) + 1, Relaxed);
-        head.priority.store(spec.priority, Relaxed);
+        head.priority.store(priority, Relaxed);
         head.archs.store(desk.lengths.archs(row).bits(), Relaxed);
         head.codelet.store(row, Relaxed);
+        if desk.lengths.width(row) > 1 {
+            head.width.store(desk.lengths.width(row), Relaxed);
+        }
         head.footprint.store(spec.footprint.map_or(0, u64::from), Relaxed);
         slot
     }

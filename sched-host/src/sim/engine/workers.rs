@@ -1,10 +1,12 @@
 //! What workers do.
 
+use super::teams::Found;
 use super::{Engine, Plan, Prices, task_of};
 use crate::graph::{Mode, TaskId};
 use crate::sim::event::Event;
 use crate::tree::Slot;
-use sched_core::{ArchSet, MemoryNode, WorkerId};
+use sched_core::{MemoryNode, WorkerId};
+use smallvec::SmallVec;
 use std::cell::Cell;
 use std::collections::VecDeque;
 
@@ -14,7 +16,7 @@ pub(super) struct Worker {
     pub(super) memory: u32,
     pipeline: usize,
     /// Its tasks, in the order in which they came; the first is executed, or will be first.
-    flights: VecDeque<u32>,
+    pub(super) flights: VecDeque<u32>,
     /// The first flight is being executed, or its start is planned.
     executing: bool,
     /// Ready tasks that it has to push.
@@ -23,6 +25,16 @@ pub(super) struct Worker {
     pushed: Vec<u32>,
     /// A worker to wake if the next pull gives another task than the one that was pushed.
     deferred: Cell<Option<WorkerId>>,
+    /// The contexts that it serves, by number.
+    pub(super) contexts: SmallVec<[usize; 2]>,
+    /// Which of them to ask first.
+    pub(super) next: usize,
+    /// The same for parallel tasks.
+    pub(super) next_for_team: usize,
+    /// Parallel tasks come first, the next time that it looks for work.
+    pub(super) teams_next: bool,
+    /// It is in a team, and waits for the others, or executes a task with them.
+    pub(super) attends: bool,
     /// Its thread is occupied until a planned moment.
     pub(super) host_busy: bool,
     /// Somebody woke it, and counts on it for a task.
@@ -45,6 +57,11 @@ impl Worker {
             pushes: VecDeque::new(),
             pushed: Vec::new(),
             deferred: Cell::new(None),
+            contexts: SmallVec::new(),
+            next: 0,
+            next_for_team: 0,
+            teams_next: true,
+            attends: false,
             host_busy: false,
             expected: false,
             vain: (u64::MAX, 0, 0),
@@ -67,6 +84,12 @@ impl Worker {
     pub(super) fn is_occupied(&self) -> bool {
         !self.flights.is_empty()
     }
+
+    /// It does not pull now: the worker whose wake was put off until it does, if there is one.
+    pub(super) fn put_off(&mut self) -> Option<WorkerId> {
+        self.pushed.clear();
+        self.deferred.take()
+    }
 }
 
 /// A task that a worker has pulled.
@@ -75,6 +98,8 @@ pub(super) struct Flight {
     pub(super) task: u32,
     pub(super) slot: u32,
     pub(super) worker: u32,
+    /// The combined worker that executes it, which this worker leads.
+    pub(super) combined: Option<WorkerId>,
     /// Transfers that it waits for.
     pub(super) missing: u32,
     /// When its memory is allocated.
@@ -87,10 +112,23 @@ pub(super) struct Flight {
 
 const NOT_READY: u64 = u64::MAX;
 
+impl Flight {
+    /// The task in this slot, pulled by a worker.
+    pub(super) fn new(task: u32, slot: u32, worker: u32) -> Flight {
+        Flight { task, slot, worker, combined: None, missing: 0, allocated: 0, ready: NOT_READY, scratch: 0 }
+    }
+
+    /// The same, for a combined worker that this one leads.
+    pub(super) fn together(self, combined: WorkerId) -> Flight {
+        Flight { combined: Some(combined), ..self }
+    }
+}
+
 impl Engine<'_> {
     /// The thread of a worker is free: it pushes what it has to, then pulls while there is room in its pipeline.
     pub(super) fn host(&mut self, worker: u32) {
-        if self.workers[worker as usize].host_busy {
+        let state = &self.workers[worker as usize];
+        if state.host_busy || state.attends {
             return;
         }
         self.desk.get_up(worker);
@@ -110,19 +148,24 @@ impl Engine<'_> {
                 }
                 continue;
             }
-            if !room {
-                if std::mem::take(&mut state.expected) {
-                    // Somebody counts on this worker for a task that it has no room for; one like it may.
-                    let arch = self.desk.platform.classes[state.class].arch;
-                    self.desk.wake_one_of(ArchSet::EMPTY.with(arch));
-                    self.settle_notes();
-                }
-                return;
+            // Who is in a team has nothing else in flight.
+            let held_back = !state.flights.is_empty() && state.teams_next && self.teams.may_want(worker);
+            if !room || held_back {
+                return self.pass_wake_on(worker);
             }
-            let Some(slot) = self.pull(worker) else { break };
+            let found = if state.flights.is_empty() {
+                self.look(worker)
+            } else {
+                self.pull(worker).map_or(Found::Nothing, Found::Alone)
+            };
+            let slot = match found {
+                Found::Alone(slot) => slot,
+                Found::Together(gathering) => return self.attend(worker, &gathering),
+                Found::Nothing => break,
+            };
             let task = task_of(slot.head());
             self.tell(Event::Pulled(TaskId(task), WorkerId(worker)));
-            let flight = self.new_flight(task, slot.index(), worker);
+            let flight = self.new_flight(Flight::new(task, slot.index(), worker));
             self.workers[worker as usize].flights.push_back(flight);
             self.book_pull(worker, task, slot);
             let cost = fetch * self.desk.accesses(task).len() as u64;
@@ -154,29 +197,28 @@ impl Engine<'_> {
     /// The first task of the worker begins now, or has just ended: when it should be done with all that it has.
     fn book_rest(&mut self, worker: u32) {
         let state = &self.workers[worker as usize];
-        let length = |flight: &u32| {
-            let task = self.flights[*flight as usize].task;
-            self.desk.lengths.nanos(self.desk.lengths.row(task), state.class)
-        };
+        let length = |flight: &u32| self.length_of(self.flights[*flight as usize]);
         let rest = state.flights.iter().map(length).fold(0, u64::saturating_add);
         self.desk.book(worker, if rest == 0 { 0 } else { self.now.saturating_add(rest) });
     }
 
-    fn occupy(&mut self, worker: u32, nanos: u64, plan: Plan) {
+    pub(super) fn occupy(&mut self, worker: u32, nanos: u64, plan: Plan) {
         self.workers[worker as usize].host_busy = true;
         self.plan(self.now + nanos, plan);
     }
 
-    fn pull(&mut self, worker: u32) -> Option<&'static Slot> {
-        let slot = self.tree.pull(WorkerId(worker));
+    pub(super) fn pull(&mut self, worker: u32) -> Option<&'static Slot> {
+        let slot = self.pull_in_turn(worker);
         let state = &mut self.workers[worker as usize];
         let other = state.deferred.take();
         let as_expected = slot.is_some_and(|slot| state.pushed == [slot.index()]);
         state.pushed.clear();
         match slot {
-            Some(_) => {
-                state.expected = false;
+            Some(slot) => {
+                // One who serves a single context was woken for its tasks only.
+                state.expected &= state.contexts.len() > 1;
                 self.stirred += 1;
+                self.teams.note_pulled(slot);
             }
             None => {
                 let (now, stirred, times) = state.vain;
@@ -188,11 +230,13 @@ impl Engine<'_> {
             crate::tree::Services::wake(&*self.desk, other);
         }
         self.settle_notes();
+        if slot.is_some() {
+            self.pass_wake_on(worker);
+        }
         slot
     }
 
-    fn new_flight(&mut self, task: u32, slot: u32, worker: u32) -> u32 {
-        let flight = Flight { task, slot, worker, missing: 0, allocated: 0, ready: NOT_READY, scratch: 0 };
+    pub(super) fn new_flight(&mut self, flight: Flight) -> u32 {
         match self.free_flights.pop() {
             Some(free) => {
                 self.flights[free as usize] = flight;
@@ -239,18 +283,21 @@ impl Engine<'_> {
     pub(super) fn start(&mut self, worker: u32) {
         let state = &mut self.workers[worker as usize];
         let first = *state.flights.front().expect("only the first flight of a worker is started");
-        let (task, memory) = (self.flights[first as usize].task, state.memory);
-        let length = self.desk.lengths.nanos(self.desk.lengths.row(task), state.class);
-        state.busy += length;
         state.executed += 1;
+        let (flight, memory) = (self.flights[first as usize], state.memory);
+        let (task, length) = (flight.task, self.length_of(flight));
         if let Some(replicas) = &self.desk.replicas {
             let mut replicas = replicas.lock();
             for access in self.desk.accesses(task).iter().filter(|access| access.mode.writes()) {
                 replicas.write(access.data.0, memory);
             }
         }
+        self.each_member(flight, |engine, member| {
+            engine.workers[member.0 as usize].busy += length;
+            engine.desk.book(member.0, engine.now.saturating_add(length));
+            engine.tell(Event::Started(TaskId(task), member));
+        });
         self.book_rest(worker);
-        self.tell(Event::Started(TaskId(task), WorkerId(worker)));
         self.plan(self.now.saturating_add(length), Plan::End(worker));
     }
 
@@ -259,9 +306,10 @@ impl Engine<'_> {
         let state = &mut self.workers[worker as usize];
         let flight = state.flights.pop_front().expect("only the first flight of a worker ends");
         state.executing = false;
-        let Flight { task, slot, scratch, .. } = self.flights[flight as usize];
         let memory = state.memory;
-        self.tell(Event::Ended(TaskId(task), WorkerId(worker)));
+        let ended = self.flights[flight as usize];
+        let Flight { task, slot, scratch, .. } = ended;
+        self.each_member(ended, |engine, member| engine.tell(Event::Ended(TaskId(task), member)));
         self.stirred += 1;
         self.end = self.now;
         if let Some(replicas) = &self.desk.replicas {
@@ -271,10 +319,12 @@ impl Engine<'_> {
                 replicas.unpin(access.data.0, memory);
             }
         }
+        self.dismiss(ended);
         self.book_rest(worker);
         self.free_flights.push(flight);
         self.tasks.give_back(slot);
         self.tasks.ended(task, &self.graph);
+        self.note_ended(task);
         let mut ready = std::mem::take(&mut self.tasks.ready);
         while let Some(task) = ready.pop_front() {
             if !self.passes(task, &mut ready) {

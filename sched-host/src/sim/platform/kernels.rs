@@ -35,6 +35,44 @@ pub enum KernelTime {
     },
 }
 
+/// How the tasks of one kind go when several workers of a class, a combined worker, execute them together.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Parallel {
+    /// Amdahl's law: this share of a task, from 0 to 1, is divided evenly among the members, and the rest is not.
+    Amdahl {
+        /// The share.
+        share: f64,
+        /// Most members.
+        most: u16,
+    },
+    /// As said of teams of some sizes, by their number of members from 2; between them, and a worker alone, on the straight
+    /// line of the logarithms. Larger teams than said cannot execute such tasks.
+    Sizes(BTreeMap<u16, KernelTime>),
+}
+
+impl Parallel {
+    /// Nanoseconds with `size` members, two at least, if they can be told: `alone` is what one worker takes.
+    pub(super) fn nanos(&self, alone: Option<u64>, size: u16, work: Work) -> Option<u64> {
+        match self {
+            Parallel::Amdahl { share, most } => {
+                let parts = 1.0 - share + share / f64::from(size);
+                (size <= *most).then_some((alone? as f64 * parts) as u64)
+            }
+            Parallel::Sizes(times) => {
+                let known = |(size, time): (&u16, &KernelTime)| Some((f64::from(*size), time.nanos(work)? as f64));
+                let (above, high) = times.range(size..).find_map(known)?;
+                let below = times.range(..=size).rev().find_map(known);
+                let (below, low) = below.or_else(|| Some((1.0, alone? as f64)))?;
+                if above <= f64::from(size) || low <= 0.0 || high <= 0.0 {
+                    return Some(high as u64);
+                }
+                let slope = (high / low).ln() / (above / below).ln();
+                Some((low * (f64::from(size) / below).powf(slope)) as u64)
+            }
+        }
+    }
+}
+
 /// A measured time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sized {
@@ -90,6 +128,7 @@ fn interpolate(times: &[Sized], bytes: u64) -> Option<u64> {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Kernels {
     times: BTreeMap<String, BTreeMap<usize, KernelTime>>,
+    parallel: BTreeMap<String, BTreeMap<usize, Parallel>>,
 }
 
 impl Kernels {
@@ -105,6 +144,28 @@ impl Kernels {
     #[must_use]
     pub fn get(&self, kind: &str, class: usize) -> Option<&KernelTime> {
         self.times.get(kind).or_else(|| self.times.get(Kernels::ANY))?.get(&class)
+    }
+
+    /// Lets teams of a class execute tasks of kind `kind`. Without this they are for one worker.
+    pub fn set_parallel(&mut self, kind: &str, class: usize, parallel: Parallel) {
+        self.parallel.entry(kind.to_owned()).or_default().insert(class, parallel);
+    }
+
+    /// How teams of a class execute tasks of a kind, if they can. As for times, what is said of [`ANY`](Self::ANY) counts for
+    /// kinds of which nothing is said.
+    #[must_use]
+    pub fn parallel(&self, kind: &str, class: usize) -> Option<&Parallel> {
+        self.parallel_of(if self.times.contains_key(kind) { kind } else { Kernels::ANY }, class)
+    }
+
+    /// What is said of this very kind.
+    pub(super) fn parallel_of(&self, kind: &str, class: usize) -> Option<&Parallel> {
+        self.parallel.get(kind)?.get(&class)
+    }
+
+    /// Whether teams can execute tasks of any kind.
+    pub(super) fn has_parallel(&self) -> bool {
+        !self.parallel.is_empty()
     }
 
     /// Whether something is said of a kind.
@@ -137,6 +198,19 @@ mod tests {
         assert!((2_828_000..2_829_000).contains(&between), "{between}");
         let beyond = measured.nanos(work(6400)).expect("it is measured");
         assert!((511_999_000..512_001_000).contains(&beyond), "{beyond}");
+    }
+
+    #[test]
+    fn teams_go_by_amdahl_or_by_what_is_said_of_their_sizes() {
+        let ms = Duration::from_millis;
+        let amdahl = Parallel::Amdahl { share: 0.5, most: 4 };
+        let of = |parallel: &Parallel, size| parallel.nanos(Some(8_000_000), size, work(1));
+        assert_eq!([2, 4, 5].map(|size| of(&amdahl, size)), [Some(6_000_000), Some(5_000_000), None]);
+        let sizes = Parallel::Sizes([(2, KernelTime::Fixed(ms(4))), (8, KernelTime::Fixed(ms(1)))].into());
+        assert_eq!(
+            [2, 4, 8, 9].map(|size| of(&sizes, size)),
+            [Some(4_000_000), Some(2_000_000), Some(1_000_000), None]
+        );
     }
 
     #[test]

@@ -15,15 +15,18 @@ mod starpu;
 #[cfg(test)]
 mod tests;
 
-pub use kernels::{KernelTime, Kernels, Sized};
+pub use kernels::{KernelTime, Kernels, Parallel, Sized};
 pub use library::{ShippedPlatform, find, library};
+pub(crate) use quantity::time;
 pub use starpu::{STARPU_OVERHEADS, StarpuError};
 
-use crate::bound::{BoundError, Bounds, Pool, bounds};
+use crate::bound::{BoundError, Bounds, Pool, bounds, team_bounds};
 use crate::graph::{Dependencies, Task, TaskGraph};
+use crate::topology::CombinedSizes;
 use crate::tree::WorkerFacts;
 use kernels::Work;
 use sched_core::{Arch, MemoryNode, WorkerId};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Memories of one platform at most: each has its bit in a word.
@@ -50,6 +53,8 @@ pub struct Platform {
     pub overheads: Overheads,
     /// How long tasks take on each class of workers.
     pub kernels: Kernels,
+    /// Which sizes of combined workers its CPU workers offer; see [`combined_workers`](Platform::combined_workers).
+    pub combined_sizes: CombinedSizes,
 }
 
 /// A kind of workers: all of them are equally fast.
@@ -180,10 +185,42 @@ impl Platform {
         if !task.lengths.is_empty() {
             return task.lengths.get(self.classes[class].arch);
         }
-        let bytes = task.accesses.iter().map(|access| graph.data[access.data.index()].bytes).sum();
-        let work = Work { bytes, flops: task.flops, footprint: task.footprint };
-        let nanos = self.kernels.get(&graph.kind_of(task).name, class)?.nanos(work)?;
+        let nanos = self.kernels.get(&graph.kind_of(task).name, class)?.nanos(work_of(graph, task))?;
         Some(Duration::from_nanos(nanos))
+    }
+
+    /// How long a task of `graph` takes when so many workers of a class execute it together, if they can. Where the graph says
+    /// how long it takes on one worker, only [`Parallel::Amdahl`] says how long it takes on several.
+    ///
+    /// # Panics
+    /// When there is no such class.
+    #[must_use]
+    pub fn team_length(&self, graph: &TaskGraph, task: &Task, class: usize, size: u16) -> Option<Duration> {
+        let alone = self.length(graph, task, class);
+        if size <= 1 {
+            return alone;
+        }
+        let parallel = self.kernels.parallel(&graph.kind_of(task).name, class)?;
+        if !task.lengths.is_empty() && matches!(parallel, Parallel::Sizes(_)) {
+            return None;
+        }
+        let alone = alone.map(|alone| u64::try_from(alone.as_nanos()).unwrap_or(u64::MAX));
+        parallel.nanos(alone, size, work_of(graph, task)).map(Duration::from_nanos)
+    }
+
+    /// The same, where teams of CPU workers execute tasks of every kind of which nothing else is said: `share` of a task, from
+    /// 0 to 1, is divided among the members ([`Parallel::Amdahl`]).
+    #[must_use]
+    pub fn with_parallel(mut self, share: f64) -> Platform {
+        let kinds: Vec<String> = self.kernels.kinds().chain([Kernels::ANY]).map(str::to_owned).collect();
+        for (class, _) in self.classes.iter().enumerate().filter(|(_, class)| class.arch == Arch::CPU) {
+            for kind in &kinds {
+                if self.kernels.parallel(kind, class).is_none() {
+                    self.kernels.set_parallel(kind, class, Parallel::Amdahl { share, most: u16::MAX });
+                }
+            }
+        }
+        self
     }
 
     /// How many workers there are of each class.
@@ -199,12 +236,40 @@ impl Platform {
     /// When a task can run nowhere, or the linear program is not solved.
     pub fn bounds(&self, graph: &TaskGraph, dependencies: &Dependencies) -> Result<Bounds, BoundError> {
         let pools: Vec<Pool> = self.workers_by_class().into_iter().map(|workers| Pool { workers }).collect();
-        bounds(graph, dependencies, &pools, |task, class| {
-            if !graph.kind_of(task).runs {
-                return Some(0.0);
+        let runs = |task: &Task| graph.kind_of(task).runs;
+        let seconds =
+            |task: &Task, class, size| self.team_length(graph, task, class, size).map(|length| length.as_secs_f64());
+        let sizes = self.team_sizes();
+        if sizes.iter().all(|sizes| sizes.len() == 1) {
+            return bounds(
+                graph,
+                dependencies,
+                &pools,
+                |task, class| {
+                    if runs(task) { seconds(task, class, 1) } else { Some(0.0) }
+                },
+            );
+        }
+        let least = |task: &Task, class: usize, of: fn(f64, u16) -> f64| {
+            let each = sizes[class].iter().filter_map(|size| Some(of(seconds(task, class, *size)?, *size)));
+            if runs(task) { each.reduce(f64::min) } else { Some(0.0) }
+        };
+        let work = |task: &Task, class| least(task, class, |seconds, size| seconds * f64::from(size));
+        team_bounds(graph, dependencies, &pools, work, |task, class| least(task, class, |seconds, _| seconds))
+    }
+
+    /// For each class, how many of its workers can execute a task, alone or with others: 1, and the sizes of combined workers
+    /// where kernels are parallel.
+    fn team_sizes(&self) -> Vec<BTreeSet<u16>> {
+        let mut sizes = vec![BTreeSet::from([1]); self.classes.len()];
+        if self.kernels.has_parallel() {
+            for team in self.combined_members() {
+                for member in &team {
+                    sizes[self.workers[member.0 as usize].class].insert(u16::try_from(team.len()).unwrap_or(u16::MAX));
+                }
             }
-            self.length(graph, task, class).map(|length| length.as_secs_f64())
-        })
+        }
+        sizes
     }
 
     /// The way from one memory to another.
@@ -257,6 +322,12 @@ impl Platform {
             routes: vec![Route::default()],
             overheads: Overheads::default(),
             kernels,
+            combined_sizes: CombinedSizes::default(),
         }
     }
+}
+
+fn work_of(graph: &TaskGraph, task: &Task) -> Work {
+    let bytes = task.accesses.iter().map(|access| graph.data[access.data.index()].bytes).sum();
+    Work { bytes, flops: task.flops, footprint: task.footprint }
 }

@@ -1,16 +1,20 @@
 //! Platform text to platforms.
 
-use super::kernels::{KernelTime, Sized};
+mod kernels;
+
 use super::quantity::{self, BANDWIDTH, SIZE, TIME};
 use super::reader::Reader;
 use super::routes::{Edge, routes};
 use super::{Kernels, Link, MAX_MEMORIES, Memory, Overheads, Platform, Worker, WorkerClass};
 use crate::policy::{ARCH_NAMES, PolicyErrors, Problem, Span, comment_above, document};
+use crate::topology::CombinedSizes;
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
+use kernels::On;
 use sched_core::{Arch, MemoryNode};
 use std::time::Duration;
 
-const PARTS: &[&str] = &["memory", "switch", "workers", "link", "expected-transfers", "overheads", "kernel", "repeat"];
+const PARTS: &[&str] =
+    &["memory", "switch", "workers", "combined-workers", "link", "expected-transfers", "overheads", "kernel", "repeat"];
 
 /// Workers of one platform at most.
 const MAX_WORKERS: usize = 65_536;
@@ -24,11 +28,16 @@ impl Platform {
     /// - `link "ram" "pci" bandwidth="6 GB/s" latency="10 us" back="6.5 GB/s" shared=#true`: a link between two places, in
     ///   both directions, which are apart unless they are `shared`. Transfers take the way of the least latency.
     /// - `workers "cpu" count=9 arch="cpu" memory="ram" package=0 speed=1.0 pipeline=1`: workers of a class.
+    /// - `combined-workers min=2 max=8 arity=2`: which sizes of combined workers the CPU workers offer; without this, all.
     /// - `overheads submission="1 us" …`: see [`Overheads`].
     /// - `expected-transfers contention=6.0`: how much longer than alone schedulers are told to expect transfers to take.
     /// - `kernel "gemm" { on "cpu" … }`: how long tasks of a kind take on a class: `time="3 ms"`, `gflops=10.0
     ///   overhead="5 us"` (by operations), `a=0.1 b=1.5` (µs = a·bytes^b), or `{ at "11.06 MB" "87.8 ms"; … }` (as
     ///   measured, by the bytes of all data of a task). The kind `"*"` stands for all that are not named.
+    /// - `on "cpu" time="3 ms" parallel=0.95 max-team=8`: so large a share of a task is divided among the members of a
+    ///   team, of eight at most ([`Parallel::Amdahl`](super::Parallel::Amdahl)); or `on "cpu" team=4 time="1 ms"`: how
+    ///   long it takes four together, in the same ways, beside the `on "cpu"` for one
+    ///   ([`Parallel::Sizes`](super::Parallel::Sizes)).
     /// - `repeat 8 { … }`: what is in it, eight times, with `{}` in texts replaced by 0 to 7.
     ///
     /// ```
@@ -61,14 +70,6 @@ impl Platform {
     }
 }
 
-/// A place in `kernel`, kept until all classes are known.
-struct On {
-    kind: String,
-    class: String,
-    span: Span,
-    time: KernelTime,
-}
-
 struct Builder<'a> {
     reader: &'a mut Reader,
     memories: Vec<Memory>,
@@ -79,6 +80,7 @@ struct Builder<'a> {
     links: Vec<(String, String, Span, Wire)>,
     overheads: Overheads,
     contention: f64,
+    combined_sizes: CombinedSizes,
     on: Vec<On>,
 }
 
@@ -100,6 +102,7 @@ impl<'a> Builder<'a> {
             links: Vec::new(),
             overheads: Overheads::default(),
             contention: 1.0,
+            combined_sizes: CombinedSizes::default(),
             on: Vec::new(),
         }
     }
@@ -140,6 +143,17 @@ impl<'a> Builder<'a> {
                 }
             }
             "workers" => self.add_workers(node),
+            "combined-workers" => {
+                self.reader.shape(node, 0, &["min", "max", "arity"]);
+                let mut size = |name, least, default| {
+                    self.reader.whole(node, name, least, usize::from(u16::MAX)).unwrap_or(default)
+                };
+                self.combined_sizes = CombinedSizes {
+                    min: size("min", 2, 2),
+                    max: size("max", 0, usize::MAX),
+                    arity: size("arity", 2, 2),
+                };
+            }
             "link" => self.link(node),
             "expected-transfers" => {
                 self.reader.shape(node, 0, &["contention"]);
@@ -283,66 +297,6 @@ impl<'a> Builder<'a> {
         };
     }
 
-    fn kernel(&mut self, node: &KdlNode) {
-        self.reader.shape(node, 1, &[]);
-        let Some((kind, _)) = self.reader.argument(node, 0, "the name of a kind of tasks") else { return };
-        for on in node.iter_children() {
-            if on.name().value() != "on" {
-                self.reader.unknown_node(on, "a kernel", &["on"]);
-                continue;
-            }
-            self.reader.shape(on, 1, &["time", "gflops", "overhead", "a", "b"]);
-            let class = self.reader.argument(on, 0, "the name of a class of workers");
-            let time = self.kernel_time(on);
-            if let (Some((class, span)), Some(time)) = (class, time) {
-                self.on.push(On { kind: kind.clone(), class, span, time });
-            }
-        }
-    }
-
-    fn kernel_time(&mut self, node: &KdlNode) -> Option<KernelTime> {
-        let reader = &mut *self.reader;
-        let before = reader.problems.len();
-        let fixed = reader.quantity(node, "time", quantity::time, TIME);
-        let overhead = reader.quantity(node, "overhead", quantity::time, TIME).unwrap_or_default();
-        let gflops = reader.positive(node, "gflops");
-        let power = reader.positive(node, "a").zip(reader.number(node, "b"));
-        let mut measured = Vec::new();
-        for at in node.iter_children() {
-            if at.name().value() != "at" {
-                reader.unknown_node(at, "`on`", &["at"]);
-                continue;
-            }
-            reader.shape(at, 2, &[]);
-            let bytes = reader.quantity_argument(at, 0, quantity::size, SIZE);
-            let time = reader.quantity_argument(at, 1, quantity::time, TIME);
-            if let (Some(bytes), Some(time)) = (bytes.filter(|bytes| *bytes > 0), time) {
-                measured.push(Sized { bytes, time });
-            }
-        }
-        measured.sort_by_key(|sized| sized.bytes);
-        measured.dedup_by_key(|sized| sized.bytes);
-        let measured = (!measured.is_empty()).then_some(KernelTime::Measured(measured));
-        let ways = [
-            fixed.map(KernelTime::Fixed),
-            gflops.map(|gflops| KernelTime::Rate { gflops, overhead }),
-            power.map(|(a, b)| KernelTime::Power { a, b }),
-            measured,
-        ];
-        let mut ways = ways.into_iter().flatten();
-        let found = (ways.next(), ways.next());
-        if let (Some(time), None) = found {
-            return Some(time);
-        }
-        if reader.problems.len() == before {
-            let problem = Problem::error("`on` says in one way how long a kernel takes");
-            let span = reader.span(node);
-            let help = "write `time=\"3 ms\"`, `gflops=10.0`, `a=0.1 b=1.5`, or `{ at \"11.06 MB\" \"87.8 ms\" }`";
-            reader.report(problem.at(span, "expected one of the four").help(help));
-        }
-        None
-    }
-
     fn finish(mut self, name: String, doc: String) -> Option<Platform> {
         let places: Vec<String> = self.places().map(str::to_owned).collect();
         let (mut links, mut edges) = (Vec::new(), Vec::new());
@@ -366,13 +320,12 @@ impl<'a> Builder<'a> {
         }
         let mut kernels = Kernels::default();
         for on in std::mem::take(&mut self.on) {
-            match self.classes.iter().position(|class| class.name == on.class) {
-                Some(class) => kernels.set(&on.kind, class, on.time),
-                None => {
-                    let known = self.classes.iter().map(|class| class.name.as_str());
-                    self.reader.unknown_name("class of workers", &on.class, on.span, known);
-                }
-            }
+            let Some(class) = self.classes.iter().position(|class| class.name == on.class) else {
+                let known = self.classes.iter().map(|class| class.name.as_str());
+                self.reader.unknown_name("class of workers", &on.class, on.span, known);
+                continue;
+            };
+            self.set_kernel(&mut kernels, on, class);
         }
         let bandwidth: Vec<f64> = links.iter().map(|link| link.bandwidth).collect();
         let count = self.memories.len();
@@ -386,8 +339,8 @@ impl<'a> Builder<'a> {
                 self.reader.report(problem.help(format!("write `link {home:?} {here:?} bandwidth=\"10 GB/s\"`")));
             }
         }
-        let Builder { memories, classes, workers, overheads, .. } = self;
-        Some(Platform { name, doc, classes, workers, memories, links, routes, overheads, kernels })
+        let Builder { memories, classes, workers, overheads, combined_sizes, .. } = self;
+        Some(Platform { name, doc, classes, workers, memories, links, routes, overheads, kernels, combined_sizes })
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) const SIZE: &str = "a size, such as \"16 GiB\" (units: B, kB, MB, GB,
 pub(super) const BANDWIDTH: &str = "a bandwidth, such as \"6.5 GB/s\" (units as of sizes, with /s)";
 
 /// A time.
-pub(super) fn time(text: &str) -> Option<Duration> {
+pub(crate) fn time(text: &str) -> Option<Duration> {
     let nanos = scaled(text, &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)])?;
     (nanos < 1e18).then(|| Duration::from_nanos(nanos.round() as u64))
 }

@@ -1,9 +1,10 @@
 //! A platform out of StarPU's performance directory: workers and links as its simulation sees them, times of kernels from
 //! its models.
 
-use super::{KernelTime, Kernels, Link, Memory, Overheads, Platform, Route, Sized, Worker, WorkerClass};
+use super::{KernelTime, Kernels, Link, Memory, Overheads, Parallel, Platform, Route, Sized, Worker, WorkerClass};
 use crate::model::ModelError;
 use crate::model::starpu::{CodeletFile, Sampling};
+use crate::topology::CombinedSizes;
 use sched_core::{Arch, MemoryNode};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -65,7 +66,7 @@ const ALIASES: [(&str, &str); 4] = [
 impl Platform {
     /// The machine `host` of StarPU's performance directory `directory`, with its cores and CUDA devices. As in StarPU,
     /// each device takes a core away, and schedulers are told to expect transfers to take as if all devices
-    /// used the bus in both directions.
+    /// used the bus in both directions. What it measured on several cores together says how teams of them do.
     ///
     /// # Errors
     /// When files are missing, or do not hold what they should.
@@ -201,8 +202,16 @@ impl Drawn {
         for (kind, file) in kinds.chain(renamed) {
             for (number, class) in classes.iter().enumerate() {
                 let device = if class.arch == Arch::CUDA { number as u32 } else { 0 };
-                if let Some(time) = history(file, class.arch, device) {
+                if let Some(time) = history(file, class.arch, device, 1) {
                     kernels.set(kind, number, time);
+                }
+                if class.arch == Arch::CPU {
+                    let sizes = 2..=u16::try_from(workers.len()).unwrap_or(u16::MAX);
+                    let known = |size| Some((size, history(file, class.arch, device, u32::from(size))?));
+                    let times: BTreeMap<u16, KernelTime> = sizes.filter_map(known).collect();
+                    if !times.is_empty() {
+                        kernels.set_parallel(kind, number, Parallel::Sizes(times));
+                    }
                 }
             }
         }
@@ -216,15 +225,16 @@ impl Drawn {
             routes,
             overheads: STARPU_OVERHEADS,
             kernels,
+            combined_sizes: CombinedSizes::default(),
         }
     }
 }
 
-/// The history of the fastest implementation for each footprint, on one device or core.
-fn history(file: &CodeletFile, arch: Arch, device: u32) -> Option<KernelTime> {
+/// The history of the fastest implementation for each footprint, on one device, or so many cores together.
+fn history(file: &CodeletFile, arch: Arch, device: u32, cores: u32) -> Option<KernelTime> {
     let mut times: BTreeMap<u32, Duration> = BTreeMap::new();
     let mut sizes: BTreeMap<u64, Duration> = BTreeMap::new();
-    let measured = &file.comb(arch, device, 1)?.implementations;
+    let measured = &file.comb(arch, device, cores)?.implementations;
     for entry in measured.iter().flat_map(|measured| &measured.history).filter(|entry| entry.samples > 0) {
         let time = Duration::from_nanos((entry.mean * 1e3).round() as u64);
         let best = times.entry(entry.footprint).or_insert(time);

@@ -113,7 +113,87 @@ fn all_that_is_wrong_with_a_platform_is_said() {
 }
 
 #[test]
+fn cores_are_combined_by_package_memory_and_halves() {
+    let combined = |platform: Platform| -> Vec<String> {
+        let line = |team: crate::topology::CombinedWorker| format!("{:?} of {}", team.members, team.within);
+        platform.combined_workers().into_iter().map(line).collect()
+    };
+    let mine = |text: &str| Platform::parse("mine.kdl", &format!("platform \"x\" {{ {text} }}")).expect("it is sound");
+    let two = mine(
+        r#"memory "a"; memory "b"; link "a" "b" bandwidth="1 GB/s"; memory "gpu"; link "a" "gpu" bandwidth="1 GB/s"
+        workers "cpu" count=2 memory="a" package=0; workers "gpu" arch="cuda" memory="gpu"
+        workers "cpu" count=3 memory="b" package=1"#,
+    );
+    insta::assert_snapshot!(combined(two).join("\n"), @r"
+    [0, 1, 3, 4, 5] of machine
+    [0, 1] of memory-node 0
+    [3, 4, 5] of memory-node 1
+    [3, 4] of memory-node 1
+    ");
+    let bounded = mine(r#"memory "a"; workers "cpu" count=8; combined-workers min=3 max=4"#);
+    assert_eq!(combined(bounded), ["[0, 1, 2, 3] of memory-node 0", "[4, 5, 6, 7] of memory-node 0"]);
+    assert_eq!(combined(mine(r#"memory "a"; workers "gpu" arch="cuda" count=4"#)), [""; 0]);
+}
+
+#[test]
+fn what_is_wrong_about_teams_is_said() {
+    let text = r#"platform "x" {
+    memory "ram"
+    workers "cpu" count=4
+    workers "gpu" arch="cuda"
+    kernel "a" { on "cpu" time="1 ms" parallel=1.5; }
+    kernel "b" { on "cpu" time="1 ms" parallel=0.5 team=2; }
+    kernel "c" { on "cpu" time="1 ms" max-team=2; }
+    kernel "d" { on "cpu" time="1 ms" team=1; }
+}"#;
+    insta::assert_snapshot!(errors(text).join("\n"), @r"
+    5:18: `parallel` is a share of a task, from 0 to 1
+    6:18: `team` says how long a task takes, so `parallel` cannot
+    7:18: `max-team` goes with `parallel`
+    8:39: `team` is 1
+    ");
+    let text = r#"platform "x" {
+    memory "ram"
+    workers "cpu" count=4
+    workers "gpu" arch="cuda"
+    kernel "a" { on "gpu" time="1 ms" parallel=0.5; }
+    kernel "b" { on "cpu" time="1 ms" parallel=0.5; on "cpu" time="1 ms" team=2; }
+}"#;
+    insta::assert_snapshot!(errors(text).join("\n"), @r"
+    5:21: only CPU workers execute tasks together
+    6:56: it is said in two ways how long teams take
+    ");
+}
+
+#[test]
 fn memories_without_a_way_between_them_are_refused() {
     let text = r#"platform "x" { memory "ram"; memory "gpu"; workers "cpu" memory="ram"; workers "gpu" arch="cuda" memory="gpu"; }"#;
     assert_eq!(errors(text), ["there is no way between the memories `ram` and `gpu`"]);
+}
+
+#[test]
+fn what_starpu_measured_on_several_cores_says_how_teams_do() {
+    use crate::model::starpu::{CodeletFile, Comb, Device, HistoryEntry, Implementation};
+    let comb = |cores, mean| {
+        let entry =
+            HistoryEntry { footprint: 7, size: 64, flops: 0.0, mean, deviation: 0.0, sum: mean, sum2: 0.0, samples: 1 };
+        let measured = Implementation { history: vec![entry], ..Implementation::default() };
+        Comb { devices: vec![Device { kind: 0, id: 0, cores }], implementations: vec![measured] }
+    };
+    let file = CodeletFile { combs: vec![comb(1, 80.0), comb(4, 20.0)] };
+    let directory = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| directory.path().join(name);
+    std::fs::create_dir_all(path("bus")).expect("there is room");
+    std::fs::create_dir_all(path("codelets/45")).expect("there is room");
+    std::fs::write(path("codelets/45/wide.here"), file.to_text()).expect("there is room");
+    let hosts: String = (0..6).map(|core| format!("<host id=\"CPU{core}\" speed=\"2e9f\"/>")).collect();
+    std::fs::write(path("bus/here.platform.v4.xml"), format!("<platform version=\"4\">{hosts}</platform>"))
+        .expect("there is room");
+
+    let platform = Platform::from_starpu(directory.path(), "here").expect("the directory is sound");
+    let mut graph = TaskGraph::new("one");
+    let kind = graph.add_kind("wide");
+    let task = Task { footprint: Some(7), ..Task::new(kind) };
+    let micros = |size| platform.team_length(&graph, &task, 0, size).map(|length| length.as_micros());
+    assert_eq!([1, 2, 3, 4, 6].map(micros), [Some(80), Some(40), Some(26), Some(20), None]);
 }

@@ -1,0 +1,53 @@
+//! A queue behind a lock, whose length can be read without it.
+
+use super::TaskQueue;
+use sched_core::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+
+/// What holds a number of tasks.
+pub(crate) trait Len {
+    /// Number of tasks.
+    fn len(&self) -> usize;
+}
+
+impl<T> Len for TaskQueue<T> {
+    fn len(&self) -> usize {
+        TaskQueue::len(self)
+    }
+}
+
+/// A queue, and how many tasks are in it since it was changed last.
+#[derive(Debug)]
+pub(crate) struct Counted<Q> {
+    queue: Mutex<Q>,
+    /// Written under the lock.
+    len: AtomicUsize,
+}
+
+impl<Q: Len> Counted<Q> {
+    pub(crate) fn new(queue: Q) -> Counted<Q> {
+        Counted { len: AtomicUsize::new(queue.len()), queue: Mutex::new(queue) }
+    }
+
+    /// Number of tasks, without the lock: others may change it meanwhile.
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Acquire)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Looks at the queue.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&Q) -> T) -> T {
+        look(&self.queue.lock())
+    }
+
+    /// Changes the queue.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Q) -> T) -> T {
+        let mut queue = self.queue.lock();
+        let answer = change(&mut queue);
+        self.len.store(queue.len(), Release);
+        answer
+    }
+}
