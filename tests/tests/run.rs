@@ -512,7 +512,6 @@ fn contexts_run_the_workload_beside_each_other() {
 
 #[test]
 fn policies_are_swapped_while_the_workload_runs() {
-    // Long enough for the swap to come in time.
     let large = ["--tiles", "12", "--tile-size", "48", "--workers", "2", "--swap-to", "tree-prio"];
     let contexts = ["--context", "a:policy=tree-eager", "--context", "b:policy=tree-ws,workers=1"];
     let both = json(&[&large[..], &contexts].concat());

@@ -35,22 +35,23 @@ fn registry() -> Registry {
 }
 
 /// What happens when the tree is changed before it runs.
-fn digest(policy: &Policy, platform: &Arc<Platform>, registry: &Registry, change: impl Fn(&mut Part)) -> u64 {
+fn digest(policy: &Policy, platform: &Arc<Platform>, registry: &Arc<Registry>, change: impl Fn(&mut Part)) -> u64 {
     let graph = Arc::new(cholesky(7, 960));
-    let plan = expand(policy, &registry.catalogue(), &**platform).expect("the policy fits");
-    let mut parts = build_parts(&plan, registry).expect("the parameters are sound");
-    parts.iter_mut().for_each(change);
-    let lengths = Lengths::new(&graph, platform).expect("every task can run");
+    let ground = Ground { registry: Arc::clone(registry), seed: 7 };
+    let mut contexts = openings(policy.clone(), Vec::new(), platform, &ground).expect("the policy fits");
+    contexts[0].parts.iter_mut().for_each(change);
+    let combined = platform.combined_members();
+    let lengths = Lengths::new(&graph, platform, &combined).expect("every task can run");
     let dependencies = graph.dependencies();
     let mut digest = Digest::default();
-    let desk = Desk::new(graph, Arc::clone(platform), lengths);
-    Engine::new(desk, parts, dependencies, 7, &mut digest).run().expect("it runs to the end");
+    let desk = Desk::new(graph, Arc::clone(platform), lengths, combined);
+    Engine::new(desk, ground, contexts, Vec::new(), dependencies, &mut digest).run().expect("it runs to the end");
     digest.value()
 }
 
 #[test]
 fn components_that_are_called_after_all_change_nothing() {
-    let registry = registry();
+    let registry = Arc::new(registry());
     for platform in ["cpu9-gpu3", "numa-2x12"] {
         let platform = Arc::new(find(platform).expect("it is shipped"));
         for shipped in library() {

@@ -166,17 +166,21 @@ fn run_in<W: Workload>(
     })
 }
 
-/// Swaps the policy when so many tasks have ended; nothing, if the work ends before.
+/// Swaps the policy when so many tasks have ended: after the last, if the work is done sooner than this thread looks.
+/// Nothing, if the work fails before.
 fn swap(context: &SchedContext, to: &str, after: u64, ended: &Receiver<()>) -> miette::Result<Option<Swap>> {
     const LOOK: Duration = Duration::from_millis(1);
-    while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+    loop {
+        let goes_on = ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout);
         let finished = context.stats().finished;
         if finished >= after {
             context.swap_policy(to).map_err(miette::Report::new)?;
             return Ok(Some(Swap { policy: context.policy(), after_tasks: finished }));
         }
+        if !goes_on {
+            return Ok(None);
+        }
     }
-    Ok(None)
 }
 
 impl Report {
