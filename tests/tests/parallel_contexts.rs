@@ -220,7 +220,7 @@ fn parallel_tasks_run_once_while_policies_and_members_change_at_once() {
 
 #[test]
 fn a_worker_does_its_own_tasks_and_those_of_its_teams_in_turn() {
-    let runtime = start(Origin::ALL[0]);
+    let runtime = start(Origin::BuiltIn);
     // Parallel tasks for the team of all, and tasks for worker 3 alone.
     let only_teams = r#"user-choice { fifo { eager { each "worker" { worker } } }
         each "combined-worker" { fifo { combined-worker } } }"#;

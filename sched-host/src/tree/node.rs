@@ -98,14 +98,14 @@ pub(super) struct TreeNode {
     pub(super) sources: Box<[(NodeId, u32)]>,
     /// Architectures of the workers below.
     pub(super) archs: u32,
-    /// The words of sets of workers in which there are workers below.
-    pub(super) words: Range<usize>,
-    /// From sleepers to children, where it can be told.
-    pub(super) ways: Option<Ways>,
     /// The workers below.
     pub(super) alike: Box<[Alike]>,
     /// For each child, the first one of which the same is to be expected, whatever the task.
     pub(super) like: Box<[NodeId]>,
+    /// The words of sets of workers in which there are workers below.
+    pub(super) words: Range<usize>,
+    /// From sleepers to children, where it can be told.
+    pub(super) ways: Option<Ways>,
     /// The combined workers below, if there are any.
     pub(super) teams: Option<TeamsBelow>,
     /// Expected length of what waits here, in nanoseconds, as the component notes it.

@@ -86,6 +86,20 @@ extern "C" fn below(
     }
 }
 
+extern "C" fn here(call: CallRef<'_>, node: NodeId, task: RawTask) -> u64 {
+    let tree = record(call).tree;
+    let mut least = Estimate::NoModel.to_wire();
+    let (Some(head), Some(node)) = (head(task), tree.nodes.get(node as usize)) else { return least };
+    for workers in node.alike.iter().filter(|workers| tree.fits(workers.first.0, head)) {
+        match tree.services.expected_length(workers.first, head, None) {
+            Estimate::Uncalibrated => return Estimate::Uncalibrated.to_wire(),
+            // What is not known is longer than all that is.
+            known => least = least.min(known.to_wire()),
+        }
+    }
+    least
+}
+
 /// What is to be expected of a task, and what was asked last for that: neighbours are mostly alike, or in one memory node.
 struct Answers<'a> {
     tree: &'a Shared,
@@ -149,20 +163,4 @@ impl Answers<'_> {
             }
         }
     }
-}
-
-extern "C" fn here(call: CallRef<'_>, node: NodeId, task: RawTask) -> u64 {
-    let tree = record(call).tree;
-    let (Some(head), Some(node)) = (head(task), tree.nodes.get(node as usize)) else {
-        return Estimate::NoModel.to_wire();
-    };
-    let mut least = Estimate::NoModel.to_wire();
-    for workers in node.alike.iter().filter(|workers| tree.fits(workers.first.0, head)) {
-        match tree.services.expected_length(workers.first, head, None) {
-            Estimate::Uncalibrated => return Estimate::Uncalibrated.to_wire(),
-            // What is not known is longer than all that is.
-            known => least = least.min(known.to_wire()),
-        }
-    }
-    least
 }
