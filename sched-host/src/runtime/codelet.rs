@@ -113,8 +113,9 @@ impl FreeSlots {
         std::mem::swap(slots, &mut *self.put_back.lock());
     }
 
-    pub(crate) fn put_back(&self, slots: impl Iterator<Item = TaskPlace>) {
-        self.put_back.lock().extend(slots);
+    /// Has `add` put slots on the list.
+    pub(crate) fn put_back(&self, add: impl FnOnce(&mut Vec<TaskPlace>)) {
+        add(&mut self.put_back.lock());
     }
 }
 

@@ -28,8 +28,8 @@ pub(crate) struct Hands {
     will_pull: bool,
     /// A worker to wake if the next pull gives another task than one of `pushed`.
     pub(crate) deferred: Cell<Option<WorkerId>>,
-    /// Codelets, and slots to give back to them.
-    freed: Vec<(u32, TaskPlace)>,
+    /// Slots to give back to their codelets.
+    freed: Freed,
 }
 
 impl Hands {
@@ -39,8 +39,35 @@ impl Hands {
     }
 }
 
+/// Slots of ended tasks, until there are enough of them.
+#[derive(Default)]
+struct Freed {
+    places: Vec<TaskPlace>,
+    /// The codelet of all of them, unless they are `mixed`.
+    codelet: u32,
+    mixed: bool,
+}
+
 /// Slots are given back in batches of this size.
 const FREED_BATCH: usize = 64;
+
+impl Freed {
+    /// Adds one, whose task was of this codelet. Whether it is time to give them back.
+    #[inline(always)]
+    fn push(&mut self, codelet: u32, place: TaskPlace) -> bool {
+        if codelet != self.codelet {
+            self.note_codelet(codelet);
+        }
+        self.places.push(place);
+        self.places.len() >= FREED_BATCH
+    }
+
+    #[inline(never)]
+    fn note_codelet(&mut self, codelet: u32) {
+        self.mixed = !self.places.is_empty();
+        self.codelet = codelet;
+    }
+}
 
 impl Core {
     /// Everything that the task waited for has ended. `requester` is the worker whose thread this is, here and
@@ -158,7 +185,11 @@ impl Core {
         {
             gangs.note_pushed();
         }
-        self.tree_of(task.record).push(task.slot, requester, deferred);
+        let tree = self.tree_of(task.record);
+        match requester {
+            None => tree.push_from_outside(task.slot),
+            Some(_) => tree.push(task.slot, requester, deferred),
+        }
     }
 
     #[inline(always)]
@@ -199,8 +230,7 @@ impl Core {
             watched = record.take_watched();
         }
         slot.renew(Phase::Free);
-        hands.freed.push((codelet, task));
-        if hands.freed.len() >= FREED_BATCH {
+        if hands.freed.push(codelet, task) {
             self.give_back(hands);
         }
         if !hands.dependents.is_empty() {
@@ -293,22 +323,24 @@ impl Core {
 
     /// Gives free slots back to the codelets whose jobs they hold.
     pub(crate) fn give_back(&self, hands: &mut Hands) {
-        // There are few codelets in a batch, and often it is one.
-        while let Some((codelet, _)) = hands.freed.last().copied() {
-            if hands.freed.iter().all(|freed| freed.0 == codelet) {
-                self.put_back(codelet, hands.freed.drain(..).map(|(_, slot)| slot));
-                break;
-            }
-            let slots = hands.freed.iter().filter(|freed| freed.0 == codelet).map(|(_, slot)| *slot);
-            self.put_back(codelet, slots);
-            hands.freed.retain(|freed| freed.0 != codelet);
+        let Freed { places, codelet, mixed } = &mut hands.freed;
+        // Often they are of one codelet, and else of few.
+        while *mixed && let Some(last) = places.last() {
+            let of = |place: &TaskPlace| place.slot.head().codelet.load(Relaxed);
+            let codelet = of(last);
+            self.put_back(codelet, |list| list.extend(places.iter().filter(|place| of(place) == codelet)));
+            places.retain(|place| of(place) != codelet);
         }
+        if !places.is_empty() {
+            self.put_back(*codelet, |list| list.append(places));
+        }
+        *mixed = false;
     }
 
-    fn put_back(&self, codelet: u32, slots: impl Iterator<Item = TaskPlace>) {
+    fn put_back(&self, codelet: u32, add: impl FnOnce(&mut Vec<TaskPlace>)) {
         match self.clock.codelets.read().get(codelet as usize) {
-            Some(facts) => facts.slots.put_back(slots),
-            None => self.keep_fresh(slots),
+            Some(facts) => facts.slots.put_back(add),
+            None => self.keep_fresh(add),
         }
     }
 }

@@ -261,8 +261,9 @@ impl Core {
         fresh.pop().expect("the ledger grows by one slot at least")
     }
 
-    pub(crate) fn keep_fresh(&self, slots: impl Iterator<Item = TaskPlace>) {
-        self.fresh.lock().extend(slots);
+    /// Has `add` put slots that hold no job on the list of those.
+    pub(crate) fn keep_fresh(&self, add: impl FnOnce(&mut Vec<TaskPlace>)) {
+        add(&mut self.fresh.lock());
     }
 
     /// Tasks submitted so far.

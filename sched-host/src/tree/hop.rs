@@ -111,6 +111,12 @@ impl Shared {
         None
     }
 
+    /// The same for the host itself, where no hop is nested in another yet.
+    #[inline(always)]
+    pub(super) fn ask_first(&self, call: &Call<'_>, nodes: &[(NodeId, u32)]) -> Option<&'static Slot> {
+        nodes.iter().find_map(|(id, number)| Slot::of(self.pull_at(call, self.node(*id), *number)))
+    }
+
     /// A task from `node` for child number `to`. A component that has nothing is passed by, unless it was pushed a task
     /// meanwhile.
     #[inline]

@@ -145,23 +145,21 @@ impl Tree {
     /// With `deferred`, the requester says that it will pull right after: the first wake is then not done but noted
     /// there, for it to do if it pulls another task.
     pub fn push(&self, slot: &'static Slot, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
-        match requester {
-            None => self.push_from_outside(slot),
-            Some(_) => self.push_by(slot, requester, deferred),
+        let repairs = self.stand.inside(lane_of(requester), |shared| {
+            // Components know the workers of their context only.
+            let requester = requester.filter(|worker| shared.leaf(*worker).is_some());
+            shared.push(slot, requester, deferred);
+            shared.repairs.load(Acquire)
+        });
+        if repairs {
+            self.repair();
         }
     }
 
     /// [`push`](Self::push) by a thread that is no worker.
     pub fn push_from_outside(&self, slot: &'static Slot) {
-        self.push_by(slot, None, None);
-    }
-
-    #[inline(always)]
-    fn push_by(&self, slot: &'static Slot, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
-        let repairs = self.stand.inside(lane_of(requester), |shared| {
-            // Components know the workers of their context only.
-            let requester = requester.filter(|worker| shared.leaf(*worker).is_some());
-            shared.push(slot, requester, deferred);
+        let repairs = self.stand.inside(lane_of(None), |shared| {
+            shared.push(slot, None, None);
             shared.repairs.load(Acquire)
         });
         if repairs {
@@ -309,9 +307,9 @@ impl Shared {
     #[inline(always)]
     fn pull_at_leaf(&self, call: &Call<'_>, node: &TreeNode) -> Option<&'static Slot> {
         if node.is_passed_by() {
-            let found = self.ask(call, &node.sources);
+            let found = self.ask_first(call, &node.sources);
             if found.is_some() || node.is_passed_by() {
-                return found.map(|(_, slot)| slot);
+                return found;
             }
         }
         Slot::of(node.with(call, |component, raw| component.pull_task(raw, NO_ID)))
