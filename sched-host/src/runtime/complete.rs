@@ -5,9 +5,9 @@ use super::core::{Core, TaskPlace};
 use super::data::DataHeader;
 use super::failure::{Cause, Outcome};
 use super::record::{Dependent, Extra, Taken};
-use crate::context::enter_task;
+use crate::context::{ContextCore, enter_task};
 use crate::sync::light_fence;
-use crate::tree::{Phase, Slot};
+use crate::tree::{Phase, Slot, Tree};
 use sched_core::WorkerId;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -70,14 +70,14 @@ impl Freed {
 }
 
 impl Core {
-    /// Everything that the task waited for has ended. `requester` is the worker whose thread this is, here and
-    /// everywhere below.
+    /// Everything that a task of this context waited for has ended. `requester` is the worker whose thread this is, here
+    /// and everywhere below.
     #[inline]
-    pub(crate) fn make_ready(&self, task: TaskPlace, requester: Option<WorkerId>) {
+    pub(crate) fn make_ready(&self, context: &ContextCore, task: TaskPlace, requester: Option<WorkerId>) {
         if task.record.is_special() {
             self.make_special_ready(task, requester);
         } else {
-            self.push(task, requester, None);
+            self.push(&context.tree, task, requester, None);
         }
     }
 
@@ -174,18 +174,23 @@ impl Core {
         if hands.will_pull {
             hands.pushed.push(slot);
         }
-        self.push(task, requester, deferred);
+        self.push(self.tree_of(record), task, requester, deferred);
     }
 
     /// Pushes a task into the tree of its context.
     #[inline]
-    fn push(&self, task: TaskPlace, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
+    fn push(
+        &self,
+        tree: &Tree,
+        task: TaskPlace,
+        requester: Option<WorkerId>,
+        deferred: Option<&Cell<Option<WorkerId>>>,
+    ) {
         if let Some(gangs) = &self.gangs
             && task.slot.head().width.load(Relaxed) > 1
         {
             gangs.note_pushed();
         }
-        let tree = self.tree_of(task.record);
         match requester {
             None => tree.push_from_outside(task.slot),
             Some(_) => tree.push(task.slot, requester, deferred),

@@ -7,7 +7,7 @@ use super::data::{DataHeader, Handle, Mode, Scratchpad};
 use super::failure::{Outcome, SubmitError};
 use super::record::{Callback, Extra, TaskKey};
 use super::worker::{executed_here, this_worker};
-use crate::context::{Refused, SchedContext, current};
+use crate::context::{ContextCore, Refused, SchedContext, current};
 use crate::model::starpu::DataShape;
 use crate::trace::Event;
 use sched_core::ArchSet;
@@ -144,7 +144,7 @@ impl Submitter {
             accesses: &accesses,
         });
         if place.record.submitted(links) {
-            core.make_ready(place, this_worker(core));
+            core.make_ready(&core.roster.default, place, this_worker(core));
         }
         key
     }
@@ -286,7 +286,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         let place = core.take_slot(facts);
         let (key, links) = core.enter(Entry {
             place,
-            context,
+            context: context.number,
             priority,
             archs: facts.archs,
             codelet: facts.number,
@@ -310,14 +310,14 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             }
         }
         if record.submitted(links) {
-            core.make_ready(place, this_worker(core));
+            core.make_ready(context, place, this_worker(core));
         }
         Ok(TaskRef { key, runtime: core.id })
     }
 
     /// The context of the task, which counts it from now on, and its priority there.
     #[inline]
-    fn admit(&self, codelet: &CodeletFacts) -> Result<(u16, i32), SubmitError> {
+    fn admit(&self, codelet: &CodeletFacts) -> Result<(&'a ContextCore, i32), SubmitError> {
         let core = &*self.submitter.core;
         let (number, serial) = match self.context {
             Some(context) if context.submitter.core.id != core.id => {
@@ -349,6 +349,6 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
                 return Err(SubmitError::Deleted { codelet: codelet.name.clone(), context });
             }
         }
-        Ok((number, priority))
+        Ok((context, priority))
     }
 }

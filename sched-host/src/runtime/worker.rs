@@ -87,8 +87,8 @@ impl Worker {
             [only] => only.tree.pull(self.id),
             _ => self.pull_in_turn(),
         };
-        if let (Some(gangs), Some(slot)) = (&self.core.gangs, slot)
-            && slot.head().width.load(Relaxed) > 1
+        if let Some(gangs) = &self.core.gangs
+            && slot.is_some_and(|slot| slot.head().width.load(Relaxed) > 1)
         {
             gangs.note_pulled();
         }

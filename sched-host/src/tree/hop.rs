@@ -155,7 +155,11 @@ impl Shared {
     #[inline]
     pub(super) fn hop_can_pull(&self, call: &Call<'_>, node: &TreeNode, child: Option<u32>, all: bool) -> bool {
         light_fence();
-        self.sleeping.iter().any(|word| word.load(Relaxed) != 0) && self.wake_below(call, node, child, all)
+        let somebody_sleeps = match &*self.sleeping {
+            [word] => word.load(Relaxed) != 0,
+            words => words.iter().any(|word| word.load(Relaxed) != 0),
+        };
+        somebody_sleeps && self.wake_below(call, node, child, all)
     }
 
     /// The rest of [`hop_can_pull`](Self::hop_can_pull), when somebody sleeps.
