@@ -1,8 +1,10 @@
 //! A component's place in the tree, as it sees it during one call.
 
 mod prospect;
+mod submitted;
 
 pub use prospect::Prospect;
+pub use submitted::{DataAccess, Stage, Submitted, SubmittedTask};
 
 use crate::abi::extension::{HostEnds, HostLog, HostTeams, HostTimes, NO_TIME, WorkerDistance, offered};
 use crate::abi::wire::{NO_ID, REQUESTER, RawNode, RawPlace, place};
@@ -499,6 +501,13 @@ impl<'a> Node<'a> {
         let place = self.place();
         if self.has_transfers() && place.memory_node != NO_ID {
             self.raw.host().prefetch(self.raw.call(), place.memory_node, task.raw());
+        }
+    }
+
+    /// Begins to bring the data of `task` to a memory node.
+    pub fn prefetch_to(&self, memory_node: MemoryNode, task: &Task) {
+        if self.has_transfers() {
+            self.raw.host().prefetch(self.raw.call(), memory_node.0, task.raw());
         }
     }
 

@@ -32,6 +32,7 @@
 //! ```
 
 mod drive;
+mod graph;
 mod hop;
 mod host;
 mod ledger;
@@ -157,6 +158,13 @@ impl Rig {
     #[must_use]
     pub fn without_extensions(self) -> Rig {
         self.arranged(|scene| scene.bare = true)
+    }
+
+    /// Makes the host one that tells of [submitted tasks](crate::Node::submitted): all that the test has made, the component
+    /// under test holding those that are ready.
+    #[must_use]
+    pub fn foreseeing(self) -> Rig {
+        self.arranged(|scene| scene.foresees = true)
     }
 
     /// Adds a child, numbered from 0. Without any there is one above all workers, unless the component is a leaf.

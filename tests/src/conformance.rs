@@ -145,6 +145,12 @@ pub const CASES: &[Case] = &[
     },
     Case { component: "replan", tree: r#"replan { each "worker" { worker } }"#, by_priority: true },
     Case {
+        component: "plan",
+        tree: r#"plan { each "worker" { fifo ntasks-threshold=1 { worker } } }"#,
+        by_priority: false,
+    },
+    Case { component: "plan", tree: r#"plan { each "worker" { worker } }"#, by_priority: true },
+    Case {
         component: "perfmodel-select",
         tree: r#"fifo {
             perfmodel-select {

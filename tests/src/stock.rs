@@ -2,7 +2,7 @@
 
 use sched_components::flow_control::{Fifo, Prio};
 use sched_components::resource_mapping::{
-    Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Random, Replan, WorkStealing,
+    Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Plan, Random, Replan, WorkStealing,
 };
 use sched_components::special_purpose::{BestImplementation, PerfmodelSelect, Stage, UserChoice};
 use sched_components::worker::{Combined, Simple};
@@ -27,6 +27,7 @@ pub fn offers() -> Vec<Offer> {
         Offer::of::<Mct>(),
         Offer::of::<Random>(),
         Offer::of::<Replan>(),
+        Offer::of::<Plan>(),
         Offer::of::<WorkStealing>(),
         Offer::of::<BestImplementation>(),
         Offer::of::<PerfmodelSelect>(),

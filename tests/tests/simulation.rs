@@ -2,7 +2,9 @@
 //! memory.
 
 use proptest::prelude::*;
-use sched_core::Arch;
+use sched_core::{
+    Arch, Build, BuildError, Child, Component, Family, Info, MemoryNode, Node, Offer, Params, Push, WorkerId,
+};
 use sched_host::graph::generate::{Layered, cholesky, layered};
 use sched_host::graph::{Datum, Lengths, Mode, Task, TaskGraph, TaskId, WontUse};
 use sched_host::policy::library;
@@ -338,4 +340,57 @@ fn a_simulation_does_not_keep_the_graph() {
     let simulation = Simulation::new(Arc::clone(&graph), machine).registry(stock::registry(Vec::new()));
     simulation.run().expect("it runs to the end");
     assert_eq!(Arc::strong_count(&graph), 1);
+}
+
+/// Notes what the host tells of the tasks to come at each push, and passes tasks on.
+struct Curious;
+
+static TOLD: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
+
+impl Component for Curious {
+    fn push_task(&self, node: Node<'_>, task: sched_core::Task) -> Push {
+        let submitted = node.submitted().expect("the simulator tells of tasks to come");
+        let mut told = format!("{:?}", submitted.range());
+        for number in submitted.range() {
+            let of = submitted.task(number).expect("it is in the range");
+            let next: Vec<u64> = submitted.successors(number, of).collect();
+            let length = submitted.expected_length(number, WorkerId(1)).known();
+            told += &format!("; {number} {:?}, before {next:?}, {length:?}", of.stage);
+            for access in submitted.accesses(number, of) {
+                let copies = [0, 1].map(|memory| submitted.has_copy(access.data, MemoryNode(memory)));
+                let way = submitted.expected_transfer(MemoryNode(0), MemoryNode(1), access.bytes);
+                told += &format!(", data {} {}{} {copies:?} {way:?}", access.data, access.reads, access.writes);
+            }
+        }
+        TOLD.lock().expect("nobody panics").push(told);
+        node.push_to(Child(0), task)
+    }
+}
+
+impl Build for Curious {
+    const INFO: Info = Info::new("curious", Family::SpecialPurpose, "Notes what it is told.").may_refuse(false);
+
+    fn build(_: &Params) -> Result<Self, BuildError> {
+        Ok(Curious)
+    }
+}
+
+#[test]
+fn components_are_told_of_the_tasks_to_come() {
+    let mut graph = TaskGraph::new("four");
+    let (fast, slow) = (graph.add_kind("fast"), graph.add_kind("slow"));
+    let data = graph.add_data(Datum::new(1_000_000));
+    graph.add_task(Task::new(fast).access(data, Mode::ReadWrite));
+    graph.add_task(Task::new(slow).access(data, Mode::Read));
+    graph.add_task(Task::new(fast).access(data, Mode::Read));
+    graph.add_task(Task::new(slow).access(data, Mode::Write));
+    let policy = stock::policy(r#"curious { fifo { eager { each "worker" { worker } } } }"#);
+    let simulation = Simulation::new(graph, core_and_device("")).policy_value(policy);
+    simulation.registry(stock::registry(vec![Offer::of::<Curious>()])).run().expect("it runs to the end");
+    insta::assert_snapshot!(TOLD.lock().expect("nobody panics").join("\n"), @r"
+    1..2; 1 Ready, before [], Some(1ms), data 0 truetrue [true, false] 1.1ms
+    2..5; 2 Ready, before [4], None, data 0 truefalse [false, true] 1.1ms; 3 Waiting, before [4], Some(1ms), data 0 truefalse [false, true] 1.1ms; 4 Waiting, before [], None, data 0 falsetrue [false, true] 1.1ms
+    2..5; 2 Ready, before [4], None, data 0 truefalse [false, true] 1.1ms; 3 Ready, before [4], Some(1ms), data 0 truefalse [false, true] 1.1ms; 4 Waiting, before [], None, data 0 falsetrue [false, true] 1.1ms
+    4..5; 4 Ready, before [], None, data 0 falsetrue [true, true] 1.1ms
+    ");
 }

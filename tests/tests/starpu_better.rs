@@ -10,7 +10,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// The policies that decide by models.
-const OURS: [&str; 10] = [
+const OURS: [&str; 11] = [
+    "tree-plan",
     "tree-replan",
     "tree-replan-spare",
     "tree-dmda",
@@ -23,17 +24,9 @@ const OURS: [&str; 10] = [
     "tree-heteroprio",
 ];
 
-/// Per cent by which our best may be longer than StarPU's best anywhere. A change of a decision early in a run changes all
-/// that come later, so makespans move by that much with anything that changes an estimate.
-const LONGER: f64 = 2.5;
-
-/// The same for four tiles on mirage. There StarPU's `dm`, which leaves transfers out altogether, makes the shortest
-/// schedules; without the costs of transfers it is half a per cent above the bound.
-const LONGER_ON_FOUR_TILES: f64 = 10.0;
-
 /// Of the gap between StarPU's best and the bound, we close so many per cent on average, where it is at least 5 % of the
 /// bound.
-const CLOSED: f64 = 6.0;
+const CLOSED: f64 = 40.0;
 
 /// The reference data, if it is there.
 fn data() -> Option<PathBuf> {
@@ -91,9 +84,7 @@ struct Case {
     graph: TaskGraph,
     platform: Platform,
     starpu: (f64, String),
-    bound: Option<f64>,
-    /// StarPU's `dm` may be better.
-    four_tiles: bool,
+    bound: f64,
 }
 
 fn cases(data: &Path) -> Vec<Case> {
@@ -114,24 +105,24 @@ fn cases(data: &Path) -> Vec<Case> {
                 let bound = bounds.lines().find_map(|line| {
                     line.strip_prefix(&format!("{host},{tiles},"))?.split(',').nth(4)?.parse::<f64>().ok()
                 });
+                let bound = bound.expect("the reference data is complete");
                 cases.push(Case {
                     name: format!("cholesky {host:7}{tiles:3} {costs:10}"),
                     graph: cholesky_of_starpu(tiles),
                     platform: platform.clone(),
                     starpu,
                     bound,
-                    four_tiles: host == "mirage" && tiles == 4,
                 });
             }
             let lu = format!("lunopiv-{host}-n8.tasks.rec");
+            let graph = graph::read(&data.join("starpu-rec").join(&lu)).expect("the trace is sound");
             if let Some(starpu) = best(&replays, &format!("{lu},{costs},{host},"), 1e-3) {
                 cases.push(Case {
                     name: format!("lu       {host:7}  8 {costs:10}"),
-                    graph: graph::read(&data.join("starpu-rec").join(lu)).expect("the trace is sound"),
+                    bound: bound_of(&graph, &platform),
+                    graph,
                     platform,
                     starpu,
-                    bound: None,
-                    four_tiles: false,
                 });
             }
         }
@@ -139,35 +130,60 @@ fn cases(data: &Path) -> Vec<Case> {
     cases
 }
 
+fn bound_of(graph: &TaskGraph, platform: &Platform) -> f64 {
+    platform.bounds(graph, &graph.dependencies()).expect("the platform can run it").best()
+}
+
 #[test]
-fn our_best_policy_is_nowhere_far_behind_the_best_of_starpu_and_ahead_on_average() {
+fn our_best_policy_is_nowhere_behind_the_best_of_starpu_and_far_ahead_on_average() {
     let Some(data) = data() else { return };
     let registry = stock::registry(Vec::new());
     let mut table = String::from("graph    machine  n costs          bound   StarPU     ours closed\n");
     let (mut wrong, mut gaps) = (Vec::new(), Vec::new());
-    for Case { name, graph, platform, starpu: (theirs, whose), bound, four_tiles } in cases(&data) {
+    for Case { name, graph, platform, starpu: (theirs, whose), bound } in cases(&data) {
         let makespan = |policy: &&'static str| {
             let simulation = Simulation::new(graph.clone(), platform.clone()).policy(policy).registry(registry.clone());
             (simulation.run().expect("it runs to the end").makespan.as_secs_f64(), *policy)
         };
         let (ours, policy) =
             OURS.iter().map(makespan).min_by(|one, other| one.0.total_cmp(&other.0)).expect("there are policies");
-        let is_wide = bound.is_some_and(|bound| theirs > 1.05 * bound);
-        let longer = 100.0 * (ours / theirs - 1.0);
-        let closed = bound.map(|bound| 100.0 * (theirs - ours) / (theirs - bound));
-        let (bound, shown) = match (bound, closed) {
-            (Some(bound), Some(closed)) => (format!("{bound:8.5}"), format!("{closed:+5.0} %")),
-            _ => (String::new(), String::new()),
-        };
-        let line = format!("{name} {bound:8} {theirs:8.5} {ours:8.5} {shown:7} {policy}, {whose}");
-        if longer > if four_tiles { LONGER_ON_FOUR_TILES } else { LONGER } {
+        let closed = 100.0 * (theirs - ours) / (theirs - bound);
+        let line = format!("{name} {bound:8.5} {theirs:8.5} {ours:8.5} {closed:+5.0} % {policy}, {whose}");
+        if ours > theirs {
             wrong.push(line.clone());
         }
-        gaps.extend(closed.filter(|_| is_wide));
+        if theirs > 1.05 * bound {
+            gaps.push(closed);
+        }
         let _ = writeln!(table, "{line}");
     }
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
     println!("{table}closed on average: {mean:.1} %");
     assert!(wrong.is_empty(), "longer than StarPU's:\n{}", wrong.join("\n"));
     assert!(mean >= CLOSED, "{mean:.1} % of the gap are closed, not {CLOSED}");
+}
+
+/// Of as many tiles there are no makespans of StarPU's to compare with.
+#[test]
+#[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
+fn looking_ahead_is_best_where_there_is_much_to_come() {
+    let Some(data) = data() else { return };
+    let registry = stock::registry(Vec::new());
+    println!("graph    machine  n    bound   others     plan, times the bound");
+    for host in ["mirage", "attila"] {
+        let platform = Platform::from_starpu(&data.join("starpu-sampling"), host).expect("the directory is sound");
+        for tiles in [24, 32] {
+            let graph = cholesky_of_starpu(tiles);
+            let bound = bound_of(&graph, &platform);
+            let makespan = |policy: &str| {
+                let simulation =
+                    Simulation::new(graph.clone(), platform.clone()).policy(policy).registry(registry.clone());
+                simulation.run().expect("it runs to the end").makespan.as_secs_f64()
+            };
+            let others = OURS[1..].iter().map(|policy| makespan(policy)).fold(f64::INFINITY, f64::min);
+            let plan = makespan("tree-plan");
+            println!("cholesky {host:7}{tiles:3} {bound:8.5} {others:8.5} {plan:8.5}, {:.2}", plan / bound);
+            assert!(plan < others, "{host}, {tiles} tiles");
+        }
+    }
 }

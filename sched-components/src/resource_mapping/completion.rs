@@ -139,7 +139,7 @@ impl Weights {
         }
     }
 
-    fn reckoned(&self, transfer: u64) -> u64 {
+    pub(super) fn reckoned(&self, transfer: u64) -> u64 {
         if self.transfers == 1.0 { transfer } else { (transfer as f64 * self.transfers) as u64 }
     }
 

@@ -54,8 +54,10 @@ pub struct Replan {
     scratch: Mutex<Scratch>,
 }
 
-const SPARE: &str = "a worker that asks, and has no part in the plan, takes a task that it completes within so many times the \
+const SPARE_HELP: &str = "a worker that asks, and has no part in the plan, takes a task that it completes within so many times the \
      length of the plan; 0 means none";
+
+pub(super) const SPARE: Param = Param::float("spare", 0.0, SPARE_HELP).at_least(0);
 
 /// Accelerations that differ by less are alike.
 const ALIKE: f64 = 1.01;
@@ -111,7 +113,7 @@ impl Build for Replan {
                     .at_least(1)
                     .unit("tasks"),
                 Param::float("lead", 0.0, "how long before its planned start a task is sent").at_least(0).unit("µs"),
-                Param::float("spare", 0.0, SPARE).at_least(0),
+                SPARE,
             ]
         },
     )

@@ -65,6 +65,7 @@ pub const KNOWN: &[KnownExtension] = &[
     KnownExtension::of::<HostTimes>(),
     KnownExtension::of::<HostTeams>(),
     KnownExtension::of::<HostProspects>(),
+    KnownExtension::of::<HostGraph>(),
     KnownExtension::of::<HostEnds>(),
 ];
 
@@ -169,6 +170,78 @@ pub struct RawProspect {
 impl RawProspect {
     /// That of a child without a worker for the task.
     pub const NONE: RawProspect = RawProspect { able: 0, length: NO_MODEL, transfer: 0, energy: f64::NAN };
+}
+
+/// Since 1.1, offered by hosts that know it: the tasks that are submitted, with what they wait for and what they access. Tasks
+/// are named by their [sequence](crate::TaskId::sequence), data by numbers of the host's.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct HostGraph {
+    /// Which tasks there are.
+    pub range: extern "C" fn(call: CallRef<'_>) -> RawRange,
+    /// One of them; with [`RawSubmitted::NONE`] as its stage where there is none of this number.
+    pub task: extern "C" fn(call: CallRef<'_>, task: u64) -> RawSubmitted,
+    /// Number `index` of those that wait for a task; [`RawSubmitted::NO_TASK`] from their number on.
+    pub successor: extern "C" fn(call: CallRef<'_>, task: u64, index: u32) -> u64,
+    /// Number `index` of what a task accesses.
+    pub access: extern "C" fn(call: CallRef<'_>, task: u64, index: u32) -> RawAccess,
+    /// How long a task takes on a worker, as an [`Estimate`](crate::Estimate) on the wire.
+    pub length: extern "C" fn(call: CallRef<'_>, task: u64, worker: u32) -> u64,
+    /// Bit *n* for a copy of the data in memory node *n*.
+    pub copies: extern "C" fn(call: CallRef<'_>, data: u64) -> u64,
+    /// Nanoseconds that so many bytes should take from one memory node to another.
+    pub transfer: extern "C" fn(call: CallRef<'_>, from: u32, to: u32, bytes: u64) -> u64,
+}
+
+impl Named for HostGraph {
+    const NAME: &'static str = "task-graph/1";
+}
+
+/// Sequences of tasks: those before `first` have ended, and `end` is behind the last that was submitted.
+#[repr(C)]
+#[derive(StableAbi, Clone, Copy)]
+pub struct RawRange {
+    /// The first.
+    pub first: u64,
+    /// Behind the last.
+    pub end: u64,
+}
+
+/// A submitted task.
+#[repr(C)]
+#[derive(StableAbi, Clone, Copy)]
+pub struct RawSubmitted {
+    /// A [`Stage`](crate::Stage), or [`NONE`](Self::NONE).
+    pub stage: u32,
+    /// How many tasks wait for it, of those that are submitted.
+    pub successors: u32,
+    /// How many pieces of data it accesses.
+    pub accesses: u32,
+    /// It ends by itself as soon as it waits for nothing.
+    pub passes: bool,
+}
+
+impl RawSubmitted {
+    /// There is no such task.
+    pub const NONE: u32 = u32::MAX;
+    /// In place of a sequence.
+    pub const NO_TASK: u64 = u64::MAX;
+    /// The answer where there is no such task.
+    pub const ABSENT: RawSubmitted = RawSubmitted { stage: Self::NONE, successors: 0, accesses: 0, passes: false };
+}
+
+/// What a task does with a piece of data.
+#[repr(C)]
+#[derive(StableAbi, Clone, Copy)]
+pub struct RawAccess {
+    /// Which data.
+    pub data: u64,
+    /// Its size.
+    pub bytes: u64,
+    /// The task reads it.
+    pub reads: bool,
+    /// The task changes it.
+    pub writes: bool,
 }
 
 /// Since 1.1, offered by the host: when the children of a node will have nothing left to do, many in one call.

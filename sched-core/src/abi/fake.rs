@@ -1,7 +1,9 @@
 //! The host's business with bare pointers, done for the [rig](crate::rig): heads that outlive every handle, and a node
 //! for one call.
 
-use super::extension::{HostLog, HostTeams, HostTimes, Named, RawExtension, WorkerDistance};
+use super::extension::{
+    HostGraph, HostLog, HostTeams, HostTimes, Named, RawAccess, RawExtension, RawRange, RawSubmitted, WorkerDistance,
+};
 use super::host::WireHost;
 use super::task::{RawTask, TaskHead};
 use super::wire::{CallRef, NO_ID, RawNode};
@@ -93,6 +95,8 @@ pub(crate) struct Call<'a> {
     pub(crate) distances: &'a Mutex<Option<Distances>>,
     /// What the host knows of the workers' time and teams.
     pub(crate) books: &'a dyn Books,
+    /// The tasks to come.
+    pub(crate) graph: &'a dyn Graph,
 }
 
 /// What a fake host answers to the functions of [`HostTimes`] and [`HostTeams`].
@@ -102,6 +106,17 @@ pub(crate) trait Books {
     fn note_queued(&self, nanos: u64);
     fn members(&self, worker: u32) -> Vec<u32>;
     fn members_load(&self, worker: u32) -> f64;
+}
+
+/// What a fake host answers to the functions of [`HostGraph`].
+pub(crate) trait Graph {
+    fn range(&self) -> RawRange;
+    fn task(&self, task: u64) -> RawSubmitted;
+    fn successor(&self, task: u64, index: usize) -> u64;
+    fn access(&self, task: u64, index: usize) -> RawAccess;
+    fn length(&self, task: u64, worker: u32) -> u64;
+    fn copies(&self, data: u64) -> u64;
+    fn transfer(&self, from: u32, to: u32, bytes: u64) -> u64;
 }
 
 /// Distances of pairs of workers.
@@ -150,6 +165,35 @@ extern "C" fn load(call: CallRef<'_>, worker: u32) -> f64 {
     call_of(call).books.members_load(worker)
 }
 
+extern "C" fn range(call: CallRef<'_>) -> RawRange {
+    call_of(call).graph.range()
+}
+
+extern "C" fn task(call: CallRef<'_>, task: u64) -> RawSubmitted {
+    call_of(call).graph.task(task)
+}
+
+extern "C" fn successor(call: CallRef<'_>, task: u64, index: u32) -> u64 {
+    call_of(call).graph.successor(task, index as usize)
+}
+
+extern "C" fn access(call: CallRef<'_>, task: u64, index: u32) -> RawAccess {
+    call_of(call).graph.access(task, index as usize)
+}
+
+extern "C" fn length(call: CallRef<'_>, task: u64, worker: u32) -> u64 {
+    call_of(call).graph.length(task, worker)
+}
+
+extern "C" fn copies(call: CallRef<'_>, data: u64) -> u64 {
+    call_of(call).graph.copies(data)
+}
+
+extern "C" fn transfer(call: CallRef<'_>, from: u32, to: u32, bytes: u64) -> u64 {
+    call_of(call).graph.transfer(from, to, bytes)
+}
+
+static HOST_GRAPH: HostGraph = HostGraph { range, task, successor, access, length, copies, transfer };
 static HOST_LOG: HostLog = HostLog { log };
 static HOST_TIMES: HostTimes = HostTimes { busy_until, free_at, note_queued };
 static HOST_TEAMS: HostTeams = HostTeams { size, member, load };
@@ -161,12 +205,13 @@ extern "C" fn between(call: CallRef<'_>, _node: u32, one: u32, other: u32) -> u3
 
 static WORKER_DISTANCE: WorkerDistance = WorkerDistance { between };
 
-/// What a fake host offers: everything, but distances only if it says any.
-pub(crate) fn offer(name: &str, distances: bool) -> Option<RawExtension> {
+/// What a fake host offers: everything, but distances only if it says any, and tasks to come only if it tells of them.
+pub(crate) fn offer(name: &str, distances: bool, graph: bool) -> Option<RawExtension> {
     match name {
         HostLog::NAME => Some(RawExtension::new(&HOST_LOG)),
         HostTimes::NAME => Some(RawExtension::new(&HOST_TIMES)),
         HostTeams::NAME => Some(RawExtension::new(&HOST_TEAMS)),
+        HostGraph::NAME if graph => Some(RawExtension::new(&HOST_GRAPH)),
         WorkerDistance::NAME if distances => Some(RawExtension::new(&WORKER_DISTANCE)),
         _ => None,
     }

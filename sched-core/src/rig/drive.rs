@@ -20,7 +20,7 @@ impl Rig {
     fn call<T>(&self, requester: u32, body: impl FnOnce(&ComponentObject, &RawNode) -> T) -> T {
         let component = self.host.component.as_ref().expect("the component is there until the rig is dropped");
         let FakeHost { log, distances, .. } = &self.host;
-        let call = Call { requester, log, distances, books: &self.host };
+        let call = Call { requester, log, distances, books: &self.host, graph: &self.host };
         with_node(&self.host, &call, |node| body(component, node))
     }
 

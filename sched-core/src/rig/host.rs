@@ -276,7 +276,7 @@ impl WireHost for FakeHost {
         if self.scene.bare {
             return ROption::RNone;
         }
-        offer(name.as_str(), self.distances.lock().is_some()).into()
+        offer(name.as_str(), self.distances.lock().is_some(), self.scene.foresees).into()
     }
 }
 

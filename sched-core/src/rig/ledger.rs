@@ -139,6 +139,11 @@ impl Ledger {
         *holder = Holder::Test;
     }
 
+    /// Number of tasks that were made.
+    pub(super) fn len(&self) -> u64 {
+        self.books.lock().entries.len() as u64
+    }
+
     pub(super) fn holder(&self, task: TaskId) -> Holder {
         self.books.lock().entries[task.sequence() as usize].1
     }

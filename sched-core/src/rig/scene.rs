@@ -1,5 +1,6 @@
 //! The fake surroundings of the component: workers, children, parents, models.
 
+use super::graph::Ahead;
 use crate::abi::wire::{NO_ID, RawPlace, RawWorker, place};
 use crate::component::Refusal;
 use crate::estimate::{Estimate, Time};
@@ -118,6 +119,8 @@ pub(super) struct Scene {
     pub(super) combined: Vec<Vec<u32>>,
     /// The host offers no extension.
     pub(super) bare: bool,
+    /// The host tells of the tasks to come.
+    pub(super) foresees: bool,
     pub(super) in_context: Option<WorkerSet>,
     pub(super) children: Vec<FakeChild>,
     pub(super) parents: Vec<FakeParent>,
@@ -132,6 +135,7 @@ impl Scene {
             workers: Vec::new(),
             combined: Vec::new(),
             bare: false,
+            foresees: false,
             in_context: None,
             children: Vec::new(),
             parents: Vec::new(),
@@ -318,5 +322,6 @@ pub(super) struct Changing {
     pub(super) awake: WorkerSet,
     pub(super) woken: Vec<WorkerId>,
     pub(super) models: Models,
+    pub(super) ahead: Ahead,
     pub(super) random: u64,
 }

@@ -54,6 +54,7 @@ pub fn library() -> &'static [Shipped] {
         "tree-heteroprio",
         "tree-replan",
         "tree-replan-spare",
+        "tree-plan",
         "tree-dmda",
         "tree-dmdap",
         "tree-dmdar",

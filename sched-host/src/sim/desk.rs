@@ -3,11 +3,12 @@
 //! The tree may call while the engine waits for it to return, so what it changes is noted here, and the engine does it
 //! afterwards.
 
+use super::ahead::Progress;
 use super::lengths::{Lengths, NEVER};
 use super::memory::Replicas;
 use super::platform::Platform;
-use crate::graph::{Access, TaskGraph};
-use crate::tree::{Services, Witness};
+use crate::graph::{Access, Dependencies, TaskGraph};
+use crate::tree::{Lookahead, Services, Witness};
 use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
 use sched_core::{Estimate, LogLevel, MemoryNode, Time, WorkerId};
@@ -27,6 +28,10 @@ pub(super) struct Desk {
     combined: Box<[Box<[WorkerId]>]>,
     pub(super) lengths: Lengths,
     pub(super) graph: Arc<TaskGraph>,
+    pub(super) dependencies: Arc<Dependencies>,
+    pub(super) progress: Progress,
+    /// Whether components are told of tasks to come: only where all of them come to the same tree.
+    pub(super) foresees: bool,
     pub(super) platform: Arc<Platform>,
     /// Where data is; `None` where there is one memory only.
     pub(super) replicas: Option<Mutex<Replicas>>,
@@ -47,6 +52,7 @@ pub(super) struct Notes {
 impl Desk {
     pub(super) fn new(
         graph: Arc<TaskGraph>,
+        dependencies: Arc<Dependencies>,
         platform: Arc<Platform>,
         lengths: Lengths,
         combined: Vec<Box<[WorkerId]>>,
@@ -62,6 +68,9 @@ impl Desk {
             teams: platform.workers.iter().map(|_| AtomicU64::new(0)).collect(),
             combined: combined.into(),
             lengths,
+            progress: Progress::new(graph.tasks.len()),
+            dependencies,
+            foresees: true,
             graph,
             platform,
             replicas,
@@ -242,6 +251,10 @@ impl Services for Desk {
     fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {
         self.noted.store(1, Relaxed);
         self.notes.lock().prefetch.push((memory_node.0, task_of(task)));
+    }
+
+    fn lookahead(&self) -> Option<&dyn Lookahead> {
+        if self.foresees { Some(self) } else { None }
     }
 
     fn witness(&self) -> Option<Arc<dyn Witness>> {

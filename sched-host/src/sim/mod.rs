@@ -31,6 +31,7 @@
 //! # Ok::<(), sched_host::sim::SimError>(())
 //! ```
 
+mod ahead;
 mod context;
 mod desk;
 mod engine;
@@ -221,9 +222,11 @@ impl Simulation {
         let lengths = Lengths::new(&self.graph, &platform, &combined)?;
         let dependencies = self.graph.dependencies();
         check_homes(&self.graph, &platform)?;
-        let mut desk = Desk::new(self.graph, platform, lengths, combined);
+        let alone = contexts.len() == 1 && changes.is_empty();
+        let mut desk = Desk::new(self.graph, Arc::new(dependencies), platform, lengths, combined);
         desk.witness = self.witness;
-        Engine::new(desk, ground, contexts, changes, dependencies, observer).run()
+        desk.foresees = alone;
+        Engine::new(desk, ground, contexts, changes, observer).run()
     }
 }
 

@@ -155,6 +155,7 @@ impl Shared {
         // Children come later, so theirs are known.
         for id in (0..nodes.len()).rev() {
             nodes[id].straight = books::straight(&nodes[id], &nodes, &leaves_for);
+            nodes[id].sees_ahead = ground.services.lookahead().is_some();
             nodes[id].like = prospects::like(&nodes[id], &nodes);
         }
         Some(Shared {

@@ -15,6 +15,7 @@ pub mod fault;
 pub mod gate;
 mod hop;
 pub mod ledger;
+mod lookahead;
 mod node;
 mod prospects;
 mod push_pull;
@@ -28,6 +29,7 @@ mod witness;
 
 pub use fault::{Fault, FaultKind};
 pub use ledger::{Ledger, NodeId, Phase, Slot};
+pub use lookahead::Lookahead;
 pub use push_pull::PushPull;
 pub use services::Services;
 pub use survey::NodeState;

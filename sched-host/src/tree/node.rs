@@ -4,12 +4,13 @@ use super::books;
 use super::call::Call;
 use super::fault::{Fault, FaultKind};
 use super::ledger::NodeId;
+use super::lookahead::GRAPH;
 use super::prospects::{Alike, PROSPECTS};
 use super::teams::TeamsBelow;
 use super::ways::{Ways, words};
 use parking_lot::Mutex;
 use sched_core::abi::extension::{
-    HostEnds, HostLog, HostProspects, HostTeams, HostTimes, Named, RawExtension, WorkerDistance,
+    HostEnds, HostGraph, HostLog, HostProspects, HostTeams, HostTimes, Named, RawExtension, WorkerDistance,
 };
 use sched_core::abi::std_types::{ROption, RStr};
 use sched_core::abi::wire::{CallRef, NO_ID, REQUESTER, RawNode, RawPlace, RawPush, RawWorker};
@@ -119,6 +120,8 @@ pub(super) struct TreeNode {
     /// The way down, where it is a chain of such nodes to the leaf of a simple worker: that worker, and all nodes whose
     /// notes count.
     pub(super) straight: Option<(WorkerId, SmallVec<[NodeId; 4]>)>,
+    /// The back end tells of tasks to come.
+    pub(super) sees_ahead: bool,
     pub(super) health: Health,
     random: AtomicU64,
 }
@@ -186,6 +189,7 @@ impl TreeNode {
             untouched: AtomicBool::new(empty_until_pushed),
             end_is_noted,
             straight: None,
+            sees_ahead: false,
             health: Health::default(),
             random,
         }
@@ -395,6 +399,7 @@ impl WireHost for TreeNode {
             WorkerDistance::NAME => ROption::RSome(RawExtension::new(&WORKER_DISTANCE)),
             HostTimes::NAME => ROption::RSome(RawExtension::new(&books::TIMES)),
             HostProspects::NAME => ROption::RSome(RawExtension::new(&PROSPECTS)),
+            HostGraph::NAME if self.sees_ahead => ROption::RSome(RawExtension::new(&GRAPH)),
             HostEnds::NAME => ROption::RSome(RawExtension::new(&books::ENDS)),
             HostTeams::NAME => ROption::RSome(RawExtension::new(&books::TEAMS)),
             _ => ROption::RNone,

@@ -2,7 +2,18 @@
 #![forbid(unsafe_code)]
 
 use sched_components::resource_mapping::{
-    Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Random, Replan, WorkStealing,
+    Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Plan, Random, Replan, WorkStealing,
 };
 
-sched_core::export_components!(Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Random, Replan, WorkStealing);
+sched_core::export_components!(
+    Eager,
+    EagerCalibration,
+    EagerPrio,
+    Heft,
+    Heteroprio,
+    Mct,
+    Plan,
+    Random,
+    Replan,
+    WorkStealing
+);

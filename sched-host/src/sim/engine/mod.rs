@@ -17,12 +17,12 @@ use super::event::{Event, Observer};
 use super::network::Network;
 use super::outcome::{LinkStats, MemoryStats, Outcome, WorkerStats};
 use super::platform::Overheads;
-use crate::graph::{Dependencies, TaskGraph, TaskId};
+use crate::graph::{TaskGraph, TaskId};
 use crate::tree::Ledger;
 use contexts::Context;
 pub(super) use contexts::{Ground, Opening, Planned};
 use moves::Moves;
-use sched_core::WorkerId;
+use sched_core::{Stage, WorkerId};
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -91,7 +91,6 @@ impl<'a> Engine<'a> {
         ground: Ground,
         contexts: Vec<Opening>,
         changes: Vec<Planned>,
-        dependencies: Dependencies,
         observer: &'a mut dyn Observer,
     ) -> Engine<'a> {
         let desk = Arc::new(desk);
@@ -111,7 +110,7 @@ impl<'a> Engine<'a> {
             changes,
             graph: Arc::clone(&desk.graph),
             prices: Prices::new(platform.overheads),
-            tasks: Tasks::new(&desk.graph, dependencies, ledger),
+            tasks: Tasks::new(&desk.graph, Arc::clone(&desk.dependencies), ledger),
             teams: Teams::new(&desk),
             workers: workers.collect(),
             flights: Vec::new(),
@@ -249,6 +248,7 @@ impl<'a> Engine<'a> {
     fn push(&mut self, task: u32, by: Option<u32>, deferred: Option<&Cell<Option<WorkerId>>>) -> u32 {
         let by = by.map(WorkerId);
         self.tell(Event::Pushed(TaskId(task), by));
+        self.desk.progress.reach(task, Stage::Ready);
         let context = self.context_of(task);
         let priority = self.contexts[context].priority(self.graph.tasks[task as usize].priority);
         let slot = self.tasks.slot_for(task, priority, &self.desk);
@@ -264,6 +264,7 @@ impl<'a> Engine<'a> {
         let Prices { submission, push, .. } = self.prices;
         while let Some(task) = self.tasks.next_submitted() {
             self.tell(Event::Submitted(TaskId(task)));
+            self.desk.progress.submitted(task + 1);
             self.note_submitted(task);
             let mut cost = submission;
             self.tasks.submitted(task, &self.graph);
@@ -290,6 +291,7 @@ impl<'a> Engine<'a> {
             return false;
         }
         self.tell(Event::Passed(TaskId(task)));
+        self.desk.progress.reach(task, Stage::Ended);
         self.end = self.end.max(self.now);
         std::mem::swap(&mut self.tasks.ready, ready);
         self.tasks.ended(task, &self.graph);

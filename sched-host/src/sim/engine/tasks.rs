@@ -39,10 +39,10 @@ struct Hints {
 }
 
 impl Tasks {
-    pub(super) fn new(graph: &TaskGraph, dependencies: Dependencies, ledger: Arc<Ledger>) -> Tasks {
+    pub(super) fn new(graph: &TaskGraph, dependencies: Arc<Dependencies>, ledger: Arc<Ledger>) -> Tasks {
         let waiting = graph.ids().map(|task| dependencies.predecessors(task).len() as u32 + 1).collect();
         Tasks {
-            dependencies: Arc::new(dependencies),
+            dependencies,
             ledger,
             free_slots: Vec::new(),
             waiting,

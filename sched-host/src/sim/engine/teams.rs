@@ -12,7 +12,7 @@ use crate::runtime::team::{Gathering, Gatherings};
 use crate::sim::desk::{Desk, task_of};
 use crate::sim::event::Event;
 use crate::tree::{Services, Slot};
-use sched_core::WorkerId;
+use sched_core::{Stage, WorkerId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -102,6 +102,7 @@ impl Engine<'_> {
             let task = task_of(slot.head());
             let number = memberships.number(*combined);
             let length = self.desk.lengths.team_nanos(self.desk.lengths.row(task), number);
+            self.desk.progress.reach(task, Stage::Taken);
             self.tell(Event::Pulled(TaskId(task), WorkerId(worker)));
             let team = memberships.team(*combined);
             let members = team.iter().map(|member| member.0 as usize).collect();

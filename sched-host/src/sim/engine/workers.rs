@@ -5,7 +5,7 @@ use super::{Engine, Plan, Prices, task_of};
 use crate::graph::{Mode, TaskId};
 use crate::sim::event::Event;
 use crate::tree::Slot;
-use sched_core::{MemoryNode, WorkerId};
+use sched_core::{MemoryNode, Stage, WorkerId};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -165,6 +165,7 @@ impl Engine<'_> {
             };
             let task = task_of(slot.head());
             self.tell(Event::Pulled(TaskId(task), WorkerId(worker)));
+            self.desk.progress.reach(task, Stage::Taken);
             let flight = self.new_flight(Flight::new(task, slot.index(), worker));
             self.workers[worker as usize].flights.push_back(flight);
             self.book_pull(worker, task, slot);
@@ -310,6 +311,7 @@ impl Engine<'_> {
         let ended = self.flights[flight as usize];
         let Flight { task, slot, scratch, .. } = ended;
         self.each_member(ended, |engine, member| engine.tell(Event::Ended(TaskId(task), member)));
+        self.desk.progress.reach(task, Stage::Ended);
         self.stirred += 1;
         self.end = self.now;
         if let Some(replicas) = &self.desk.replicas {

@@ -1,0 +1,271 @@
+//! One plan: which worker executes each task, in which order, and when.
+
+use super::outlook::{NEVER, Outlook};
+use std::collections::BinaryHeap;
+
+/// A plan.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Schedule {
+    /// By task; of no meaning for tasks that take no lane's time.
+    pub(super) lanes: Vec<usize>,
+    pub(super) starts: Vec<u64>,
+    pub(super) ends: Vec<u64>,
+    /// When all is done.
+    pub(super) end: u64,
+}
+
+/// What a plan prefers.
+#[derive(Clone, Debug)]
+pub(super) struct Taste {
+    /// The tasks with higher ones choose first.
+    pub(super) keys: Vec<f64>,
+    /// By kind of task and class of lanes: how much later, in lengths of the task, it may end elsewhere.
+    pub(super) by_kind: Vec<f64>,
+    /// The same by task and class.
+    pub(super) by_task: Vec<f64>,
+}
+
+/// What the making of a plan needs, for the next one.
+#[derive(Default, Debug)]
+pub(super) struct Scratch {
+    waits: Vec<u32>,
+    heap: BinaryHeap<(Key, std::cmp::Reverse<usize>)>,
+    /// By lane: when it is idle, in order.
+    gaps: Vec<Vec<(u64, u64)>>,
+    copies: Vec<u64>,
+    ready: Vec<u64>,
+    arrivals: Vec<u64>,
+    order: Vec<usize>,
+    free: Vec<u64>,
+    into: Vec<u64>,
+    out_of: Vec<u64>,
+}
+
+/// A float with an order.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Key(f64);
+
+impl Eq for Key {}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Key) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Key) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+fn refill<T: Clone>(list: &mut Vec<T>, len: usize, value: T) {
+    list.clear();
+    list.resize(len, value);
+}
+
+impl Schedule {
+    fn clear(&mut self, outlook: &Outlook) {
+        refill(&mut self.lanes, outlook.len(), 0);
+        refill(&mut self.starts, outlook.len(), outlook.now);
+        refill(&mut self.ends, outlook.len(), outlook.now);
+        self.end = outlook.now;
+    }
+
+    /// Tasks that were sent are where they are.
+    fn place_sent(&mut self, outlook: &Outlook, copies: &mut [u64]) {
+        for (task, lane, end) in &outlook.sent {
+            self.lanes[*task] = *lane;
+            self.ends[*task] = *end;
+            self.end = self.end.max(*end);
+            outlook.write(*task, *lane, *end, copies);
+        }
+    }
+
+    /// Lets the tasks choose in the order of their keys: each takes the lane and the gap where it ends first, tastes aside.
+    /// With `fixed`, it keeps its lane. How long data takes is reckoned with, and not how much of it moves at once.
+    pub(super) fn choose(&mut self, outlook: &Outlook, taste: &Taste, fixed: Option<&[usize]>, scratch: &mut Scratch) {
+        let memories = outlook.memories;
+        self.clear(outlook);
+        scratch.copies.clone_from(&outlook.copies);
+        scratch.waits.clone_from(&outlook.waits);
+        scratch.gaps.resize(outlook.lanes.len(), Vec::new());
+        for (gaps, lane) in scratch.gaps.iter_mut().zip(&outlook.lanes) {
+            gaps.clear();
+            gaps.push((lane.free.max(outlook.now), NEVER));
+        }
+        refill(&mut scratch.ready, outlook.len(), outlook.now);
+        refill(&mut scratch.arrivals, memories, 0);
+        self.place_sent(outlook, &mut scratch.copies);
+        scratch.heap.clear();
+        let entry = |task: usize| (Key(taste.keys[task]), std::cmp::Reverse(task));
+        scratch.heap.extend((0..outlook.len()).filter(|task| outlook.waits[*task] == 0).map(entry));
+        while let Some((_, std::cmp::Reverse(task))) = scratch.heap.pop() {
+            let ready = scratch.ready[task];
+            if outlook.is_open(task) {
+                if outlook.works[task] {
+                    self.find_place(outlook, taste, fixed, task, ready, scratch);
+                } else {
+                    (self.starts[task], self.ends[task]) = (ready, ready);
+                }
+            }
+            let end = self.ends[task];
+            self.end = self.end.max(end);
+            for next in outlook.successors(task) {
+                scratch.ready[*next] = scratch.ready[*next].max(end);
+                scratch.waits[*next] -= 1;
+                if scratch.waits[*next] == 0 {
+                    scratch.heap.push(entry(*next));
+                }
+            }
+        }
+    }
+
+    fn find_place(
+        &mut self,
+        outlook: &Outlook,
+        taste: &Taste,
+        fixed: Option<&[usize]>,
+        task: usize,
+        ready: u64,
+        scratch: &mut Scratch,
+    ) {
+        let memories = outlook.memories;
+        for to in 0..memories {
+            let reads = outlook.uses(task).iter().filter(|used| used.reads);
+            let arrival = reads.map(|used| {
+                let copies = &scratch.copies[used.data * memories..][..memories];
+                if copies[to] != NEVER {
+                    return copies[to];
+                }
+                let there = copies.iter().enumerate().filter(|(_, copy)| **copy != NEVER);
+                let from = there.map(|(from, copy)| (*copy).max(ready) + outlook.transfer(used.data, from, to));
+                from.min().unwrap_or(ready)
+            });
+            scratch.arrivals[to] = arrival.fold(ready, u64::max);
+        }
+        let mut best = (f64::INFINITY, 0, 0, 0);
+        for (number, lane) in outlook.lanes.iter().enumerate() {
+            let length = outlook.length(task, number);
+            if length == NEVER || fixed.is_some_and(|fixed| fixed[task] != number) {
+                continue;
+            }
+            let arrival = scratch.arrivals[lane.memory];
+            let gaps = &scratch.gaps[number];
+            let first = gaps.partition_point(|(_, to)| *to <= arrival);
+            let fits = |(from, to): &(u64, u64)| (*from).max(arrival).saturating_add(length) <= *to;
+            let Some(gap) = gaps[first..].iter().position(fits).map(|gap| gap + first) else { continue };
+            let start = gaps[gap].0.max(arrival);
+            let leaning = taste.by_kind[outlook.kinds[task] * outlook.classes + lane.class]
+                + taste.by_task[task * outlook.classes + lane.class];
+            let score = (start + length - outlook.now) as f64 + leaning * length as f64;
+            if score < best.0 {
+                best = (score, number, start, gap);
+            }
+        }
+        let (_, number, start, gap) = best;
+        let (end, memory) = (start + outlook.length(task, number), outlook.lanes[number].memory);
+        let gaps = &mut scratch.gaps[number];
+        let (from, to) = gaps[gap];
+        match (start > from, end < to) {
+            (true, true) => {
+                gaps[gap] = (from, start);
+                gaps.insert(gap + 1, (end, to));
+            }
+            (true, false) => gaps[gap] = (from, start),
+            (false, true) => gaps[gap] = (end, to),
+            (false, false) => _ = gaps.remove(gap),
+        }
+        (self.lanes[task], self.starts[task], self.ends[task]) = (number, start, end);
+        for used in outlook.uses(task).iter().filter(|used| used.reads) {
+            let copy = &mut scratch.copies[used.data * memories + memory];
+            *copy = (*copy).min(scratch.arrivals[memory]);
+        }
+        outlook.write(task, number, end, &mut scratch.copies);
+    }
+
+    /// The times of `plan` when each lane executes its tasks in the order of their starts there, and transfers wait for each
+    /// other: one at a time leaves a memory, and one at a time arrives.
+    pub(super) fn follow(&mut self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) {
+        let memories = outlook.memories;
+        self.clear(outlook);
+        scratch.copies.clone_from(&outlook.copies);
+        self.place_sent(outlook, &mut scratch.copies);
+        scratch.free.clear();
+        scratch.free.extend(outlook.lanes.iter().map(|lane| lane.free.max(outlook.now)));
+        refill(&mut scratch.into, memories, outlook.now);
+        refill(&mut scratch.out_of, memories, outlook.now);
+        refill(&mut scratch.ready, outlook.len(), outlook.now);
+        scratch.order.clear();
+        scratch.order.extend(0..outlook.len());
+        scratch.order.sort_unstable_by_key(|task| (plan.starts[*task], plan.ends[*task], *task));
+        for task in scratch.order.iter().copied() {
+            let ready = scratch.ready[task];
+            if outlook.is_open(task) {
+                self.lanes[task] = plan.lanes[task];
+                if !outlook.works[task] {
+                    (self.starts[task], self.ends[task]) = (ready, ready);
+                } else {
+                    let lane = plan.lanes[task];
+                    let to = outlook.lanes[lane].memory;
+                    let mut start = scratch.free[lane].max(ready);
+                    for used in outlook.uses(task).iter().filter(|used| used.reads) {
+                        let copies = &mut scratch.copies[used.data * memories..][..memories];
+                        if copies[to] == NEVER {
+                            let there = (0..memories).filter(|from| copies[*from] != NEVER);
+                            let come = |from: usize| {
+                                let start = copies[from].max(ready).max(scratch.out_of[from]);
+                                start + outlook.transfer(used.data, from, to)
+                            };
+                            let Some(from) = there.min_by_key(|from| come(*from)) else { continue };
+                            let begin = copies[from].max(ready).max(scratch.out_of[from]).max(scratch.into[to]);
+                            let end = begin + outlook.transfer(used.data, from, to);
+                            (scratch.into[to], scratch.out_of[from], copies[to]) = (end, end, end);
+                        }
+                        start = start.max(copies[to]);
+                    }
+                    let end = start + outlook.length(task, lane);
+                    (self.starts[task], self.ends[task]) = (start, end);
+                    scratch.free[lane] = end;
+                    outlook.write(task, lane, end, &mut scratch.copies);
+                }
+            }
+            let end = self.ends[task];
+            self.end = self.end.max(end);
+            for next in outlook.successors(task) {
+                scratch.ready[*next] = scratch.ready[*next].max(end);
+            }
+        }
+    }
+
+    /// When each task has to begin at the latest for all to be done in time, each lane keeping its order.
+    pub(super) fn latest_starts(&self, outlook: &Outlook, scratch: &mut Scratch) -> Vec<u64> {
+        let mut latest = vec![self.end; outlook.len()];
+        refill(&mut scratch.free, outlook.lanes.len(), self.end);
+        scratch.order.clear();
+        scratch.order.extend(0..outlook.len());
+        scratch.order.sort_unstable_by_key(|task| std::cmp::Reverse((self.ends[*task], self.starts[*task], *task)));
+        for task in scratch.order.iter().copied() {
+            let end = outlook.successors(task).iter().map(|next| latest[*next]).fold(self.end, u64::min);
+            latest[task] = end;
+            if outlook.works[task] && outlook.is_open(task) {
+                let lane = self.lanes[task];
+                latest[task] = end.min(scratch.free[lane]).saturating_sub(outlook.length(task, lane));
+                scratch.free[lane] = latest[task];
+            }
+        }
+        latest
+    }
+}
+
+impl Outlook {
+    /// A task that ends on a lane leaves the only valid copy of what it writes there.
+    fn write(&self, task: usize, lane: usize, end: u64, copies: &mut [u64]) {
+        let memory = self.lanes[lane].memory;
+        for used in self.uses(task).iter().filter(|used| used.writes) {
+            let copies = &mut copies[used.data * self.memories..][..self.memories];
+            copies.fill(NEVER);
+            copies[memory] = end;
+        }
+    }
+}

@@ -1,0 +1,206 @@
+use super::*;
+use sched_core::rig::{FakeChild, FakeParent, Rig};
+use std::time::Duration;
+
+fn known(micros: u64) -> Estimate {
+    Estimate::Known(Duration::from_micros(micros))
+}
+
+/// A queue above each of a CPU core and a GPU, and a host that tells of tasks to come. Codelet *n* takes these many µs on
+/// them; 0 where it cannot run.
+fn core_and_gpu(lengths: &[(u64, u64)]) -> Rig {
+    let rig = Rig::build::<Plan>(&[]).foreseeing();
+    let rig = rig.worker(Arch::CPU, MemoryNode(0)).worker(Arch::CUDA, MemoryNode(1));
+    let rig = rig.child(FakeChild::over([0])).child(FakeChild::over([1]));
+    set_lengths(&rig, lengths);
+    rig
+}
+
+fn set_lengths(rig: &Rig, lengths: &[(u64, u64)]) {
+    for (codelet, (cpu, cuda)) in (0..).zip(lengths) {
+        for (worker, length) in [(0, *cpu), (1, *cuda)] {
+            if length > 0 {
+                rig.set_length(codelet, WorkerId(worker), 0, known(length));
+            }
+        }
+    }
+}
+
+fn push(rig: &Rig, task: TaskId) {
+    assert_eq!(rig.push(task), Ok(()), "it never refuses");
+}
+
+#[test]
+fn a_fast_worker_is_kept_for_what_comes() {
+    let lengths = [(30, 20), (100, 10)];
+    let rig = core_and_gpu(&lengths);
+    let [anywhere, first, second] = [0, 1, 1].map(|codelet| rig.task().codelet(codelet).make());
+    rig.set_waits(second, first);
+    push(&rig, anywhere);
+    push(&rig, first);
+    assert_eq!((rig.child_tasks(Child(0)), rig.child_tasks(Child(1))), (vec![anywhere], vec![first]));
+    rig.set_ended(first);
+    push(&rig, second);
+    rig.can_push(Child(1));
+    assert_eq!(rig.child_tasks(Child(1)), [first, second]);
+    assert!(rig.read(first, Task::priority) > rig.read(second, Task::priority), "queues below keep the order");
+    assert_eq!(rig.read(anywhere, Task::predicted), Some(Duration::from_micros(30)));
+}
+
+#[test]
+fn where_nobody_tells_what_comes_it_goes_by_what_is_ready() {
+    for bare in [false, true] {
+        let rig = Rig::build::<Plan>(&[]);
+        let rig = if bare { rig.without_extensions() } else { rig };
+        let rig = rig.worker(Arch::CPU, MemoryNode(0)).worker(Arch::CUDA, MemoryNode(0));
+        let rig = rig.child(FakeChild::over([0])).child(FakeChild::over([1]));
+        set_lengths(&rig, &[(30, 20)]);
+        let task = rig.task().make();
+        push(&rig, task);
+        assert_eq!(rig.child_tasks(Child(1)), [task]);
+    }
+}
+
+#[test]
+fn a_worker_waits_for_an_urgent_task_instead_of_beginning_another() {
+    // On a core, then on the GPU, then on a core for long; and something for the GPU that can wait.
+    let rig = core_and_gpu(&[(5, 0), (0, 10), (50, 0), (0, 11)]);
+    let [first, urgent, long, other] = [0, 1, 2, 3].map(|codelet| rig.task().codelet(codelet).make());
+    rig.set_waits(urgent, first);
+    rig.set_waits(long, urgent);
+    push(&rig, first);
+    push(&rig, other);
+    assert_eq!((rig.child_tasks(Child(0)), rig.held()), (vec![first], vec![other]));
+    rig.set_now(Time::from_nanos(5000));
+    rig.set_ended(first);
+    push(&rig, urgent);
+    rig.can_push(Child(1));
+    assert_eq!(rig.child_tasks(Child(1)), [urgent, other]);
+}
+
+#[test]
+fn what_is_ready_goes_when_nothing_else_is_under_way() {
+    let rig = core_and_gpu(&[(5, 0), (0, 10), (50, 0), (0, 11)]);
+    let [first, urgent, long, other] = [0, 1, 2, 3].map(|codelet| rig.task().codelet(codelet).make());
+    rig.set_waits(urgent, first);
+    rig.set_waits(long, urgent);
+    push(&rig, other);
+    assert_eq!(rig.child_tasks(Child(1)), [other], "the first one may never come");
+}
+
+#[test]
+fn tasks_are_planned_where_their_data_is() {
+    for (way, child) in [(0, Child(1)), (100, Child(0))] {
+        let rig = core_and_gpu(&[(30, 20)]);
+        rig.set_way(MemoryNode(0), MemoryNode(1), Duration::from_micros(way));
+        let task = rig.task().make();
+        rig.add_access(task, DataAccess { data: 7, bytes: 8, reads: true, writes: true });
+        push(&rig, task);
+        assert_eq!(rig.child_tasks(child), [task], "{way}");
+        assert_eq!(rig.service_calls("prefetch"), 1, "its data moves at once");
+    }
+}
+
+#[test]
+fn data_stays_where_it_was_written() {
+    let rig = core_and_gpu(&[(30, 20)]);
+    for (from, to) in [(0, 1), (1, 0)] {
+        rig.set_way(MemoryNode(from), MemoryNode(to), Duration::from_micros(100));
+    }
+    rig.set_copy(7, MemoryNode(1));
+    let tasks = rig.tasks(3);
+    for pair in tasks.windows(2) {
+        rig.set_waits(pair[1], pair[0]);
+    }
+    for task in &tasks {
+        rig.add_access(*task, DataAccess { data: 7, bytes: 8, reads: true, writes: true });
+    }
+    for task in &tasks {
+        push(&rig, *task);
+        rig.set_ended(*task);
+    }
+    assert_eq!(rig.child_tasks(Child(1)), tasks);
+}
+
+#[test]
+fn a_refused_task_keeps_its_place() {
+    let rig = core_and_gpu(&[(0, 10)]);
+    rig.set_room(Child(1), Some(0));
+    let tasks = rig.tasks(3);
+    for task in &tasks {
+        push(&rig, *task);
+    }
+    assert_eq!(rig.read(tasks[0], Task::priority), 0, "nothing is left of the attempt");
+    rig.set_room(Child(1), Some(1));
+    assert!(rig.can_push(Child(1)));
+    assert_eq!(rig.child_tasks(Child(1)), tasks[..1]);
+    assert_eq!(rig.drain(), tasks[1..]);
+}
+
+#[test]
+fn tasks_without_an_estimate_go_to_the_least_load() {
+    let rig = core_and_gpu(&[]);
+    rig.set_load(Child(0), 3.0);
+    let task = rig.task().make();
+    push(&rig, task);
+    assert_eq!(rig.child_tasks(Child(1)), [task]);
+    assert_eq!(rig.read(task, Task::predicted), None);
+}
+
+#[test]
+fn a_worker_is_woken_and_pulls_what_is_planned_for_it() {
+    let rig = Rig::build::<Plan>(&[]).foreseeing().workers(2);
+    let rig = rig.child(FakeChild::worker(0)).child(FakeChild::worker(1));
+    set_lengths(&rig, &[(9, 5)]);
+    let (task, unknown) = (rig.task().make(), rig.task().codelet(1).make());
+    push(&rig, task);
+    assert_eq!(rig.woken(), [WorkerId(1)]);
+    push(&rig, unknown);
+    assert_eq!(rig.pull(Child(0)), Some(unknown), "nobody knows how long it takes");
+    assert_eq!(rig.pull(Child(0)), None);
+    assert_eq!(rig.pull(Child(1)), Some(task));
+}
+
+#[test]
+fn room_is_passed_on_to_the_parents() {
+    let rig = core_and_gpu(&[(40, 10)]).parent(FakeParent::new());
+    let task = rig.task().make();
+    rig.give_parent(Parent(0), task);
+    assert!(rig.can_push(Child(1)));
+    assert_eq!(rig.child_tasks(Child(1)), [task]);
+}
+
+#[test]
+fn a_window_moves_on() {
+    let rig = Rig::build::<Plan>(&[("window", Value::Int(4)), ("effort", Value::Int(3))]).foreseeing().workers(1);
+    let rig = rig.child(FakeChild::over([0]));
+    rig.set_length(0, WorkerId(0), 0, known(10));
+    let tasks = rig.tasks(20);
+    for task in &tasks {
+        push(&rig, *task);
+    }
+    for _ in &tasks {
+        for task in rig.child_tasks(Child(0)) {
+            rig.set_ended(task);
+        }
+        rig.can_push(Child(0));
+    }
+    assert_eq!(rig.child_tasks(Child(0)).len(), 20);
+}
+
+#[test]
+fn pushes_from_many_threads_are_all_kept() {
+    let rig = core_and_gpu(&[(100_000, 10)]);
+    let tasks = rig.tasks(100);
+    std::thread::scope(|scope| {
+        for part in tasks.chunks(25) {
+            let rig = &rig;
+            scope.spawn(move || part.iter().for_each(|task| push(rig, *task)));
+        }
+    });
+    assert_eq!(rig.child_tasks(Child(0)).len() + rig.child_tasks(Child(1)).len() + rig.held().len(), 100);
+    for _ in 0..100 {
+        rig.can_push(Child(1));
+    }
+    assert_eq!(rig.held(), []);
+}
