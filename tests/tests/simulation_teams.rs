@@ -81,6 +81,28 @@ fn a_parallel_task_keeps_all_members_busy_from_a_common_start_to_the_end() {
     assert_eq!(outcome.workers.iter().map(|worker| worker.tasks).sum::<u64>(), 1, "the first member executed it");
 }
 
+#[test]
+fn a_smaller_team_is_chosen_where_it_is_faster() {
+    let text = r#"platform "four" {
+        memory "ram"
+        workers "cpu" count=4
+        kernel "wide" {
+            on "cpu" time="10 ms"
+            on "cpu" team=2 time="3 ms"
+            on "cpu" team=4 time="6 ms"
+        }
+    }"#;
+    let platform = Platform::parse("four.kdl", text).expect("the text is sound");
+    let mut graph = TaskGraph::new("two");
+    let wide = graph.add_kind("wide");
+    (0..2).for_each(|_| {
+        graph.add_task(Task::new(wide));
+    });
+    let (_, log) = run(&graph, &platform, "tree-pheft");
+    let teams = teams(&log);
+    assert_eq!((&teams[&0], &teams[&1]), (&(vec![0, 1], 0, 3 * MS), &(vec![2, 3], 0, 3 * MS)));
+}
+
 /// A task for one worker, submitted 1 ms before one for both.
 fn one_alone_one_together() -> (TaskGraph, Platform) {
     let mut graph = TaskGraph::new("one alone, one together");

@@ -193,6 +193,30 @@ impl Reservoir {
         found
     }
 
+    /// Keeps a task, unless a threshold says no, and counts with its expected length.
+    #[inline(never)]
+    fn push_with_length(&self, node: Node<'_>, task: Task, prefetches: bool) -> Push {
+        let (priority, has_length) = (task.priority(), task.predicted().is_some());
+        {
+            let mut queue = self.queue.lock();
+            if self.is_bounded {
+                if self.is_full(&queue, &task) {
+                    return Err(Refused::new(task, Refusal::Full));
+                }
+                if prefetches {
+                    node.prefetch(&task);
+                }
+            }
+            // Without a memory node to prefetch to, nothing hides the transfer.
+            let ahead = || if node.single_memory_node().is_some() { queue.expected() } else { 0 };
+            let expected = if has_length { expected_addition(&task, ahead) } else { 0 };
+            queue.push(Held::new(task), priority, expected);
+            self.note(node, &queue);
+        }
+        node.children_can_pull();
+        Ok(())
+    }
+
     /// The same once more: those above have sent something.
     #[inline(never)]
     fn first_after_push(&self, node: Node<'_>) -> Option<Task> {
@@ -240,22 +264,14 @@ impl Component for Reservoir {
         if prefetches && !self.is_bounded {
             node.prefetch(&task);
         }
-        let (priority, has_length) = (task.priority(), task.predicted().is_some());
+        if self.is_bounded || task.predicted().is_some() {
+            return self.push_with_length(node, task, prefetches);
+        }
+        let priority = task.priority();
         {
             let mut queue = self.queue.lock();
-            if self.is_bounded {
-                if self.is_full(&queue, &task) {
-                    return Err(Refused::new(task, Refusal::Full));
-                }
-                if prefetches {
-                    node.prefetch(&task);
-                }
-            }
-            // Without a memory node to prefetch to, nothing hides the transfer.
-            let ahead = || if node.single_memory_node().is_some() { queue.expected() } else { 0 };
-            let expected = if has_length { expected_addition(&task, ahead) } else { 0 };
-            queue.push(Held::new(task), priority, expected);
-            self.note(node, &queue);
+            queue.push(Held::new(task), priority, 0);
+            self.len.store(queue.len(), Release);
         }
         node.children_can_pull();
         Ok(())

@@ -1,14 +1,13 @@
 //! Codelets: a kernel by name, with an implementation for each architecture that can run it.
 
 use super::access::AccessList;
-use super::core::Core;
+use super::core::{Core, TaskPlace};
 use super::crew::{Crew, Team};
 use super::data::{DataHeader, Mode};
 use super::measure;
 use super::parallel::{Code, Implementation};
 use super::submit::Submitter;
 use crate::model::{CodeletModel, Model};
-use crate::tree::Slot;
 use parking_lot::Mutex;
 use sched_core::{Arch, ArchSet, WorkerId};
 use std::any::Any;
@@ -92,25 +91,31 @@ const FETCHED_AHEAD: usize = 8;
 /// Submitters take from one list, and those who end tasks put into another: the two meet only when the first is empty.
 #[derive(Default)]
 pub(crate) struct FreeSlots {
-    to_take: Mutex<Vec<&'static Slot>>,
-    put_back: Mutex<Vec<&'static Slot>>,
+    to_take: Mutex<Vec<TaskPlace>>,
+    put_back: Mutex<Vec<TaskPlace>>,
 }
 
 impl FreeSlots {
     /// A slot, and one of those that will be taken soon.
     #[inline(always)]
-    pub(crate) fn take(&self) -> Option<(&'static Slot, Option<&'static Slot>)> {
+    pub(crate) fn take(&self) -> Option<(TaskPlace, Option<TaskPlace>)> {
         let mut slots = self.to_take.lock();
         if slots.is_empty() {
-            std::mem::swap(&mut *slots, &mut *self.put_back.lock());
+            self.take_what_was_put_back(&mut slots);
         }
         let slot = slots.pop()?;
         let soon = slots.len().checked_sub(FETCHED_AHEAD).map(|index| slots[index]);
         Some((slot, soon))
     }
 
-    pub(crate) fn put_back(&self, slots: impl Iterator<Item = &'static Slot>) {
-        self.put_back.lock().extend(slots);
+    #[cold]
+    fn take_what_was_put_back(&self, slots: &mut Vec<TaskPlace>) {
+        std::mem::swap(slots, &mut *self.put_back.lock());
+    }
+
+    /// Has `add` put slots on the list.
+    pub(crate) fn put_back(&self, add: impl FnOnce(&mut Vec<TaskPlace>)) {
+        add(&mut self.put_back.lock());
     }
 }
 

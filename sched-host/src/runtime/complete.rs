@@ -5,9 +5,9 @@ use super::core::{Core, TaskPlace};
 use super::data::DataHeader;
 use super::failure::{Cause, Outcome};
 use super::record::{Dependent, Extra, Taken};
-use crate::context::enter_task;
+use crate::context::{ContextCore, enter_task};
 use crate::sync::light_fence;
-use crate::tree::{Phase, Slot};
+use crate::tree::{Phase, Slot, Tree};
 use sched_core::WorkerId;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,8 +28,8 @@ pub(crate) struct Hands {
     will_pull: bool,
     /// A worker to wake if the next pull gives another task than one of `pushed`.
     pub(crate) deferred: Cell<Option<WorkerId>>,
-    /// Codelets, and slots to give back to them.
-    freed: Vec<(u32, &'static Slot)>,
+    /// Slots to give back to their codelets.
+    freed: Freed,
 }
 
 impl Hands {
@@ -39,23 +39,50 @@ impl Hands {
     }
 }
 
+/// Slots of ended tasks, until there are enough of them.
+#[derive(Default)]
+struct Freed {
+    places: Vec<TaskPlace>,
+    /// The codelet of all of them, unless they are `mixed`.
+    codelet: u32,
+    mixed: bool,
+}
+
 /// Slots are given back in batches of this size.
 const FREED_BATCH: usize = 64;
 
+impl Freed {
+    /// Adds one, whose task was of this codelet. Whether it is time to give them back.
+    #[inline(always)]
+    fn push(&mut self, codelet: u32, place: TaskPlace) -> bool {
+        if codelet != self.codelet {
+            self.note_codelet(codelet);
+        }
+        self.places.push(place);
+        self.places.len() >= FREED_BATCH
+    }
+
+    #[inline(never)]
+    fn note_codelet(&mut self, codelet: u32) {
+        self.mixed = !self.places.is_empty();
+        self.codelet = codelet;
+    }
+}
+
 impl Core {
-    /// Everything that the task waited for has ended. `requester` is the worker whose thread this is, here and
-    /// everywhere below.
+    /// Everything that a task of this context waited for has ended. `requester` is the worker whose thread this is, here
+    /// and everywhere below.
     #[inline]
-    pub(crate) fn make_ready(&self, task: TaskPlace<'_>, requester: Option<WorkerId>) {
+    pub(crate) fn make_ready(&self, context: &ContextCore, task: TaskPlace, requester: Option<WorkerId>) {
         if task.record.is_special() {
             self.make_special_ready(task, requester);
         } else {
-            self.push(task, requester, None);
+            self.push(&context.tree, task, requester, None);
         }
     }
 
     #[inline(never)]
-    fn make_special_ready(&self, task: TaskPlace<'_>, requester: Option<WorkerId>) {
+    fn make_special_ready(&self, task: TaskPlace, requester: Option<WorkerId>) {
         let mut hands = Hands::default();
         self.schedule(task, requester, &mut hands);
         self.settle(requester, &mut hands);
@@ -65,9 +92,10 @@ impl Core {
     /// The task ends, and so may others that are cancelled with it. The arguments of a task that was executed
     /// well are let go before. A worker is in the context of the task: callbacks, and what arguments do when they are
     /// dropped, may submit tasks.
+    #[inline(never)]
     pub(crate) fn end(
         &self,
-        task: TaskPlace<'_>,
+        task: TaskPlace,
         outcome: &Outcome,
         taken: Taken,
         requester: Option<WorkerId>,
@@ -80,7 +108,7 @@ impl Core {
     #[inline(always)]
     pub(crate) fn end_here(
         &self,
-        task: TaskPlace<'_>,
+        task: TaskPlace,
         outcome: &Outcome,
         taken: Taken,
         requester: Option<WorkerId>,
@@ -117,7 +145,7 @@ impl Core {
     }
 
     /// Pushes a ready task into the tree, or notes that it ends without running.
-    fn schedule(&self, task: TaskPlace<'_>, requester: Option<WorkerId>, hands: &mut Hands) {
+    fn schedule(&self, task: TaskPlace, requester: Option<WorkerId>, hands: &mut Hands) {
         let (slot, record) = (task.slot.index(), task.record);
         if record.is_special() {
             let mut body = record.body.lock();
@@ -146,24 +174,33 @@ impl Core {
         if hands.will_pull {
             hands.pushed.push(slot);
         }
-        self.push(task, requester, deferred);
+        self.push(self.tree_of(record), task, requester, deferred);
     }
 
     /// Pushes a task into the tree of its context.
     #[inline]
-    fn push(&self, task: TaskPlace<'_>, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
+    fn push(
+        &self,
+        tree: &Tree,
+        task: TaskPlace,
+        requester: Option<WorkerId>,
+        deferred: Option<&Cell<Option<WorkerId>>>,
+    ) {
         if let Some(gangs) = &self.gangs
             && task.slot.head().width.load(Relaxed) > 1
         {
             gangs.note_pushed();
         }
-        self.tree_of(task.record).push(task.slot, requester, deferred);
+        match requester {
+            None => tree.push_from_outside(task.slot),
+            Some(_) => tree.push(task.slot, requester, deferred),
+        }
     }
 
     #[inline(always)]
     fn end_one(
         &self,
-        task: TaskPlace<'_>,
+        task: TaskPlace,
         outcome: &Outcome,
         taken: Taken,
         requester: Option<WorkerId>,
@@ -198,8 +235,7 @@ impl Core {
             watched = record.take_watched();
         }
         slot.renew(Phase::Free);
-        hands.freed.push((codelet, slot));
-        if hands.freed.len() >= FREED_BATCH {
+        if hands.freed.push(codelet, task) {
             self.give_back(hands);
         }
         if !hands.dependents.is_empty() {
@@ -292,22 +328,24 @@ impl Core {
 
     /// Gives free slots back to the codelets whose jobs they hold.
     pub(crate) fn give_back(&self, hands: &mut Hands) {
-        // There are few codelets in a batch, and often it is one.
-        while let Some((codelet, _)) = hands.freed.last().copied() {
-            if hands.freed.iter().all(|freed| freed.0 == codelet) {
-                self.put_back(codelet, hands.freed.drain(..).map(|(_, slot)| slot));
-                break;
-            }
-            let slots = hands.freed.iter().filter(|freed| freed.0 == codelet).map(|(_, slot)| *slot);
-            self.put_back(codelet, slots);
-            hands.freed.retain(|freed| freed.0 != codelet);
+        let Freed { places, codelet, mixed } = &mut hands.freed;
+        // Often they are of one codelet, and else of few.
+        while *mixed && let Some(last) = places.last() {
+            let of = |place: &TaskPlace| place.slot.head().codelet.load(Relaxed);
+            let codelet = of(last);
+            self.put_back(codelet, |list| list.extend(places.iter().filter(|place| of(place) == codelet)));
+            places.retain(|place| of(place) != codelet);
         }
+        if !places.is_empty() {
+            self.put_back(*codelet, |list| list.append(places));
+        }
+        *mixed = false;
     }
 
-    fn put_back(&self, codelet: u32, slots: impl Iterator<Item = &'static Slot>) {
+    fn put_back(&self, codelet: u32, add: impl FnOnce(&mut Vec<TaskPlace>)) {
         match self.clock.codelets.read().get(codelet as usize) {
-            Some(facts) => facts.slots.put_back(slots),
-            None => self.keep_fresh(slots),
+            Some(facts) => facts.slots.put_back(add),
+            None => self.keep_fresh(add),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::codelet::CodeletFacts;
 use super::data::{DataHeader, Mode};
 use super::ends::Ends;
 use super::gang::{Gangs, arch_and_size, need_teams};
-use super::record::{Dependent, Record, TaskKey};
+use super::record::{Dependent, Record, Records, TaskKey};
 use super::sleep::Sleep;
 use super::stats::WorkerCounters;
 use super::submit::TaskRef;
@@ -13,7 +13,7 @@ use crate::context::{ContextCore, PolicyGround, Roster};
 use crate::model::Models;
 use crate::topology::WorkerDistances;
 use crate::trace::{Event, Recorder};
-use crate::tree::ledger::Beside;
+use crate::tree::ledger::fetch_to_write;
 use crate::tree::{Fault, Ledger, NodeState, Part, Phase, Services, Slot, Tree, Witness, WorkerFacts};
 use crossbeam::utils::CachePadded;
 use parking_lot::{Mutex, RwLock};
@@ -33,7 +33,7 @@ pub(crate) struct Core {
     /// What policies are laid over.
     pub(crate) ground: PolicyGround,
     pub(crate) ledger: Arc<Ledger>,
-    pub(crate) records: Beside<Record>,
+    pub(crate) records: Records,
     pub(crate) clock: Arc<Clock>,
     pub(crate) facts: Vec<WorkerFacts>,
     /// Architectures that workers have.
@@ -48,7 +48,7 @@ pub(crate) struct Core {
     /// Accesses of the application itself, which are counted as tasks: so many began, and so many ended.
     pub(crate) turns: [AtomicU64; 2],
     /// Slots that never held a job.
-    fresh: Mutex<Vec<&'static Slot>>,
+    fresh: Mutex<Vec<TaskPlace>>,
     pub(crate) stop: AtomicBool,
     /// A stall was reported.
     pub(crate) stalled: AtomicBool,
@@ -59,9 +59,9 @@ pub(crate) struct Core {
 
 /// Where a task stands: its slot in the ledger and its record, looked up once.
 #[derive(Clone, Copy)]
-pub(crate) struct TaskPlace<'a> {
+pub(crate) struct TaskPlace {
     pub(crate) slot: &'static Slot,
-    pub(crate) record: &'a Record,
+    pub(crate) record: &'static Record,
 }
 
 /// Time and sleeping workers: the tree's back end.
@@ -191,7 +191,7 @@ impl Core {
             roster,
             ground,
             ledger,
-            records: Beside::new(),
+            records: Records::default(),
             archs: facts.iter().map(|worker| worker.arch).collect(),
             counters: facts.iter().map(|_| CachePadded::default()).collect(),
             facts,
@@ -218,7 +218,7 @@ impl Core {
 
     /// Where the task in a slot stands.
     #[inline(always)]
-    pub(crate) fn place(&self, slot: u32) -> TaskPlace<'_> {
+    pub(crate) fn place(&self, slot: u32) -> TaskPlace {
         TaskPlace { slot: self.ledger.slot(slot), record: self.records.get(slot) }
     }
 
@@ -238,30 +238,32 @@ impl Core {
     }
 
     /// A slot for a task of this codelet.
-    #[inline]
-    pub(crate) fn take_slot(&self, codelet: &CodeletFacts) -> &'static Slot {
-        let Some((slot, soon)) = codelet.slots.take() else { return self.take_fresh() };
+    #[inline(always)]
+    pub(crate) fn take_slot(&self, codelet: &CodeletFacts) -> TaskPlace {
+        let Some((place, soon)) = codelet.slots.take() else { return self.take_fresh() };
         if let Some(soon) = soon {
             // Who executed the last task there wrote to it, on another core.
-            soon.fetch();
-            self.records.fetch(soon.index());
+            fetch_to_write(soon.slot);
+            fetch_to_write(soon.record);
         }
-        slot
+        place
     }
 
     /// A slot that holds no job.
-    pub(crate) fn take_fresh(&self) -> &'static Slot {
+    #[cold]
+    pub(crate) fn take_fresh(&self) -> TaskPlace {
         let mut fresh = self.fresh.lock();
         if fresh.is_empty() {
             let grown = self.ledger.grow();
-            self.records.grow(&grown, Record::default);
-            fresh.extend(grown.rev().map(|slot| self.ledger.slot(slot)));
+            self.records.grow(&grown);
+            fresh.extend(grown.rev().map(|slot| self.place(slot)));
         }
         fresh.pop().expect("the ledger grows by one slot at least")
     }
 
-    pub(crate) fn keep_fresh(&self, slots: impl Iterator<Item = &'static Slot>) {
-        self.fresh.lock().extend(slots);
+    /// Has `add` put slots that hold no job on the list of those.
+    pub(crate) fn keep_fresh(&self, add: impl FnOnce(&mut Vec<TaskPlace>)) {
+        add(&mut self.fresh.lock());
     }
 
     /// Tasks submitted so far.
@@ -362,10 +364,9 @@ impl Core {
     /// Enters a task: its order, and what it waits for. It begins when the record is told that it is
     /// [submitted](Record::submitted), with the number of links that is returned.
     #[inline(always)]
-    pub(crate) fn enter(&self, entry: Entry<'_>) -> (TaskKey, TaskPlace<'_>, u32) {
-        let slot = entry.slot;
+    pub(crate) fn enter(&self, entry: Entry<'_>) -> (TaskKey, u32) {
+        let TaskPlace { slot, record } = entry.place;
         let key = TaskKey { slot: slot.index(), sequence: self.submitted.fetch_add(1, SeqCst) + 1 };
-        let record = self.records.get(key.slot);
         let head = slot.head();
         head.reset();
         head.priority.store(entry.priority, Relaxed);
@@ -383,13 +384,20 @@ impl Core {
             self.roster.get(entry.context).tally.number();
         }
         let waits = !(entry.after.is_empty() && entry.accesses.is_empty());
-        let links = if waits { self.link_all(key, record, entry.after, entry.accesses) } else { 0 };
-        (key, TaskPlace { slot, record }, links)
+        let links = if waits { self.link_all(key, entry.place, entry.after, entry.accesses) } else { 0 };
+        (key, links)
     }
 
     /// Links a task to those that it must wait for. How many there are.
-    fn link_all(&self, key: TaskKey, record: &Record, after: &[TaskRef], accesses: &[(&Arc<DataHeader>, Mode)]) -> u32 {
-        self.ledger.slot(key.slot).set_phase(Phase::Waiting);
+    fn link_all(
+        &self,
+        key: TaskKey,
+        place: TaskPlace,
+        after: &[TaskRef],
+        accesses: &[(&Arc<DataHeader>, Mode)],
+    ) -> u32 {
+        let TaskPlace { slot, record } = place;
+        slot.set_phase(Phase::Waiting);
         let mut links = 0;
         for before in after.iter().map(|task| task.key) {
             if self.link(before, Dependent::new(key.slot, true)) {
@@ -423,7 +431,7 @@ impl Core {
 
 /// What [`Core::enter`] needs to know of a task.
 pub(crate) struct Entry<'a> {
-    pub(crate) slot: &'static Slot,
+    pub(crate) place: TaskPlace,
     /// The number of its context.
     pub(crate) context: u16,
     pub(crate) priority: i32,

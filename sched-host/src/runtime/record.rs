@@ -4,10 +4,12 @@ use super::codelet::Job;
 use super::data::DataHeader;
 use super::failure::{Cause, Outcome};
 use super::link::{self, Pending};
+use crate::tree::ledger::{CHUNKS, chunk_of};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
-use std::sync::Arc;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering::*};
+use std::sync::{Arc, OnceLock};
 
 /// Which task: a slot, and which of the tasks that used it one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -38,6 +40,63 @@ pub(crate) struct Record {
 }
 
 const _: () = assert!(size_of::<Record>() == 64, "see above");
+
+impl Record {
+    /// Lets go of everything that it still has of a runtime that is gone.
+    fn clear(&self) {
+        let body = std::mem::take(&mut *self.body.lock());
+        self.special.store(false, Relaxed);
+        self.watched.store(false, Relaxed);
+        drop(body);
+    }
+}
+
+/// The records of all slots of a ledger, by the same numbers. Like the slots, they are never given back to the system, so
+/// that whoever has one needs not look it up.
+#[derive(Default)]
+pub(crate) struct Records {
+    chunks: [OnceLock<&'static [Record]>; CHUNKS],
+}
+
+/// Records that no runtime uses, for the next one.
+static UNUSED: Mutex<Vec<&'static [Record]>> = Mutex::new(Vec::new());
+
+impl Records {
+    /// Makes records for slots that [`Ledger::grow`](crate::tree::Ledger::grow) made.
+    pub(crate) fn grow(&self, slots: &Range<u32>) {
+        let (chunk, _) = chunk_of(slots.start);
+        let unused = {
+            let mut unused = UNUSED.lock();
+            let fits = unused.iter().position(|records| records.len() == slots.len());
+            fits.map(|fits| unused.swap_remove(fits))
+        };
+        let records = unused.unwrap_or_else(|| Vec::leak(slots.clone().map(|_| Record::default()).collect()));
+        let _ = self.chunks[chunk].set(records);
+    }
+
+    /// The record of this slot.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[inline]
+    pub(crate) fn get(&self, slot: u32) -> &'static Record {
+        let (chunk, offset) = chunk_of(slot);
+        let records: &'static [Record] = self.chunks[chunk].get().expect("records grow with the slots");
+        &records[offset]
+    }
+}
+
+impl Drop for Records {
+    /// Gives the records to the next runtime.
+    fn drop(&mut self) {
+        for chunk in &mut self.chunks {
+            if let Some(records) = chunk.take() {
+                records.iter().for_each(Record::clear);
+                UNUSED.lock().push(records);
+            }
+        }
+    }
+}
 
 #[derive(Default)]
 pub(crate) struct Body {

@@ -7,7 +7,7 @@ use super::data::{DataHeader, Handle, Mode, Scratchpad};
 use super::failure::{Outcome, SubmitError};
 use super::record::{Callback, Extra, TaskKey};
 use super::worker::{executed_here, this_worker};
-use crate::context::{Refused, SchedContext, current};
+use crate::context::{ContextCore, Refused, SchedContext, current};
 use crate::model::starpu::DataShape;
 use crate::trace::Event;
 use sched_core::ArchSet;
@@ -127,13 +127,12 @@ impl Submitter {
     pub(crate) fn enter_access(&self, header: &Arc<DataHeader>, mode: Mode, ready: Callback) -> TaskKey {
         let core = &*self.core;
         core.turns[0].fetch_add(1, SeqCst);
-        let slot = core.take_fresh();
-        let record = core.records.get(slot.index());
-        record.body.lock().extra(record).callback = Some(ready);
+        let place = core.take_fresh();
+        place.record.body.lock().extra(place.record).callback = Some(ready);
         let accesses = [(header, mode)];
         let (archs, codelet) = (ArchSet::EMPTY, NO_CODELET);
-        let (key, place, links) = core.enter(Entry {
-            slot,
+        let (key, links) = core.enter(Entry {
+            place,
             context: 0,
             priority: 0,
             archs,
@@ -145,7 +144,7 @@ impl Submitter {
             accesses: &accesses,
         });
         if place.record.submitted(links) {
-            core.make_ready(place, this_worker(core));
+            core.make_ready(&core.roster.default, place, this_worker(core));
         }
         key
     }
@@ -284,10 +283,10 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             extra = Some(Box::new(Extra { name: self.name, callback: self.callback, turns, cancelled: None }));
         }
 
-        let slot = core.take_slot(facts);
-        let (key, place, links) = core.enter(Entry {
-            slot,
-            context,
+        let place = core.take_slot(facts);
+        let (key, links) = core.enter(Entry {
+            place,
+            context: context.number,
             priority,
             archs: facts.archs,
             codelet: facts.number,
@@ -311,14 +310,14 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             }
         }
         if record.submitted(links) {
-            core.make_ready(place, this_worker(core));
+            core.make_ready(context, place, this_worker(core));
         }
         Ok(TaskRef { key, runtime: core.id })
     }
 
     /// The context of the task, which counts it from now on, and its priority there.
     #[inline]
-    fn admit(&self, codelet: &CodeletFacts) -> Result<(u16, i32), SubmitError> {
+    fn admit(&self, codelet: &CodeletFacts) -> Result<(&'a ContextCore, i32), SubmitError> {
         let core = &*self.submitter.core;
         let (number, serial) = match self.context {
             Some(context) if context.submitter.core.id != core.id => {
@@ -330,7 +329,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         let context = core.roster.get(number);
         let (least, greatest) = (context.least.load(Relaxed), context.greatest.load(Relaxed));
         let priority = self.priority.unwrap_or_else(|| 0.clamp(least, greatest));
-        if !(least..=greatest).contains(&priority) {
+        if self.priority.is_some() && !(least..=greatest).contains(&priority) {
             return Err(SubmitError::Priority {
                 codelet: codelet.name.clone(),
                 context: context.name(),
@@ -350,6 +349,6 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
                 return Err(SubmitError::Deleted { codelet: codelet.name.clone(), context });
             }
         }
-        Ok((number, priority))
+        Ok((context, priority))
     }
 }

@@ -11,7 +11,7 @@ use super::submit::Submitter;
 use crate::context::{ContextCore, enter_task};
 use crate::trace::Event;
 use crate::tree::{Services, Slot};
-use sched_core::WorkerId;
+use sched_core::{Arch, WorkerId};
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -45,6 +45,7 @@ pub(crate) fn executed_here(core: &Core) -> Option<u16> {
 pub(crate) struct Worker {
     pub(super) core: Arc<Core>,
     pub(super) id: WorkerId,
+    arch: Arch,
     /// The contexts that it serves, as of this version of the roster.
     pub(super) contexts: Vec<Arc<ContextCore>>,
     version: u64,
@@ -62,7 +63,8 @@ impl Worker {
     pub(crate) fn new(core: Arc<Core>, id: WorkerId) -> Worker {
         let submitter = Submitter { core: Arc::clone(&core) };
         let (contexts, hands) = (Vec::new(), Hands::of_worker());
-        Worker { core, id, contexts, version: 0, next: 0, next_for_team: 0, submitter, hands, teams_next: true }
+        let arch = core.facts[id.0 as usize].arch;
+        Worker { core, id, arch, contexts, version: 0, next: 0, next_for_team: 0, submitter, hands, teams_next: true }
     }
 
     /// Executes tasks until the runtime stops.
@@ -85,8 +87,8 @@ impl Worker {
             [only] => only.tree.pull(self.id),
             _ => self.pull_in_turn(),
         };
-        if let (Some(gangs), Some(slot)) = (&self.core.gangs, slot)
-            && slot.head().width.load(Relaxed) > 1
+        if let Some(gangs) = &self.core.gangs
+            && slot.is_some_and(|slot| slot.head().width.load(Relaxed) > 1)
         {
             gangs.note_pulled();
         }
@@ -221,7 +223,10 @@ impl Worker {
         }
         counters.executing.store(0, Relaxed);
         counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
-        self.core.end_here(task, &outcome, taken, Some(self.id), &mut self.hands);
+        match outcome {
+            Outcome::Done => self.core.end_here(task, &Outcome::Done, taken, Some(self.id), &mut self.hands),
+            otherwise => self.core.end(task, &otherwise, taken, Some(self.id), &mut self.hands),
+        }
     }
 
     /// Has the crew run the kernel, unless its input is bad. It is `worker`: this one, or a combined one that it leads. The
@@ -235,7 +240,7 @@ impl Worker {
         }
         let Some(job) = &mut taken.job else { return Outcome::Done };
         let facts = job.facts();
-        let arch = core.facts[self.id.0 as usize].arch;
+        let arch = self.arch;
         let size = crew.members.len() as u16;
         let chosen = Some(slot.head().implementation.load(Relaxed)).filter(|chosen| *chosen != u16::MAX).map(u32::from);
         let implementation =

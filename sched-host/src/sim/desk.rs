@@ -229,7 +229,10 @@ impl Services for Desk {
     }
 
     fn speed_class(&self, worker: WorkerId) -> u32 {
-        self.platform.workers.get(worker.0 as usize).map_or(u32::MAX, |worker| worker.class as u32)
+        match (worker.0 as usize).checked_sub(self.platform.workers.len()) {
+            None => self.platform.workers[worker.0 as usize].class as u32,
+            Some(team) => (self.platform.classes.len() + team) as u32,
+        }
     }
 
     fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {

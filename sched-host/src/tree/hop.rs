@@ -111,6 +111,12 @@ impl Shared {
         None
     }
 
+    /// The same for the host itself, where no hop is nested in another yet.
+    #[inline(always)]
+    pub(super) fn ask_first(&self, call: &Call<'_>, nodes: &[(NodeId, u32)]) -> Option<&'static Slot> {
+        nodes.iter().find_map(|(id, number)| Slot::of(self.pull_at(call, self.node(*id), *number)))
+    }
+
     /// A task from `node` for child number `to`. A component that has nothing is passed by, unless it was pushed a task
     /// meanwhile.
     #[inline]
@@ -149,7 +155,11 @@ impl Shared {
     #[inline]
     pub(super) fn hop_can_pull(&self, call: &Call<'_>, node: &TreeNode, child: Option<u32>, all: bool) -> bool {
         light_fence();
-        self.sleeping.iter().any(|word| word.load(Relaxed) != 0) && self.wake_below(call, node, child, all)
+        let somebody_sleeps = match &*self.sleeping {
+            [word] => word.load(Relaxed) != 0,
+            words => words.iter().any(|word| word.load(Relaxed) != 0),
+        };
+        somebody_sleeps && self.wake_below(call, node, child, all)
     }
 
     /// The rest of [`hop_can_pull`](Self::hop_can_pull), when somebody sleeps.

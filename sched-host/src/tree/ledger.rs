@@ -212,7 +212,7 @@ extern "C" fn lost(task: RawTask) {
 
 /// Sizes of chunks double, so that an index finds its chunk with a bit operation and no chunk ever moves.
 const FIRST_CHUNK: usize = 1024;
-const CHUNKS: usize = 22;
+pub(crate) const CHUNKS: usize = 22;
 
 /// The chunk of a number, and the place in it.
 #[inline]
@@ -222,50 +222,9 @@ pub(crate) fn chunk_of(index: u32) -> (usize, usize) {
     (chunk, place - (FIRST_CHUNK << chunk))
 }
 
-/// Values beside the slots of a [`Ledger`], by the same numbers.
-pub struct Beside<T> {
-    chunks: [OnceLock<Box<[T]>>; CHUNKS],
-}
-
-impl<T> Beside<T> {
-    /// No values yet.
-    #[must_use]
-    pub fn new() -> Beside<T> {
-        Beside { chunks: [const { OnceLock::new() }; CHUNKS] }
-    }
-
-    /// Makes values for slots that [`Ledger::grow`] made.
-    pub fn grow(&self, slots: &std::ops::Range<u32>, make: impl Fn() -> T) {
-        let (chunk, _) = chunk_of(slots.start);
-        let _ = self.chunks[chunk].set(slots.clone().map(|_| make()).collect());
-    }
-
-    /// Begins to bring the value beside a slot near, to be written soon.
-    #[inline]
-    pub fn fetch(&self, index: u32) {
-        fetch_to_write(self.get(index));
-    }
-
-    /// The value beside this slot.
-    ///
-    /// # Panics
-    /// When there is none.
-    #[inline]
-    pub fn get(&self, index: u32) -> &T {
-        let (chunk, offset) = chunk_of(index);
-        &self.chunks[chunk].get().expect("values grow with the slots")[offset]
-    }
-}
-
-impl<T> Default for Beside<T> {
-    fn default() -> Beside<T> {
-        Beside::new()
-    }
-}
-
 /// Begins to bring a cache line near that will be written soon: it was last written by another core.
 #[inline(always)]
-fn fetch_to_write<T>(value: &T) {
+pub(crate) fn fetch_to_write<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing, whatever the address.
     unsafe {

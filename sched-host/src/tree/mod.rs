@@ -158,6 +158,17 @@ impl Tree {
         }
     }
 
+    /// [`push`](Self::push) by a thread that is no worker.
+    pub fn push_from_outside(&self, slot: &'static Slot) {
+        let repairs = self.stand.inside(lane_of(None), |shared| {
+            shared.push(slot, None, None);
+            shared.repairs.load(Acquire)
+        });
+        if repairs {
+            self.repair();
+        }
+    }
+
     /// A task for `worker`, which owns it now, or `None` when there is none that it can execute.
     #[inline]
     pub fn pull(&self, worker: WorkerId) -> Option<&'static Slot> {
@@ -298,9 +309,9 @@ impl Shared {
     #[inline(always)]
     fn pull_at_leaf(&self, call: &Call<'_>, node: &TreeNode) -> Option<&'static Slot> {
         if node.is_passed_by() {
-            let found = self.ask(call, &node.sources);
+            let found = self.ask_first(call, &node.sources);
             if found.is_some() || node.is_passed_by() {
-                return found.map(|(_, slot)| slot);
+                return found;
             }
         }
         Slot::of(node.with(call, |component, raw| component.pull_task(raw, NO_ID)))

@@ -161,11 +161,10 @@ impl Engine<'_> {
         let arch = self.desk.platform.classes[state.class].arch;
         for context in &self.workers[worker as usize].contexts {
             let tree = &self.contexts[*context].tree;
-            let like_it = |other: &WorkerId| {
-                self.desk.sleeps(other.0) && self.desk.platform.class(*other).arch == arch && tree.serves(*other)
-            };
-            if let Some(other) = (0..self.workers.len() as u32).map(WorkerId).find(like_it) {
-                self.desk.wake(other);
+            let like_it =
+                |other| self.desk.platform.class(WorkerId(other)).arch == arch && tree.serves(WorkerId(other));
+            if let Some(other) = self.desk.find_sleeper(like_it) {
+                self.desk.wake(WorkerId(other));
             }
         }
         self.settle_notes();
