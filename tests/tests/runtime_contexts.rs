@@ -268,6 +268,8 @@ fn priorities_of_the_default_context_have_a_range_too() {
     runtime.task(&add, (&data,)).submit().expect("without a priority it has the lowest");
     *runtime.write(&data).expect("the data is good") += 1;
     assert_eq!(*runtime.read(&data).expect("the data is good"), 3, "data has no priority");
+    // The data is there a moment before its task is counted.
+    runtime.wait_all().expect("every task runs");
     let stats = default.stats();
     assert_eq!((stats.submitted, stats.finished), (2, 2), "nor is reading or writing it a task");
     let other = runtime.context("other").build().expect("it fits");
