@@ -100,6 +100,27 @@ V7 policy::syntax
 }
 
 #[test]
+fn components_on_one_line() {
+    assert_snapshot!(wrong(r#"policy "p" {
+    user-choice {
+        fifo { worker } fifo ntasks-threshold=2 { worker }
+    }
+}"#), @r#"
+V7 policy::syntax
+
+  × a component begins on the line where another one ends
+   ╭─[test.kdl:3:25]
+ 2 │     user-choice {
+ 3 │         fifo { worker } fifo ntasks-threshold=2 { worker }
+   ·                         ──┬─
+   ·                           ╰── here
+ 4 │     }
+   ╰────
+  help: write it on a line of its own, or put a `;` between the two
+"#);
+}
+
+#[test]
 fn old_style_boolean() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo ready=true { worker }
