@@ -112,7 +112,7 @@ fn priorities_come_from_the_graph_or_from_the_longest_chain() {
     }"#;
     let machine = path("two.kdl", machine);
     let makespan = |priorities: &str| {
-        let words = ["simulate", &graph, "--platform", &machine, "--policy", "tree-prio", "--json"];
+        let words = ["simulate", "--graph", &graph, "--platform", &machine, "--policy", "tree-prio", "--json"];
         let ran = program::sched(&[&words[..], &["--priorities", priorities]].concat());
         assert_eq!(ran.code, 0, "{ran:?}");
         let told: serde_json::Value = serde_json::from_str(&ran.out).expect("it is JSON");

@@ -30,7 +30,7 @@ use swap::{Swap, swap};
 #[command(after_long_help = "Examples:
   sched simulate cholesky --tiles 16 --platform cpu9-gpu3 --policy tree-heft
   sched simulate lu --tiles 20 --platform mine.kdl --policy mine.kdl --json
-  sched simulate tasks.rec --starpu-sampling ~/.starpu/sampling --host mirage --policy tree-heft
+  sched simulate --graph tasks.rec --starpu-sampling ~/.starpu/sampling --host mirage --policy tree-heft
   sched simulate stencil --width 64 --steps 100 --platform numa-2x12 --policy tree-ws --events events.txt
   sched simulate cholesky --platform numa-2x12 --context a:policy=tree-ws,workers=0-11 \
                           --context b:policy=tree-heft,workers=8-23

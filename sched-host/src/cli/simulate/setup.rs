@@ -11,10 +11,15 @@ use std::sync::Arc;
 
 /// Which graph, on which machine.
 #[derive(clap::Args, Clone, Debug)]
+#[command(group = clap::ArgGroup::new("source").required(true).args(["workload", "graph"]))]
 pub(in crate::cli) struct Setup {
     /// cholesky, lu, qr, stencil, fork-join, layered or independent; or a graph file (`-` is standard input)
     #[arg(value_name = "WORKLOAD")]
-    workload: String,
+    workload: Option<String>,
+
+    /// The graph in this file, even if it is called like a generated one (`-` is standard input)
+    #[arg(long, value_name = "FILE")]
+    graph: Option<String>,
 
     #[command(flatten)]
     sizes: Sizes,
@@ -79,7 +84,10 @@ impl Setup {
     /// # Errors
     /// When one of them is not there or wrong.
     pub(in crate::cli) fn load(&self) -> miette::Result<(Arc<TaskGraph>, Arc<Platform>)> {
-        let mut graph = self.sizes.graph(&self.workload, self.seed)?;
+        let mut graph = match (&self.graph, &self.workload) {
+            (Some(file), _) => self.sizes.file(file)?,
+            (None, workload) => self.sizes.graph(workload.as_deref().unwrap_or_default(), self.seed)?,
+        };
         let platform = match (&self.starpu_sampling, &self.host) {
             (Some(directory), Some(host)) => Platform::from_starpu(directory, host)?,
             _ => platform::find(&self.platform)?,
