@@ -69,6 +69,14 @@ impl Bounds {
     }
 }
 
+impl std::fmt::Display for Bounds {
+    /// The three of them.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Bounds { critical_path, area, mixed } = self;
+        write!(f, "critical path {critical_path:.6} s, area {area:.6} s, mixed {mixed:.6} s")
+    }
+}
+
 /// Why there are no bounds.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -31,6 +31,7 @@ pub(super) fn text(comparison: &Comparison) -> String {
     let _ = writeln!(told, "platform  {platform} ({workers} workers)");
     if let Some(bounds) = bounds_s {
         let _ = writeln!(told, "bound     {:.6} s: no schedule is shorter", bounds.best());
+        let _ = writeln!(told, "          {bounds}");
     }
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(HEADER);

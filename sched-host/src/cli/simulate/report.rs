@@ -189,6 +189,7 @@ impl Report {
                 "bound",
                 format_args!("{:.6} s: no schedule is shorter; this one is {ratio:.2} times as long", bounds.best()),
             );
+            line("", format_args!("{bounds}"));
         }
         line("moved", format_args!("{:.3} GB in {} transfers", self.bytes_moved as f64 / 1e9, self.transfers));
         line("digest", format_args!("{} of {} events", self.digest, self.events));
