@@ -2,9 +2,13 @@
 
 mod counted;
 mod least;
+mod level;
+mod shared;
 
 pub(crate) use counted::{Counted, Len};
 pub(crate) use least::Reach;
+pub(crate) use shared::SharedQueue;
+use level::{Entry, Level};
 use sched_core::{Arch, ArchSet, Node, Task};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -34,6 +38,11 @@ impl Held {
     }
 }
 
+/// Keeps what one worker writes off the cache lines of others: two lines, since processors fetch them in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Padded<T>(pub(crate) T);
+
 /// The architecture to look for in a queue on behalf of the worker that asks; none where all workers below are alike, and
 /// so, nearly always, are the tasks.
 pub(crate) fn arch_to_find(node: Node<'_>) -> Option<Arch> {
@@ -46,9 +55,6 @@ const KEPT_LEVELS: usize = 8;
 
 /// Storage of emptied levels that is kept for levels to come.
 const KEPT_STORAGE: usize = 64;
-
-/// Tasks of one priority, in order of arrival.
-type Level<T> = VecDeque<Entry<T>>;
 
 /// Tasks, higher priorities first, and each priority in order of arrival.
 ///
@@ -82,17 +88,10 @@ impl Place {
     }
 }
 
-#[derive(Debug)]
-struct Entry<T> {
-    arrival: u64,
-    expected: u64,
-    task: T,
-}
-
 impl<T> TaskQueue<T> {
     pub(crate) fn new() -> TaskQueue<T> {
         TaskQueue {
-            main: VecDeque::new(),
+            main: Level::default(),
             main_priority: 0,
             others: BTreeMap::new(),
             spare: Vec::new(),
@@ -117,17 +116,43 @@ impl<T> TaskQueue<T> {
     pub(crate) fn push(&mut self, task: T, priority: i32, expected: u64) {
         let arrival = self.arrivals;
         self.arrivals += 1;
-        self.level(priority).push_back(Entry { arrival, expected, task });
+        self.level(priority).push(arrival, expected, task);
         self.add(expected);
+    }
+
+    /// Puts tasks of one priority behind all of it and above, in their order, which count with nothing.
+    fn append(&mut self, priority: i32, entries: &mut VecDeque<Entry<T>>) {
+        let (arrival, count) = (self.arrivals, entries.len());
+        if count > 0 {
+            self.level(priority).append(arrival, entries);
+            self.arrivals += count as u64;
+            self.len += count;
+        }
+    }
+
+    /// Whether every task has this priority.
+    fn has_only(&self, priority: i32) -> bool {
+        self.len == 0 || (self.main.len() == self.len && self.main_priority == priority)
+    }
+
+    /// The task that will leave after the next one, or soon, if others have other priorities.
+    #[inline]
+    pub(crate) fn soon(&self) -> Option<&T> {
+        self.main.get(1).map(|entry| &entry.task)
+    }
+
+    /// The same, where the newest leave first.
+    #[inline]
+    pub(crate) fn soon_newest(&self) -> Option<&T> {
+        self.main.get(self.main.len().checked_sub(2)?).map(|entry| &entry.task)
     }
 
     /// Takes the first task that is `eligible`.
     #[inline]
     pub(crate) fn pop(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
         // Nearly always the first one fits.
-        if self.main.len() == self.len && eligible(&self.main.front()?.task) {
-            let entry = self.main.pop_front()?;
-            return Some(self.taken(entry, self.main_priority));
+        if self.main.len() == self.len && eligible(&self.main.get(0)?.task) {
+            return Some(self.take_main(0));
         }
         self.find_and_pop(eligible)
     }
@@ -136,50 +161,46 @@ impl<T> TaskQueue<T> {
     fn find_and_pop(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
         let main = Reverse(self.main_priority);
         if self.main.len() == self.len {
-            let index = find(&self.main, &mut eligible)?;
+            let index = self.main.find(&mut eligible)?;
             return Some(self.take_main(index));
         }
-        let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, find(level, &mut eligible)?));
+        let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, level.find(&mut eligible)?));
         if let Some((key, index)) = self.others.range(..main).find_map(in_level) {
             return Some(self.take_other(key, index));
         }
-        if let Some(index) = find(&self.main, &mut eligible) {
+        if let Some(index) = self.main.find(&mut eligible) {
             return Some(self.take_main(index));
         }
-        let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, find(level, &mut eligible)?));
+        let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, level.find(&mut eligible)?));
         let (key, index) = self.others.range(main..).find_map(in_level)?;
         Some(self.take_other(key, index))
     }
 
     /// Takes the last task that is `eligible` of the highest priority that has one.
     pub(crate) fn pop_newest(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
-        if self.main.len() == self.len && eligible(&self.main.back()?.task) {
-            let entry = self.main.pop_back()?;
-            return Some(self.taken(entry, self.main_priority));
-        }
-        let mut find = |level: &Level<T>| level.iter().rposition(|entry| eligible(&entry.task));
         let main = Reverse(self.main_priority);
         if self.main.len() == self.len {
-            let index = find(&self.main)?;
+            let last = self.main.len().checked_sub(1)?;
+            let fits = self.main.get(last).is_some_and(|entry| eligible(&entry.task));
+            let index = if fits { last } else { self.main.find_newest(&mut eligible)? };
             return Some(self.take_main(index));
         }
-        let above = self.others.range(..main).find_map(|(key, level)| Some((*key, find(level)?)));
-        if let Some((key, index)) = above {
+        let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, level.find_newest(&mut eligible)?));
+        if let Some((key, index)) = self.others.range(..main).find_map(in_level) {
             return Some(self.take_other(key, index));
         }
-        if let Some(index) = find(&self.main) {
+        if let Some(index) = self.main.find_newest(&mut eligible) {
             return Some(self.take_main(index));
         }
-        let below = self.others.range(main..).find_map(|(key, level)| Some((*key, find(level)?)));
-        below.map(|(key, index)| self.take_other(key, index))
+        let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, level.find_newest(&mut eligible)?));
+        let (key, index) = self.others.range(main..).find_map(in_level)?;
+        Some(self.take_other(key, index))
     }
 
     /// Puts a popped task back where it was, whatever was pushed, popped or put back meanwhile.
     pub(crate) fn unpop(&mut self, task: T, place: Place) {
         let Place { priority, arrival, expected } = place;
-        let level = self.level(priority);
-        let index = level.partition_point(|entry| entry.arrival < arrival);
-        level.insert(index, Entry { arrival, expected, task });
+        self.level(priority).unpop(arrival, expected, task);
         self.add(expected);
     }
 
@@ -210,40 +231,32 @@ impl<T> TaskQueue<T> {
 
     #[inline(always)]
     fn take_main(&mut self, index: usize) -> (T, Place) {
-        let entry = remove(&mut self.main, index);
-        self.taken(entry, self.main_priority)
+        let entry = self.main.remove(index);
+        let arrival = self.main.arrival(&entry);
+        self.taken(entry, self.main_priority, arrival)
     }
 
     fn take_other(&mut self, key: Reverse<i32>, index: usize) -> (T, Place) {
         let level = self.others.get_mut(&key).expect("the level was just found");
-        let entry = remove(level, index);
+        let entry = level.remove(index);
+        let arrival = level.arrival(&entry);
         if level.is_empty() && self.others.len() > KEPT_LEVELS {
             let storage = self.others.remove(&key);
             if self.spare.len() < KEPT_STORAGE {
                 self.spare.extend(storage);
             }
         }
-        self.taken(entry, key.0)
+        self.taken(entry, key.0, arrival)
     }
 
     #[inline(always)]
-    fn taken(&mut self, entry: Entry<T>, priority: i32) -> (T, Place) {
-        let Entry { arrival, expected, task } = entry;
+    fn taken(&mut self, entry: Entry<T>, priority: i32, arrival: u64) -> (T, Place) {
+        let Entry { expected, task, .. } = entry;
         self.len -= 1;
         // The sum may have been cut at the end of the numbers; an empty queue begins anew.
         self.expected = if self.len == 0 { 0 } else { self.expected.saturating_sub(expected) };
         (task, Place { priority, arrival, expected })
     }
-}
-
-fn find<T>(level: &Level<T>, mut eligible: impl FnMut(&T) -> bool) -> Option<usize> {
-    level.iter().position(|entry| eligible(&entry.task))
-}
-
-#[inline(always)]
-fn remove<T>(level: &mut Level<T>, index: usize) -> Entry<T> {
-    let entry = if index == 0 { level.pop_front() } else { level.remove(index) };
-    entry.expect("the task was just found")
 }
 
 /// What `task` adds to a queue that has `ahead` to do first, in nanoseconds: its expected length and that of its

@@ -5,12 +5,12 @@
 mod facts;
 mod ready;
 
-use crate::queue::{Held, Place, TaskQueue, arch_to_find, expected_addition, load_here, nanos};
+use crate::queue::{Held, Place, SharedQueue, TaskQueue, arch_to_find, expected_addition, load_here, nanos};
 use facts::Facts;
 use ready::Ready;
 use sched_core::*;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::time::Duration;
 
 /// A queue in order of priority, then of arrival; bounded, if a threshold is set.
@@ -19,9 +19,7 @@ use std::time::Duration;
 /// never run.
 #[derive(Debug)]
 pub(super) struct Reservoir {
-    queue: Mutex<TaskQueue<Held>>,
-    /// Number of tasks in `queue`, written under its lock: an empty pull takes no lock.
-    len: AtomicUsize,
+    queue: SharedQueue<Held>,
     /// Expected length of `queue` in nanoseconds, written under its lock.
     expected: AtomicU64,
     /// There is a threshold.
@@ -110,8 +108,7 @@ impl Reservoir {
         let ntasks_threshold = (ntasks > 0).then_some(ntasks);
         let exp_len_threshold = params.micros(EXP_LEN)?.map(nanos);
         Ok(Reservoir {
-            queue: Mutex::new(TaskQueue::new()),
-            len: AtomicUsize::new(0),
+            queue: SharedQueue::new(),
             expected: AtomicU64::new(0),
             is_bounded: ntasks_threshold.is_some() || exp_len_threshold.is_some(),
             ntasks_threshold,
@@ -128,43 +125,38 @@ impl Reservoir {
                 || self.exp_len_threshold.is_some_and(|limit| longer() >= limit))
     }
 
-    /// To be called under the lock after each change. The lock's release, and the host's own ordering between a wake and
-    /// a worker's last look before it sleeps, make it visible in time.
+    /// To be called under the lock after each change that has to do with lengths.
     #[inline]
     fn note(&self, node: Node<'_>, queue: &TaskQueue<Held>) {
-        self.len.store(queue.len(), Release);
         if self.expected.load(Relaxed) != queue.expected() {
             self.expected.store(queue.expected(), Relaxed);
             node.note_queued(Duration::from_nanos(queue.expected()));
         }
     }
 
-    fn is_empty(&self) -> bool {
-        self.len.load(Acquire) == 0
-    }
-
     #[inline(always)]
     fn pop(&self, node: Node<'_>, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
-        if self.is_empty() {
-            return None;
-        }
-        let mut queue = self.queue.lock();
-        let (held, place) = queue.pop(eligible)?;
-        self.note(node, &queue);
-        Some((held.task, place))
+        let look = |queue: &TaskQueue<Held>| {
+            self.note(node, queue);
+            if let Some(held) = queue.soon() {
+                held.task.fetch();
+            }
+        };
+        self.queue.pop(eligible, look).map(|(held, place)| (held.task, place))
     }
 
     fn unpop(&self, node: Node<'_>, task: Task, place: Place) {
         let held = Held::new(task);
-        let mut queue = self.queue.lock();
-        queue.unpop(held, place);
-        self.note(node, &queue);
+        self.queue.change(|queue| {
+            queue.unpop(held, place);
+            self.note(node, queue);
+        });
     }
 
     /// The first task that the worker that asks can execute.
     #[inline(always)]
     fn first_for_requester(&self, node: Node<'_>) -> Option<Task> {
-        if self.is_empty() {
+        if self.queue.is_empty() {
             return None;
         }
         let archs = self.facts.of(node).archs();
@@ -197,10 +189,9 @@ impl Reservoir {
     #[inline(never)]
     fn push_with_length(&self, node: Node<'_>, task: Task, prefetches: bool) -> Push {
         let (priority, has_length) = (task.priority(), task.predicted().is_some());
-        {
-            let mut queue = self.queue.lock();
+        self.queue.change(|queue| {
             if self.is_bounded {
-                if self.is_full(&queue, &task) {
+                if self.is_full(queue, &task) {
                     return Err(Refused::new(task, Refusal::Full));
                 }
                 if prefetches {
@@ -211,8 +202,9 @@ impl Reservoir {
             let ahead = || if node.single_memory_node().is_some() { queue.expected() } else { 0 };
             let expected = if has_length { expected_addition(&task, ahead) } else { 0 };
             queue.push(Held::new(task), priority, expected);
-            self.note(node, &queue);
-        }
+            self.note(node, queue);
+            Ok(())
+        })?;
         node.children_can_pull();
         Ok(())
     }
@@ -268,11 +260,7 @@ impl Component for Reservoir {
             return self.push_with_length(node, task, prefetches);
         }
         let priority = task.priority();
-        {
-            let mut queue = self.queue.lock();
-            queue.push(Held::new(task), priority, 0);
-            self.len.store(queue.len(), Release);
-        }
+        self.queue.push(Held::new(task), priority);
         node.children_can_pull();
         Ok(())
     }
@@ -293,7 +281,7 @@ impl Component for Reservoir {
             return true;
         }
         // What is here was refused below: more of it would be too.
-        self.is_empty() && node.parents_can_push() && {
+        self.queue.is_empty() && node.parents_can_push() && {
             self.send(node, to);
             true
         }
@@ -304,7 +292,7 @@ impl Component for Reservoir {
     }
 
     fn estimated_load(&self, node: Node<'_>) -> f64 {
-        node.load_below() + load_here(node, self.len.load(Relaxed))
+        node.load_below() + load_here(node, self.queue.len())
     }
 
     fn notify_change_workers(&self, _node: Node<'_>) {
@@ -312,20 +300,20 @@ impl Component for Reservoir {
     }
 
     fn drain(&self) -> Vec<Task> {
-        let mut queue = self.queue.lock();
-        let tasks = queue.drain();
-        self.len.store(0, Release);
-        self.expected.store(0, Relaxed);
+        let tasks = self.queue.change(|queue| {
+            self.expected.store(0, Relaxed);
+            queue.drain()
+        });
         tasks.into_iter().map(|held| held.task).collect()
     }
 
     fn describe(&self, report: &mut Report) {
-        let queue = self.queue.lock();
-        report.fact("tasks", queue.len());
+        let (tasks, expected) = self.queue.change(|queue| (queue.len(), queue.expected()));
+        report.fact("tasks", tasks);
         if let Some(limit) = self.ntasks_threshold {
             report.fact("ntasks-threshold", limit);
         }
-        report.fact("expected length", format_args!("{:?}", Duration::from_nanos(queue.expected())));
+        report.fact("expected length", format_args!("{:?}", Duration::from_nanos(expected)));
         if let Some(limit) = self.exp_len_threshold {
             report.fact("exp-len-threshold", format_args!("{:?}", Duration::from_nanos(limit)));
         }

@@ -1,6 +1,7 @@
 //! Taking the task that costs least, instead of the first.
 
-use super::{Entry, Level, Place, TaskQueue};
+use super::level::{Entry, Level};
+use super::{Place, TaskQueue};
 use std::cmp::Reverse;
 
 /// Which tasks compete.

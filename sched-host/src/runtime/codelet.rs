@@ -8,6 +8,7 @@ use super::measure;
 use super::parallel::{Code, Implementation};
 use super::submit::Submitter;
 use crate::model::{CodeletModel, Model};
+use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{Arch, ArchSet, WorkerId};
 use std::any::Any;
@@ -91,8 +92,8 @@ const FETCHED_AHEAD: usize = 8;
 /// Submitters take from one list, and those who end tasks put into another: the two meet only when the first is empty.
 #[derive(Default)]
 pub(crate) struct FreeSlots {
-    to_take: Mutex<Vec<TaskPlace>>,
-    put_back: Mutex<Vec<TaskPlace>>,
+    to_take: CachePadded<Mutex<Vec<TaskPlace>>>,
+    put_back: CachePadded<Mutex<Vec<TaskPlace>>>,
 }
 
 impl FreeSlots {

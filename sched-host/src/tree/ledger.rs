@@ -226,10 +226,10 @@ pub(crate) fn chunk_of(index: u32) -> (usize, usize) {
 #[inline(always)]
 pub(crate) fn fetch_to_write<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing, whatever the address.
+    // SAFETY: a prefetch reads nothing, whatever the address. (`_mm_prefetch` with the hint to write becomes one to read, unless
+    // the whole program is compiled for newer processors: then the line is shared, and is asked for once more.)
     unsafe {
-        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_ET0>(std::ptr::from_ref(value).cast());
+        std::arch::asm!("prefetchw [{0}]", in(reg) value, options(nostack, preserves_flags, readonly));
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = value;

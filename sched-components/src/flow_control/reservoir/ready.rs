@@ -62,14 +62,15 @@ impl Reservoir {
         &self,
         node: Node<'_>,
         memory_node: MemoryNode,
-        mut eligible: impl FnMut(&Held) -> bool,
+        eligible: impl Fn(&Held) -> bool,
     ) -> Option<(Task, Place)> {
         let reach = if self.ready == Ready::All { Reach::AllLevels } else { Reach::HighestLevel };
-        let mut queue = self.queue.lock();
         let transfer = |held: &Held| eligible(held).then(|| nanos(node.expected_transfer(memory_node, &held.task)));
-        let (held, place) = queue.pop_least(reach, transfer)?;
-        self.note(node, &queue);
-        Some((held.task, place))
+        self.queue.change(|queue| {
+            let (held, place) = queue.pop_least(reach, transfer)?;
+            self.note(node, queue);
+            Some((held.task, place))
+        })
     }
 }
 

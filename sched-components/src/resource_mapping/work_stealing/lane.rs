@@ -1,15 +1,10 @@
 //! The queues of a work-stealing component.
 
 use super::victims::{self, Neighbourhoods, Victims};
-use crate::queue::{Held, Place, TaskQueue, nanos};
+use crate::queue::{Held, Padded, Place, TaskQueue, nanos};
 use sched_core::*;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
-
-/// Keeps what one worker writes off the cache lines of others: two lines, since processors fetch them in pairs.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Padded<T>(T);
 
 /// Where a task was taken from, for giving it back.
 pub(super) type From = (Child, Place);

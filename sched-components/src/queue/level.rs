@@ -1,0 +1,99 @@
+//! The tasks of one priority.
+
+use std::collections::VecDeque;
+use std::collections::vec_deque::Iter;
+
+/// Tasks of one priority, in order of arrival.
+#[derive(Debug)]
+pub(super) struct Level<T> {
+    entries: VecDeque<Entry<T>>,
+    /// What the numbers of the entries count from.
+    base: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Entry<T> {
+    /// Place in the order of arrival, counted from the level's base.
+    pub(super) number: u64,
+    pub(super) expected: u64,
+    pub(super) task: T,
+}
+
+impl<T> Default for Level<T> {
+    fn default() -> Level<T> {
+        Level { entries: VecDeque::new(), base: 0 }
+    }
+}
+
+impl<T> Level<T> {
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> Iter<'_, Entry<T>> {
+        self.entries.iter()
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<&Entry<T>> {
+        self.entries.get(index)
+    }
+
+    /// When an entry of this level arrived.
+    #[inline(always)]
+    pub(super) fn arrival(&self, entry: &Entry<T>) -> u64 {
+        self.base.wrapping_add(entry.number)
+    }
+
+    /// Puts a task that arrived last behind the others.
+    #[inline(always)]
+    pub(super) fn push(&mut self, arrival: u64, expected: u64, task: T) {
+        self.entries.push_back(Entry { number: arrival.wrapping_sub(self.base), expected, task });
+    }
+
+    /// Puts a task back where it was.
+    pub(super) fn unpop(&mut self, arrival: u64, expected: u64, task: T) {
+        let index = self.entries.partition_point(|entry| self.base.wrapping_add(entry.number) < arrival);
+        self.entries.insert(index, Entry { number: arrival.wrapping_sub(self.base), expected, task });
+    }
+
+    /// Puts entries behind the others that are numbered one after the other, as arrived from `arrival` on. They are left
+    /// empty.
+    pub(super) fn append(&mut self, arrival: u64, entries: &mut VecDeque<Entry<T>>) {
+        if self.is_empty() {
+            std::mem::swap(&mut self.entries, entries);
+            self.base = self.entries.front().map_or(0, |first| arrival.wrapping_sub(first.number));
+        } else {
+            for (arrival, Entry { expected, task, .. }) in (arrival..).zip(entries.drain(..)) {
+                self.push(arrival, expected, task);
+            }
+        }
+    }
+
+    /// Place of the first entry that is eligible.
+    pub(super) fn find(&self, mut eligible: impl FnMut(&T) -> bool) -> Option<usize> {
+        self.entries.iter().position(|entry| eligible(&entry.task))
+    }
+
+    /// Place of the last entry that is eligible.
+    pub(super) fn find_newest(&self, mut eligible: impl FnMut(&T) -> bool) -> Option<usize> {
+        self.entries.iter().rposition(|entry| eligible(&entry.task))
+    }
+
+    /// Takes the entry at a place that was just found.
+    #[inline(always)]
+    pub(super) fn remove(&mut self, index: usize) -> Entry<T> {
+        let entry = if index == 0 {
+            self.entries.pop_front()
+        } else if index + 1 == self.entries.len() {
+            self.entries.pop_back()
+        } else {
+            self.entries.remove(index)
+        };
+        entry.expect("the task was just found")
+    }
+}

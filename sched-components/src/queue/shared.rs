@@ -1,0 +1,148 @@
+//! A queue whose two ends seldom meet.
+
+use super::level::Entry;
+use super::{Padded, Place, TaskQueue};
+use sched_core::Mutex;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+
+/// A [`TaskQueue`] for threads that push and threads that pop at once.
+///
+/// What is pushed arrives in a list of its own, with a lock of its own, and is taken over as a whole when those who pop
+/// have nothing left: while tasks stream through, neither side writes what the other one looks at. The order is that of
+/// one queue nevertheless. As long as all tasks have the [usual](USUAL) priority, whatever arrived last leaves last; and
+/// from the first one on that has another priority, every pop takes over what arrived before it looks.
+///
+/// The lock of the queue is taken before that of the arrivals.
+#[derive(Debug)]
+pub(crate) struct SharedQueue<T> {
+    queue: Padded<Side<TaskQueue<T>>>,
+    arrived: Padded<Side<Arrived<T>>>,
+    /// Not all tasks have the usual priority.
+    is_ranked: AtomicBool,
+}
+
+/// The priority of tasks that were given none.
+const USUAL: i32 = 0;
+
+#[derive(Debug)]
+struct Side<Q> {
+    tasks: Mutex<Q>,
+    /// Number of tasks, written under the lock: to see that there are none takes no lock.
+    len: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Arrived<T> {
+    /// Of the usual priority.
+    usual: VecDeque<Entry<T>>,
+    /// The number of the next of them.
+    next: u64,
+    /// Of other priorities.
+    others: Vec<(i32, T)>,
+}
+
+impl<Q> Side<Q> {
+    fn new(tasks: Q) -> Padded<Side<Q>> {
+        Padded(Side { tasks: Mutex::new(tasks), len: AtomicUsize::new(0) })
+    }
+}
+
+impl<T> SharedQueue<T> {
+    pub(crate) fn new() -> SharedQueue<T> {
+        let arrived = Arrived { usual: VecDeque::new(), next: 0, others: Vec::new() };
+        SharedQueue {
+            queue: Side::new(TaskQueue::new()),
+            arrived: Side::new(arrived),
+            is_ranked: AtomicBool::new(false),
+        }
+    }
+
+    /// Number of tasks, without a lock: others may change it meanwhile.
+    pub(crate) fn len(&self) -> usize {
+        self.arrived.0.len.load(Acquire) + self.queue.0.len.load(Acquire)
+    }
+
+    /// Whether there are no tasks. Who takes over what arrived counts it on the one side before it is gone from the other.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        let none_left = || self.queue.0.len.load(Acquire) == 0;
+        none_left() && self.arrived.0.len.load(Acquire) == 0 && none_left()
+    }
+
+    /// Puts `task` behind all of its `priority` and above. It counts with nothing towards the expected length.
+    #[inline(always)]
+    pub(crate) fn push(&self, task: T, priority: i32) {
+        let Side { tasks, len } = &self.arrived.0;
+        let mut arrived = tasks.lock();
+        if priority == USUAL {
+            let number = arrived.next;
+            arrived.next += 1;
+            arrived.usual.push_back(Entry { number, expected: 0, task });
+        } else {
+            self.is_ranked.store(true, Release);
+            arrived.others.push((priority, task));
+        }
+        len.store(arrived.usual.len() + arrived.others.len(), Release);
+    }
+
+    /// Takes the first task that is `eligible`, and looks at the rest under the lock.
+    #[inline(always)]
+    pub(crate) fn pop(
+        &self,
+        mut eligible: impl FnMut(&T) -> bool,
+        look: impl FnOnce(&TaskQueue<T>),
+    ) -> Option<(T, Place)> {
+        if self.is_empty() {
+            return None;
+        }
+        let Side { tasks, len } = &self.queue.0;
+        let mut queue = tasks.lock();
+        if queue.len() == 0 || self.is_ranked.load(Acquire) {
+            self.take_over(&mut queue);
+        }
+        let mut popped = queue.pop(&mut eligible);
+        if popped.is_none() && self.take_over(&mut queue) {
+            popped = queue.pop(eligible);
+        }
+        len.store(queue.len(), Release);
+        if popped.is_some() {
+            look(&queue);
+        }
+        popped
+    }
+
+    /// Takes over what arrived. Whether that is anything.
+    #[inline(never)]
+    fn take_over(&self, queue: &mut TaskQueue<T>) -> bool {
+        self.arrived.0.len.load(Acquire) != 0 && self.take_over_from(&mut self.arrived.0.tasks.lock(), queue)
+    }
+
+    fn take_over_from(&self, arrived: &mut Arrived<T>, queue: &mut TaskQueue<T>) -> bool {
+        let before = queue.len();
+        queue.append(USUAL, &mut arrived.usual);
+        for (priority, task) in arrived.others.drain(..) {
+            queue.push(task, priority, 0);
+        }
+        if self.is_ranked.load(Relaxed) {
+            self.is_ranked.store(!queue.has_only(USUAL), Release);
+        }
+        self.queue.0.len.store(queue.len(), Release);
+        self.arrived.0.len.store(0, Release);
+        queue.len() > before
+    }
+
+    /// Changes the queue, with all that has arrived, while nobody pushes or pops.
+    pub(crate) fn change<A>(&self, change: impl FnOnce(&mut TaskQueue<T>) -> A) -> A {
+        let Side { tasks, len } = &self.queue.0;
+        let mut queue = tasks.lock();
+        let mut arrived = self.arrived.0.tasks.lock();
+        self.take_over_from(&mut arrived, &mut queue);
+        let answer = change(&mut queue);
+        if !queue.has_only(USUAL) {
+            self.is_ranked.store(true, Release);
+        }
+        len.store(queue.len(), Release);
+        answer
+    }
+}
