@@ -86,11 +86,44 @@ impl<T> SharedQueue<T> {
         len.store(arrived.usual.len() + arrived.others.len(), Release);
     }
 
+    /// The same on behalf of those who pop, so that the task need not arrive first: it is in front of what arrived and was
+    /// not taken over yet. It counts with `expected` nanoseconds.
+    #[inline]
+    pub(crate) fn push_inside(&self, task: T, priority: i32, expected: u64, look: impl FnOnce(&TaskQueue<T>)) {
+        let Side { tasks, len } = &self.queue.0;
+        let mut queue = tasks.lock();
+        queue.push(task, priority, expected);
+        if priority != USUAL {
+            self.is_ranked.store(true, Release);
+        }
+        len.store(queue.len(), Release);
+        look(&queue);
+    }
+
     /// Takes the first task that is `eligible`, and looks at the rest under the lock.
     #[inline(always)]
     pub(crate) fn pop(
         &self,
         mut eligible: impl FnMut(&T) -> bool,
+        look: impl FnOnce(&TaskQueue<T>),
+    ) -> Option<(T, Place)> {
+        self.take(|queue| queue.pop(&mut eligible), look)
+    }
+
+    /// Takes the last task that is `eligible` of the highest priority that has one, and looks at the rest under the lock.
+    #[inline(always)]
+    pub(crate) fn pop_newest(
+        &self,
+        mut eligible: impl FnMut(&T) -> bool,
+        look: impl FnOnce(&TaskQueue<T>),
+    ) -> Option<(T, Place)> {
+        self.take(|queue| queue.pop_newest(&mut eligible), look)
+    }
+
+    #[inline(always)]
+    fn take(
+        &self,
+        mut pop: impl FnMut(&mut TaskQueue<T>) -> Option<(T, Place)>,
         look: impl FnOnce(&TaskQueue<T>),
     ) -> Option<(T, Place)> {
         if self.is_empty() {
@@ -101,9 +134,9 @@ impl<T> SharedQueue<T> {
         if queue.len() == 0 || self.is_ranked.load(Acquire) {
             self.take_over(&mut queue);
         }
-        let mut popped = queue.pop(&mut eligible);
+        let mut popped = pop(&mut queue);
         if popped.is_none() && self.take_over(&mut queue) {
-            popped = queue.pop(eligible);
+            popped = pop(&mut queue);
         }
         len.store(queue.len(), Release);
         if popped.is_some() {
@@ -144,5 +177,12 @@ impl<T> SharedQueue<T> {
         }
         len.store(queue.len(), Release);
         answer
+    }
+
+    /// Does something while nobody pushes or pops, which is told whether there are no tasks.
+    pub(crate) fn hold(&self, then: impl FnOnce(bool)) {
+        let queue = self.queue.0.tasks.lock();
+        let arrived = self.arrived.0.tasks.lock();
+        then(queue.len() == 0 && arrived.usual.is_empty() && arrived.others.is_empty());
     }
 }

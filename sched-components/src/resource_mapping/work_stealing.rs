@@ -53,11 +53,11 @@ impl WorkStealing {
         self.lanes.get_or_init(|| Lanes::new(node))
     }
 
-    /// The queue for `task`: that of the worker that makes it ready, or else the next in turn.
-    fn place(&self, node: Node<'_>, lanes: &Lanes, task: &Task) -> Option<Child> {
+    /// The queue for `task`: that of the worker that makes it ready, or else the next in turn. Whether it is the former.
+    fn place(&self, node: Node<'_>, lanes: &Lanes, task: &Task) -> Option<(Child, bool)> {
         let able = |child: &Child| node.child_can_execute(*child, task);
         let own = node.requester().and_then(|worker| lanes.home(worker)).filter(able);
-        own.or_else(|| lanes.turn().find(able))
+        own.map(|own| (own, true)).or_else(|| Some((lanes.turn().find(able)?, false)))
     }
 
     /// A task for the worker that asks: from the queue of `to`, or stolen.
@@ -97,10 +97,10 @@ impl WorkStealing {
 impl Component for WorkStealing {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
         let lanes = self.lanes(node);
-        let Some(child) = self.place(node, lanes, &task) else {
+        let Some((child, by_owner)) = self.place(node, lanes, &task) else {
             return Err(Refused::new(task, Refusal::NoWorker));
         };
-        lanes.push(child, task);
+        lanes.push(child, task, by_owner);
         // The worker that pushes is awake. Where it is alone in its child, only others can sleep.
         let awake = node.requester().is_some_and(|worker| node.child_worker(child) == Some(worker));
         if awake || !node.child_can_pull(child) {
@@ -144,12 +144,12 @@ impl Component for WorkStealing {
     }
 
     fn estimated_end(&self, node: Node<'_>) -> Time {
-        let queued = Duration::from_nanos(self.sum(|lane| lane.expected.load(Relaxed)));
+        let queued = Duration::from_nanos(self.sum(|lane| lane.expected.0.load(Relaxed)));
         node.average_end_below() + queued / node.count_in_context().max(1)
     }
 
     fn estimated_load(&self, node: Node<'_>) -> f64 {
-        node.load_below() + load_here(node, self.sum(|lane| lane.len.load(Relaxed) as u64) as usize)
+        node.load_below() + load_here(node, self.sum(|lane| lane.len() as u64) as usize)
     }
 
     /// By priority, and inside a priority in the order of submission: as one thief would take them.
@@ -161,10 +161,10 @@ impl Component for WorkStealing {
 
     fn describe(&self, report: &mut Report) {
         let lens: Vec<usize> =
-            self.lanes.get().into_iter().flat_map(Lanes::iter).map(|lane| lane.len.load(Relaxed)).collect();
+            self.lanes.get().into_iter().flat_map(Lanes::iter).map(|lane| lane.len()).collect();
         report.fact("tasks", lens.iter().sum::<usize>());
         report.fact("tasks by child", format_args!("{lens:?}"));
-        let expected = self.sum(|lane| lane.expected.load(Relaxed));
+        let expected = self.sum(|lane| lane.expected.0.load(Relaxed));
         report.fact("expected length", format_args!("{:?}", Duration::from_nanos(expected)));
     }
 }

@@ -1,10 +1,10 @@
 //! The queues of a work-stealing component.
 
 use super::victims::{self, Neighbourhoods, Victims};
-use crate::queue::{Held, Padded, Place, TaskQueue, nanos};
+use crate::queue::{Held, Padded, Place, SharedQueue, TaskQueue, nanos};
 use sched_core::*;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
 /// Where a task was taken from, for giving it back.
 pub(super) type From = (Child, Place);
@@ -12,76 +12,84 @@ pub(super) type From = (Child, Place);
 /// The queue of one child.
 #[derive(Debug)]
 pub(super) struct Lane {
-    queue: Mutex<Listed>,
-    /// Number of tasks in `queue`, written under its lock: to see that it is empty takes no lock.
-    pub(super) len: AtomicUsize,
+    queue: SharedQueue<Held>,
     /// Expected length of `queue` in nanoseconds, written under its lock.
-    pub(super) expected: AtomicU64,
+    pub(super) expected: Padded<AtomicU64>,
+    /// It is listed as one that may hold tasks.
+    is_listed: AtomicBool,
     /// Whom the child steals from: made when it does so for the first time.
     victims: OnceLock<Victims>,
-}
-
-#[derive(Debug)]
-struct Listed {
-    tasks: TaskQueue<Held>,
-    /// It is listed as one that may hold tasks.
-    listed: bool,
 }
 
 impl Lane {
     fn new() -> Lane {
         Lane {
-            queue: Mutex::new(Listed { tasks: TaskQueue::new(), listed: false }),
-            len: AtomicUsize::new(0),
-            expected: AtomicU64::new(0),
+            queue: SharedQueue::new(),
+            expected: Padded::default(),
+            is_listed: AtomicBool::new(false),
             victims: OnceLock::new(),
         }
     }
 
+    /// To be called under the lock after each change that has to do with lengths.
+    #[inline]
     fn note(&self, queue: &TaskQueue<Held>) {
-        self.len.store(queue.len(), Release);
-        self.expected.store(queue.expected(), Relaxed);
-    }
-
-    /// Changes the queue, and has it listed afterwards.
-    fn fill(&self, list: impl FnOnce(), change: impl FnOnce(&mut TaskQueue<Held>)) {
-        let mut queue = self.queue.lock();
-        change(&mut queue.tasks);
-        self.note(&queue.tasks);
-        if !queue.listed {
-            queue.listed = true;
-            list();
+        if self.expected.0.load(Relaxed) != queue.expected() {
+            self.expected.0.store(queue.expected(), Relaxed);
         }
     }
 
+    /// Puts a task into the queue, on behalf of the owner or of somebody else.
+    #[inline]
+    fn push(&self, task: Task, by_owner: bool) {
+        let (priority, expected) = (task.priority(), task.predicted().map_or(0, nanos));
+        let held = Held::new(task);
+        if by_owner {
+            self.queue.push_inside(held, priority, expected, |queue| self.note(queue));
+        } else if expected == 0 {
+            self.queue.push(held, priority);
+        } else {
+            self.queue.change(|queue| {
+                queue.push(held, priority, expected);
+                self.note(queue);
+            });
+        }
+    }
+
+    fn unpop(&self, task: Task, place: Place) {
+        let held = Held::new(task);
+        self.queue.change(|queue| {
+            queue.unpop(held, place);
+            self.note(queue);
+        });
+    }
+
     /// For the owner: the last task of the highest priority.
+    #[inline]
     pub(super) fn pop(&self, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
-        self.taken(|queue| queue.pop_newest(eligible))
+        let look = |queue: &TaskQueue<Held>| {
+            self.note(queue);
+            if let Some(held) = queue.soon_newest() {
+                held.task.fetch();
+            }
+        };
+        self.queue.pop_newest(eligible, look).map(|(held, place)| (held.task, place))
     }
 
     /// For a thief: the first task of the highest priority.
     fn steal(&self, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
-        self.taken(|queue| queue.pop(eligible))
+        self.queue.pop(eligible, |queue| self.note(queue)).map(|(held, place)| (held.task, place))
     }
 
-    fn is_empty(&self) -> bool {
-        self.len.load(Acquire) == 0
-    }
-
-    fn taken(&self, take: impl FnOnce(&mut TaskQueue<Held>) -> Option<(Held, Place)>) -> Option<(Task, Place)> {
-        if self.is_empty() {
-            return None;
-        }
-        let mut queue = self.queue.lock();
-        let (held, place) = take(&mut queue.tasks)?;
-        self.note(&queue.tasks);
-        Some((held.task, place))
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
     }
 
     pub(super) fn drain(&self) -> Vec<Task> {
-        let mut queue = self.queue.lock();
-        let tasks = queue.tasks.drain();
-        self.note(&queue.tasks);
+        let tasks = self.queue.change(|queue| {
+            self.expected.0.store(0, Relaxed);
+            queue.drain()
+        });
         tasks.into_iter().map(|held| held.task).collect()
     }
 }
@@ -91,7 +99,8 @@ impl Lane {
 /// Who looks for something to steal goes by the list, so that it costs next to nothing to pass over any number of empty
 /// queues. A queue comes onto the list when it is given its first task, and stays there when it becomes empty: while
 /// each worker has work, nobody writes to the list, which all share. Thieves take empty queues off it, when they
-/// come by more than [`PATIENCE`] of them. Both happen under the queue's lock, so one that is not listed is empty.
+/// come by more than [`PATIENCE`] of them. Both happen under the queue's locks, and whoever puts a task in looks afterwards
+/// whether it is listed: so one that is not listed is empty, or will be listed at once.
 #[derive(Debug)]
 pub(super) struct Lanes {
     lanes: Box<[Padded<Lane>]>,
@@ -147,23 +156,30 @@ impl Lanes {
         (start..count).chain(0..start).map(Child)
     }
 
-    /// Puts a task into the queue of a child.
-    pub(super) fn push(&self, child: Child, task: Task) {
-        let (priority, expected) = (task.priority(), task.predicted().map_or(0, nanos));
-        let held = Held::new(task);
-        self.fill(child, |queue| queue.push(held, priority, expected));
+    /// Puts a task into the queue of a child, on behalf of its owner or of somebody else.
+    #[inline]
+    pub(super) fn push(&self, child: Child, task: Task, by_owner: bool) {
+        self.lanes[child.0 as usize].0.push(task, by_owner);
+        self.list(child);
     }
 
     /// Puts a task back where it was.
     pub(super) fn unpop(&self, task: Task, (child, place): From) {
-        let held = Held::new(task);
-        self.fill(child, |queue| queue.unpop(held, place));
+        self.lanes[child.0 as usize].0.unpop(task, place);
+        self.list(child);
     }
 
-    fn fill(&self, child: Child, change: impl FnOnce(&mut TaskQueue<Held>)) {
-        let (word, bit) = victims::place(child);
-        let list = || _ = self.list[word].0.fetch_or(bit, Release);
-        self.lanes[child.0 as usize].0.fill(list, change);
+    /// Lists the queue of a child, which was given a task.
+    #[inline]
+    fn list(&self, child: Child) {
+        let Lane { queue, is_listed, .. } = &self.lanes[child.0 as usize].0;
+        if !is_listed.load(Acquire) {
+            queue.hold(|_| {
+                let (word, bit) = victims::place(child);
+                self.list[word].0.fetch_or(bit, Release);
+                is_listed.store(true, Release);
+            });
+        }
     }
 
     /// A task from the queue of the nearest victim of `thief` that holds one which is eligible.
@@ -179,7 +195,7 @@ impl Lanes {
             |word| self.list[word].0.load(Acquire),
             |victim| {
                 let lane = self.lane(victim)?;
-                if lane.is_empty() {
+                if lane.queue.is_empty() {
                     passed += 1;
                     if passed > PATIENCE {
                         self.strike_off(victim);
@@ -194,11 +210,13 @@ impl Lanes {
 
     /// Takes a queue off the list, if it is empty.
     fn strike_off(&self, child: Child) {
-        let (word, bit) = victims::place(child);
-        let mut queue = self.lanes[child.0 as usize].0.queue.lock();
-        if queue.listed && queue.tasks.len() == 0 {
-            queue.listed = false;
-            self.list[word].0.fetch_and(!bit, Release);
-        }
+        let Lane { queue, is_listed, .. } = &self.lanes[child.0 as usize].0;
+        queue.hold(|is_empty| {
+            if is_empty && is_listed.load(Relaxed) {
+                let (word, bit) = victims::place(child);
+                is_listed.store(false, Release);
+                self.list[word].0.fetch_and(!bit, Release);
+            }
+        });
     }
 }
