@@ -7,9 +7,9 @@ mod shared;
 
 pub(crate) use counted::{Counted, Len};
 pub(crate) use least::Reach;
-pub(crate) use shared::SharedQueue;
 use level::{Entry, Level};
 use sched_core::{Arch, ArchSet, Node, Task};
+pub(crate) use shared::SharedQueue;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -133,18 +133,6 @@ impl<T> TaskQueue<T> {
     /// Whether every task has this priority.
     fn has_only(&self, priority: i32) -> bool {
         self.len == 0 || (self.main.len() == self.len && self.main_priority == priority)
-    }
-
-    /// The task that will leave after the next one, or soon, if others have other priorities.
-    #[inline]
-    pub(crate) fn soon(&self) -> Option<&T> {
-        self.main.get(1).map(|entry| &entry.task)
-    }
-
-    /// The same, where the newest leave first.
-    #[inline]
-    pub(crate) fn soon_newest(&self) -> Option<&T> {
-        self.main.get(self.main.len().checked_sub(2)?).map(|entry| &entry.task)
     }
 
     /// Takes the first task that is `eligible`.

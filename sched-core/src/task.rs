@@ -74,17 +74,6 @@ impl Task {
         unsafe { &*self.raw.head }
     }
 
-    /// Begins to bring near what is known of the task, on behalf of the thread that will ask for it or run it soon: until
-    /// then it is where it was made ready.
-    #[inline(always)]
-    pub fn fetch(&self) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a prefetch reads nothing, whatever the address.
-        unsafe {
-            std::arch::asm!("prefetchw [{0}]", in(reg) self.raw.head, options(nostack, preserves_flags, readonly));
-        }
-    }
-
     /// Which task this is.
     #[must_use]
     pub fn id(&self) -> TaskId {

@@ -136,13 +136,7 @@ impl Reservoir {
 
     #[inline(always)]
     fn pop(&self, node: Node<'_>, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
-        let look = |queue: &TaskQueue<Held>| {
-            self.note(node, queue);
-            if let Some(held) = queue.soon() {
-                held.task.fetch();
-            }
-        };
-        self.queue.pop(eligible, look).map(|(held, place)| (held.task, place))
+        self.queue.pop(eligible, |queue| self.note(node, queue)).map(|(held, place)| (held.task, place))
     }
 
     fn unpop(&self, node: Node<'_>, task: Task, place: Place) {
@@ -156,9 +150,6 @@ impl Reservoir {
     /// The first task that the worker that asks can execute.
     #[inline(always)]
     fn first_for_requester(&self, node: Node<'_>) -> Option<Task> {
-        if self.queue.is_empty() {
-            return None;
-        }
         let archs = self.facts.of(node).archs();
         if archs.is_empty() || self.ready != Ready::Off {
             return self.find_for_requester(node);
@@ -169,6 +160,9 @@ impl Reservoir {
     /// The same, where not all workers below can execute the same tasks, or where data decides.
     #[inline(never)]
     fn find_for_requester(&self, node: Node<'_>) -> Option<Task> {
+        if self.queue.is_empty() {
+            return None;
+        }
         if let Some(memory_node) = self.ready.pulled_to(node) {
             let able = |held: &Held| node.requester_can_execute(&held.task);
             return self.pop_ready(node, memory_node, able).map(|(task, _)| task);

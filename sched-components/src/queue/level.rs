@@ -61,12 +61,11 @@ impl<T> Level<T> {
         self.entries.insert(index, Entry { number: arrival.wrapping_sub(self.base), expected, task });
     }
 
-    /// Puts entries behind the others that are numbered one after the other, as arrived from `arrival` on. They are left
-    /// empty.
+    /// Puts entries, which are numbered from 0, behind the others, as arrived from `arrival` on. They are left empty.
     pub(super) fn append(&mut self, arrival: u64, entries: &mut VecDeque<Entry<T>>) {
         if self.is_empty() {
             std::mem::swap(&mut self.entries, entries);
-            self.base = self.entries.front().map_or(0, |first| arrival.wrapping_sub(first.number));
+            self.base = arrival;
         } else {
             for (arrival, Entry { expected, task, .. }) in (arrival..).zip(entries.drain(..)) {
                 self.push(arrival, expected, task);

@@ -34,10 +34,8 @@ struct Side<Q> {
 
 #[derive(Debug)]
 struct Arrived<T> {
-    /// Of the usual priority.
+    /// Of the usual priority, numbered from 0.
     usual: VecDeque<Entry<T>>,
-    /// The number of the next of them.
-    next: u64,
     /// Of other priorities.
     others: Vec<(i32, T)>,
 }
@@ -50,7 +48,7 @@ impl<Q> Side<Q> {
 
 impl<T> SharedQueue<T> {
     pub(crate) fn new() -> SharedQueue<T> {
-        let arrived = Arrived { usual: VecDeque::new(), next: 0, others: Vec::new() };
+        let arrived = Arrived { usual: VecDeque::new(), others: Vec::new() };
         SharedQueue {
             queue: Side::new(TaskQueue::new()),
             arrived: Side::new(arrived),
@@ -66,8 +64,12 @@ impl<T> SharedQueue<T> {
     /// Whether there are no tasks. Who takes over what arrived counts it on the one side before it is gone from the other.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        let none_left = || self.queue.0.len.load(Acquire) == 0;
-        none_left() && self.arrived.0.len.load(Acquire) == 0 && none_left()
+        self.queue.0.len.load(Acquire) == 0 && self.has_nothing_to_take_over()
+    }
+
+    #[inline(never)]
+    fn has_nothing_to_take_over(&self) -> bool {
+        self.arrived.0.len.load(Acquire) == 0 && self.queue.0.len.load(Acquire) == 0
     }
 
     /// Puts `task` behind all of its `priority` and above. It counts with nothing towards the expected length.
@@ -76,8 +78,7 @@ impl<T> SharedQueue<T> {
         let Side { tasks, len } = &self.arrived.0;
         let mut arrived = tasks.lock();
         if priority == USUAL {
-            let number = arrived.next;
-            arrived.next += 1;
+            let number = arrived.usual.len() as u64;
             arrived.usual.push_back(Entry { number, expected: 0, task });
         } else {
             self.is_ranked.store(true, Release);
@@ -134,15 +135,19 @@ impl<T> SharedQueue<T> {
         if queue.len() == 0 || self.is_ranked.load(Acquire) {
             self.take_over(&mut queue);
         }
-        let mut popped = pop(&mut queue);
-        if popped.is_none() && self.take_over(&mut queue) {
-            popped = pop(&mut queue);
-        }
-        len.store(queue.len(), Release);
-        if popped.is_some() {
+        if let Some(popped) = pop(&mut queue) {
+            len.store(queue.len(), Release);
             look(&queue);
+            return Some(popped);
         }
-        popped
+        // Nothing that was there suits.
+        if !self.take_over(&mut queue) {
+            return None;
+        }
+        let popped = pop(&mut queue)?;
+        len.store(queue.len(), Release);
+        look(&queue);
+        Some(popped)
     }
 
     /// Takes over what arrived. Whether that is anything.

@@ -1,5 +1,6 @@
 use super::*;
 use proptest::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering::*};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -158,4 +159,103 @@ fn a_transfer_counts_as_far_as_it_does_not_hide() {
     assert_eq!([after(0), after(3000), after(9000)], [14_000, 11_000, 10_000]);
     let unknown = rig.task().predicted_transfer(micros(4)).make();
     assert_eq!(rig.read(unknown, |task| expected_addition(task, || 0)), 0);
+}
+
+/// Plays pushes, pops and the rest on a queue for several threads and on one behind a lock.
+fn play_shared(steps: Vec<Step>) {
+    let (shared, mut plain) = (SharedQueue::new(), TaskQueue::new());
+    let mut out: Vec<(u64, Place)> = Vec::new();
+    let mut pushed = 0;
+    for step in steps {
+        match step {
+            // Every third goes in by the way of those who look at lengths.
+            Step::Push { priority } => {
+                plain.push(pushed, priority, 0);
+                match pushed % 3 {
+                    0 => shared.change(|queue| queue.push(pushed, priority, 0)),
+                    _ => shared.push(pushed, priority),
+                }
+                pushed += 1;
+            }
+            Step::Pop { except } | Step::PopNewest { except } => {
+                let popped = shared.pop(|task| eligible_but(*task, except), |_| ());
+                let expected = plain.pop(|task| eligible_but(*task, except));
+                assert_eq!(popped.map(|(task, _)| task), expected.map(|(task, _)| task));
+                out.extend(popped);
+            }
+            Step::PopLeast { except, reach } => {
+                let cost = |task: &u64| eligible_but(*task, except).then_some(*task % 7);
+                let popped = shared.change(|queue| queue.pop_least(reach, cost));
+                assert_eq!(popped.map(|(task, _)| task), plain.pop_least(reach, cost).map(|(task, _)| task));
+                out.extend(popped);
+            }
+            Step::Unpop { which } if !out.is_empty() => {
+                let (task, place) = out.swap_remove(which % out.len());
+                shared.change(|queue| queue.unpop(task, place));
+                // The numbers of arrivals differ, the order does not.
+                plain.unpop(task, Place { arrival: task, ..place });
+            }
+            Step::Unpop { .. } => {}
+            Step::Drain => assert_eq!(shared.change(TaskQueue::drain), plain.drain()),
+        }
+        assert_eq!(shared.len(), plain.len());
+        assert_eq!(shared.is_empty(), plain.len() == 0);
+    }
+    assert_eq!(shared.change(TaskQueue::drain), plain.drain());
+}
+
+proptest! {
+    #[test]
+    fn a_shared_queue_keeps_the_order_of_one(steps in prop_oneof![steps(0..1), steps(3..4), steps(-2..3)]) {
+        play_shared(steps);
+    }
+}
+
+#[test]
+fn what_the_owner_pushes_is_in_front_of_what_arrived() {
+    let queue = SharedQueue::new();
+    let pop = || queue.pop_newest(|_| true, |_| ()).map(|(task, _)| task);
+    queue.push("arrived first", 0);
+    queue.push("arrived last", 0);
+    queue.push_inside("own", 0, 0, |_| ());
+    assert_eq!([pop(), pop()], [Some("own"), Some("arrived last")]);
+    queue.push("urgent", 1);
+    assert_eq!([pop(), pop(), pop()], [Some("urgent"), Some("arrived first"), None]);
+}
+
+#[test]
+fn threads_that_push_and_pop_at_once_lose_nothing_and_keep_the_order() {
+    const TASKS: u64 = 20_000;
+    let queue = SharedQueue::new();
+    let left = AtomicUsize::new(2);
+    let push = |first: u64| {
+        (first..TASKS).step_by(2).for_each(|task| queue.push(task, 0));
+        left.fetch_sub(1, Release);
+    };
+    let pop = || {
+        let mut mine = Vec::new();
+        loop {
+            // Asked before the queue is looked at: then what it holds is all there will be.
+            let is_last = left.load(Acquire) == 0;
+            mine.extend(std::iter::from_fn(|| queue.pop(|_| true, |_| ()).map(|(task, _)| task)));
+            if is_last {
+                return mine;
+            }
+        }
+    };
+    let taken: [Vec<u64>; 2] = std::thread::scope(|scope| {
+        let push = &push;
+        for first in [0, 1] {
+            scope.spawn(move || push(first));
+        }
+        [0, 1].map(|_| scope.spawn(pop)).map(|popper| popper.join().expect("nobody panics"))
+    });
+    for mine in &taken {
+        for parity in [0, 1] {
+            assert!(mine.iter().filter(|task| *task % 2 == parity).is_sorted(), "each pusher's leave as they came");
+        }
+    }
+    let mut all: Vec<u64> = taken.into_iter().flatten().collect();
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..TASKS));
 }

@@ -160,8 +160,7 @@ impl Component for WorkStealing {
     }
 
     fn describe(&self, report: &mut Report) {
-        let lens: Vec<usize> =
-            self.lanes.get().into_iter().flat_map(Lanes::iter).map(|lane| lane.len()).collect();
+        let lens: Vec<usize> = self.lanes.get().into_iter().flat_map(Lanes::iter).map(|lane| lane.len()).collect();
         report.fact("tasks", lens.iter().sum::<usize>());
         report.fact("tasks by child", format_args!("{lens:?}"));
         let expected = self.sum(|lane| lane.expected.0.load(Relaxed));

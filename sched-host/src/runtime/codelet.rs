@@ -1,7 +1,7 @@
 //! Codelets: a kernel by name, with an implementation for each architecture that can run it.
 
 use super::access::AccessList;
-use super::core::{Core, TaskPlace};
+use super::core::{Core, TaskPlace, Vacant};
 use super::crew::{Crew, Team};
 use super::data::{DataHeader, Mode};
 use super::measure;
@@ -92,30 +92,30 @@ const FETCHED_AHEAD: usize = 8;
 /// Submitters take from one list, and those who end tasks put into another: the two meet only when the first is empty.
 #[derive(Default)]
 pub(crate) struct FreeSlots {
-    to_take: CachePadded<Mutex<Vec<TaskPlace>>>,
-    put_back: CachePadded<Mutex<Vec<TaskPlace>>>,
+    to_take: CachePadded<Mutex<Vec<Vacant>>>,
+    put_back: CachePadded<Mutex<Vec<Vacant>>>,
 }
 
 impl FreeSlots {
     /// A slot, and one of those that will be taken soon.
     #[inline(always)]
-    pub(crate) fn take(&self) -> Option<(TaskPlace, Option<TaskPlace>)> {
+    pub(crate) fn take(&self) -> Option<(TaskPlace, Option<Vacant>)> {
         let mut slots = self.to_take.lock();
         if slots.is_empty() {
             self.take_what_was_put_back(&mut slots);
         }
         let slot = slots.pop()?;
         let soon = slots.len().checked_sub(FETCHED_AHEAD).map(|index| slots[index]);
-        Some((slot, soon))
+        Some((slot.place, soon))
     }
 
     #[cold]
-    fn take_what_was_put_back(&self, slots: &mut Vec<TaskPlace>) {
+    fn take_what_was_put_back(&self, slots: &mut Vec<Vacant>) {
         std::mem::swap(slots, &mut *self.put_back.lock());
     }
 
     /// Has `add` put slots on the list.
-    pub(crate) fn put_back(&self, add: impl FnOnce(&mut Vec<TaskPlace>)) {
+    pub(crate) fn put_back(&self, add: impl FnOnce(&mut Vec<Vacant>)) {
         add(&mut self.put_back.lock());
     }
 }

@@ -1,7 +1,7 @@
 //! What happens when a task becomes ready, and when it ends.
 
 use super::codelet::Job;
-use super::core::{Core, TaskPlace};
+use super::core::{Core, TaskPlace, Vacant};
 use super::data::DataHeader;
 use super::failure::{Cause, Outcome};
 use super::record::{Dependent, Extra, Taken};
@@ -42,7 +42,7 @@ impl Hands {
 /// Slots of ended tasks, until there are enough of them.
 #[derive(Default)]
 struct Freed {
-    places: Vec<TaskPlace>,
+    places: Vec<Vacant>,
     /// The codelet of all of them, unless they are `mixed`.
     codelet: u32,
     mixed: bool,
@@ -54,7 +54,7 @@ const FREED_BATCH: usize = 64;
 impl Freed {
     /// Adds one, whose task was of this codelet. Whether it is time to give them back.
     #[inline(always)]
-    fn push(&mut self, codelet: u32, place: TaskPlace) -> bool {
+    fn push(&mut self, codelet: u32, place: Vacant) -> bool {
         if codelet != self.codelet {
             self.note_codelet(codelet);
         }
@@ -224,9 +224,10 @@ impl Core {
             self.end_extra(slot, outcome, *extra, requester, hands);
         }
         let codelet = slot.head().codelet.load(Relaxed);
-        let watched;
+        let (watched, vacant);
         {
             let mut body = record.body.lock();
+            vacant = Vacant::new(task, job.as_deref());
             body.job = job;
             if !body.dependents.is_empty() {
                 hands.dependents.extend(body.dependents.drain(..));
@@ -235,7 +236,7 @@ impl Core {
             watched = record.take_watched();
         }
         slot.renew(Phase::Free);
-        if hands.freed.push(codelet, task) {
+        if hands.freed.push(codelet, vacant) {
             self.give_back(hands);
         }
         if !hands.dependents.is_empty() {
@@ -331,10 +332,10 @@ impl Core {
         let Freed { places, codelet, mixed } = &mut hands.freed;
         // Often they are of one codelet, and else of few.
         while *mixed && let Some(last) = places.last() {
-            let of = |place: &TaskPlace| place.slot.head().codelet.load(Relaxed);
+            let of = |vacant: &Vacant| vacant.place.slot.head().codelet.load(Relaxed);
             let codelet = of(last);
-            self.put_back(codelet, |list| list.extend(places.iter().filter(|place| of(place) == codelet)));
-            places.retain(|place| of(place) != codelet);
+            self.put_back(codelet, |list| list.extend(places.iter().filter(|vacant| of(vacant) == codelet)));
+            places.retain(|vacant| of(vacant) != codelet);
         }
         if !places.is_empty() {
             self.put_back(*codelet, |list| list.append(places));
@@ -342,10 +343,14 @@ impl Core {
         *mixed = false;
     }
 
-    fn put_back(&self, codelet: u32, add: impl FnOnce(&mut Vec<TaskPlace>)) {
+    fn put_back(&self, codelet: u32, add: impl FnOnce(&mut Vec<Vacant>)) {
         match self.clock.codelets.read().get(codelet as usize) {
             Some(facts) => facts.slots.put_back(add),
-            None => self.keep_fresh(add),
+            None => {
+                let mut without_codelet = Vec::new();
+                add(&mut without_codelet);
+                self.keep_fresh(&without_codelet);
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What all parts of a runtime share, and how a task enters it.
 
-use super::codelet::CodeletFacts;
+use super::codelet::{CodeletFacts, Job};
 use super::data::{DataHeader, Mode};
 use super::ends::Ends;
 use super::gang::{Gangs, arch_and_size, need_teams};
@@ -62,6 +62,29 @@ pub(crate) struct Core {
 pub(crate) struct TaskPlace {
     pub(crate) slot: &'static Slot,
     pub(crate) record: &'static Record,
+}
+
+/// A place whose task has ended, for the next one.
+#[derive(Clone, Copy)]
+pub(crate) struct Vacant {
+    pub(crate) place: TaskPlace,
+    /// Where the job lies that is kept there.
+    job: usize,
+}
+
+impl Vacant {
+    pub(crate) fn new(place: TaskPlace, job: Option<&dyn Job>) -> Vacant {
+        Vacant { place, job: job.map_or(0, |job| std::ptr::from_ref(job).addr()) }
+    }
+
+    /// Begins to bring near what a task that is submitted writes: who executed the last task there wrote to it, on
+    /// another core.
+    #[inline(always)]
+    pub(crate) fn fetch(self) {
+        self.place.slot.fetch();
+        fetch_to_write(std::ptr::from_ref(self.place.record).addr());
+        fetch_to_write(self.job);
+    }
 }
 
 /// Time and sleeping workers: the tree's back end.
@@ -242,9 +265,7 @@ impl Core {
     pub(crate) fn take_slot(&self, codelet: &CodeletFacts) -> TaskPlace {
         let Some((place, soon)) = codelet.slots.take() else { return self.take_fresh() };
         if let Some(soon) = soon {
-            // Who executed the last task there wrote to it, on another core.
-            fetch_to_write(soon.slot);
-            fetch_to_write(soon.record);
+            soon.fetch();
         }
         place
     }
@@ -261,9 +282,9 @@ impl Core {
         fresh.pop().expect("the ledger grows by one slot at least")
     }
 
-    /// Has `add` put slots that hold no job on the list of those.
-    pub(crate) fn keep_fresh(&self, add: impl FnOnce(&mut Vec<TaskPlace>)) {
-        add(&mut self.fresh.lock());
+    /// Puts places that hold no job on the list of those.
+    pub(crate) fn keep_fresh(&self, vacant: &[Vacant]) {
+        self.fresh.lock().extend(vacant.iter().map(|vacant| vacant.place));
     }
 
     /// Tasks submitted so far.

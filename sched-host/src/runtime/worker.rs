@@ -22,6 +22,8 @@ use std::time::Instant;
 /// How often an idle worker looks for a task before it goes to sleep: first in quick succession, then letting others on
 /// its processing unit. Together some 20 µs, three times what waking it would cost.
 const QUICK_LOOKS: u32 = 8;
+/// So often the pause between quick looks is doubled.
+const LONGEST_PAUSE: u32 = 4;
 const POLITE_LOOKS: u32 = 40;
 
 thread_local! {
@@ -92,15 +94,21 @@ impl Worker {
         {
             gangs.note_pulled();
         }
-        if let Some(other) = self.hands.deferred.take() {
-            // The wake was put off for a task that this pull was expected to give. It gave another; or there were several,
-            // and the other worker may be the only one that comes by the others.
-            if slot.is_none_or(|slot| self.hands.pushed != [slot.index()]) {
-                self.core.clock.sleep.wake(other.0 as usize);
-            }
+        if self.hands.deferred.get().is_some() {
+            self.wake_deferred_unless(slot);
         }
         self.hands.pushed.clear();
         slot
+    }
+
+    /// A wake was put off for a task that a pull was expected to give, which gave this one.
+    #[inline(never)]
+    fn wake_deferred_unless(&self, slot: Option<&Slot>) {
+        let Some(other) = self.hands.deferred.take() else { return };
+        // Where it gave another, or there were several, the other worker may be the only one that comes by the others.
+        if slot.is_none_or(|slot| self.hands.pushed != [slot.index()]) {
+            self.core.clock.sleep.wake(other.0 as usize);
+        }
     }
 
     /// Does a wake that was put off for a pull that does not come now.
@@ -164,7 +172,8 @@ impl Worker {
         let mut found = None;
         for look in 0..QUICK_LOOKS + POLITE_LOOKS {
             if look < QUICK_LOOKS {
-                for _ in 0..(1u32 << (look+1).min(5)) { std::hint::spin_loop(); }
+                // Every look takes what it looks at from those who push. So they come in ever longer intervals.
+                (0..2 << look.min(LONGEST_PAUSE)).for_each(|_| std::hint::spin_loop());
             } else {
                 std::thread::yield_now();
             }

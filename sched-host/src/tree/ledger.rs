@@ -89,7 +89,7 @@ impl Slot {
     /// Begins to bring the slot near, to be written soon.
     #[inline]
     pub fn fetch(&self) {
-        fetch_to_write(self);
+        fetch_to_write(std::ptr::from_ref(self).addr());
     }
 
     /// Number of the slot.
@@ -222,17 +222,17 @@ pub(crate) fn chunk_of(index: u32) -> (usize, usize) {
     (chunk, place - (FIRST_CHUNK << chunk))
 }
 
-/// Begins to bring a cache line near that will be written soon: it was last written by another core.
+/// Begins to bring the cache line of an address near that will be written soon: it was last written by another core.
 #[inline(always)]
-pub(crate) fn fetch_to_write<T>(value: &T) {
+pub(crate) fn fetch_to_write(address: usize) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing, whatever the address. (`_mm_prefetch` with the hint to write becomes one to read, unless
     // the whole program is compiled for newer processors: then the line is shared, and is asked for once more.)
     unsafe {
-        std::arch::asm!("prefetchw [{0}]", in(reg) value, options(nostack, preserves_flags, readonly));
+        std::arch::asm!("prefetchw [{0}]", in(reg) address, options(nostack, preserves_flags, readonly));
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
+    let _ = address;
 }
 
 /// Slots that no ledger uses, for the next ledger: they are never given back, because a plugin may hold a stale handle

@@ -67,13 +67,7 @@ impl Lane {
     /// For the owner: the last task of the highest priority.
     #[inline]
     pub(super) fn pop(&self, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
-        let look = |queue: &TaskQueue<Held>| {
-            self.note(queue);
-            if let Some(held) = queue.soon_newest() {
-                held.task.fetch();
-            }
-        };
-        self.queue.pop_newest(eligible, look).map(|(held, place)| (held.task, place))
+        self.queue.pop_newest(eligible, |queue| self.note(queue)).map(|(held, place)| (held.task, place))
     }
 
     /// For a thief: the first task of the highest priority.

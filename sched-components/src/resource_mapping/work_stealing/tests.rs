@@ -247,6 +247,50 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..80)
 }
 
+/// The queue of a child, by the rules.
+#[derive(Default)]
+struct Model {
+    inside: Vec<(i32, u8, TaskId)>,
+    /// What others pushed, until the first pop that finds nothing else.
+    arrived: Vec<(i32, u8, TaskId)>,
+    /// Some have a priority: then no pop passes over what arrived.
+    ranked: bool,
+}
+
+impl Model {
+    fn push(&mut self, by_owner: bool, task: (i32, u8, TaskId)) {
+        if by_owner { &mut self.inside } else { &mut self.arrived }.push(task);
+        self.ranked |= task.0 != 0;
+    }
+
+    fn take_over(&mut self) {
+        if !self.arrived.is_empty() {
+            self.inside.append(&mut self.arrived);
+            self.ranked = self.inside.iter().any(|task| task.0 != 0);
+        }
+    }
+
+    fn pop(&mut self, able: impl Fn(u8) -> bool, newest: bool) -> Option<TaskId> {
+        if self.inside.is_empty() || self.ranked {
+            self.take_over();
+        }
+        let find = |model: &Model| {
+            let tasks = model.inside.iter().enumerate().filter(|(_, task)| able(task.1));
+            let best = if newest {
+                tasks.max_by_key(|(index, task)| (task.0, *index))
+            } else {
+                tasks.max_by_key(|(index, task)| (task.0, Reverse(*index)))
+            };
+            best.map(|(index, _)| index)
+        };
+        let found = find(self).or_else(|| {
+            self.take_over();
+            find(self)
+        });
+        found.map(|index| self.inside.remove(index).2)
+    }
+}
+
 proptest! {
     /// Against a model: workers 0 to 2 are CPUs and 3 a CUDA device; the rig sees to it that nothing is lost or given to
     /// a worker that cannot execute it.
@@ -256,7 +300,7 @@ proptest! {
             rig.child(FakeChild::worker(worker))
         });
         let able = |worker: u32, archs: u8| archs & if worker == 3 { 2 } else { 1 } != 0;
-        let mut model: [Vec<(i32, u8, TaskId)>; 4] = Default::default();
+        let mut model: [Model; 4] = Default::default();
         let mut turn = 0;
         for step in steps {
             match step {
@@ -267,11 +311,12 @@ proptest! {
                     rig.set_requester(by.map(WorkerId));
                     prop_assert_eq!(rig.push(task), Ok(()));
                     rig.set_requester(None);
-                    let lane = by.filter(|by| able(*by, archs)).unwrap_or_else(|| {
+                    let own = by.filter(|by| able(*by, archs));
+                    let lane = own.unwrap_or_else(|| {
                         turn += 1;
                         (0..4).map(|step| (turn - 1 + step) % 4).find(|lane| able(*lane, archs)).expect("some arch")
                     });
-                    model[lane as usize].push((priority, archs, task));
+                    model[lane as usize].push(own.is_some(), (priority, archs, task));
                 }
                 Step::Pull { by } => {
                     let order: [u32; 4] = match by {
@@ -280,22 +325,14 @@ proptest! {
                         2 => [2, 1, 0, 3],
                         _ => [3, 0, 2, 1],
                     };
-                    let found = order.into_iter().find_map(|lane| {
-                        let tasks = model[lane as usize].iter().enumerate().filter(|(_, task)| able(by, task.1));
-                        let best = if lane == by {
-                            tasks.max_by_key(|(index, task)| (task.0, *index))
-                        } else {
-                            tasks.max_by_key(|(index, task)| (task.0, Reverse(*index)))
-                        };
-                        best.map(|(index, _)| (lane, index))
-                    });
-                    let expected = found.map(|(lane, index)| model[lane as usize].remove(index).2);
+                    let pop = |lane: u32| model[lane as usize].pop(|archs| able(by, archs), lane == by);
+                    let expected = order.into_iter().find_map(pop);
                     prop_assert_eq!(rig.pull(Child(by)), expected);
                 }
             }
         }
         let mut rest: Vec<(Reverse<i32>, TaskId)> =
-            model.iter().flatten().map(|(priority, _, task)| (Reverse(*priority), *task)).collect();
+            model.iter().flat_map(|lane| lane.inside.iter().chain(&lane.arrived)).map(|(priority, _, task)| (Reverse(*priority), *task)).collect();
         rest.sort_unstable();
         prop_assert_eq!(rig.drain(), rest.into_iter().map(|(_, task)| task).collect::<Vec<_>>());
     }
