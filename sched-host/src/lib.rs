@@ -33,6 +33,7 @@ pub mod cli;
 pub mod context;
 pub mod graph;
 pub mod linalg;
+pub mod memory;
 pub mod model;
 pub mod plugin;
 pub mod policy;

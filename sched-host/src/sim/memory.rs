@@ -5,17 +5,14 @@
 //! while it is not valid. What a task uses, or a transfer reads or writes, is pinned; the rest of a memory whose size is
 //! limited is in a list, of which the replica that was not used for the longest time goes first.
 
+use crate::memory::{Coherence, State};
+
 /// What the simulation knows of one piece of data.
 #[derive(Clone, Debug)]
 struct Data {
     bytes: u64,
     home: u32,
-    /// Bit *n*: the copy on memory *n* is valid.
-    valid: u64,
-    /// Bit *n*: there is room for a copy on memory *n*.
-    allocated: u64,
-    /// Goes up with each write.
-    version: u32,
+    copies: Coherence,
     /// Nobody will use it any more.
     unwanted: bool,
 }
@@ -58,16 +55,8 @@ pub(super) enum Room {
 impl Replicas {
     /// All data at home: size and home of each; capacity of each memory.
     pub(super) fn new(data: impl Iterator<Item = (u64, u32)>, capacities: &[Option<u64>]) -> Replicas {
-        let data: Vec<Data> = data
-            .map(|(bytes, home)| Data {
-                bytes,
-                home,
-                valid: 1 << home,
-                allocated: 1 << home,
-                version: 0,
-                unwanted: false,
-            })
-            .collect();
+        let data: Vec<Data> =
+            data.map(|(bytes, home)| Data { bytes, home, copies: Coherence::at(home), unwanted: false }).collect();
         let ends = data.len() as u32;
         let nodes = capacities.iter().enumerate().map(|(node, capacity)| {
             let used = data
@@ -96,20 +85,20 @@ impl Replicas {
     }
 
     pub(super) fn version(&self, data: u32) -> u32 {
-        self.data[data as usize].version
+        self.data[data as usize].copies.version()
     }
 
     /// Bit *n*: the copy on memory *n* is valid.
     pub(super) fn valid(&self, data: u32) -> u64 {
-        self.data[data as usize].valid
+        self.data[data as usize].copies.valid()
     }
 
     pub(super) fn is_valid(&self, data: u32, node: u32) -> bool {
-        self.valid(data) & 1 << node != 0
+        self.data[data as usize].copies.is_valid(node)
     }
 
     pub(super) fn is_allocated(&self, data: u32, node: u32) -> bool {
-        self.data[data as usize].allocated & 1 << node != 0
+        self.data[data as usize].copies.is_allocated(node)
     }
 
     /// Most bytes that were in use on a memory.
@@ -125,7 +114,6 @@ impl Replicas {
 
     /// Makes room for so many more bytes on `node`, as far as that goes at once.
     pub(super) fn make_room(&mut self, node: u32, bytes: u64) -> Room {
-        let bit = 1 << node;
         let ends = self.data.len() as u32;
         loop {
             let memory = &self.nodes[node as usize];
@@ -136,8 +124,7 @@ impl Replicas {
             if victim == ends {
                 return Room::None;
             }
-            let data = &self.data[victim as usize];
-            if data.valid == bit {
+            if self.data[victim as usize].copies.state(node) == State::Modified {
                 self.pin(victim, node);
                 return Room::WriteBack(victim);
             }
@@ -166,10 +153,9 @@ impl Replicas {
     /// Reserves memory for a copy, which is to be pinned. Whether there was none.
     pub(super) fn allocate(&mut self, data: u32, node: u32) -> bool {
         let entry = &mut self.data[data as usize];
-        if entry.allocated & 1 << node != 0 {
+        if !entry.copies.allocate(node) {
             return false;
         }
-        entry.allocated |= 1 << node;
         let bytes = entry.bytes;
         self.take(node, bytes);
         true
@@ -178,8 +164,7 @@ impl Replicas {
     fn free(&mut self, data: u32, node: u32) {
         self.unlist(data, node);
         let entry = &mut self.data[data as usize];
-        entry.allocated &= !(1 << node);
-        entry.valid &= !(1 << node);
+        entry.copies.free(node);
         let bytes = entry.bytes;
         self.give_back(node, bytes);
     }
@@ -202,20 +187,14 @@ impl Replicas {
 
     /// A copy has arrived, of what the data was at `version`. Whether it is still that.
     pub(super) fn arrive(&mut self, data: u32, node: u32, version: u32) -> bool {
-        let entry = &mut self.data[data as usize];
-        let current = entry.version == version;
-        if current {
-            entry.valid |= 1 << node;
-        }
-        current
+        self.data[data as usize].copies.arrive(node, version)
     }
 
     /// The copy on `node` is changed: no other is valid any more.
     pub(super) fn write(&mut self, data: u32, node: u32) {
         let entry = &mut self.data[data as usize];
-        let others = entry.allocated & !(1 << node) & !(1 << entry.home);
-        entry.version = entry.version.wrapping_add(1);
-        entry.valid = 1 << node;
+        let others = entry.copies.allocated() & !(1 << node) & !(1 << entry.home);
+        entry.copies.write(node);
         entry.unwanted = false;
         for other in (0..self.nodes.len() as u32).filter(|other| others & 1 << other != 0) {
             // Worth nothing now: the first to go.
@@ -237,10 +216,10 @@ impl Replicas {
             }
         }
         let entry = &self.data[data as usize];
-        if entry.valid & 1 << entry.home != 0 {
+        if entry.copies.is_valid(entry.home) {
             return None;
         }
-        let node = entry.valid.trailing_zeros();
+        let node = entry.copies.valid().trailing_zeros();
         self.pin(data, node);
         Some(node)
     }
@@ -253,10 +232,10 @@ impl Replicas {
     fn list(&mut self, data: u32, node: u32) {
         let (entry, ends) = (&self.data[data as usize], self.data.len() as u32);
         let memory = &mut self.nodes[node as usize];
-        if memory.next.is_empty() || entry.home == node || entry.allocated & 1 << node == 0 {
+        if memory.next.is_empty() || entry.home == node || !entry.copies.is_allocated(node) {
             return;
         }
-        let before = if entry.unwanted || entry.valid & 1 << node == 0 { ends } else { memory.previous[ends as usize] };
+        let before = if entry.unwanted || !entry.copies.is_valid(node) { ends } else { memory.previous[ends as usize] };
         let after = memory.next[before as usize];
         memory.next[before as usize] = data;
         memory.previous[data as usize] = before;

@@ -1,0 +1,7 @@
+//! Memory nodes: where replicas of data are, and what it takes to bring them from one to another.
+//!
+//! [`Coherence`] is the state of one piece of data, the same for memories that are simulated and for those that are there.
+
+mod coherence;
+
+pub use coherence::{Coherence, State};
