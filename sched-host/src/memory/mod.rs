@@ -1,7 +1,10 @@
 //! Memory nodes: where replicas of data are, and what it takes to bring them from one to another.
 //!
 //! [`Coherence`] is the state of one piece of data, the same for memories that are simulated and for those that are there.
+//! [`measure()`] finds what transfers between the memory nodes of this machine take.
 
 mod coherence;
+mod measure;
 
 pub use coherence::{Coherence, State};
+pub use measure::{measure, measure_once};

@@ -1,7 +1,7 @@
 //! The typed accesses of a codelet: what a kernel is given for each handle.
 
-use super::data::{DataHeader, Handle, Mode, Scratchpad};
-use parking_lot::{MappedMutexGuard, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+use super::data::{DataHeader, Handle, Mode, Reading, Scratchpad, Writing};
+use parking_lot::{MappedMutexGuard, MutexGuard};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -35,22 +35,20 @@ pub struct Scratch<T>(PhantomData<fn() -> T>);
 /// The kernel has any number of accesses of one kind: it sees a `Vec` of what it would see of one.
 pub struct Many<A>(PhantomData<fn() -> A>);
 
-const KEPT_APART: &str = "the order of tasks keeps their accesses apart";
-
 impl<T: Send + Sync + 'static> Access for Read<T> {
     type Handle = Handle<T>;
-    type Guard<'a> = RwLockReadGuard<'a, T>;
+    type Guard<'a> = Reading<'a, T>;
     type View<'a> = &'a T;
 
     fn visit<'h>(handle: &'h Handle<T>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode)) {
         visitor(&handle.cell.header, Mode::Read);
     }
 
-    fn guard(handle: &Handle<T>, _worker: usize) -> RwLockReadGuard<'_, T> {
-        handle.cell.value.try_read().expect(KEPT_APART)
+    fn guard(handle: &Handle<T>, worker: usize) -> Reading<'_, T> {
+        handle.cell.read_by(worker)
     }
 
-    fn view<'g>(guard: &'g mut RwLockReadGuard<'_, T>) -> &'g T {
+    fn view<'g>(guard: &'g mut Reading<'_, T>) -> &'g T {
         guard
     }
 }
@@ -59,18 +57,18 @@ macro_rules! writing_access {
     ($access:ident) => {
         impl<T: Send + Sync + 'static> Access for $access<T> {
             type Handle = Handle<T>;
-            type Guard<'a> = RwLockWriteGuard<'a, T>;
+            type Guard<'a> = Writing<'a, T>;
             type View<'a> = &'a mut T;
 
             fn visit<'h>(handle: &'h Handle<T>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode)) {
                 visitor(&handle.cell.header, Mode::$access);
             }
 
-            fn guard(handle: &Handle<T>, _worker: usize) -> RwLockWriteGuard<'_, T> {
-                handle.cell.value.try_write().expect(KEPT_APART)
+            fn guard(handle: &Handle<T>, worker: usize) -> Writing<'_, T> {
+                handle.cell.write_by(worker)
             }
 
-            fn view<'g>(guard: &'g mut RwLockWriteGuard<'_, T>) -> &'g mut T {
+            fn view<'g>(guard: &'g mut Writing<'_, T>) -> &'g mut T {
                 guard
             }
         }

@@ -2,7 +2,9 @@
 
 use super::{Runtime, Start};
 use crate::context::{PolicyGround, Wanted};
+use crate::memory::{Coherence, measure_once};
 use crate::model::Models;
+use crate::model::starpu::Bus;
 use crate::plugin::{Registry, SearchPath};
 use crate::policy::{Plan, Policy, PolicyErrors, Problem};
 use crate::topology::{
@@ -23,6 +25,8 @@ pub struct Builder {
     search_path: Option<SearchPath>,
     topology: Option<Topology>,
     workers: Option<usize>,
+    memory_nodes: Option<usize>,
+    bus: Option<Bus>,
     bind: bool,
     seed: u64,
     quiet_period: Duration,
@@ -80,6 +84,8 @@ impl Default for Builder {
             search_path: None,
             topology: None,
             workers: None,
+            memory_nodes: None,
+            bus: None,
             bind: true,
             seed: 0,
             quiet_period: Duration::from_secs(2),
@@ -120,6 +126,24 @@ impl Builder {
     /// Number of workers; by default one for each processing unit that this process may use.
     pub fn workers(mut self, count: usize) -> Builder {
         self.workers = Some(count);
+        self
+    }
+
+    /// As if the machine had so many memory nodes: workers that are next to each other share one. By default there is one for
+    /// each NUMA node that has workers. With more than one, [replicated](super::Submitter::replicated) data is copied between
+    /// them, and schedulers go by where data is; it is for tests, and to see what a policy does.
+    ///
+    /// Starting fails with [`BindingError::MemoryNodes`] if there are none, or more than workers.
+    pub fn memory_nodes(mut self, count: usize) -> Builder {
+        self.memory_nodes = Some(count);
+        self
+    }
+
+    /// What transfers between memory nodes take, instead of what is measured: where there are several, this is
+    /// [measured](crate::memory::measure_once) when the first runtime starts, which takes some ten milliseconds for each pair, and
+    /// stored with the [models](Self::models), if these are.
+    pub fn bus(mut self, bus: Bus) -> Builder {
+        self.bus = Some(bus);
         self
     }
 
@@ -241,6 +265,9 @@ impl Builder {
         let mut warnings = Vec::new();
         let sizes = self.combined.unwrap_or_else(|| CombinedSizes::from_environment(&mut warnings));
         let mut binding = BindingPlan::new(&topology, count)?.with_combined(&topology, sizes);
+        if let Some(nodes) = self.memory_nodes {
+            binding = binding.with_memory_nodes(nodes)?;
+        }
         // Claimed before it looks around: of two runtimes that start at once, one at least sees the other.
         let claim = if self.bind { binding.claim() } else { None };
         let mut around = Surroundings::look(claim.as_ref());
@@ -258,11 +285,24 @@ impl Builder {
             memory_node: MemoryNode(worker.numa.unwrap_or(0)),
             relative_speedup: 1.0,
         };
-        let workers = binding.workers().iter().map(facts).collect();
+        let workers: Vec<WorkerFacts> = binding.workers().iter().map(facts).collect();
         let members = |members: &[usize]| members.iter().map(|member| WorkerId(*member as u32)).collect();
         let combined = binding.combined().iter().map(|combined| members(&combined.members)).collect();
         let distances = WorkerDistances::new(&ground.topology, &binding);
         let binding = Some(binding).filter(|_| self.bind && ground.topology.is_this_machine());
+        let nodes = by_memory_node(&workers);
+        let bus = match self.bus {
+            _ if nodes.len() <= 1 => None,
+            _ if nodes.len() > Coherence::MOST_NODES => {
+                let (last, most) = (nodes.len() - 1, Coherence::MOST_NODES);
+                warnings.push(format!(
+                    "there are workers on memory node {last}, and replicas can be on the first {most} only: data is not copied"
+                ));
+                None
+            }
+            Some(bus) => Some(bus),
+            None => Some(measure_once(&nodes, binding.as_ref()).map_err(StartError::Thread)?),
+        };
         let models = match self.models {
             Learning::Forgotten => Some(Arc::new(Models::in_memory())),
             Learning::Kept(models) => Some(models),
@@ -286,8 +326,21 @@ impl Builder {
             priorities: self.priorities,
             models,
             trace,
+            bus,
         })
     }
+}
+
+/// The workers of each memory node, by its number; of the first one alone if there is no other.
+fn by_memory_node(workers: &[WorkerFacts]) -> Vec<Vec<usize>> {
+    let node = |worker: &WorkerFacts| worker.memory_node.0 as usize;
+    let last = workers.iter().map(node).max().unwrap_or(0);
+    if workers.iter().all(|worker| node(worker) == last) {
+        return vec![(0..workers.len()).collect()];
+    }
+    let mut nodes = vec![Vec::new(); last + 1];
+    workers.iter().enumerate().for_each(|(number, worker)| nodes[node(worker)].push(number));
+    nodes
 }
 
 /// Builds the component of each node of a plan.

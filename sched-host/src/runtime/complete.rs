@@ -2,7 +2,7 @@
 
 use super::codelet::Job;
 use super::core::{Core, TaskPlace, Vacant};
-use super::data::DataHeader;
+use super::data::{DataHeader, Places};
 use super::failure::{Cause, Outcome};
 use super::record::{Dependent, Extra, Taken};
 use crate::context::{ContextCore, enter_task};
@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering::*, fence};
 #[derive(Default)]
 pub(crate) struct Hands {
     dependents: Vec<Dependent>,
-    /// Tasks that end without having run.
-    cancelled: Vec<(u32, Cause)>,
+    /// Tasks that end without having run, and how.
+    ending: Vec<(u32, Outcome)>,
     /// Tasks to schedule again, since a turn was given back.
     retry: Vec<u32>,
     /// Slots of tasks that this thread made ready since it last pulled, where it will pull itself.
@@ -121,7 +121,7 @@ impl Core {
     /// Ends and schedules what earlier ends left to do, without recursion: a chain of cancelled tasks may be long.
     #[inline]
     fn settle(&self, requester: Option<WorkerId>, hands: &mut Hands) {
-        if !hands.cancelled.is_empty() || !hands.retry.is_empty() {
+        if !hands.ending.is_empty() || !hands.retry.is_empty() {
             self.settle_all(requester, hands);
         }
     }
@@ -129,13 +129,13 @@ impl Core {
     #[inline(never)]
     fn settle_all(&self, requester: Option<WorkerId>, hands: &mut Hands) {
         loop {
-            if let Some((slot, cause)) = hands.cancelled.pop() {
+            if let Some((slot, outcome)) = hands.ending.pop() {
                 let task = self.place(slot);
                 if requester.is_some() {
                     enter_task(self.id, task.record.context());
                 }
                 let taken = task.record.body.lock().take();
-                self.end_one(task, &Outcome::Cancelled(cause), taken, requester, hands);
+                self.end_one(task, &outcome, taken, requester, hands);
             } else if let Some(slot) = hands.retry.pop() {
                 self.schedule(self.place(slot), requester, hands);
             } else {
@@ -154,10 +154,16 @@ impl Core {
             if let Some(cause) = extra.cancelled.take() {
                 // It has had no turn that it could give back.
                 extra.turns.clear();
-                hands.cancelled.push((slot, cause));
+                hands.ending.push((slot, Outcome::Cancelled(cause)));
                 return;
             }
             if !extra.turns.is_empty() && !take_turns(slot, &extra.turns, &mut hands.retry) {
+                return;
+            }
+            if let Some(header) = extra.unused.take() {
+                drop(body);
+                self.let_go(task, &header);
+                hands.ending.push((slot, Outcome::Done));
                 return;
             }
             if !is_task {
@@ -175,6 +181,15 @@ impl Core {
             hands.pushed.push(slot);
         }
         self.push(self.tree_of(record), task, requester, deferred);
+    }
+
+    /// The turn of one who says that data is not used for now: `task` stands for it.
+    #[cold]
+    fn let_go(&self, task: TaskPlace, header: &DataHeader) {
+        if let Places::Replicated(copies) = &header.places {
+            aside(&task.slot.head().sequence, "the drop of a replica", || copies.let_go());
+        }
+        self.turns[1].fetch_add(1, SeqCst);
     }
 
     /// Pushes a task into the tree of its context.

@@ -4,6 +4,7 @@ use super::codelet::{CodeletFacts, Job};
 use super::data::{DataHeader, Mode};
 use super::ends::Ends;
 use super::gang::{Gangs, arch_and_size, need_teams};
+use super::memories::Memories;
 use super::record::{Dependent, Record, Records, TaskKey};
 use super::sleep::Sleep;
 use super::stats::WorkerCounters;
@@ -11,6 +12,7 @@ use super::submit::TaskRef;
 use super::times::Times;
 use crate::context::{ContextCore, PolicyGround, Roster};
 use crate::model::Models;
+use crate::model::starpu::Bus;
 use crate::topology::WorkerDistances;
 use crate::trace::{Event, Recorder};
 use crate::tree::ledger::fetch_to_write;
@@ -18,7 +20,7 @@ use crate::tree::{Fault, Ledger, NodeState, Part, Phase, Services, Slot, Tree, W
 use crossbeam::utils::CachePadded;
 use parking_lot::{Mutex, RwLock};
 use sched_core::abi::TaskHead;
-use sched_core::{Arch, ArchSet, Estimate, LogLevel, Time, WorkerId};
+use sched_core::{Arch, ArchSet, Estimate, LogLevel, MemoryNode, Time, WorkerId};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
@@ -101,6 +103,8 @@ pub(crate) struct Clock {
     pub(crate) codelets: RwLock<Vec<Arc<CodeletFacts>>>,
     /// What happens is written down, if that is asked for.
     pub(crate) recorder: Option<Arc<Recorder>>,
+    /// Where there are several memory nodes.
+    pub(crate) memories: Option<Arc<Memories>>,
 }
 
 impl Clock {
@@ -109,9 +113,12 @@ impl Clock {
         combined: &[Box<[WorkerId]>],
         distances: WorkerDistances,
         recorder: Option<Arc<Recorder>>,
+        bus: Option<Bus>,
     ) -> Clock {
+        let began = Instant::now();
+        let memories = bus.map(|bus| Arc::new(Memories::new(workers, bus, recorder.clone(), began)));
         Clock {
-            began: Instant::now(),
+            began,
             sleep: Sleep::new(workers.len()),
             times: Times::new(workers.len()),
             combined: combined.into(),
@@ -119,6 +126,7 @@ impl Clock {
             distances,
             codelets: RwLock::default(),
             recorder,
+            memories,
         }
     }
 
@@ -180,6 +188,20 @@ impl Services for Clock {
         let codelets = self.codelets.read();
         let facts = codelets.get(task.codelet.load(Relaxed) as usize)?;
         facts.expected_energy(arch, size, implementation, task.footprint.load(Relaxed))
+    }
+
+    fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {
+        self.memories.as_ref().map_or(Duration::ZERO, |memories| memories.expected_transfer(memory_node.0, task))
+    }
+
+    fn transfers(&self) -> bool {
+        self.memories.is_some()
+    }
+
+    fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {
+        if let Some(memories) = &self.memories {
+            memories.prefetch(memory_node.0, task);
+        }
     }
 
     fn witness(&self) -> Option<Arc<dyn Witness>> {

@@ -3,16 +3,19 @@
 //! Tasks that name the same data run as if one after the other in the order of their submission (*sequential
 //! consistency*): a task that reads waits for the last one before it that writes; a task that writes waits for every one
 //! before it that reads or writes. The value stands behind a lock that is never waited for: the order of the tasks alone
-//! keeps them apart, and a lock that is found taken is a defect of the runtime, not a race.
+//! keeps them apart, and a lock that is found taken is a defect of the runtime, not a race. (Replicas are also copied ahead
+//! of their turn, so locks of theirs are waited for: see [`replicas`](super::replicas).)
 
 use super::measure::footprint_of_bytes;
+use super::memories::Memories;
 use super::record::TaskKey;
-use parking_lot::{Mutex, RwLock};
+use super::replicas::{Copies, Replicas};
+use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 /// How a task uses data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,7 +69,67 @@ pub struct Handle<T> {
 /// The value and its access order.
 pub(crate) struct DataCell<T> {
     pub(crate) header: Arc<DataHeader>,
-    pub(crate) value: RwLock<T>,
+    value: Value<T>,
+}
+
+/// Where the value is.
+enum Value<T> {
+    /// Here, for all workers.
+    One(RwLock<T>),
+    /// On each memory node where it is needed.
+    Replicated(Arc<Replicas<T>>),
+}
+
+/// A value that is locked for reading, by who has the turn.
+pub(crate) type Reading<'a, T> = MappedRwLockReadGuard<'a, T>;
+/// A value that is locked for writing, by who has the turn.
+pub(crate) type Writing<'a, T> = MappedRwLockWriteGuard<'a, T>;
+
+const KEPT_APART: &str = "the order of accesses keeps them apart";
+
+impl<T> DataCell<T> {
+    /// The value for a worker that runs a task, to read.
+    #[inline]
+    pub(crate) fn read_by(&self, worker: usize) -> Reading<'_, T> {
+        match &self.value {
+            Value::One(value) => RwLockReadGuard::map(value.try_read().expect(KEPT_APART), |value| value),
+            Value::Replicated(replicas) => replicas.read(replicas.node_of(worker)),
+        }
+    }
+
+    /// The value for a worker that runs a task, to change.
+    #[inline]
+    pub(crate) fn write_by(&self, worker: usize) -> Writing<'_, T> {
+        match &self.value {
+            Value::One(value) => RwLockWriteGuard::map(value.try_write().expect(KEPT_APART), |value| value),
+            Value::Replicated(replicas) => replicas.write(replicas.node_of(worker)),
+        }
+    }
+
+    /// The value for the application, to read: where it is.
+    pub(crate) fn read_in_place(&self) -> Reading<'_, T> {
+        match &self.value {
+            Value::One(_) => self.read_by(0),
+            Value::Replicated(replicas) => replicas.read(replicas.some_valid()),
+        }
+    }
+
+    /// The value for the application, to change: where it is.
+    pub(crate) fn write_in_place(&self) -> Writing<'_, T> {
+        match &self.value {
+            Value::One(_) => self.write_by(0),
+            Value::Replicated(replicas) => replicas.write(replicas.some_valid()),
+        }
+    }
+
+    /// The value, when nobody uses it any more.
+    pub(crate) fn into_value(self) -> T {
+        match self.value {
+            Value::One(value) => value.into_inner(),
+            // A prefetch may still hold the replicas.
+            Value::Replicated(replicas) => replicas.take(),
+        }
+    }
 }
 
 impl<T> Clone for Handle<T> {
@@ -82,22 +145,77 @@ impl<T> fmt::Debug for Handle<T> {
 }
 
 impl<T> Handle<T> {
-    pub(crate) fn new(value: T, bytes: u64, runtime: u64) -> Handle<T> {
-        Handle::with_footprint(value, bytes, footprint_of_bytes(bytes), runtime)
+    pub(crate) fn new(value: T, size: DataSize, runtime: u64) -> Handle<T> {
+        let header = DataHeader::new(size, runtime, |_| Places::One(Home::default()));
+        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Value::One(RwLock::new(value)) }) }
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> Handle<T> {
+    /// Data with replicas, the first of which is on `node`.
+    pub(crate) fn replicated(value: T, size: DataSize, runtime: u64, node: u32, memories: &Arc<Memories>) -> Handle<T> {
+        let replicas = |id| Arc::new(Replicas::new(value, node, id, size.bytes, memories));
+        let mut typed = None;
+        let header = DataHeader::new(size, runtime, |id| {
+            let replicas = typed.insert(replicas(id));
+            Places::Replicated(Arc::<Replicas<T>>::clone(replicas))
+        });
+        let replicas = typed.expect("the places of data are made once");
+        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Value::Replicated(replicas) }) }
+    }
+}
+
+/// How large data is, and what that adds to the footprint of a task with a model.
+#[derive(Clone, Copy)]
+pub(crate) struct DataSize {
+    pub(crate) bytes: u64,
+    pub(crate) footprint: u32,
+}
+
+impl DataSize {
+    /// That of data whose shape is not known.
+    pub(crate) fn of_bytes(bytes: u64) -> DataSize {
+        DataSize { bytes, footprint: footprint_of_bytes(bytes) }
+    }
+}
+
+/// Where data of any type is.
+pub(crate) enum Places {
+    /// In one place for all workers.
+    One(Home),
+    /// In replicas on several memory nodes.
+    Replicated(Arc<dyn Copies>),
+}
+
+impl Places {
+    /// The memory nodes from which a task there has it at once, as bits; none if that is not known.
+    pub(crate) fn valid(&self) -> u64 {
+        match self {
+            Places::One(home) => home.node().map_or(0, |node| 1 << node),
+            Places::Replicated(copies) => copies.coherence().valid(),
+        }
+    }
+}
+
+/// The memory node of data that has one place, as far as it is known: that of the first task which wrote it.
+pub(crate) struct Home(AtomicU32);
+
+impl Default for Home {
+    fn default() -> Home {
+        Home(AtomicU32::new(u32::MAX))
+    }
+}
+
+impl Home {
+    fn node(&self) -> Option<u32> {
+        Some(self.0.load(Relaxed)).filter(|node| *node != u32::MAX)
     }
 
-    pub(crate) fn with_footprint(value: T, bytes: u64, footprint: u32, runtime: u64) -> Handle<T> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let header = DataHeader {
-            id: NEXT.fetch_add(1, Relaxed),
-            runtime,
-            bytes,
-            footprint,
-            order: Mutex::default(),
-            commute: Mutex::default(),
-            failed: AtomicU64::new(0),
-        };
-        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: RwLock::new(value) }) }
+    /// A task writes it on `node`; no other does at the same time.
+    pub(crate) fn settle(&self, node: u32) {
+        if self.node().is_none() {
+            self.0.store(node, Relaxed);
+        }
     }
 }
 
@@ -110,6 +228,7 @@ pub struct DataHeader {
     pub(crate) bytes: u64,
     /// What its size and shape add to the footprint of a task with a model.
     pub(crate) footprint: u32,
+    pub(crate) places: Places,
     pub(crate) order: Mutex<AccessOrder>,
     commute: Mutex<CommuteTurn>,
     /// The task that failed while it wrote this data, as [`TaskKey::sequence`]; 0 when the data is good.
@@ -184,6 +303,22 @@ struct CommuteTurn {
 }
 
 impl DataHeader {
+    /// Of new data, whose places are made for its number.
+    fn new(size: DataSize, runtime: u64, places: impl FnOnce(u64) -> Places) -> DataHeader {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Relaxed);
+        DataHeader {
+            id,
+            runtime,
+            bytes: size.bytes,
+            footprint: size.footprint,
+            places: places(id),
+            order: Mutex::default(),
+            commute: Mutex::default(),
+            failed: AtomicU64::new(0),
+        }
+    }
+
     /// Takes the turn for the task in `slot`, or lets it wait for the next.
     pub(crate) fn take_turn(&self, slot: u32) -> bool {
         let mut turn = self.commute.lock();

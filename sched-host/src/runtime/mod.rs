@@ -11,11 +11,15 @@ mod data;
 mod ends;
 pub(crate) mod failure;
 mod gang;
+mod hints;
 mod link;
 mod measure;
+mod memories;
 mod parallel;
 mod parts;
 mod record;
+mod replicas;
+mod replicated;
 pub mod sleep;
 mod stats;
 mod submit;
@@ -31,7 +35,9 @@ pub use codelet::{Codelet, CodeletBuilder, Context};
 pub use crew::{Parts, Team};
 pub use data::{Handle, Mode, Scratchpad};
 pub use failure::{ContextState, Outcome, RunError, StallReport, SubmitError, TaskFailure, WorkerDoing, WorkerState};
+pub use memories::{MemoryNodeStats, TransferStats};
 pub use parts::{Share, TeamAccess, TeamAccessList};
+pub use replicated::ReplicatedData;
 pub use stats::WorkerStats;
 pub use submit::{Submitter, TaskBuilder, TaskRef};
 pub use times::WorkerExpectation;
@@ -44,6 +50,7 @@ pub(crate) use worker::executed_here;
 use self::core::Clock;
 use crate::context::{ContextCore, PolicyGround, Roster};
 use crate::model::Models;
+use crate::model::starpu::Bus;
 use crate::policy::Policy;
 use crate::topology::{BindingPlan, Claim, WorkerDistances};
 use crate::trace::{Recorder, Trace, WorkerTrack};
@@ -63,6 +70,7 @@ use worker::Worker;
 /// Dropping it waits for all tasks, stores what performance models learned, and stops the workers. Tasks are submitted through [`Submitter`], which it derefs to.
 pub struct Runtime {
     submitter: Submitter,
+    /// Of the workers, and those that fetch data ahead of tasks.
     threads: Vec<JoinHandle<()>>,
     policy: String,
     bound: usize,
@@ -101,6 +109,8 @@ pub(crate) struct Start {
     pub(crate) priorities: RangeInclusive<i32>,
     /// Most events of a worker to write down, if any are.
     pub(crate) trace: Option<usize>,
+    /// What transfers between memory nodes take, where there are several.
+    pub(crate) bus: Option<Bus>,
 }
 
 /// Stack of a worker: kernels of applications, and components that nest their calls.
@@ -140,7 +150,7 @@ impl Runtime {
         let count = start.workers.len();
         let ledger = Arc::new(Ledger::new());
         let recorder = start.trace.map(|most| Arc::new(Recorder::new(count, most)));
-        let clock = Arc::new(Clock::new(&start.workers, &start.combined, start.distances, recorder));
+        let clock = Arc::new(Clock::new(&start.workers, &start.combined, start.distances, recorder, start.bus));
         let has_teams = gang::need_teams(&start.parts, count);
         let tree =
             Tree::assemble(start.parts, &start.workers, Arc::<Clock>::clone(&clock), Arc::clone(&ledger), start.seed);
@@ -158,6 +168,9 @@ impl Runtime {
         let (quiet_period, models) = (start.quiet_period, start.models);
         let core = Core::new(roster, start.ground, ledger, clock, start.workers, gangs, quiet_period, models);
         let core = Arc::new(core);
+        if let Some(memories) = &core.clock.memories {
+            memories.serve(&core);
+        }
         let mut runtime = Runtime {
             submitter: Submitter { core: Arc::clone(&core) },
             threads: Vec::new(),
@@ -178,6 +191,19 @@ impl Runtime {
             runtime
                 .threads
                 .push(std::thread::Builder::new().name(format!("worker-{id}")).stack_size(STACK).spawn(body)?);
+        }
+        if let Some(memories) = &core.clock.memories {
+            for stats in memories.stats() {
+                let (memories, binding, node) = (Arc::clone(memories), start.binding.clone(), stats.node);
+                let body = move || {
+                    let workers = memories.workers_of(node);
+                    if let Some(Err(why)) = binding.map(|plan| plan.bind_current_thread_to(&workers)) {
+                        tracing::warn!(node, "the thread that fetches data is not bound: {why}");
+                    }
+                    memories.follow_hints(node);
+                };
+                runtime.threads.push(std::thread::Builder::new().name(format!("fetch-{node}")).spawn(body)?);
+            }
         }
         drop(tell);
         let asked = start.binding.is_some();
@@ -226,6 +252,19 @@ impl Runtime {
             }
         });
         stats.collect()
+    }
+
+    /// The memory nodes that have workers, in order, where there are several; none if all workers have one.
+    #[must_use]
+    pub fn memory_nodes(&self) -> Vec<MemoryNodeStats> {
+        self.core.clock.memories.as_ref().map_or_else(Vec::new, |memories| memories.stats())
+    }
+
+    /// What was copied from one memory node to another since the runtime began: [replicas](Submitter::replicated) of data,
+    /// by where they came from and where they went. Nothing about pairs of nodes between which nothing was.
+    #[must_use]
+    pub fn transfers(&self) -> Vec<TransferStats> {
+        self.core.clock.memories.as_ref().map_or_else(Vec::new, |memories| memories.transfers())
     }
 
     /// The members of each combined worker of this runtime, whether the policy has a use for it or not. They are numbered
@@ -288,6 +327,9 @@ impl Drop for Runtime {
         }
         self.core.stop.store(true, SeqCst);
         self.core.clock.sleep.wake_all();
+        if let Some(memories) = &self.core.clock.memories {
+            memories.stop();
+        }
         let began = Instant::now();
         let stalled = self.core.stalled.load(Relaxed);
         for thread in self.threads.drain(..) {

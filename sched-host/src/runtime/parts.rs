@@ -2,7 +2,8 @@
 
 use super::access::{Access, AccessList, Commute, Many, Read, ReadWrite, Scratch, Write};
 use super::crew::even;
-use parking_lot::{MappedMutexGuard, RwLockReadGuard, RwLockWriteGuard};
+use super::data::{Reading, Writing};
+use parking_lot::MappedMutexGuard;
 use sched_core::WorkerId;
 
 /// Data that the members of a team can write at once, each a part of its own.
@@ -61,14 +62,14 @@ pub trait TeamAccess: Access {
 }
 
 impl<T: Send + Sync + 'static> TeamAccess for Read<T> {
-    type TeamGuard<'a> = RwLockReadGuard<'a, T>;
+    type TeamGuard<'a> = Reading<'a, T>;
     type Part<'a> = &'a T;
 
     fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId]) -> Self::TeamGuard<'a> {
         Self::guard(handle, members[0].0 as usize)
     }
 
-    fn parts<'g>(guard: &'g mut RwLockReadGuard<'_, T>, size: usize) -> Vec<&'g T> {
+    fn parts<'g>(guard: &'g mut Reading<'_, T>, size: usize) -> Vec<&'g T> {
         vec![&**guard; size]
     }
 }
@@ -76,14 +77,14 @@ impl<T: Send + Sync + 'static> TeamAccess for Read<T> {
 macro_rules! writing_team_access {
     ($access:ident) => {
         impl<T: Share> TeamAccess for $access<T> {
-            type TeamGuard<'a> = RwLockWriteGuard<'a, T>;
+            type TeamGuard<'a> = Writing<'a, T>;
             type Part<'a> = T::Part<'a>;
 
             fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId]) -> Self::TeamGuard<'a> {
                 Self::guard(handle, members[0].0 as usize)
             }
 
-            fn parts<'g>(guard: &'g mut RwLockWriteGuard<'_, T>, size: usize) -> Vec<T::Part<'g>> {
+            fn parts<'g>(guard: &'g mut Writing<'_, T>, size: usize) -> Vec<T::Part<'g>> {
                 let parts = guard.share(size);
                 assert_eq!(parts.len(), size, "`share` gives a part to each member of the team");
                 parts

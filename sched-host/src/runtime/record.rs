@@ -117,6 +117,8 @@ pub(crate) struct Extra {
     pub(crate) turns: Vec<Arc<DataHeader>>,
     /// A task that it was told to wait for has failed.
     pub(crate) cancelled: Option<Cause>,
+    /// It is no task: this data is not used for now.
+    pub(crate) unused: Option<Arc<DataHeader>>,
 }
 
 /// What a task needs to run and to end, taken out of its record by who does that.

@@ -3,9 +3,11 @@
 use super::access::AccessList;
 use super::codelet::{Codelet, CodeletBuilder, CodeletFacts, put_job};
 use super::core::{Core, Entry, NO_CODELET};
-use super::data::{DataHeader, Handle, Mode, Scratchpad};
+use super::data::{DataHeader, DataSize, Handle, Mode, Places, Scratchpad};
 use super::failure::{Outcome, SubmitError};
 use super::record::{Callback, Extra, TaskKey};
+use super::replicated::ReplicatedData;
+use super::wait::DataError;
 use super::worker::{executed_here, this_worker};
 use crate::context::{ContextCore, Refused, SchedContext, current};
 use crate::model::starpu::DataShape;
@@ -50,13 +52,19 @@ impl Submitter {
 
     /// Hands data over whose size in bytes is not that of `T`: what a model of its tasks goes by.
     pub fn register_sized<T: Send + Sync + 'static>(&self, value: T, bytes: u64) -> Handle<T> {
-        Handle::new(value, bytes, self.core.id)
+        Handle::new(value, DataSize::of_bytes(bytes), self.core.id)
     }
 
     /// Hands data over of which also the shape is known, so that performance models from StarPU apply to its tasks: they
     /// have the same footprint there.
     pub fn register_shaped<T: Send + Sync + 'static>(&self, value: T, bytes: u64, shape: DataShape) -> Handle<T> {
-        Handle::with_footprint(value, bytes, shape.footprint(), self.core.id)
+        Handle::new(value, DataSize { bytes, footprint: shape.footprint() }, self.core.id)
+    }
+
+    /// Hands data over that may be copied: where the runtime has several memory nodes, each that needs the data gets a replica,
+    /// and all of them are kept coherent. See [`ReplicatedData`].
+    pub fn replicated<T: Clone + Send + Sync + 'static>(&self, value: T) -> ReplicatedData<'_, T> {
+        ReplicatedData::new(self, value)
     }
 
     /// Memory for the time of a task, one for each worker, made with `make` when a worker first needs it.
@@ -123,12 +131,35 @@ impl Submitter {
         }
     }
 
+    /// Says that data is not used for now: when all tasks that were submitted so far and use it have ended, its
+    /// [replicas](Self::replicated) go, but one that holds the value. Later tasks that use it wait for that, and make new ones.
+    /// It changes nothing where there is one memory node, or for data without replicas.
+    ///
+    /// # Errors
+    /// [`DataError::Foreign`] when the handle is of another runtime.
+    pub fn wont_use<T: Send + Sync + 'static>(&self, handle: &Handle<T>) -> Result<(), DataError> {
+        let header = &handle.cell.header;
+        if header.runtime != self.core.id {
+            return Err(DataError::Foreign);
+        }
+        if matches!(header.places, Places::Replicated(_)) {
+            let unused = Extra { unused: Some(Arc::clone(header)), ..Extra::default() };
+            self.enter_turn(header, Mode::ReadWrite, unused);
+        }
+        Ok(())
+    }
+
     /// Enters the application's own access to data; `ready` is called when it is its turn.
     pub(crate) fn enter_access(&self, header: &Arc<DataHeader>, mode: Mode, ready: Callback) -> TaskKey {
+        self.enter_turn(header, mode, Extra { callback: Some(ready), ..Extra::default() })
+    }
+
+    /// Enters what is no task, and has a turn at data all the same.
+    fn enter_turn(&self, header: &Arc<DataHeader>, mode: Mode, extra: Extra) -> TaskKey {
         let core = &*self.core;
         core.turns[0].fetch_add(1, SeqCst);
         let place = core.take_fresh();
-        place.record.body.lock().extra(place.record).callback = Some(ready);
+        *place.record.body.lock().extra(place.record) = extra;
         let accesses = [(header, mode)];
         let (archs, codelet) = (ArchSet::EMPTY, NO_CODELET);
         let (key, links) = core.enter(Entry {
@@ -280,7 +311,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         if self.name.is_some() || self.callback.is_some() || commutes {
             let commuting = accesses.iter().filter(|(_, mode)| *mode == Mode::Commute);
             let turns = commuting.map(|(header, _)| Arc::clone(header)).collect();
-            extra = Some(Box::new(Extra { name: self.name, callback: self.callback, turns, cancelled: None }));
+            extra = Some(Box::new(Extra { name: self.name, callback: self.callback, turns, ..Extra::default() }));
         }
 
         let place = core.take_slot(facts);

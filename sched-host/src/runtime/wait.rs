@@ -1,14 +1,13 @@
 //! Waiting: for all tasks, for one, for data.
 
 use super::complete::Hands;
-use super::data::{Handle, Mode};
+use super::data::{DataCell, Handle, Mode, Reading, Writing};
 use super::failure::{Outcome, RunError, TaskFailure};
 use super::record::Taken;
 use super::submit::{Submitter, TaskRef};
 use super::{Runtime, core::Core};
 use crate::context::{ContextCore, SchedContext};
 use crate::watch::Watch;
-use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -151,7 +150,7 @@ impl Runtime {
     /// When the data was not computed; see [`DataError`].
     pub fn read<'a, T: Send + Sync + 'static>(&'a self, handle: &'a Handle<T>) -> Result<ReadData<'a, T>, DataError> {
         let turn = Turn::wait(self, handle, Mode::Read)?;
-        let guard = handle.cell.value.try_read().expect("it is this reader's turn");
+        let guard = handle.cell.read_in_place();
         Ok(ReadData { guard, _turn: turn })
     }
 
@@ -162,7 +161,7 @@ impl Runtime {
     /// When the data was not computed; see [`DataError`].
     pub fn write<'a, T: Send + Sync + 'static>(&'a self, handle: &'a Handle<T>) -> Result<WriteData<'a, T>, DataError> {
         let turn = Turn::wait(self, handle, Mode::ReadWrite)?;
-        let guard = handle.cell.value.try_write().expect("it is this writer's turn");
+        let guard = handle.cell.write_in_place();
         Ok(WriteData { guard, _turn: turn })
     }
 
@@ -172,7 +171,7 @@ impl Runtime {
     /// When the data was not computed; see [`DataError`].
     pub fn unregister<T: Send + Sync + 'static>(&self, handle: Handle<T>) -> Result<Result<T, Handle<T>>, DataError> {
         drop(self.write(&handle)?);
-        Ok(Arc::try_unwrap(handle.cell).map(|cell| cell.value.into_inner()).map_err(|cell| Handle { cell }))
+        Ok(Arc::try_unwrap(handle.cell).map(DataCell::into_value).map_err(|cell| Handle { cell }))
     }
 }
 
@@ -240,7 +239,7 @@ impl Drop for Turn<'_> {
 /// Data that the application reads.
 pub struct ReadData<'a, T> {
     // Dropped in this order: the value is free before the next task's turn.
-    guard: RwLockReadGuard<'a, T>,
+    guard: Reading<'a, T>,
     _turn: Turn<'a>,
 }
 
@@ -254,7 +253,7 @@ impl<T> Deref for ReadData<'_, T> {
 
 /// Data that the application changes.
 pub struct WriteData<'a, T> {
-    guard: RwLockWriteGuard<'a, T>,
+    guard: Writing<'a, T>,
     _turn: Turn<'a>,
 }
 

@@ -1,11 +1,13 @@
 //! What a worker's thread does.
 
+use super::codelet::Job;
 use super::complete::{Hands, clear};
 use super::core::{Core, TaskPlace};
 use super::crew::Crew;
 use super::data::Mode;
 use super::failure::{Cause, Outcome, TaskFailure};
 use super::gang::Work;
+use super::memories::Memories;
 use super::record::{Extra, Taken};
 use super::submit::Submitter;
 use crate::context::{ContextCore, enter_task};
@@ -255,7 +257,29 @@ impl Worker {
         let implementation =
             facts.select(arch, size, chosen).expect("the tree gives workers tasks that they can execute");
         let keeps_nothing = facts.keeps_nothing;
-        let began = facts.model.is_some().then(Instant::now);
+        let has_model = facts.model.is_some();
+        let fail = |job: &dyn Job, payload: Box<dyn Any + Send>, doing: &str| {
+            let facts = job.facts();
+            let failure = TaskFailure {
+                task: slot.head().sequence.load(Relaxed),
+                codelet: facts.name.clone(),
+                implementation: facts.implementations[implementation].name.clone(),
+                name: taken.extra.as_ref().and_then(|extra| extra.name.as_deref().map(str::to_owned)),
+                worker: worker.0,
+                message: format!("{doing}{}", message_of(&*payload)),
+            };
+            // The drop of a payload may panic in its turn.
+            std::mem::forget(payload);
+            Outcome::Failed(Arc::new(failure))
+        };
+        if let Some(memories) = &core.clock.memories {
+            // Before the time of the kernel begins.
+            let brought = catch_unwind(AssertUnwindSafe(|| self.bring(memories, slot, &**job, crew)));
+            if let Err(payload) = brought {
+                return fail(&**job, payload, "while its data was copied to the worker's memory node: ");
+            }
+        }
+        let began = has_model.then(Instant::now);
         if core.clock.recorder.is_some() {
             self.record_start(slot, taken.extra.as_deref(), crew);
         }
@@ -264,18 +288,7 @@ impl Worker {
             self.record_end(slot, crew);
         }
         if let Err(payload) = ran {
-            let facts = job.facts();
-            let failure = TaskFailure {
-                task: slot.head().sequence.load(Relaxed),
-                codelet: facts.name.clone(),
-                implementation: facts.implementations[implementation].name.clone(),
-                name: taken.extra.as_ref().and_then(|extra| extra.name.as_deref().map(str::to_owned)),
-                worker: worker.0,
-                message: message_of(&*payload),
-            };
-            // The drop of a payload may panic in its turn.
-            std::mem::forget(payload);
-            return Outcome::Failed(Arc::new(failure));
+            return fail(&**job, payload, "");
         }
         if let Some(began) = began {
             let footprint = slot.head().footprint.load(Relaxed);
@@ -293,6 +306,16 @@ impl Worker {
             clear(&mut **job, &slot.head().sequence);
         }
         Outcome::Done
+    }
+
+    /// Has the data of a task where its kernel will run: on the memory node of the first of the crew.
+    #[cold]
+    fn bring(&self, memories: &Memories, slot: &Slot, job: &dyn Job, crew: &Crew<'_>) {
+        if self.core.clock.recorder.is_some() {
+            let task = slot.head().sequence.load(Relaxed);
+            self.core.clock.record(Some(self.id), || Event::Pulled { task, worker: self.id });
+        }
+        memories.bring(job, crew.first());
     }
 
     /// Writes down that a kernel has ended.

@@ -17,6 +17,7 @@ use super::object::{Level, Object};
 use super::source::Source;
 use super::surroundings::Surroundings;
 use super::{Claim, Topology};
+use crate::memory::Coherence;
 
 /// Where one worker runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -27,7 +28,8 @@ pub struct WorkerBinding {
     pub pu: u32,
     /// The rank of its core in the topology, where there are cores.
     pub core: Option<u32>,
-    /// The operating system's number of the memory node local to it.
+    /// The operating system's number of the memory node local to it, unless it was [dealt](BindingPlan::with_memory_nodes)
+    /// another.
     pub numa: Option<u32>,
     /// Whether another worker has the same PU, so that the two take turns.
     pub shared: bool,
@@ -227,6 +229,32 @@ impl BindingPlan {
     pub fn with_combined(mut self, topology: &Topology, sizes: CombinedSizes) -> Self {
         self.combined = combine(topology, &self.workers, sizes);
         self
+    }
+
+    /// The same plan, as if the machine had so many memory nodes: workers that are next to each other share one. For tests, and
+    /// to see what a policy does on a machine that has several.
+    ///
+    /// # Errors
+    /// [`BindingError::MemoryNodes`] for none, or for more than there are workers or than
+    /// [replicas](crate::memory::Coherence::MOST_NODES) can be on.
+    ///
+    /// ```
+    /// # use sched_host::topology::{BindingPlan, Topology};
+    /// let machine = Topology::from_synthetic("core:5 pu:1")?;
+    /// let plan = BindingPlan::new(&machine, 5)?.with_memory_nodes(2)?;
+    /// let nodes: Vec<u32> = plan.workers().iter().filter_map(|worker| worker.numa).collect();
+    /// assert_eq!(nodes, [0, 0, 0, 1, 1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_memory_nodes(mut self, nodes: usize) -> Result<Self, BindingError> {
+        let workers = self.workers.len();
+        if nodes == 0 || nodes > workers.min(Coherence::MOST_NODES) {
+            return Err(BindingError::MemoryNodes { nodes, workers });
+        }
+        for place in &mut self.workers {
+            place.numa = Some((place.worker * nodes / workers) as u32);
+        }
+        Ok(self)
     }
 
     /// The combined workers that it offers for parallel tasks, an enclosing one before those inside.

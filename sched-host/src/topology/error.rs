@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use miette::{Diagnostic, LabeledSpan, SourceCode};
 
+use crate::memory::Coherence;
+
 use super::source::Source;
 use super::synthetic::SyntheticProblem;
 
@@ -97,6 +99,15 @@ pub enum BindingError {
     NoAllowedPu {
         /// The topology.
         source_name: Source,
+    },
+    /// The workers cannot be dealt out to so many memory nodes.
+    #[error("{nodes} memory nodes were asked for, expected 1 to {} for {workers} workers", workers.min(&Coherence::MOST_NODES))]
+    #[diagnostic(help("each memory node needs a worker: ask for fewer memory nodes, or for more workers"))]
+    MemoryNodes {
+        /// How many were asked for.
+        nodes: usize,
+        /// How many workers there are.
+        workers: usize,
     },
     /// The plan has no such worker.
     #[error("worker {worker} does not exist: the plan is for {workers} workers, numbered from 0")]
