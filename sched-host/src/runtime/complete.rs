@@ -43,6 +43,8 @@ impl Hands {
 #[derive(Default)]
 struct Freed {
     places: Vec<Vacant>,
+    /// Those of one codelet, while they are given back.
+    alike: Vec<Vacant>,
     /// The codelet of all of them, unless they are `mixed`.
     codelet: u32,
     mixed: bool,
@@ -344,13 +346,14 @@ impl Core {
 
     /// Gives free slots back to the codelets whose jobs they hold.
     pub(crate) fn give_back(&self, hands: &mut Hands) {
-        let Freed { places, codelet, mixed } = &mut hands.freed;
+        let Freed { places, alike, codelet, mixed } = &mut hands.freed;
         // Often they are of one codelet, and else of few.
         while *mixed && let Some(last) = places.last() {
             let of = |vacant: &Vacant| vacant.place.slot.head().codelet.load(Relaxed);
             let codelet = of(last);
-            self.put_back(codelet, |list| list.extend(places.iter().filter(|vacant| of(vacant) == codelet)));
-            places.retain(|vacant| of(vacant) != codelet);
+            // Taken out first: as soon as a slot is given back, a task of another codelet may be in it.
+            alike.extend(places.extract_if(.., |vacant| of(vacant) == codelet));
+            self.put_back(codelet, |list| list.append(alike));
         }
         if !places.is_empty() {
             self.put_back(*codelet, |list| list.append(places));
