@@ -1,7 +1,7 @@
 //! Measuring what transfers between memory nodes take.
 
 use crate::bench::median;
-use crate::model::starpu::{Bus, BusConfig, NodeMatrix};
+use crate::model::starpu::{Bus, NodeMatrix};
 use crate::topology::BindingPlan;
 use parking_lot::Mutex;
 use std::io;
@@ -38,15 +38,8 @@ pub fn measure(nodes: &[Vec<usize>], plan: Option<&BindingPlan>) -> io::Result<B
             };
         }
     }
-    let workers = nodes.iter().map(Vec::len).sum::<usize>() as u32;
-    let lines = [(workers, "Number of CPUs"), (count as u32, "Number of NUMA nodes")];
-    let config = BusConfig {
-        cpus: workers,
-        lines: lines.map(|(of, says)| (of, says.to_owned())).to_vec(),
-        ..BusConfig::default()
-    };
     let (bandwidth, latency) = (NodeMatrix::new(count, bandwidth), NodeMatrix::new(count, latency));
-    Ok(Bus { bandwidth, latency, config, affinity: Vec::new() })
+    Ok(Bus { bandwidth, latency, ..Bus::default() })
 }
 
 /// As [`measure`], but what this process has measured already it does not measure again.

@@ -5,6 +5,8 @@
 //! of two processes that end at once neither loses what it measured. A file that cannot be understood is moved aside when its
 //! name is needed, and never written over.
 
+mod bus;
+mod lines;
 mod text;
 
 use super::flaw::ModelError;
