@@ -1,5 +1,6 @@
 //! `sched model`: what is known of how long tasks take.
 
+mod bus;
 mod exchange;
 mod list;
 mod show;
@@ -25,7 +26,8 @@ use std::process::ExitCode;
   sched model reset cholesky_gemm                   forget it; it is measured again
   sched model import ~/.starpu/sampling             take over what StarPU measured on this machine
   sched model export /tmp/sampling --host node7     hand it on to StarPU
-  sched model export /tmp/sampling --bus cpu9-gpu3  what transfers cost on a described platform, for StarPU")]
+  sched model export /tmp/sampling --bus cpu9-gpu3  what transfers cost on a described platform, for StarPU
+  sched model bus                                   what transfers between this machine's memory nodes take")]
 pub struct Args {
     #[command(flatten)]
     place: Place,
@@ -54,6 +56,7 @@ enum What {
     Reset(ResetArgs),
     Import(exchange::ImportArgs),
     Export(exchange::ExportArgs),
+    Bus(bus::Args),
 }
 
 /// Draw a model: time by size, both logarithmic, as SVG
@@ -118,6 +121,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
         What::Reset(args) => reset(args, &store, out),
         What::Import(args) => exchange::import(args, &store, out),
         What::Export(args) => exchange::export(args, &store, out),
+        What::Bus(args) => bus::run(args, &store, out),
     }
 }
 

@@ -132,6 +132,14 @@ impl Clone for Tile {
         copy.as_mut_slice().copy_from_slice(self.as_slice());
         copy
     }
+
+    fn clone_from(&mut self, source: &Self) {
+        if (self.rows, self.cols) == (source.rows, source.cols) {
+            self.as_mut_slice().copy_from_slice(source.as_slice());
+        } else {
+            *self = source.clone();
+        }
+    }
 }
 
 impl PartialEq for Tile {

@@ -81,7 +81,9 @@ fn link(from: &[usize], to: &[usize], plan: Option<&BindingPlan>) -> io::Result<
             copy(&given, &give_back)
         })?;
         let [small, large] = copies.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
-        Ok(((LARGE - SMALL) as f64 / (large - small).max(1e-3), small))
+        let bandwidth = (LARGE - SMALL) as f64 / (large - small).max(1e-3);
+        // No digits that say nothing.
+        Ok((bandwidth.round().max(1.0), (small * 1e3).round() / 1e3))
     })
 }
 

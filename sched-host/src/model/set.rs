@@ -72,6 +72,11 @@ impl Models {
         self
     }
 
+    /// Whether what is learned is not stored.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
     /// Where they are stored.
     #[must_use]
     pub fn store(&self) -> Option<&Store> {

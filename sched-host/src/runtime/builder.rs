@@ -2,7 +2,7 @@
 
 use super::{Runtime, Start};
 use crate::context::{PolicyGround, Wanted};
-use crate::memory::{Coherence, measure_once};
+use crate::memory::{Coherence, Known, known, measure_once};
 use crate::model::Models;
 use crate::model::starpu::Bus;
 use crate::plugin::{Registry, SearchPath};
@@ -139,9 +139,10 @@ impl Builder {
         self
     }
 
-    /// What transfers between memory nodes take, instead of what is measured: where there are several, this is
-    /// [measured](crate::memory::measure_once) when the first runtime starts, which takes some ten milliseconds for each pair, and
-    /// stored with the [models](Self::models), if these are.
+    /// What transfers between memory nodes take, instead of what is measured. Where there are several, and neither this is said nor
+    /// it is stored with the [models](Self::models), the first runtime of a process [measures](crate::memory::measure()) it, which takes
+    /// some ten milliseconds for each pair of nodes; it is stored if models are. (What is measured between
+    /// [dealt](Self::memory_nodes) memory nodes, or without binding, says nothing of the machine, and is not stored.)
     pub fn bus(mut self, bus: Bus) -> Builder {
         self.bus = Some(bus);
         self
@@ -290,6 +291,11 @@ impl Builder {
         let combined = binding.combined().iter().map(|combined| members(&combined.members)).collect();
         let distances = WorkerDistances::new(&ground.topology, &binding);
         let binding = Some(binding).filter(|_| self.bind && ground.topology.is_this_machine());
+        let models = match self.models {
+            Learning::Forgotten => Some(Arc::new(Models::in_memory())),
+            Learning::Kept(models) => Some(models),
+            Learning::Nothing => None,
+        };
         let nodes = by_memory_node(&workers);
         let bus = match self.bus {
             _ if nodes.len() <= 1 => None,
@@ -301,12 +307,19 @@ impl Builder {
                 None
             }
             Some(bus) => Some(bus),
-            None => Some(measure_once(&nodes, binding.as_ref()).map_err(StartError::Thread)?),
-        };
-        let models = match self.models {
-            Learning::Forgotten => Some(Arc::new(Models::in_memory())),
-            Learning::Kept(models) => Some(models),
-            Learning::Nothing => None,
+            None => {
+                let store = models.as_ref().and_then(|models| Some((models.store()?, !models.is_read_only())));
+                let known = match (store, &binding) {
+                    // What memory nodes are dealt out as says nothing of the machine.
+                    (Some((store, keep)), Some(plan)) if self.memory_nodes.is_none() => {
+                        known(store, keep, &nodes, plan)
+                    }
+                    _ => measure_once(&nodes, binding.as_ref()).map(|bus| Known { bus, problems: Vec::new() }),
+                };
+                let Known { bus, problems } = known.map_err(StartError::Thread)?;
+                warnings.extend(problems);
+                Some(bus)
+            }
         };
         let (seed, quiet_period, trace) = (self.seed, self.quiet_period, self.trace);
         let (policy, laid) = (policy.name.clone(), policy);

@@ -112,13 +112,13 @@ pub struct Factored<F> {
     pub figures: Figures,
 }
 
-/// Hands tiles over to a runtime.
+/// Hands tiles over to a runtime, which copies them where it has several memory nodes.
 fn register(runtime: &Runtime, tiles: Vec<Tile>) -> Vec<Handle<Tile>> {
     let sized = |tile: Tile| {
         let bytes = tile.bytes() as u64;
         let length = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
         let shape = DataShape::Matrix { nx: length(tile.rows()), ny: length(tile.cols()) };
-        runtime.register_shaped(tile, bytes, shape)
+        runtime.replicated(tile).shape(bytes, shape).register()
     };
     tiles.into_iter().map(sized).collect()
 }

@@ -164,3 +164,28 @@ fn what_transfers_cost_on_a_platform_is_handed_on_to_starpu() -> miette::Result<
     assert!(format!("{error:?}").contains("did you mean `cpu9-gpu3`?"), "{error:?}");
     Ok(())
 }
+
+#[test]
+fn what_transfers_take_is_shown_and_measured_for_this_machine_alone() -> miette::Result<()> {
+    let directory = tempfile::tempdir().into_diagnostic()?;
+    let error = sched(directory.path(), &["bus"]).expect_err("nothing is stored of that machine");
+    assert!(error.to_string().starts_with("nothing is stored in "), "{error}");
+    let error = sched(directory.path(), &["bus", "--measure"]).expect_err("it is not here");
+    assert_eq!(error.to_string(), "only this machine can be measured, not `here`");
+    let links = |value: f64| crate::model::starpu::NodeMatrix::new(2, vec![0.0, value, 2.0 * value, 0.0]);
+    let bus = crate::model::starpu::Bus { bandwidth: links(5e3), latency: links(0.5), ..Default::default() };
+    Store::new(directory.path(), Fingerprint::named("here")).keep_bus(&bus)?;
+    insta::assert_snapshot!(sched(directory.path(), &["bus"])?, @"
+    machine here, 2 memory nodes, stored in DIR/here/memory-nodes.bus
+    FROM  TO  LATENCY  BANDWIDTH  A MEGABYTE
+       0   1  0.50 µs     5 GB/s    200.5 µs
+       1   0  1.00 µs    10 GB/s    101.0 µs
+    ");
+    let shown: serde_json::Value =
+        serde_json::from_str(&sched(directory.path(), &["bus", "--json"])?).into_diagnostic()?;
+    assert_eq!((&shown["memory_nodes"], &shown["links"][1]["bandwidth_mb_s"]), (&2.into(), &1e4.into()));
+    let shown: serde_json::Value =
+        serde_json::from_str(&sched(directory.path(), &["bus", "--memory-nodes", "1", "--json"])?).into_diagnostic()?;
+    assert_eq!((&shown["memory_nodes"], &shown["file"]), (&1.into(), &serde_json::Value::Null));
+    Ok(())
+}

@@ -2,7 +2,7 @@
 //! are exchanged while it runs.
 
 use super::factorise::Series;
-use super::report::{Problem, block, tell_faults, write};
+use super::report::{Moves, Problem, block, tell_faults, write};
 use crate::cli::contexts::Wanted;
 use crate::cli::pictures::PictureFiles;
 use crate::cli::table::table;
@@ -26,6 +26,9 @@ struct Report {
     problem: Problem,
     workers_bound: usize,
     contexts: Vec<Ran>,
+    /// Where there are several memory nodes.
+    #[serde(flatten)]
+    moves: Option<Moves>,
     /// What components did wrong.
     faults: Vec<Fault>,
 }
@@ -106,8 +109,8 @@ impl<W: Workload> Series<'_, W> {
             });
         }
         let (workers_bound, faults) = (runtime.bound_workers(), runtime.faults());
-        let trace = runtime.take_trace();
-        let report = Report { problem: self.problem, workers_bound, contexts: ran, faults };
+        let (moves, trace) = (Moves::of(&runtime), runtime.take_trace());
+        let report = Report { problem: self.problem, workers_bound, contexts: ran, moves, faults };
         write(options.json, &report, &report.text(), &self.progress, out)?;
         if !options.json {
             tell_faults(&report.faults, &self.progress);
@@ -186,7 +189,9 @@ fn swap(context: &SchedContext, to: &str, after: u64, ended: &Receiver<()>) -> m
 impl Report {
     /// The report for people.
     fn text(&self) -> String {
-        let block = block(&[self.problem.line(), self.problem.workers_line(self.workers_bound)]);
+        let mut lines = vec![self.problem.line(), self.problem.workers_line(self.workers_bound)];
+        lines.extend(self.moves.as_ref().map(Moves::line));
+        let block = block(&lines);
         let rows = self.contexts.iter().map(|ran| {
             let policy = match &ran.swap {
                 Some(swap) => format!("{} → {} after {} tasks", ran.policy, swap.policy, swap.after_tasks),

@@ -146,7 +146,7 @@ impl<W: Workload> Series<'_, W> {
             self.stored.set(false);
         }
         let residual = progress.phase("checking the result", || helpers.install(|| W::residual(matrix, &factors)));
-        let measured = Measured::new(figures, residual, runtime.faults());
+        let measured = Measured::new(figures, residual, &runtime);
         Ok((runtime, measured))
     }
 

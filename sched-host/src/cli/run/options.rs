@@ -38,6 +38,11 @@ pub(super) struct Options {
     #[arg(long, short, value_name = "N", value_parser = positive)]
     workers: Option<usize>,
 
+    /// As if the machine had so many memory nodes, among which workers are dealt out: tiles are copied between them, and
+    /// policies go by where they are [default: one for each NUMA node that has workers]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    memory_nodes: Option<usize>,
+
     /// Seed of generated data, and of whatever components leave to chance
     #[arg(long, value_name = "SEED", default_value_t = 42)]
     pub(super) seed: u64,
@@ -111,7 +116,7 @@ impl Options {
         topology: &Topology,
         policy: &str,
     ) -> Result<Runtime, StartError> {
-        let builder = Runtime::builder()
+        let mut builder = Runtime::builder()
             .registry(Arc::clone(registry))
             .policy(policy)
             .workers(self.worker_count(topology))
@@ -120,6 +125,9 @@ impl Options {
             .seed(self.seed)
             .quiet_period(self.quiet_period)
             .models(Arc::new(self.models(topology)));
+        if let Some(nodes) = self.memory_nodes {
+            builder = builder.memory_nodes(nodes);
+        }
         if self.pictures.wanted() { builder.trace(MOST_EVENTS).build() } else { builder.build() }
     }
 

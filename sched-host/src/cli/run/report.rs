@@ -4,7 +4,8 @@ use super::progress::Progress;
 use crate::cli::pictures::PictureFiles;
 use crate::cli::table::table;
 use crate::graph::generate;
-use crate::runtime::Runtime;
+use crate::model::plot::bytes;
+use crate::runtime::{Runtime, TransferStats};
 use crate::trace::{Trace, measured_bound};
 use crate::tree::Fault;
 use crate::workload::{Figures, WorkerShare};
@@ -51,19 +52,47 @@ pub(super) struct Measured {
     pub(super) gflops: f64,
     pub(super) residual: f64,
     pub(super) per_worker: Vec<WorkerShare>,
+    /// Where there are several memory nodes.
+    #[serde(flatten)]
+    pub(super) moves: Option<Moves>,
     /// What components did wrong.
     pub(super) faults: Vec<Fault>,
 }
 
+/// What was copied between memory nodes.
+#[derive(Serialize)]
+pub(super) struct Moves {
+    /// Memory nodes that have workers.
+    memory_nodes: usize,
+    transfers: Vec<TransferStats>,
+}
+
+impl Moves {
+    /// That of a runtime with several memory nodes.
+    pub(super) fn of(runtime: &Runtime) -> Option<Moves> {
+        let memory_nodes = runtime.memory_nodes().len();
+        (memory_nodes > 1).then(|| Moves { memory_nodes, transfers: runtime.transfers() })
+    }
+
+    /// For people.
+    pub(super) fn line(&self) -> (&'static str, String) {
+        let count: u64 = self.transfers.iter().map(|moved| moved.count).sum();
+        let size: u64 = self.transfers.iter().map(|moved| moved.bytes).sum();
+        let size = bytes(size as f64);
+        ("memory", format!("{} nodes, {count} transfers of {size} in all", self.memory_nodes))
+    }
+}
+
 impl Measured {
-    pub(super) fn new(figures: Figures, residual: f64, faults: Vec<Fault>) -> Measured {
+    pub(super) fn new(figures: Figures, residual: f64, runtime: &Runtime) -> Measured {
         Measured {
             tasks: figures.tasks,
             makespan_s: figures.makespan.as_secs_f64(),
             gflops: figures.gflops(),
             residual,
             per_worker: figures.per_worker,
-            faults,
+            moves: Moves::of(runtime),
+            faults: runtime.faults(),
         }
     }
 
@@ -149,15 +178,15 @@ impl Report {
     /// The report for people.
     fn text(&self) -> String {
         let Report { problem, policy, workers_bound, measured } = self;
-        let block = block(&[
-            problem.line(),
-            ("policy", policy.clone()),
-            problem.workers_line(*workers_bound),
+        let mut lines = vec![problem.line(), ("policy", policy.clone()), problem.workers_line(*workers_bound)];
+        lines.extend(measured.moves.as_ref().map(Moves::line));
+        lines.extend([
             ("tasks", measured.tasks.to_string()),
             ("time", format!("{:.4} s", measured.makespan_s)),
             ("speed", format!("{:.1} GFlop/s", measured.gflops)),
             problem.residual_line(measured.residual),
         ]);
+        let block = block(&lines);
         let rows = measured.per_worker.iter().map(|worker| {
             [
                 worker.id.to_string(),
@@ -256,6 +285,7 @@ pub(super) mod tests {
                 WorkerShare { id: 0, tasks: 500, busy_s: makespan_s, wakes: 0, wakes_in_vain: 0 },
                 WorkerShare { id: 1, tasks: 316, busy_s: makespan_s / 4.0, wakes: 12, wakes_in_vain: 3 },
             ],
+            moves: None,
             faults: Vec::new(),
         }
     }
@@ -277,6 +307,17 @@ pub(super) mod tests {
              0    500    2.0000     100.0      0        0
              1    316    0.5000      25.0     12        3
         ");
+    }
+
+    #[test]
+    fn several_memory_nodes_are_told_with_what_was_copied() {
+        let moved = |from, to, count| TransferStats { from, to, count, bytes: count * 524_288 };
+        let moves = Moves { memory_nodes: 2, transfers: vec![moved(0, 1, 30), moved(1, 0, 10)] };
+        assert_eq!(moves.line().1, "2 nodes, 40 transfers of 21.0 MB in all");
+        let (with, without) = (Measured { moves: Some(moves), ..measured(1.0, 0.0) }, measured(1.0, 0.0));
+        let [with, without] = [with, without].map(|run| serde_json::to_value(run).expect("it is JSON"));
+        assert_eq!(with["transfers"][1], serde_json::json!({"from": 1, "to": 0, "count": 10, "bytes": 5_242_880}));
+        assert_eq!((without.get("transfers"), without.get("memory_nodes")), (None, None));
     }
 
     #[test]
