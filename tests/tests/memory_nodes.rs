@@ -7,6 +7,7 @@ use sched_host::runtime::{
     Builder, Codelet, Commute, Handle, Many, Mode, Outcome, Read, ReadWrite, Runtime, TransferStats, Write,
 };
 use sched_host::topology::Topology;
+use sched_host::trace::Timeline;
 use sched_tests::stock::{builder, registry};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
@@ -471,6 +472,46 @@ fn a_task_that_fails_while_it_writes_spoils_the_data_until_it_is_written_whole()
     assert_eq!(runtime.wait(good).expect("it ends"), Outcome::Done);
     runtime.wait_all().expect_err("one task failed");
     assert_eq!(*runtime.read(&log).expect("the data is good"), [9]);
+}
+
+#[test]
+fn a_team_works_on_the_replica_of_its_first_member() {
+    let machine = Topology::from_synthetic("core:4 pu:1").expect("the description is sound");
+    let tree = r#"user-choice {
+        fifo { eager { each "worker" { worker } } }
+        each "combined-worker" { fifo { combined-worker } }
+    }"#;
+    let runtime = on_nodes(tree, 4, 2).topology(machine).build().expect("the runtime starts");
+    let numbers = runtime.replicated(vec![1u64; 10]).bytes(80).register();
+    let sum = runtime.replicated(vec![0u64; 4]).bytes(32).register();
+    let add = runtime
+        .codelet::<(Read<Vec<u64>>, ReadWrite<Vec<u64>>), ()>("add")
+        .cpu_spmd("add_spmd", 4, |_, (numbers, part)| {
+            part.iter_mut().for_each(|sum| *sum += numbers.iter().sum::<u64>())
+        })
+        .build();
+    for choice in [1, 0, 1, 0, 1] {
+        runtime.task(&add, (&numbers, &sum)).sched_data(choice).submit().expect("the task is sound");
+    }
+    runtime.wait_all().expect("every task runs");
+    assert_eq!(*runtime.read(&sum).expect("the data is good"), [50; 4]);
+}
+
+#[test]
+fn a_trace_has_the_transfers() {
+    let runtime = on_nodes(CHOSEN, 2, 2).trace(1000).build().expect("the runtime starts");
+    let (append, log) = (append(&runtime), log(&runtime));
+    for (number, worker) in [1, 0, 1].into_iter().enumerate() {
+        let task = runtime.task_with(&append, number, (&log,)).sched_data(worker).submit().expect("it is sound");
+        runtime.wait(task).expect("it ends");
+    }
+    runtime.wait_all().expect("every task runs");
+    let trace = runtime.take_trace().expect("it was asked for");
+    assert_eq!(trace.memories, ["memory 0", "memory 1"]);
+    let timeline = Timeline::of(&trace);
+    let moved = |from, to| timeline.links.get(&(from, to)).map_or(0, Vec::len);
+    assert_eq!((moved(0, 1), moved(1, 0)), (2, 1));
+    assert!(timeline.links.values().flatten().all(|span| span.transfer.bytes == 1000));
 }
 
 #[test]

@@ -173,6 +173,11 @@ mod tests {
         copy.set(4, 6, -1.0);
         assert_ne!(copy, tile);
         assert_eq!(tile.get(4, 6), 24.0);
+        let memory = copy.as_slice().as_ptr();
+        copy.clone_from(&tile);
+        assert_eq!((&copy, copy.as_slice().as_ptr()), (&tile, memory), "in the memory that is there");
+        copy.clone_from(&Tile::zeros(7, 5));
+        assert_eq!(copy, Tile::zeros(7, 5));
     }
 
     #[test]

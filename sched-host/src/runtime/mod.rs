@@ -301,7 +301,11 @@ impl Runtime {
         let workers = self.core.facts.iter().enumerate();
         let workers = workers.map(|(id, facts)| WorkerTrack::new(id, facts.arch.to_string()));
         let codelets = self.core.clock.codelets.read().iter().map(|facts| facts.name.clone()).collect();
-        Some(recorder.take(self.policy.clone(), workers.collect(), codelets))
+        let mut trace = recorder.take(self.policy.clone(), workers.collect(), codelets);
+        if let Some(memories) = &self.core.clock.memories {
+            trace.memories = (0..memories.nodes()).map(|node| format!("memory {node}")).collect();
+        }
+        Some(trace)
     }
 
     /// What components did wrong so far, in every context.
