@@ -99,7 +99,7 @@ impl<T> Replicas<T> {
 
     /// The value on `node`, to read: it is valid there, and it is the caller's turn.
     pub(crate) fn read(&self, node: u32) -> MappedRwLockReadGuard<'_, T> {
-        // Recursive, since a task may name the same data twice, and somebody may be about to see that nothing is to be filled.
+        // Recursive, since a task may name the same data twice, while a prefetch waits to see that there is nothing to do.
         let value = self.places[node as usize].value.read_recursive();
         debug_assert!(self.state.lock().is_valid(node), "{IN_PLACE}");
         RwLockReadGuard::map(value, |value| value.as_ref().expect(IN_PLACE))
@@ -162,20 +162,21 @@ impl<T: Clone> Replicas<T> {
         let value = source.as_ref()?;
         let transfer = Transfer { data: self.data as u32, from, to: node, bytes: self.bytes, why };
         let underway = self.memories.note_transfer(transfer, by);
+        let is_new = target.is_none();
         match target {
             Some(there) => there.clone_from(value),
-            None => {
-                *target = Some(value.clone());
-                self.memories.note_allocated(node, self.bytes);
-            }
+            None => *target = Some(value.clone()),
         }
         underway.arrived();
         let mut now = self.state.lock();
-        now.allocate(node);
-        if !now.arrive(node, state.version()) {
-            // A write has overtaken it, or the data is not used any more: then its memory has to go too.
+        if now.arrive(node, state.version()) {
+            if now.allocate(node) {
+                self.memories.note_allocated(node, self.bytes);
+            }
+        } else if is_new {
+            // A write has overtaken it, or its memory was to go. What was there before stays: somebody may count on it who
+            // writes without reading.
             drop(now);
-            self.free(node);
             *target = None;
         }
         Some(())
@@ -226,5 +227,71 @@ impl<T> Drop for Replicas<T> {
         let state = *self.state.get_mut();
         let there = (0..self.places.len() as u32).filter(|node| state.is_allocated(*node));
         there.for_each(|node| self.memories.note_freed(node, self.bytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::starpu::{Bus, NodeMatrix};
+    use crate::tree::WorkerFacts;
+    use sched_core::MemoryNode;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::thread;
+    use std::time::Instant;
+
+    const NODES: u32 = 3;
+
+    fn memories() -> Arc<Memories> {
+        let worker = |node| WorkerFacts { memory_node: MemoryNode(node), ..WorkerFacts::CPU };
+        let workers: Vec<WorkerFacts> = (0..NODES).map(worker).collect();
+        let all = || NodeMatrix::new(NODES as usize, vec![1.0; (NODES * NODES) as usize]);
+        let bus = Bus { bandwidth: all(), latency: all(), ..Bus::default() };
+        Arc::new(Memories::new(&workers, bus, None, Instant::now()))
+    }
+
+    /// Tasks that come one after the other, while others prefetch whatever they can, however late.
+    #[test]
+    fn no_prefetch_disturbs_a_task_or_brings_what_is_old() {
+        let memories = memories();
+        let replicas = Replicas::new(vec![0u64; 512], 0, 1, 4096, &memories);
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for node in 0..NODES {
+                let (replicas, over) = (&replicas, &over);
+                scope.spawn(move || {
+                    while !over.load(Relaxed) {
+                        replicas.bring(node, Errand::Prefetch(replicas.coherence().version()));
+                    }
+                });
+            }
+            let mut written = 0;
+            let mut random = 1u32;
+            for _ in 0..20_000 {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let (node, what) = ((random >> 16) % NODES, (random >> 24) % 8);
+                // As `Memories::bring` does it.
+                if what > 1 || !replicas.coherence().is_allocated(node) {
+                    replicas.bring(node, Errand::Demand(WorkerId(node)));
+                }
+                match what {
+                    0..=3 => {
+                        written += 1;
+                        replicas.write(node).iter_mut().for_each(|value| *value = written);
+                    }
+                    4 => {
+                        replicas.let_go();
+                    }
+                    _ => assert!(replicas.read(node).iter().all(|value| *value == written)),
+                }
+            }
+            over.store(true, Relaxed);
+            assert_eq!(replicas.read(replicas.some_valid())[0], written);
+        });
+        let resident = || memories.stats().iter().map(|node| node.replica_bytes).collect::<Vec<u64>>();
+        replicas.let_go();
+        assert_eq!(resident().iter().sum::<u64>(), 4096, "{:?}", resident());
+        drop(replicas);
+        assert_eq!(resident(), [0; NODES as usize]);
     }
 }

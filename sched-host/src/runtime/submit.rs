@@ -45,7 +45,8 @@ impl TaskRef {
 }
 
 impl Submitter {
-    /// Hands data over to the runtime.
+    /// Hands data over to the runtime. It has one place, whatever worker uses it; see [`replicated`](Self::replicated) for data
+    /// that is copied to each memory node which needs it.
     pub fn register<T: Send + Sync + 'static>(&self, value: T) -> Handle<T> {
         self.register_sized(value, size_of::<T>() as u64)
     }
