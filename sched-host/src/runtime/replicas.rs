@@ -250,11 +250,37 @@ mod tests {
         Arc::new(Memories::new(&workers, bus, None, Instant::now()))
     }
 
+    /// Numbers that are copied in two halves, with time for others between them.
+    struct Halves([u64; 16]);
+
+    impl Clone for Halves {
+        fn clone(&self) -> Halves {
+            let mut copy = Halves([0; 16]);
+            copy.clone_from(self);
+            copy
+        }
+
+        fn clone_from(&mut self, source: &Halves) {
+            self.0[..8].copy_from_slice(&source.0[..8]);
+            thread::yield_now();
+            self.0[8..].copy_from_slice(&source.0[8..]);
+        }
+    }
+
+    /// Lets the others go when the test fails, too.
+    struct Over<'a>(&'a AtomicBool);
+
+    impl Drop for Over<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Relaxed);
+        }
+    }
+
     /// Tasks that come one after the other, while others prefetch whatever they can, however late.
     #[test]
     fn no_prefetch_disturbs_a_task_or_brings_what_is_old() {
         let memories = memories();
-        let replicas = Replicas::new(vec![0u64; 512], 0, 1, 4096, &memories);
+        let replicas = Replicas::new(Halves([0; 16]), 0, 1, 128, &memories);
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
             for node in 0..NODES {
@@ -265,9 +291,10 @@ mod tests {
                     }
                 });
             }
+            let _ends = Over(&over);
             let mut written = 0;
             let mut random = 1u32;
-            for _ in 0..20_000 {
+            for _ in 0..4000 {
                 random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 let (node, what) = ((random >> 16) % NODES, (random >> 24) % 8);
                 // As `Memories::bring` does it.
@@ -277,20 +304,19 @@ mod tests {
                 match what {
                     0..=3 => {
                         written += 1;
-                        replicas.write(node).iter_mut().for_each(|value| *value = written);
+                        replicas.write(node).0.iter_mut().for_each(|value| *value = written);
                     }
                     4 => {
                         replicas.let_go();
                     }
-                    _ => assert!(replicas.read(node).iter().all(|value| *value == written)),
+                    _ => assert!(replicas.read(node).0.iter().all(|value| *value == written)),
                 }
             }
-            over.store(true, Relaxed);
-            assert_eq!(replicas.read(replicas.some_valid())[0], written);
+            assert_eq!(replicas.read(replicas.some_valid()).0[0], written);
         });
         let resident = || memories.stats().iter().map(|node| node.replica_bytes).collect::<Vec<u64>>();
         replicas.let_go();
-        assert_eq!(resident().iter().sum::<u64>(), 4096, "{:?}", resident());
+        assert_eq!(resident().iter().sum::<u64>(), 128, "{:?}", resident());
         drop(replicas);
         assert_eq!(resident(), [0; NODES as usize]);
     }
