@@ -47,6 +47,7 @@ enum What {
   sched run cholesky --swap-to tree-prio                    another policy from the middle on
   sched run cholesky --tiles 40 --tile-size 192             11480 tasks, on smaller tiles
   sched run cholesky --matrix bcsstk14.mtx --tile-size 64   a matrix from a file
+  sched run cholesky --memory-nodes 2 --policy tree-dmdar   tiles are copied between two memories
   sched run cholesky --calibrate                            learn how long its kernels take
   sched run cholesky --policy tree-heft                     decide by how long they take
   sched run cholesky --json | jq .gflops                    for programs")]
