@@ -69,8 +69,9 @@ impl Node<'_> {
     }
 
     /// When `worker` should be done with what it executes now; past when it is idle, or executes a task of which nobody
-    /// knows how long it takes. The host notes the start of each task that has an [expected length](Task::predicted) just
-    /// before it runs, and forgets it when it has ended. A combined worker is done when the last of its members is.
+    /// knows how long it takes. The host notes the start of each task that has an
+    /// [expected length](crate::Task::predicted) just before it runs, and forgets it when it has ended. A combined worker is
+    /// done when the last of its members is.
     ///
     /// `None` when no such books are kept. (Since 1.1: by an older host they are not.)
     #[must_use]
