@@ -185,19 +185,9 @@ impl Heft {
         self.turn.take(|| self.send(node))
     }
 
-    /// The first task for who pulls. Nobody decides meanwhile, so it is the first of all.
     fn take(&self, node: Node<'_>) -> Option<Task> {
-        let (mut taken, mut first) = (None, true);
-        self.turn.take(|| {
-            if !std::mem::take(&mut first) {
-                // Somebody left a note.
-                return self.send(node);
-            }
-            let popped = self.queue.change(|queue| queue.pop(|task| node.requester_can_execute(task)));
-            taken = popped.map(|(task, _)| task);
-            false
-        });
-        taken
+        let first = || self.queue.change(|queue| queue.pop(|task| node.requester_can_execute(task)));
+        self.turn.pull(|| first().map(|(task, _)| task), || self.send(node))
     }
 }
 

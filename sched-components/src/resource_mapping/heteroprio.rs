@@ -183,20 +183,11 @@ impl Heteroprio {
         self.turn.take(|| self.send(node))
     }
 
-    /// The first task for who pulls. Nobody decides meanwhile, so it is the first of all.
     fn take(&self, node: Node<'_>) -> Option<Task> {
         let end = node.requester().and_then(|worker| node.arch(worker)).map_or(End::Most, end_of);
-        let (mut taken, mut first) = (None, true);
-        self.turn.take(|| {
-            if !std::mem::take(&mut first) {
-                // Somebody left a note.
-                return self.send(node);
-            }
-            let eligible = |task: &Task| node.requester_can_execute(task);
-            taken = self.pop(None, eligible).or_else(|| self.pop(Some(end), eligible)).map(|(task, _)| task);
-            false
-        });
-        taken
+        let eligible = |task: &Task| node.requester_can_execute(task);
+        let first = || self.pop(None, eligible).or_else(|| self.pop(Some(end), eligible));
+        self.turn.pull(|| first().map(|(task, _)| task), || self.send(node))
     }
 }
 

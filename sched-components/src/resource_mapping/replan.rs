@@ -295,18 +295,9 @@ impl Replan {
         self.turn.take(|| self.send(node))
     }
 
-    /// The first task for who pulls. Nobody plans meanwhile, so it is the first of all.
     fn take(&self, node: Node<'_>) -> Option<Task> {
-        let (mut taken, mut first) = (None, true);
-        self.turn.take(|| {
-            if !std::mem::take(&mut first) {
-                // Somebody left a note.
-                return self.send(node);
-            }
-            taken = self.pop(|task| node.requester_can_execute(task)).map(|(task, _)| task);
-            false
-        });
-        taken
+        let first = || self.pop(|task| node.requester_can_execute(task)).map(|(task, _)| task);
+        self.turn.pull(first, || self.send(node))
     }
 
     /// A worker below `child` has room. At most the task that it took last is before the next one.

@@ -1,20 +1,9 @@
 use super::*;
+use crate::resource_mapping::keepers::{self, known};
 use sched_core::rig::{FakeChild, FakeParent, Rig};
-use std::time::Duration;
 
-fn known(micros: u64) -> Estimate {
-    Estimate::Known(Duration::from_micros(micros))
-}
-
-/// A queue above each of a CPU core and a GPU. Codelet *n* takes these many µs on them.
 fn core_and_gpu(params: &[(&str, Value)], lengths: &[(u64, u64)]) -> Rig {
-    let rig = Rig::build::<Heteroprio>(params).worker(Arch::CPU, MemoryNode(0)).worker(Arch::CUDA, MemoryNode(0));
-    let rig = rig.child(FakeChild::over([0])).child(FakeChild::over([1]));
-    for (codelet, (cpu, cuda)) in (0..).zip(lengths) {
-        rig.set_length(codelet, WorkerId(0), 0, known(*cpu));
-        rig.set_length(codelet, WorkerId(1), 0, known(*cuda));
-    }
-    rig
+    keepers::core_and_gpu(Rig::build::<Heteroprio>(params), lengths)
 }
 
 fn hold(rig: &Rig, codelets: &[u32]) -> Vec<TaskId> {
