@@ -47,3 +47,4 @@ pub mod trace;
 pub mod tree;
 mod watch;
 pub mod workload;
+mod xml;
