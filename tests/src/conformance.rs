@@ -1,6 +1,7 @@
 //! What every stock component keeps to, wherever it comes from and whatever drives it.
 
 use crate::fixtures::{Profile, stock_plugin};
+use crate::hold::Hold;
 use crate::stock;
 use sched_core::rig::{FakeChild, Rig};
 use sched_core::{Arch, Arity, Params, TaskId, WorkerId};
@@ -8,7 +9,7 @@ use sched_host::plugin::{Registry, SearchPath};
 use sched_host::policy::library;
 use sched_host::runtime::{ReadWrite, Runtime};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// Where the components come from.
@@ -337,31 +338,20 @@ fn nothing_is_lost_at_the_end(case: &Case, runtime: Runtime) {
 }
 
 fn tasks_run_by_priority(case: &Case, runtime: &Runtime) {
-    let (begin, begun) = mpsc::channel::<()>();
-    let (open, gate) = mpsc::channel::<()>();
-    let gate = Mutex::new(gate);
-    let block = runtime
-        .codelet::<(), ()>("block")
-        .cpu("block", move |_, ()| {
-            begin.send(()).expect("the test listens");
-            gate.lock().expect("nobody panics").recv().expect("the test opens");
-        })
-        .build();
     let order = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&order);
     let notes = runtime
         .codelet::<(), (i32, usize)>("notes")
         .cpu("notes", move |context, ()| note.lock().expect("nobody panics").push(*context.params))
         .build();
-    runtime.task(&block, ()).submit().expect("the task is sound");
-    begun.recv().expect("the worker begins");
+    let held = Hold::new(runtime).worker();
     // The only worker is busy: these are all ready before it looks for the next.
     let mut expected: Vec<(i32, usize)> = (0..60).map(|number| (number as i32 * 7 % 5 - 2, number)).collect();
     for (priority, number) in &expected {
         let task = runtime.task_with(&notes, (*priority, *number), ());
         task.priority(*priority).submit().expect("the task is sound");
     }
-    open.send(()).expect("the worker listens");
+    drop(held);
     runtime.wait_all().unwrap_or_else(|end| panic!("{case:?}: {end}"));
     expected.sort_by_key(|(priority, number)| (-priority, *number));
     assert_eq!(*order.lock().expect("nobody panics"), expected, "{case:?}");

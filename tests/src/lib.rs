@@ -5,6 +5,8 @@ pub mod bad;
 pub mod by_hand;
 pub mod conformance;
 pub mod fixtures;
+pub mod hold;
 pub mod plugin_folder;
 pub mod program;
+pub mod reference_data;
 pub mod stock;

@@ -6,9 +6,10 @@ use sched_core::{Arch, WorkerId};
 use sched_host::runtime::{Builder, Codelet, Context, Outcome, ReadWrite, RunError, Runtime, Write};
 use sched_host::topology::Topology;
 use sched_tests::conformance::{Origin, registry};
+use sched_tests::hold::Hold;
 use sched_tests::stock;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
@@ -233,27 +234,10 @@ fn a_team_is_never_larger_than_its_task_allows() {
     assert_eq!(runtime.wait(task).expect("it ends"), Outcome::Done);
 }
 
-/// Holds the worker that runs it until it is told to go on.
-fn gate(runtime: &Runtime) -> (Codelet<(), ()>, mpsc::Receiver<()>, mpsc::Sender<()>) {
-    let (begin, begun) = mpsc::channel::<()>();
-    let (open, gate) = mpsc::channel::<()>();
-    let gate = Mutex::new(gate);
-    let block = runtime
-        .codelet::<(), ()>("block")
-        .cpu("block", move |_, ()| {
-            begin.send(()).expect("the test listens");
-            gate.lock().expect("nobody panics").recv().expect("the test opens");
-        })
-        .estimate(Arch::CPU, Duration::from_secs(1000));
-    (block.build(), begun, open)
-}
-
 #[test]
 fn a_team_waits_for_its_last_member_without_a_stall() {
     let runtime = four(CHOICE).quiet_period(Duration::from_millis(100)).build().expect("the runtime starts");
-    let (block, begun, open) = gate(&runtime);
-    runtime.task(&block, ()).submit().expect("the task is sound");
-    begun.recv().expect("a worker begins");
+    let held = Hold::new(&runtime).worker();
     let notes = Arc::new(Notes::default());
     let meeting = meeting(&runtime, &notes);
     let task = runtime.task(&meeting, ()).sched_data(1).submit().expect("the task is sound");
@@ -262,7 +246,7 @@ fn a_team_waits_for_its_last_member_without_a_stall() {
         // Three are there, and the fourth is busy.
         stock::let_quiet_periods_pass(&runtime, 3);
         assert_eq!(notes.most.load(SeqCst), 0);
-        open.send(()).expect("the task listens");
+        drop(held);
         waiter.join().expect("it waits")
     });
     assert_eq!(waits.expect("it ends"), Outcome::Done);
@@ -273,11 +257,8 @@ fn the_books_tell_when_workers_should_be_free() {
     let runtime = start(
         r#"mct { each "worker" { best-implementation { worker } }; each "combined-worker" { best-implementation { combined-worker } } }"#,
     );
-    let (block, begun, open) = gate(&runtime);
-    for _ in 0..4 {
-        runtime.task(&block, ()).submit().expect("the task is sound");
-        begun.recv().expect("a worker begins");
-    }
+    let hold = Hold::lasting(&runtime, Duration::from_secs(1000));
+    let held = [(); 4].map(|()| hold.worker());
     let begin = runtime.expectations();
     let length = |of: &sched_host::runtime::WorkerExpectation| of.length.as_secs();
     assert!(begin.iter().all(|of| length(of) == 1000 && of.end == of.start + of.length), "{begin:?}");
@@ -299,9 +280,7 @@ fn the_books_tell_when_workers_should_be_free() {
     let after: Vec<u64> = runtime.expectations().iter().map(length).collect();
     assert!(after == [1100, 1100, 1000, 1000] || after == [1000, 1000, 1100, 1100], "{first:?} {after:?}");
     expected([1100; 4]);
-    for _ in 0..4 {
-        open.send(()).expect("the task listens");
-    }
+    drop(held);
     runtime.wait_all().expect("every task runs");
     assert!(runtime.expectations().iter().all(|of| of.length.is_zero()));
 }
