@@ -3,6 +3,7 @@
 pub mod awkward;
 pub mod bad;
 pub mod by_hand;
+pub mod chains;
 pub mod conformance;
 pub mod fixtures;
 pub mod hold;
