@@ -175,14 +175,10 @@ fn the_application_chooses_among_several_decisions() {
 fn combined_workers_have_branches_beside_the_others() {
     let flags = SimpleFlags::parse("mct decide-workers perfmodel fifo-above fifos-below impl combined-workers");
     let flags = flags.expect("the words are sound");
-    let Some(level) = Level::from_name("combined-worker") else {
-        let errors = flags[0].policy("p", &stock()).expect_err("policies cannot name them");
-        return assert_eq!(errors.problems().len(), 1);
-    };
     let policy = flags[0].policy("p", &stock()).expect("the flags are sound");
     let text = policy.to_kdl();
     assert_eq!(text.matches("each \"combined-worker\" {").count(), 3, "{text}");
-    assert_eq!(policy.find_shared("team").and_then(|team| team.each), Some(level));
+    assert_eq!(policy.find_shared("team").and_then(|team| team.each), Some(Level::CombinedWorker));
 }
 
 #[test]
