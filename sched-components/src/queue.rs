@@ -64,13 +64,20 @@ pub(crate) struct TaskQueue<T = Task> {
     /// The level of one priority: of the only one, where there is only one.
     main: Level<T>,
     main_priority: i32,
-    /// The other levels. One may have the priority of `main`; then it is empty.
-    others: BTreeMap<Reverse<i32>, Level<T>>,
-    /// Emptied storage of levels that are gone.
-    spare: Vec<Level<T>>,
-    arrivals: u64,
     len: usize,
     expected: u64,
+    arrivals: u64,
+    /// Out of the way, so that what every task needs takes few cache lines.
+    rest: Box<Rest<T>>,
+}
+
+/// What a queue of one priority does not need.
+#[derive(Debug)]
+struct Rest<T> {
+    /// The levels beside `main`. One may have its priority; then it is empty.
+    levels: BTreeMap<Reverse<i32>, Level<T>>,
+    /// Emptied storage of levels that are gone.
+    spare: Vec<Level<T>>,
 }
 
 /// The place of a popped task in its queue, for giving it back.
@@ -93,11 +100,10 @@ impl<T> TaskQueue<T> {
         TaskQueue {
             main: Level::default(),
             main_priority: 0,
-            others: BTreeMap::new(),
-            spare: Vec::new(),
-            arrivals: 0,
             len: 0,
             expected: 0,
+            arrivals: 0,
+            rest: Box::new(Rest { levels: BTreeMap::new(), spare: Vec::new() }),
         }
     }
 
@@ -132,7 +138,11 @@ impl<T> TaskQueue<T> {
 
     /// Whether every task has this priority.
     fn has_only(&self, priority: i32) -> bool {
-        self.len == 0 || (self.main.len() == self.len && self.main_priority == priority)
+        if self.main_priority == priority {
+            return self.main.len() == self.len;
+        }
+        let other = self.rest.levels.get(&Reverse(priority));
+        other.map_or(0, Level::len) == self.len
     }
 
     /// Takes the first task that is `eligible`.
@@ -153,14 +163,14 @@ impl<T> TaskQueue<T> {
             return Some(self.take_main(index));
         }
         let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, level.find(&mut eligible)?));
-        if let Some((key, index)) = self.others.range(..main).find_map(in_level) {
+        if let Some((key, index)) = self.rest.levels.range(..main).find_map(in_level) {
             return Some(self.take_other(key, index));
         }
         if let Some(index) = self.main.find(&mut eligible) {
             return Some(self.take_main(index));
         }
         let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, level.find(&mut eligible)?));
-        let (key, index) = self.others.range(main..).find_map(in_level)?;
+        let (key, index) = self.rest.levels.range(main..).find_map(in_level)?;
         Some(self.take_other(key, index))
     }
 
@@ -174,14 +184,14 @@ impl<T> TaskQueue<T> {
             return Some(self.take_main(index));
         }
         let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, level.find_newest(&mut eligible)?));
-        if let Some((key, index)) = self.others.range(..main).find_map(in_level) {
+        if let Some((key, index)) = self.rest.levels.range(..main).find_map(in_level) {
             return Some(self.take_other(key, index));
         }
         if let Some(index) = self.main.find_newest(&mut eligible) {
             return Some(self.take_main(index));
         }
         let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, level.find_newest(&mut eligible)?));
-        let (key, index) = self.others.range(main..).find_map(in_level)?;
+        let (key, index) = self.rest.levels.range(main..).find_map(in_level)?;
         Some(self.take_other(key, index))
     }
 
@@ -213,8 +223,8 @@ impl<T> TaskQueue<T> {
 
     #[inline(never)]
     fn other_level(&mut self, priority: i32) -> &mut Level<T> {
-        let spare = &mut self.spare;
-        self.others.entry(Reverse(priority)).or_insert_with(|| spare.pop().unwrap_or_default())
+        let Rest { levels, spare } = &mut *self.rest;
+        levels.entry(Reverse(priority)).or_insert_with(|| spare.pop().unwrap_or_default())
     }
 
     #[inline(always)]
@@ -225,13 +235,14 @@ impl<T> TaskQueue<T> {
     }
 
     fn take_other(&mut self, key: Reverse<i32>, index: usize) -> (T, Place) {
-        let level = self.others.get_mut(&key).expect("the level was just found");
+        let Rest { levels, spare } = &mut *self.rest;
+        let level = levels.get_mut(&key).expect("the level was just found");
         let entry = level.remove(index);
         let arrival = level.arrival(&entry);
-        if level.is_empty() && self.others.len() > KEPT_LEVELS {
-            let storage = self.others.remove(&key);
-            if self.spare.len() < KEPT_STORAGE {
-                self.spare.extend(storage);
+        if level.is_empty() && levels.len() > KEPT_LEVELS {
+            let storage = levels.remove(&key);
+            if spare.len() < KEPT_STORAGE {
+                spare.extend(storage);
             }
         }
         self.taken(entry, key.0, arrival)

@@ -2,11 +2,10 @@
 //! them go in order: higher priorities first, equal ones as they arrived. When it has room it tells its parents, when it
 //! has work its children.
 
-mod facts;
 mod ready;
 
+use crate::facts::Facts;
 use crate::queue::{Held, Place, SharedQueue, TaskQueue, arch_to_find, expected_addition, load_here, nanos};
-use facts::Facts;
 use ready::Ready;
 use sched_core::*;
 use std::cell::Cell;

@@ -3,6 +3,7 @@
 mod lane;
 mod victims;
 
+use crate::facts::Facts;
 use crate::queue::{Held, arch_to_find, load_here};
 use lane::{Lane, Lanes};
 use sched_core::*;
@@ -30,6 +31,7 @@ use std::time::Duration;
 pub struct WorkStealing {
     /// Made in the first call, when the children are known.
     lanes: OnceLock<Lanes>,
+    facts: Facts,
 }
 
 /// Tasks sent to a child that has room: one to execute, and one that waits for it.
@@ -55,13 +57,21 @@ impl WorkStealing {
 
     /// The queue for `task`: that of the worker that makes it ready, or else the next in turn. Whether it is the former.
     fn place(&self, node: Node<'_>, lanes: &Lanes, task: &Task) -> Option<(Child, bool)> {
-        let able = |child: &Child| node.child_can_execute(*child, task);
+        let archs = self.facts.of(node).archs();
+        let able = |child: &Child| match archs.is_empty() {
+            false => task.archs().intersects(archs),
+            true => node.child_can_execute(*child, task),
+        };
         let own = node.requester().and_then(|worker| lanes.home(worker)).filter(able);
         own.map(|own| (own, true)).or_else(|| Some((lanes.turn().find(able)?, false)))
     }
 
     /// A task for the worker that asks: from the queue of `to`, or stolen.
     fn take(&self, node: Node<'_>, lanes: &Lanes, to: Child) -> Option<(Task, lane::From)> {
+        let archs = self.facts.of(node).archs();
+        if !archs.is_empty() {
+            return self.first(node, lanes, to, &|held| held.archs().intersects(archs));
+        }
         let arch = arch_to_find(node);
         let suits = |held: &Held| held.suits(arch);
         let (task, from) = self.first(node, lanes, to, &suits)?;
@@ -102,7 +112,7 @@ impl Component for WorkStealing {
         };
         lanes.push(child, task, by_owner);
         // The worker that pushes is awake. Where it is alone in its child, only others can sleep.
-        let awake = node.requester().is_some_and(|worker| node.child_worker(child) == Some(worker));
+        let awake = by_owner && lanes.lane(child).is_some_and(|lane| lane.worker.is_some());
         if awake || !node.child_can_pull(child) {
             node.children_can_pull();
         }
@@ -143,8 +153,12 @@ impl Component for WorkStealing {
         moved || (sent == 0 && node.parents_can_push())
     }
 
+    fn notify_change_workers(&self, _node: Node<'_>) {
+        self.facts.forget();
+    }
+
     fn estimated_end(&self, node: Node<'_>) -> Time {
-        let queued = Duration::from_nanos(self.sum(|lane| lane.expected.0.load(Relaxed)));
+        let queued = Duration::from_nanos(self.sum(|lane| lane.expected.load(Relaxed)));
         node.average_end_below() + queued / node.count_in_context().max(1)
     }
 
@@ -163,7 +177,7 @@ impl Component for WorkStealing {
         let lens: Vec<usize> = self.lanes.get().into_iter().flat_map(Lanes::iter).map(|lane| lane.len()).collect();
         report.fact("tasks", lens.iter().sum::<usize>());
         report.fact("tasks by child", format_args!("{lens:?}"));
-        let expected = self.sum(|lane| lane.expected.0.load(Relaxed));
+        let expected = self.sum(|lane| lane.expected.load(Relaxed));
         report.fact("expected length", format_args!("{:?}", Duration::from_nanos(expected)));
     }
 }
