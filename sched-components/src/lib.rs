@@ -11,8 +11,10 @@
 //! and reaches a host compiled in or as a plugin.
 #![forbid(unsafe_code)]
 
+mod facts;
 pub mod flow_control;
 mod queue;
 pub mod resource_mapping;
 pub mod special_purpose;
+mod sync;
 pub mod worker;
