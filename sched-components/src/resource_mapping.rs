@@ -7,6 +7,8 @@ mod eager_calibration;
 mod eager_prio;
 mod heft;
 mod heteroprio;
+#[cfg(test)]
+mod keepers;
 mod mct;
 mod plan;
 mod promise;

@@ -48,3 +48,4 @@ pub mod trace;
 pub mod tree;
 mod watch;
 pub mod workload;
+mod xml;

@@ -1,14 +1,16 @@
 //! What every stock component keeps to, wherever it comes from and whatever drives it.
 
+use crate::chains::submit_chains;
 use crate::fixtures::{Profile, stock_plugin};
+use crate::hold::Hold;
 use crate::stock;
 use sched_core::rig::{FakeChild, Rig};
 use sched_core::{Arch, Arity, Params, TaskId, WorkerId};
 use sched_host::plugin::{Registry, SearchPath};
 use sched_host::policy::library;
-use sched_host::runtime::{ReadWrite, Runtime};
+use sched_host::runtime::Runtime;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// Where the components come from.
@@ -25,13 +27,8 @@ impl Origin {
     pub const ALL: [Origin; 2] = [Origin::BuiltIn, Origin::Plugin];
 }
 
-/// What drives the tree.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum BackEnd {
-    /// Threads and a wall clock.
-    Runtime,
-}
+/// Tasks from the application; as many come from tasks.
+const TASKS: usize = 300;
 
 /// A component in a place that suits it.
 #[derive(Clone, Copy, Debug)]
@@ -44,115 +41,61 @@ pub struct Case {
     pub by_priority: bool,
 }
 
+const fn in_priority(component: &'static str, tree: &'static str) -> Case {
+    Case { component, tree, by_priority: true }
+}
+
+const fn in_any_order(component: &'static str, tree: &'static str) -> Case {
+    Case { component, tree, by_priority: false }
+}
+
 /// At least one for each stock component.
 pub const CASES: &[Case] = &[
-    Case { component: "fifo", tree: stock::EAGER, by_priority: true },
-    Case {
-        component: "fifo",
-        tree: r#"fifo { eager { each "worker" { fifo ntasks-threshold=1 { worker } } } }"#,
-        by_priority: false,
-    },
-    Case { component: "prio", tree: r#"prio { eager { each "worker" { worker } } }"#, by_priority: true },
-    Case {
-        component: "prio",
-        tree: r#"prio { eager { each "worker" { prio ntasks-threshold=2 { worker } } } }"#,
-        by_priority: false,
-    },
-    Case { component: "eager", tree: r#"fifo { eager { each "worker" { worker } } }"#, by_priority: true },
-    Case { component: "eager", tree: r#"eager { each "worker" { fifo { worker } } }"#, by_priority: true },
-    Case {
-        component: "eager-prio",
-        tree: r#"eager-prio { each "worker" { prio ntasks-threshold=2 { worker } } }"#,
-        by_priority: false,
-    },
-    Case { component: "eager-prio", tree: r#"eager-prio { each "worker" { worker } }"#, by_priority: true },
-    Case {
-        component: "random",
-        tree: r#"fifo { random { each "worker" { best-implementation { worker } } } }"#,
-        by_priority: true,
-    },
-    Case { component: "random", tree: r#"prio { random { each "worker" { worker } } }"#, by_priority: true },
-    Case {
-        component: "random",
-        tree: r#"fifo { random { each "worker" { fifo ntasks-threshold=2 { worker } } } }"#,
-        by_priority: false,
-    },
-    Case { component: "random", tree: r#"fifo { random { eager { each "worker" { worker } } } }"#, by_priority: true },
-    Case {
-        component: "eager-calibration",
-        tree: r#"fifo { eager-calibration { each "worker" { worker } } }"#,
-        by_priority: true,
-    },
-    Case { component: "work-stealing", tree: r#"work-stealing { each "worker" { worker } }"#, by_priority: false },
-    Case {
-        component: "work-stealing",
-        tree: r#"work-stealing { each "worker" { fifo ntasks-threshold=2 { worker } } }"#,
-        by_priority: false,
-    },
-    Case {
-        component: "work-stealing",
-        tree: r#"fifo { eager { work-stealing { each "worker" { best-implementation { worker } } } } }"#,
-        by_priority: false,
-    },
-    Case {
-        component: "best-implementation",
-        tree: r#"fifo { best-implementation { eager { each "worker" { worker } } } }"#,
-        by_priority: true,
-    },
-    Case {
-        component: "best-implementation",
-        tree: r#"fifo { eager { each "worker" { best-implementation { worker } } } }"#,
-        by_priority: true,
-    },
-    Case {
-        component: "stage",
-        tree: r#"
+    in_priority("fifo", stock::EAGER),
+    in_any_order("fifo", r#"fifo { eager { each "worker" { fifo ntasks-threshold=1 { worker } } } }"#),
+    in_priority("prio", r#"prio { eager { each "worker" { worker } } }"#),
+    in_any_order("prio", r#"prio { eager { each "worker" { prio ntasks-threshold=2 { worker } } } }"#),
+    in_priority("eager", r#"fifo { eager { each "worker" { worker } } }"#),
+    in_priority("eager", r#"eager { each "worker" { fifo { worker } } }"#),
+    in_any_order("eager-prio", r#"eager-prio { each "worker" { prio ntasks-threshold=2 { worker } } }"#),
+    in_priority("eager-prio", r#"eager-prio { each "worker" { worker } }"#),
+    in_priority("random", r#"fifo { random { each "worker" { best-implementation { worker } } } }"#),
+    in_priority("random", r#"prio { random { each "worker" { worker } } }"#),
+    in_any_order("random", r#"fifo { random { each "worker" { fifo ntasks-threshold=2 { worker } } } }"#),
+    in_priority("random", r#"fifo { random { eager { each "worker" { worker } } } }"#),
+    in_priority("eager-calibration", r#"fifo { eager-calibration { each "worker" { worker } } }"#),
+    in_any_order("work-stealing", r#"work-stealing { each "worker" { worker } }"#),
+    in_any_order("work-stealing", r#"work-stealing { each "worker" { fifo ntasks-threshold=2 { worker } } }"#),
+    in_any_order(
+        "work-stealing",
+        r#"fifo { eager { work-stealing { each "worker" { best-implementation { worker } } } } }"#,
+    ),
+    in_priority("best-implementation", r#"fifo { best-implementation { eager { each "worker" { worker } } } }"#),
+    in_priority("best-implementation", r#"fifo { eager { each "worker" { best-implementation { worker } } } }"#),
+    in_priority(
+        "stage",
+        r#"
             user-choice { prio { eager { use "leaf" } }; fifo { random { use "leaf" } } }
             shared "leaf" each="worker" { stage { worker } }
         "#,
-        by_priority: true,
-    },
-    Case { component: "user-choice", tree: r#"fifo { user-choice { each "worker" { worker } } }"#, by_priority: true },
-    Case {
-        component: "user-choice",
-        tree: r#"user-choice { fifo { eager { each "worker" { worker } } } }"#,
-        by_priority: true,
-    },
+    ),
+    in_priority("user-choice", r#"fifo { user-choice { each "worker" { worker } } }"#),
+    in_priority("user-choice", r#"user-choice { fifo { eager { each "worker" { worker } } } }"#),
     // Its tasks have no model.
-    Case {
-        component: "mct",
-        tree: r#"fifo { mct { each "worker" { fifo ntasks-threshold=1 { worker } } } }"#,
-        by_priority: false,
-    },
-    Case { component: "mct", tree: r#"fifo { mct { eager { each "worker" { worker } } } }"#, by_priority: true },
-    Case {
-        component: "heft",
-        tree: r#"heft { each "worker" { fifo ntasks-threshold=1 { worker } } }"#,
-        by_priority: false,
-    },
-    Case { component: "heft", tree: r#"heft { each "worker" { worker } }"#, by_priority: true },
-    Case { component: "heft", tree: r#"heft { eager { each "worker" { worker } } }"#, by_priority: true },
-    Case {
-        component: "heteroprio",
-        tree: r#"heteroprio { each "worker" { fifo ntasks-threshold=1 { worker } } }"#,
-        by_priority: false,
-    },
-    Case { component: "heteroprio", tree: r#"heteroprio { each "worker" { worker } }"#, by_priority: true },
-    Case {
-        component: "replan",
-        tree: r#"replan { each "worker" { fifo ntasks-threshold=1 { worker } } }"#,
-        by_priority: false,
-    },
-    Case { component: "replan", tree: r#"replan { each "worker" { worker } }"#, by_priority: true },
-    Case {
-        component: "plan",
-        tree: r#"plan { each "worker" { fifo ntasks-threshold=1 { worker } } }"#,
-        by_priority: false,
-    },
-    Case { component: "plan", tree: r#"plan { each "worker" { worker } }"#, by_priority: true },
-    Case {
-        component: "perfmodel-select",
-        tree: r#"fifo {
+    in_any_order("mct", r#"fifo { mct { each "worker" { fifo ntasks-threshold=1 { worker } } } }"#),
+    in_priority("mct", r#"fifo { mct { eager { each "worker" { worker } } } }"#),
+    in_any_order("heft", r#"heft { each "worker" { fifo ntasks-threshold=1 { worker } } }"#),
+    in_priority("heft", r#"heft { each "worker" { worker } }"#),
+    in_priority("heft", r#"heft { eager { each "worker" { worker } } }"#),
+    in_any_order("heteroprio", r#"heteroprio { each "worker" { fifo ntasks-threshold=1 { worker } } }"#),
+    in_priority("heteroprio", r#"heteroprio { each "worker" { worker } }"#),
+    in_any_order("replan", r#"replan { each "worker" { fifo ntasks-threshold=1 { worker } } }"#),
+    in_priority("replan", r#"replan { each "worker" { worker } }"#),
+    in_any_order("plan", r#"plan { each "worker" { fifo ntasks-threshold=1 { worker } } }"#),
+    in_priority("plan", r#"plan { each "worker" { worker } }"#),
+    in_any_order(
+        "perfmodel-select",
+        r#"fifo {
             perfmodel-select {
                 perfmodel { mct { each "worker" { fifo ntasks-threshold=2 { use "leaf" } } } }
                 calibrator { eager { each "worker" { fifo ntasks-threshold=1 { use "leaf" } } } }
@@ -160,20 +103,17 @@ pub const CASES: &[Case] = &[
             }
         }
         shared "leaf" each="worker" { best-implementation { worker } }"#,
-        by_priority: false,
-    },
+    ),
     // Where there is one worker, nothing is combined.
-    Case {
-        component: "combined-worker",
-        tree: r#"fifo { eager { each "worker" { worker }; each "combined-worker" { combined-worker } } }"#,
-        by_priority: false,
-    },
-    Case {
-        component: "combined-worker",
-        tree: r#"heft { each "worker" { worker }; each "combined-worker" { best-implementation { combined-worker } } }"#,
-        by_priority: false,
-    },
-    Case { component: "worker", tree: r#"eager { each "worker" { fifo { worker } } }"#, by_priority: true },
+    in_any_order(
+        "combined-worker",
+        r#"fifo { eager { each "worker" { worker }; each "combined-worker" { combined-worker } } }"#,
+    ),
+    in_any_order(
+        "combined-worker",
+        r#"heft { each "worker" { worker }; each "combined-worker" { best-implementation { combined-worker } } }"#,
+    ),
+    in_priority("worker", r#"eager { each "worker" { fifo { worker } } }"#),
 ];
 
 /// The stock components from there.
@@ -212,9 +152,9 @@ pub fn check_policies(origin: Origin) {
             let builder = stock::builder(stock::EAGER, workers, Vec::new()).policy_value(shipped.policy());
             let runtime = builder.registry(Arc::clone(&registry)).build();
             let runtime = runtime.unwrap_or_else(|error| panic!("{}: {error:?}", shipped.name));
-            let runs = work(&runtime);
+            let runs = submit_chains(&runtime, TASKS);
             runtime.wait_all().unwrap_or_else(|end| panic!("{}: {end}", shipped.name));
-            assert!(runs.iter().all(|runs| runs.load(SeqCst) == 1), "{}: every task runs once", shipped.name);
+            runs.assert_once(shipped.name);
             assert_eq!(runtime.faults(), [], "{}", shipped.name);
         }
     }
@@ -230,20 +170,16 @@ fn start(case: &Case, registry: &Arc<Registry>, workers: usize) -> Runtime {
 ///
 /// # Panics
 /// When a component does not keep to something.
-pub fn check(origin: Origin, back_end: BackEnd) {
+pub fn check(origin: Origin) {
     let registry = registry(origin);
     for case in CASES {
-        match back_end {
-            BackEnd::Runtime => {
-                for workers in [1, 2, 4] {
-                    every_task_runs_once(case, &start(case, &registry, workers));
-                }
-                nothing_is_lost_at_the_end(case, start(case, &registry, 2));
-                parallel_tasks_run_once(case, &start(case, &registry, 4));
-                if case.by_priority {
-                    tasks_run_by_priority(case, &start(case, &registry, 1));
-                }
-            }
+        for workers in [1, 2, 4] {
+            every_task_runs_once(case, &start(case, &registry, workers));
+        }
+        nothing_is_lost_at_the_end(case, start(case, &registry, 2));
+        parallel_tasks_run_once(case, &start(case, &registry, 4));
+        if case.by_priority {
+            tasks_run_by_priority(case, &start(case, &registry, 1));
         }
     }
     for component in registry.components() {
@@ -258,43 +194,10 @@ pub fn check(origin: Origin, back_end: BackEnd) {
     }
 }
 
-/// Chains of tasks, each of which submits another from inside.
-fn work(runtime: &Runtime) -> Arc<Vec<AtomicU32>> {
-    const TASKS: usize = 300;
-    let runs: Arc<Vec<AtomicU32>> = Arc::new((0..2 * TASKS).map(|_| AtomicU32::new(0)).collect());
-    let counters = Arc::clone(&runs);
-    let second = runtime
-        .codelet::<(), usize>("second")
-        .cpu("second", move |context, ()| {
-            counters[*context.params].fetch_add(1, SeqCst);
-        })
-        .build();
-    let counters = Arc::clone(&runs);
-    let first = runtime
-        .codelet::<(ReadWrite<usize>,), usize>("first")
-        .cpu("first", move |context, (steps,)| {
-            *steps += 1;
-            counters[*context.params].fetch_add(1, SeqCst);
-            let next = context.submitter().task_with(&second, context.params + TASKS, ());
-            next.submit().expect("the task is sound");
-        })
-        .build();
-    let chains = [(); 7].map(|()| runtime.register(0_usize));
-    for number in 0..TASKS {
-        let task = runtime.task_with(&first, number, (&chains[number % chains.len()],));
-        task.priority(number as i32 % 5 - 2).submit().expect("the task is sound");
-    }
-    runs
-}
-
-fn once(case: &Case, runs: &[AtomicU32]) {
-    assert!(runs.iter().all(|runs| runs.load(SeqCst) == 1), "{case:?}: every task runs once");
-}
-
 fn every_task_runs_once(case: &Case, runtime: &Runtime) {
-    let runs = work(runtime);
+    let runs = submit_chains(runtime, TASKS);
     runtime.wait_all().unwrap_or_else(|end| panic!("{case:?}: {end}"));
-    once(case, &runs);
+    runs.assert_once(&format!("{case:?}"));
     assert_eq!(runtime.faults(), [], "{case:?}");
     let nodes = runtime.survey();
     let there = nodes.iter().any(|node| node.component == case.component);
@@ -304,9 +207,9 @@ fn every_task_runs_once(case: &Case, runtime: &Runtime) {
 
 /// Parallel tasks, by a combined worker or by one alone, among others. All members of a team are there at once.
 fn parallel_tasks_run_once(case: &Case, runtime: &Runtime) {
-    const TASKS: usize = 60;
-    let members: Arc<Vec<AtomicU32>> = Arc::new((0..TASKS).map(|_| AtomicU32::new(0)).collect());
-    let missing: Arc<Vec<AtomicU32>> = Arc::new((0..TASKS).map(|_| AtomicU32::new(0)).collect());
+    const PARALLEL: usize = 60;
+    let members: Arc<Vec<AtomicU32>> = Arc::new((0..PARALLEL).map(|_| AtomicU32::new(0)).collect());
+    let missing: Arc<Vec<AtomicU32>> = Arc::new((0..PARALLEL).map(|_| AtomicU32::new(0)).collect());
     let (came, lacks) = (Arc::clone(&members), Arc::clone(&missing));
     let parallel = runtime
         .codelet::<(), usize>("parallel")
@@ -319,49 +222,38 @@ fn parallel_tasks_run_once(case: &Case, runtime: &Runtime) {
         .estimate(Arch::CPU, Duration::from_micros(30))
         .estimate_parallel(Arch::CPU, 4, Duration::from_micros(10));
     let parallel = parallel.build();
-    let runs = work(runtime);
-    for number in 0..TASKS {
+    let runs = submit_chains(runtime, TASKS);
+    for number in 0..PARALLEL {
         runtime.task_with(&parallel, number, ()).submit().expect("the task is sound");
     }
     runtime.wait_all().unwrap_or_else(|end| panic!("{case:?}: {end}"));
-    once(case, &runs);
+    runs.assert_once(&format!("{case:?}"));
     assert!(members.iter().all(|members| members.load(SeqCst) > 0), "{case:?}: {members:?}");
     assert!(missing.iter().all(|missing| missing.load(SeqCst) == 0), "{case:?}: {missing:?}");
     assert_eq!(runtime.faults(), [], "{case:?}");
 }
 
 fn nothing_is_lost_at_the_end(case: &Case, runtime: Runtime) {
-    let runs = work(&runtime);
+    let runs = submit_chains(&runtime, TASKS);
     drop(runtime);
-    once(case, &runs);
+    runs.assert_once(&format!("{case:?}"));
 }
 
 fn tasks_run_by_priority(case: &Case, runtime: &Runtime) {
-    let (begin, begun) = mpsc::channel::<()>();
-    let (open, gate) = mpsc::channel::<()>();
-    let gate = Mutex::new(gate);
-    let block = runtime
-        .codelet::<(), ()>("block")
-        .cpu("block", move |_, ()| {
-            begin.send(()).expect("the test listens");
-            gate.lock().expect("nobody panics").recv().expect("the test opens");
-        })
-        .build();
     let order = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&order);
     let notes = runtime
         .codelet::<(), (i32, usize)>("notes")
         .cpu("notes", move |context, ()| note.lock().expect("nobody panics").push(*context.params))
         .build();
-    runtime.task(&block, ()).submit().expect("the task is sound");
-    begun.recv().expect("the worker begins");
+    let held = Hold::new(runtime).worker();
     // The only worker is busy: these are all ready before it looks for the next.
     let mut expected: Vec<(i32, usize)> = (0..60).map(|number| (number as i32 * 7 % 5 - 2, number)).collect();
     for (priority, number) in &expected {
         let task = runtime.task_with(&notes, (*priority, *number), ());
         task.priority(*priority).submit().expect("the task is sound");
     }
-    open.send(()).expect("the worker listens");
+    drop(held);
     runtime.wait_all().unwrap_or_else(|end| panic!("{case:?}: {end}"));
     expected.sort_by_key(|(priority, number)| (-priority, *number));
     assert_eq!(*order.lock().expect("nobody panics"), expected, "{case:?}");

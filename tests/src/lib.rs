@@ -3,8 +3,11 @@
 pub mod awkward;
 pub mod bad;
 pub mod by_hand;
+pub mod chains;
 pub mod conformance;
 pub mod fixtures;
+pub mod hold;
 pub mod plugin_folder;
 pub mod program;
+pub mod reference_data;
 pub mod stock;

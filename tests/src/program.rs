@@ -1,6 +1,7 @@
 //! The `sched` program, built once with the plugins that it finds beside itself.
 
 use crate::fixtures;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -27,6 +28,16 @@ impl Ran {
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         let code = output.status.code().unwrap_or_else(|| panic!("{command:?}: {}\n{err}", output.status));
         Ran { code, out, err }
+    }
+
+    /// What it wrote to standard output, as JSON.
+    ///
+    /// # Panics
+    /// When it failed, or wrote something else.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        assert_eq!(self.code, 0, "{self:?}");
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
 

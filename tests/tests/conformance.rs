@@ -1,15 +1,15 @@
 //! Every stock component and every shipped policy, compiled in and from plugins.
 
-use sched_tests::conformance::{BackEnd, Origin, check, check_policies};
+use sched_tests::conformance::{Origin, check, check_policies};
 
 #[test]
 fn compiled_in_components_conform_in_the_runtime() {
-    check(Origin::BuiltIn, BackEnd::Runtime);
+    check(Origin::BuiltIn);
 }
 
 #[test]
 fn plugins_conform_in_the_runtime() {
-    check(Origin::Plugin, BackEnd::Runtime);
+    check(Origin::Plugin);
 }
 
 #[test]

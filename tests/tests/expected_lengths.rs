@@ -2,9 +2,10 @@
 
 use sched_core::Arch;
 use sched_host::runtime::{Codelet, Context, Runtime};
+use sched_tests::hold::{Held, Hold};
 use sched_tests::stock::runtime;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
 const QUEUES: &str = r#"mct { each "worker" { fifo { worker } } }"#;
@@ -19,32 +20,11 @@ fn codelet(runtime: &Runtime, name: &str, length: Duration) -> Codelet<(), ()> {
     runtime.codelet(name).cpu(name, |_, ()| {}).estimate(Arch::CPU, length).build()
 }
 
-/// Both workers are busy until this is dropped, and expected to be for equally long.
-struct Busy(Arc<AtomicBool>);
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.0.store(true, SeqCst);
-    }
-}
-
-fn both_busy(runtime: &Runtime) -> Busy {
-    let open = Arc::new(AtomicBool::new(false));
-    let (begin, begun) = mpsc::channel();
-    let gate = Arc::clone(&open);
-    let wait = move |_: &Context<'_>, ()| {
-        begin.send(()).expect("the test listens");
-        while !gate.load(SeqCst) {
-            std::thread::yield_now();
-        }
-    };
-    let block = runtime.codelet::<(), ()>("block").cpu("block", wait).estimate(Arch::CPU, seconds(100)).build();
-    for _ in 0..2 {
-        // The first has begun, so its worker counts as busy, when the second is decided.
-        runtime.task(&block, ()).submit().expect("the task is sound");
-        begun.recv().expect("a worker begins");
-    }
-    Busy(open)
+/// Both workers are busy, and expected to be for equally long.
+fn both_busy(runtime: &Runtime) -> [Held; 2] {
+    let hold = Hold::lasting(runtime, seconds(100));
+    // The first has begun, so its worker counts as busy, when the second is decided.
+    [hold.worker(), hold.worker()]
 }
 
 /// Number of tasks in the queue of each worker.

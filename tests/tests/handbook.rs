@@ -4,11 +4,12 @@ use sched_core::*;
 use sched_host::policy::{Source, library};
 use sched_host::runtime::Runtime;
 use sched_tests::by_hand::{ByHand, Mixed};
+use sched_tests::hold::Hold;
 use sched_tests::stock::{self, builder, policy};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::Mutex as StdMutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// Passes calls on, and writes down what happens to it in the diary of its number.
@@ -114,27 +115,17 @@ fn every_component_is_dropped_once_with_its_tree() {
 fn order(policy: &str, priorities: &[i32]) -> Vec<usize> {
     let shipped = Source::find(policy).and_then(|source| source.policy()).expect("it is shipped");
     let runtime = builder(stock::EAGER, 1, Vec::new()).policy_value(shipped).build().expect("it starts");
-    let ((begin, begun), (open, gate)) = (mpsc::channel(), mpsc::channel());
-    let gate = StdMutex::new(gate);
-    let block = runtime
-        .codelet::<(), ()>("block")
-        .cpu("block", move |_, ()| {
-            begin.send(()).expect("the test listens");
-            gate.lock().expect("nobody panics").recv().expect("the test opens");
-        })
-        .build();
     let order = Arc::new(StdMutex::new(Vec::new()));
     let note = Arc::clone(&order);
     let note = runtime
         .codelet::<(), usize>("note")
         .cpu("note", move |call, ()| note.lock().expect("nobody panics").push(*call.params))
         .build();
-    runtime.task(&block, ()).submit().expect("the task is sound");
-    begun.recv().expect("the worker begins");
+    let held = Hold::new(&runtime).worker();
     for (number, priority) in priorities.iter().enumerate() {
         runtime.task_with(&note, number, ()).priority(*priority).submit().expect("the task is sound");
     }
-    open.send(()).expect("the worker listens");
+    drop(held);
     runtime.wait_all().expect("every task runs");
     order.lock().expect("nobody panics").clone()
 }
@@ -169,25 +160,14 @@ fn the_books_of_workers_are_kept_under_every_policy_that_tells_lengths() {
     for shipped in library().iter().filter(|shipped| shipped.text.contains("best-implementation")) {
         let runtime = builder(stock::EAGER, 2, Vec::new()).policy_value(shipped.policy()).build();
         let runtime = runtime.unwrap_or_else(|error| panic!("{}: {error:?}", shipped.name));
-        let ((begin, begun), (open, gate)) = (mpsc::channel(), mpsc::channel::<()>());
-        let gate = StdMutex::new(gate);
-        let block = runtime
-            .codelet::<(), ()>("block")
-            .cpu("block", move |_, ()| {
-                begin.send(()).expect("the test listens");
-                gate.lock().expect("nobody panics").recv().expect("the test opens");
-            })
-            .estimate(Arch::CPU, Duration::from_secs(1000))
-            .build();
-        runtime.task(&block, ()).submit().expect("the task is sound");
-        begun.recv().expect("a worker begins");
+        let held = Hold::lasting(&runtime, Duration::from_secs(1000)).worker();
         let lengths = || {
             let mut lengths: Vec<u64> = runtime.expectations().iter().map(|of| of.length.as_secs()).collect();
             lengths.sort_unstable();
             lengths
         };
         assert_eq!(lengths(), [0, 1000], "{}", shipped.name);
-        open.send(()).expect("the task listens");
+        drop(held);
         runtime.wait_all().expect("it ends");
         assert_eq!(lengths(), [0, 0], "{}", shipped.name);
     }

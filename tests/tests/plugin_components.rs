@@ -8,6 +8,15 @@ use sched_tests::fixtures::{Profile, stock_plugin};
 use sched_tests::plugin_folder::{LIFO, fixture_folder, folder_of, load};
 
 #[test]
+fn the_readme_shows_the_example_as_it_is() {
+    let read = |path: &str| std::fs::read_to_string(format!("{}/../{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let example = read("sched-plugins/example-lifo/src/lib.rs");
+    let begin = example.find("#![forbid(unsafe_code)]").unwrap();
+    let end = example.find("\n#[cfg(test)]").unwrap_or(example.len());
+    assert!(read("README.md").contains(&format!("```rust\n{}\n```", example[begin..end].trim_end())));
+}
+
+#[test]
 fn values_that_do_not_fit_are_told_and_defaults_filled_in() {
     let folder = fixture_folder(&["panics-in-build"]);
     let registry = load(folder.path());

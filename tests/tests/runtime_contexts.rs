@@ -5,9 +5,9 @@ use sched_host::context::{ContextError, SchedContext};
 use sched_host::runtime::{Codelet, Outcome, ReadWrite, RunError, Runtime, SubmitError};
 use sched_host::tree::FaultKind;
 use sched_tests::bad::Bad;
+use sched_tests::hold::Hold;
 use sched_tests::stock::{EAGER, SHAPES, builder, policy};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -37,27 +37,6 @@ fn noting(runtime: &Runtime) -> (Codelet<(), usize>, Notes) {
     (codelet, notes)
 }
 
-type Hold = Codelet<(), (Sender<()>, Receiver<()>)>;
-
-/// A codelet that keeps a worker until it is let go.
-fn holding(runtime: &Runtime) -> Hold {
-    runtime
-        .codelet::<(), (Sender<()>, Receiver<()>)>("hold")
-        .cpu("hold", |call, ()| {
-            call.params.0.send(()).expect("the test listens");
-            let _ = call.params.1.recv();
-        })
-        .build()
-}
-
-/// Keeps a worker of the context busy until the result is dropped.
-fn hold(runtime: &Runtime, hold: &Hold, context: &SchedContext) -> Sender<()> {
-    let ((begins, begun), (go_on, goes_on)) = (channel(), channel());
-    runtime.task_with(hold, (begins, goes_on), ()).context(context).submit().expect("the task is sound");
-    begun.recv().expect("a worker is free");
-    go_on
-}
-
 #[test]
 fn tasks_run_on_the_workers_of_their_context() {
     for shape in SHAPES {
@@ -84,7 +63,7 @@ fn a_worker_of_several_contexts_serves_them_in_turn() {
     let runtime = start(1);
     let contexts: Vec<_> = ["a", "b", "c"].iter().map(|name| context(&runtime, name, EAGER, [0])).collect();
     let (note, notes) = noting(&runtime);
-    let held = hold(&runtime, &holding(&runtime), &contexts[0]);
+    let held = Hold::new(&runtime).worker_of(&contexts[0]);
     for (number, context) in contexts.iter().enumerate() {
         for _ in 0..50 {
             runtime.task_with(&note, number, ()).context(context).submit().expect("the task is sound");
@@ -213,11 +192,10 @@ fn a_context_that_has_no_workers_is_named() {
     let quiet = Duration::from_millis(40);
     let runtime = builder(EAGER, 2, Vec::new()).quiet_period(quiet).build().expect("it starts");
     let empty = context(&runtime, "nobody's", EAGER, []);
-    let hold_codelet = holding(&runtime);
     let nothing = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
     let task = runtime.task(&nothing, ()).context(&empty).submit().expect("the task is sound");
     // That others are busy does not help it.
-    let held = hold(&runtime, &hold_codelet, &runtime.default_context());
+    let held = Hold::new(&runtime).worker();
     let Err(RunError::Stalled(report)) = empty.wait_all() else { panic!("nobody runs it") };
     let says = "context `nobody's` (policy `test`) has 1 of them and no workers";
     assert!(report.to_string().contains(says), "{report}");
@@ -326,7 +304,8 @@ fn a_deleted_context_finishes_its_tasks_first() {
     default.remove_workers([2]).expect("there is this worker");
     let gone = context(&runtime, "gone", EAGER, [1, 2]);
     let (note, notes) = noting(&runtime);
-    let held = [hold(&runtime, &holding(&runtime), &gone), hold(&runtime, &holding(&runtime), &gone)];
+    let hold = Hold::new(&runtime);
+    let held = [hold.worker_of(&gone), hold.worker_of(&gone)];
     let inner = note.clone();
     let parent = runtime
         .codelet::<(), ()>("parent")
@@ -422,7 +401,7 @@ fn what_makes_no_sense_is_refused() {
 fn the_default_context_waits_for_its_own_tasks() {
     let runtime = start(2);
     let other = context(&runtime, "other", EAGER, [0, 1]);
-    let held = hold(&runtime, &holding(&runtime), &other);
+    let held = Hold::new(&runtime).worker_of(&other);
     let nothing = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
     for _ in 0..200 {
         for _ in 0..10 {

@@ -1,6 +1,7 @@
 //! Tasks are submitted from anywhere, waited for in every way, and told when they have ended.
 
 use sched_host::runtime::{Commute, Many, Outcome, Read, ReadWrite, Runtime, Submitter, TaskRef, Write};
+use sched_tests::hold::Hold;
 use sched_tests::stock::{EAGER, SHAPES, runtime};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
@@ -267,27 +268,16 @@ fn a_task_reads_any_number_of_handles() {
 fn one_worker_takes_tasks_by_priority() {
     let runtime = runtime(EAGER, 1);
     let log = Arc::new(Mutex::new(Vec::new()));
-    let (open, gate) = mpsc::channel::<()>();
-    let (begin, begun) = mpsc::channel::<()>();
-    let gate = Mutex::new(gate);
-    let block = runtime
-        .codelet::<(), ()>("block")
-        .cpu("block", move |_, ()| {
-            begin.send(()).expect("the test listens");
-            gate.lock().expect("nobody panics").recv().expect("the test opens");
-        })
-        .build();
     let note = runtime
         .codelet::<(), (i32, Arc<Mutex<Vec<i32>>>)>("note")
         .cpu("note", |context, ()| context.params.1.lock().expect("nobody panics").push(context.params.0))
         .build();
-    runtime.task(&block, ()).submit().expect("the task is sound");
-    begun.recv().expect("the task begins");
+    let held = Hold::new(&runtime).worker();
     for priority in [0, 5, -3, 5, 9] {
         let params = (priority, Arc::clone(&log));
         runtime.task_with(&note, params, ()).priority(priority).submit().expect("the task is sound");
     }
-    open.send(()).expect("the task listens");
+    drop(held);
     runtime.wait_all().expect("every task runs");
     assert_eq!(*log.lock().expect("nobody panics"), [9, 5, 5, 0, -3]);
 }

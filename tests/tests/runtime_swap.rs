@@ -8,9 +8,9 @@ use sched_host::runtime::{Codelet, ReadWrite, Runtime};
 use sched_host::tree::FaultKind;
 use sched_tests::awkward::{Hanging, Unbuildable, hold_pushes};
 use sched_tests::bad::Bad;
+use sched_tests::hold::{Held, Hold};
 use sched_tests::stock::{EAGER, SHAPES, builder, policy, runtime};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -42,23 +42,9 @@ impl Counted {
 
 /// Keeps every worker busy until it is let go. The policy must be one that gives a task to whoever is free: one that binds
 /// tasks to workers may put the second behind the first.
-fn hold(runtime: &Runtime, workers: usize) -> Vec<Sender<()>> {
-    let hold = runtime
-        .codelet::<(), (Sender<()>, Receiver<()>)>("hold")
-        .cpu("hold", |context, ()| {
-            context.params.0.send(()).expect("the test listens");
-            let _ = context.params.1.recv();
-        })
-        .build();
-    let (begins, begun) = channel();
-    (0..workers)
-        .map(|_| {
-            let (go_on, goes_on) = channel();
-            runtime.task_with(&hold, (begins.clone(), goes_on), ()).submit().expect("the task is sound");
-            begun.recv().expect("a worker is free");
-            go_on
-        })
-        .collect()
+fn hold(runtime: &Runtime, workers: usize) -> Vec<Held> {
+    let hold = Hold::new(runtime);
+    (0..workers).map(|_| hold.worker()).collect()
 }
 
 #[test]

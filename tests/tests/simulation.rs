@@ -87,9 +87,7 @@ fn plugins_and_components_in_the_program_give_the_same_events() {
         let (_, log) = run(&graph, &machine, policy, 42).expect("it runs to the end");
         let mut digest = Digest::default();
         log.events.iter().for_each(|(nanos, event)| digest.event(*nanos, event));
-        let ran = program::sched(&["simulate", "cholesky", "--tiles", "5", "--policy", policy, "--json"]);
-        assert_eq!(ran.code, 0, "{}", ran.err);
-        let report: serde_json::Value = serde_json::from_str(&ran.out).expect("it is JSON");
+        let report = program::sched(&["simulate", "cholesky", "--tiles", "5", "--policy", policy, "--json"]).json();
         assert_eq!(report["digest"], format!("{:016x}", digest.value()), "{policy}");
         assert_eq!(report["tasks"], 35);
     }
@@ -113,9 +111,7 @@ fn priorities_come_from_the_graph_or_from_the_longest_chain() {
     let machine = path("two.kdl", machine);
     let makespan = |priorities: &str| {
         let words = ["simulate", "--graph", &graph, "--platform", &machine, "--policy", "tree-prio", "--json"];
-        let ran = program::sched(&[&words[..], &["--priorities", priorities]].concat());
-        assert_eq!(ran.code, 0, "{ran:?}");
-        let told: serde_json::Value = serde_json::from_str(&ran.out).expect("it is JSON");
+        let told = program::sched(&[&words[..], &["--priorities", priorities]].concat()).json();
         told["makespan_s"].as_f64().expect("a makespan")
     };
     assert_eq!(["as-given", "none"].map(makespan), [0.012; 2]);

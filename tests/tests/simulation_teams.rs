@@ -180,9 +180,7 @@ fn simulations_with_teams_are_the_same_in_each_run_and_from_plugins() {
     let mut digest = Digest::default();
     log.events.iter().for_each(|(nanos, event)| digest.event(*nanos, event));
     let line = "simulate cholesky --tiles 6 --platform numa-2x12 --policy tree-pheft --parallel 0.9 --json";
-    let ran = program::sched(&line.split(' ').collect::<Vec<_>>());
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let report: serde_json::Value = serde_json::from_str(&ran.out).expect("it is JSON");
+    let report = program::sched(&line.split(' ').collect::<Vec<_>>()).json();
     assert_eq!(report["digest"], format!("{:016x}", digest.value()));
 }
 

@@ -1,14 +1,14 @@
 //! Policies on the Standard Task Graphs, whose shortest makespans are known. The graphs are not part of the repository;
 //! where they are absent, the test says so and passes.
 
-#![expect(clippy::print_stdout, reason = "the table is what the test is read for, and a skip is said")]
+#![expect(clippy::print_stdout, reason = "the table is what the test is read for")]
 
 use sched_host::graph::priorities::Priorities;
 use sched_host::graph::{self, TaskGraph};
 use sched_host::sim::{Platform, Simulation, prioritise};
+use sched_tests::reference_data::reference_data;
 use sched_tests::stock;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// A policy, where its tasks' priorities come from, and how far from the optimum it may be on average. Only policies that
@@ -24,11 +24,9 @@ const ASKED: [(&str, Priorities, f64); 6] = [
 
 #[test]
 fn a_policy_by_upward_rank_is_within_two_percent_of_the_optimum_on_average() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/graphs/stg");
-    let Ok(known) = std::fs::read_to_string(folder.join("optimal.csv")) else {
-        println!("skipped: there are no Standard Task Graphs in {}", folder.display());
-        return;
-    };
+    let Some(data) = reference_data() else { return };
+    let folder = data.join("graphs/stg");
+    let known = std::fs::read_to_string(folder.join("optimal.csv")).expect("the reference data is complete");
     let registry = stock::registry(Vec::new());
     let mut graphs: BTreeMap<&str, TaskGraph> = BTreeMap::new();
     // For each number of processors, and for each of those above, the makespans in optima.

@@ -1,24 +1,15 @@
 //! Makespans of our simulation beside those of StarPU's, for policies that mean the same, on the same machine, graph and
 //! models. The reference data is not part of the repository; where it is absent, the tests say so and pass.
 
-#![expect(clippy::print_stdout, reason = "the table is what the test is read for, and a skip is said")]
+#![expect(clippy::print_stdout, reason = "the table is what the test is read for")]
 
 use sched_host::graph::{self, DataId, Datum, Mode, Task, TaskGraph, WontUse};
 use sched_host::sim::platform::Costs;
 use sched_host::sim::{Platform, Simulation};
+use sched_tests::reference_data::reference_data;
 use sched_tests::stock;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
-
-/// The reference data, if it is there.
-fn data() -> Option<PathBuf> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
-    let there = path.join("starpu-sampling").is_dir();
-    if !there {
-        println!("skipped: there is no reference data in {}", path.display());
-    }
-    there.then_some(path)
-}
+use std::path::Path;
 
 /// The machines that StarPU's models and bus files describe.
 const HOSTS: [&str; 2] = ["mirage", "attila"];
@@ -234,7 +225,7 @@ fn check(rows: &[Row], limits: impl Fn(&Pair) -> Option<(f64, f64)>) {
 
 #[test]
 fn sizes_that_were_not_recorded_are_like_those_that_were() {
-    let Some(data) = data() else { return };
+    let Some(data) = reference_data() else { return };
     let recorded = |tiles: usize| {
         graph::read(&data.join(format!("starpu-rec/cholesky-mirage-n{tiles}.tasks.rec"))).expect("the trace is sound")
     };
@@ -249,12 +240,12 @@ fn sizes_that_were_not_recorded_are_like_those_that_were() {
 
 #[test]
 fn makespans_agree_with_those_of_starpu() {
-    let Some(data) = data() else { return };
+    let Some(data) = reference_data() else { return };
     check(&runs(&data), |pair| pair.limits);
 }
 
 #[test]
 fn makespans_agree_with_those_of_starpus_replay() {
-    let Some(data) = data() else { return };
+    let Some(data) = reference_data() else { return };
     check(&replays(&data), replay_limits);
 }

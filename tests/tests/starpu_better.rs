@@ -1,13 +1,14 @@
 //! The best of our policies beside the best of all of StarPU's, on the same machine, graph and models. The reference data is
 //! not part of the repository; where it is absent, the test says so and passes.
-#![expect(clippy::print_stdout, reason = "the table is what the test is read for, and a skip is said")]
+#![expect(clippy::print_stdout, reason = "the table is what the test is read for")]
 
 use sched_host::graph::{self, DataId, Datum, Mode, Task, TaskGraph, WontUse};
 use sched_host::sim::platform::Costs;
 use sched_host::sim::{Platform, Simulation};
+use sched_tests::reference_data::reference_data;
 use sched_tests::stock;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The policies that decide by models.
 const OURS: [&str; 11] = [
@@ -27,16 +28,6 @@ const OURS: [&str; 11] = [
 /// Of the gap between StarPU's best and the bound, we close so many per cent on average, where it is at least 5 % of the
 /// bound.
 const CLOSED: f64 = 40.0;
-
-/// The reference data, if it is there.
-fn data() -> Option<PathBuf> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
-    let there = path.join("starpu-sampling").is_dir();
-    if !there {
-        println!("skipped: there is no reference data in {}", path.display());
-    }
-    there.then_some(path)
-}
 
 /// The best makespan in a table of StarPU's, of those whose line begins with `key`, and whose it is.
 fn best(table: &str, key: &str, unit: f64) -> Option<(f64, String)> {
@@ -136,7 +127,7 @@ fn bound_of(graph: &TaskGraph, platform: &Platform) -> f64 {
 
 #[test]
 fn our_best_policy_is_nowhere_behind_the_best_of_starpu_and_far_ahead_on_average() {
-    let Some(data) = data() else { return };
+    let Some(data) = reference_data() else { return };
     let registry = stock::registry(Vec::new());
     let mut table = String::from("graph    machine  n costs          bound   StarPU     ours closed\n");
     let (mut wrong, mut gaps) = (Vec::new(), Vec::new());
@@ -167,7 +158,7 @@ fn our_best_policy_is_nowhere_behind_the_best_of_starpu_and_far_ahead_on_average
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
 fn looking_ahead_is_best_where_there_is_much_to_come() {
-    let Some(data) = data() else { return };
+    let Some(data) = reference_data() else { return };
     let registry = stock::registry(Vec::new());
     println!("graph    machine  n    bound   others     plan, times the bound");
     for host in ["mirage", "attila"] {

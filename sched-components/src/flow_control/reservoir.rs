@@ -2,11 +2,10 @@
 //! them go in order: higher priorities first, equal ones as they arrived. When it has room it tells its parents, when it
 //! has work its children.
 
-mod facts;
 mod ready;
 
+use crate::facts::Facts;
 use crate::queue::{Held, Place, SharedQueue, TaskQueue, arch_to_find, expected_addition, load_here, nanos};
-use facts::Facts;
 use ready::Ready;
 use sched_core::*;
 use std::cell::Cell;
@@ -233,7 +232,9 @@ impl Reservoir {
         };
         let mut moved = node.pump(to, || pop(&|_| true), unpop);
         if stuck.get() {
-            moved |= node.pump(to, || pop(&|held| node.requester_can_execute(&held.task)), unpop);
+            let arch = arch_to_find(node);
+            let able = |held: &Held| held.suits(arch) && node.requester_can_execute(&held.task);
+            moved |= node.pump(to, || pop(&able), unpop);
         }
         if put_back.get() {
             // Meanwhile somebody may have found the queue empty that has room for it.

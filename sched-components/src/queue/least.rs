@@ -22,8 +22,8 @@ impl<T> TaskQueue<T> {
     pub(crate) fn pop_least(&mut self, reach: Reach, mut cost: impl FnMut(&T) -> Option<u64>) -> Option<(T, Place)> {
         let main = Reverse(self.main_priority);
         let mut best: Option<Best> = None;
-        let above = self.others.range(..main);
-        let below = self.others.range(main..);
+        let above = self.rest.levels.range(..main);
+        let below = self.rest.levels.range(main..);
         let levels = above.chain([(&main, &self.main)]).chain(below);
         for (key, level) in levels {
             search(*key, level, &mut cost, &mut best);
@@ -34,8 +34,7 @@ impl<T> TaskQueue<T> {
             }
         }
         let (_, key, index) = best?;
-        // The level of the main priority is `main`; a level of `others` with this priority is empty.
-        Some(if key == main { self.take_main(index) } else { self.take_other(key, index) })
+        Some(self.take(key, index))
     }
 }
 

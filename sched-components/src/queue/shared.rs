@@ -2,9 +2,8 @@
 
 use super::level::Entry;
 use super::{Padded, Place, TaskQueue};
-use sched_core::Mutex;
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering::*};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 
 /// A [`TaskQueue`] for threads that push and threads that pop at once.
 ///
@@ -17,9 +16,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 #[derive(Debug)]
 pub(crate) struct SharedQueue<T> {
     queue: Padded<Side<TaskQueue<T>>>,
-    arrived: Padded<Side<Arrived<T>>>,
+    /// Arrivals of the usual priority, numbered from 0.
+    arrived: Padded<Side<VecDeque<Entry<T>>>>,
     /// Not all tasks have the usual priority.
     is_ranked: AtomicBool,
+    /// Arrivals of other priorities, locked and counted with those of the usual one.
+    others: Mutex<Vec<(i32, T)>>,
 }
 
 /// The priority of tasks that were given none.
@@ -32,14 +34,6 @@ struct Side<Q> {
     len: AtomicUsize,
 }
 
-#[derive(Debug)]
-struct Arrived<T> {
-    /// Of the usual priority, numbered from 0.
-    usual: VecDeque<Entry<T>>,
-    /// Of other priorities.
-    others: Vec<(i32, T)>,
-}
-
 impl<Q> Side<Q> {
     fn new(tasks: Q) -> Padded<Side<Q>> {
         Padded(Side { tasks: Mutex::new(tasks), len: AtomicUsize::new(0) })
@@ -48,11 +42,11 @@ impl<Q> Side<Q> {
 
 impl<T> SharedQueue<T> {
     pub(crate) fn new() -> SharedQueue<T> {
-        let arrived = Arrived { usual: VecDeque::new(), others: Vec::new() };
         SharedQueue {
             queue: Side::new(TaskQueue::new()),
-            arrived: Side::new(arrived),
+            arrived: Side::new(VecDeque::new()),
             is_ranked: AtomicBool::new(false),
+            others: Mutex::new(Vec::new()),
         }
     }
 
@@ -78,13 +72,13 @@ impl<T> SharedQueue<T> {
         let Side { tasks, len } = &self.arrived.0;
         let mut arrived = tasks.lock();
         if priority == USUAL {
-            let number = arrived.usual.len() as u64;
-            arrived.usual.push_back(Entry { number, expected: 0, task });
+            let number = arrived.len() as u64;
+            arrived.push_back(Entry { number, expected: 0, task });
         } else {
             self.is_ranked.store(true, Release);
-            arrived.others.push((priority, task));
+            self.others.lock().push((priority, task));
         }
-        len.store(arrived.usual.len() + arrived.others.len(), Release);
+        len.store(len.load(Relaxed) + 1, Release);
     }
 
     /// The same on behalf of those who pop, so that the task need not arrive first: it is in front of what arrived and was
@@ -156,13 +150,13 @@ impl<T> SharedQueue<T> {
         self.arrived.0.len.load(Acquire) != 0 && self.take_over_from(&mut self.arrived.0.tasks.lock(), queue)
     }
 
-    fn take_over_from(&self, arrived: &mut Arrived<T>, queue: &mut TaskQueue<T>) -> bool {
+    fn take_over_from(&self, arrived: &mut VecDeque<Entry<T>>, queue: &mut TaskQueue<T>) -> bool {
         let before = queue.len();
-        queue.append(USUAL, &mut arrived.usual);
-        for (priority, task) in arrived.others.drain(..) {
-            queue.push(task, priority, 0);
-        }
+        queue.append(USUAL, arrived);
         if self.is_ranked.load(Relaxed) {
+            for (priority, task) in self.others.lock().drain(..) {
+                queue.push(task, priority, 0);
+            }
             self.is_ranked.store(!queue.has_only(USUAL), Release);
         }
         self.queue.0.len.store(queue.len(), Release);
@@ -187,7 +181,7 @@ impl<T> SharedQueue<T> {
     /// Does something while nobody pushes or pops, which is told whether there are no tasks.
     pub(crate) fn hold(&self, then: impl FnOnce(bool)) {
         let queue = self.queue.0.tasks.lock();
-        let arrived = self.arrived.0.tasks.lock();
-        then(queue.len() == 0 && arrived.usual.is_empty() && arrived.others.is_empty());
+        let _arrived = self.arrived.0.tasks.lock();
+        then(queue.len() == 0 && self.arrived.0.len.load(Relaxed) == 0);
     }
 }

@@ -285,17 +285,11 @@ impl Component for Plan {
     fn pull_task(&self, node: Node<'_>, to: Child) -> Option<Task> {
         let Some(submitted) = node.submitted() else { return self.blind.pull_task(node, to) };
         self.note_room(node, to);
-        let pull = || {
-            let (mut taken, mut first) = (None, true);
-            self.turn.take(|| {
-                let moved = self.work(node, submitted);
-                if std::mem::take(&mut first) {
-                    taken = self.take(node, to);
-                }
-                moved
-            });
-            taken
+        let first = || {
+            self.work(node, submitted);
+            self.take(node, to)
         };
+        let pull = || self.turn.pull(first, || self.work(node, submitted));
         pull().or_else(|| if node.parents_can_push() { pull() } else { None })
     }
 

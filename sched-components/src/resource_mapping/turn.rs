@@ -1,5 +1,6 @@
 //! One thread at a time does what must not be done by two at once, without anybody waiting, and without a wish lost.
 
+use sched_core::Task;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 
 /// Counts those who want something done. The first does it; who comes meanwhile leaves a note by counting, and the one
@@ -28,6 +29,20 @@ impl Turn {
                 Err(now) => seen = now,
             }
         }
+    }
+
+    /// Takes the first task for who pulls, or leaves a note. Nobody decides meanwhile, so it is the first of all; for notes
+    /// that are left meanwhile, `work` runs.
+    pub(super) fn pull(&self, first: impl FnOnce() -> Option<Task>, mut work: impl FnMut() -> bool) -> Option<Task> {
+        let (mut first, mut taken) = (Some(first), None);
+        self.take(|| match first.take() {
+            Some(first) => {
+                taken = first();
+                false
+            }
+            None => work(),
+        });
+        taken
     }
 }
 

@@ -3,6 +3,7 @@
 mod lane;
 mod victims;
 
+use crate::facts::Facts;
 use crate::queue::{Held, arch_to_find, load_here};
 use lane::{Lane, Lanes};
 use sched_core::*;
@@ -20,6 +21,9 @@ use std::time::Duration;
 /// which its owner would touch last. (The StarPU handbook says that a thief takes the last one as well; StarPU itself
 /// takes the first, as every other work stealer does.) Only tasks that the thief can execute count.
 ///
+/// What others push into a queue arrives beside it, and is taken over when the rest is used up, or at once if there are
+/// priorities: what a worker made ready itself comes first, and who submits does not get in its way.
+///
 /// Workers share nothing while each has work: every queue has a lock and counters of its own, on cache lines of their own.
 /// Who looks for something to steal goes by a list of the queues that may hold tasks, a bit for each, and so passes over any
 /// number of empty ones; it locks only those that are not empty.
@@ -30,6 +34,7 @@ use std::time::Duration;
 pub struct WorkStealing {
     /// Made in the first call, when the children are known.
     lanes: OnceLock<Lanes>,
+    facts: Facts,
 }
 
 /// Tasks sent to a child that has room: one to execute, and one that waits for it.
@@ -55,13 +60,21 @@ impl WorkStealing {
 
     /// The queue for `task`: that of the worker that makes it ready, or else the next in turn. Whether it is the former.
     fn place(&self, node: Node<'_>, lanes: &Lanes, task: &Task) -> Option<(Child, bool)> {
-        let able = |child: &Child| node.child_can_execute(*child, task);
+        let archs = self.facts.of(node).archs();
+        let able = |child: &Child| match archs.is_empty() {
+            false => task.archs().intersects(archs),
+            true => node.child_can_execute(*child, task),
+        };
         let own = node.requester().and_then(|worker| lanes.home(worker)).filter(able);
         own.map(|own| (own, true)).or_else(|| Some((lanes.turn().find(able)?, false)))
     }
 
     /// A task for the worker that asks: from the queue of `to`, or stolen.
     fn take(&self, node: Node<'_>, lanes: &Lanes, to: Child) -> Option<(Task, lane::From)> {
+        let archs = self.facts.of(node).archs();
+        if !archs.is_empty() {
+            return self.first(node, lanes, to, &|held| held.archs().intersects(archs));
+        }
         let arch = arch_to_find(node);
         let suits = |held: &Held| held.suits(arch);
         let (task, from) = self.first(node, lanes, to, &suits)?;
@@ -102,7 +115,7 @@ impl Component for WorkStealing {
         };
         lanes.push(child, task, by_owner);
         // The worker that pushes is awake. Where it is alone in its child, only others can sleep.
-        let awake = node.requester().is_some_and(|worker| node.child_worker(child) == Some(worker));
+        let awake = by_owner && lanes.lane(child).is_some_and(|lane| lane.worker.is_some());
         if awake || !node.child_can_pull(child) {
             node.children_can_pull();
         }
@@ -143,8 +156,12 @@ impl Component for WorkStealing {
         moved || (sent == 0 && node.parents_can_push())
     }
 
+    fn notify_change_workers(&self, _node: Node<'_>) {
+        self.facts.forget();
+    }
+
     fn estimated_end(&self, node: Node<'_>) -> Time {
-        let queued = Duration::from_nanos(self.sum(|lane| lane.expected.0.load(Relaxed)));
+        let queued = Duration::from_nanos(self.sum(|lane| lane.expected.load(Relaxed)));
         node.average_end_below() + queued / node.count_in_context().max(1)
     }
 
@@ -163,7 +180,7 @@ impl Component for WorkStealing {
         let lens: Vec<usize> = self.lanes.get().into_iter().flat_map(Lanes::iter).map(|lane| lane.len()).collect();
         report.fact("tasks", lens.iter().sum::<usize>());
         report.fact("tasks by child", format_args!("{lens:?}"));
-        let expected = self.sum(|lane| lane.expected.0.load(Relaxed));
+        let expected = self.sum(|lane| lane.expected.load(Relaxed));
         report.fact("expected length", format_args!("{:?}", Duration::from_nanos(expected)));
     }
 }

@@ -6,10 +6,10 @@ use super::ledger::Holder;
 use crate::abi::extension::{RawAccess, RawRange, RawSubmitted};
 use crate::abi::fake::Graph;
 use crate::abi::wire::NO_ID;
-use crate::estimate::nanos;
+use crate::estimate::{Estimate, nanos};
 use crate::node::{DataAccess, Stage};
-use crate::task::TaskId;
-use crate::workers::MemoryNode;
+use crate::task::{Task, TaskId};
+use crate::workers::{MemoryNode, WorkerId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -95,8 +95,10 @@ impl Graph for FakeHost {
     }
 
     fn length(&self, task: u64, worker: u32) -> u64 {
-        let codelet = self.ledger.look(TaskId::new(task), crate::Task::codelet);
-        self.changing.lock().models.length(codelet, worker, NO_ID).to_wire()
+        let able = |task: &Task| self.executable(WorkerId(worker), task).then(|| task.codelet());
+        let codelet = self.ledger.look(TaskId::new(task), able);
+        let length = codelet.map(|codelet| self.changing.lock().models.length(codelet, worker, NO_ID));
+        length.unwrap_or(Estimate::NoModel).to_wire()
     }
 
     fn copies(&self, data: u64) -> u64 {

@@ -56,7 +56,7 @@ impl FakeHost {
         woke
     }
 
-    fn executable(&self, worker: WorkerId, task: &Task) -> bool {
+    pub(super) fn executable(&self, worker: WorkerId, task: &Task) -> bool {
         let arch = self.scene.worker(worker.0).and_then(|worker| Arch::new(u8::try_from(worker.arch).ok()?));
         let size = self.scene.members(worker.0).len() as u32;
         arch.is_some_and(|arch| task.archs().contains(arch)) && size <= task.width().max(1)

@@ -1,6 +1,7 @@
 //! `sched check`: whether policies are valid, with all that is wrong with them.
 
 use super::machine::MachineOptions;
+use crate::cli::json;
 use crate::policy::{Area, BoundMachine, Catalogue, Fold, Machine, NodeIndex, Parsed, Plan, Policy, PolicyErrors};
 use crate::policy::{Problem, Source, check, expand, read};
 use miette::{Diagnostic, IntoDiagnostic};
@@ -73,8 +74,7 @@ pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::R
     let wrong = findings.iter().flat_map(|finding| &finding.problems).any(Problem::is_error);
     if args.json {
         let rows: Vec<Row> = findings.iter().map(Row::new).collect();
-        serde_json::to_writer_pretty(&mut *out, &rows).into_diagnostic()?;
-        writeln!(out).into_diagnostic()?;
+        json::write(out, &rows)?;
         return Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS });
     }
     for plan in findings.iter().flat_map(|finding| &finding.plans) {

@@ -202,10 +202,13 @@ mod tests {
 
     #[test]
     fn a_graph_must_be_named_once() {
-        assert!(
-            sched(&[]).is_err()
-                && sched(&["lu", "--graph", "a.stg"]).is_err()
-                && sched(&["lu", "--json", "--format", "dot"]).is_err()
-        );
+        for (words, says) in [
+            (&[][..], "arguments were not provided:\n  <GRAPH|FILE>"),
+            (&["lu", "--graph", "a.stg"], "'[GRAPH|FILE]' cannot be used with"),
+            (&["lu", "--json", "--format", "dot"], "'--json' cannot be used with"),
+        ] {
+            let told = sched(words).expect_err("a graph is named once, and a format").to_string();
+            assert!(told.contains(says), "{told}");
+        }
     }
 }

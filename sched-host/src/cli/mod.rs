@@ -6,6 +6,7 @@ pub mod compare;
 mod contexts;
 pub mod graph;
 mod graph_source;
+mod json;
 mod machine;
 pub mod model;
 mod output;

@@ -1,5 +1,6 @@
 //! `sched policies`: the policies that come with the program.
 
+use crate::cli::json;
 use crate::policy::{Catalogue, Policy, PolicyErrors, Problem, SimpleFlags, Source, check, library};
 use comfy_table::{ContentArrangement, Table, presets};
 use miette::IntoDiagnostic;
@@ -92,7 +93,7 @@ pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::R
             let source = Source::find(name)?;
             if args.json {
                 let row = Row::new(&source.policy()?, catalogue, Some(source.text.into_owned()));
-                write_json(out, &row)?;
+                json::write(out, &row)?;
             } else {
                 out.write_all(source.text.as_bytes()).into_diagnostic()?;
             }
@@ -101,14 +102,14 @@ pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::R
             let policy = simple(flags, &args.name, catalogue)?;
             let text = policy.to_kdl();
             if args.json {
-                write_json(out, &Row::new(&policy, catalogue, Some(text)))?;
+                json::write(out, &Row::new(&policy, catalogue, Some(text)))?;
             } else {
                 out.write_all(text.as_bytes()).into_diagnostic()?;
             }
         }
         (None, None) => {
             let rows: Vec<Row> = library().iter().map(|shipped| Row::new(&shipped.policy(), catalogue, None)).collect();
-            if args.json { write_json(out, &rows)? } else { write_table(out, &rows)? }
+            if args.json { json::write(out, &rows)? } else { write_table(out, &rows)? }
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -121,11 +122,6 @@ fn simple(flags: &str, name: &str, catalogue: &Catalogue) -> Result<Policy, Poli
         true => Err(PolicyErrors::new(format!("simple scheduler `{flags}`"), problems)),
         false => Ok(policy),
     }
-}
-
-fn write_json(out: &mut dyn Write, value: &impl Serialize) -> miette::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, value).into_diagnostic()?;
-    writeln!(out).into_diagnostic()
 }
 
 fn write_table(out: &mut dyn Write, rows: &[Row]) -> miette::Result<()> {

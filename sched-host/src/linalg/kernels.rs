@@ -169,6 +169,18 @@ mod tests {
         assert!(error <= 1e-12 * expected.abs().max(1.0), "{found} instead of {expected} at {at:?}");
     }
 
+    /// Every entry of `tile` is what `expected` says.
+    fn assert_entries(tile: &Tile, expected: impl Fn(usize, usize) -> f64) {
+        for (r, c) in (0..tile.cols()).flat_map(|c| (0..tile.rows()).map(move |r| (r, c))) {
+            assert_close(tile.get(r, c), expected(r, c), (r, c));
+        }
+    }
+
+    /// Entry (r, c) of A·Bᵀ, of which the first `n` columns of both count.
+    fn product(a: &Tile, b: &Tile, r: usize, c: usize, n: usize) -> f64 {
+        (0..n).map(|p| a.get(r, p) * b.get(c, p)).sum()
+    }
+
     proptest! {
         #[test]
         fn potrf_multiplies_back_to_the_tile(n in 1usize..40, seed: u64) {
@@ -198,13 +210,9 @@ mod tests {
         fn trsm_undoes_a_product_with_the_factor(m in 1usize..40, n in 1usize..40) {
             let l = lower(n);
             let x = sample(m, n, 1);
-            let mut b = Tile::from_fn(m, n, |r, c| (0..=c).map(|k| x.get(r, k) * l.get(c, k)).sum());
+            let mut b = Tile::from_fn(m, n, |r, c| product(&x, &l, r, c, c + 1));
             trsm(&l, &mut b);
-            for c in 0..n {
-                for r in 0..m {
-                    assert_close(b.get(r, c), x.get(r, c), (r, c));
-                }
-            }
+            assert_entries(&b, |r, c| x.get(r, c));
         }
 
         #[test]
@@ -212,13 +220,8 @@ mod tests {
             let (a, before) = (sample(n, k, 2), sample(n, n, 3));
             let mut c = before.clone();
             syrk(&a, &mut c);
-            for j in 0..n {
-                for i in 0..n {
-                    let product: f64 = (0..k).map(|p| a.get(i, p) * a.get(j, p)).sum();
-                    let change = if i >= j { product } else { 0.0 };
-                    assert_close(c.get(i, j), before.get(i, j) - change, (i, j));
-                }
-            }
+            let change = |i, j| if i >= j { product(&a, &a, i, j, k) } else { 0.0 };
+            assert_entries(&c, |i, j| before.get(i, j) - change(i, j));
         }
 
         #[test]
@@ -226,12 +229,7 @@ mod tests {
             let (a, b, before) = (sample(m, k, 4), sample(n, k, 5), sample(m, n, 6));
             let mut c = before.clone();
             gemm(&a, &b, &mut c);
-            for j in 0..n {
-                for i in 0..m {
-                    let product: f64 = (0..k).map(|p| a.get(i, p) * b.get(j, p)).sum();
-                    assert_close(c.get(i, j), before.get(i, j) - product, (i, j));
-                }
-            }
+            assert_entries(&c, |i, j| before.get(i, j) - product(&a, &b, i, j, k));
         }
 
         #[test]
@@ -239,22 +237,12 @@ mod tests {
             let (a, l, before) = (sample(m, n, 7), lower(n), sample(m, n, 8));
             let mut c = before.clone();
             multiply_by_factor(&a, &l, &mut c, false);
-            for j in 0..n {
-                for i in 0..m {
-                    let product: f64 = (0..=j).map(|p| a.get(i, p) * l.get(j, p)).sum();
-                    assert_close(c.get(i, j), before.get(i, j) - product, (i, j));
-                }
-            }
+            assert_entries(&c, |i, j| before.get(i, j) - product(&a, &l, i, j, j + 1));
             let before = sample(n, n, 9);
             let mut c = before.clone();
             multiply_by_factor(&l, &l, &mut c, true);
-            for j in 0..n {
-                for i in 0..n {
-                    let product: f64 = (0..=i.min(j)).map(|p| l.get(i, p) * l.get(j, p)).sum();
-                    let change = if i >= j { product } else { 0.0 };
-                    assert_close(c.get(i, j), before.get(i, j) - change, (i, j));
-                }
-            }
+            let change = |i, j| if i >= j { product(&l, &l, i, j, j + 1) } else { 0.0 };
+            assert_entries(&c, |i, j| before.get(i, j) - change(i, j));
         }
     }
 
@@ -264,20 +252,10 @@ mod tests {
         let (a, b, before) = (sample(m, k, 4), sample(n, k, 5), sample(m, n, 6));
         let mut c = before.clone();
         gemm(&a, &b, &mut c);
-        for j in 0..n {
-            for i in 0..m {
-                let product: f64 = (0..k).map(|p| a.get(i, p) * b.get(j, p)).sum();
-                assert_close(c.get(i, j), before.get(i, j) - product, (i, j));
-            }
-        }
+        assert_entries(&c, |i, j| before.get(i, j) - product(&a, &b, i, j, k));
         let mut c = Tile::zeros(n, n);
         syrk(&b, &mut c);
-        for j in 0..n {
-            for i in 0..n {
-                let product: f64 = (0..k).map(|p| b.get(i, p) * b.get(j, p)).sum();
-                assert_close(c.get(i, j), if i >= j { -product } else { 0.0 }, (i, j));
-            }
-        }
+        assert_entries(&c, |i, j| if i >= j { -product(&b, &b, i, j, k) } else { 0.0 });
     }
 
     #[test]

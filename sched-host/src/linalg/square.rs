@@ -26,11 +26,7 @@ impl SquareTiles {
     ///
     /// If there are not as many tiles as `tiling` says, or one of them has another shape.
     pub fn from_tiles(tiling: Tiling, tiles: Vec<Tile>) -> Self {
-        assert_eq!(tiles.len(), tiling.n_tiles().pow(2), "number of tiles");
-        for ((i, j), tile) in tiling.square_tiles().zip(&tiles) {
-            let shape = (tiling.size(i), tiling.size(j));
-            assert_eq!((tile.rows(), tile.cols()), shape, "shape of tile ({i}, {j})");
-        }
+        tiling.check(tiling.square_tiles(), &tiles);
         Self { tiling, tiles }
     }
 

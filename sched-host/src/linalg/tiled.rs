@@ -27,11 +27,7 @@ impl TiledMatrix {
     ///
     /// If there are not as many tiles as `tiling` says, or one of them has another shape.
     pub fn from_tiles(tiling: Tiling, tiles: Vec<Tile>) -> Self {
-        assert_eq!(tiles.len(), tiling.n_lower_tiles(), "number of tiles");
-        for ((i, j), tile) in tiling.lower_tiles().zip(&tiles) {
-            let shape = (tiling.size(i), tiling.size(j));
-            assert_eq!((tile.rows(), tile.cols()), shape, "shape of tile ({i}, {j})");
-        }
+        tiling.check(tiling.lower_tiles(), &tiles);
         Self { tiling, tiles }
     }
 
@@ -64,6 +60,12 @@ impl TiledMatrix {
         &mut self.tiles[index]
     }
 
+    /// Several tiles at once, for a kernel.
+    fn several<const N: usize>(&mut self, wanted: [(usize, usize); N]) -> [&mut Tile; N] {
+        let wanted = wanted.map(|(i, j)| self.tiling.lower_index(i, j));
+        self.tiles.get_disjoint_mut(wanted).expect("the tiles of one step are distinct")
+    }
+
     /// Entry of the lower triangular matrix in row `r` and column `c`, from 0: zero above the diagonal.
     ///
     /// # Panics
@@ -89,24 +91,19 @@ impl TiledMatrix {
     ///
     /// If the step is not one of [`cholesky_steps`](super::cholesky_steps) for this number of tiles.
     pub fn apply(&mut self, step: CholeskyStep) -> Result<(), NotPositiveDefinite> {
-        const DISTINCT: &str = "the tiles of one step are distinct";
-        let at = |(i, j)| self.tiling.lower_index(i, j);
-        let written = at(step.writes());
+        let written = step.writes();
         match step {
-            CholeskyStep::Potrf { .. } => return potrf(&mut self.tiles[written]),
+            CholeskyStep::Potrf { k } => return potrf(self.tile_mut(k, k)),
             CholeskyStep::Trsm { k, .. } => {
-                let wanted = [at((k, k)), written];
-                let [l, b] = self.tiles.get_disjoint_mut(wanted).expect(DISTINCT);
+                let [l, b] = self.several([(k, k), written]);
                 trsm(l, b);
             }
             CholeskyStep::Syrk { k, i } => {
-                let wanted = [at((i, k)), written];
-                let [a, c] = self.tiles.get_disjoint_mut(wanted).expect(DISTINCT);
+                let [a, c] = self.several([(i, k), written]);
                 syrk(a, c);
             }
             CholeskyStep::Gemm { k, i, j } => {
-                let wanted = [at((i, k)), at((j, k)), written];
-                let [a, b, c] = self.tiles.get_disjoint_mut(wanted).expect(DISTINCT);
+                let [a, b, c] = self.several([(i, k), (j, k), written]);
                 gemm(a, b, c);
             }
         }

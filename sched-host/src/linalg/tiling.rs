@@ -119,6 +119,19 @@ impl Tiling {
         matrix.fill_tile(self.rows(i).start, self.rows(j).start, &mut tile);
         tile
     }
+
+    /// Checks that `tiles` are those of `places`.
+    ///
+    /// # Panics
+    ///
+    /// If they are too few or too many, or one of them has another shape.
+    pub(super) fn check(&self, places: impl Iterator<Item = (usize, usize)> + Clone, tiles: &[Tile]) {
+        assert_eq!(tiles.len(), places.clone().count(), "number of tiles");
+        for ((i, j), tile) in places.zip(tiles) {
+            let shape = (self.size(i), self.size(j));
+            assert_eq!((tile.rows(), tile.cols()), shape, "shape of tile ({i}, {j})");
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The components that a policy may name.
 
 use sched_core::ComponentInfo;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The components that loaded plugins provide, by name.
@@ -60,8 +61,8 @@ impl Catalogue {
 
     /// Where components come from, for the help of "no such component".
     pub(super) fn origin(&self) -> String {
-        let mut plugins: Vec<&str> = self.entries.iter().map(|entry| entry.plugin.as_str()).collect();
-        plugins.dedup();
+        let plugins: BTreeSet<&str> = self.entries.iter().map(|entry| entry.plugin.as_str()).collect();
+        let plugins: Vec<&str> = plugins.into_iter().collect();
         match (plugins.is_empty(), self.looked_at.is_empty()) {
             (true, true) => "no plugin is loaded, so no component is known".to_owned(),
             (true, false) => format!("no plugin is loaded; looked at: {}", self.looked_at.join(", ")),

@@ -1,14 +1,13 @@
 //! The tiled Cholesky factorisation as tasks.
 
-use super::figures::Meter;
+use super::elimination::{Alone, Elimination, WithOne, WithTwo};
+use super::figures::run_measured;
 use super::{AnyMatrix, Factored, Workload, WorkloadError, make_tiles, register, sum_up, take_back};
 use crate::linalg::{CholeskyStep, NotPositiveDefiniteMatrix, Tile, TiledMatrix, Tiling, cholesky_steps, flops};
 use crate::linalg::{Entries, MatrixMarketError, RandomSpd, ReadLimits, read_symmetric, tile_norms};
 use crate::linalg::{gemm, potrf, syrk, trsm};
-use crate::model::Model;
-use crate::runtime::{Codelet, Handle, Read, ReadWrite, Runtime, SubmitError};
+use crate::runtime::{Codelet, Handle, Runtime, SubmitError};
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
 
 /// Replaces a symmetric positive definite matrix by its Cholesky factor: a task for each of its [`cholesky_steps`], ordered
 /// by the tiles that they name.
@@ -47,17 +46,11 @@ impl Workload for Cholesky {
     fn run(runtime: &Runtime, matrix: TiledMatrix) -> Result<Factored<TiledMatrix>, WorkloadError> {
         let tiling = matrix.tiling();
         let tiles = register(runtime, matrix.into_tiles());
-        let bad_pivot = BadPivot::default();
-        let kernels = Kernels::new(runtime, tiling, &bad_pivot);
-
-        let meter = Meter::start(runtime);
-        for step in cholesky_steps(tiling.n_tiles()) {
-            kernels.submit(runtime, step, &tiles)?;
-        }
-        let ended = runtime.wait_current();
-        let figures = meter.stop(flops::cholesky(tiling.order()));
-        ended?;
-        if let Some(error) = bad_pivot.get() {
+        let elimination = Elimination::new(runtime, Self::NAME);
+        let kernels = Kernels::new(&elimination, tiling);
+        let submit = || cholesky_steps(tiling.n_tiles()).try_for_each(|step| kernels.submit(runtime, step, &tiles));
+        let figures = run_measured(runtime, flops::cholesky(tiling.order()), submit)?;
+        if let Some(error) = elimination.failure() {
             return Err((*error).into());
         }
         Ok(Factored { factors: TiledMatrix::from_tiles(tiling, take_back(runtime, tiles)?), figures })
@@ -67,14 +60,6 @@ impl Workload for Cholesky {
         sum_up(factor.tiling().lower_tiles().collect(), |(i, j)| tile_norms(matrix, factor, i, j))
     }
 }
-
-/// Where the factorisation failed, once it has. Kernels look at it first, so that nothing is done in vain.
-type BadPivot = Arc<OnceLock<NotPositiveDefiniteMatrix>>;
-
-/// The tile that a kernel changes alone, with one that it reads, with two.
-type Alone = (ReadWrite<Tile>,);
-type WithOne = (Read<Tile>, ReadWrite<Tile>);
-type WithTwo = (Read<Tile>, Read<Tile>, ReadWrite<Tile>);
 
 /// The codelets.
 struct Kernels {
@@ -86,55 +71,15 @@ struct Kernels {
 }
 
 impl Kernels {
-    fn new(runtime: &Runtime, tiling: Tiling, bad_pivot: &BadPivot) -> Kernels {
-        let failed = || {
-            let bad_pivot = Arc::clone(bad_pivot);
-            move || bad_pivot.get().is_some()
-        };
-        let note = Arc::clone(bad_pivot);
-        let (trsm_failed, syrk_failed, gemm_failed) = (failed(), failed(), failed());
+    fn new(elimination: &Elimination<'_, NotPositiveDefiniteMatrix>, tiling: Tiling) -> Kernels {
         Kernels {
             tiling,
-            potrf: runtime
-                .codelet("potrf")
-                .model(Model::history("cholesky_potrf"))
-                .cpu("faer", move |context, (a,)| {
-                    // Each of these tasks waits for the one before, so that the first bad pivot is the only one.
-                    if note.get().is_none()
-                        && let Err(in_tile) = potrf(a)
-                    {
-                        let (k, _) = CholeskyStep::writes(context.params);
-                        let _ = note.set(NotPositiveDefiniteMatrix::new(tiling, k, in_tile));
-                    }
-                })
-                .build(),
-            trsm: runtime
-                .codelet("trsm")
-                .model(Model::history("cholesky_trsm"))
-                .cpu("faer", move |_, (l, b)| {
-                    if !trsm_failed() {
-                        trsm(l, b);
-                    }
-                })
-                .build(),
-            syrk: runtime
-                .codelet("syrk")
-                .model(Model::history("cholesky_syrk"))
-                .cpu("faer", move |_, (a, c)| {
-                    if !syrk_failed() {
-                        syrk(a, c);
-                    }
-                })
-                .build(),
-            gemm: runtime
-                .codelet("gemm")
-                .model(Model::history("cholesky_gemm"))
-                .cpu("faer", move |_, (a, b, c)| {
-                    if !gemm_failed() {
-                        gemm(a, b, c);
-                    }
-                })
-                .build(),
+            potrf: elimination.pivot("potrf", move |step: &CholeskyStep, tile| {
+                potrf(tile).map_err(|in_tile| NotPositiveDefiniteMatrix::new(tiling, step.writes().0, in_tile))
+            }),
+            trsm: elimination.with_one("trsm", trsm),
+            syrk: elimination.with_one("syrk", syrk),
+            gemm: elimination.with_two("gemm", gemm),
         }
     }
 

@@ -1,6 +1,7 @@
 //! How long a run took, and who did what in it.
 
-use crate::runtime::{Runtime, WorkerStats};
+use super::WorkloadError;
+use crate::runtime::{Runtime, SubmitError};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
@@ -41,35 +42,32 @@ impl Figures {
     }
 }
 
-/// Takes the figures of a run, from when it is made to [`stop`](Self::stop).
-pub(super) struct Meter<'a> {
-    runtime: &'a Runtime,
-    before: Vec<WorkerStats>,
-    began: Instant,
-}
-
-impl<'a> Meter<'a> {
-    pub(super) fn start(runtime: &'a Runtime) -> Meter<'a> {
-        let before = runtime.stats();
-        Meter { runtime, before, began: Instant::now() }
-    }
-
-    pub(super) fn stop(self, flops: f64) -> Figures {
-        let makespan = self.began.elapsed();
-        let after = self.runtime.stats();
-        let per_worker = self.before.iter().zip(&after).map(|(before, after)| {
-            let idle = after.idle.saturating_sub(before.idle);
-            WorkerShare {
-                id: after.id,
-                tasks: after.tasks - before.tasks,
-                busy_s: makespan.saturating_sub(idle).as_secs_f64(),
-                wakes: after.wakes - before.wakes,
-                wakes_in_vain: after.wakes_in_vain - before.wakes_in_vain,
-            }
-        });
-        let per_worker: Vec<WorkerShare> = per_worker.collect();
-        Figures { tasks: per_worker.iter().map(|worker| worker.tasks).sum(), makespan, flops, per_worker }
-    }
+/// Submits a task graph of so many floating-point operations, waits for it, and takes the figures from just before to just
+/// after.
+pub(super) fn run_measured(
+    runtime: &Runtime,
+    flops: f64,
+    submit: impl FnOnce() -> Result<(), SubmitError>,
+) -> Result<Figures, WorkloadError> {
+    let before = runtime.stats();
+    let began = Instant::now();
+    submit()?;
+    let ended = runtime.wait_current();
+    let makespan = began.elapsed();
+    ended?;
+    let after = runtime.stats();
+    let per_worker = before.iter().zip(&after).map(|(before, after)| {
+        let idle = after.idle.saturating_sub(before.idle);
+        WorkerShare {
+            id: after.id,
+            tasks: after.tasks - before.tasks,
+            busy_s: makespan.saturating_sub(idle).as_secs_f64(),
+            wakes: after.wakes - before.wakes,
+            wakes_in_vain: after.wakes_in_vain - before.wakes_in_vain,
+        }
+    });
+    let per_worker: Vec<WorkerShare> = per_worker.collect();
+    Ok(Figures { tasks: per_worker.iter().map(|worker| worker.tasks).sum(), makespan, flops, per_worker })
 }
 
 #[cfg(test)]

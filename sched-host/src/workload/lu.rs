@@ -1,14 +1,13 @@
 //! The tiled LU factorisation without pivoting as tasks.
 
-use super::figures::Meter;
+use super::elimination::{Alone, Elimination, WithOne, WithTwo};
+use super::figures::run_measured;
 use super::{AnyMatrix, Factored, Workload, WorkloadError, make_tiles, register, sum_up, take_back};
 use crate::linalg::{Entries, MatrixMarketError, RandomMatrix, ReadLimits, SquareTiles, Tile, Tiling, read_general};
 use crate::linalg::{LuStep, NoLuFactors, check_dominance, flops, lu_norms, lu_steps};
 use crate::linalg::{gemm_nn, getrf, trsm_column, trsm_row};
-use crate::model::Model;
-use crate::runtime::{Codelet, Handle, Read, ReadWrite, Runtime, SubmitError};
+use crate::runtime::{Codelet, Handle, Runtime, SubmitError};
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
 
 /// Replaces a matrix by its LU factors, without pivoting: a task for each of its [`lu_steps`], ordered by the tiles that they
 /// name.
@@ -47,17 +46,11 @@ impl Workload for Lu {
     fn run(runtime: &Runtime, matrix: SquareTiles) -> Result<Factored<SquareTiles>, WorkloadError> {
         let tiling = matrix.tiling();
         let tiles = register(runtime, matrix.into_tiles());
-        let zero_pivot = ZeroPivot::default();
-        let kernels = Kernels::new(runtime, tiling, &zero_pivot);
-
-        let meter = Meter::start(runtime);
-        for step in lu_steps(tiling.n_tiles()) {
-            kernels.submit(runtime, step, &tiles)?;
-        }
-        let ended = runtime.wait_current();
-        let figures = meter.stop(flops::lu(tiling.order()));
-        ended?;
-        if let Some(error) = zero_pivot.get() {
+        let elimination = Elimination::new(runtime, Self::NAME);
+        let kernels = Kernels::new(&elimination, tiling);
+        let submit = || lu_steps(tiling.n_tiles()).try_for_each(|step| kernels.submit(runtime, step, &tiles));
+        let figures = run_measured(runtime, flops::lu(tiling.order()), submit)?;
+        if let Some(error) = elimination.failure() {
             return Err((*error).into());
         }
         Ok(Factored { factors: SquareTiles::from_tiles(tiling, take_back(runtime, tiles)?), figures })
@@ -73,14 +66,6 @@ impl Workload for Lu {
     }
 }
 
-/// Where the factorisation failed, once it has. Kernels look at it first, so that nothing is done in vain.
-type ZeroPivot = Arc<OnceLock<NoLuFactors>>;
-
-/// The tile that a kernel changes alone, with one that it reads, with two.
-type Alone = (ReadWrite<Tile>,);
-type WithOne = (Read<Tile>, ReadWrite<Tile>);
-type WithTwo = (Read<Tile>, Read<Tile>, ReadWrite<Tile>);
-
 /// The codelets.
 struct Kernels {
     tiling: Tiling,
@@ -91,55 +76,15 @@ struct Kernels {
 }
 
 impl Kernels {
-    fn new(runtime: &Runtime, tiling: Tiling, zero_pivot: &ZeroPivot) -> Kernels {
-        let failed = || {
-            let zero_pivot = Arc::clone(zero_pivot);
-            move || zero_pivot.get().is_some()
-        };
-        let note = Arc::clone(zero_pivot);
-        let (row_failed, column_failed, gemm_failed) = (failed(), failed(), failed());
+    fn new(elimination: &Elimination<'_, NoLuFactors>, tiling: Tiling) -> Kernels {
         Kernels {
             tiling,
-            getrf: runtime
-                .codelet("getrf")
-                .model(Model::history("lu_getrf"))
-                .cpu("faer", move |context, (a,)| {
-                    // Each of these tasks waits for the one before, so that the first zero pivot is the only one.
-                    if note.get().is_none()
-                        && let Err(in_tile) = getrf(a)
-                    {
-                        let (k, _) = LuStep::writes(context.params);
-                        let _ = note.set(NoLuFactors::new(tiling, k, in_tile));
-                    }
-                })
-                .build(),
-            trsm_row: runtime
-                .codelet("trsm_row")
-                .model(Model::history("lu_trsm_row"))
-                .cpu("faer", move |_, (l, b)| {
-                    if !row_failed() {
-                        trsm_row(l, b);
-                    }
-                })
-                .build(),
-            trsm_column: runtime
-                .codelet("trsm_column")
-                .model(Model::history("lu_trsm_column"))
-                .cpu("faer", move |_, (u, b)| {
-                    if !column_failed() {
-                        trsm_column(u, b);
-                    }
-                })
-                .build(),
-            gemm: runtime
-                .codelet("gemm")
-                .model(Model::history("lu_gemm"))
-                .cpu("faer", move |_, (a, b, c)| {
-                    if !gemm_failed() {
-                        gemm_nn(a, b, c);
-                    }
-                })
-                .build(),
+            getrf: elimination.pivot("getrf", move |step: &LuStep, tile| {
+                getrf(tile).map_err(|in_tile| NoLuFactors::new(tiling, step.writes().0, in_tile))
+            }),
+            trsm_row: elimination.with_one("trsm_row", trsm_row),
+            trsm_column: elimination.with_one("trsm_column", trsm_column),
+            gemm: elimination.with_two("gemm", gemm_nn),
         }
     }
 

@@ -25,6 +25,7 @@
 //! ```
 
 mod cholesky;
+mod elimination;
 mod error;
 mod figures;
 mod lu;

@@ -1,6 +1,6 @@
 //! The tiled QR factorisation as tasks.
 
-use super::figures::Meter;
+use super::figures::run_measured;
 use super::{AnyMatrix, Factored, Workload, WorkloadError, make_tiles, register, sum_up, take_back};
 use crate::linalg::{Apply, INNER, QrStep, QrTiles, flops, orthogonality, qr_norms, qr_steps};
 use crate::linalg::{Entries, MatrixMarketError, RandomMatrix, ReadLimits, SquareTiles, Tile, Tiling, read_general};
@@ -53,14 +53,8 @@ impl Workload for Qr {
             factors: register(runtime, matrix.factors),
         };
         let kernels = Kernels::new(runtime);
-
-        let meter = Meter::start(runtime);
-        for step in qr_steps(tiling.n_tiles()) {
-            kernels.submit(runtime, step, &data)?;
-        }
-        let ended = runtime.wait_current();
-        let figures = meter.stop(flops::qr(tiling.order()));
-        ended?;
+        let submit = || qr_steps(tiling.n_tiles()).try_for_each(|step| kernels.submit(runtime, step, &data));
+        let figures = run_measured(runtime, flops::qr(tiling.order()), submit)?;
         let factors = QrTiles {
             matrix: SquareTiles::from_tiles(tiling, take_back(runtime, data.matrix)?),
             panels: take_back(runtime, data.panels)?,

@@ -1,20 +1,10 @@
 use super::*;
-use sched_core::rig::{FakeChild, FakeParent, Hop, Rig};
+use crate::resource_mapping::keepers;
+use sched_core::rig::{FakeParent, Hop, Rig};
 use std::time::Duration;
 
-fn known(micros: u64) -> Estimate {
-    Estimate::Known(Duration::from_micros(micros))
-}
-
-/// A queue above each of a CPU core and a GPU. Codelet *n* takes these many µs on them.
 fn core_and_gpu(params: &[(&str, Value)], lengths: &[(u64, u64)]) -> Rig {
-    let rig = Rig::build::<Heft>(params).worker(Arch::CPU, MemoryNode(0)).worker(Arch::CUDA, MemoryNode(0));
-    let rig = rig.child(FakeChild::over([0])).child(FakeChild::over([1]));
-    for (codelet, (cpu, cuda)) in (0..).zip(lengths) {
-        rig.set_length(codelet, WorkerId(0), 0, known(*cpu));
-        rig.set_length(codelet, WorkerId(1), 0, known(*cuda));
-    }
-    rig
+    keepers::core_and_gpu(Rig::build::<Heft>(params), lengths)
 }
 
 fn close(rig: &Rig) {
@@ -90,15 +80,6 @@ fn children_are_asked_once_for_a_window() {
 }
 
 #[test]
-fn a_task_that_nobody_can_execute_is_not_in_the_way() {
-    let rig = core_and_gpu(&[], &[(40, 10)]);
-    let (fpga, task) = (rig.task().archs([Arch::FPGA]).priority(9).make(), rig.task().make());
-    assert_eq!((rig.push(fpga), rig.push(task)), (Ok(()), Ok(())));
-    assert_eq!(rig.child_tasks(Child(1)), [task]);
-    assert_eq!(rig.held(), [fpga]);
-}
-
-#[test]
 fn tasks_without_an_estimate_go_last_and_to_the_least_load() {
     let rig = core_and_gpu(&[], &[(40, 10)]);
     close(&rig);
@@ -112,29 +93,6 @@ fn tasks_without_an_estimate_go_last_and_to_the_least_load() {
     assert_eq!(rig.child_tasks(Child(1)), [tasks[2]]);
     open(&rig, Child(0), 9);
     assert_eq!(rig.child_tasks(Child(0)), tasks[..2]);
-}
-
-#[test]
-fn a_worker_is_woken_and_pulls() {
-    let rig = Rig::build::<Heft>(&[]).workers(2).child(FakeChild::worker(0)).child(FakeChild::worker(1));
-    rig.set_length(0, WorkerId(0), 0, known(9));
-    rig.set_length(0, WorkerId(1), 0, known(5));
-    let (low, high) = (rig.task().make(), rig.task().priority(1).make());
-    assert_eq!(rig.push(low), Ok(()));
-    assert_eq!(rig.woken(), [WorkerId(1)]);
-    assert_eq!(rig.push(high), Ok(()));
-    assert_eq!(rig.pull(Child(1)), Some(high));
-    assert_eq!(rig.pull(Child(1)), Some(low));
-    assert_eq!(rig.pull(Child(1)), None);
-}
-
-#[test]
-fn room_is_passed_on_to_the_parents() {
-    let rig = core_and_gpu(&[], &[(40, 10)]).parent(FakeParent::new());
-    let task = rig.task().make();
-    rig.give_parent(Parent(0), task);
-    assert!(rig.can_push(Child(1)));
-    assert_eq!(rig.child_tasks(Child(1)), [task]);
 }
 
 #[test]
@@ -161,4 +119,20 @@ fn its_own_queue_counts_for_who_stands_above() {
     assert_eq!(rig.estimated_end(), Time::from_nanos(25_000), "30 µs on the GPU at best, and 20 there: over 2 workers");
     open(&rig, Child(1), 1);
     assert_eq!(rig.estimated_end(), Time::ZERO);
+}
+
+#[test]
+fn what_a_full_child_alone_could_take_does_not_hold_up_the_others() {
+    let rig = core_and_gpu(&[], &[(40, 10)]);
+    rig.set_room(Child(0), Some(0));
+    let for_cores: Vec<TaskId> = (0..9).map(|_| rig.task().archs([Arch::CPU]).priority(1).make()).collect();
+    for task in &for_cores {
+        assert_eq!(rig.push(*task), Ok(()));
+    }
+    let for_gpus = rig.task().archs([Arch::CUDA]).make();
+    assert_eq!(rig.push(for_gpus), Ok(()));
+    assert_eq!(rig.child_tasks(Child(1)), [for_gpus]);
+    rig.set_room(Child(0), Some(1));
+    rig.can_push(Child(0));
+    assert_eq!(rig.child_tasks(Child(0)), for_cores[..1], "the first kept its place");
 }

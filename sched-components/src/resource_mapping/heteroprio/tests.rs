@@ -1,20 +1,9 @@
 use super::*;
+use crate::resource_mapping::keepers::{self, known};
 use sched_core::rig::{FakeChild, FakeParent, Rig};
-use std::time::Duration;
 
-fn known(micros: u64) -> Estimate {
-    Estimate::Known(Duration::from_micros(micros))
-}
-
-/// A queue above each of a CPU core and a GPU. Codelet *n* takes these many µs on them.
 fn core_and_gpu(params: &[(&str, Value)], lengths: &[(u64, u64)]) -> Rig {
-    let rig = Rig::build::<Heteroprio>(params).worker(Arch::CPU, MemoryNode(0)).worker(Arch::CUDA, MemoryNode(0));
-    let rig = rig.child(FakeChild::over([0])).child(FakeChild::over([1]));
-    for (codelet, (cpu, cuda)) in (0..).zip(lengths) {
-        rig.set_length(codelet, WorkerId(0), 0, known(*cpu));
-        rig.set_length(codelet, WorkerId(1), 0, known(*cuda));
-    }
-    rig
+    keepers::core_and_gpu(Rig::build::<Heteroprio>(params), lengths)
 }
 
 fn hold(rig: &Rig, codelets: &[u32]) -> Vec<TaskId> {
@@ -136,4 +125,20 @@ fn combined_workers_say_nothing_of_an_acceleration() {
     rig.set_room(Child(1), Some(9));
     assert!(rig.can_push(Child(1)));
     assert_eq!(rig.child_tasks(Child(1)), [tasks[1], tasks[0]], "by acceleration, although the pair can run neither");
+}
+
+#[test]
+fn what_a_full_child_alone_could_take_does_not_hold_up_the_others() {
+    let rig = core_and_gpu(&[], &[(40, 10)]);
+    rig.set_room(Child(0), Some(0));
+    let for_cores: Vec<TaskId> = (0..9).map(|_| rig.task().archs([Arch::CPU]).priority(1).make()).collect();
+    for task in &for_cores {
+        assert_eq!(rig.push(*task), Ok(()));
+    }
+    let for_gpus = rig.task().archs([Arch::CUDA]).make();
+    assert_eq!(rig.push(for_gpus), Ok(()));
+    assert_eq!(rig.child_tasks(Child(1)), [for_gpus]);
+    rig.set_room(Child(0), Some(1));
+    rig.can_push(Child(0));
+    assert_eq!(rig.child_tasks(Child(0)), for_cores[..1], "the first kept its place");
 }

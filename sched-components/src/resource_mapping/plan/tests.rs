@@ -1,10 +1,7 @@
 use super::*;
-use sched_core::rig::{FakeChild, FakeParent, Rig};
+use crate::resource_mapping::keepers::known;
+use sched_core::rig::{FakeChild, Rig};
 use std::time::Duration;
-
-fn known(micros: u64) -> Estimate {
-    Estimate::Known(Duration::from_micros(micros))
-}
 
 /// A queue above each of a CPU core and a GPU, and a host that tells of tasks to come. Codelet *n* takes these many µs on
 /// them; 0 where it cannot run.
@@ -159,15 +156,6 @@ fn a_worker_is_woken_and_pulls_what_is_planned_for_it() {
     assert_eq!(rig.pull(Child(0)), Some(unknown), "nobody knows how long it takes");
     assert_eq!(rig.pull(Child(0)), None);
     assert_eq!(rig.pull(Child(1)), Some(task));
-}
-
-#[test]
-fn room_is_passed_on_to_the_parents() {
-    let rig = core_and_gpu(&[(40, 10)]).parent(FakeParent::new());
-    let task = rig.task().make();
-    rig.give_parent(Parent(0), task);
-    assert!(rig.can_push(Child(1)));
-    assert_eq!(rig.child_tasks(Child(1)), [task]);
 }
 
 #[test]

@@ -1,20 +1,10 @@
 use super::*;
-use sched_core::rig::{FakeChild, FakeParent, Rig};
+use crate::resource_mapping::keepers::{self, known};
+use sched_core::rig::{FakeChild, Rig};
 use std::time::Duration;
 
-fn known(micros: u64) -> Estimate {
-    Estimate::Known(Duration::from_micros(micros))
-}
-
-/// A queue above each of a CPU core and a GPU. Codelet *n* takes these many µs on them.
 fn core_and_gpu(params: &[(&str, Value)], lengths: &[(u64, u64)]) -> Rig {
-    let rig = Rig::build::<Replan>(params).worker(Arch::CPU, MemoryNode(0)).worker(Arch::CUDA, MemoryNode(0));
-    let rig = rig.child(FakeChild::over([0])).child(FakeChild::over([1]));
-    for (codelet, (cpu, cuda)) in (0..).zip(lengths) {
-        rig.set_length(codelet, WorkerId(0), 0, known(*cpu));
-        rig.set_length(codelet, WorkerId(1), 0, known(*cuda));
-    }
-    rig
+    keepers::core_and_gpu(Rig::build::<Replan>(params), lengths)
 }
 
 #[test]
@@ -116,15 +106,6 @@ fn a_refused_task_keeps_its_place() {
 }
 
 #[test]
-fn a_task_that_nobody_can_execute_is_not_in_the_way() {
-    let rig = core_and_gpu(&[], &[(40, 10)]);
-    let (fpga, task) = (rig.task().archs([Arch::FPGA]).priority(9).make(), rig.task().make());
-    assert_eq!((rig.push(fpga), rig.push(task)), (Ok(()), Ok(())));
-    assert_eq!(rig.child_tasks(Child(1)), [task]);
-    assert_eq!(rig.held(), [fpga]);
-}
-
-#[test]
 fn tasks_without_an_estimate_go_to_the_least_load() {
     let rig = core_and_gpu(&[], &[]);
     rig.set_load(Child(0), 3.0);
@@ -132,29 +113,6 @@ fn tasks_without_an_estimate_go_to_the_least_load() {
     assert_eq!(rig.push(task), Ok(()));
     assert_eq!(rig.child_tasks(Child(1)), [task]);
     assert_eq!(rig.read(task, Task::predicted), None);
-}
-
-#[test]
-fn a_worker_is_woken_and_pulls() {
-    let rig = Rig::build::<Replan>(&[]).workers(2).child(FakeChild::worker(0)).child(FakeChild::worker(1));
-    rig.set_length(0, WorkerId(0), 0, known(9));
-    rig.set_length(0, WorkerId(1), 0, known(5));
-    let (low, high) = (rig.task().make(), rig.task().priority(1).make());
-    assert_eq!(rig.push(low), Ok(()));
-    assert_eq!(rig.woken(), [WorkerId(1)]);
-    assert_eq!(rig.push(high), Ok(()));
-    assert_eq!(rig.pull(Child(1)), Some(high));
-    assert_eq!(rig.pull(Child(1)), Some(low));
-    assert_eq!(rig.pull(Child(1)), None);
-}
-
-#[test]
-fn room_is_passed_on_to_the_parents() {
-    let rig = core_and_gpu(&[], &[(40, 10)]).parent(FakeParent::new());
-    let task = rig.task().make();
-    rig.give_parent(Parent(0), task);
-    assert!(rig.can_push(Child(1)));
-    assert_eq!(rig.child_tasks(Child(1)), [task]);
 }
 
 #[test]
@@ -170,4 +128,20 @@ fn pushes_from_many_threads_are_all_kept() {
     assert_eq!(rig.child_tasks(Child(1)).len() + rig.held().len(), 400);
     while rig.can_push(Child(1)) {}
     assert_eq!(rig.child_tasks(Child(1)).len(), 400);
+}
+
+#[test]
+fn what_a_full_child_alone_could_take_does_not_hold_up_the_others() {
+    let rig = core_and_gpu(&[("window", Value::Int(3))], &[(40, 10)]);
+    rig.set_room(Child(0), Some(0));
+    let for_cores: Vec<TaskId> = (0..5).map(|_| rig.task().archs([Arch::CPU]).priority(1).make()).collect();
+    for task in &for_cores {
+        assert_eq!(rig.push(*task), Ok(()));
+    }
+    let for_gpus = rig.task().archs([Arch::CUDA]).make();
+    assert_eq!(rig.push(for_gpus), Ok(()));
+    assert_eq!(rig.child_tasks(Child(1)), [for_gpus]);
+    rig.set_room(Child(0), Some(1));
+    rig.can_push(Child(0));
+    assert_eq!(rig.child_tasks(Child(0)), for_cores[..1], "the first kept its place");
 }

@@ -14,28 +14,31 @@ pub(super) type From = (Child, Place);
 pub(super) struct Lane {
     queue: SharedQueue<Held>,
     /// Expected length of `queue` in nanoseconds, written under its lock.
-    pub(super) expected: Padded<AtomicU64>,
+    pub(super) expected: AtomicU64,
     /// It is listed as one that may hold tasks.
     is_listed: AtomicBool,
     /// Whom the child steals from: made when it does so for the first time.
     victims: OnceLock<Victims>,
+    /// The worker that is alone in the child.
+    pub(super) worker: Option<WorkerId>,
 }
 
 impl Lane {
-    fn new() -> Lane {
+    fn new(worker: Option<WorkerId>) -> Lane {
         Lane {
             queue: SharedQueue::new(),
-            expected: Padded::default(),
+            expected: AtomicU64::new(0),
             is_listed: AtomicBool::new(false),
             victims: OnceLock::new(),
+            worker,
         }
     }
 
     /// To be called under the lock after each change that has to do with lengths.
     #[inline]
     fn note(&self, queue: &TaskQueue<Held>) {
-        if self.expected.0.load(Relaxed) != queue.expected() {
-            self.expected.0.store(queue.expected(), Relaxed);
+        if self.expected.load(Relaxed) != queue.expected() {
+            self.expected.store(queue.expected(), Relaxed);
         }
     }
 
@@ -81,7 +84,7 @@ impl Lane {
 
     pub(super) fn drain(&self) -> Vec<Task> {
         let tasks = self.queue.change(|queue| {
-            self.expected.0.store(0, Relaxed);
+            self.expected.store(0, Relaxed);
             queue.drain()
         });
         tasks.into_iter().map(|held| held.task).collect()
@@ -122,7 +125,7 @@ impl Lanes {
             }
         }
         Lanes {
-            lanes: node.children().map(|_| Padded(Lane::new())).collect(),
+            lanes: node.children().map(|child| Padded(Lane::new(node.child_worker(child)))).collect(),
             list: (0..node.children().len().div_ceil(64)).map(|_| Padded::default()).collect(),
             homes: homes.into(),
             neighbourhoods: Neighbourhoods::default(),

@@ -1,14 +1,15 @@
 //! `sched bench cholesky`: how much of the kernels' speed is left under the runtime.
 
+use super::measured;
 use crate::bench::{CholeskyBench, CholeskyReport, cholesky_bench};
+use crate::cli::json;
 use crate::cli::size;
+use crate::cli::table::table;
 use crate::cli::values::positive;
 use crate::linalg::Tiling;
 use crate::plugin::Registry;
 use crate::topology::{BindingPlan, Topology};
 use crate::workload::Cholesky;
-use comfy_table::{CellAlignment, Table, presets};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use miette::IntoDiagnostic;
 use std::io::Write;
 use std::process::ExitCode;
@@ -52,14 +53,9 @@ pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) ->
     let workers = workers.unwrap_or_else(|| BindingPlan::default_workers(&topology));
     size::check::<Cholesky>(Tiling::new(size::order(tiles, tile_size)?, tile_size), workers + 1)?;
     let wanted = CholeskyBench { policy, workers, tiles, tile_size, rounds: repeat };
-    let style = ProgressStyle::with_template("measuring {bar:40} {percent}%").into_diagnostic()?;
-    // indicatif draws on a terminal only.
-    let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr()).with_style(style);
-    let report = cholesky_bench(&wanted, registry, |done| bar.set_position((done * 100.0) as u64))?;
-    bar.finish_and_clear();
+    let report = measured(|progress| cholesky_bench(&wanted, registry, progress))?;
     if json {
-        serde_json::to_writer_pretty(&mut *out, &report).into_diagnostic()?;
-        writeln!(out).into_diagnostic()?;
+        json::write(out, &report)?;
     } else {
         out.write_all(text(&report).as_bytes()).into_diagnostic()?;
     }
@@ -68,22 +64,19 @@ pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) ->
 
 fn text(report: &CholeskyReport) -> String {
     let CholeskyReport { policy, workers, order, tiles, tile_size, tasks, rounds, median, best, .. } = report;
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["GFLOP/S", "MEDIAN", "BEST"]);
-    table.add_row(["runtime".to_owned(), format!("{:.1}", median.gflops), format!("{:.1}", best.gflops)]);
-    table.add_row(["floor".to_owned(), format!("{:.1}", median.floor_gflops), format!("{:.1}", best.floor_gflops)]);
-    table.add_row(["ratio".to_owned(), format!("{:.3}", report.ratio), format!("{:.3}", report.ratio_of_best)]);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    if let Some(first) = table.column_mut(0) {
-        first.set_padding((0, 1));
-    }
+    let row = |name: &str, median: f64, best: f64, digits: usize| {
+        [name.to_owned(), format!("{median:.digits$}"), format!("{best:.digits$}")]
+    };
+    let rows = [
+        row("runtime", median.gflops, best.gflops, 1),
+        row("floor", median.floor_gflops, best.floor_gflops, 1),
+        row("ratio", report.ratio, report.ratio_of_best, 3),
+    ];
     format!(
         "cholesky of order {order}, {tiles} × {tiles} tiles of {tile_size}, {tasks} tasks\n\
          policy {policy}, workers: {workers}, rounds: {}\n\n{}\n",
         rounds.len(),
-        table.trim_fmt()
+        table(["GFLOP/S", "MEDIAN", "BEST"], rows, 1..3)
     )
 }
 

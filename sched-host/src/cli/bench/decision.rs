@@ -1,10 +1,11 @@
 //! `sched bench decision`: components that choose among their children.
 
+use super::measured;
 use crate::bench::{DecisionBench, DecisionResult, decision_bench};
+use crate::cli::json;
+use crate::cli::table::table;
 use crate::cli::values::positive;
 use crate::plugin::Registry;
-use comfy_table::{CellAlignment, Table, presets};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use miette::IntoDiagnostic;
 use std::io::Write;
 use std::process::ExitCode;
@@ -37,14 +38,9 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let wanted =
         DecisionBench { components: args.components.clone(), children: args.children.clone(), rounds: args.rounds };
-    let style = ProgressStyle::with_template("measuring {bar:40} {percent}%").into_diagnostic()?;
-    // indicatif draws on a terminal only.
-    let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr()).with_style(style);
-    let results = decision_bench(&wanted, registry, |done| bar.set_position((done * 100.0) as u64))?;
-    bar.finish_and_clear();
+    let results = measured(|progress| decision_bench(&wanted, registry, progress))?;
     if args.json {
-        serde_json::to_writer_pretty(&mut *out, &results).into_diagnostic()?;
-        writeln!(out).into_diagnostic()?;
+        json::write(out, &results)?;
     } else {
         out.write_all(text(&results).as_bytes()).into_diagnostic()?;
     }
@@ -52,23 +48,15 @@ pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) ->
 }
 
 fn text(results: &[DecisionResult]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["COMPONENT", "CHILDREN", "NS/DECISION", "NS/CHILD"]);
-    for row in results {
-        table.add_row([
+    let row = |row: &DecisionResult| {
+        [
             row.component.clone(),
             row.children.to_string(),
             format!("{:.0}", row.ns_per_decision),
             format!("{:.1}", row.ns_per_child),
-        ]);
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    if let Some(first) = table.column_mut(0) {
-        first.set_padding((0, 1));
-    }
-    format!("{}\n", table.trim_fmt())
+        ]
+    };
+    format!("{}\n", table(["COMPONENT", "CHILDREN", "NS/DECISION", "NS/CHILD"], results.iter().map(row), 1..4))
 }
 
 #[cfg(test)]

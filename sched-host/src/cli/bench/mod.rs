@@ -7,6 +7,8 @@ mod simulation;
 
 use crate::plugin::Registry;
 use clap::Subcommand;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use miette::IntoDiagnostic;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -37,4 +39,17 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
         What::Cholesky(args) => cholesky::run(args, &registry, out),
         What::Simulation(args) => simulation::run(args, &registry, out),
     }
+}
+
+/// What `bench` finds, with a bar meanwhile that shows how much of it is done.
+fn measured<T, E>(bench: impl FnOnce(&dyn Fn(f64)) -> Result<T, E>) -> miette::Result<T>
+where
+    miette::Report: From<E>,
+{
+    let style = ProgressStyle::with_template("measuring {bar:40} {percent}%").into_diagnostic()?;
+    // indicatif draws on a terminal only.
+    let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr()).with_style(style);
+    let found = bench(&|done| bar.set_position((done * 100.0) as u64))?;
+    bar.finish_and_clear();
+    Ok(found)
 }

@@ -1,13 +1,14 @@
 //! `sched bench overhead`: empty tasks.
 
-use crate::bench::{Overhead, OverheadReport, Shape, overhead};
+use super::measured;
+use crate::bench::{Overhead, OverheadReport, OverheadResult, PushPullResult, Shape, overhead};
+use crate::cli::json;
 use crate::cli::start::start_all;
+use crate::cli::table::table;
 use crate::cli::values::positive;
 use crate::plugin::Registry;
 use crate::policy::library;
 use crate::runtime::Runtime;
-use comfy_table::{CellAlignment, Table, presets};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use miette::IntoDiagnostic;
 use std::io::Write;
 use std::process::ExitCode;
@@ -62,14 +63,9 @@ pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) ->
         tasks: args.tasks,
         rounds: args.rounds,
     };
-    let style = ProgressStyle::with_template("measuring {bar:40} {percent}%").into_diagnostic()?;
-    // indicatif draws on a terminal only.
-    let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr()).with_style(style);
-    let report = overhead(&wanted, registry, |done| bar.set_position((done * 100.0) as u64))?;
-    bar.finish_and_clear();
+    let report = measured(|progress| overhead(&wanted, registry, progress))?;
     if args.json {
-        serde_json::to_writer_pretty(&mut *out, &report).into_diagnostic()?;
-        writeln!(out).into_diagnostic()?;
+        json::write(out, &report)?;
     } else {
         write!(out, "{}", text(&report)).into_diagnostic()?;
     }
@@ -77,35 +73,49 @@ pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) ->
 }
 
 fn text(report: &OverheadReport) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["GRAPH", "WORKERS", "POLICY", "NS/TASK", "RAYON", "FLOOR"]);
-    for row in &report.results {
-        table.add_row([
+    let row = |row: &OverheadResult| {
+        [
             row.shape.to_string(),
             row.workers.to_string(),
             row.policy.clone(),
             format!("{:.0}", row.ns_per_task),
             format!("{:.0}", row.peer_ns.rayon),
             format!("{:.0}", row.peer_ns.floor),
-        ]);
+        ]
+    };
+    let header = ["GRAPH", "WORKERS", "POLICY", "NS/TASK", "RAYON", "FLOOR"];
+    let tasks = table(header, report.results.iter().map(row), [1, 3, 4, 5]);
+    let row = |pair: &PushPullResult| {
+        [pair.policy.clone(), format!("{:.0}", pair.ns_per_pair), format!("{:.0}", pair.floor_ns)]
+    };
+    let pairs = table(["PUSH AND PULL", "NS", "FLOOR"], report.push_pull.iter().map(row), 1..3);
+    format!("{tasks}\n\n{pairs}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::PeerTimes;
+
+    #[test]
+    fn peers_stand_beside_each_policy() {
+        let row = |shape, workers, ns_per_task| OverheadResult {
+            policy: "tree-eager".to_owned(),
+            shape,
+            workers,
+            tasks: 1000,
+            ns_per_task,
+            peer_ns: PeerTimes { rayon: 60.4, floor: 41.5 },
+        };
+        let pair = PushPullResult { policy: "tree-eager".to_owned(), ns_per_pair: 37.2, floor_ns: 22.9 };
+        let results = vec![row(Shape::Independent, 1, 124.3), row(Shape::Cholesky, 12, 1304.0)];
+        insta::assert_snapshot!(text(&OverheadReport { results, push_pull: vec![pair] }), @r"
+        GRAPH        WORKERS  POLICY      NS/TASK  RAYON  FLOOR
+        independent        1  tree-eager      124     60     42
+        cholesky          12  tree-eager     1304     60     42
+
+        PUSH AND PULL  NS  FLOOR
+        tree-eager     37     23
+        ");
     }
-    for column in [1, 3, 4, 5] {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let mut pairs = Table::new();
-    pairs.load_style(presets::NOTHING).set_header(["PUSH AND PULL", "NS", "FLOOR"]);
-    for pair in &report.push_pull {
-        pairs.add_row([pair.policy.clone(), format!("{:.0}", pair.ns_per_pair), format!("{:.0}", pair.floor_ns)]);
-    }
-    for column in pairs.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    for table in [&mut table, &mut pairs] {
-        if let Some(first) = table.column_mut(0) {
-            first.set_padding((0, 1));
-        }
-    }
-    format!("{}\n\n{}\n", table.trim_fmt(), pairs.trim_fmt())
 }

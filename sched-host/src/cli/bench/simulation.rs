@@ -1,11 +1,12 @@
 //! `sched bench simulation`: the simulator itself.
 
+use super::measured;
 use crate::bench::{SimulationBench, SimulationResult, simulation_bench};
 use crate::cli::graph_source::Sizes;
+use crate::cli::json;
+use crate::cli::table::table;
 use crate::cli::values::positive;
 use crate::plugin::Registry;
-use comfy_table::{CellAlignment, Table, presets};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use miette::IntoDiagnostic;
 use std::io::Write;
 use std::process::ExitCode;
@@ -64,14 +65,9 @@ pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) ->
         workers: args.workers.clone(),
         rounds: args.rounds,
     };
-    let style = ProgressStyle::with_template("measuring {bar:40} {percent}%").into_diagnostic()?;
-    // indicatif draws on a terminal only.
-    let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr()).with_style(style);
-    let results = simulation_bench(&wanted, registry, |done| bar.set_position((done * 100.0) as u64))?;
-    bar.finish_and_clear();
+    let results = measured(|progress| simulation_bench(&wanted, registry, progress))?;
     if args.json {
-        serde_json::to_writer_pretty(&mut *out, &results).into_diagnostic()?;
-        writeln!(out).into_diagnostic()?;
+        json::write(out, &results)?;
     } else {
         writeln!(out, "{}, {} tasks\n", wanted.graph.name, wanted.graph.tasks.len()).into_diagnostic()?;
         out.write_all(text(&results).as_bytes()).into_diagnostic()?;
@@ -80,26 +76,18 @@ pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) ->
 }
 
 fn text(results: &[SimulationResult]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["POLICY", "WORKERS", "TASKS/S", "NS/TASK", "GROWTH", "MORE WORKERS"]);
-    for row in results {
-        table.add_row([
+    let row = |row: &SimulationResult| {
+        [
             row.policy.clone(),
             row.workers.to_string(),
             format!("{:.0}", row.tasks_per_second),
             format!("{:.0}", row.ns_per_task),
             format!("{:.2}", row.growth),
             format!("{:.2}", row.more_workers),
-        ]);
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    if let Some(first) = table.column_mut(0) {
-        first.set_padding((0, 1));
-    }
-    format!("{}\n", table.trim_fmt())
+        ]
+    };
+    let header = ["POLICY", "WORKERS", "TASKS/S", "NS/TASK", "GROWTH", "MORE WORKERS"];
+    format!("{}\n", table(header, results.iter().map(row), 1..6))
 }
 
 #[cfg(test)]

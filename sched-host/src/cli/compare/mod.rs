@@ -7,6 +7,7 @@ mod table;
 
 use super::simulate::report::MOST_FOR_BOUNDS;
 use super::simulate::setup::Setup;
+use crate::cli::json;
 use crate::plugin::Registry;
 use crate::policy::{PolicyErrors, Source, library};
 use contender::{Comparison, Contender, Lost};
@@ -78,8 +79,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     let bounds = small.then(|| platform.bounds(&graph, &graph.dependencies()).ok()).flatten();
     let comparison = Comparison::new(&graph, &platform, args.setup.seed, bounds, contenders, lost);
     if args.json {
-        serde_json::to_writer_pretty(&mut *out, &comparison).into_diagnostic()?;
-        writeln!(out).into_diagnostic()?;
+        json::write(out, &comparison)?;
     } else {
         out.write_all(table::text(&comparison).as_bytes()).into_diagnostic()?;
     }

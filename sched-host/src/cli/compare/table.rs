@@ -1,7 +1,7 @@
 //! The comparison on a terminal.
 
 use super::contender::{Comparison, Contender};
-use comfy_table::{CellAlignment, Table, presets};
+use crate::cli::table::table;
 use std::fmt::Write as _;
 
 /// The heads of the columns.
@@ -33,18 +33,7 @@ pub(super) fn text(comparison: &Comparison) -> String {
         let _ = writeln!(told, "bound     {:.6} s: no schedule is shorter", bounds.best());
         let _ = writeln!(told, "          {bounds}");
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(HEADER);
-    for contender in &comparison.contenders {
-        table.add_row(cells(contender));
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    if let Some(first) = table.column_mut(0) {
-        first.set_padding((0, 1));
-    }
-    let _ = writeln!(told, "\n{}", table.trim_fmt());
+    let _ = writeln!(told, "\n{}", table(HEADER, comparison.contenders.iter().map(cells), 1..HEADER.len()));
     for lost in &comparison.lost {
         let _ = writeln!(told, "{} did not come to an end: {}", lost.policy, lost.why);
     }

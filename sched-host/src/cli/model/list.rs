@@ -1,5 +1,6 @@
 //! `sched model list`.
 
+use crate::cli::json;
 use crate::model::{MINIMUM_SAMPLES, Store, Stored};
 use comfy_table::{CellAlignment, Table, presets};
 use miette::IntoDiagnostic;
@@ -67,8 +68,7 @@ pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Re
     let (machine, directory) = (store.machine().to_string(), store.directory().display().to_string());
     let listing = Listing { machine, directory, models, problems };
     if args.json {
-        serde_json::to_writer_pretty(&mut *out, &listing).into_diagnostic()?;
-        writeln!(out).into_diagnostic()?;
+        json::write(out, &listing)?;
     } else {
         text(&listing, out).into_diagnostic()?;
     }

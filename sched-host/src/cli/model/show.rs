@@ -1,5 +1,6 @@
 //! `sched model show`.
 
+use crate::cli::json;
 use crate::model::plot::{amount, bytes, formula};
 use crate::model::{Fit, MINIMUM_SAMPLES, Measured, Quantity, Store, Stored, Variant};
 use comfy_table::{CellAlignment, Table, presets};
@@ -121,8 +122,7 @@ pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Re
     let shown =
         Shown { name: stored.symbol.clone(), kind: stored.kind.name(), machine: store.machine().to_string(), variants };
     if args.json {
-        serde_json::to_writer_pretty(&mut *out, &shown).into_diagnostic()?;
-        writeln!(out).into_diagnostic()?;
+        json::write(out, &shown)?;
     } else {
         text(&shown, out).into_diagnostic()?;
     }

@@ -144,7 +144,7 @@ impl Comparison {
             ]
         });
         let header = ["POLICY", "BEST (S)", "MEDIAN (S)", "WORST (S)", "GFLOP/S", "RATIO", "RESIDUAL", "BUSY (%)"];
-        format!("{block}\n{}\n", table(header, rows, 1))
+        format!("{block}\n{}\n", table(header, rows, 1..header.len()))
     }
 }
 

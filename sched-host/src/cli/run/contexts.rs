@@ -209,6 +209,6 @@ impl Report {
             ]
         });
         let header = ["CONTEXT", "POLICY", "WORKERS", "TASKS", "TIME (S)", "GFLOP/S", "RESIDUAL"];
-        format!("{block}\n{}\n", table(header, rows, 3))
+        format!("{block}\n{}\n", table(header, rows, 3..header.len()))
     }
 }

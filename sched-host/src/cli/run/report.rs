@@ -1,6 +1,7 @@
 //! What a run has to say, for people and for programs.
 
 use super::progress::Progress;
+use crate::cli::json;
 use crate::cli::pictures::PictureFiles;
 use crate::cli::table::table;
 use crate::graph::generate;
@@ -197,7 +198,7 @@ impl Report {
                 worker.wakes_in_vain.to_string(),
             ]
         });
-        format!("{block}\n{}\n", table(["WORKER", "TASKS", "BUSY (S)", "BUSY (%)", "WAKES", "IN VAIN"], rows, 0))
+        format!("{block}\n{}\n", table(["WORKER", "TASKS", "BUSY (S)", "BUSY (%)", "WAKES", "IN VAIN"], rows, 0..6))
     }
 }
 
@@ -214,8 +215,7 @@ pub(super) fn write(
 ) -> miette::Result<()> {
     progress.clear();
     if json {
-        serde_json::to_writer_pretty(&mut *out, report).into_diagnostic()?;
-        writeln!(out).into_diagnostic()?;
+        json::write(out, report)?;
     } else {
         out.write_all(text.as_bytes()).into_diagnostic()?;
     }

@@ -2,6 +2,7 @@
 
 use super::Args;
 use crate::bound::Bounds;
+use crate::cli::json;
 use crate::cli::table::table;
 use crate::graph::TaskGraph;
 use crate::policy::ranges;
@@ -164,8 +165,7 @@ impl Report {
 
     pub(super) fn write(&self, json: bool, out: &mut dyn Write) -> miette::Result<()> {
         if json {
-            serde_json::to_writer_pretty(&mut *out, self).into_diagnostic()?;
-            return writeln!(out).into_diagnostic();
+            return json::write(out, self);
         }
         out.write_all(self.text().as_bytes()).into_diagnostic()
     }
@@ -213,7 +213,7 @@ impl Report {
             [ran.context.clone(), policy, workers, ran.tasks.to_string(), format!("{:.6}", ran.makespan_s)]
         });
         let header = ["CONTEXT", "POLICY", "WORKERS", "TASKS", "MAKESPAN (S)"];
-        (!self.contexts.is_empty()).then(|| table(header, rows, 3))
+        (!self.contexts.is_empty()).then(|| table(header, rows, 3..header.len()))
     }
 
     fn worker_table(&self) -> String {
@@ -226,6 +226,6 @@ impl Report {
                 format!("{:.1}", 100.0 * worker.busy_s / self.makespan_s.max(f64::MIN_POSITIVE)),
             ]
         });
-        table(["WORKER", "CLASS", "TASKS", "BUSY (S)", "BUSY (%)"], rows, 0)
+        table(["WORKER", "CLASS", "TASKS", "BUSY (S)", "BUSY (%)"], rows, 0..5)
     }
 }

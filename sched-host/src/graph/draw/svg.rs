@@ -3,6 +3,7 @@
 use super::layout::Layout;
 use super::sketch::{Node, Sketch};
 use crate::graph::{Dependencies, Summary, TaskGraph};
+use crate::xml::escaped;
 use std::fmt::Write;
 
 /// Fill and ink of the kinds, in turns.
@@ -170,20 +171,4 @@ fn shortened(label: &str) -> String {
 fn text(out: &mut String, x: f64, y: f64, look: &str, words: &str) {
     writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" {look}>{}</text>", escaped(words))
         .expect("writing to a string never fails");
-}
-
-/// Text that is safe between tags. XML has no way to write control characters at all.
-fn escaped(words: &str) -> String {
-    let mut safe = String::with_capacity(words.len());
-    for c in words.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            c if c.is_control() => safe.push(' '),
-            c => safe.push(c),
-        }
-    }
-    safe
 }

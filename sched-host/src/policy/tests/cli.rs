@@ -2,7 +2,7 @@
 
 use super::{catalogue, shown, stock};
 use crate::cli::{check, policies, tree};
-use crate::policy::Catalogue;
+use crate::policy::{Catalogue, library};
 use clap::Parser;
 use insta::assert_snapshot;
 
@@ -38,19 +38,26 @@ fn sched_args(catalogue: &Catalogue, args: impl IntoIterator<Item = String>) -> 
 fn policies_lists_what_is_shipped() {
     // How it is broken into lines depends on the terminal.
     let list = sched(&stock(), "policies");
-    assert!(list.contains("tree-eager-prefetching") && list.contains("One queue for all"), "{list}");
+    for shipped in library() {
+        let row = |line: &str| line.split_whitespace().next() == Some(shipped.name);
+        assert_eq!(list.lines().filter(|line| row(line)).count(), 1, "{} in {list}", shipped.name);
+    }
+    assert!(list.contains("One queue for all"), "{list}");
     assert!(!list.contains("not usable"), "{list}");
 }
 
 #[test]
 fn policies_says_what_cannot_be_used() {
     let list = sched(&Catalogue::default(), "policies");
-    assert!(list.contains("not usable here:"), "{list}");
+    assert!(list.matches("not usable here:").count() >= library().len(), "each of them, and why: {list}");
 }
 
 #[test]
 fn policies_shows_the_text() {
-    assert!(sched(&catalogue(), "policies --show modular-eager").contains("policy \"tree-eager\" {"));
+    let shipped = library().iter().find(|shipped| shipped.name == "tree-eager").expect("it is shipped");
+    for name in ["tree-eager", "modular-eager"] {
+        assert_eq!(sched(&catalogue(), &format!("policies --show {name}")), shipped.text);
+    }
 }
 
 #[test]

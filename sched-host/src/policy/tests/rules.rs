@@ -3,7 +3,7 @@
 use super::{EAGER, HEFT, PREFETCHING, catalogue, policy, read, shown};
 use crate::policy::{Catalogue, Component, Each, FlatMachine, Level, Policy, Problem, check, expand};
 use insta::assert_snapshot;
-use sched_core::Value;
+use sched_core::{Family, Info, Value};
 
 #[test]
 fn valid_policies_have_no_problems() {
@@ -51,6 +51,14 @@ fn without_plugins_the_help_says_where_they_were_looked_for() {
       help: no plugin is loaded; looked at: /usr/lib/sched/libflow.so, ./plugins
             why: a policy is made of the components that the loaded plugins provide
     "#);
+}
+
+#[test]
+fn plugins_that_were_looked_in_are_named_once_each() {
+    let info = |name: &'static str| Info::new(name, Family::FlowControl, "").describe();
+    let mixed = Catalogue::new([(info("a"), "two"), (info("b"), "one"), (info("c"), "two")]);
+    let told = shown(&check(&policy(r#"policy "p" { fifo { worker } }"#), &mixed)[0]);
+    assert!(told.contains("looked in plugins: one, two\n"), "{told}");
 }
 
 #[test]

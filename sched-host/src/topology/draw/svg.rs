@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::boxes::{CHAR, Frame, Item, PAD, PU_HEIGHT, STRIP};
 use super::{Stack, Use, label, ranges, summary, usage, use_of, workers};
 use crate::topology::{BindingPlan, Level, Object, Topology};
+use crate::xml::escaped;
 
 // All lengths are in pixels.
 const MARGIN: usize = 20;
@@ -158,22 +159,6 @@ fn text(out: &mut String, x: usize, y: usize, look: &str, words: &str) {
 
 fn tooltip(out: &mut String, words: &str) {
     write!(out, "<title>{}</title>", escaped(words)).expect("writing to a string never fails");
-}
-
-/// Text that is safe between tags. XML has no way to write control characters at all.
-fn escaped(words: &str) -> String {
-    let mut safe = String::with_capacity(words.len());
-    for c in words.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            c if c.is_control() => safe.push(' '),
-            c => safe.push(c),
-        }
-    }
-    safe
 }
 
 /// Lines of at most `columns` characters, except for longer words.

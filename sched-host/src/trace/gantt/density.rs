@@ -2,7 +2,8 @@
 
 use super::axis::{Axis, PLOT};
 use super::rows::Row;
-use super::words::{escaped, span};
+use super::words::span;
+use crate::xml::escaped;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

@@ -10,9 +10,9 @@ mod palette;
 mod rows;
 mod words;
 
+pub use crate::xml::escaped;
 pub use palette::colour;
 pub(super) use palette::reason_colour;
-pub use words::escaped;
 use words::span;
 
 use super::timeline::{Activity, Timeline};

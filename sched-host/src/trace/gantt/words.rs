@@ -1,28 +1,12 @@
 //! Text in drawings.
 
+use crate::xml::escaped;
 use std::fmt::Write as _;
 
 /// A line of text at a place; `look` are its attributes.
 pub(super) fn text(out: &mut String, x: f64, y: f64, look: &str, words: &str) {
     // Writing to a string does not fail.
     let _ = writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" {look}>{}</text>", escaped(words));
-}
-
-/// Text that is safe between tags and in quotes. XML has no way to write control characters at all.
-#[must_use]
-pub fn escaped(words: &str) -> String {
-    let mut safe = String::with_capacity(words.len());
-    for c in words.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            c if c.is_control() => safe.push(' '),
-            c => safe.push(c),
-        }
-    }
-    safe
 }
 
 /// A length of time, given in nanoseconds, in a unit that suits it.

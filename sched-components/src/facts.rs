@@ -1,4 +1,4 @@
-//! What a reservoir asks of its node with each task, asked once.
+//! What a component asks of its node with each task, asked once.
 
 use sched_core::*;
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering::*};
 /// Facts of a node that change only when the workers below do. Asking the host is a call each time, and it would be asked
 /// with every task.
 #[derive(Debug, Default)]
-pub(super) struct Facts(AtomicU64);
+pub(crate) struct Facts(AtomicU64);
 
 /// A copy of them.
 #[derive(Clone, Copy)]
-pub(super) struct Known(u64);
+pub(crate) struct Known(u64);
 
 /// They are known.
 const KNOWN: u64 = 1;
@@ -21,7 +21,7 @@ const ARCHS_SHIFT: u32 = 32;
 
 impl Facts {
     #[inline]
-    pub(super) fn of(&self, node: Node<'_>) -> Known {
+    pub(crate) fn of(&self, node: Node<'_>) -> Known {
         let bits = self.0.load(Relaxed);
         Known(if bits == 0 { self.ask(node) } else { bits })
     }
@@ -44,7 +44,7 @@ impl Facts {
     }
 
     /// The workers below have changed.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.0.store(0, Relaxed);
     }
 }
@@ -52,13 +52,13 @@ impl Facts {
 impl Known {
     /// Whether a task that comes should have its data fetched.
     #[inline]
-    pub(super) fn prefetches(self) -> bool {
+    pub(crate) fn prefetches(self) -> bool {
         self.0 & PREFETCHES != 0
     }
 
     /// The architecture of all workers below, where a task that has it can be executed by each of them; else none.
     #[inline]
-    pub(super) fn archs(self) -> ArchSet {
+    pub(crate) fn archs(self) -> ArchSet {
         ArchSet::from_bits((self.0 >> ARCHS_SHIFT) as u32)
     }
 }

@@ -1,0 +1,126 @@
+//! When workers will be done, and how much they have to do.
+
+use super::{Child, Node, in_chunks};
+use crate::abi::extension::{HostEnds, HostTeams, HostTimes, NO_TIME, offered};
+use crate::estimate::{Time, nanos};
+use crate::mutex::assert_none_held;
+use crate::workers::WorkerId;
+use std::time::Duration;
+
+impl Node<'_> {
+    /// *Hop.* When the workers below a child will have nothing left to do.
+    #[must_use]
+    pub fn child_estimated_end(&self, child: Child) -> Time {
+        assert_none_held("child_estimated_end");
+        Time::from_nanos(self.raw.host().child_estimated_end(self.raw.call(), child.0))
+    }
+
+    /// *Hop.* Tells `each` when the workers below each child will have nothing left to do, in order. It costs less than to ask
+    /// for one after the other. (A host older than 1.1 is asked so.)
+    pub fn ends_below(&self, mut each: impl FnMut(Child, Time)) {
+        let Some(table) = offered::<HostEnds>(self.raw.host()) else {
+            return self.children().for_each(|child| each(child, self.child_estimated_end(child)));
+        };
+        let place = self.place();
+        let ask = |first, ends: &mut [u64]| {
+            assert_none_held("ends_below");
+            (table.below)(self.raw.call(), place.id, first, ends.into());
+        };
+        in_chunks(place.children, 0, ask, |child, end| each(child, Time::from_nanos(end)));
+    }
+
+    /// *Hop.* The earliest end of a child; now where there is none.
+    #[must_use]
+    pub fn earliest_end_below(&self) -> Time {
+        self.end_below_with_queued(Duration::ZERO)
+    }
+
+    /// *Hop.* The average end of the children; now where there is none.
+    #[must_use]
+    pub fn average_end_below(&self) -> Time {
+        let count = self.children().len() as u128;
+        if count == 0 {
+            return self.now();
+        }
+        let mut sum = 0_u128;
+        self.ends_below(|_, end| sum += u128::from(end.as_nanos()));
+        Time::from_nanos((sum / count) as u64)
+    }
+
+    /// *Hop.* When the workers below would be done with what is `queued` here as well, if it filled them up evenly: what
+    /// they have to do beyond the earliest end of a child, and the queue, shared by all workers below. Where nothing is
+    /// queued, it is [`earliest_end_below`](Self::earliest_end_below).
+    #[must_use]
+    pub fn end_below_with_queued(&self, queued: Duration) -> Time {
+        let (mut first, mut sum, mut count) = (Time::FAR, Duration::ZERO, 0);
+        self.ends_below(|_, end| {
+            first = first.min(end);
+            sum = sum.saturating_add(end.since(Time::ZERO));
+            count += 1;
+        });
+        if count == 0 {
+            first = self.now();
+        }
+        if queued.is_zero() {
+            return first;
+        }
+        let later = sum.saturating_sub(first.since(Time::ZERO).saturating_mul(count));
+        first + queued.saturating_add(later) / self.count_in_context().max(1)
+    }
+
+    /// When `worker` should be done with what it executes now; past when it is idle, or executes a task of which nobody
+    /// knows how long it takes. The host notes the start of each task that has an
+    /// [expected length](crate::Task::predicted) just before it runs, and forgets it when it has ended. A combined worker is
+    /// done when the last of its members is.
+    ///
+    /// `None` when no such books are kept. (Since 1.1: by an older host they are not.)
+    #[must_use]
+    pub fn worker_busy_until(&self, worker: WorkerId) -> Option<Time> {
+        let table = offered::<HostTimes>(self.raw.host())?;
+        some_time((table.busy_until)(self.raw.call(), worker.0))
+    }
+
+    /// When `worker` should have done what it executes now and all that waits for it: in its own leaf, and in those of the
+    /// combined workers that it is a member of, as the leaves [note](Self::note_queued) it. Now, at the earliest.
+    ///
+    /// `None` when no such books are kept. (Since 1.1: by an older host they are not.)
+    #[must_use]
+    pub fn worker_free_at(&self, worker: WorkerId) -> Option<Time> {
+        let table = offered::<HostTimes>(self.raw.host())?;
+        some_time((table.free_at)(self.raw.call(), worker.0))
+    }
+
+    /// What waits here should take so long together, which replaces what was noted before: at a leaf, for
+    /// [`worker_free_at`](Self::worker_free_at); elsewhere, for a component whose
+    /// [`end_is_noted`](crate::Info::end_is_noted). With a host older than 1.1, it does nothing.
+    pub fn note_queued(&self, expected: Duration) {
+        if let Some(table) = offered::<HostTimes>(self.raw.host()) {
+            (table.note_queued)(self.raw.call(), self.id(), nanos(expected));
+        }
+    }
+
+    /// *Hop.* The load of a child.
+    #[must_use]
+    pub fn child_load(&self, child: Child) -> f64 {
+        assert_none_held("child_load");
+        self.raw.host().child_estimated_load(self.raw.call(), child.0)
+    }
+
+    /// *Hop.* The sum of the loads of the children.
+    #[must_use]
+    pub fn load_below(&self) -> f64 {
+        self.children().map(|child| self.child_load(child)).sum()
+    }
+
+    /// *Hop.* The sum of the loads of the members of a combined worker, each in its own leaf; 0 for a simple worker, and with
+    /// a host older than 1.1.
+    #[must_use]
+    pub fn members_load(&self, worker: WorkerId) -> f64 {
+        assert_none_held("members_load");
+        offered::<HostTeams>(self.raw.host()).map_or(0.0, |table| (table.load)(self.raw.call(), worker.0))
+    }
+}
+
+fn some_time(nanos: u64) -> Option<Time> {
+    (nanos != NO_TIME).then(|| Time::from_nanos(nanos))
+}

@@ -1,0 +1,81 @@
+//! Who can execute a task, and what that would take.
+
+use super::{Child, Node};
+use crate::abi::wire::{NO_ID, REQUESTER};
+use crate::estimate::Estimate;
+use crate::task::Task;
+use crate::workers::{MemoryNode, WorkerId};
+use std::time::Duration;
+
+impl Node<'_> {
+    /// Whether some worker below in the context can execute `task`.
+    #[must_use]
+    pub fn can_execute(&self, task: &Task) -> bool {
+        self.raw.host().can_execute(self.raw.call(), NO_ID, task.raw())
+    }
+
+    /// Whether `worker` can execute `task`.
+    #[must_use]
+    pub fn worker_can_execute(&self, worker: WorkerId, task: &Task) -> bool {
+        self.raw.host().can_execute(self.raw.call(), worker.0, task.raw())
+    }
+
+    /// Whether the worker on whose behalf the call happens can execute `task`; where there is none, whether some worker
+    /// below in the context can.
+    #[must_use]
+    pub fn requester_can_execute(&self, task: &Task) -> bool {
+        self.raw.host().can_execute(self.raw.call(), REQUESTER, task.raw())
+    }
+
+    /// Whether some worker below a child can execute `task`.
+    #[must_use]
+    pub fn child_can_execute(&self, child: Child, task: &Task) -> bool {
+        self.raw.host().child_can_execute(self.raw.call(), child.0, task.raw())
+    }
+
+    /// Number of implementations of `task` for `worker`, numbered from 0.
+    #[must_use]
+    pub fn implementations(&self, worker: WorkerId, task: &Task) -> u32 {
+        self.raw.host().implementations(self.raw.call(), worker.0, task.raw())
+    }
+
+    /// Expected duration of `task` on `worker`, with the best implementation.
+    #[must_use]
+    pub fn expected_length(&self, worker: WorkerId, task: &Task) -> Estimate {
+        Estimate::from_wire(self.raw.host().expected_length(self.raw.call(), worker.0, task.raw(), NO_ID))
+    }
+
+    /// Expected duration of `task` on `worker`, with implementation number `implementation`.
+    #[must_use]
+    pub fn expected_length_with(&self, worker: WorkerId, task: &Task, implementation: u32) -> Estimate {
+        Estimate::from_wire(self.raw.host().expected_length(self.raw.call(), worker.0, task.raw(), implementation))
+    }
+
+    /// Expected duration of bringing the data of `task` to a memory node.
+    #[must_use]
+    pub fn expected_transfer(&self, memory_node: MemoryNode, task: &Task) -> Duration {
+        Duration::from_nanos(self.raw.host().expected_transfer(self.raw.call(), memory_node.0, task.raw()))
+    }
+
+    /// Expected energy in joules of `task` on `worker`, with the best implementation; `None` when no model knows.
+    #[must_use]
+    pub fn expected_energy(&self, worker: WorkerId, task: &Task) -> Option<f64> {
+        let joules = self.raw.host().expected_energy(self.raw.call(), worker.0, task.raw(), NO_ID);
+        (!joules.is_nan()).then_some(joules)
+    }
+
+    /// Begins to bring the data of `task` to the memory node of the workers below; does nothing where they have several.
+    pub fn prefetch(&self, task: &Task) {
+        let place = self.place();
+        if self.has_transfers() && place.memory_node != NO_ID {
+            self.raw.host().prefetch(self.raw.call(), place.memory_node, task.raw());
+        }
+    }
+
+    /// Begins to bring the data of `task` to a memory node.
+    pub fn prefetch_to(&self, memory_node: MemoryNode, task: &Task) {
+        if self.has_transfers() {
+            self.raw.host().prefetch(self.raw.call(), memory_node.0, task.raw());
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Workers that are kept busy until a test lets them go.
+
+use sched_core::Arch;
+use sched_host::context::SchedContext;
+use sched_host::runtime::{Codelet, CodeletBuilder, Runtime};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// Says that it has begun, and waits until nobody holds it any more.
+type Wait = (Sender<()>, Receiver<()>);
+
+/// Keeps workers of a runtime busy.
+pub struct Hold<'a> {
+    runtime: &'a Runtime,
+    wait: Codelet<(), Wait>,
+}
+
+/// A worker that is busy until this is dropped.
+#[must_use = "the worker is let go when this is dropped"]
+pub struct Held {
+    _go_on: Sender<()>,
+}
+
+impl<'a> Hold<'a> {
+    /// Of what keeps workers busy, nobody knows how long it takes.
+    #[must_use]
+    pub fn new(runtime: &'a Runtime) -> Hold<'a> {
+        Hold { runtime, wait: waiting(runtime).build() }
+    }
+
+    /// It is said to take so long.
+    #[must_use]
+    pub fn lasting(runtime: &'a Runtime, length: Duration) -> Hold<'a> {
+        Hold { runtime, wait: waiting(runtime).estimate(Arch::CPU, length).build() }
+    }
+
+    /// Keeps a worker of the current context busy. It has begun when this returns, so one must be free.
+    pub fn worker(&self) -> Held {
+        self.begin(None)
+    }
+
+    /// Keeps a worker of `context` busy.
+    pub fn worker_of(&self, context: &SchedContext) -> Held {
+        self.begin(Some(context))
+    }
+
+    fn begin(&self, context: Option<&SchedContext>) -> Held {
+        let ((begins, begun), (go_on, goes_on)) = (channel(), channel());
+        let task = self.runtime.task_with(&self.wait, (begins, goes_on), ());
+        let task = match context {
+            Some(context) => task.context(context),
+            None => task,
+        };
+        task.submit().expect("the task is sound");
+        begun.recv().expect("a worker begins");
+        Held { _go_on: go_on }
+    }
+}
+
+fn waiting(runtime: &Runtime) -> CodeletBuilder<(), Wait> {
+    runtime.codelet::<(), Wait>("hold").cpu("hold", |call, ()| {
+        call.params.0.send(()).expect("the test listens");
+        let _ = call.params.1.recv();
+    })
+}

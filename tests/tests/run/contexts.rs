@@ -1,0 +1,82 @@
+//! Contexts beside each other, and policies that are swapped.
+
+use super::{SMALL, cholesky, json, json_of};
+use serde_json::Value;
+
+#[test]
+fn contexts_run_the_workload_beside_each_other() {
+    let contexts =
+        ["--context", "a:policy=tree-prio,workers=0", "--context", "b:policy=tree-ws,workers=1,priorities=0..99"];
+    for workload in ["cholesky", "lu"] {
+        let seen = json_of(workload, &[&SMALL[..], &["--workers", "2"], &contexts].concat());
+        let tasks = if workload == "cholesky" { 20 } else { 30 };
+        let told =
+            |of: &str| seen["contexts"].as_array().unwrap().iter().map(|ran| ran[of].clone()).collect::<Vec<_>>();
+        assert_eq!(told("context"), ["a", "b"]);
+        assert_eq!(told("policy"), ["tree-prio", "tree-ws"]);
+        assert_eq!(told("workers"), [Value::from(vec![0]), Value::from(vec![1])]);
+        assert_eq!(told("tasks"), [tasks, tasks]);
+        assert_eq!(told("swap"), [Value::Null, Value::Null]);
+        for residual in told("residual") {
+            assert!(residual.as_f64() < seen["residual_tolerance"].as_f64(), "{seen}");
+        }
+        assert_eq!(seen["faults"], Value::Array(Vec::new()));
+    }
+}
+
+#[test]
+fn policies_are_swapped_while_the_workload_runs() {
+    let large = ["--tiles", "12", "--tile-size", "48", "--workers", "2", "--swap-to", "tree-prio"];
+    let contexts = ["--context", "a:policy=tree-eager", "--context", "b:policy=tree-ws,workers=1"];
+    let both = json(&[&large[..], &contexts].concat());
+    for (seen, policies) in [(both, &["tree-eager", "tree-ws"][..]), (json(&large), &["tree-eager"])] {
+        let ran = seen["contexts"].as_array().unwrap();
+        assert_eq!(ran.iter().map(|ran| &ran["policy"]).collect::<Vec<_>>(), policies);
+        for ran in ran {
+            assert_eq!((&ran["tasks"], &ran["swap"]["policy"]), (&364.into(), &"tree-prio".into()), "{seen}");
+            assert!((182..=364).contains(&ran["swap"]["after_tasks"].as_u64().unwrap()), "{seen}");
+            assert!(ran["residual"].as_f64() < seen["residual_tolerance"].as_f64(), "{seen}");
+        }
+        assert_eq!(seen["faults"], Value::Array(Vec::new()));
+    }
+}
+
+#[test]
+fn people_read_a_table_of_contexts() {
+    let ran = cholesky(
+        &[&SMALL[..], &["--workers", "2", "-c", "a:policy=tree-prio,workers=0-1", "-c", "b:workers=1"]].concat(),
+    );
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let table: Vec<Vec<&str>> = ran.out.lines().map(|line| line.split_whitespace().collect()).collect();
+    let at = table.iter().position(|row| row.first() == Some(&"CONTEXT")).expect("there is a table");
+    assert_eq!(table[at], ["CONTEXT", "POLICY", "WORKERS", "TASKS", "TIME", "(S)", "GFLOP/S", "RESIDUAL"]);
+    assert_eq!(
+        (&table[at + 1][..5], &table[at + 2][..4]),
+        (&["a", "tree-prio", "0", "1", "20"][..], &["b", "tree-eager", "1", "20"][..])
+    );
+}
+
+#[test]
+fn wrong_contexts_are_told() {
+    let error = |code: i32, options: &[&str], told: &[&str]| {
+        let ran = cholesky(&[&SMALL[..], &["--workers", "2"], options].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{ran:?}");
+        for told in told {
+            assert!(ran.err.contains(told), "`{told}` is not in {}", ran.err);
+        }
+    };
+    error(1, &["--context", "a:workers=0-5"], &["context `a` cannot be made", "there is no worker"]);
+    error(1, &["--context", "a:policy=tree-eagr"], &["context `a` cannot be made", "`tree-eagr`", "did you mean"]);
+    error(1, &["--context", "a", "--context", "a"], &["context `a` cannot be made"]);
+    error(1, &["--context", "a:priorities=9..0"], &["context `a` cannot be made", "priorit"]);
+    error(1, &["--swap-to", "tree-eagr"], &["`tree-eagr`", "did you mean"]);
+    error(
+        1,
+        &["--context", "a", "--policy", "tree-ws", "--policy", "tree-prio"],
+        &["several --policy", "--context a:policy="],
+    );
+    error(2, &["--context", "a:polcy=tree-ws"], &["a context has no `polcy`", "did you mean `policy`?"]);
+    error(2, &["--context", "a:workers=x"], &["`x` are no workers"]);
+    error(2, &["--context", ":workers=0"], &["a context has a name"]);
+    error(2, &["--context", "a", "--repeat", "3"], &["--repeat", "cannot be used with"]);
+}

@@ -1,0 +1,248 @@
+//! `sched run`, as a user runs it: the program, with the plugins beside it.
+
+mod bench;
+mod comparison;
+mod contexts;
+mod matrix;
+mod misbehaving;
+
+use sched_host::topology::{BindingPlan, Topology};
+use sched_tests::program::{Ran, sched};
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use tempfile::TempDir;
+
+const SMALL: [&str; 4] = ["--tiles", "4", "--tile-size", "24"];
+
+fn cholesky(options: &[&str]) -> Ran {
+    sched(&[&["run", "cholesky"], options].concat())
+}
+
+fn json(options: &[&str]) -> Value {
+    json_of("cholesky", options)
+}
+
+fn json_of(workload: &str, options: &[&str]) -> Value {
+    sched(&[&["run", workload], options, &["--json"]].concat()).json()
+}
+
+/// A folder with one file in it.
+fn file(name: &str, text: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    fs::write(&path, text).unwrap();
+    (folder, path)
+}
+
+/// Numbers that differ from run to run, as `#`: all with a decimal point or an exponent.
+fn masked(text: &str) -> String {
+    let mask = |line: &str| {
+        let words = line.split(' ').map(|word| {
+            let number = word.trim_matches(['(', ')']);
+            match number.parse::<f64>() {
+                Ok(_) if number.contains(['.', 'e']) => word.replace(number, "#"),
+                _ => word.to_owned(),
+            }
+        });
+        words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    };
+    text.lines().map(mask).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn every_shipped_policy_is_right_with_any_number_of_workers() {
+    for policy in ["tree-eager", "tree-eager-prefetching", "modular-eager"] {
+        for workers in [1, 2, 4] {
+            let seen = json(&[&SMALL[..], &["--policy", policy, "--workers", &workers.to_string()]].concat());
+            assert!(seen["residual"].as_f64() < seen["residual_tolerance"].as_f64(), "{seen}");
+            assert_eq!((&seen["tasks"], &seen["workers"]), (&20.into(), &workers.into()));
+            let per_worker = seen["per_worker"].as_array().unwrap();
+            assert_eq!(per_worker.len(), workers);
+            assert_eq!(per_worker.iter().map(|worker| worker["tasks"].as_u64().unwrap()).sum::<u64>(), 20);
+            for (id, worker) in per_worker.iter().enumerate() {
+                let busy = worker["busy_s"].as_f64().unwrap();
+                assert_eq!(worker["id"], id);
+                assert!(worker["wakes_in_vain"].as_u64().unwrap() <= worker["wakes"].as_u64().unwrap(), "{seen}");
+                assert!((0.0..=seen["makespan_s"].as_f64().unwrap()).contains(&busy), "{seen}");
+            }
+        }
+    }
+}
+
+#[test]
+fn programs_find_everything_under_its_key() {
+    let seen = json(&[&SMALL[..], &["--seed", "7"]].concat());
+    let keys: Vec<&str> = seen.as_object().unwrap().keys().map(String::as_str).collect();
+    insta::assert_snapshot!(keys.join(" "), @"faults gflops makespan_s matrix order per_worker policy residual residual_tolerance seed tasks tile_size tiles workers workers_bound workload");
+    assert_eq!(seen["workload"], "cholesky");
+    assert_eq!(seen["policy"], "tree-eager");
+    assert_eq!((&seen["seed"], &seen["order"]), (&7.into(), &96.into()));
+    assert_eq!((&seen["tiles"], &seen["tile_size"]), (&4.into(), &24.into()));
+    assert!(seen["makespan_s"].as_f64().unwrap() > 0.0 && seen["gflops"].as_f64().unwrap() > 0.0);
+    assert_eq!(seen["faults"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn people_read_a_block_and_a_table() {
+    let ran = cholesky(&[&SMALL[..], &["--workers", "1"]].concat());
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    // How often the worker slept while tasks were submitted depends on the machine.
+    let (block, wakes) = ran.out.trim_end().rsplit_once("\n").expect("there is a table");
+    let columns: Vec<&str> = wakes.split_whitespace().collect();
+    assert!(columns.len() == 6 && columns[4..].iter().all(|count| count.parse::<u64>().is_ok()), "{ran:?}");
+    insta::assert_snapshot!(masked(&format!("{block}\n{}", columns[..4].join(" "))), @r"
+    cholesky order 96, 4 × 4 tiles of 24, seed 42
+    policy tree-eager
+    workers 1, bound to a hardware thread
+    tasks 20
+    time # s
+    speed # GFlop/s
+    residual # (ok, at most #)
+
+    WORKER TASKS BUSY (S) BUSY (%) WAKES IN VAIN
+    0 20 # #
+    ");
+}
+
+/// The workloads that factorise any matrix of a file, and how many tasks they are of `SMALL` size.
+const GENERAL: [(&str, u64); 2] = [("lu", 30), ("qr", 30)];
+
+#[test]
+fn every_workload_is_right_with_any_number_of_workers() {
+    for (workload, tasks) in GENERAL {
+        for (policy, workers) in [("tree-eager", "1"), ("tree-prio", "2"), ("tree-ws", "4")] {
+            let seen = json_of(workload, &[&SMALL[..], &["--policy", policy, "--workers", workers]].concat());
+            assert!(seen["residual"].as_f64() < seen["residual_tolerance"].as_f64(), "{seen}");
+            assert_eq!((&seen["workload"], &seen["policy"]), (&workload.into(), &policy.into()));
+            assert_eq!((&seen["tasks"], &seen["order"]), (&tasks.into(), &96.into()));
+            let per_worker = seen["per_worker"].as_array().unwrap();
+            assert_eq!(per_worker.iter().map(|worker| worker["tasks"].as_u64().unwrap()).sum::<u64>(), tasks);
+        }
+    }
+}
+
+#[test]
+fn a_run_on_the_hardware_threads_of_another_is_warned_before_it_starts() {
+    let machine = Topology::this_machine().unwrap();
+    let plan = BindingPlan::new(&machine, BindingPlan::default_workers(&machine)).unwrap();
+    let Some(claim) = plan.claim() else {
+        let _ = writeln!(std::io::stderr(), "skipped: this process cannot tell others what it uses");
+        return;
+    };
+    let shown = |words: &[&str]| {
+        let mut command = sched_tests::program::command(words);
+        match std::env::var_os("XDG_RUNTIME_DIR") {
+            Some(folder) => command.env("XDG_RUNTIME_DIR", folder),
+            None => command.env_remove("XDG_RUNTIME_DIR"),
+        };
+        let ran = Ran::of(&mut command);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        ran.out + &ran.err
+    };
+    let warning = format!("warning: shared: workers of another runtime, of process {},", std::process::id());
+    let (topology, run) = (["topology"], [&["run", "cholesky", "--workers", "1"], &SMALL[..]].concat());
+    assert!(shown(&topology).contains(&warning) && shown(&run).contains(&warning));
+    assert!(!shown(&[&run[..], &["--no-bind"]].concat()).contains(&warning), "it gets out of the way");
+    drop(claim);
+    assert!(!shown(&topology).contains(&warning));
+}
+
+#[test]
+fn a_seed_makes_the_same_matrix_again_and_another_seed_another() {
+    let residual = |seed| json(&[&SMALL[..], &["--seed", seed]].concat())["residual"].clone();
+    assert_eq!(residual("1"), residual("1"));
+    assert_ne!(residual("1"), residual("2"));
+}
+
+#[test]
+fn workers_are_bound_unless_told_otherwise() {
+    assert_eq!(json(&[&SMALL[..], &["--workers", "1"]].concat())["workers_bound"], 1);
+    let ran = cholesky(&[&SMALL[..], &["--workers", "1", "--no-bind"]].concat());
+    assert!(ran.out.contains("1, not bound"), "{ran:?}");
+}
+
+#[test]
+fn more_workers_than_hardware_threads_is_a_warning() {
+    let ran = cholesky(&[&SMALL[..], &["--workers", "300"]].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.err.starts_with("warning: oversubscribed: workers "), "{ran:?}");
+}
+
+#[test]
+fn the_policy_may_come_from_a_file_or_the_environment() {
+    let (_folder, path) = file("mine.kdl", "policy \"mine\" { fifo { eager { each \"worker\" { worker } } } }\n");
+    assert_eq!(json(&[&SMALL[..], &["--policy", path.to_str().unwrap()]].concat())["policy"], "mine");
+    let ran =
+        Ran::of(sched_tests::program::command(&["run", "cholesky", "--json"]).args(SMALL).env("SCHED_POLICY", &path));
+    assert!(ran.code == 0 && ran.out.contains(r#""policy": "mine""#), "{ran:?}");
+}
+
+#[test]
+fn a_policy_that_is_not_there_is_told_with_the_nearest_one() {
+    let ran = cholesky(&["--policy", "tree-eagre"]);
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+    assert!(ran.err.contains("there is no policy `tree-eagre`") && ran.err.contains("did you mean `tree-eager`?"));
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused_before_anything_runs() {
+    for (options, told) in [
+        (&["--tiles", "0"][..], "must be at least 1"),
+        (&["--tile-size", "x"], "must be a whole number"),
+        (&["--workers", "0"], "must be at least 1"),
+        (&["--quiet-period", "0"], "must be more than 0 seconds"),
+        (&["--matrix", "a.mtx", "--tiles", "3"], "cannot be used with"),
+        (&["--tile", "3"], "--tiles"),
+        (&["--repeat", "0"], "must be at least 1"),
+    ] {
+        let ran = cholesky(options);
+        assert!(ran.code == 2 && ran.err.contains(told), "{ran:?}");
+    }
+    for (options, told) in [
+        (&["--tiles", "100000", "--tile-size", "1000"][..], "GiB"),
+        (&["--tiles", "9999999999999", "--tile-size", "9999999999999"], "more rows than can be counted"),
+    ] {
+        let ran = cholesky(options);
+        assert!(ran.code == 1 && ran.err.contains(told) && ran.out.is_empty(), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    for options in [&["run", "cholesky", "--tiles", "2", "--tile-size", "8"][..], &["policies"]] {
+        let mut running =
+            sched_tests::program::command(options).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(running.stdout.take());
+        let ended = running.wait_with_output().unwrap();
+        assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stderr).as_ref()), (Some(0), ""));
+    }
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn what_one_run_learns_the_next_one_goes_by() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = ["--models", folder.path().to_str().unwrap()];
+    let listed = || sched(&[&["model", "list", "--json"], &models[..]].concat()).json()["models"].clone();
+    let heft = [&SMALL[..], &["--policy", "tree-heft", "--workers", "2"], &models].concat();
+    assert_eq!(json(&heft)["tasks"], 20);
+    assert_eq!(listed(), Value::Array(Vec::new()), "nothing is stored unless that is asked for");
+    for run in 1..=4 {
+        let seen = json(&[&heft[..], &["--calibrate"]].concat());
+        assert!(seen["residual"].as_f64() < seen["residual_tolerance"].as_f64(), "{seen}");
+        let models = listed();
+        let told = |of: &str| models.as_array().unwrap().iter().map(|model| model[of].clone()).collect::<Vec<_>>();
+        assert_eq!(told("name"), ["cholesky_gemm", "cholesky_potrf", "cholesky_syrk", "cholesky_trsm"]);
+        assert_eq!(told("samples"), [4, 4, 6, 6].map(|count| Value::from(count * run)));
+        assert_eq!(told("calibrated").iter().all(|sizes| *sizes == 1), run >= 3, "run {run}");
+    }
+    let error = cholesky(&[&SMALL[..], &["--calibrate", "--models", "/dev/null/models"]].concat());
+    assert_eq!(error.code, 1, "{error:?}");
+    assert!(error.err.contains("what was measured is not stored: "), "{error:?}");
+}

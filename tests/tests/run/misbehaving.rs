@@ -1,0 +1,57 @@
+//! Components that do not do what they should.
+
+use super::{SMALL, cholesky, path};
+use sched_tests::fixtures;
+use sched_tests::program::Ran;
+use std::fs;
+
+/// Runs with the misbehaving component as the root.
+fn with_bad(component: &str, options: &[&str]) -> Ran {
+    let plugin = fixtures::plugin("misbehaving");
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(&plugin, folder.path().join("misbehaving.so")).unwrap();
+    let policy = folder.path().join("bad.kdl");
+    fs::write(&policy, format!("policy \"bad\" {{ {component} {{ eager {{ each \"worker\" {{ worker }} }} }} }}\n"))
+        .unwrap();
+    let paths = ["--plugin-dir", path(folder.path()), "--policy", path(&policy)];
+    cholesky(&[&SMALL[..], &["--workers", "2"], &paths, options].concat())
+}
+
+#[test]
+fn a_component_that_panics_is_named_and_the_result_is_right() {
+    for component in ["panics-in-push", "panics-in-pull"] {
+        let seen = with_bad(&format!("{component} after=3"), &["--json"]).json();
+        assert_eq!(seen["tasks"], 20, "{seen}");
+        let faults = seen["faults"].as_array().unwrap();
+        assert_eq!(faults.len(), 1, "{seen}");
+        assert_eq!((&faults[0]["fault"], &faults[0]["component"]), (&"panicked".into(), &component.into()));
+        assert!(faults[0]["plugin"].as_str().unwrap().contains("misbehaving"), "{seen}");
+        assert!(faults[0]["message"].as_str().unwrap().contains("as asked for, after 3 calls"), "{seen}");
+    }
+    let ran = with_bad("panics-in-push after=3", &[]);
+    let told = "component `panics-in-push` of ";
+    assert!(ran.code == 0 && ran.out.contains("(ok, ") && ran.err.contains(told), "{ran:?}");
+}
+
+#[test]
+fn tasks_that_a_component_drops_run_all_the_same() {
+    let ran = with_bad("drops-tasks every=3", &[]);
+    assert!(ran.code == 0 && ran.out.contains("tasks     20\n") && ran.out.contains("(ok, "), "{ran:?}");
+    assert!(ran.err.contains("component `drops-tasks` of ") && ran.err.contains("dropped 6 tasks"), "{ran:?}");
+}
+
+#[test]
+fn a_run_that_cannot_go_on_says_where_every_task_sits() {
+    let ran = with_bad("hoarder", &["--quiet-period", "0.2"]);
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran:?}");
+    for told in ["the run has stalled", "hoarder", "20 tasks are left", "1 are in the tree, 19 wait for others"] {
+        assert!(ran.err.contains(told), "`{told}` is not in {}", ran.err);
+    }
+}
+
+#[test]
+fn a_run_of_a_comparison_that_stalls_is_named() {
+    let ran = with_bad("hoarder", &["--quiet-period", "0.2", "--policy", "tree-eager"]);
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran:?}");
+    assert!(ran.err.contains("bad.kdl, round 1 of 5") && ran.err.contains("the run has stalled"), "{ran:?}");
+}
