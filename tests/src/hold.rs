@@ -1,13 +1,13 @@
 //! Workers that are kept busy until a test lets them go.
 
-use sched_core::Arch;
+use sched_core::{Arch, WorkerId};
 use sched_host::context::SchedContext;
 use sched_host::runtime::{Codelet, CodeletBuilder, Runtime};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 /// Says that it has begun, and waits until nobody holds it any more.
-type Wait = (Sender<()>, Receiver<()>);
+type Wait = (Sender<WorkerId>, Receiver<()>);
 
 /// Keeps workers of a runtime busy.
 pub struct Hold<'a> {
@@ -18,6 +18,8 @@ pub struct Hold<'a> {
 /// A worker that is busy until this is dropped.
 #[must_use = "the worker is let go when this is dropped"]
 pub struct Held {
+    /// The worker.
+    pub worker: WorkerId,
     _go_on: Sender<()>,
 }
 
@@ -36,30 +38,35 @@ impl<'a> Hold<'a> {
 
     /// Keeps a worker of the current context busy. It has begun when this returns, so one must be free.
     pub fn worker(&self) -> Held {
-        self.begin(None)
+        self.begin(None, 0)
+    }
+
+    /// Keeps a worker busy that a component chooses by this number.
+    pub fn worker_given(&self, sched_data: u64) -> Held {
+        self.begin(None, sched_data)
     }
 
     /// Keeps a worker of `context` busy.
     pub fn worker_of(&self, context: &SchedContext) -> Held {
-        self.begin(Some(context))
+        self.begin(Some(context), 0)
     }
 
-    fn begin(&self, context: Option<&SchedContext>) -> Held {
+    fn begin(&self, context: Option<&SchedContext>, sched_data: u64) -> Held {
         let ((begins, begun), (go_on, goes_on)) = (channel(), channel());
-        let task = self.runtime.task_with(&self.wait, (begins, goes_on), ());
+        let task = self.runtime.task_with(&self.wait, (begins, goes_on), ()).sched_data(sched_data);
         let task = match context {
             Some(context) => task.context(context),
             None => task,
         };
         task.submit().expect("the task is sound");
-        begun.recv().expect("a worker begins");
-        Held { _go_on: go_on }
+        let worker = begun.recv().expect("a worker begins");
+        Held { worker, _go_on: go_on }
     }
 }
 
 fn waiting(runtime: &Runtime) -> CodeletBuilder<(), Wait> {
     runtime.codelet::<(), Wait>("hold").cpu("hold", |call, ()| {
-        call.params.0.send(()).expect("the test listens");
+        call.params.0.send(call.worker).expect("the test listens");
         let _ = call.params.1.recv();
     })
 }

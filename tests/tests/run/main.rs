@@ -53,6 +53,26 @@ fn masked(text: &str) -> String {
 }
 
 #[test]
+fn several_memory_nodes_give_the_same_result_and_say_what_was_copied() {
+    let alone = json(&[&SMALL[..], &["--workers", "2"]].concat());
+    assert!(alone.get("transfers").is_none() && alone.get("memory_nodes").is_none(), "{alone}");
+    for workload in ["cholesky", "lu", "qr"] {
+        let options = ["--workers", "2", "--memory-nodes", "2", "--policy", "tree-ws"];
+        let seen = json_of(workload, &[&SMALL[..], &options].concat());
+        assert!(seen["residual"].as_f64() < seen["residual_tolerance"].as_f64(), "{seen}");
+        assert_eq!(seen["memory_nodes"], 2);
+        for moved in seen["transfers"].as_array().unwrap() {
+            assert!(moved["from"] != moved["to"] && moved["count"].as_u64() > Some(0), "{moved}");
+            let tile = 24 * 24 * 8;
+            assert_eq!(moved["bytes"].as_u64().unwrap() % tile, 0, "{moved}");
+        }
+    }
+    let ran = cholesky(&[&SMALL[..], &["--workers", "2", "--memory-nodes", "3"]].concat());
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+    assert!(ran.err.contains("3 memory nodes were asked for, expected 1 to 2 for 2 workers"), "{}", ran.err);
+}
+
+#[test]
 fn every_shipped_policy_is_right_with_any_number_of_workers() {
     for policy in ["tree-eager", "tree-eager-prefetching", "modular-eager"] {
         for workers in [1, 2, 4] {

@@ -143,7 +143,7 @@ impl Shown {
                 format!("{megabyte:.1} µs"),
             ]
         });
-        let table = table(["FROM", "TO", "LATENCY", "BANDWIDTH", "A MEGABYTE"], rows, 0);
+        let table = table(["FROM", "TO", "LATENCY", "BANDWIDTH", "A MEGABYTE"], rows, 0..5);
         format!("machine {machine}, {memory_nodes} memory nodes, {kept}\n{table}\n")
     }
 }

@@ -1,0 +1,136 @@
+//! Random programs on several memory nodes, with every family of policies.
+
+use super::{CHOSEN, bus, resident, start};
+use proptest::prelude::*;
+use sched_core::Arch;
+use sched_host::runtime::{Commute, Handle, Many, Mode, Read, ReadWrite, Runtime, Write};
+use sched_host::topology::Topology;
+use sched_tests::stock::registry;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+const DATA: usize = 4;
+
+#[derive(Clone, Default, PartialEq, Debug)]
+struct Value {
+    log: Vec<usize>,
+    sum: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    modes: [Option<Mode>; DATA],
+    /// Says afterwards that this data is not used for now.
+    unused: Option<usize>,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let mode = prop_oneof![
+        3 => Just(None),
+        3 => Just(Some(Mode::Read)),
+        1 => Just(Some(Mode::Write)),
+        2 => Just(Some(Mode::ReadWrite)),
+        1 => Just(Some(Mode::Commute)),
+    ];
+    let unused = prop_oneof![9 => Just(None), 1 => (0..DATA).prop_map(Some)];
+    (prop::array::uniform4(mode), unused).prop_map(|(modes, unused)| Step { modes, unused })
+}
+
+impl Step {
+    fn with(&self, mode: Mode) -> impl Iterator<Item = usize> {
+        (0..DATA).filter(move |data| self.modes[*data] == Some(mode))
+    }
+}
+
+/// What a step sees of data that it reads.
+fn seen<'a>(values: impl Iterator<Item = &'a Value>) -> usize {
+    let numbers = values.flat_map(|value| value.log.iter().copied().chain([value.sum, value.log.len()]));
+    numbers.fold(0, |hash: usize, number| hash.wrapping_mul(31).wrapping_add(number))
+}
+
+/// Values at the end, and what each step saw, when the steps run one after the other.
+fn in_order(steps: &[Step]) -> (Vec<Value>, Vec<usize>) {
+    let (mut values, mut sights) = (vec![Value::default(); DATA], Vec::new());
+    for (index, step) in steps.iter().enumerate() {
+        sights.push(seen(step.with(Mode::Read).map(|data| &values[data])));
+        step.with(Mode::Write).for_each(|data| values[data] = Value { log: vec![index], sum: 0 });
+        step.with(Mode::ReadWrite).for_each(|data| values[data].log.push(index));
+        step.with(Mode::Commute).for_each(|data| values[data].sum += index);
+    }
+    (values, sights)
+}
+
+type Accesses = (Many<Read<Value>>, Many<Write<Value>>, Many<ReadWrite<Value>>, Many<Commute<Value>>);
+
+fn check(runtime: &Runtime, steps: &[Step]) {
+    let handles: Vec<Handle<Value>> =
+        (0..DATA).map(|_| runtime.replicated(Value::default()).bytes(100).register()).collect();
+    let sights: Arc<Vec<OnceLock<usize>>> = Arc::new(steps.iter().map(|_| OnceLock::new()).collect());
+    let noted = Arc::clone(&sights);
+    let codelet = runtime
+        .codelet::<Accesses, usize>("step")
+        .cpu("step", move |context, (reads, writes, updates, commutes)| {
+            let index = *context.params;
+            let _ = noted[index].set(seen(reads.into_iter()));
+            // Whatever lies there is not to be read.
+            writes.into_iter().for_each(|value| *value = Value { log: vec![index], sum: 0 });
+            updates.into_iter().for_each(|value| value.log.push(index));
+            commutes.into_iter().for_each(|value| value.sum += index);
+        })
+        .estimate(Arch::CPU, Duration::from_micros(10))
+        .build();
+    for (index, step) in steps.iter().enumerate() {
+        let of = |mode| step.with(mode).map(|data| handles[data].clone()).collect::<Vec<_>>();
+        let data = (&of(Mode::Read), &of(Mode::Write), &of(Mode::ReadWrite), &of(Mode::Commute));
+        // Who does not let it choose makes nothing of it.
+        let worker = index * 7 % runtime.workers();
+        runtime.task_with(&codelet, index, data).sched_data(worker as u64).submit().expect("the task is sound");
+        if let Some(data) = step.unused {
+            runtime.wont_use(&handles[data]).expect("it is the runtime's own");
+        }
+    }
+    runtime.wait_all().expect("every task runs");
+    let (values, expected) = in_order(steps);
+    let sights: Vec<usize> = sights.iter().map(|sight| *sight.get().expect("every task runs")).collect();
+    assert_eq!(sights, expected, "each task sees what was written last before it");
+    for (handle, value) in handles.into_iter().zip(values) {
+        assert_eq!(*runtime.read(&handle).expect("the data is good"), value);
+        assert_eq!(runtime.unregister(handle).expect("the data is good").expect("it is the only handle"), value);
+    }
+    assert!(resident(runtime).iter().all(|bytes| *bytes == 0), "all memory is given back");
+}
+
+/// One of each family of policies, as it is shipped.
+const POLICIES: [&str; 6] = ["tree-eager", "tree-ws", "tree-dmda", "tree-dmdar", "tree-heft", "tree-eager-prefetching"];
+
+fn shipped(policy: &str, workers: usize, nodes: usize) -> Runtime {
+    static MACHINE: OnceLock<Topology> = OnceLock::new();
+    let machine = MACHINE.get_or_init(|| Topology::this_machine().expect("the machine can be explored"));
+    let builder = Runtime::builder().policy(policy).registry(registry(Vec::new())).topology(machine.clone());
+    let builder = builder.workers(workers).bind(false).memory_nodes(nodes).bus(bus(nodes));
+    builder.build().expect("the runtime starts")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_program_gives_what_it_gives_in_order(
+        steps in prop::collection::vec(step(), 1..80),
+        policy in prop::sample::select(&POLICIES[..]),
+        (workers, nodes) in (1_usize..=4).prop_flat_map(|workers| (Just(workers), 1..=workers)),
+    ) {
+        check(&shipped(policy, workers, nodes), &steps);
+    }
+}
+
+#[test]
+fn a_long_program_gives_what_it_gives_in_order() {
+    use proptest::strategy::ValueTree;
+    let mut source = proptest::test_runner::TestRunner::deterministic();
+    let program = prop::collection::vec(step(), 2000..=2000).new_tree(&mut source).expect("a program").current();
+    POLICIES.iter().for_each(|policy| check(&shipped(policy, 4, 3), &program));
+    let everywhere = start(CHOSEN, 4, 3);
+    check(&everywhere, &program);
+    assert_eq!(everywhere.transfers().len(), 6, "between any two nodes");
+}
