@@ -44,6 +44,7 @@ impl<T: Send + Sync + 'static> Access for Read<T> {
         visitor(&handle.cell.header, Mode::Read);
     }
 
+    #[inline(always)]
     fn guard(handle: &Handle<T>, worker: usize) -> Reading<'_, T> {
         handle.cell.read_by(worker)
     }
@@ -64,6 +65,7 @@ macro_rules! writing_access {
                 visitor(&handle.cell.header, Mode::$access);
             }
 
+            #[inline(always)]
             fn guard(handle: &Handle<T>, worker: usize) -> Writing<'_, T> {
                 handle.cell.write_by(worker)
             }

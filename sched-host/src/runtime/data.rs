@@ -89,7 +89,7 @@ const KEPT_APART: &str = "the order of accesses keeps them apart";
 
 impl<T> DataCell<T> {
     /// The value for a worker that runs a task, to read.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read_by(&self, worker: usize) -> Reading<'_, T> {
         match &self.value {
             Value::One(value) => RwLockReadGuard::map(value.try_read().expect(KEPT_APART), |value| value),
@@ -98,7 +98,7 @@ impl<T> DataCell<T> {
     }
 
     /// The value for a worker that runs a task, to change.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write_by(&self, worker: usize) -> Writing<'_, T> {
         match &self.value {
             Value::One(value) => RwLockWriteGuard::map(value.try_write().expect(KEPT_APART), |value| value),

@@ -88,6 +88,7 @@ impl<T> Replicas<T> {
     }
 
     /// The node of a worker.
+    #[cold]
     pub(crate) fn node_of(&self, worker: usize) -> u32 {
         self.memories.node_of(worker)
     }
@@ -98,6 +99,7 @@ impl<T> Replicas<T> {
     }
 
     /// The value on `node`, to read: it is valid there, and it is the caller's turn.
+    #[cold]
     pub(crate) fn read(&self, node: u32) -> MappedRwLockReadGuard<'_, T> {
         // Recursive, since a task may name the same data twice, while a prefetch waits to see that there is nothing to do.
         let value = self.places[node as usize].value.read_recursive();
@@ -106,6 +108,7 @@ impl<T> Replicas<T> {
     }
 
     /// The value on `node`, to change: there is one, and it is the caller's turn.
+    #[cold]
     pub(crate) fn write(&self, node: u32) -> MappedRwLockWriteGuard<'_, T> {
         let value = self.places[node as usize].value.write();
         // Under the lock, so that nobody who sees the new version sees the old value.

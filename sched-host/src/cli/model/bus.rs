@@ -2,7 +2,7 @@
 
 use crate::cli::table::table;
 use crate::cli::values::positive;
-use crate::memory::{Known, known, measure};
+use crate::memory::{known, measure};
 use crate::model::plot::bytes;
 use crate::model::starpu::Bus;
 use crate::model::{Fingerprint, Store};
@@ -43,6 +43,8 @@ struct Shown {
     memory_nodes: usize,
     /// None between memory nodes of which one has no worker, or where there is one only.
     links: Vec<Link>,
+    /// What was stored and could not be used, or could not be stored.
+    problems: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -56,7 +58,7 @@ struct Link {
 pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let topology = Topology::this_machine()?;
     let is_here = *store.machine() == Fingerprint::of_this_machine(&topology);
-    let mut file = Some(store.bus_path());
+    let (mut file, mut problems) = (Some(store.bus_path()), Vec::new());
     let bus = if let Some(nodes) = args.memory_nodes {
         let plan = BindingPlan::new(&topology, BindingPlan::default_workers(&topology))?.with_memory_nodes(nodes)?;
         file = None;
@@ -69,14 +71,12 @@ pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Re
             Bus::default()
         } else if args.measure {
             let bus = measured(&plan)?;
-            if let Some(moved) = store.keep_bus(&bus)? {
-                eprintln!("{moved}");
-            }
+            problems.extend(store.keep_bus(&bus)?.map(|moved| moved.to_string()));
             bus
         } else {
-            let Known { bus, problems } = known(store, true, &nodes, &plan).into_diagnostic()?;
-            problems.iter().for_each(|problem| eprintln!("{problem}"));
-            bus
+            let known = known(store, true, &nodes, &plan).into_diagnostic()?;
+            problems = known.problems;
+            known.bus
         }
     } else {
         let help = "leave --machine out to see, or to measure, what they take on this machine";
@@ -86,7 +86,7 @@ pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Re
         let stored = store.bus()?;
         stored.ok_or_else(|| miette::miette!(help = help, "nothing is stored in {}", store.bus_path().display()))?
     };
-    let shown = Shown::new(store.machine(), file, &bus);
+    let shown = Shown { problems, ..Shown::new(store.machine(), file, &bus) };
     if args.json {
         serde_json::to_writer_pretty(&mut *out, &shown).into_diagnostic()?;
         writeln!(out).into_diagnostic()?;
@@ -124,11 +124,11 @@ impl Shown {
             Some(Link { from, to, latency_us, bandwidth_mb_s })
         };
         let links = pairs.filter(|(from, to)| from != to).filter_map(link).collect();
-        Shown { machine: machine.to_string(), file, memory_nodes: nodes, links }
+        Shown { machine: machine.to_string(), file, memory_nodes: nodes, links, problems: Vec::new() }
     }
 
     fn text(&self) -> String {
-        let Shown { machine, file, memory_nodes, links } = self;
+        let Shown { machine, file, memory_nodes, links, problems } = self;
         if *memory_nodes == 1 {
             return format!("machine {machine} has one memory node: nothing is transferred\n");
         }
@@ -144,6 +144,7 @@ impl Shown {
             ]
         });
         let table = table(["FROM", "TO", "LATENCY", "BANDWIDTH", "A MEGABYTE"], rows, 0..5);
-        format!("machine {machine}, {memory_nodes} memory nodes, {kept}\n{table}\n")
+        let problems: String = problems.iter().map(|problem| format!("{problem}\n")).collect();
+        format!("machine {machine}, {memory_nodes} memory nodes, {kept}\n{table}\n{problems}")
     }
 }
