@@ -56,7 +56,7 @@ enum What {
     Export(exchange::ExportArgs),
 }
 
-/// Draw a model: time by size, both logarithmic, as SVG
+/// Draw a model: time or energy by size, both logarithmic, as SVG
 ///
 /// A point for each size, filled when there are samples enough for an estimate, with a bar over the middle half of the samples,
 /// and the curve of the regression if the model has one.
@@ -125,10 +125,10 @@ fn draw(args: &PlotArgs, store: &Store, out: &mut dyn Write) -> miette::Result<E
     let stored = existing(store, &args.name)?;
     let quantity = if args.energy { Quantity::Energy } else { Quantity::Time };
     let Some(picture) = plot::svg(&stored, quantity, crate::model::MINIMUM_SAMPLES) else {
-        let what = if args.energy { "energy" } else { "time" };
         return Err(miette::miette!(
             help = "`sched model show` lists what was",
-            "no {what} of `{}` was measured",
+            "no {} of `{}` was measured",
+            quantity.name(),
             args.name
         ));
     };
