@@ -154,6 +154,20 @@ fn what_one_runtime_measures_the_next_one_knows() {
 }
 
 #[test]
+fn what_two_runtimes_measure_at_once_is_added_up() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let powercap = Powercap::new();
+    let runtimes = [(); 2].map(|()| runtime(&models(directory.path())));
+    for runtime in &runtimes {
+        let tasks = burning(runtime, &powercap, "burn");
+        assert_eq!(measure(runtime, &powercap, &tasks, &[5_000; 6]).expect("they are alike"), 0.005);
+    }
+    drop(runtimes);
+    let learned = known(&models(directory.path()), "burn").expect("six alone would be too few");
+    assert!((learned - 0.005).abs() < 1e-12, "{learned}");
+}
+
+#[test]
 fn schedulers_go_by_what_was_measured_where_nothing_is_said() {
     for (said, then) in [(None, 2), (Some(1.0), 1)] {
         let powercap = Powercap::new();

@@ -38,7 +38,7 @@ impl Counter {
         zones.sort();
         let mut counters = Vec::new();
         for (_, path) in zones {
-            let name = text(&path.join("name"))?;
+            let Some(name) = name_in(&path)? else { return Err(EnergyError::Hidden { path }) };
             // `psys`, which stands beside the packages, is the whole board with them in it.
             if name.starts_with("package-") {
                 let range_uj = microjoules(&path.join("max_energy_range_uj"))?;
@@ -66,6 +66,16 @@ impl Counter {
             Some(moved) => moved,
             None => after.saturating_add(self.range_uj.saturating_sub(before)),
         }
+    }
+}
+
+/// What the kernel calls a zone, unless its folder is empty, or is a link to what is not there.
+fn name_in(zone: &Path) -> Result<Option<String>, EnergyError> {
+    let path = zone.join("name");
+    match fs::read_to_string(&path) {
+        Ok(name) => Ok(Some(name.trim().to_owned())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(EnergyError::unreadable(&path, error)),
     }
 }
 

@@ -3,6 +3,10 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+/// What containers need: the folder has to be another one there, since they put an empty one in its place.
+const CONTAINER: &str = "into a container, mount its host's /sys/devices/virtual/powercap/intel-rapl under another name, and say \
+                         so (`--powercap`, SCHED_POWERCAP or `EnergyMeter::open_at`)";
+
 /// Why there is no energy to be read.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
@@ -12,14 +16,21 @@ pub enum EnergyError {
     #[diagnostic(
         code(sched::energy::no_powercap),
         help(
-            "on the machine itself, `modprobe intel_rapl_msr` as root makes them (for AMD's processors too); a container \
-             is to be given /sys/class/powercap and /sys/devices/virtual/powercap of its host; most virtual machines \
-             have none"
+            "on the machine itself, `modprobe intel_rapl_msr` as root makes them (for AMD's processors too); {}; most \
+             virtual machines have none",
+            CONTAINER
         )
     )]
     NoPowercap {
         /// Where they were looked for.
         root: PathBuf,
+    },
+    /// There is a counter, which shows nothing.
+    #[error("{}: found nothing in it, expected `name`, `energy_uj` and `max_energy_range_uj`", path.display())]
+    #[diagnostic(code(sched::energy::hidden), help("containers hide energy counters: {}", CONTAINER))]
+    Hidden {
+        /// Its folder.
+        path: PathBuf,
     },
     /// There are counters, or none, but not of a package.
     #[error(

@@ -116,7 +116,17 @@ fn no_counters_is_an_error_that_says_why() {
     let error = EnergyMeter::open_at("/no/such/folder").expect_err("it is not there");
     insta::assert_snapshot!(told(&error), @"
     /no/such/folder: there is no such folder, expected the kernel's energy counters in it
-    on the machine itself, `modprobe intel_rapl_msr` as root makes them (for AMD's processors too); a container is to be given /sys/class/powercap and /sys/devices/virtual/powercap of its host; most virtual machines have none
+    on the machine itself, `modprobe intel_rapl_msr` as root makes them (for AMD's processors too); into a container, mount its host's /sys/devices/virtual/powercap/intel-rapl under another name, and say so (`--powercap`, SCHED_POWERCAP or `EnergyMeter::open_at`); most virtual machines have none
+    ");
+}
+
+#[test]
+fn a_counter_that_a_container_hides_is_told_with_the_mend() {
+    let powercap = one();
+    std::os::unix::fs::symlink("/no/such/folder", powercap.path().join("intel-rapl:1")).expect("a link");
+    insta::assert_snapshot!(powercap.error(), @"
+    ROOT/intel-rapl:1: found nothing in it, expected `name`, `energy_uj` and `max_energy_range_uj`
+    containers hide energy counters: into a container, mount its host's /sys/devices/virtual/powercap/intel-rapl under another name, and say so (`--powercap`, SCHED_POWERCAP or `EnergyMeter::open_at`)
     ");
 }
 
