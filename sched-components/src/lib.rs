@@ -16,4 +16,5 @@ pub mod flow_control;
 mod queue;
 pub mod resource_mapping;
 pub mod special_purpose;
+mod sync;
 pub mod worker;

@@ -1,10 +1,12 @@
 //! A queue of tasks by priority, in order of arrival where priorities are equal.
 
+mod by_archs;
 mod counted;
 mod least;
 mod level;
 mod shared;
 
+pub(crate) use by_archs::ByArchs;
 pub(crate) use counted::{Counted, Len};
 pub(crate) use least::Reach;
 use level::{Entry, Level};
@@ -157,42 +159,39 @@ impl<T> TaskQueue<T> {
 
     #[inline(never)]
     fn find_and_pop(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
-        let main = Reverse(self.main_priority);
-        if self.main.len() == self.len {
-            let index = self.main.find(&mut eligible)?;
-            return Some(self.take_main(index));
-        }
-        let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, level.find(&mut eligible)?));
-        if let Some((key, index)) = self.rest.levels.range(..main).find_map(in_level) {
-            return Some(self.take_other(key, index));
-        }
-        if let Some(index) = self.main.find(&mut eligible) {
-            return Some(self.take_main(index));
-        }
-        let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, level.find(&mut eligible)?));
-        let (key, index) = self.rest.levels.range(main..).find_map(in_level)?;
-        Some(self.take_other(key, index))
+        let (key, index) = self.find(|level| level.find(&mut eligible))?;
+        Some(self.take(key, index))
     }
 
     /// Takes the last task that is `eligible` of the highest priority that has one.
     pub(crate) fn pop_newest(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+        if self.main.len() == self.len {
+            let last = self.len.checked_sub(1)?;
+            if eligible(&self.main.get(last)?.task) {
+                return Some(self.take_main(last));
+            }
+        }
+        let (key, index) = self.find(|level| level.find_newest(&mut eligible))?;
+        Some(self.take(key, index))
+    }
+
+    /// The level of the highest priority in which something is found, and the place there.
+    fn find(&self, mut find: impl FnMut(&Level<T>) -> Option<usize>) -> Option<(Reverse<i32>, usize)> {
         let main = Reverse(self.main_priority);
         if self.main.len() == self.len {
-            let last = self.main.len().checked_sub(1)?;
-            let fits = self.main.get(last).is_some_and(|entry| eligible(&entry.task));
-            let index = if fits { last } else { self.main.find_newest(&mut eligible)? };
-            return Some(self.take_main(index));
+            return Some((main, find(&self.main)?));
         }
-        let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, level.find_newest(&mut eligible)?));
-        if let Some((key, index)) = self.rest.levels.range(..main).find_map(in_level) {
-            return Some(self.take_other(key, index));
-        }
-        if let Some(index) = self.main.find_newest(&mut eligible) {
-            return Some(self.take_main(index));
-        }
-        let in_level = |(key, level): (&Reverse<i32>, &Level<T>)| Some((*key, level.find_newest(&mut eligible)?));
-        let (key, index) = self.rest.levels.range(main..).find_map(in_level)?;
-        Some(self.take_other(key, index))
+        let levels = &self.rest.levels;
+        let mut levels = levels.range(..main).chain([(&main, &self.main)]).chain(levels.range(main..));
+        levels.find_map(|(key, level)| Some((*key, find(level)?)))
+    }
+
+    /// When the first task that is `eligible` leaves, to compare with those of other queues: its priority and the number
+    /// of its arrival.
+    fn first(&self, mut eligible: impl FnMut(&T) -> bool) -> Option<(Reverse<i32>, u64)> {
+        let (key, index) = self.find(|level| level.find(&mut eligible))?;
+        let level = if key.0 == self.main_priority { &self.main } else { self.rest.levels.get(&key)? };
+        Some((key, level.arrival(level.get(index)?)))
     }
 
     /// Puts a popped task back where it was, whatever was pushed, popped or put back meanwhile.
@@ -225,6 +224,11 @@ impl<T> TaskQueue<T> {
     fn other_level(&mut self, priority: i32) -> &mut Level<T> {
         let Rest { levels, spare } = &mut *self.rest;
         levels.entry(Reverse(priority)).or_insert_with(|| spare.pop().unwrap_or_default())
+    }
+
+    /// Takes the task at a place that was just found. (The level of the main priority is `main`: another with it is empty.)
+    fn take(&mut self, key: Reverse<i32>, index: usize) -> (T, Place) {
+        if key.0 == self.main_priority { self.take_main(index) } else { self.take_other(key, index) }
     }
 
     #[inline(always)]

@@ -34,8 +34,7 @@ impl<T> TaskQueue<T> {
             }
         }
         let (_, key, index) = best?;
-        // The level of the main priority is `main`; another level with this priority is empty.
-        Some(if key == main { self.take_main(index) } else { self.take_other(key, index) })
+        Some(self.take(key, index))
     }
 }
 

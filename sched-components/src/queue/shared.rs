@@ -2,9 +2,8 @@
 
 use super::level::Entry;
 use super::{Padded, Place, TaskQueue};
-use sched_core::Mutex;
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering::*};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 
 /// A [`TaskQueue`] for threads that push and threads that pop at once.
 ///

@@ -211,6 +211,62 @@ proptest! {
     }
 }
 
+/// Plays pushes, pops and the rest on a queue that is kept apart by architectures and on one that is not.
+fn play_by_archs(steps: Vec<Step>) {
+    let archs_of = |task: u64| ArchSet::from_bits([1, 2, 3, 6][(task % 4) as usize]);
+    let (mut apart, mut plain): (ByArchs<u64>, TaskQueue<u64>) = (ByArchs::default(), TaskQueue::new());
+    let mut out: Vec<(u64, Place)> = Vec::new();
+    let mut pushed = 0;
+    for step in steps {
+        match step {
+            Step::Push { priority } => {
+                apart.push(pushed, archs_of(pushed), priority, pushed % 5);
+                plain.push(pushed, priority, pushed % 5);
+                pushed += 1;
+            }
+            Step::Pop { except } | Step::PopNewest { except } | Step::PopLeast { except, .. } => {
+                let archs = ArchSet::from_bits(1 << (except % 3));
+                let popped = apart.pop(archs, |task| eligible_but(*task, except));
+                let eligible = |task: &u64| archs_of(*task).intersects(archs) && eligible_but(*task, except);
+                assert_eq!(popped, plain.pop(eligible));
+                out.extend(popped);
+            }
+            Step::Unpop { which } if !out.is_empty() => {
+                let (task, place) = out.swap_remove(which % out.len());
+                apart.unpop(task, archs_of(task), place);
+                plain.unpop(task, place);
+            }
+            Step::Unpop { .. } => {}
+            Step::Drain => assert_eq!(apart.drain(), plain.drain()),
+        }
+        assert_eq!((apart.len(), apart.expected()), (plain.len(), plain.expected()));
+    }
+    assert_eq!(apart.drain(), plain.drain());
+}
+
+proptest! {
+    #[test]
+    fn a_queue_kept_apart_by_architectures_keeps_the_order_of_one(steps in prop_oneof![steps(0..1), steps(-2..3)]) {
+        play_by_archs(steps);
+    }
+}
+
+#[test]
+fn what_nobody_who_asks_can_execute_is_not_looked_at() {
+    let mut queue: ByArchs<u64> = ByArchs::default();
+    let [cpu, cuda] = [Arch::CPU, Arch::CUDA].map(|arch| ArchSet::EMPTY.with(arch));
+    (0..1000).for_each(|task| queue.push(task, cpu, 1, 0));
+    queue.push(1000, cuda, 0, 0);
+    let mut looked = 0;
+    let mut eligible = |_: &u64| {
+        looked += 1;
+        true
+    };
+    assert_eq!(queue.pop(cuda, &mut eligible).map(|(task, _)| task), Some(1000));
+    assert_eq!(queue.pop(cuda, &mut eligible), None);
+    assert!(looked <= 2, "{looked}");
+}
+
 #[test]
 fn what_the_owner_pushes_is_in_front_of_what_arrived() {
     let queue = SharedQueue::new();

@@ -1,9 +1,9 @@
 //! `eager-prio`: keeps all tasks in one list by priority, and gives the best of them to the first child that takes it.
 
 use super::by_speed::BySpeed;
-use crate::queue::{Place, TaskQueue, load_here, nanos};
+use crate::queue::{ByArchs, Counted, Place, load_here, nanos};
 use sched_core::*;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::time::Duration;
 
 /// A list of tasks by priority, then by order of arrival, above queues with room for a few: whenever one has room, it gets
@@ -23,9 +23,7 @@ use std::time::Duration;
 /// makes the pass makes another. Whatever was pushed, and whatever room there was, before a request, a later pass sees.
 #[derive(Debug)]
 pub struct EagerPrio {
-    queue: Mutex<TaskQueue>,
-    /// Number of tasks in `queue`, written under its lock.
-    len: AtomicUsize,
+    queue: Counted<ByArchs>,
     /// Expected length of `queue` in nanoseconds, written under its lock.
     expected: AtomicU64,
     /// Requests for a pass since the last time that nobody made one; 0 while nobody makes one.
@@ -43,8 +41,7 @@ impl Build for EagerPrio {
 
     fn build(_params: &Params) -> Result<Self, BuildError> {
         Ok(EagerPrio {
-            queue: Mutex::new(TaskQueue::new()),
-            len: AtomicUsize::new(0),
+            queue: Counted::new(ByArchs::default()),
             expected: AtomicU64::new(0),
             requests: AtomicU32::new(0),
             next: AtomicU32::new(0),
@@ -61,19 +58,16 @@ struct Kept {
 }
 
 impl EagerPrio {
-    fn note(&self, queue: &TaskQueue) {
-        self.len.store(queue.len(), Release);
-        self.expected.store(queue.expected(), Relaxed);
+    fn change<A>(&self, change: impl FnOnce(&mut ByArchs) -> A) -> A {
+        self.queue.change(|queue| {
+            let answer = change(queue);
+            self.expected.store(queue.expected(), Relaxed);
+            answer
+        })
     }
 
-    fn pop(&self, eligible: impl FnMut(&Task) -> bool) -> Option<(Task, Place)> {
-        if self.len.load(Acquire) == 0 {
-            return None;
-        }
-        let mut queue = self.queue.lock();
-        let popped = queue.pop(eligible)?;
-        self.note(&queue);
-        Some(popped)
+    fn pop(&self, archs: ArchSet, eligible: impl FnMut(&Task) -> bool) -> Option<(Task, Place)> {
+        if self.queue.is_empty() { None } else { self.change(|queue| queue.pop(archs, eligible)) }
     }
 
     /// Sends down what children take now. Whether this thread sent anything: another may be at it, and see to it.
@@ -99,18 +93,14 @@ impl EagerPrio {
         let mut moved = false;
         // No child takes a task that only these can execute.
         let mut stuck = ArchSet::EMPTY;
-        while let Some((task, place)) = self.pop(|task| task.archs().bits() & !stuck.bits() != 0) {
+        while let Some((task, place)) = self.pop(ArchSet::from_bits(!stuck.bits()), |_| true) {
             let archs = task.archs();
             let Err(kept) = self.offer(node, task) else {
                 moved = true;
                 continue;
             };
             stuck = ArchSet::from_bits(stuck.bits() | archs.bits());
-            {
-                let mut queue = self.queue.lock();
-                queue.unpop(kept.task, place);
-                self.note(&queue);
-            }
+            self.change(|queue| queue.unpop(kept.task, archs, place));
             if kept.pullable {
                 // It may have looked here while the task was out.
                 node.children_can_pull();
@@ -144,18 +134,16 @@ impl EagerPrio {
 
 impl Component for EagerPrio {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
-        {
-            let mut queue = self.queue.lock();
-            let (priority, expected) = (task.priority(), task.predicted().map_or(0, nanos));
-            queue.push(task, priority, expected);
-            self.note(&queue);
-        }
+        let (archs, priority, expected) = (task.archs(), task.priority(), task.predicted().map_or(0, nanos));
+        self.change(|queue| queue.push(task, archs, priority, expected));
         self.progress(node);
         Ok(())
     }
 
     fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
-        let best = || self.pop(|task| node.requester_can_execute(task)).map(|(task, _)| task);
+        let arch = node.requester().and_then(|worker| node.arch(worker));
+        let archs = arch.map_or(ArchSet::from_bits(u32::MAX), |arch| ArchSet::EMPTY.with(arch));
+        let best = || self.pop(archs, |task| node.requester_can_execute(task)).map(|(task, _)| task);
         // A parent may push instead of giving.
         best().or_else(|| node.pull_from_parents()).or_else(best)
     }
@@ -169,20 +157,17 @@ impl Component for EagerPrio {
     }
 
     fn estimated_load(&self, node: Node<'_>) -> f64 {
-        node.load_below() + load_here(node, self.len.load(Relaxed))
+        node.load_below() + load_here(node, self.queue.len())
     }
 
     fn drain(&self) -> Vec<Task> {
-        let mut queue = self.queue.lock();
-        let tasks = queue.drain();
-        self.note(&queue);
-        tasks
+        self.change(ByArchs::drain)
     }
 
     fn describe(&self, report: &mut Report) {
-        let queue = self.queue.lock();
-        report.fact("tasks", queue.len());
-        report.fact("expected length", format_args!("{:?}", Duration::from_nanos(queue.expected())));
+        report.fact("tasks", self.queue.len());
+        let expected = Duration::from_nanos(self.expected.load(Relaxed));
+        report.fact("expected length", format_args!("{expected:?}"));
     }
 }
 

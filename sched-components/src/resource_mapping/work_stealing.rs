@@ -21,6 +21,9 @@ use std::time::Duration;
 /// which its owner would touch last. (The StarPU handbook says that a thief takes the last one as well; StarPU itself
 /// takes the first, as every other work stealer does.) Only tasks that the thief can execute count.
 ///
+/// What others push into a queue arrives beside it, and is taken over when the rest is used up, or at once if there are
+/// priorities: what a worker made ready itself comes first, and who submits does not get in its way.
+///
 /// Workers share nothing while each has work: every queue has a lock and counters of its own, on cache lines of their own.
 /// Who looks for something to steal goes by a list of the queues that may hold tasks, a bit for each, and so passes over any
 /// number of empty ones; it locks only those that are not empty.

@@ -38,6 +38,8 @@ pub(super) struct Agenda {
     plan: Vec<VecDeque<Planned>>,
     /// The lane of each planned task; none for those that take no lane's time.
     lane_of: BTreeMap<u64, Option<usize>>,
+    /// There are some that take no lane's time.
+    some_untimed: bool,
     /// Behind the last task that was planned.
     end: u64,
     /// Tasks in the plan in the beginning.
@@ -103,12 +105,12 @@ impl Agenda {
         weigh: &super::Weights,
         limits: Limits,
     ) {
-        let new = self.held.keys().any(|sequence| !self.lane_of.contains_key(sequence));
         let left: usize = self.plan.iter().map(VecDeque::len).sum();
         let more = submitted.range().end.saturating_sub(self.end) as usize;
         let was_full = self.count >= limits.window;
         let stale = left < self.lanes.len() || if was_full { left < limits.window / 2 } else { more > self.count / 4 };
-        if !(new && stale) {
+        // Asked last: it looks at every task that is ready.
+        if !stale || self.held.keys().all(|sequence| self.lane_of.contains_key(sequence)) {
             return;
         }
         let (lanes, window) = (&self.lanes, limits.window);
@@ -138,6 +140,7 @@ impl Agenda {
                 self.plan[lane].push_back(Planned { sequence, start, length, fetched: false });
             }
         }
+        self.some_untimed = self.lane_of.values().any(Option::is_none);
         self.end = outlook.sequences.last().map_or(self.end, |last| self.end.max(last + 1));
     }
 
@@ -158,6 +161,9 @@ impl Agenda {
     /// The first task that was looked at and takes no lane's time, since nobody knows how long it takes, and for which there
     /// is a place.
     pub(super) fn unpredicted<T>(&self, place: impl Fn(&Task) -> Option<T>) -> Option<(u64, T)> {
+        if !self.some_untimed {
+            return None;
+        }
         let mut unpredicted = self.held.iter().filter(|(sequence, _)| self.lane_of.get(sequence) == Some(&None));
         unpredicted.find_map(|(sequence, task)| Some((*sequence, place(task)?)))
     }

@@ -1,0 +1,72 @@
+//! Tasks in one order, kept apart by who can execute them.
+
+use super::{Len, Place, TaskQueue};
+use sched_core::{ArchSet, Task};
+
+/// Tasks by priority, then by arrival, with a queue for each set of architectures that can execute some: so it costs
+/// nothing to pass over any number of tasks that nobody who asks can execute. There are few such sets.
+#[derive(Debug)]
+pub(crate) struct ByArchs<T = Task> {
+    kinds: Vec<(ArchSet, TaskQueue<T>)>,
+    arrivals: u64,
+}
+
+impl<T> Default for ByArchs<T> {
+    fn default() -> ByArchs<T> {
+        ByArchs { kinds: Vec::new(), arrivals: 0 }
+    }
+}
+
+impl<T> ByArchs<T> {
+    /// Nanoseconds that the tasks were pushed with, added up.
+    pub(crate) fn expected(&self) -> u64 {
+        self.kinds.iter().map(|(_, queue)| queue.expected()).fold(0, u64::saturating_add)
+    }
+
+    /// Puts `task`, which some of `archs` can execute, behind all of its `priority` and above. It counts with `expected`
+    /// nanoseconds.
+    pub(crate) fn push(&mut self, task: T, archs: ArchSet, priority: i32, expected: u64) {
+        let arrival = self.arrivals;
+        self.arrivals += 1;
+        let queue = self.kind(archs);
+        queue.arrivals = arrival;
+        queue.push(task, priority, expected);
+    }
+
+    /// Takes the first task that is `eligible` of those that some of `archs` can execute.
+    pub(crate) fn pop(&mut self, archs: ArchSet, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+        if let [(kind, queue)] = &mut *self.kinds {
+            return if kind.intersects(archs) { queue.pop(eligible) } else { None };
+        }
+        let able = self.kinds.iter_mut().filter(|(kind, _)| kind.intersects(archs));
+        let first = able.filter_map(|(_, queue)| Some((queue.first(&mut eligible)?, queue)));
+        let (_, queue) = first.min_by_key(|(first, _)| *first)?;
+        queue.pop(eligible)
+    }
+
+    /// Puts a popped task back where it was, whatever was pushed, popped or put back meanwhile.
+    pub(crate) fn unpop(&mut self, task: T, archs: ArchSet, place: Place) {
+        self.kind(archs).unpop(task, place);
+    }
+
+    /// Takes all tasks, in order.
+    pub(crate) fn drain(&mut self) -> Vec<T> {
+        let all = ArchSet::from_bits(u32::MAX);
+        std::iter::from_fn(|| self.pop(all, |_| true)).map(|(task, _)| task).collect()
+    }
+
+    fn kind(&mut self, archs: ArchSet) -> &mut TaskQueue<T> {
+        let known = self.kinds.iter().position(|(kind, _)| *kind == archs);
+        let index = known.unwrap_or_else(|| {
+            self.kinds.push((archs, TaskQueue::new()));
+            self.kinds.len() - 1
+        });
+        &mut self.kinds[index].1
+    }
+}
+
+impl<T> Len for ByArchs<T> {
+    fn len(&self) -> usize {
+        self.kinds.iter().map(|(_, queue)| queue.len()).sum()
+    }
+}
