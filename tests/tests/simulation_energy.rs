@@ -100,4 +100,17 @@ fn the_program_tells_the_energy_of_a_schedule() {
     };
     assert!((energy(&words).as_f64().expect("it is known") - 0.2).abs() < 1e-9);
     assert_eq!(energy(&["simulate", "cholesky", "--tiles", "4", "--platform", "numa-2x12"]), serde_json::Value::Null);
+
+    let compare = |platform: &str| {
+        let policies = ["--policies", "tree-eager,tree-heft"];
+        let ran =
+            program::sched(&[&["compare", "cholesky", "--tiles", "4", "--platform", platform][..], &policies].concat());
+        let rows =
+            ran.out.lines().filter(|line| ["POLICY", "tree-eager", "HEFT"].iter().any(|head| line.starts_with(head)));
+        rows.map(|row| row.split_whitespace().last().map(str::to_owned).unwrap_or_default()).collect::<Vec<_>>()
+    };
+    let mut compared = compare(words[5]);
+    compared.sort();
+    assert_eq!(compared, ["(J)", "-", "0.200"]);
+    assert_eq!(compare("numa-2x12")[0], "(GB)");
 }

@@ -62,8 +62,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
 
-    /// Say how many joules the processors take from the first task to the last, by the counters that `sched model energy`
-    /// lists: all that their packages take, idle power and other programs included
+    /// Say how many joules the processors take while the tasks run, by the counters that `sched model energy` lists: all that
+    /// their packages take, idle power and other programs included
     #[arg(long, conflicts_with_all = ["contexts", "swap_to"])]
     energy: bool,
 
