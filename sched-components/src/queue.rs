@@ -6,7 +6,7 @@ mod least;
 mod level;
 mod shared;
 
-pub(crate) use by_archs::ByArchs;
+pub(crate) use by_archs::{ALL, ByArchs, all_but, archs_of_requester, either};
 pub(crate) use counted::{Counted, Len};
 pub(crate) use least::Reach;
 use level::{Entry, Level};

@@ -232,7 +232,9 @@ impl Reservoir {
         };
         let mut moved = node.pump(to, || pop(&|_| true), unpop);
         if stuck.get() {
-            moved |= node.pump(to, || pop(&|held| node.requester_can_execute(&held.task)), unpop);
+            let arch = arch_to_find(node);
+            let able = |held: &Held| held.suits(arch) && node.requester_can_execute(&held.task);
+            moved |= node.pump(to, || pop(&able), unpop);
         }
         if put_back.get() {
             // Meanwhile somebody may have found the queue empty that has room for it.

@@ -1,7 +1,26 @@
 //! Tasks in one order, kept apart by who can execute them.
 
 use super::{Len, Place, TaskQueue};
-use sched_core::{ArchSet, Task};
+use sched_core::{ArchSet, Node, Task};
+
+/// Whatever can execute a task.
+pub(crate) const ALL: ArchSet = ArchSet::from_bits(u32::MAX);
+
+/// All but these.
+pub(crate) fn all_but(archs: ArchSet) -> ArchSet {
+    ArchSet::from_bits(!archs.bits())
+}
+
+/// One of these, or of those.
+pub(crate) fn either(these: ArchSet, those: ArchSet) -> ArchSet {
+    ArchSet::from_bits(these.bits() | those.bits())
+}
+
+/// The architecture of the worker that asks, or all if nobody does.
+pub(crate) fn archs_of_requester(node: Node<'_>) -> ArchSet {
+    let arch = node.requester().and_then(|worker| node.arch(worker));
+    arch.map_or(ALL, |arch| ArchSet::EMPTY.with(arch))
+}
 
 /// Tasks by priority, then by arrival, with a queue for each set of architectures that can execute some: so it costs
 /// nothing to pass over any number of tasks that nobody who asks can execute. There are few such sets.
@@ -25,7 +44,7 @@ impl<T> ByArchs<T> {
 
     /// Puts `task`, which some of `archs` can execute, behind all of its `priority` and above. It counts with `expected`
     /// nanoseconds.
-    pub(crate) fn push(&mut self, task: T, archs: ArchSet, priority: i32, expected: u64) {
+    pub(crate) fn push(&mut self, archs: ArchSet, task: T, priority: i32, expected: u64) {
         let arrival = self.arrivals;
         self.arrivals += 1;
         let queue = self.kind(archs);
@@ -45,14 +64,13 @@ impl<T> ByArchs<T> {
     }
 
     /// Puts a popped task back where it was, whatever was pushed, popped or put back meanwhile.
-    pub(crate) fn unpop(&mut self, task: T, archs: ArchSet, place: Place) {
+    pub(crate) fn unpop(&mut self, archs: ArchSet, task: T, place: Place) {
         self.kind(archs).unpop(task, place);
     }
 
     /// Takes all tasks, in order.
     pub(crate) fn drain(&mut self) -> Vec<T> {
-        let all = ArchSet::from_bits(u32::MAX);
-        std::iter::from_fn(|| self.pop(all, |_| true)).map(|(task, _)| task).collect()
+        std::iter::from_fn(|| self.pop(ALL, |_| true)).map(|(task, _)| task).collect()
     }
 
     fn kind(&mut self, archs: ArchSet) -> &mut TaskQueue<T> {

@@ -220,7 +220,7 @@ fn play_by_archs(steps: Vec<Step>) {
     for step in steps {
         match step {
             Step::Push { priority } => {
-                apart.push(pushed, archs_of(pushed), priority, pushed % 5);
+                apart.push(archs_of(pushed), pushed, priority, pushed % 5);
                 plain.push(pushed, priority, pushed % 5);
                 pushed += 1;
             }
@@ -233,7 +233,7 @@ fn play_by_archs(steps: Vec<Step>) {
             }
             Step::Unpop { which } if !out.is_empty() => {
                 let (task, place) = out.swap_remove(which % out.len());
-                apart.unpop(task, archs_of(task), place);
+                apart.unpop(archs_of(task), task, place);
                 plain.unpop(task, place);
             }
             Step::Unpop { .. } => {}
@@ -255,8 +255,8 @@ proptest! {
 fn what_nobody_who_asks_can_execute_is_not_looked_at() {
     let mut queue: ByArchs<u64> = ByArchs::default();
     let [cpu, cuda] = [Arch::CPU, Arch::CUDA].map(|arch| ArchSet::EMPTY.with(arch));
-    (0..1000).for_each(|task| queue.push(task, cpu, 1, 0));
-    queue.push(1000, cuda, 0, 0);
+    (0..1000).for_each(|task| queue.push(cpu, task, 1, 0));
+    queue.push(cuda, 1000, 0, 0);
     let mut looked = 0;
     let mut eligible = |_: &u64| {
         looked += 1;

@@ -1,7 +1,7 @@
 //! `eager-prio`: keeps all tasks in one list by priority, and gives the best of them to the first child that takes it.
 
 use super::by_speed::BySpeed;
-use crate::queue::{ByArchs, Counted, Place, load_here, nanos};
+use crate::queue::{ByArchs, Counted, Place, all_but, archs_of_requester, either, load_here, nanos};
 use sched_core::*;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::time::Duration;
@@ -93,14 +93,14 @@ impl EagerPrio {
         let mut moved = false;
         // No child takes a task that only these can execute.
         let mut stuck = ArchSet::EMPTY;
-        while let Some((task, place)) = self.pop(ArchSet::from_bits(!stuck.bits()), |_| true) {
+        while let Some((task, place)) = self.pop(all_but(stuck), |_| true) {
             let archs = task.archs();
             let Err(kept) = self.offer(node, task) else {
                 moved = true;
                 continue;
             };
-            stuck = ArchSet::from_bits(stuck.bits() | archs.bits());
-            self.change(|queue| queue.unpop(kept.task, archs, place));
+            stuck = either(stuck, archs);
+            self.change(|queue| queue.unpop(archs, kept.task, place));
             if kept.pullable {
                 // It may have looked here while the task was out.
                 node.children_can_pull();
@@ -135,14 +135,13 @@ impl EagerPrio {
 impl Component for EagerPrio {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
         let (archs, priority, expected) = (task.archs(), task.priority(), task.predicted().map_or(0, nanos));
-        self.change(|queue| queue.push(task, archs, priority, expected));
+        self.change(|queue| queue.push(archs, task, priority, expected));
         self.progress(node);
         Ok(())
     }
 
     fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
-        let arch = node.requester().and_then(|worker| node.arch(worker));
-        let archs = arch.map_or(ArchSet::from_bits(u32::MAX), |arch| ArchSet::EMPTY.with(arch));
+        let archs = archs_of_requester(node);
         let best = || self.pop(archs, |task| node.requester_can_execute(task)).map(|(task, _)| task);
         // A parent may push instead of giving.
         best().or_else(|| node.pull_from_parents()).or_else(best)

@@ -3,7 +3,7 @@
 
 use super::completion::{Basis, Candidate, Weights, expected_here, least_loaded, with_candidates};
 use super::turn::Turn;
-use crate::queue::{Counted, Place, TaskQueue, load_here};
+use crate::queue::{ByArchs, Counted, Place, all_but, archs_of_requester, either, load_here};
 use sched_core::*;
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use std::time::Duration;
 ///
 /// It stores tasks and never refuses one. Of the first task and up to `window` − 1 more of the same priority, it takes the
 /// one with the earliest end, and chooses its child as [`Mct`](super::Mct) does. It goes on until a child refuses; then
-/// that task is the first again of its priority, and everything waits until a child has room. A child that is a worker is
-/// woken and pulls.
+/// that task is the first again of its priority, and everything waits that no other architectures than its own can execute,
+/// until a child has room. A child that is a worker is woken and pulls.
 ///
 /// One thread decides at a time, and each decision has arrived before the next. Others who come meanwhile do not wait:
 /// the one at work looks again before it ends.
@@ -21,7 +21,7 @@ use std::time::Duration;
 pub struct Heft {
     weights: Weights,
     window: usize,
-    queue: Counted<TaskQueue>,
+    queue: Counted<ByArchs>,
     /// Who decides.
     turn: Turn,
     /// What a decision needs, for the next one.
@@ -64,7 +64,7 @@ impl Build for Heft {
         Ok(Heft {
             weights: Weights::read(params)?,
             window: usize::try_from(params.int("window")?).unwrap_or(usize::MAX),
-            queue: Counted::new(TaskQueue::new()),
+            queue: Counted::new(ByArchs::default()),
             turn: Turn::default(),
             spare: Mutex::default(),
         })
@@ -80,14 +80,14 @@ enum Pick {
 }
 
 impl Heft {
-    /// Takes the first task that somebody can execute, and more of its priority. A task that nobody can execute waits
-    /// without being in the way.
-    fn fill(&self, node: Node<'_>, window: &mut Vec<(Task, Place)>) {
+    /// Takes the first task that somebody can execute, of other than the `stuck` architectures, and more of its priority.
+    /// A task that nobody can execute waits without being in the way.
+    fn fill(&self, node: Node<'_>, stuck: ArchSet, window: &mut Vec<(Task, Place)>) {
         self.queue.change(|queue| {
             while window.len() < self.window {
-                let Some((task, place)) = queue.pop(|task| node.can_execute(task)) else { break };
+                let Some((task, place)) = queue.pop(all_but(stuck), |task| node.can_execute(task)) else { break };
                 if window.first().is_some_and(|(first, _)| first.priority() != task.priority()) {
-                    queue.unpop(task, place);
+                    queue.unpop(task.archs(), task, place);
                     break;
                 }
                 window.push((task, place));
@@ -96,7 +96,7 @@ impl Heft {
     }
 
     fn give_back(&self, tasks: impl IntoIterator<Item = (Task, Place)>) {
-        self.queue.change(|queue| tasks.into_iter().for_each(|(task, place)| queue.unpop(task, place)));
+        self.queue.change(|queue| tasks.into_iter().for_each(|(task, place)| queue.unpop(task.archs(), task, place)));
     }
 
     /// The task of the window that can be completed first. Ones without an estimate go when no other is left.
@@ -126,13 +126,14 @@ impl Heft {
         })
     }
 
-    /// Sends one task on. Whether there was one and it was taken.
-    fn step(&self, node: Node<'_>) -> bool {
+    /// Sends one task on, of those that other than the `stuck` architectures can execute. Whether it was taken; `None` when
+    /// there was none.
+    fn step(&self, node: Node<'_>, stuck: &mut ArchSet) -> Option<bool> {
         if self.queue.is_empty() {
-            return false;
+            return None;
         }
         let mut scratch = std::mem::take(&mut *self.spare.lock());
-        self.fill(node, &mut scratch.window);
+        self.fill(node, *stuck, &mut scratch.window);
         let picked = (!scratch.window.is_empty()).then(|| {
             let (index, pick) = self.pick(node, &mut scratch);
             let picked = scratch.window.swap_remove(index);
@@ -142,7 +143,8 @@ impl Heft {
             (picked, pick)
         });
         *self.spare.lock() = scratch;
-        let Some(((mut task, place), pick)) = picked else { return false };
+        let ((mut task, place), pick) = picked?;
+        let archs = task.archs();
         let child = match pick {
             Pick::Known(candidate) => {
                 candidate.predict(&mut task);
@@ -153,30 +155,30 @@ impl Heft {
                 least_loaded(node, &task)
             }
         };
-        let Some(child) = child else {
-            self.give_back([(task, place)]);
-            return false;
-        };
-        if node.child_worker(child).is_some() {
-            // Back first: the worker that is woken looks for it here.
-            self.give_back([(task, place)]);
-            node.child_can_pull(child);
-            return false;
-        }
-        match node.push_to(child, task) {
-            Ok(()) => true,
-            Err(refused) => {
-                self.give_back([(refused.task, place)]);
-                false
+        let refused = match child {
+            None => task,
+            Some(child) if node.child_worker(child).is_some() => {
+                // Back first: the worker that is woken looks for it here.
+                self.give_back([(task, place)]);
+                node.child_can_pull(child);
+                *stuck = either(*stuck, archs);
+                return Some(false);
             }
-        }
+            Some(child) => match node.push_to(child, task) {
+                Ok(()) => return Some(true),
+                Err(refused) => refused.task,
+            },
+        };
+        self.give_back([(refused, place)]);
+        *stuck = either(*stuck, archs);
+        Some(false)
     }
 
-    /// Sends tasks on until one is refused. Whether any was taken.
+    /// Sends tasks on until one is refused, and then those that others can execute. Whether any was taken.
     fn send(&self, node: Node<'_>) -> bool {
-        let mut moved = false;
-        while self.step(node) {
-            moved = true;
+        let (mut moved, mut stuck) = (false, ArchSet::EMPTY);
+        while let Some(taken) = self.step(node, &mut stuck) {
+            moved |= taken;
         }
         moved
     }
@@ -193,7 +195,8 @@ impl Heft {
                 // Somebody left a note.
                 return self.send(node);
             }
-            let popped = self.queue.change(|queue| queue.pop(|task| node.requester_can_execute(task)));
+            let archs = archs_of_requester(node);
+            let popped = self.queue.change(|queue| queue.pop(archs, |task| node.requester_can_execute(task)));
             taken = popped.map(|(task, _)| task);
             false
         });
@@ -204,7 +207,8 @@ impl Heft {
 impl Component for Heft {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
         let (priority, expected) = (task.priority(), expected_here(node, &task));
-        self.queue.change(|queue| queue.push(task, priority, expected));
+        let archs = task.archs();
+        self.queue.change(|queue| queue.push(archs, task, priority, expected));
         self.progress(node);
         Ok(())
     }
@@ -220,7 +224,7 @@ impl Component for Heft {
     }
 
     fn estimated_end(&self, node: Node<'_>) -> Time {
-        let queued = self.queue.look(TaskQueue::expected);
+        let queued = self.queue.look(ByArchs::expected);
         node.end_below_with_queued(Duration::from_nanos(queued))
     }
 
@@ -229,7 +233,7 @@ impl Component for Heft {
     }
 
     fn drain(&self) -> Vec<Task> {
-        self.queue.change(TaskQueue::drain)
+        self.queue.change(ByArchs::drain)
     }
 
     fn describe(&self, report: &mut Report) {

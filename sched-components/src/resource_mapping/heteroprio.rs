@@ -4,7 +4,7 @@ mod buckets;
 
 use super::completion::{Basis, Candidate, Weights, ask_ends, expected_here, least_loaded, with_candidates};
 use super::turn::Turn;
-use crate::queue::{Counted, load_here};
+use crate::queue::{ALL, Counted, all_but, archs_of_requester, either, load_here};
 use buckets::{Buckets, End, Origin};
 use sched_core::*;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const OTHERS: [Arch; 2] = [Arch::MPI, Arch::CPU];
 /// and CPU cores that of the bucket with the lowest. The child is chosen as [`Mct`](super::Mct) does, among all children;
 /// if it has no worker of the architecture whose turn it is, or refuses, the task stays. Tasks that some worker cannot
 /// run, or that some worker has no expected length for, have no acceleration: they go first, one at a time, wherever they
-/// are completed first.
+/// are completed first, and the first does not hold up those that other architectures can execute.
 ///
 /// With `batch`, which is on unless a policy says otherwise, tasks lose their priorities on their way down: the queues
 /// below keep the order in which they were sent.
@@ -94,11 +94,11 @@ fn end_of(arch: Arch) -> End {
 }
 
 impl Heteroprio {
-    fn pop(&self, end: Option<End>, eligible: impl Fn(&Task) -> bool) -> Option<(Task, Origin)> {
+    fn pop(&self, end: Option<End>, archs: ArchSet, eligible: impl Fn(&Task) -> bool) -> Option<(Task, Origin)> {
         if self.buckets.is_empty() {
             return None;
         }
-        self.buckets.change(|buckets| buckets.pop(end, eligible))
+        self.buckets.change(|buckets| buckets.pop(end, archs, eligible))
     }
 
     fn give_back(&self, task: Task, origin: Origin) {
@@ -116,10 +116,29 @@ impl Heteroprio {
         })
     }
 
-    /// Offers the first task of an end, or of those without an acceleration, to the child that completes it first, if
-    /// that has a worker of `arch`. Whether it was taken.
-    fn offer(&self, node: Node<'_>, end: Option<End>, arch: Option<Arch>) -> bool {
-        let Some((mut task, origin)) = self.pop(end, |task| node.can_execute(task)) else { return false };
+    /// Offers the first task of an end to the child that completes it first, if that has a worker of `arch`. Whether it was
+    /// taken.
+    fn offer_of(&self, node: Node<'_>, end: End, arch: Arch) -> bool {
+        let popped = self.pop(Some(end), ALL, |task| node.can_execute(task));
+        popped.is_some_and(|popped| self.offer(node, popped, Some(arch)))
+    }
+
+    /// Offers the first task without an acceleration, and where it is not taken the first that others can execute. Whether
+    /// any was taken.
+    fn offer_unknown(&self, node: Node<'_>) -> bool {
+        let mut stuck = ArchSet::EMPTY;
+        while let Some((task, origin)) = self.pop(None, all_but(stuck), |task| node.can_execute(task)) {
+            stuck = either(stuck, task.archs());
+            if self.offer(node, (task, origin), None) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Offers a task to the child that completes it first, if that has a worker of `arch`. Whether it was taken; else it is
+    /// back where it was.
+    fn offer(&self, node: Node<'_>, (mut task, origin): (Task, Origin), arch: Option<Arch>) -> bool {
         let child = match self.decide(node, &task) {
             Some(candidate) => {
                 candidate.predict(&mut task);
@@ -159,12 +178,12 @@ impl Heteroprio {
 
     /// Offers one task to each architecture below. Whether any was taken.
     fn step(&self, node: Node<'_>) -> bool {
-        let mut moved = self.offer(node, None, None);
+        let mut moved = self.offer_unknown(node);
         let present: ArchSet = node.each_worker_in_context().filter_map(|worker| node.arch(worker)).collect();
         let unnamed = present.iter().filter(|arch| !ACCELERATORS.contains(arch) && !OTHERS.contains(arch));
         for arch in ACCELERATORS.into_iter().chain(unnamed).chain(OTHERS) {
             if present.contains(arch) {
-                moved |= self.offer(node, Some(end_of(arch)), Some(arch));
+                moved |= self.offer_of(node, end_of(arch), arch);
             }
         }
         moved
@@ -192,8 +211,10 @@ impl Heteroprio {
                 // Somebody left a note.
                 return self.send(node);
             }
+            let archs = archs_of_requester(node);
             let eligible = |task: &Task| node.requester_can_execute(task);
-            taken = self.pop(None, eligible).or_else(|| self.pop(Some(end), eligible)).map(|(task, _)| task);
+            taken =
+                self.pop(None, archs, eligible).or_else(|| self.pop(Some(end), archs, eligible)).map(|(task, _)| task);
             false
         });
         taken

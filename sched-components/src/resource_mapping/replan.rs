@@ -28,7 +28,7 @@
 
 use super::completion::{Basis, Candidate, Weights, least_loaded, with_candidates};
 use super::turn::Turn;
-use crate::queue::{Counted, Place, TaskQueue, load_here, nanos};
+use crate::queue::{ALL, ByArchs, Counted, Place, archs_of_requester, load_here, nanos};
 use sched_core::*;
 
 /// Keeps tasks by priority, plans all of them whenever something changes, and sends those whose turn has come.
@@ -45,7 +45,7 @@ pub struct Replan {
     /// Nanoseconds before its start at which a task is sent.
     lead: u64,
     spare: f64,
-    queue: Counted<TaskQueue>,
+    queue: Counted<ByArchs>,
     /// Who plans.
     turn: Turn,
     /// What each child was sent.
@@ -127,7 +127,7 @@ impl Build for Replan {
             window: usize::try_from(params.int("window")?).unwrap_or(usize::MAX),
             lead: params.micros("lead")?.map_or(0, nanos),
             spare: params.float("spare")?,
-            queue: Counted::new(TaskQueue::new()),
+            queue: Counted::new(ByArchs::default()),
             turn: Turn::default(),
             books: Mutex::default(),
             scratch: Mutex::default(),
@@ -136,12 +136,25 @@ impl Build for Replan {
 }
 
 impl Replan {
-    fn pop(&self, eligible: impl FnMut(&Task) -> bool) -> Option<(Task, Place)> {
-        self.queue.change(|queue| queue.pop(eligible))
+    /// The next task to plan: the first. Where the window is full of tasks that no open child can execute, it is the first
+    /// that one can.
+    fn pop_next(&self, node: Node<'_>, scratch: &Scratch) -> Option<(Task, Place)> {
+        let able = |task: &Task| node.can_execute(task);
+        let Some(window) = scratch.seen.get(..self.window) else {
+            return self.queue.change(|queue| queue.pop(ALL, able));
+        };
+        if scratch.seen.len() >= self.window.saturating_mul(2) {
+            return None;
+        }
+        let open = node.children().filter(|child| scratch.open[child.0 as usize]);
+        let workers = open.flat_map(|child| node.each_child_worker_in_context(child));
+        let archs: ArchSet = workers.filter_map(|worker| node.arch(worker)).collect();
+        let is_for_others = window.iter().all(|(task, ..)| !task.archs().intersects(archs));
+        if is_for_others { self.queue.change(|queue| queue.pop(archs, able)) } else { None }
     }
 
     fn give_back(&self, tasks: impl IntoIterator<Item = (Task, Place)>) {
-        self.queue.change(|queue| tasks.into_iter().for_each(|(task, place)| queue.unpop(task, place)));
+        self.queue.change(|queue| tasks.into_iter().for_each(|(task, place)| queue.unpop(task.archs(), task, place)));
     }
 
     /// Asks each child when it is free. *Hop.*
@@ -165,8 +178,8 @@ impl Replan {
         let now = node.now();
         self.survey(node, now.as_nanos(), scratch);
         let mut last_end = 0;
-        while scratch.seen.len() < self.window && scratch.open.contains(&true) {
-            let Some((task, place)) = self.pop(|task| node.can_execute(task)) else { break };
+        while scratch.open.contains(&true) {
+            let Some((task, place)) = self.pop_next(node, scratch) else { break };
             let found = with_candidates(|candidates| {
                 if self.weights.estimate(node, &task, candidates) != Basis::Known {
                     return None;
@@ -303,7 +316,9 @@ impl Replan {
                 // Somebody left a note.
                 return self.send(node);
             }
-            taken = self.pop(|task| node.requester_can_execute(task)).map(|(task, _)| task);
+            let archs = archs_of_requester(node);
+            let popped = self.queue.change(|queue| queue.pop(archs, |task| node.requester_can_execute(task)));
+            taken = popped.map(|(task, _)| task);
             false
         });
         taken
@@ -331,8 +346,8 @@ fn share(chosen: &Candidate) -> u64 {
 
 impl Component for Replan {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
-        let priority = task.priority();
-        self.queue.change(|queue| queue.push(task, priority, 0));
+        let (archs, priority) = (task.archs(), task.priority());
+        self.queue.change(|queue| queue.push(archs, task, priority, 0));
         self.progress(node);
         Ok(())
     }
@@ -359,7 +374,7 @@ impl Component for Replan {
     }
 
     fn drain(&self) -> Vec<Task> {
-        self.queue.change(TaskQueue::drain)
+        self.queue.change(ByArchs::drain)
     }
 
     fn describe(&self, report: &mut Report) {

@@ -1,22 +1,22 @@
 //! Tasks by their acceleration.
 
-use crate::queue::{Len, Place, TaskQueue};
-use sched_core::{Report, Task};
+use crate::queue::{ByArchs, Len, Place};
+use sched_core::{ArchSet, Report, Task};
 
 /// Accelerations this near to a bucket's belong in it.
 const ALIKE: f64 = 0.1;
 
 /// Buckets of tasks, the most accelerated first, and tasks without an acceleration beside them.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub(super) struct Buckets {
     buckets: Vec<Bucket>,
-    unknown: TaskQueue,
+    unknown: ByArchs,
 }
 
 #[derive(Debug)]
 struct Bucket {
     acceleration: f64,
-    tasks: TaskQueue,
+    tasks: ByArchs,
 }
 
 /// An end of the buckets.
@@ -36,12 +36,6 @@ pub(super) struct Origin {
     place: Place,
 }
 
-impl Default for Buckets {
-    fn default() -> Buckets {
-        Buckets { buckets: Vec::new(), unknown: TaskQueue::new() }
-    }
-}
-
 impl Len for Buckets {
     fn len(&self) -> usize {
         self.unknown.len() + self.buckets.iter().map(|bucket| bucket.tasks.len()).sum::<usize>()
@@ -56,34 +50,40 @@ impl Buckets {
 
     /// Adds a task that counts with `expected` nanoseconds.
     pub(super) fn push(&mut self, task: Task, acceleration: Option<f64>, expected: u64) {
-        let priority = task.priority();
+        let (archs, priority) = (task.archs(), task.priority());
         let queue = match acceleration {
             None => &mut self.unknown,
             Some(acceleration) => self.bucket(acceleration),
         };
-        queue.push(task, priority, expected);
+        queue.push(archs, task, priority, expected);
     }
 
     /// The bucket for an acceleration: the first that is alike, or a new one.
-    fn bucket(&mut self, acceleration: f64) -> &mut TaskQueue {
+    fn bucket(&mut self, acceleration: f64) -> &mut ByArchs {
         let alike = |bucket: &Bucket| (bucket.acceleration - acceleration).abs() <= ALIKE * bucket.acceleration;
         let index = self.buckets.iter().position(alike).unwrap_or_else(|| {
             let index = self.buckets.partition_point(|bucket| bucket.acceleration > acceleration);
-            self.buckets.insert(index, Bucket { acceleration, tasks: TaskQueue::new() });
+            self.buckets.insert(index, Bucket { acceleration, tasks: ByArchs::default() });
             index
         });
         &mut self.buckets[index].tasks
     }
 
-    /// Takes the first eligible task of an end, or with `None` of those without an acceleration.
-    pub(super) fn pop(&mut self, end: Option<End>, eligible: impl Fn(&Task) -> bool) -> Option<(Task, Origin)> {
+    /// Takes the first eligible task of an end, or with `None` of those without an acceleration, that some of `archs` can
+    /// execute.
+    pub(super) fn pop(
+        &mut self,
+        end: Option<End>,
+        archs: ArchSet,
+        eligible: impl Fn(&Task) -> bool,
+    ) -> Option<(Task, Origin)> {
         let pop = |bucket: &mut Bucket| {
-            let (task, place) = bucket.tasks.pop(&eligible)?;
+            let (task, place) = bucket.tasks.pop(archs, &eligible)?;
             Some((task, Origin { acceleration: Some(bucket.acceleration), place }))
         };
         match end {
             None => {
-                let (task, place) = self.unknown.pop(&eligible)?;
+                let (task, place) = self.unknown.pop(archs, &eligible)?;
                 Some((task, Origin { acceleration: None, place }))
             }
             Some(End::Most) => self.buckets.iter_mut().find_map(pop),
@@ -102,7 +102,7 @@ impl Buckets {
                 .map(|bucket| &mut bucket.tasks)
                 .expect("buckets are never taken away"),
         };
-        queue.unpop(task, origin.place);
+        queue.unpop(task.archs(), task, origin.place);
     }
 
     /// Takes all tasks: those without an acceleration, then the most accelerated ones first.
