@@ -31,6 +31,7 @@ pub mod bench;
 pub mod bound;
 pub mod cli;
 pub mod context;
+pub mod energy;
 pub mod graph;
 pub mod linalg;
 pub mod memory;

@@ -58,7 +58,7 @@ pub fn sched(words: &[&str]) -> Ran {
 pub fn command(words: &[&str]) -> Command {
     let mut command = Command::new(program());
     command.args(words);
-    for variable in ["SCHED_POLICY", "SCHED_PLUGIN_PATH", "HWLOC_XMLFILE", "HWLOC_SYNTHETIC"] {
+    for variable in ["SCHED_POLICY", "SCHED_PLUGIN_PATH", "SCHED_POWERCAP", "HWLOC_XMLFILE", "HWLOC_SYNTHETIC"] {
         command.env_remove(variable);
     }
     // What was measured on this machine before does not decide what tests do.

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod check;
 pub mod compare;
 mod contexts;
+mod energy;
 pub mod graph;
 mod graph_source;
 mod json;

@@ -1,6 +1,7 @@
-//! `sched model`: what is known of how long tasks take.
+//! `sched model`: what is known of how long tasks take, and of their energy.
 
 mod bus;
+mod energy;
 mod exchange;
 mod list;
 mod show;
@@ -17,12 +18,14 @@ use std::process::ExitCode;
 ///
 /// A model says how long the tasks of a codelet take, by architecture, implementation and size. It is learned while tasks
 /// run (`sched run cholesky --calibrate`), stored for each kind of machine, and used by schedulers that decide by expected
-/// lengths (`--policy tree-heft`).
+/// lengths (`--policy tree-heft`). It may know their energy too, which a program measures (`Runtime::measure_energy`) where
+/// the machine has counters for it (`sched model energy`).
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   sched model list                                  what is known of this machine
   sched model show cholesky_gemm                    every size: samples, estimate, spread
   sched model plot cholesky_gemm > gemm.svg         a picture
+  sched model energy                                which energy counters this machine has
   sched model reset cholesky_gemm                   forget it; it is measured again
   sched model import ~/.starpu/sampling             take over what StarPU measured on this machine
   sched model export /tmp/sampling --host node7     hand it on to StarPU
@@ -53,13 +56,14 @@ enum What {
     List(list::Args),
     Show(show::Args),
     Plot(PlotArgs),
+    Energy(energy::Args),
     Reset(ResetArgs),
     Import(exchange::ImportArgs),
     Export(exchange::ExportArgs),
     Bus(bus::Args),
 }
 
-/// Draw a model: time by size, both logarithmic, as SVG
+/// Draw a model: time or energy by size, both logarithmic, as SVG
 ///
 /// A point for each size, filled when there are samples enough for an estimate, with a bar over the middle half of the samples,
 /// and the curve of the regression if the model has one.
@@ -113,15 +117,16 @@ pub(super) fn store(directory: Option<PathBuf>, machine: Option<&str>) -> miette
 /// # Errors
 /// When the models cannot be read or written, there is none of that name, or `out` cannot be written.
 pub fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let store = args.place.store()?;
+    let store = || args.place.store();
     match &args.what {
-        What::List(args) => list::run(args, &store, out),
-        What::Show(args) => show::run(args, &store, out),
-        What::Plot(args) => draw(args, &store, out),
-        What::Reset(args) => reset(args, &store, out),
-        What::Import(args) => exchange::import(args, &store, out),
-        What::Export(args) => exchange::export(args, &store, out),
-        What::Bus(args) => bus::run(args, &store, out),
+        What::List(args) => list::run(args, &store()?, out),
+        What::Show(args) => show::run(args, &store()?, out),
+        What::Plot(args) => draw(args, &store()?, out),
+        What::Energy(args) => energy::run(args, out),
+        What::Reset(args) => reset(args, &store()?, out),
+        What::Import(args) => exchange::import(args, &store()?, out),
+        What::Export(args) => exchange::export(args, &store()?, out),
+        What::Bus(args) => bus::run(args, &store()?, out),
     }
 }
 
@@ -129,10 +134,10 @@ fn draw(args: &PlotArgs, store: &Store, out: &mut dyn Write) -> miette::Result<E
     let stored = existing(store, &args.name)?;
     let quantity = if args.energy { Quantity::Energy } else { Quantity::Time };
     let Some(picture) = plot::svg(&stored, quantity, crate::model::MINIMUM_SAMPLES) else {
-        let what = if args.energy { "energy" } else { "time" };
         return Err(miette::miette!(
             help = "`sched model show` lists what was",
-            "no {what} of `{}` was measured",
+            "no {} of `{}` was measured",
+            quantity.name(),
             args.name
         ));
     };

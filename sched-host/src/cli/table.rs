@@ -1,11 +1,11 @@
 //! Tables for people.
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Row, Table, presets};
 
 /// A table, of which the columns `numbers` stand to the right.
-pub(super) fn table<const N: usize>(
-    header: [&str; N],
-    rows: impl IntoIterator<Item = [String; N]>,
+pub(super) fn table<R: Into<Row>>(
+    header: impl Into<Row>,
+    rows: impl IntoIterator<Item = R>,
     numbers: impl IntoIterator<Item = usize>,
 ) -> String {
     let mut table = Table::new();

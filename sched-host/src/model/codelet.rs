@@ -174,15 +174,31 @@ impl CodeletModel {
     /// Notes what an execution took, in microseconds, or joules. Whether it was kept: it is no sample if it is not above
     /// 0, and there is a limit to the number of footprints.
     pub fn record(&self, variant: Variant, quantity: Quantity, size: &SizeInfo<'_>, value: f64) -> bool {
-        self.with_params(size, |size| self.record_whole(variant, quantity, size, value))
+        self.record_alike(variant, quantity, size, value, 1)
     }
 
-    fn record_whole(&self, variant: Variant, quantity: Quantity, size: &SizeInfo<'_>, value: f64) -> bool {
+    /// Notes what each of `count` executions took, of which only the mean is known. They count as so many samples.
+    pub fn record_alike(
+        &self,
+        variant: Variant,
+        quantity: Quantity,
+        size: &SizeInfo<'_>,
+        mean: f64,
+        count: u64,
+    ) -> bool {
+        self.with_params(size, |size| self.record_whole(variant, quantity, size, mean, count))
+    }
+
+    fn record_whole(&self, variant: Variant, quantity: Quantity, size: &SizeInfo<'_>, value: f64, count: u64) -> bool {
         let line = self.line_or_new((variant, quantity));
         let mut state = line.state.lock();
-        let kept = state.all.add(size, value) && state.fresh.add(size, value);
+        let add = |to: &mut Measured| match count {
+            1 => to.add(size, value),
+            _ => to.add_alike(size, value, count),
+        };
+        let kept = add(&mut state.all) && add(&mut state.fresh);
         if kept {
-            state.samples = state.samples.saturating_add(1);
+            state.samples = state.samples.saturating_add(count);
             line.publish(&state, size.footprint, self.minimum);
             if state.samples >= state.next_fit {
                 line.fit(&mut state, self.model.kind(), self.minimum);

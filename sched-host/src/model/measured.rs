@@ -47,6 +47,15 @@ pub enum Quantity {
 }
 
 impl Quantity {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Quantity::Time => "time",
+            Quantity::Energy => "energy",
+        }
+    }
+
     /// Its unit.
     #[must_use]
     pub const fn unit(self) -> &'static str {
@@ -127,6 +136,12 @@ impl Measured {
     /// Adds a sample. Whether it was kept.
     pub fn add(&mut self, size: &SizeInfo<'_>, sample: f64) -> bool {
         self.entry(size).is_some_and(|entry| entry.samples.add(sample))
+    }
+
+    /// Adds as many samples that are all alike. Whether they were kept.
+    pub fn add_alike(&mut self, size: &SizeInfo<'_>, sample: f64, count: u64) -> bool {
+        let many = count as f64;
+        self.entry(size).is_some_and(|entry| entry.samples.add_many(count, many * sample, many * sample * sample))
     }
 
     /// The entry for a footprint, made if there is room.

@@ -1,4 +1,4 @@
-//! A picture of a model: time by size, both logarithmic.
+//! A picture of a model: time or energy by size, both logarithmic.
 
 use super::{Fit, Kind, Measured, Quantity, Stored, Variant};
 use std::fmt::Write;
@@ -166,10 +166,7 @@ fn frame(out: &mut String, axes: &Axes, title: &str, quantity: Quantity, height:
         out,
         "<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\" fill=\"#1e293b\">size of the data</text>"
     )?;
-    let what = match quantity {
-        Quantity::Time => "time",
-        Quantity::Energy => "energy",
-    };
+    let what = quantity.name();
     let y = TOP + PLOT_HEIGHT / 2.0;
     writeln!(
         out,

@@ -7,6 +7,7 @@ use super::data::{DataHeader, Mode};
 use super::measure;
 use super::parallel::{Code, Implementation};
 use super::submit::Submitter;
+use super::tally::Tally;
 use crate::model::{CodeletModel, Model};
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
@@ -77,8 +78,12 @@ pub(crate) struct CodeletFacts {
     pub(crate) implementations: Vec<Implementation>,
     /// How long its tasks are expected to take, by architecture and number of workers: what the application said.
     pub(crate) estimates: Vec<(Arch, u16, Duration)>,
+    /// The joules that its tasks are expected to take, likewise.
+    pub(crate) energies: Vec<(Arch, u16, f64)>,
     /// What is learned of them.
     pub(crate) model: Option<Arc<CodeletModel>>,
+    /// What ran while energy is measured.
+    pub(crate) tally: Tally,
     /// The arguments of its tasks hold nothing that would have to be let go.
     pub(crate) keeps_nothing: bool,
     pub(crate) slots: FreeSlots,
@@ -163,6 +168,7 @@ pub struct CodeletBuilder<L: AccessList, P = ()> {
     name: String,
     implementations: Vec<Implementation>,
     estimates: Vec<(Arch, u16, Duration)>,
+    pub(super) energies: Vec<(Arch, u16, f64)>,
     kernels: Vec<Code<L, P>>,
     model: Option<Model>,
     parameters: Option<Parameters<P>>,
@@ -175,6 +181,7 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
             name: name.to_owned(),
             implementations: Vec::new(),
             estimates: Vec::new(),
+            energies: Vec::new(),
             kernels: Vec::new(),
             model: None,
             parameters: None,
@@ -274,7 +281,9 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
             width,
             implementations: self.implementations,
             estimates: self.estimates,
+            energies: self.energies,
             model,
+            tally: Tally::default(),
             keeps_nothing: !std::mem::needs_drop::<(L::Handles, P)>(),
             slots: FreeSlots::default(),
         });

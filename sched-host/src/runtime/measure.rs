@@ -79,8 +79,8 @@ impl CodeletFacts {
         }
     }
 
-    /// The energy in joules of a task on so many workers of an architecture, with the most frugal implementation if none
-    /// is named, where it is known.
+    /// The energy in joules of a task on so many workers of an architecture, where it is known: what the application said,
+    /// or else what the model says, with the most frugal implementation if none is named.
     pub(crate) fn expected_energy(
         &self,
         arch: Arch,
@@ -88,6 +88,10 @@ impl CodeletFacts {
         implementation: Option<u32>,
         footprint: u64,
     ) -> Option<f64> {
+        let said = self.energies.iter().rev().find(|(of, count, _)| (*of, *count) == (arch, workers));
+        if let Some((_, _, joules)) = said {
+            return Some(*joules);
+        }
         let model = self.model.as_ref()?;
         let energy = |implementation| {
             model.energy(Variant { arch, cores: u32::from(workers), implementation }, &size(footprint))
@@ -113,6 +117,8 @@ impl CodeletFacts {
         let mut bytes = 0u64;
         job.visit(&mut |header, _| bytes = bytes.saturating_add(header.bytes));
         let variant = Variant { arch, cores: u32::from(workers), implementation: before as u32 };
-        model.record_time(variant, &SizeInfo { bytes, ..size(footprint) }, took);
+        let size = SizeInfo { bytes, ..size(footprint) };
+        self.tally.note(variant, &size);
+        model.record_time(variant, &size, took);
     }
 }

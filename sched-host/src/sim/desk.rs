@@ -7,6 +7,7 @@ use super::ahead::Progress;
 use super::lengths::{Lengths, NEVER};
 use super::memory::Replicas;
 use super::platform::Platform;
+use super::power::Draws;
 use crate::graph::{Access, Dependencies, TaskGraph};
 use crate::tree::{Lookahead, Services, Witness};
 use parking_lot::Mutex;
@@ -27,6 +28,7 @@ pub(super) struct Desk {
     /// The members of each combined worker.
     combined: Box<[Box<[WorkerId]>]>,
     pub(super) lengths: Lengths,
+    pub(super) draws: Draws,
     pub(super) graph: Arc<TaskGraph>,
     pub(super) dependencies: Arc<Dependencies>,
     pub(super) progress: Progress,
@@ -68,6 +70,7 @@ impl Desk {
             teams: platform.workers.iter().map(|_| AtomicU64::new(0)).collect(),
             combined: combined.into(),
             lengths,
+            draws: Draws::new(&graph, &platform),
             progress: Progress::new(graph.tasks.len()),
             dependencies,
             foresees: true,
@@ -233,6 +236,19 @@ impl Services for Desk {
             None => self.platform.workers[worker.0 as usize].class as u32,
             Some(team) => (self.platform.classes.len() + team) as u32,
         }
+    }
+
+    fn expected_energy(&self, worker: WorkerId, task: &TaskHead, implementation: Option<u32>) -> Option<f64> {
+        let length = self.expected_length(worker, task, implementation).known()?;
+        let nanos = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+        let workers = &self.platform.workers;
+        let members = match (worker.0 as usize).checked_sub(workers.len()) {
+            None => std::slice::from_ref(&worker),
+            Some(team) => self.combined.get(team)?,
+        };
+        let task = &self.graph.tasks[task_of(task) as usize];
+        let joules = members.iter().map(|member| self.draws.joules(task, workers[member.0 as usize].class, nanos));
+        Some(joules.sum()).filter(|joules: &f64| !joules.is_nan())
     }
 
     fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {

@@ -42,6 +42,7 @@ mod memory;
 mod network;
 mod outcome;
 pub mod platform;
+mod power;
 #[cfg(test)]
 mod tests;
 mod urgency;

@@ -16,6 +16,9 @@ pub struct Outcome {
     /// The longest chain of tasks that wait for each other, each executed where it is fastest, without transfers: no
     /// schedule can be shorter.
     pub critical_path: Duration,
+    /// Joules that the workers took, those that had nothing to do included; `None` where the platform does not say what all
+    /// that executed a task draw.
+    pub energy: Option<f64>,
     /// What each worker did.
     pub workers: Vec<WorkerStats>,
     /// What each link carried.

@@ -3,6 +3,7 @@
 mod bench;
 mod comparison;
 mod contexts;
+mod energy;
 mod matrix;
 mod misbehaving;
 

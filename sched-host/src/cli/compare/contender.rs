@@ -35,6 +35,8 @@ pub(super) struct Contender {
     pub(super) ratio_to_bound: Option<f64>,
     /// `null` where the graph does not say how many operations there are.
     pub(super) gflops: Option<f64>,
+    /// Joules; `null` for static schedules, and where the platform does not say what its workers draw.
+    pub(super) energy_j: Option<f64>,
     /// How much of the time a worker was busy, from 0 to 1: the mean over all of them.
     pub(super) busy_share: f64,
     /// `null` for static schedules.
@@ -69,6 +71,11 @@ impl Comparison {
         Comparison { workload, platform, workers, tasks, seed, bounds_s, contenders, lost }
     }
 
+    /// Whether the energy of any schedule is known.
+    pub(super) fn knows_energy(&self) -> bool {
+        self.contenders.iter().any(|contender| contender.energy_j.is_some())
+    }
+
     /// The largest bound, in seconds.
     pub(super) fn bound(&self) -> Option<f64> {
         self.bounds_s.map(|bounds| bounds.best())
@@ -90,7 +97,8 @@ impl Contender {
         let outcome = simulation.observe(&mut recorder)?;
         let (gflops, makespan_s) = (outcome.gflops(), outcome.makespan.as_secs_f64());
         let of_policy = Contender::of(recorder.finish(policy), makespan_s, gflops, false);
-        Ok(Contender { transfers: Some(outcome.transfers), bytes_moved: Some(outcome.bytes), ..of_policy })
+        let (transfers, bytes_moved) = (Some(outcome.transfers), Some(outcome.bytes));
+        Ok(Contender { transfers, bytes_moved, energy_j: outcome.energy, ..of_policy })
     }
 
     /// What a trace shows.
@@ -104,6 +112,7 @@ impl Contender {
             makespan_s,
             ratio_to_bound: None,
             gflops,
+            energy_j: None,
             busy_share: busy / (makespan_s * trace.workers.len() as f64).max(f64::MIN_POSITIVE),
             transfers: None,
             bytes_moved: None,

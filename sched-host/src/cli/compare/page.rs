@@ -1,7 +1,7 @@
 //! The comparison as a page: one HTML file that needs nothing from elsewhere.
 
 use super::contender::Comparison;
-use super::table::{HEADER, cells};
+use super::table::{cells, header};
 use crate::trace::{Bound, Gantt, escaped, gantt};
 use std::fmt::Write as _;
 
@@ -52,13 +52,13 @@ pub(super) fn html(comparison: &Comparison) -> String {
 
 fn table(page: &mut String, comparison: &Comparison) {
     page.push_str("<table>\n<tr>");
-    for head in HEADER {
+    for head in header(comparison) {
         let _ = write!(page, "<th>{head}</th>");
     }
     page.push_str("</tr>\n");
     for (number, contender) in comparison.contenders.iter().enumerate() {
         page.push_str("<tr>");
-        for (column, cell) in cells(contender).iter().enumerate() {
+        for (column, cell) in cells(comparison, contender).iter().enumerate() {
             let cell = escaped(cell);
             let _ = match column {
                 0 => write!(page, "<td><a href=\"#s{number}\">{cell}</a></td>"),

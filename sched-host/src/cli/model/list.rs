@@ -1,7 +1,7 @@
 //! `sched model list`.
 
 use crate::cli::json;
-use crate::model::{MINIMUM_SAMPLES, Store, Stored};
+use crate::model::{MINIMUM_SAMPLES, Quantity, Store, Stored};
 use comfy_table::{CellAlignment, Table, presets};
 use miette::IntoDiagnostic;
 use serde::Serialize;
@@ -38,6 +38,8 @@ struct Row {
     /// Those of them with samples enough for an estimate.
     calibrated: usize,
     samples: u64,
+    /// What was measured.
+    quantities: Vec<Quantity>,
 }
 
 impl Row {
@@ -46,6 +48,9 @@ impl Row {
         let entries = || variants.values().flat_map(|measured| measured.entries.values());
         let mut names: Vec<String> = variants.keys().map(|(variant, _)| variant.to_string()).collect();
         names.dedup();
+        let mut quantities: Vec<Quantity> = variants.keys().map(|(_, quantity)| *quantity).collect();
+        quantities.sort();
+        quantities.dedup();
         Row {
             name: stored.symbol.clone(),
             kind: stored.kind.name(),
@@ -53,6 +58,7 @@ impl Row {
             entries: entries().count(),
             calibrated: entries().filter(|entry| entry.samples.count() >= MINIMUM_SAMPLES).count(),
             samples: stored.measurements.samples(),
+            quantities,
         }
     }
 }
@@ -84,7 +90,8 @@ fn text(listing: &Listing, out: &mut dyn Write) -> std::io::Result<()> {
         )?;
     } else {
         let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_header(["MODEL", "KIND", "SIZES", "CALIBRATED", "SAMPLES", "RUNS ON"]);
+        table.load_style(presets::NOTHING);
+        table.set_header(["MODEL", "KIND", "SIZES", "CALIBRATED", "SAMPLES", "OF", "RUNS ON"]);
         for row in &listing.models {
             table.add_row([
                 row.name.clone(),
@@ -92,6 +99,7 @@ fn text(listing: &Listing, out: &mut dyn Write) -> std::io::Result<()> {
                 row.entries.to_string(),
                 row.calibrated.to_string(),
                 row.samples.to_string(),
+                row.quantities.iter().map(|quantity| quantity.name()).collect::<Vec<_>>().join(", "),
                 row.variants.join(", "),
             ]);
         }

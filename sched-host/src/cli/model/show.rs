@@ -133,10 +133,7 @@ fn text(shown: &Shown, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "{} ({}), machine {}", shown.name, shown.kind, shown.machine)?;
     for variant in &shown.variants {
         let cores = if variant.cores == 1 { String::new() } else { format!(" ×{}", variant.cores) };
-        let what = match variant.quantity {
-            Quantity::Time => "time",
-            Quantity::Energy => "energy",
-        };
+        let what = variant.quantity.name();
         writeln!(out, "\n{}{cores} implementation {}, {what}", variant.arch, variant.implementation)?;
         if let Some(fit) = &variant.regression {
             let state = if fit.calibrated { "" } else { ", not calibrated" };

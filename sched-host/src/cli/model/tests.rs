@@ -43,8 +43,8 @@ fn the_list_says_what_is_calibrated() -> miette::Result<()> {
     let directory = measured();
     insta::assert_snapshot!(sched(directory.path(), &["list"])?, @"
     machine here, models in DIR/here
-     MODEL  KIND        SIZES  CALIBRATED  SAMPLES  RUNS ON
-     gemm   regression      6           4       52  cpu implementation 0, cuda implementation 0
+     MODEL  KIND        SIZES  CALIBRATED  SAMPLES  OF    RUNS ON
+     gemm   regression      6           4       52  time  cpu implementation 0, cuda implementation 0
     ");
     let listed: serde_json::Value =
         serde_json::from_str(&sched(directory.path(), &["list", "--json"])?).into_diagnostic()?;
@@ -78,6 +78,43 @@ fn every_size_is_shown_with_its_outliers() -> miette::Result<()> {
         serde_json::from_str(&sched(directory.path(), &["show", "gemm", "--json"])?).into_diagnostic()?;
     assert_eq!(shown["variants"][1]["arch"], "cuda");
     assert_eq!(shown["variants"][0]["entries"][0]["samples"], 12);
+    Ok(())
+}
+
+#[test]
+fn energy_stands_beside_time() -> miette::Result<()> {
+    let directory = tempfile::tempdir().into_diagnostic()?;
+    let mut measurements = Measurements::default();
+    let size = SizeInfo { footprint: 64, bytes: 32_768, ..SizeInfo::default() };
+    for (quantity, sample) in [(Quantity::Time, 26.2), (Quantity::Energy, 0.0015)] {
+        let measured = measurements.variants.entry((Variant::of(Arch::CPU), quantity)).or_default();
+        assert!(measured.add_alike(&size, sample, 12));
+    }
+    Store::new(directory.path(), Fingerprint::named("here")).add("gemm", &Kind::History, &measurements)?;
+    insta::assert_snapshot!(sched(directory.path(), &["list"])?, @"
+    machine here, models in DIR/here
+     MODEL  KIND     SIZES  CALIBRATED  SAMPLES  OF            RUNS ON
+     gemm   history      2           2       24  time, energy  cpu implementation 0
+    ");
+    insta::assert_snapshot!(sched(directory.path(), &["show", "gemm"])?, @"
+    gemm (history), machine here
+
+    cpu implementation 0, time
+     FOOTPRINT     SIZE  SAMPLES  ESTIMATE         MIDDLE HALF  OUTLIERS
+     00000040   32.8 kB       12   26.2 µs  26.2 µs to 26.2 µs         0
+
+    cpu implementation 0, energy
+     FOOTPRINT     SIZE  SAMPLES  ESTIMATE         MIDDLE HALF  OUTLIERS
+     00000040   32.8 kB       12   1.50 mJ  1.50 mJ to 1.50 mJ         0
+    ");
+    let json = |words: &[&str]| -> miette::Result<serde_json::Value> {
+        serde_json::from_str(&sched(directory.path(), words)?).into_diagnostic()
+    };
+    assert_eq!(json(&["list", "--json"])?["models"][0]["quantities"], serde_json::json!(["time", "energy"]));
+    let shown = &json(&["show", "gemm", "--json"])?["variants"][1];
+    assert_eq!((&shown["quantity"], &shown["unit"]), (&"energy".into(), &"J".into()));
+    let picture = sched(directory.path(), &["plot", "gemm", "--energy"])?;
+    assert!(picture.contains(">energy</text>") && picture.contains(" mJ</text>"), "{picture}");
     Ok(())
 }
 

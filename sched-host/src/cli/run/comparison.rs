@@ -33,6 +33,9 @@ struct Contender {
     worst_s: f64,
     /// Of the median.
     gflops: f64,
+    /// Median joules of its runs, if they were measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    energy_j: Option<f64>,
     /// Its median by that of the first policy.
     ratio: f64,
     /// The largest of all runs.
@@ -84,6 +87,11 @@ impl Runs {
                 worst_s: times().fold(0.0, f64::max),
                 // The same work in every run.
                 gflops: runs[0].gflops * runs[0].makespan_s / median_s,
+                energy_j: runs
+                    .iter()
+                    .map(|run| run.energy.map(|energy| energy.energy_j))
+                    .collect::<Option<_>>()
+                    .map(median),
                 ratio: median_s / *first.get_or_insert(median_s),
                 residual: largest(runs.iter().map(|run| run.residual)),
                 busy_share: runs.iter().map(Measured::busy_share).sum::<f64>() / runs.len() as f64,
@@ -144,8 +152,22 @@ impl Comparison {
             ]
         });
         let header = ["POLICY", "BEST (S)", "MEDIAN (S)", "WORST (S)", "GFLOP/S", "RATIO", "RESIDUAL", "BUSY (%)"];
-        format!("{block}\n{}\n", table(header, rows, 1..header.len()))
+        let joules: Option<Vec<f64>> = policies.iter().map(|policy| policy.energy_j).collect();
+        let table = match joules {
+            Some(joules) => {
+                let joules = joules.iter().map(|joules| format!("{joules:.1}"));
+                let rows = rows.zip(joules).map(|(row, joules)| with_last(row, joules));
+                table(with_last(header, "ENERGY (J)"), rows, 1..=header.len())
+            }
+            None => table(header, rows, 1..header.len()),
+        };
+        format!("{block}\n{table}\n")
     }
+}
+
+/// A row with one more column.
+fn with_last<T>([a, b, c, d, e, f, g, h]: [T; 8], last: T) -> [T; 9] {
+    [a, b, c, d, e, f, g, h, last]
 }
 
 /// The largest of residuals, none of which is negative; one that is no number is larger than all others.

@@ -7,6 +7,7 @@ use super::report::{Measured, Problem, Report, store_models, tell_faults};
 use crate::cli::pictures::PictureFiles;
 use crate::cli::size;
 use crate::cli::values::positive;
+use crate::energy::EnergyMeter;
 use crate::linalg::{Entries, ReadLimits, Tiling};
 use crate::plugin::Registry;
 use crate::runtime::{RunError, Runtime};
@@ -49,6 +50,7 @@ pub(super) fn factorise<W: Workload>(
     if options.calibrate {
         options.model_directory()?;
     }
+    let meter = options.meter()?;
     let files = options.pictures.open_for(options.runs())?;
     let topology = Topology::this_machine()?;
     let progress = Progress::new(options.runs() > 1);
@@ -74,7 +76,8 @@ pub(super) fn factorise<W: Workload>(
     let matrix = matrix.as_ref();
     let stored = Cell::new(true);
     let workload = PhantomData;
-    let series = Series::<W> { options, registry, topology, progress, helpers, problem, matrix, stored, workload };
+    let series =
+        Series::<W> { options, registry, topology, progress, helpers, meter, problem, matrix, stored, workload };
     match options.runs() {
         _ if options.has_contexts() => series.contexts(files, out),
         1 => series.one(files, out),
@@ -89,6 +92,8 @@ pub(super) struct Series<'a, W> {
     pub(super) topology: Topology,
     pub(super) progress: Progress,
     pub(super) helpers: ThreadPool,
+    /// Reads energy counters, where that is asked for.
+    meter: Option<EnergyMeter>,
     pub(super) problem: Problem,
     pub(super) matrix: &'a (dyn Entries + Send + Sync),
     /// Whether all that was to be stored was.
@@ -137,7 +142,11 @@ impl<W: Workload> Series<'_, W> {
         // Far beyond what memory holds, this would be wrong.
         let tasks = W::tasks(problem.tiles as f64) as u64;
         let total = tasks * self.options.runs() as u64;
-        let done = progress.tasks(what, &runtime, tasks * before as u64, total, || W::run(&runtime, tiles));
+        let work = || progress.tasks(what, &runtime, tasks * before as u64, total, || W::run(&runtime, tiles));
+        let (done, consumption) = match &self.meter {
+            Some(meter) => meter.measure(work).map(|(done, consumption)| (done, Some(consumption)))?,
+            None => (work(), None),
+        };
         let Factored { factors, figures } = match done {
             Ok(factored) => factored,
             Err(error) => return Err(self.unfinished(error, &runtime)),
@@ -146,7 +155,7 @@ impl<W: Workload> Series<'_, W> {
             self.stored.set(false);
         }
         let residual = progress.phase("checking the result", || helpers.install(|| W::residual(matrix, &factors)));
-        let measured = Measured::new(figures, residual, &runtime);
+        let measured = Measured::new(figures, consumption, residual, &runtime);
         Ok((runtime, measured))
     }
 

@@ -1,9 +1,11 @@
 //! The options that every workload has.
 
 use crate::cli::contexts::{Wanted, wanted};
+use crate::cli::energy::CounterOptions;
 use crate::cli::pictures::{MOST_EVENTS, Pictures};
 use crate::cli::start::start_all;
 use crate::cli::values::{positive, seconds};
+use crate::energy::{EnergyError, EnergyMeter};
 use crate::model::{Fingerprint, ModelError, Models, Store, default_directory};
 use crate::plugin::Registry;
 use crate::runtime::{Runtime, StartError};
@@ -65,6 +67,14 @@ pub(super) struct Options {
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
 
+    /// Say how many joules the processors take while the tasks run, by the counters that `sched model energy` lists: all that
+    /// their packages take, idle power and other programs included
+    #[arg(long, conflicts_with_all = ["contexts", "swap_to"])]
+    energy: bool,
+
+    #[command(flatten)]
+    counters: CounterOptions,
+
     #[command(flatten)]
     pub(super) pictures: Pictures,
 
@@ -92,6 +102,14 @@ impl Options {
     /// Runs of all policies together.
     pub(super) fn runs(&self) -> usize {
         self.rounds().saturating_mul(self.policies.len())
+    }
+
+    /// What reads the energy counters, if they are asked for.
+    ///
+    /// # Errors
+    /// When there are none, or this user may not read them.
+    pub(super) fn meter(&self) -> Result<Option<EnergyMeter>, EnergyError> {
+        self.energy.then(|| self.counters.open()).transpose()
     }
 
     /// Where performance models are stored.

@@ -4,6 +4,7 @@ use super::progress::Progress;
 use crate::cli::json;
 use crate::cli::pictures::PictureFiles;
 use crate::cli::table::table;
+use crate::energy::Consumption;
 use crate::graph::generate;
 use crate::model::plot::bytes;
 use crate::runtime::{Runtime, TransferStats};
@@ -51,6 +52,9 @@ pub(super) struct Measured {
     pub(super) tasks: u64,
     pub(super) makespan_s: f64,
     pub(super) gflops: f64,
+    /// What the processors took, if that was measured.
+    #[serde(flatten)]
+    pub(super) energy: Option<Energy>,
     pub(super) residual: f64,
     pub(super) per_worker: Vec<WorkerShare>,
     /// Where there are several memory nodes.
@@ -84,12 +88,38 @@ impl Moves {
     }
 }
 
+/// What a run took in energy.
+#[derive(Serialize, Clone, Copy)]
+pub(super) struct Energy {
+    pub(super) energy_j: f64,
+    /// Unless the counters stood still.
+    pub(super) gflop_per_j: Option<f64>,
+}
+
+impl Energy {
+    fn new(joules: f64, gflop: f64) -> Energy {
+        Energy { energy_j: joules, gflop_per_j: (joules > 0.0).then(|| gflop / joules) }
+    }
+
+    fn line(&self) -> (&'static str, String) {
+        let efficiency = self.gflop_per_j.map(|efficiency| format!(", {efficiency:.3} GFlop/J")).unwrap_or_default();
+        ("energy", format!("{:.1} J{efficiency} (all that the packages took)", self.energy_j))
+    }
+}
+
 impl Measured {
-    pub(super) fn new(figures: Figures, residual: f64, runtime: &Runtime) -> Measured {
+    pub(super) fn new(
+        figures: Figures,
+        consumption: Option<Consumption>,
+        residual: f64,
+        runtime: &Runtime,
+    ) -> Measured {
+        let gflop = figures.gflops() * figures.makespan.as_secs_f64();
         Measured {
             tasks: figures.tasks,
             makespan_s: figures.makespan.as_secs_f64(),
             gflops: figures.gflops(),
+            energy: consumption.map(|consumption| Energy::new(consumption.joules, gflop)),
             residual,
             per_worker: figures.per_worker,
             moves: Moves::of(runtime),
@@ -185,8 +215,9 @@ impl Report {
             ("tasks", measured.tasks.to_string()),
             ("time", format!("{:.4} s", measured.makespan_s)),
             ("speed", format!("{:.1} GFlop/s", measured.gflops)),
-            problem.residual_line(measured.residual),
         ]);
+        lines.extend(measured.energy.iter().map(Energy::line));
+        lines.push(problem.residual_line(measured.residual));
         let block = block(&lines);
         let rows = measured.per_worker.iter().map(|worker| {
             [
@@ -280,6 +311,7 @@ pub(super) mod tests {
             tasks: 816,
             makespan_s,
             gflops: 23.0 / makespan_s,
+            energy: None,
             residual,
             per_worker: vec![
                 WorkerShare { id: 0, tasks: 500, busy_s: makespan_s, wakes: 0, wakes_in_vain: 0 },
@@ -318,6 +350,20 @@ pub(super) mod tests {
         let [with, without] = [with, without].map(|run| serde_json::to_value(run).expect("it is JSON"));
         assert_eq!(with["transfers"][1], serde_json::json!({"from": 1, "to": 0, "count": 10, "bytes": 5_242_880}));
         assert_eq!((without.get("transfers"), without.get("memory_nodes")), (None, None));
+    }
+
+    #[test]
+    fn energy_is_told_where_it_was_measured() {
+        let policy = "tree-eager".to_owned();
+        let of = |joules| {
+            let measured = Measured { energy: Some(Energy::new(joules, 23.0)), ..measured(2.0, 2.5e-16) };
+            Report { problem: problem(), policy: policy.clone(), workers_bound: 2, measured }
+        };
+        let line = "\nspeed     11.5 GFlop/s\nenergy    92.0 J, 0.250 GFlop/J (all that the packages took)\nresidual  ";
+        assert!(of(92.0).text().contains(line), "{}", of(92.0).text());
+        let json = |joules| serde_json::to_value(of(joules)).expect("it has text for keys");
+        assert_eq!((&json(92.0)["energy_j"], &json(92.0)["gflop_per_j"]), (&92.0.into(), &0.25.into()));
+        assert!(json(0.0)["gflop_per_j"].is_null() && of(0.0).text().contains("\nenergy    0.0 J (all"));
     }
 
     #[test]

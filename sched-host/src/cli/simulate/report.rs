@@ -29,6 +29,8 @@ pub(super) struct Report {
     makespan_s: f64,
     /// `null` where the graph does not say how many operations there are.
     gflops: Option<f64>,
+    /// `null` where the platform does not say what its workers draw.
+    energy_j: Option<f64>,
     critical_path_s: f64,
     /// `null` for very large graphs.
     bounds_s: Option<Bounds>,
@@ -132,6 +134,7 @@ impl Report {
             tasks: outcome.tasks,
             makespan_s: makespan,
             gflops: outcome.gflops(),
+            energy_j: outcome.energy,
             critical_path_s: outcome.critical_path.as_secs_f64(),
             bounds_s: bounds,
             ratio_to_bound: bounds.map(|bounds| bounds.ratio(makespan)),
@@ -183,6 +186,9 @@ impl Report {
         line("makespan", format_args!("{:.6} s", self.makespan_s));
         if let Some(gflops) = self.gflops {
             line("speed", format_args!("{gflops:.1} GFlop/s"));
+        }
+        if let Some(joules) = self.energy_j {
+            line("energy", format_args!("{joules:.3} J"));
         }
         if let (Some(bounds), Some(ratio)) = (&self.bounds_s, self.ratio_to_bound) {
             line(

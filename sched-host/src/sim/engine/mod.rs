@@ -80,6 +80,8 @@ pub(super) struct Engine<'a> {
     events: u64,
     /// When the last task ended.
     end: u64,
+    /// Joules that kernels took so far; no number if that is not known of one.
+    joules: f64,
     /// How often something changed that a worker that found nothing may find now.
     stirred: u64,
 }
@@ -125,6 +127,7 @@ impl<'a> Engine<'a> {
             error: None,
             events: 0,
             end: 0,
+            joules: 0.0,
             stirred: 0,
         };
         engine.renew();
@@ -310,6 +313,10 @@ impl<'a> Engine<'a> {
             busy: std::time::Duration::from_nanos(worker.busy),
             idle: std::time::Duration::from_nanos(end.saturating_sub(worker.busy)),
         });
+        let workers: Vec<WorkerStats> = workers.collect();
+        let idle = workers.iter().zip(&self.workers);
+        let idle = idle.map(|(stats, worker)| stats.idle.as_secs_f64() * platform.classes[worker.class].power.idle);
+        let energy = Some(self.joules + idle.sum::<f64>()).filter(|joules| !joules.is_nan());
         let links = platform.links.iter().zip(&self.moves.link_bytes);
         let links = links.map(|(link, bytes)| LinkStats { name: link.name.clone(), bytes: *bytes });
         let memories = platform.memories.iter().enumerate().map(|(number, memory)| {
@@ -321,7 +328,8 @@ impl<'a> Engine<'a> {
             tasks: self.tasks.total(),
             flops: graph.flops(),
             critical_path: self.tasks.critical_path(&desk.lengths),
-            workers: workers.collect(),
+            energy,
+            workers,
             links: links.collect(),
             memories: memories.collect(),
             transfers: self.moves.done,

@@ -294,7 +294,9 @@ impl Engine<'_> {
             }
         }
         self.each_member(flight, |engine, member| {
-            engine.workers[member.0 as usize].busy += length;
+            let state = &mut engine.workers[member.0 as usize];
+            state.busy += length;
+            engine.joules += engine.desk.draws.joules(&engine.graph.tasks[task as usize], state.class, length);
             engine.desk.book(member.0, engine.now.saturating_add(length));
             engine.tell(Event::Started(TaskId(task), member));
         });

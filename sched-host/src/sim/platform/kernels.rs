@@ -124,11 +124,12 @@ fn interpolate(times: &[Sized], bytes: u64) -> Option<u64> {
     Some((nanos(low) * (bytes as f64 / low.bytes as f64).powf(slope)) as u64)
 }
 
-/// Times of kernels, by kind of task and class of workers.
+/// Times of kernels, by kind of task and class of workers, and what they draw.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Kernels {
     times: BTreeMap<String, BTreeMap<usize, KernelTime>>,
     parallel: BTreeMap<String, BTreeMap<usize, Parallel>>,
+    watts: BTreeMap<String, BTreeMap<usize, f64>>,
 }
 
 impl Kernels {
@@ -166,6 +167,20 @@ impl Kernels {
     /// Whether teams can execute tasks of any kind.
     pub(super) fn has_parallel(&self) -> bool {
         !self.parallel.is_empty()
+    }
+
+    /// Says how many watts a worker of a class draws while it executes a task of kind `kind`, alone or in a team, where that
+    /// is not what it draws [otherwise](super::Power::busy).
+    pub fn set_watts(&mut self, kind: &str, class: usize, watts: f64) {
+        self.watts.entry(kind.to_owned()).or_default().insert(class, watts);
+    }
+
+    /// How many watts were said of a kind on a class. As for times, what is said of [`ANY`](Self::ANY) counts for kinds of
+    /// which nothing is said.
+    #[must_use]
+    pub fn watts(&self, kind: &str, class: usize) -> Option<f64> {
+        let kind = if self.times.contains_key(kind) { kind } else { Kernels::ANY };
+        self.watts.get(kind)?.get(&class).copied()
     }
 
     /// Whether something is said of a kind.

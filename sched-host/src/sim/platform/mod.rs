@@ -8,6 +8,7 @@ mod kernels;
 mod library;
 mod machine;
 mod parse;
+mod power;
 mod quantity;
 mod reader;
 mod routes;
@@ -17,6 +18,7 @@ mod tests;
 
 pub use kernels::{KernelTime, Kernels, Parallel, Sized};
 pub use library::{ShippedPlatform, find, library};
+pub use power::Power;
 pub(crate) use quantity::time;
 pub use starpu::{STARPU_OVERHEADS, StarpuError};
 
@@ -69,6 +71,8 @@ pub struct WorkerClass {
     /// Tasks in flight: 1 for a worker that fetches data, executes, and fetches again; an accelerator with 2 fetches the
     /// data of one task while it executes another.
     pub pipeline: usize,
+    /// What such a worker draws.
+    pub power: Power,
 }
 
 /// One worker.
@@ -308,7 +312,8 @@ impl Platform {
     /// A machine of so many CPU workers with one memory, on which kernels take what the graph says, or `length`.
     #[must_use]
     pub fn flat(workers: usize, length: Duration) -> Platform {
-        let class = WorkerClass { name: "cpu".to_owned(), arch: Arch::CPU, speed: 1.0, pipeline: 1 };
+        let class =
+            WorkerClass { name: "cpu".to_owned(), arch: Arch::CPU, speed: 1.0, pipeline: 1, power: Power::default() };
         let memory = Memory { name: "ram".to_owned(), capacity: None, device: false };
         let mut kernels = Kernels::default();
         kernels.set(Kernels::ANY, 0, KernelTime::Fixed(length));

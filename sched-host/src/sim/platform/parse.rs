@@ -2,10 +2,10 @@
 
 mod kernels;
 
-use super::quantity::{self, BANDWIDTH, SIZE, TIME};
+use super::quantity::{self, BANDWIDTH, POWER, SIZE, TIME};
 use super::reader::Reader;
 use super::routes::{Edge, routes};
-use super::{Kernels, Link, MAX_MEMORIES, Memory, Overheads, Platform, Worker, WorkerClass};
+use super::{Kernels, Link, MAX_MEMORIES, Memory, Overheads, Platform, Power, Worker, WorkerClass};
 use crate::policy::{ARCH_NAMES, PolicyErrors, Problem, Span, comment_above, document};
 use crate::topology::CombinedSizes;
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
@@ -28,6 +28,9 @@ impl Platform {
     /// - `link "ram" "pci" bandwidth="6 GB/s" latency="10 us" back="6.5 GB/s" shared=#true`: a link between two places, in
     ///   both directions, which are apart unless they are `shared`. Transfers take the way of the least latency.
     /// - `workers "cpu" count=9 arch="cpu" memory="ram" package=0 speed=1.0 pipeline=1`: workers of a class.
+    /// - `workers "cpu" … watts="9.5 W" idle-watts="2 W"`: what each of them draws while it executes a kernel, alone or in a team
+    ///   (or `kernel "gemm" { on "cpu" gflops=30.0 watts="11 W"; }`: that kernel), and while it does not. With this,
+    ///   schedulers know the energy of tasks, and a schedule has one ([`Outcome::energy`](crate::sim::Outcome::energy)).
     /// - `combined-workers min=2 max=8 arity=2`: which sizes of combined workers the CPU workers offer; without this, all.
     /// - `overheads submission="1 us" …`: see [`Overheads`].
     /// - `expected-transfers contention=6.0`: how much longer than alone schedulers are told to expect transfers to take.
@@ -209,12 +212,17 @@ impl<'a> Builder<'a> {
     }
 
     fn add_workers(&mut self, node: &KdlNode) {
-        self.reader.shape(node, 1, &["count", "arch", "memory", "package", "speed", "pipeline"]);
+        const KNOWN: &[&str] = &["count", "arch", "memory", "package", "speed", "pipeline", "watts", "idle-watts"];
+        self.reader.shape(node, 1, KNOWN);
         let reader = &mut *self.reader;
         let name = reader.argument(node, 0, "the name of a class").map(|(name, _)| name);
         let count = reader.whole(node, "count", 1, MAX_WORKERS - self.workers.len()).unwrap_or(1);
         let pipeline = reader.whole(node, "pipeline", 1, 64).unwrap_or(1);
         let speed = reader.positive(node, "speed").unwrap_or(1.0);
+        let power = Power {
+            busy: reader.quantity(node, "watts", quantity::watts, POWER),
+            idle: reader.quantity(node, "idle-watts", quantity::watts, POWER).unwrap_or(0.0),
+        };
         let package = reader.whole(node, "package", 0, 1 << 20).map(|number| number as u32);
         let arch = match reader.text(node, "arch") {
             None => Some(Arch::CPU),
@@ -242,7 +250,7 @@ impl<'a> Builder<'a> {
             }
         };
         let (Some(name), Some(arch)) = (name, arch) else { return };
-        let class = WorkerClass { name, arch, speed, pipeline };
+        let class = WorkerClass { name, arch, speed, pipeline, power };
         let number = match self.classes.iter().position(|known| known.name == class.name) {
             Some(number) if self.classes[number] == class => number,
             Some(_) => {
@@ -250,7 +258,7 @@ impl<'a> Builder<'a> {
                 let span = self.reader.span(node);
                 return self.reader.report(
                     problem
-                        .at(span, "these differ from earlier ones in arch, speed or pipeline")
+                        .at(span, "these differ from earlier ones in arch, speed, pipeline or watts")
                         .help("give them another name"),
                 );
             }

@@ -33,6 +33,8 @@ pub(super) const TIME: &str = "a time, such as \"10 us\" (units: ns, us, ms, s)"
 pub(super) const SIZE: &str = "a size, such as \"16 GiB\" (units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)";
 pub(super) const BANDWIDTH: &str = "a bandwidth, such as \"6.5 GB/s\" (units as of sizes, with /s)";
 
+pub(super) const POWER: &str = "a power, such as \"95 W\" (units: mW, W, kW)";
+
 /// A time.
 pub(crate) fn time(text: &str) -> Option<Duration> {
     let nanos = scaled(text, &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)])?;
@@ -49,6 +51,11 @@ pub(super) fn bandwidth(text: &str) -> Option<f64> {
     scaled(text.trim().strip_suffix("/s")?, &SIZES).map(|bytes| bytes / 1e9).filter(|found| *found > 0.0)
 }
 
+/// A power in watts.
+pub(super) fn watts(text: &str) -> Option<f64> {
+    scaled(text, &[("mW", 1e-3), ("W", 1.0), ("kW", 1e3)])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +66,10 @@ mod tests {
         assert_eq!(time("1.5ms"), Some(Duration::from_micros(1500)));
         assert_eq!(size("1 GiB"), Some(1 << 30));
         assert_eq!(bandwidth("6.5 GB/s"), Some(6.5));
+        assert_eq!(
+            (watts("2.5 W"), watts("500mW"), watts("0 W"), watts("1.2")),
+            (Some(2.5), Some(0.5), Some(0.0), None)
+        );
         for wrong in ["10", "us", "-1 us", "1 parsec", ""] {
             assert_eq!((time(wrong), size(wrong), bandwidth(wrong)), (None, None, None), "{wrong}");
         }

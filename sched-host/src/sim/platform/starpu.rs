@@ -1,7 +1,9 @@
 //! A platform out of StarPU's performance directory: workers and links as its simulation sees them, times of kernels from
 //! its models.
 
-use super::{KernelTime, Kernels, Link, Memory, Overheads, Parallel, Platform, Route, Sized, Worker, WorkerClass};
+use super::{
+    KernelTime, Kernels, Link, Memory, Overheads, Parallel, Platform, Power, Route, Sized, Worker, WorkerClass,
+};
 use crate::model::ModelError;
 use crate::model::starpu::{CodeletFile, Sampling};
 use crate::topology::CombinedSizes;
@@ -161,9 +163,11 @@ impl Drawn {
                 arch: Arch::CUDA,
                 speed: CUDA_SPEED,
                 pipeline: 2,
+                power: Power::default(),
             })
             .collect();
-        classes.push(WorkerClass { name: "cpu".to_owned(), arch: Arch::CPU, speed: 1.0, pipeline: 1 });
+        let power = Power::default();
+        classes.push(WorkerClass { name: "cpu".to_owned(), arch: Arch::CPU, speed: 1.0, pipeline: 1, power });
         // In StarPU's simulation cores win the race of idle workers for a task; here the first workers do.
         let on_device = |device| Worker { class: device, memory: MemoryNode(device as u32 + 1), package: None };
         let on_core = Worker { class: devices, memory: MemoryNode(0), package: Some(0) };

@@ -166,6 +166,22 @@ fn what_is_wrong_about_teams_is_said() {
 }
 
 #[test]
+fn what_is_wrong_about_watts_is_said() {
+    let text = r#"platform "x" {
+    memory "ram"
+    workers "cpu" count=4 watts=10 idle-watts="-1 W"
+    kernel "a" { on "cpu" time="1 ms" watts="1 parsec"; }
+    kernel "b" { on "cpu" time="1 ms"; on "cpu" time="1 ms" team=2 watts="10 W"; }
+}"#;
+    insta::assert_snapshot!(errors(text).join("\n"), @r#"
+    3:27: `watts` is 10
+    3:36: `idle-watts` is "-1 W"
+    4:39: `watts` is "1 parsec"
+    5:40: `watts` is what each worker draws, alone or in a team
+    "#);
+}
+
+#[test]
 fn memories_without_a_way_between_them_are_refused() {
     let text = r#"platform "x" { memory "ram"; memory "gpu"; workers "cpu" memory="ram"; workers "gpu" arch="cuda" memory="gpu"; }"#;
     assert_eq!(errors(text), ["there is no way between the memories `ram` and `gpu`"]);

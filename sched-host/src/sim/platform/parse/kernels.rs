@@ -3,7 +3,7 @@
 use super::Builder;
 use crate::policy::{Problem, Span};
 use crate::sim::platform::kernels::{KernelTime, Kernels, Parallel, Sized};
-use crate::sim::platform::quantity::{self, SIZE, TIME};
+use crate::sim::platform::quantity::{self, POWER, SIZE, TIME};
 use kdl::KdlNode;
 use sched_core::Arch;
 
@@ -14,6 +14,7 @@ pub(super) struct On {
     pub(super) span: Span,
     time: KernelTime,
     said: Teams,
+    watts: Option<f64>,
 }
 
 /// What `on` says of teams.
@@ -37,12 +38,23 @@ impl Builder<'_> {
                 self.reader.unknown_node(on, "a kernel", &["on"]);
                 continue;
             }
-            self.reader.shape(on, 1, &["time", "gflops", "overhead", "a", "b", "parallel", "max-team", "team"]);
+            self.reader.shape(
+                on,
+                1,
+                &["time", "gflops", "overhead", "a", "b", "parallel", "max-team", "team", "watts"],
+            );
             let class = self.reader.argument(on, 0, "the name of a class of workers");
             let time = self.kernel_time(on);
             let said = self.teams(on);
+            let watts = self.reader.quantity(on, "watts", quantity::watts, POWER);
+            if watts.is_some() && matches!(said, Teams::Size(_)) {
+                let problem = Problem::error("`watts` is what each worker draws, alone or in a team")
+                    .at(self.reader.span(on), "of this one")
+                    .help("write it beside the time of one worker");
+                self.reader.report(problem);
+            }
             if let (Some((class, span)), Some(time)) = (class, time) {
-                self.on.push(On { kind: kind.clone(), class, span, time, said });
+                self.on.push(On { kind: kind.clone(), class, span, time, said, watts });
             }
         }
     }
@@ -114,6 +126,9 @@ impl Builder<'_> {
     }
 
     pub(super) fn set_kernel(&mut self, kernels: &mut Kernels, on: On, class: usize) {
+        if let Some(watts) = on.watts {
+            kernels.set_watts(&on.kind, class, watts);
+        }
         let known = kernels.parallel_of(&on.kind, class).cloned();
         let parallel = match (on.said, known) {
             (Teams::Nothing, _) => return kernels.set(&on.kind, class, on.time),

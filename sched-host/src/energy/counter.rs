@@ -1,0 +1,90 @@
+//! The counter of one package.
+
+use super::EnergyError;
+use serde::Serialize;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// The energy counter of one package: a folder of the kernel's.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Counter {
+    /// What the kernel calls the package, such as `package-0`.
+    pub name: String,
+    /// Its folder.
+    pub path: PathBuf,
+    /// Where it begins again at 0, in microjoules.
+    pub range_uj: u64,
+}
+
+impl Counter {
+    /// The counters of all packages below `root`, in order of their numbers; at least one, which can all be read.
+    pub(super) fn find(root: &Path) -> Result<Vec<Counter>, EnergyError> {
+        let entries = match fs::read_dir(root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(EnergyError::NoPowercap { root: root.to_owned() });
+            }
+            Err(error) => return Err(EnergyError::unreadable(root, error)),
+        };
+        let (mut zones, mut found) = (Vec::new(), Vec::new());
+        for entry in entries {
+            let name = entry.map_err(|error| EnergyError::unreadable(root, error))?.file_name();
+            let name = name.to_string_lossy();
+            // Parts of a package are called `intel-rapl:0:1`: their energy is in that of the package.
+            let number: Option<u32> = name.strip_prefix("intel-rapl:").and_then(|number| number.parse().ok());
+            zones.extend(number.map(|number| (number, root.join(&*name))));
+        }
+        zones.sort();
+        let mut counters = Vec::new();
+        for (_, path) in zones {
+            let Some(name) = name_in(&path)? else { return Err(EnergyError::Hidden { path }) };
+            // `psys`, which stands beside the packages, is the whole board with them in it.
+            if name.starts_with("package-") {
+                let range_uj = microjoules(&path.join("max_energy_range_uj"))?;
+                let counter = Counter { name, path, range_uj };
+                counter.read()?;
+                counters.push(counter);
+            } else {
+                found.push(name);
+            }
+        }
+        match counters.is_empty() {
+            true => Err(EnergyError::NoPackage { root: root.to_owned(), found }),
+            false => Ok(counters),
+        }
+    }
+
+    /// Microjoules so far.
+    pub(super) fn read(&self) -> Result<u64, EnergyError> {
+        microjoules(&self.path.join("energy_uj"))
+    }
+
+    /// Microjoules from one reading to the next, if it began again at most once between.
+    pub(super) const fn between(&self, before: u64, after: u64) -> u64 {
+        match after.checked_sub(before) {
+            Some(moved) => moved,
+            None => after.saturating_add(self.range_uj.saturating_sub(before)),
+        }
+    }
+}
+
+/// What the kernel calls a zone, unless its folder is empty, or is a link to what is not there.
+fn name_in(zone: &Path) -> Result<Option<String>, EnergyError> {
+    let path = zone.join("name");
+    match fs::read_to_string(&path) {
+        Ok(name) => Ok(Some(name.trim().to_owned())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(EnergyError::unreadable(&path, error)),
+    }
+}
+
+fn text(path: &Path) -> Result<String, EnergyError> {
+    let text = fs::read_to_string(path).map_err(|error| EnergyError::unreadable(path, error))?;
+    Ok(text.trim().to_owned())
+}
+
+fn microjoules(path: &Path) -> Result<u64, EnergyError> {
+    let found = text(path)?;
+    found.parse().map_err(|_| EnergyError::NoNumber { path: path.to_owned(), found })
+}
