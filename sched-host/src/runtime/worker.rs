@@ -258,37 +258,23 @@ impl Worker {
             facts.select(arch, size, chosen).expect("the tree gives workers tasks that they can execute");
         let keeps_nothing = facts.keeps_nothing;
         let has_model = facts.model.is_some();
-        let fail = |job: &dyn Job, payload: Box<dyn Any + Send>, doing: &str| {
-            let facts = job.facts();
-            let failure = TaskFailure {
-                task: slot.head().sequence.load(Relaxed),
-                codelet: facts.name.clone(),
-                implementation: facts.implementations[implementation].name.clone(),
-                name: taken.extra.as_ref().and_then(|extra| extra.name.as_deref().map(str::to_owned)),
-                worker: worker.0,
-                message: format!("{doing}{}", message_of(&*payload)),
-            };
-            // The drop of a payload may panic in its turn.
-            std::mem::forget(payload);
-            Outcome::Failed(Arc::new(failure))
-        };
-        if let Some(memories) = &core.clock.memories {
-            // Before the time of the kernel begins.
-            let brought = catch_unwind(AssertUnwindSafe(|| self.bring(memories, slot, &**job, crew)));
-            if let Err(payload) = brought {
-                return fail(&**job, payload, "while its data was copied to the worker's memory node: ");
-            }
+        let records = core.clock.recorder.is_some();
+        // Before the time of the kernel begins.
+        if let Some(memories) = &core.clock.memories
+            && let Err(message) = self.bring(memories, slot, &**job, crew)
+        {
+            return failed(slot, taken, implementation, worker, message);
         }
         let began = has_model.then(Instant::now);
-        if core.clock.recorder.is_some() {
+        if records {
             self.record_start(slot, taken.extra.as_deref(), crew);
         }
         let ran = catch_unwind(AssertUnwindSafe(|| job.run(implementation, crew)));
-        if core.clock.recorder.is_some() {
+        if records {
             self.record_end(slot, crew);
         }
         if let Err(payload) = ran {
-            return fail(&**job, payload, "");
+            return failed(slot, taken, implementation, worker, message_of(payload, ""));
         }
         if let Some(began) = began {
             let footprint = slot.head().footprint.load(Relaxed);
@@ -308,14 +294,17 @@ impl Worker {
         Outcome::Done
     }
 
-    /// Has the data of a task where its kernel will run: on the memory node of the first of the crew.
+    /// Has the data of a task where its kernel will run: on the memory node of the first of the crew. The message of the panic
+    /// if that fails.
     #[cold]
-    fn bring(&self, memories: &Memories, slot: &Slot, job: &dyn Job, crew: &Crew<'_>) {
+    #[inline(never)]
+    fn bring(&self, memories: &Memories, slot: &Slot, job: &dyn Job, crew: &Crew<'_>) -> Result<(), String> {
         if self.core.clock.recorder.is_some() {
             let task = slot.head().sequence.load(Relaxed);
             self.core.clock.record(Some(self.id), || Event::Pulled { task, worker: self.id });
         }
-        memories.bring(job, crew.first());
+        let brought = catch_unwind(AssertUnwindSafe(|| memories.bring(job, crew.first())));
+        brought.map_err(|payload| message_of(payload, "while its data was copied to the worker's memory node: "))
     }
 
     /// Writes down that a kernel has ended.
@@ -353,7 +342,28 @@ impl Worker {
     }
 }
 
-fn message_of(payload: &(dyn Any + Send)) -> String {
+/// A task whose kernel ended with a panic, or did not begin.
+#[cold]
+#[inline(never)]
+fn failed(slot: &Slot, taken: &Taken, implementation: usize, worker: WorkerId, message: String) -> Outcome {
+    let facts = taken.job.as_ref().map(|job| job.facts());
+    Outcome::Failed(Arc::new(TaskFailure {
+        task: slot.head().sequence.load(Relaxed),
+        codelet: facts.map_or_else(String::new, |facts| facts.name.clone()),
+        implementation: facts.map_or_else(String::new, |facts| facts.implementations[implementation].name.clone()),
+        name: taken.extra.as_ref().and_then(|extra| extra.name.as_deref().map(str::to_owned)),
+        worker: worker.0,
+        message,
+    }))
+}
+
+/// What a panic said, behind what was being done.
+#[cold]
+#[inline(never)]
+fn message_of(payload: Box<dyn Any + Send>, doing: &str) -> String {
     let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    // The drop of a payload may panic in its turn.
+    std::mem::forget(payload);
+    format!("{doing}{}", text.unwrap_or_else(|| "a panic without a message".to_owned()))
 }
