@@ -101,8 +101,10 @@ fn the_program_tells_the_energy_of_a_schedule() {
     assert!((energy(&words).as_f64().expect("it is known") - 0.2).abs() < 1e-9);
     assert_eq!(energy(&["simulate", "cholesky", "--tiles", "4", "--platform", "numa-2x12"]), serde_json::Value::Null);
 
+    let page = folder.path().join("page.html");
     let compare = |platform: &str| {
-        let policies = ["--policies", "tree-eager,tree-heft"];
+        let page = page.to_str().expect("a name that is text");
+        let policies = ["--policies", "tree-eager,tree-heft", "--html", page];
         let ran =
             program::sched(&[&["compare", "cholesky", "--tiles", "4", "--platform", platform][..], &policies].concat());
         let rows =
