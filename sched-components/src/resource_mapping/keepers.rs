@@ -77,3 +77,23 @@ fn room_is_passed_on_to_the_parents() {
         assert_eq!(rig.child_tasks(Child(1)), [task], "{keeper}");
     }
 }
+
+#[test]
+fn what_a_full_child_alone_could_take_does_not_hold_up_the_others() {
+    let narrow = Rig::build::<Replan>(&[("window", Value::Int(3))]);
+    // What is planned with all that is to come waits for its turn.
+    for (keeper, rig) in keepers().into_iter().take(4).chain([("replan, with a narrow window", narrow)]) {
+        let rig = core_and_gpu(rig, &[(40, 10)]);
+        rig.set_room(Child(0), Some(0));
+        let for_cores: Vec<TaskId> = (0..9).map(|_| rig.task().archs([Arch::CPU]).priority(1).make()).collect();
+        for task in &for_cores {
+            assert_eq!(rig.push(*task), Ok(()), "{keeper}");
+        }
+        let for_gpus = rig.task().archs([Arch::CUDA]).make();
+        assert_eq!(rig.push(for_gpus), Ok(()), "{keeper}");
+        assert_eq!(rig.child_tasks(Child(1)), [for_gpus], "{keeper}");
+        rig.set_room(Child(0), Some(1));
+        rig.can_push(Child(0));
+        assert_eq!(rig.child_tasks(Child(0)), for_cores[..1], "{keeper}: the first kept its place");
+    }
+}

@@ -120,19 +120,3 @@ fn its_own_queue_counts_for_who_stands_above() {
     open(&rig, Child(1), 1);
     assert_eq!(rig.estimated_end(), Time::ZERO);
 }
-
-#[test]
-fn what_a_full_child_alone_could_take_does_not_hold_up_the_others() {
-    let rig = core_and_gpu(&[], &[(40, 10)]);
-    rig.set_room(Child(0), Some(0));
-    let for_cores: Vec<TaskId> = (0..9).map(|_| rig.task().archs([Arch::CPU]).priority(1).make()).collect();
-    for task in &for_cores {
-        assert_eq!(rig.push(*task), Ok(()));
-    }
-    let for_gpus = rig.task().archs([Arch::CUDA]).make();
-    assert_eq!(rig.push(for_gpus), Ok(()));
-    assert_eq!(rig.child_tasks(Child(1)), [for_gpus]);
-    rig.set_room(Child(0), Some(1));
-    rig.can_push(Child(0));
-    assert_eq!(rig.child_tasks(Child(0)), for_cores[..1], "the first kept its place");
-}

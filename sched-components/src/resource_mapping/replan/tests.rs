@@ -129,19 +129,3 @@ fn pushes_from_many_threads_are_all_kept() {
     while rig.can_push(Child(1)) {}
     assert_eq!(rig.child_tasks(Child(1)).len(), 400);
 }
-
-#[test]
-fn what_a_full_child_alone_could_take_does_not_hold_up_the_others() {
-    let rig = core_and_gpu(&[("window", Value::Int(3))], &[(40, 10)]);
-    rig.set_room(Child(0), Some(0));
-    let for_cores: Vec<TaskId> = (0..5).map(|_| rig.task().archs([Arch::CPU]).priority(1).make()).collect();
-    for task in &for_cores {
-        assert_eq!(rig.push(*task), Ok(()));
-    }
-    let for_gpus = rig.task().archs([Arch::CUDA]).make();
-    assert_eq!(rig.push(for_gpus), Ok(()));
-    assert_eq!(rig.child_tasks(Child(1)), [for_gpus]);
-    rig.set_room(Child(0), Some(1));
-    rig.can_push(Child(0));
-    assert_eq!(rig.child_tasks(Child(0)), for_cores[..1], "the first kept its place");
-}
