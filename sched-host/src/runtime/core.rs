@@ -1,30 +1,24 @@
 //! What all parts of a runtime share, and how a task enters it.
 
+use super::clock::Clock;
 use super::codelet::{CodeletFacts, Job};
 use super::data::{DataHeader, Mode};
 use super::ends::Ends;
-use super::gang::{Gangs, arch_and_size, need_teams};
-use super::memories::Memories;
+use super::gang::{Gangs, need_teams};
 use super::record::{Dependent, Record, Records, TaskKey};
-use super::sleep::Sleep;
 use super::stats::WorkerCounters;
 use super::submit::TaskRef;
-use super::times::Times;
 use crate::context::{ContextCore, PolicyGround, Roster};
 use crate::model::Models;
-use crate::model::starpu::Bus;
-use crate::topology::WorkerDistances;
-use crate::trace::{Event, Recorder};
 use crate::tree::ledger::fetch_to_write;
-use crate::tree::{Fault, Ledger, NodeState, Part, Phase, Services, Slot, Tree, Witness, WorkerFacts};
+use crate::tree::{Fault, Ledger, NodeState, Part, Phase, Slot, Tree, WorkerFacts};
 use crossbeam::utils::CachePadded;
-use parking_lot::{Mutex, RwLock};
-use sched_core::abi::TaskHead;
-use sched_core::{Arch, ArchSet, Estimate, LogLevel, MemoryNode, Time, WorkerId};
+use parking_lot::Mutex;
+use sched_core::{ArchSet, Time, WorkerId};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Everything that workers and submitters share.
 pub(crate) struct Core {
@@ -86,135 +80,6 @@ impl Vacant {
         self.place.slot.fetch();
         fetch_to_write(std::ptr::from_ref(self.place.record).addr());
         fetch_to_write(self.job);
-    }
-}
-
-/// Time and sleeping workers: the tree's back end.
-pub(crate) struct Clock {
-    pub(crate) began: Instant,
-    pub(crate) sleep: Sleep,
-    pub(crate) times: Times,
-    /// Architecture of each simple worker.
-    archs: Vec<Arch>,
-    /// Members of each combined worker.
-    combined: Box<[Box<[WorkerId]>]>,
-    distances: WorkerDistances,
-    /// What is known of each codelet, by its number.
-    pub(crate) codelets: RwLock<Vec<Arc<CodeletFacts>>>,
-    /// What happens is written down, if that is asked for.
-    pub(crate) recorder: Option<Arc<Recorder>>,
-    /// Where there are several memory nodes.
-    pub(crate) memories: Option<Arc<Memories>>,
-}
-
-impl Clock {
-    pub(crate) fn new(
-        workers: &[WorkerFacts],
-        combined: &[Box<[WorkerId]>],
-        distances: WorkerDistances,
-        recorder: Option<Arc<Recorder>>,
-        bus: Option<Bus>,
-    ) -> Clock {
-        let began = Instant::now();
-        let memories = bus.map(|bus| Arc::new(Memories::new(workers, bus, recorder.clone(), began)));
-        Clock {
-            began,
-            sleep: Sleep::new(workers.len()),
-            times: Times::new(workers.len()),
-            combined: combined.into(),
-            archs: workers.iter().map(|worker| worker.arch).collect(),
-            distances,
-            codelets: RwLock::default(),
-            recorder,
-            memories,
-        }
-    }
-
-    /// Writes down what happens now, if that is asked for.
-    #[inline]
-    pub(crate) fn record(&self, by: Option<WorkerId>, event: impl FnOnce() -> Event) {
-        if let Some(recorder) = &self.recorder {
-            recorder.note(self.now().as_nanos(), by, event());
-        }
-    }
-}
-
-impl Services for Clock {
-    fn now(&self) -> Time {
-        Time::from_nanos(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-
-    fn sleeping(&self) -> Arc<[AtomicU64]> {
-        self.sleep.shared_bits()
-    }
-
-    fn wake(&self, worker: WorkerId) -> bool {
-        self.sleep.wake(worker.0 as usize)
-    }
-
-    fn combined(&self) -> &[Box<[WorkerId]>] {
-        &self.combined
-    }
-
-    fn busy_until(&self, worker: WorkerId) -> Option<Time> {
-        Some(self.times.busy_until(worker.0 as usize, || self.now()))
-    }
-
-    fn worker_distance(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
-        self.distances.between(one, other)
-    }
-
-    fn implementations(&self, arch: Arch, task: &TaskHead) -> u32 {
-        let codelets = self.codelets.read();
-        let facts = codelets.get(task.codelet.load(Relaxed) as usize);
-        facts.map_or(0, |facts| facts.count(arch))
-    }
-
-    fn expected_length(&self, worker: WorkerId, task: &TaskHead, implementation: Option<u32>) -> Estimate {
-        let Some((arch, size)) = arch_and_size(worker, &self.archs, &self.combined) else { return Estimate::NoModel };
-        let codelets = self.codelets.read();
-        let facts = codelets.get(task.codelet.load(Relaxed) as usize);
-        let footprint = task.footprint.load(Relaxed);
-        facts.map_or(Estimate::NoModel, |facts| facts.expected_length(arch, size, implementation, footprint))
-    }
-
-    fn speed_class(&self, worker: WorkerId) -> u32 {
-        let alike = arch_and_size(worker, &self.archs, &self.combined);
-        alike.map_or(u32::MAX, |(arch, size)| u32::from(size) << 8 | u32::from(arch.number()))
-    }
-
-    fn expected_energy(&self, worker: WorkerId, task: &TaskHead, implementation: Option<u32>) -> Option<f64> {
-        let (arch, size) = arch_and_size(worker, &self.archs, &self.combined)?;
-        let codelets = self.codelets.read();
-        let facts = codelets.get(task.codelet.load(Relaxed) as usize)?;
-        facts.expected_energy(arch, size, implementation, task.footprint.load(Relaxed))
-    }
-
-    fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {
-        self.memories.as_ref().map_or(Duration::ZERO, |memories| memories.expected_transfer(memory_node.0, task))
-    }
-
-    fn transfers(&self) -> bool {
-        self.memories.is_some()
-    }
-
-    fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {
-        if let Some(memories) = &self.memories {
-            memories.prefetch(memory_node.0, task);
-        }
-    }
-
-    fn witness(&self) -> Option<Arc<dyn Witness>> {
-        self.recorder.clone().map(|recorder| recorder as Arc<dyn Witness>)
-    }
-
-    fn log(&self, node: &str, level: LogLevel, line: &str) {
-        match level {
-            LogLevel::Error => tracing::error!(node, "{line}"),
-            LogLevel::Warn => tracing::warn!(node, "{line}"),
-            LogLevel::Info => tracing::info!(node, "{line}"),
-            LogLevel::Debug => tracing::debug!(node, "{line}"),
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod access;
 mod barrier;
 mod builder;
+mod clock;
 mod codelet;
 mod complete;
 pub(crate) mod core;
@@ -50,7 +51,7 @@ pub(crate) use self::core::Core;
 pub(crate) use gang::Memberships;
 pub(crate) use worker::executed_here;
 
-use self::core::Clock;
+use self::clock::Clock;
 use crate::context::{ContextCore, PolicyGround, Roster};
 use crate::model::Models;
 use crate::model::starpu::Bus;
