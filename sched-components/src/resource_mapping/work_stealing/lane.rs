@@ -1,6 +1,6 @@
 //! The queues of a work-stealing component.
 
-use super::victims::{self, Neighbourhoods, Victims};
+use super::victims::{Neighbourhoods, Victims};
 use crate::queue::{Held, Padded, Place, SharedQueue, TaskQueue, nanos};
 use sched_core::*;
 use std::sync::OnceLock;
@@ -101,8 +101,7 @@ impl Lane {
 #[derive(Debug)]
 pub(super) struct Lanes {
     lanes: Box<[Padded<Lane>]>,
-    /// Bit *n* of word *m* stands for lane 64·m + n.
-    list: Box<[Padded<AtomicU64>]>,
+    list: SharedSet,
     /// The child that each worker is below: the first, if there are several.
     homes: Box<[Option<Child>]>,
     neighbourhoods: Neighbourhoods,
@@ -126,7 +125,7 @@ impl Lanes {
         }
         Lanes {
             lanes: node.children().map(|child| Padded(Lane::new(node.child_worker(child)))).collect(),
-            list: (0..node.children().len().div_ceil(64)).map(|_| Padded::default()).collect(),
+            list: SharedSet::new(node.children().len()),
             homes: homes.into(),
             neighbourhoods: Neighbourhoods::default(),
             next: Padded::default(),
@@ -172,8 +171,7 @@ impl Lanes {
         let Lane { queue, is_listed, .. } = &self.lanes[child.0 as usize].0;
         if !is_listed.load(Acquire) {
             queue.hold(|_| {
-                let (word, bit) = victims::place(child);
-                self.list[word].0.fetch_or(bit, Release);
+                self.list.insert(child.0);
                 is_listed.store(true, Release);
             });
         }
@@ -188,21 +186,18 @@ impl Lanes {
     ) -> Option<(Task, From)> {
         let victims = self.lane(thief)?.victims.get_or_init(|| self.neighbourhoods.victims(node, thief));
         let mut passed = 0;
-        victims.find(
-            |word| self.list[word].0.load(Acquire),
-            |victim| {
-                let lane = self.lane(victim)?;
-                if lane.queue.is_empty() {
-                    passed += 1;
-                    if passed > PATIENCE {
-                        self.strike_off(victim);
-                    }
-                    return None;
+        victims.find(&self.list, |victim| {
+            let lane = self.lane(victim)?;
+            if lane.queue.is_empty() {
+                passed += 1;
+                if passed > PATIENCE {
+                    self.strike_off(victim);
                 }
-                let (task, place) = lane.steal(eligible)?;
-                Some((task, (victim, place)))
-            },
-        )
+                return None;
+            }
+            let (task, place) = lane.steal(eligible)?;
+            Some((task, (victim, place)))
+        })
     }
 
     /// Takes a queue off the list, if it is empty.
@@ -210,9 +205,8 @@ impl Lanes {
         let Lane { queue, is_listed, .. } = &self.lanes[child.0 as usize].0;
         queue.hold(|is_empty| {
             if is_empty && is_listed.load(Relaxed) {
-                let (word, bit) = victims::place(child);
                 is_listed.store(false, Release);
-                self.list[word].0.fetch_and(!bit, Release);
+                self.list.remove(child.0);
             }
         });
     }
