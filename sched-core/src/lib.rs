@@ -210,6 +210,7 @@ mod sync;
 mod task;
 mod workers;
 
+pub use abi::fetch::fetch_ahead;
 pub use adapter::adapt;
 pub use component::{Build, Component, Push, Refusal, Refused, Report};
 pub use estimate::{Estimate, Time};

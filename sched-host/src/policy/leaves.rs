@@ -4,15 +4,18 @@ use super::part::Policy;
 use super::plan::{Plan, PlanNode};
 use super::problem::Problem;
 use super::ranges;
-use sched_core::WorkerSet;
+use sched_core::{WorkerId, WorkerSet};
+use std::collections::HashMap;
 
 /// The workers that have no leaf, and those that have several.
 pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet, combined: &WorkerSet) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut missing = WorkerSet::new();
     let mut several = WorkerSet::new();
+    let mut leaves: HashMap<WorkerId, u32> = HashMap::new();
+    plan.nodes.iter().filter_map(|node| node.leaf_worker).for_each(|worker| *leaves.entry(worker).or_default() += 1);
     for worker in workers.iter().chain(combined.iter()) {
-        match plan.nodes.iter().filter(|node| node.leaf_worker == Some(worker)).count() {
+        match leaves.get(&worker).copied().unwrap_or(0) {
             0 if combined.contains(worker) => {}
             0 => drop(missing.insert(worker)),
             1 => {}
