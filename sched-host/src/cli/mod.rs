@@ -14,6 +14,7 @@ mod output;
 mod pictures;
 pub mod plugins;
 pub mod policies;
+mod reports;
 pub mod run;
 pub mod simulate;
 mod size;
@@ -28,7 +29,7 @@ use clap::{Parser, Subcommand};
 use miette::IntoDiagnostic;
 use output::Output;
 use plugins::PluginOptions;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -68,7 +69,7 @@ enum Command {
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    set_up_reports();
+    reports::set_up();
     let mut out = Output::new(std::io::BufWriter::new(std::io::stdout().lock()));
     let done = run(&cli, &mut out).and_then(|code| out.flush().into_diagnostic().map(|()| code));
     match done {
@@ -97,13 +98,4 @@ fn run(cli: &Cli, out: &mut dyn Write) -> miette::Result<ExitCode> {
         Command::Model(args) => model::run(args, out),
         Command::Bench(args) => bench::run(args, Arc::new(registry()), out),
     }
-}
-
-/// Colours and line-drawing only on a terminal.
-fn set_up_reports() {
-    let plain = !std::io::stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some();
-    let _ = miette::set_hook(Box::new(move |_| {
-        let options = miette::MietteHandlerOpts::new().color(!plain).unicode(true).terminal_links(false).width(110);
-        Box::new(options.build())
-    }));
 }
