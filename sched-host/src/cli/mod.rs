@@ -3,12 +3,14 @@
 pub mod bench;
 pub mod check;
 pub mod compare;
+pub mod completions;
 mod contexts;
 mod energy;
 pub mod graph;
 mod graph_source;
 mod json;
 mod machine;
+pub mod man;
 pub mod model;
 mod output;
 mod pictures;
@@ -25,7 +27,7 @@ pub mod tree;
 mod values;
 
 use crate::plugin::Registry;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use miette::IntoDiagnostic;
 use output::Output;
 use plugins::PluginOptions;
@@ -63,6 +65,8 @@ enum Command {
     Graph(graph::Args),
     Model(model::Args),
     Bench(bench::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// Runs the command line of this process. The exit code says how it went.
@@ -97,5 +101,7 @@ fn run(cli: &Cli, out: &mut dyn Write) -> miette::Result<ExitCode> {
         Command::Graph(args) => graph::run(args, out),
         Command::Model(args) => model::run(args, out),
         Command::Bench(args) => bench::run(args, Arc::new(registry()), out),
+        Command::Completions(args) => completions::run(args, Cli::command(), out),
+        Command::Man(args) => man::run(args, Cli::command(), out),
     }
 }
