@@ -203,3 +203,9 @@ fn a_hundred_thousand_tasks() {
         assert_eq!(runs.load(Relaxed), 100_000);
     }
 }
+
+#[test]
+fn more_workers_than_a_process_can_have_are_refused() {
+    let error = builder(EAGER, 100_000, Vec::new()).build().map(|_| ()).expect_err("so many threads end the process");
+    assert_eq!(error.to_string(), "100000 workers were asked for, expected at most 8192");
+}
