@@ -64,7 +64,8 @@ impl ContextCore {
 
     /// Takes no tasks any more: no priority is one that they may have, which whoever submits looks at anyway.
     pub(crate) fn end(&self) {
-        self.set_priorities(&(i32::MAX..=i32::MIN));
+        self.least.store(i32::MAX, Relaxed);
+        self.greatest.store(i32::MIN, Relaxed);
     }
 
     pub(crate) fn name(&self) -> String {
