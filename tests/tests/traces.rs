@@ -124,3 +124,11 @@ fn policies_that_are_not_there_are_all_told_before_anything_is_simulated() {
         assert!(ran.err.contains(wanted), "{wanted}: {ran:?}");
     }
 }
+
+#[test]
+fn why_no_policy_comes_to_an_end_is_told_once() {
+    let words = ["compare", "independent", "--length", "1e10", "--policies", "tree-eager,tree-heft", "--json"];
+    let ran = sched(&words);
+    assert!(ran.code == 1 && ran.out.is_empty(), "{ran:?}");
+    assert_eq!(ran.err.matches("as far as the clock counts").count(), 1, "{ran:?}");
+}

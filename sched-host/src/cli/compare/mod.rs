@@ -10,8 +10,9 @@ use super::simulate::setup::Setup;
 use crate::cli::json;
 use crate::plugin::Registry;
 use crate::policy::{PolicyErrors, Source, library};
+use crate::sim::SimError;
 use contender::{Comparison, Contender, Lost};
-use miette::{IntoDiagnostic, WrapErr};
+use miette::{IntoDiagnostic, WrapErr, miette};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -66,13 +67,18 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     let page = args.html.clone().or_else(|| (!args.json).then(|| PathBuf::from("comparison.html")));
     let page = page.map(|path| create(&path).map(|file| (path, file))).transpose()?;
 
-    let (mut contenders, mut lost) = (Vec::new(), Vec::new());
+    let (mut contenders, mut lost, mut cause) = (Vec::new(), Vec::new(), None);
     for policy in &policies {
         match Contender::simulate(&graph, &platform, policy, &registry, args.setup.seed) {
             Ok(contender) => contenders.push(contender),
-            Err(error) if policies.len() == 1 => return Err(error.into()),
-            Err(error) => lost.push(Lost { policy: policy.clone(), why: error.to_string() }),
+            Err(error) => {
+                lost.push(Lost { policy: policy.clone(), why: error.to_string() });
+                cause.get_or_insert(error);
+            }
         }
+    }
+    if let Some(cause) = cause.filter(|_| contenders.is_empty()) {
+        return Err(without_any(cause, &lost));
     }
     contenders.extend(references::all(&graph, &platform));
     let small = graph.tasks.len() <= MOST_FOR_BOUNDS;
@@ -91,6 +97,15 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
         }
     }
     Ok(if comparison.lost.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Nothing came of any policy: for the same reason mostly, which is told once then.
+fn without_any(cause: SimError, lost: &[Lost]) -> miette::Report {
+    if lost.iter().all(|lost| lost.why == cause.to_string()) {
+        return cause.into();
+    }
+    let reasons: Vec<String> = lost.iter().map(|Lost { policy, why }| format!("{policy}: {why}")).collect();
+    miette!("no policy comes to an end\n{}", reasons.join("\n"))
 }
 
 fn create(path: &Path) -> miette::Result<File> {

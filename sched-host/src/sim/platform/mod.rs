@@ -333,6 +333,5 @@ impl Platform {
 }
 
 fn work_of(graph: &TaskGraph, task: &Task) -> Work {
-    let bytes = task.accesses.iter().map(|access| graph.data[access.data.index()].bytes).sum();
-    Work { bytes, flops: task.flops, footprint: task.footprint }
+    Work { bytes: graph.bytes_of(task), flops: task.flops, footprint: task.footprint }
 }
