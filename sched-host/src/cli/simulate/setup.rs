@@ -55,7 +55,8 @@ pub(in crate::cli) struct Setup {
 }
 
 /// `--costs`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(in crate::cli) enum CostsOption {
     /// All that the platform says
     Default,
