@@ -138,6 +138,15 @@ impl Drawn {
         if drawn.cores <= drawn.devices.len() {
             flaws.push((1, format!("{} cores for {} devices", drawn.cores, drawn.devices.len())));
         }
+        // Without a way data would be there in no time.
+        let devices = if flaws.is_empty() { drawn.devices.len() } else { 0 };
+        for device in 0..devices {
+            let missing = |(from, to): (&str, &str)| (1, format!("there is no route from {from} to {to}"));
+            let name = format!("CUDA{device}");
+            let ways = [((0, device + 1), ("RAM", &*name)), ((device + 1, 0), (&*name, "RAM"))];
+            let there = |way| drawn.routes.get(way).is_some_and(|links| !links.is_empty());
+            flaws.extend(ways.iter().filter(|(way, _)| !there(way)).map(|(_, names)| missing(*names)));
+        }
         if flaws.is_empty() { Ok(drawn) } else { Err(flaws) }
     }
 
@@ -181,6 +190,16 @@ impl Drawn {
         Ok(())
     }
 
+    /// The links from one memory to another: between devices that have no route of their own, through main memory.
+    fn way(&self, from: usize, to: usize) -> Vec<usize> {
+        let route = |from, to| self.routes.get(&(from, to)).filter(|links| !links.is_empty());
+        match route(from, to) {
+            Some(links) => links.clone(),
+            None if from == to => Vec::new(),
+            None => [route(from, 0), route(0, to)].into_iter().flatten().flatten().copied().collect(),
+        }
+    }
+
     fn platform(self, host: &str, sampling: &Sampling) -> Platform {
         let devices = self.devices.len();
         let mut classes: Vec<WorkerClass> = (0..devices)
@@ -207,7 +226,7 @@ impl Drawn {
         }));
         let pairs = (0..memories.len()).flat_map(|from| (0..memories.len()).map(move |to| (from, to)));
         let routes = pairs.map(|(from, to)| {
-            let links = self.routes.get(&(from, to)).cloned().unwrap_or_default();
+            let links = self.way(from, to);
             let latency = links.iter().map(|link| self.links[*link].1).sum();
             // Schedulers of StarPU reckon with transfers between devices through main memory.
             let hops: &[(usize, usize)] =

@@ -226,11 +226,11 @@ fn what_would_not_count_is_said() {
     kernel "b" { on "cpu" time="1 ms"; on "cpu" team=2 time="1 ms"; on "cpu" team=2 time="2 ms"; }
 }"#;
     insta::assert_snapshot!(errors(text).join("\n"), @r#"
-6:5: `overheads` stands twice in the platform
-3:16: there is no memory or switch `gup`
-7:43: it is said twice how long `a` takes on `cpu`
-8:72: it is said twice how long `b` takes on `cpu`
-"#);
+    6:5: `overheads` stands twice in the platform
+    3:16: there is no memory or switch `gup`
+    7:43: it is said twice how long `a` takes on `cpu`
+    8:72: it is said twice how long `b` takes on `cpu`
+    "#);
 }
 
 #[test]
@@ -240,10 +240,10 @@ fn no_few_lines_make_parts_without_end() {
     repeat 1024 { repeat 1024 { repeat 1024 { kernel "a" { on "cpu" time="1 ms"; } } } }
 }"#;
     insta::assert_snapshot!(errors(text).join("\n"), @r#"
-2:54: two places are called `s0`
-3:33: `repeat` makes more than 100000 parts
-3:63: it is said twice how long `a` takes on `cpu`
-"#);
+    2:54: two places are called `s0`
+    3:33: `repeat` makes more than 100000 parts
+    3:63: it is said twice how long `a` takes on `cpu`
+    "#);
 }
 
 #[test]
@@ -255,32 +255,58 @@ fn what_is_no_text_is_refused_with_its_place() {
     assert!(format!("{:?}", miette::Report::new(error)).contains("line 2, column 11"), "the place is told");
 }
 
+/// A performance directory with this platform file, of the machine `here`.
+fn sampling(machine: &str) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("there is room");
+    for folder in ["bus", "codelets/45"] {
+        std::fs::create_dir_all(directory.path().join(folder)).expect("there is room");
+    }
+    let text = format!("<platform version=\"4\">{machine}</platform>");
+    std::fs::write(directory.path().join("bus/here.platform.v4.xml"), text).expect("there is room");
+    std::fs::write(directory.path().join("bus/here.bandwidth"), "0").expect("there is room");
+    std::fs::write(directory.path().join("bus/here.latency"), "0").expect("there is room");
+    directory
+}
+
+#[test]
+fn devices_without_a_link_of_their_own_reach_each_other_through_main_memory() {
+    let hosts = r#"<host id="CPU0"/><host id="CPU1"/><host id="CPU2"/><host id="CUDA0"/><host id="CUDA1"/>"#;
+    let ends = [("RAM", "CUDA0"), ("CUDA0", "RAM"), ("RAM", "CUDA1"), ("CUDA1", "RAM")];
+    let way = |(from, to)| {
+        format!(
+            r#"<link id="{from}-{to}" bandwidth="1e9Bps" latency="0.001s"/>
+            <route src="{from}" dst="{to}"><link_ctn id="{from}-{to}"/></route>"#
+        )
+    };
+    let whole = format!("{hosts}{}", ends.map(way).concat());
+    let platform = Platform::from_starpu(sampling(&whole).path(), "here").expect("it is sound");
+    assert_eq!((&platform.route(1, 2).links[..], platform.route(1, 2).latency), (&[1, 2][..], 2_000_000));
+    let without = format!("{hosts}{}", ends.map(way)[1..].concat());
+    let error = Platform::from_starpu(sampling(&without).path(), "here").expect_err("a way is missing");
+    assert!(error.to_string().ends_with("xml:1: there is no route from RAM to CUDA0"), "{error}");
+}
+
 #[test]
 fn all_that_is_wrong_with_a_machine_of_starpus_is_said() {
-    let directory = tempfile::tempdir().expect("there is room");
-    let path = |name: &str| directory.path().join(name);
-    std::fs::create_dir_all(path("bus")).expect("there is room");
-    std::fs::create_dir_all(path("codelets/45")).expect("there is room");
-    std::fs::write(path("codelets/45/gemm.here"), "44").expect("there is room");
-    let machine = r#"<platform version="4"><host id="CPU0"/><host id="CPU1"/><host id="CUDA0"/><host/>
+    let machine = r#"<host id="CPU0"/><host id="CPU1"/><host id="CUDA0"/><host/>
 <link id="up" bandwidth="-infBps" latency="0s"/>
 <link id="down" bandwidth="6e9Bps" latency="-1s"/>
 <link id="side" bandwidth="nanBps" latency="0s"/>
 <link bandwidth="0Bps" latency="0s"/>
 <route src="RAM" dst="CUDA0"><link_ctn id="up"/></route>
-<route src="CUDA0" dst="RAM"><link_ctn id="dwon"/></route>
-</platform>"#;
-    std::fs::write(path("bus/here.platform.v4.xml"), machine).expect("there is room");
+<route src="CUDA0" dst="RAM"><link_ctn id="dwon"/></route>"#;
+    let directory = sampling(machine);
+    std::fs::write(directory.path().join("codelets/45/gemm.here"), "44").expect("there is room");
     let error = Platform::from_starpu(directory.path(), "here").expect_err("all of it is wrong");
     let told = |error: &dyn miette::Diagnostic| error.to_string().replace(&directory.path().display().to_string(), "");
     let related = miette::Diagnostic::related(&error).into_iter().flatten();
     insta::assert_snapshot!(related.map(told).collect::<Vec<_>>().join("\n"), @r#"
-/codelets/45/gemm.here:1:1: found version 44 of the format, expected 45
-/bus/here.platform.v4.xml:1: a `host` without `id`
-/bus/here.platform.v4.xml:2: `bandwidth` is `-infBps`, expected a number of Bps, more than 0
-/bus/here.platform.v4.xml:3: `latency` is `-1s`, expected a number of s, from 0
-/bus/here.platform.v4.xml:4: `bandwidth` is `nanBps`, expected a number of Bps, more than 0
-/bus/here.platform.v4.xml:5: a `link` without `id`
-/bus/here.platform.v4.xml:7: there is no link `dwon`
-"#);
+    /codelets/45/gemm.here:1:1: found version 44 of the format, expected 45
+    /bus/here.platform.v4.xml:1: a `host` without `id`
+    /bus/here.platform.v4.xml:2: `bandwidth` is `-infBps`, expected a number of Bps, more than 0
+    /bus/here.platform.v4.xml:3: `latency` is `-1s`, expected a number of s, from 0
+    /bus/here.platform.v4.xml:4: `bandwidth` is `nanBps`, expected a number of Bps, more than 0
+    /bus/here.platform.v4.xml:5: a `link` without `id`
+    /bus/here.platform.v4.xml:7: there is no link `dwon`
+    "#);
 }
