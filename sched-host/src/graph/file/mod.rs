@@ -123,6 +123,10 @@ pub fn parse(name: &str, text: String, format: Option<FileFormat>) -> Result<Tas
                 let stem = Path::new(name).file_name().and_then(|name| name.to_str());
                 stem.unwrap_or(name).clone_into(&mut graph.name);
             }
+            // They are shown on terminals.
+            let plain = |name: &mut String| *name = name.replace(char::is_control, " ");
+            plain(&mut graph.name);
+            graph.kinds.iter_mut().for_each(|kind| plain(&mut kind.name));
             Ok(graph)
         }
         Err(found) => Err(found.into_error(name, format.what(), text)),

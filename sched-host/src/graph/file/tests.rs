@@ -314,3 +314,10 @@ fn a_mark_that_an_editor_put_before_the_text_is_no_part_of_it() {
     let read = |bytes| from_bytes("a.stg", bytes).expect("it is one task");
     assert_eq!(read(marked), read(sound));
 }
+
+#[test]
+fn names_cannot_steer_a_terminal() {
+    let text = r#"{"name":"a\u001b[31m","workflow":{"specification":{"tasks":[{"id":"a","name":"k\u0007"}]}}}"#;
+    let graph = parse("t.json", text.to_owned(), None).expect("it is one task");
+    assert_eq!((&*graph.name, &*graph.kinds[0].name), ("a [31m", "k "));
+}

@@ -50,6 +50,8 @@ const MARGIN: f64 = 16.0;
 const LINE: f64 = 18.0;
 /// An average character of the 11-pixel font.
 const CHAR: f64 = 6.3;
+/// The same of the bold 16-pixel font.
+const HEAD_CHAR: f64 = 9.5;
 
 /// Between two tasks: what the scheduler takes, or the system.
 const BETWEEN: &str = "#ffffff";
@@ -74,7 +76,9 @@ pub fn gantt(trace: &Trace, options: &Gantt) -> String {
     let mut out = String::new();
     let mut y = MARGIN + LINE / 2.0;
     let title = options.title.as_deref().unwrap_or(&trace.title);
-    text(&mut out, MARGIN, y, "font-size=\"16\" font-weight=\"bold\" fill=\"#0f172a\"", title);
+    let fits = ((width - 2.0 * MARGIN) / HEAD_CHAR) as usize;
+    let head = "font-size=\"16\" font-weight=\"bold\" fill=\"#0f172a\"";
+    text(&mut out, MARGIN, y, head, &words::shortened(title, fits));
     y += LINE;
     text(&mut out, MARGIN, y, "fill=\"#475569\"", &summary(trace, &timeline, bound));
     y += LINE;
@@ -114,7 +118,9 @@ pub fn gantt(trace: &Trace, options: &Gantt) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
          font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" font-size=\"11\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{out}</svg>\n"
+         <title>{}</title>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{out}</svg>\n",
+        escaped(title)
     )
 }
 

@@ -74,6 +74,14 @@ fn nothing_at_all_and_strange_names_are_drawn() {
 }
 
 #[test]
+fn a_title_that_is_too_long_is_shortened_and_whole_in_a_tooltip() {
+    let title = "long ".repeat(100);
+    let texts = texts(&gantt(&factorisation(), &Gantt { title: Some(title.clone()), ..Gantt::default() }));
+    assert!(texts[0].ends_with('…') && texts[0].len() < 150, "{}", texts[0]);
+    assert!(texts.contains(&title));
+}
+
+#[test]
 fn schedules_side_by_side_share_an_axis() {
     let trace = factorisation();
     let until = Gantt { until: Some(10.0), ..Gantt::default() };
