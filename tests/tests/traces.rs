@@ -123,6 +123,13 @@ fn policies_that_are_not_there_are_all_told_before_anything_is_simulated() {
     for wanted in ["2 of 3 policies cannot be used", "did you mean `tree-eager`?", "nothing.kdl"] {
         assert!(ran.err.contains(wanted), "{wanted}: {ran:?}");
     }
+    // One that could stall is as wrong as one that is not there.
+    let (_folder, path, word) = file("bounded.kdl");
+    let bounded = r#"policy "bounded" { fifo ntasks-threshold=4 { eager { each "worker" { worker } } } }"#;
+    fs::write(path, bounded).unwrap();
+    let ran = sched(&["compare", "lu", "--policies", &format!("tree-heft, {word}"), "--json"]);
+    assert!(ran.code == 1 && ran.out.is_empty(), "{ran:?}");
+    assert!(ran.err.contains("1 of 2 policies cannot be used") && ran.err.contains("may refuse tasks"), "{ran:?}");
 }
 
 #[test]

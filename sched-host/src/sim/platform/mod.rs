@@ -34,6 +34,9 @@ use std::time::Duration;
 /// Memories of one platform at most: each has its bit in a word.
 pub const MAX_MEMORIES: usize = 64;
 
+/// Workers of one platform at most.
+pub const MAX_WORKERS: usize = 65_536;
+
 /// A machine to simulate.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Platform {

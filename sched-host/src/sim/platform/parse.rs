@@ -5,7 +5,7 @@ mod kernels;
 use super::quantity::{self, BANDWIDTH, POWER, SIZE, TIME};
 use super::reader::Reader;
 use super::routes::{Edge, routes};
-use super::{Kernels, Link, MAX_MEMORIES, Memory, Overheads, Platform, Power, Worker, WorkerClass};
+use super::{Kernels, Link, MAX_MEMORIES, MAX_WORKERS, Memory, Overheads, Platform, Power, Worker, WorkerClass};
 use crate::policy::{ARCH_NAMES, PolicyErrors, Problem, Span, comment_above, document};
 use crate::topology::CombinedSizes;
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
@@ -18,9 +18,6 @@ const PARTS: &[&str] =
 
 /// Parts of which there is one at most.
 const ONCE: &[&str] = &["combined-workers", "expected-transfers", "overheads"];
-
-/// Workers of one platform at most.
-const MAX_WORKERS: usize = 65_536;
 
 /// Nobody reads on when so many things are wrong with times of kernels.
 const MOST_PROBLEMS: usize = 100;
