@@ -1,6 +1,8 @@
 //! Text in files that people give.
 
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// The text in a file, without the mark that some editors put before it.
@@ -8,8 +10,13 @@ use std::path::Path;
 /// # Errors
 /// When it cannot be read, or is no text; the message says where.
 pub(crate) fn read(path: &Path) -> Result<String, Unread> {
-    text(std::fs::read(path)?)
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST { Err(Unread::TooLarge) } else { text(bytes) }
 }
+
+/// Bytes of a file at most: some have no end, such as /dev/zero.
+const MOST: u64 = 4 << 30;
 
 /// These bytes as text, without the mark that some editors put before it.
 ///
@@ -34,13 +41,15 @@ pub(crate) enum Unread {
     Io(std::io::Error),
     /// It is in another encoding, compressed, or no text at all.
     NoText { byte: u8, line: usize, column: usize },
+    /// It is larger than [`MOST`], or has no end.
+    TooLarge,
 }
 
 impl Unread {
     /// What to do about it, where that can be told.
     pub(crate) fn help(&self) -> Option<&'static str> {
         match self {
-            Unread::Io(_) => None,
+            Unread::Io(_) | Unread::TooLarge => None,
             Unread::NoText { byte: 0xfe | 0xff, line: 1, column: 1 } => {
                 Some("this looks like UTF-16: save it as UTF-8")
             }
@@ -59,6 +68,7 @@ impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unread::Io(error) => error.fmt(f),
+            Unread::TooLarge => write!(f, "it is larger than {} GiB", MOST >> 30),
             Unread::NoText { byte, line, column } => {
                 write!(f, "line {line}, column {column}: the byte {byte:#04x} is no text in UTF-8")
             }

@@ -3,7 +3,7 @@
 mod json;
 
 use super::findings::{Findings, Found, quote};
-use super::order::topological;
+use super::order::{told, topological};
 use crate::graph::{DataId, Datum, KindId, Lengths, Mode, Task, TaskGraph, TaskId};
 use json::{Bytes, Seconds, Word, bytes, document, member, needed, shaped, words};
 use jsonc_parser::ast::{Object, Value};
@@ -71,9 +71,7 @@ fn read<'t>(document: &Value<'t>, findings: &mut Findings<'t>) -> Option<TaskGra
     let order = match topological(&waits_for) {
         Ok(order) => order,
         Err(cycle) => {
-            let names = cycle.iter().chain(&cycle[..1]).map(|task| quote(tasks[*task as usize].id.text));
-            let names: Vec<String> = names.collect();
-            let message = format!("task {} waits for itself: {}", names[0], names.join(" waits for "));
+            let message = format!("task {}", told(&cycle, |task| quote(tasks[task as usize].id.text)));
             findings.report_at(bytes(tasks[cycle[0] as usize].id.range), message, None);
             return None;
         }
