@@ -72,7 +72,7 @@ proptest! {
         let ((outcome, digest), (_, again)) = match (first, second) {
             (Ok(first), Ok(second)) => (first, second),
             // A memory may be too small.
-            (Err(first), Err(second)) => return Ok(prop_assert_eq!(first.to_string(), second.to_string())),
+            (Err(first), Err(second)) if first.to_string() == second.to_string() => return Ok(()),
             (first, second) => return Err(TestCaseError::fail(format!("{first:?}, and then {second:?}"))),
         };
         prop_assert_eq!(digest, again);
