@@ -206,6 +206,8 @@ mod params;
 #[cfg(feature = "rig")]
 pub mod rig;
 mod set;
+#[cfg(test)]
+mod set_tests;
 mod sync;
 mod task;
 mod workers;
