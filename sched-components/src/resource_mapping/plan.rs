@@ -92,6 +92,9 @@ pub struct Plan {
 
 const LEAD: &str = "how long before its planned start a task is sent, and its data fetched";
 const EFFORT: &str = "plans that are tried for as many new tasks as are planned at once";
+const TIME: &str =
+    "what the search for a plan may take, as a share of the plan's length; the first try is made in any case";
+
 impl Build for Plan {
     const INFO: Info = Info::new(
         "plan",
@@ -111,6 +114,7 @@ impl Build for Plan {
                 Param::int("window", 8192, "tasks that are planned at most, in the order of submission")
                     .at_least(1)
                     .unit("tasks"),
+                Param::float("time", 0.02, TIME).at_least(0),
                 Param::float("lead", 20_000.0, LEAD).at_least(0).unit("µs"),
                 super::replan::SPARE,
             ]
@@ -126,6 +130,7 @@ impl Build for Plan {
             limits: Limits {
                 effort: u64::try_from(params.int("effort")?).unwrap_or(1),
                 window: usize::try_from(params.int("window")?).unwrap_or(usize::MAX),
+                time: params.float("time")?,
             },
             lead: params.micros("lead")?.map_or(0, nanos),
             blind: Replan::build(params)?,
@@ -143,7 +148,7 @@ impl Plan {
     /// Sends one task at most. Whether to go on, and whether it was taken.
     fn step(&self, node: Node<'_>, submitted: Submitted<'_>, agenda: &mut Agenda) -> (bool, bool) {
         let arrived = std::mem::take(&mut *self.arrived.lock());
-        agenda.held.extend(arrived.into_iter().map(|task| (task.id().sequence(), task)));
+        agenda.receive(arrived);
         if agenda.held.is_empty() {
             return (false, false);
         }
@@ -309,7 +314,8 @@ impl Component for Plan {
     fn drain(&self) -> Vec<Task> {
         self.len.store(0, Release);
         let mut tasks = std::mem::take(&mut *self.arrived.lock());
-        tasks.extend(std::mem::take(&mut self.agenda.lock().held).into_values());
+        // The plan goes with them: they may come again.
+        tasks.extend(std::mem::take(&mut *self.agenda.lock()).held.into_values());
         tasks.extend(self.blind.drain());
         tasks
     }

@@ -175,6 +175,7 @@ impl Submitter {
             after: &[],
             accesses: &accesses,
         });
+        core.roster.default.ahead.note(place, key.sequence);
         if place.record.submitted(links) {
             core.make_ready(&core.roster.default, place, this_worker(core));
         }
@@ -341,6 +342,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
                 (extra.name, extra.callback, extra.turns) = (name, callback, turns);
             }
         }
+        context.ahead.note(place, key.sequence);
         if record.submitted(links) {
             core.make_ready(context, place, this_worker(core));
         }

@@ -4,7 +4,7 @@ use super::books;
 use super::call::Call;
 use super::fault::{Fault, FaultKind};
 use super::ledger::NodeId;
-use super::lookahead::GRAPH;
+use super::lookahead::{Foresight, GRAPH};
 use super::prospects::{Alike, PROSPECTS};
 use super::teams::TeamsBelow;
 use super::ways::{Ways, words};
@@ -120,8 +120,8 @@ pub(super) struct TreeNode {
     /// The way down, where it is a chain of such nodes to the leaf of a simple worker: that worker, and all nodes whose
     /// notes count.
     pub(super) straight: Option<(WorkerId, SmallVec<[NodeId; 4]>)>,
-    /// The back end tells of tasks to come.
-    pub(super) sees_ahead: bool,
+    /// What the back end tells of tasks to come, if anything.
+    pub(super) foresight: Option<Arc<Foresight>>,
     pub(super) health: Health,
     random: AtomicU64,
 }
@@ -189,7 +189,7 @@ impl TreeNode {
             untouched: AtomicBool::new(empty_until_pushed),
             end_is_noted,
             straight: None,
-            sees_ahead: false,
+            foresight: None,
             health: Health::default(),
             random,
         }
@@ -399,7 +399,13 @@ impl WireHost for TreeNode {
             WorkerDistance::NAME => ROption::RSome(RawExtension::new(&WORKER_DISTANCE)),
             HostTimes::NAME => ROption::RSome(RawExtension::new(&books::TIMES)),
             HostProspects::NAME => ROption::RSome(RawExtension::new(&PROSPECTS)),
-            HostGraph::NAME if self.sees_ahead => ROption::RSome(RawExtension::new(&GRAPH)),
+            HostGraph::NAME => {
+                let told = self.foresight.as_ref().map(|foresight| {
+                    foresight.ask();
+                    RawExtension::new(&GRAPH)
+                });
+                told.into()
+            }
             HostEnds::NAME => ROption::RSome(RawExtension::new(&books::ENDS)),
             HostTeams::NAME => ROption::RSome(RawExtension::new(&books::TEAMS)),
             _ => ROption::RNone,

@@ -12,10 +12,15 @@ pub(super) struct Limits {
     pub(super) effort: u64,
     /// Tasks in a plan.
     pub(super) window: usize,
+    /// What the search may take, as a share of the plan's length.
+    pub(super) time: f64,
 }
 
 /// Of more tasks fewer plans are tried, so that the search takes no longer.
 const AT_FULL_EFFORT: f64 = 2048.0;
+
+/// Kinds are forgotten when there are more: where lengths are measured, they change all the time.
+const MOST_KINDS: usize = 4096;
 
 /// A task in the plan of a lane.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +45,8 @@ pub(super) struct Agenda {
     lane_of: BTreeMap<u64, Option<usize>>,
     /// There are some that take no lane's time.
     some_untimed: bool,
+    /// Some that are held are neither planned nor in `lane_of`.
+    some_unplanned: bool,
     /// Behind the last task that was planned.
     end: u64,
     /// Tasks in the plan in the beginning.
@@ -53,6 +60,15 @@ pub(super) struct Agenda {
 }
 
 impl Agenda {
+    /// Takes further tasks.
+    pub(super) fn receive(&mut self, tasks: Vec<Task>) {
+        for task in tasks {
+            let sequence = task.id().sequence();
+            self.some_unplanned |= !self.lane_of.contains_key(&sequence);
+            self.held.insert(sequence, task);
+        }
+    }
+
     /// Looks at what has changed: who is there, and what has ended.
     pub(super) fn settle(&mut self, node: Node<'_>, submitted: Submitted<'_>, now: u64) {
         if self.lanes.is_empty() {
@@ -105,31 +121,47 @@ impl Agenda {
         weigh: &super::Weights,
         limits: Limits,
     ) {
-        let left: usize = self.plan.iter().map(VecDeque::len).sum();
-        let more = submitted.range().end.saturating_sub(self.end) as usize;
-        let was_full = self.count >= limits.window;
-        let stale = left < self.lanes.len() || if was_full { left < limits.window / 2 } else { more > self.count / 4 };
-        // Asked last: it looks at every task that is ready.
-        if !stale || self.held.keys().all(|sequence| self.lane_of.contains_key(sequence)) {
+        if !self.some_unplanned || !self.is_stale(submitted, limits.window) {
             return;
         }
-        let (lanes, window) = (&self.lanes, limits.window);
-        let outlook = Outlook::new(node, submitted, weigh, lanes, self.classes, &self.sent, &mut self.kinds, window);
+        if self.kinds.len() > MOST_KINDS {
+            self.kinds.clear();
+            self.likings.clear();
+        }
+        let (lanes, held) = (&self.lanes, &self.held);
+        let kinds = &mut self.kinds;
+        let outlook = Outlook::new(node, submitted, weigh, lanes, self.classes, &self.sent, held, kinds, limits.window);
         let fresh = outlook.sequences.iter().filter(|sequence| **sequence >= self.end).count();
         let count = outlook.len().max(1) as f64;
-        let tries = limits.effort as f64 * (fresh as f64 / count) * (AT_FULL_EFFORT / count).min(1.0);
+        let share = fresh as f64 / count;
+        let tries = limits.effort as f64 * share * (AT_FULL_EFFORT / count).min(1.0);
+        // Workers may be idle meanwhile. (Under a virtual clock they are not, since no time passes.)
+        let most = |search: &Search<'_>| search.length() as f64 * limits.time;
+        let took = || node.now().as_nanos().saturating_sub(outlook.now) as f64;
         let mut search = Search::new(&outlook, Dice(node.random()));
-        search.begin(&self.likings);
-        search.improve(tries.ceil() as u64);
+        search.begin(&self.likings, |search| took() <= most(search));
+        search.improve(tries.ceil() as u64, |search| took() <= most(search) * share);
         self.count = outlook.len();
         let (best, likings) = search.finish();
         self.likings = likings;
         self.adopt(&outlook, &best);
     }
 
+    fn is_stale(&self, submitted: Submitted<'_>, window: usize) -> bool {
+        let left: usize = self.plan.iter().map(VecDeque::len).sum();
+        let more = submitted.range().end.saturating_sub(self.end) as usize;
+        let was_full = self.count >= window;
+        left < self.lanes.len()
+            || if was_full { left < window / 2 } else { more > self.count / 4 }
+            // Those who submit at once may come out of order, so what is planned may wait for what is not.
+            || (self.sent.is_empty() && !self.held.keys().any(|sequence| self.lane_of.contains_key(sequence)))
+    }
+
     fn adopt(&mut self, outlook: &Outlook, best: &super::schedule::Schedule) {
         self.plan.iter_mut().for_each(VecDeque::clear);
-        self.lane_of.clear();
+        // What is held and was not told of is as good as a task whose length nobody knows.
+        self.lane_of = self.held.keys().map(|sequence| (*sequence, None)).collect();
+        self.some_unplanned = false;
         let mut order: Vec<usize> = (0..outlook.len()).filter(|task| outlook.is_open(*task)).collect();
         order.sort_unstable_by_key(|task| (best.starts[*task], best.ends[*task], *task));
         for task in order {
@@ -141,7 +173,7 @@ impl Agenda {
             }
         }
         self.some_untimed = self.lane_of.values().any(Option::is_none);
-        self.end = outlook.sequences.last().map_or(self.end, |last| self.end.max(last + 1));
+        self.end = self.end.max(outlook.end);
     }
 
     /// Data of ready tasks that are to begin before `until` begins to move.
