@@ -173,7 +173,7 @@ impl Plan {
             node.child_can_pull(child);
             return (true, false);
         }
-        let Some(mut task) = agenda.held.remove(&sequence) else { return (false, false) };
+        let Some(mut task) = agenda.take(sequence) else { return (false, false) };
         let priority = task.priority();
         self.mark(node, &mut task, &agenda.lanes[lane]);
         match node.push_to(child, task) {
@@ -184,7 +184,7 @@ impl Plan {
             Err(refused) => {
                 let mut task = refused.task;
                 task.set_priority(priority);
-                agenda.held.insert(sequence, task);
+                agenda.receive([task]);
                 agenda.full[lane] = true;
                 (true, false)
             }
@@ -213,7 +213,7 @@ impl Plan {
             node.child_can_pull(child);
             return (false, false);
         }
-        let Some(mut task) = agenda.held.remove(&sequence) else { return (false, false) };
+        let Some(mut task) = agenda.take(sequence) else { return (false, false) };
         task.set_predicted(None);
         match node.push_to(child, task) {
             Ok(()) => {
@@ -221,7 +221,7 @@ impl Plan {
                 (true, true)
             }
             Err(refused) => {
-                agenda.held.insert(sequence, refused.task);
+                agenda.receive([refused.task]);
                 (false, false)
             }
         }
@@ -254,13 +254,13 @@ impl Plan {
         let mut agenda = std::mem::take(&mut *self.agenda.lock());
         let mut taken = None;
         if let Some((sequence, lane)) = agenda.next_for(node, child) {
-            taken = agenda.held.remove(&sequence);
+            taken = agenda.take(sequence);
             if let Some(task) = &mut taken {
                 self.mark(node, task, &agenda.lanes[lane]);
                 self.note_sent(node, &mut agenda, sequence, lane);
             }
         } else if let Some((sequence, ())) = agenda.unpredicted(|task| node.requester_can_execute(task).then_some(())) {
-            taken = agenda.held.remove(&sequence);
+            taken = agenda.take(sequence);
             self.len.fetch_sub(1, AcqRel);
         }
         *self.agenda.lock() = agenda;

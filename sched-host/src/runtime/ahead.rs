@@ -23,7 +23,8 @@
 //!
 //! # What it costs
 //!
-//! A runtime in which nobody asks keeps no list: a submission looks at a flag. The first component of a tree that asks has the
+//! A runtime in which nobody asks keeps no list: a submission looks at a flag, the one by which it also knows whether a trace is
+//! written. The first component of a tree that asks has the
 //! list [made](Lookahead::begin), from the ledger, and when no tree is left that asked, it [goes](Lookahead::end). Then each
 //! submission locks the list and adds a line. Lines of tasks that have ended are dropped from the front when somebody asks, and
 //! everywhere when there are twice as many as were left the last time: so there are at most twice as many lines as there
@@ -51,8 +52,8 @@ use std::sync::{Arc, OnceLock, Weak};
 pub(crate) struct Ahead {
     /// The context, by its number.
     context: u16,
-    /// Somebody asked: submissions add to the list.
-    followed: AtomicBool,
+    /// Submissions are of interest to somebody: the list is kept, or a trace is written.
+    attended: AtomicBool,
     list: Mutex<List>,
     clock: Arc<Clock>,
     ledger: Arc<Ledger>,
@@ -139,8 +140,8 @@ impl List {
 
 impl Ahead {
     pub(crate) fn new(context: u16, clock: Arc<Clock>, ledger: Arc<Ledger>) -> Ahead {
-        let (followed, list) = (AtomicBool::new(false), Mutex::default());
-        Ahead { context, followed, list, clock, ledger, core: OnceLock::new() }
+        let (attended, list) = (AtomicBool::new(clock.recorder.is_some()), Mutex::default());
+        Ahead { context, attended, list, clock, ledger, core: OnceLock::new() }
     }
 
     /// The runtime whose tasks these are.
@@ -148,20 +149,19 @@ impl Ahead {
         let _ = self.core.set(Arc::downgrade(core));
     }
 
-    /// A task of the context is about to be released, if it has nothing to wait for.
+    /// Whether anybody wants to know of a task that has got its sequence.
     #[inline(always)]
-    pub(crate) fn note(&self, place: TaskPlace, sequence: u64) {
+    pub(crate) fn is_attended(&self) -> bool {
         light_fence();
-        if self.followed.load(Relaxed) {
-            self.add(Line { sequence, place });
-        }
+        self.attended.load(Relaxed)
     }
 
+    /// A task of the context has got its sequence, and is not released yet.
     #[cold]
-    fn add(&self, line: Line) {
+    pub(crate) fn note(&self, place: TaskPlace, sequence: u64) {
         let mut list = self.list.lock();
         if list.followers > 0 {
-            list.add(line);
+            list.add(Line { sequence, place });
         }
     }
 
@@ -199,7 +199,7 @@ impl Lookahead for Ahead {
         let mut list = self.list.lock();
         list.followers += 1;
         if list.followers == 1 {
-            self.followed.store(true, Relaxed);
+            self.attended.store(true, Relaxed);
             heavy_fence();
             list.lines = self.gather();
             list.end = list.lines.back().map_or(1, |last| last.sequence + 1);
@@ -211,7 +211,7 @@ impl Lookahead for Ahead {
         let mut list = self.list.lock();
         list.followers -= 1;
         if list.followers == 0 {
-            self.followed.store(false, Relaxed);
+            self.attended.store(self.clock.recorder.is_some(), Relaxed);
             *list = List::default();
         }
     }

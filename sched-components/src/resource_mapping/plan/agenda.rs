@@ -3,7 +3,8 @@
 use super::outlook::{Lane, Outlook, Sent};
 use super::search::{Dice, Search};
 use sched_core::{Child, MemoryNode, Node, Stage, Submitted, Task};
-use std::collections::{BTreeMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// How much work a plan may be.
 #[derive(Clone, Copy, Debug)]
@@ -43,8 +44,8 @@ pub(super) struct Agenda {
     plan: Vec<VecDeque<Planned>>,
     /// The lane of each planned task; none for those that take no lane's time.
     lane_of: BTreeMap<u64, Option<usize>>,
-    /// There are some that take no lane's time.
-    some_untimed: bool,
+    /// Of those that are held: the ones that take no lane's time, by priority.
+    untimed: BTreeSet<(Reverse<i32>, u64)>,
     /// Some that are held are neither planned nor in `lane_of`.
     some_unplanned: bool,
     /// Behind the last task that was planned.
@@ -61,10 +62,14 @@ pub(super) struct Agenda {
 
 impl Agenda {
     /// Takes further tasks.
-    pub(super) fn receive(&mut self, tasks: Vec<Task>) {
+    pub(super) fn receive(&mut self, tasks: impl IntoIterator<Item = Task>) {
         for task in tasks {
             let sequence = task.id().sequence();
-            self.some_unplanned |= !self.lane_of.contains_key(&sequence);
+            match self.lane_of.get(&sequence) {
+                Some(Some(_)) => {}
+                Some(None) => _ = self.untimed.insert((Reverse(task.priority()), sequence)),
+                None => self.some_unplanned = true,
+            }
             self.held.insert(sequence, task);
         }
     }
@@ -172,7 +177,8 @@ impl Agenda {
                 self.plan[lane].push_back(Planned { sequence, start, length, fetched: false });
             }
         }
-        self.some_untimed = self.lane_of.values().any(Option::is_none);
+        let untimed = self.held.iter().filter(|(sequence, _)| self.lane_of.get(sequence) == Some(&None));
+        self.untimed = untimed.map(|(sequence, task)| (Reverse(task.priority()), *sequence)).collect();
         self.end = self.end.max(outlook.end);
     }
 
@@ -190,14 +196,17 @@ impl Agenda {
         }
     }
 
-    /// The first task that was looked at and takes no lane's time, since nobody knows how long it takes, and for which there
-    /// is a place.
+    /// The first task, by priority, that was looked at and takes no lane's time, since nobody knows how long it takes, and for
+    /// which there is a place.
     pub(super) fn unpredicted<T>(&self, place: impl Fn(&Task) -> Option<T>) -> Option<(u64, T)> {
-        if !self.some_untimed {
-            return None;
-        }
-        let mut unpredicted = self.held.iter().filter(|(sequence, _)| self.lane_of.get(sequence) == Some(&None));
-        unpredicted.find_map(|(sequence, task)| Some((*sequence, place(task)?)))
+        self.untimed.iter().find_map(|(_, sequence)| Some((*sequence, place(self.held.get(sequence)?)?)))
+    }
+
+    /// Lets go of a held task.
+    pub(super) fn take(&mut self, sequence: u64) -> Option<Task> {
+        let task = self.held.remove(&sequence)?;
+        self.untimed.remove(&(Reverse(task.priority()), sequence));
+        Some(task)
     }
 
     /// The task that is to be sent now, and its lane. Each lane gets its tasks in the order of the plan.
