@@ -19,7 +19,8 @@
 //! **The plan is kept.** Each worker gets its tasks in the plan's order, and waits for an urgent one rather than beginning a long
 //! one that happens to be ready. Where nothing that was sent is under way, whatever is ready goes. Planned anew is when
 //! tasks are ready that no plan has, and workers run out of what is planned or a quarter as many tasks have been submitted as
-//! were planned; where more are submitted than the `window` takes, when half of it is gone.
+//! were planned; where more are submitted than the `window` takes, when half of it is gone; and where nothing that was sent is under way, and
+//! nothing that is ready is in the plan.
 //!
 //! What gained how much, over two machines with 9 cores and 3 GPUs (the table is `tests/tests/starpu_better.rs`), as the share of
 //! the gap between the best of StarPU's fifty policies and the bound that is closed on average, for Cholesky of 4 to 20
@@ -38,6 +39,12 @@
 //! Data that is fetched as soon as a task is ready is in the way of data that is needed sooner. A plan that is mended moves
 //! tasks away from data that is on its way to them. More plans gain little in the end, since transfers are not known well
 //! enough: what comes out is 3 to 9 % longer than planned.
+//!
+//! **In a real run** a search takes time, in which workers may run out of tasks; so it ends when it has taken `time`, a share of
+//! the length of the best plan so far, and all searches together take about that share of one worker's time. Tasks may come
+//! out of order where several threads submit. They may wait for something that is no task, such as an access of the
+//! application's, so ready tasks behind a full window are planned too. And measured lengths change all the time, and the
+//! kinds of tasks with them, so that likings last as long as lengths do.
 //!
 //! Where the host tells nothing of tasks to come, it does as `replan` does, with the parameters of that.
 //!
@@ -67,7 +74,7 @@ use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::*};
 /// Tasks that are sent get a priority by their place in the plan, so that the queues below keep its order.
 ///
 /// One thread plans at a time. Others who come meanwhile do not wait: the one at work looks again before it ends. A plan takes
-/// time in proportion to `effort`, to the number of tasks, and to the number of workers.
+/// time in proportion to `effort`, to the number of tasks, and to the number of workers, as far as `time` allows.
 #[derive(Debug)]
 pub struct Plan {
     weights: Weights,

@@ -30,31 +30,25 @@
 //! everywhere when there are twice as many as were left the last time: so there are at most twice as many lines as there
 //! ever were tasks at once, and a task costs the same however many there are.
 //!
-//! *No task is missed when the list is made.* A submission stores the task's sequence; a light fence; looks at the flag. Who
-//! makes the list sets the flag; a heavy fence; looks for sequences in the slots. So one of the two sees the other, as a
-//! sleeper and who stores a task do (`runtime::sleep`, which has a model of this pair). If both do, there is one line all the
-//! same.
+//! How it begins and ends without a task being missed, [`follow`](super::follow) says.
 
 use super::clock::Clock;
 use super::core::{Core, NO_CODELET, TaskPlace};
 use super::data::DataHeader;
+use super::follow::Follow;
 use super::record::Body;
-use crate::sync::{heavy_fence, light_fence};
 use crate::tree::{Ledger, Lookahead, Phase, Services, Slot};
-use parking_lot::Mutex;
 use sched_core::{ArchSet, DataAccess, Estimate, MemoryNode, Stage, WorkerId};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::atomic::Ordering::*;
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The tasks of one context; see the [module](self).
 pub(crate) struct Ahead {
     /// The context, by its number.
     context: u16,
-    /// Submissions are of interest to somebody: the list is kept, or a trace is written.
-    attended: AtomicBool,
-    list: Mutex<List>,
+    list: Follow<List>,
     clock: Arc<Clock>,
     ledger: Arc<Ledger>,
     /// Whose records the tasks have. Nothing is submitted before it is set.
@@ -71,8 +65,6 @@ struct Line {
 /// See the [module](self).
 #[derive(Default)]
 struct List {
-    /// Trees with a component that asked.
-    followers: usize,
     /// In order of their sequences; some have ended.
     lines: VecDeque<Line>,
     /// Behind the last that was ever added.
@@ -140,8 +132,9 @@ impl List {
 
 impl Ahead {
     pub(crate) fn new(context: u16, clock: Arc<Clock>, ledger: Arc<Ledger>) -> Ahead {
-        let (attended, list) = (AtomicBool::new(clock.recorder.is_some()), Mutex::default());
-        Ahead { context, attended, list, clock, ledger, core: OnceLock::new() }
+        // Who writes a trace wants to know of submissions as well.
+        let list = Follow::new(clock.recorder.is_some());
+        Ahead { context, list, clock, ledger, core: OnceLock::new() }
     }
 
     /// The runtime whose tasks these are.
@@ -152,26 +145,22 @@ impl Ahead {
     /// Whether anybody wants to know of a task that has got its sequence.
     #[inline(always)]
     pub(crate) fn is_attended(&self) -> bool {
-        light_fence();
-        self.attended.load(Relaxed)
+        self.list.is_attended()
     }
 
     /// A task of the context has got its sequence, and is not released yet.
     #[cold]
     pub(crate) fn note(&self, place: TaskPlace, sequence: u64) {
-        let mut list = self.list.lock();
-        if list.followers > 0 {
-            list.add(Line { sequence, place });
-        }
+        self.list.add(|list| list.add(Line { sequence, place }));
     }
 
     fn find(&self, sequence: u64) -> Option<Line> {
-        self.list.lock().find(sequence)
+        self.list.look(|list| list.find(sequence))
     }
 
     /// The tasks that the ledger has now, in order.
-    fn gather(&self) -> VecDeque<Line> {
-        let Some(core) = self.core.get().and_then(Weak::upgrade) else { return VecDeque::new() };
+    fn gather(&self) -> List {
+        let Some(core) = self.core.get().and_then(Weak::upgrade) else { return List::default() };
         let line = |slot: &Slot| {
             let sequence = slot.head().sequence.load(Acquire);
             (sequence != 0).then(|| Line { sequence, place: core.place(slot.index()) })
@@ -180,7 +169,8 @@ impl Ahead {
         let is_ours = |line: &Line| line.place.record.context() == self.context && !line.has_ended();
         let mut lines: Vec<Line> = self.ledger.slots().filter_map(line).filter(is_ours).collect();
         lines.sort_unstable_by_key(|line| line.sequence);
-        lines.into()
+        let end = lines.last().map_or(0, |last| last.sequence + 1);
+        List { sweep_at: FEW.max(lines.len() * 2), lines: lines.into(), end, ..List::default() }
     }
 
     /// Visits what a task accesses, as long as no worker has taken it.
@@ -196,32 +186,20 @@ impl Ahead {
 
 impl Lookahead for Ahead {
     fn begin(&self) {
-        let mut list = self.list.lock();
-        list.followers += 1;
-        if list.followers == 1 {
-            self.attended.store(true, Relaxed);
-            heavy_fence();
-            list.lines = self.gather();
-            list.end = list.lines.back().map_or(1, |last| last.sequence + 1);
-            list.sweep_at = FEW.max(list.lines.len() * 2);
-        }
+        self.list.begin(|| self.gather());
     }
 
     fn end(&self) {
-        let mut list = self.list.lock();
-        list.followers -= 1;
-        if list.followers == 0 {
-            self.attended.store(self.clock.recorder.is_some(), Relaxed);
-            *list = List::default();
-        }
+        self.list.end();
     }
 
     fn range(&self) -> Range<u64> {
-        let mut list = self.list.lock();
-        while list.lines.front().is_some_and(Line::has_ended) {
-            list.lines.pop_front();
-        }
-        list.lines.front().map_or(list.end, |first| first.sequence)..list.end
+        self.list.look(|list| {
+            while list.lines.front().is_some_and(Line::has_ended) {
+                list.lines.pop_front();
+            }
+            list.lines.front().map_or(list.end, |first| first.sequence)..list.end
+        })
     }
 
     fn task(&self, task: u64) -> Option<(Stage, bool, usize, usize)> {
@@ -241,9 +219,10 @@ impl Lookahead for Ahead {
     }
 
     fn next(&self, task: u64) -> u64 {
-        let list = self.list.lock();
-        let from = list.lines.partition_point(|line| line.sequence <= task);
-        list.lines.get(from).map_or(list.end, |line| line.sequence)
+        self.list.look(|list| {
+            let from = list.lines.partition_point(|line| line.sequence <= task);
+            list.lines.get(from).map_or(list.end, |line| line.sequence)
+        })
     }
 
     fn successor(&self, task: u64, index: usize) -> Option<u64> {
@@ -268,7 +247,7 @@ impl Lookahead for Ahead {
         });
         let access = found.flatten()?;
         if self.clock.memories.is_some() {
-            self.list.lock().note_user(access.data, line);
+            self.list.look(|list| list.note_user(access.data, line));
         }
         Some(access)
     }
@@ -283,7 +262,7 @@ impl Lookahead for Ahead {
     }
 
     fn copies(&self, data: u64) -> u64 {
-        let user = self.list.lock().users.get(&data).copied();
+        let user = self.list.look(|list| list.users.get(&data).copied());
         let places = user.and_then(|line| {
             line.look(|body| {
                 let mut valid = 0;
@@ -301,5 +280,55 @@ impl Lookahead for Ahead {
 
     fn transfer(&self, from: MemoryNode, to: MemoryNode, bytes: u64) -> u64 {
         self.clock.memories.as_ref().map_or(0, |memories| memories.transfer_nanos(from.0, to.0, bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::Records;
+    use super::*;
+
+    /// Places for tasks, which begin and end as told.
+    fn places(count: usize) -> Vec<TaskPlace> {
+        let (ledger, records) = (Box::leak(Box::new(Ledger::new())), Box::leak(Box::new(Records::default())));
+        let mut places = Vec::new();
+        while places.len() < count {
+            let grown = ledger.grow();
+            records.grow(&grown);
+            places.extend(grown.map(|slot| TaskPlace { slot: ledger.slot(slot), record: records.get(slot) }));
+        }
+        places
+    }
+
+    fn begin(place: TaskPlace, sequence: u64) -> Line {
+        place.slot.head().sequence.store(sequence, Relaxed);
+        Line { sequence, place }
+    }
+
+    #[test]
+    fn there_are_no_more_lines_than_twice_the_tasks() {
+        let (places, mut list) = (places(10), List::default());
+        // The first never ends, and behind it one hundred thousand others do.
+        list.add(begin(places[0], 1));
+        for sequence in 2..100_000 {
+            let place = places[1 + sequence as usize % 9];
+            list.note_user(sequence, begin(place, sequence));
+            list.add(begin(place, sequence));
+            assert!(list.lines.len() <= FEW && list.users.len() <= FEW, "{sequence}");
+        }
+        assert_eq!((list.find(1).map(|line| line.sequence), list.end), (Some(1), 100_000));
+        assert!(list.find(99_999).is_some());
+    }
+
+    #[test]
+    fn tasks_that_come_out_of_order_are_found() {
+        let (places, mut list) = (places(6), List::default());
+        for (at, sequence) in [3, 9, 5, 4, 9, 20].into_iter().enumerate() {
+            list.add(begin(places[at], sequence));
+        }
+        let found: Vec<u64> = list.lines.iter().map(|line| line.sequence).collect();
+        assert_eq!((found, list.end), (vec![3, 4, 5, 9, 20], 21));
+        let is_found = |sequence: &u64| list.find(*sequence).is_some_and(|line| line.sequence == *sequence);
+        assert_eq!((0..30).filter(is_found).collect::<Vec<_>>(), [3, 4, 5, 9, 20]);
     }
 }

@@ -13,6 +13,7 @@ mod data;
 mod ends;
 mod energy;
 pub(crate) mod failure;
+mod follow;
 mod gang;
 mod hints;
 mod link;
