@@ -205,9 +205,12 @@ mod node;
 mod params;
 #[cfg(feature = "rig")]
 pub mod rig;
+mod set;
+mod sync;
 mod task;
 mod workers;
 
+pub use abi::fetch::fetch_ahead;
 pub use adapter::adapt;
 pub use component::{Build, Component, Push, Refusal, Refused, Report};
 pub use estimate::{Estimate, Time};
@@ -216,5 +219,6 @@ pub use info::{Arity, ComponentInfo, Family, Info, Slot, SlotInfo, Storage};
 pub use mutex::{Mutex, MutexGuard};
 pub use node::{Child, DataAccess, LogLevel, Node, Parent, Prospect, Stage, Submitted, SubmittedTask};
 pub use params::{BuildError, Param, ParamInfo, ParamKind, Params, Value};
+pub use set::SharedSet;
 pub use task::{Task, TaskId};
 pub use workers::{Arch, ArchSet, MemoryNode, WorkerId, WorkerSet};

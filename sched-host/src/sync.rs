@@ -2,6 +2,7 @@
 //! in one place so that a model checker can stand in for them: the tests compile the same sources against loom's.
 
 use rustix::thread::{MembarrierCommand, membarrier};
+pub(crate) use sched_core::SharedSet;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
@@ -25,6 +26,11 @@ impl<T> UnsafeCell<T> {
     pub(crate) fn with_mut<R>(&self, body: impl FnOnce(*mut T) -> R) -> R {
         body(self.0.get())
     }
+}
+
+/// Waits for the lock. Who panicked under it left nothing half done.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Lets others go on.

@@ -1,12 +1,12 @@
 //! A policy's tree without threads: tests push, pull, and put workers to sleep.
 
 use sched_core::abi::TaskHead;
-use sched_core::{Arch, Estimate, LogLevel, MemoryNode, Time, WorkerId};
+use sched_core::{Arch, Estimate, LogLevel, MemoryNode, SharedSet, Time, WorkerId};
 use sched_host::plugin::Registry;
 use sched_host::policy::{Group, Level, Machine, Plan, Policy, expand};
 use sched_host::topology::WorkerDistances;
 use sched_host::tree::{Ledger, Part, Phase, Services, Slot, Tree, WorkerFacts};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl Machine for Mixed {
 
 /// What the tree is told of the world.
 struct World {
-    sleeping: Arc<[AtomicU64]>,
+    sleeping: Arc<SharedSet>,
     woken: Mutex<Vec<u32>>,
     distances: Option<WorkerDistances>,
 }
@@ -65,13 +65,13 @@ impl Services for World {
         Time::ZERO
     }
 
-    fn sleeping(&self) -> Arc<[AtomicU64]> {
+    fn sleeping(&self) -> Arc<SharedSet> {
         Arc::clone(&self.sleeping)
     }
 
     fn wake(&self, worker: WorkerId) -> bool {
         self.woken.lock().expect("nobody panics").push(worker.0);
-        self.sleeping[0].fetch_and(!(1 << worker.0), SeqCst) & 1 << worker.0 != 0
+        self.sleeping.remove(worker.0)
     }
 
     fn worker_distance(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
@@ -114,7 +114,7 @@ impl ByHand {
                 WorkerFacts { arch, memory_node: MemoryNode(memory_node as u32), relative_speedup: 1.0 }
             })
             .collect();
-        let world = World { sleeping: Arc::new([AtomicU64::new(0)]), woken: Mutex::default(), distances };
+        let world = World { sleeping: Arc::new(SharedSet::new(workers.len())), woken: Mutex::default(), distances };
         let (world, ledger) = (Arc::new(world), Arc::new(Ledger::new()));
         let parts = parts(&plan, registry);
         let tree = Tree::assemble(parts, &workers, Arc::<World>::clone(&world), Arc::clone(&ledger), 0);
@@ -127,6 +127,7 @@ impl ByHand {
         let slot = self.ledger.slot(self.next.fetch_add(1, Relaxed));
         slot.set_phase(Phase::Waiting);
         slot.head().reset();
+        slot.head().priority.store(0, Relaxed);
         slot.head().archs.store(1 << arch.number(), Relaxed);
         self.tree.push(slot, by.map(WorkerId), None);
         slot.index()
@@ -140,9 +141,7 @@ impl ByHand {
 
     /// Puts workers to sleep.
     pub fn sleep(&self, workers: impl IntoIterator<Item = u32>) {
-        workers.into_iter().for_each(|worker| {
-            self.world.sleeping[0].fetch_or(1 << worker, SeqCst);
-        });
+        workers.into_iter().for_each(|worker| self.world.sleeping.insert(worker));
     }
 
     /// The workers that were woken since this was last asked.

@@ -13,7 +13,7 @@ mod shared;
 
 /// What the source finds under `crate::sync`.
 mod sync {
-    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
     /// With the interface of `sched_core::Mutex`.
     #[derive(Debug)]
@@ -73,6 +73,10 @@ impl<T> TaskQueue<T> {
         Some((self.0.remove(index).1, ()))
     }
 
+    fn expected(&self) -> u64 {
+        0
+    }
+
     fn pop_newest(&mut self, eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
         self.pop(eligible)
     }
@@ -92,7 +96,7 @@ fn pop(queue: &SharedQueue<u32>) -> Option<u32> {
 #[test]
 fn nobody_is_told_that_a_queue_with_a_task_is_empty() {
     model(|| {
-        let queue = Arc::new(SharedQueue::new());
+        let queue = Arc::new(SharedQueue::new(()));
         queue.push(1, 0);
         queue.push(2, 0);
         let other = thread::spawn({
@@ -110,7 +114,7 @@ fn nobody_is_told_that_a_queue_with_a_task_is_empty() {
 #[test]
 fn what_is_pushed_meanwhile_is_found_now_or_later() {
     model(|| {
-        let queue = Arc::new(SharedQueue::new());
+        let queue = Arc::new(SharedQueue::new(()));
         let push = |tasks: &'static [u32]| {
             let queue = Arc::clone(&queue);
             thread::spawn(move || tasks.iter().for_each(|task| queue.push(*task, 0)))
@@ -130,7 +134,7 @@ fn what_is_pushed_meanwhile_is_found_now_or_later() {
 #[test]
 fn what_is_urgent_leaves_first() {
     model(|| {
-        let queue = Arc::new(SharedQueue::new());
+        let queue = Arc::new(SharedQueue::new(()));
         queue.push(1, 0);
         queue.push(2, 0);
         let other = thread::spawn({
@@ -153,12 +157,12 @@ fn what_is_urgent_leaves_first() {
 #[test]
 fn a_queue_that_is_held_as_empty_stays_so() {
     model(|| {
-        let queue = Arc::new(SharedQueue::new());
+        let queue = Arc::new(SharedQueue::new(()));
         let other = thread::spawn({
             let queue = Arc::clone(&queue);
             move || {
                 queue.push(1, 0);
-                queue.push_inside(2, 0, 0, |_| ());
+                queue.push_inside(2, 0, 0);
             }
         });
         queue.hold(|is_empty| assert_eq!(is_empty, queue.is_empty()));

@@ -56,8 +56,7 @@ impl Context {
     fn push(&self, tree: &Tree) {
         tree.tasks.fetch_add(1, Relaxed);
         sync::light_fence();
-        let asleep = self.sleep.sleeping()[0].load(Relaxed);
-        if asleep & 1 << tree.worker != 0 {
+        if !self.sleep.sleeping().is_empty() && self.sleep.sleeping().contains(tree.worker as u32) {
             self.sleep.wake(tree.worker);
         }
     }

@@ -5,21 +5,21 @@ use sched_components::worker::Simple;
 use sched_core::abi::TaskHead;
 use sched_core::rig::{FakeChild, Rig};
 use sched_core::{
-    Arch, Build, Child, Component, Estimate, LogLevel, Node, Params, Push, Refusal, Refused, Task, Time, WorkerId,
-    WorkerSet, adapt,
+    Arch, Build, Child, Component, Estimate, LogLevel, Node, Params, Push, Refusal, Refused, SharedSet, Task, Time,
+    WorkerId, WorkerSet, adapt,
 };
 use sched_host::graph::TaskGraph;
 use sched_host::graph::generate::{cholesky, fork_join, independent};
 use sched_host::sim::{Event, Observer, Platform, Simulation};
 use sched_host::tree::{Ledger, Part, Phase, Services, Slot, Tree, WorkerFacts};
 use sched_tests::stock;
-use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::atomic::Ordering::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Workers sleep as a test says; a task takes a worker so many microseconds as `lengths` says.
 struct World {
-    sleeping: Arc<[AtomicU64]>,
+    sleeping: Arc<SharedSet>,
     woken: Mutex<Vec<u32>>,
     lengths: Vec<Estimate>,
 }
@@ -29,14 +29,13 @@ impl Services for World {
         Time::ZERO
     }
 
-    fn sleeping(&self) -> Arc<[AtomicU64]> {
+    fn sleeping(&self) -> Arc<SharedSet> {
         Arc::clone(&self.sleeping)
     }
 
     fn wake(&self, worker: WorkerId) -> bool {
         self.woken.lock().expect("nobody panics").push(worker.0);
-        let bit = 1 << (worker.0 % 64);
-        self.sleeping[worker.0 as usize / 64].fetch_and(!bit, SeqCst) & bit != 0
+        self.sleeping.remove(worker.0)
     }
 
     fn expected_length(&self, worker: WorkerId, _: &TaskHead, _: Option<u32>) -> Estimate {
@@ -73,7 +72,7 @@ fn over(
         let leaf = Simple::build(&Params::defaults(Simple::INFO.declared_params())).expect("it has no parameters");
         parts.push(part(adapt(leaf), "leaf", Vec::new(), [worker].into_iter().collect(), Some(worker)));
     }
-    let sleeping = (0..facts.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+    let sleeping = Arc::new(SharedSet::new(facts.len()));
     let world = Arc::new(World { sleeping, woken: Mutex::default(), lengths });
     let ledger = Arc::new(Ledger::new());
     let tree = Tree::assemble(parts, facts, Arc::<World>::clone(&world), Arc::clone(&ledger), 0);
@@ -86,6 +85,7 @@ fn task(ledger: &Ledger, index: u32, archs: &[Arch]) -> &'static Slot {
     let slot = ledger.slot(index);
     slot.set_phase(Phase::Waiting);
     slot.head().reset();
+    slot.head().priority.store(0, Relaxed);
     slot.head().archs.store(archs.iter().fold(0, |bits, arch| bits | 1 << arch.number()), Relaxed);
     slot
 }
@@ -99,7 +99,7 @@ fn the_first_sleeper_in_the_order_of_children_is_woken() {
     for (order, woken) in [(forward, [130, 131, 700]), (backward, [999, 700, 131])] {
         let (tree, ledger, world) = over(stealing(), &order, &[WorkerFacts::CPU; 1000], Vec::new());
         for sleeper in [130_u32, 131, 700, 999] {
-            world.sleeping[sleeper as usize / 64].fetch_or(1 << (sleeper % 64), SeqCst);
+            world.sleeping.insert(sleeper);
         }
         // Worker 5 is awake: each of its tasks is for a thief.
         for index in 0..3 {
@@ -119,9 +119,7 @@ fn a_sleeper_of_another_architecture_is_passed_over() {
     facts[150].arch = Arch::CUDA;
     facts[3].arch = Arch::CUDA;
     let (tree, ledger, world) = over(stealing, &(0..200).collect::<Vec<_>>(), &facts, Vec::new());
-    for sleeper in 20..200_usize {
-        world.sleeping[sleeper / 64].fetch_or(1 << (sleeper % 64), SeqCst);
-    }
+    (20..200).for_each(|sleeper| world.sleeping.insert(sleeper));
     tree.push(task(&ledger, 0, &[Arch::CUDA]), Some(WorkerId(3)), None);
     assert_eq!(*world.woken.lock().expect("nobody panics"), [150]);
 }
@@ -154,9 +152,10 @@ fn tasks_are_found_wherever_they_are_and_emptied_queues_forgotten() {
             false => ((65..130).collect(), (0..65).collect()),
         };
         let round = |of: Vec<u32>| -> Vec<u32> {
-            let mut others: Vec<u32> = of.into_iter().filter(|child| *child != thief).collect();
+            let mut others = of;
             let start = thief as usize % others.len();
             others.rotate_left(start);
+            others.retain(|child| *child != thief);
             others
         };
         assert_eq!(robbed, [vec![thief], round(near), round(far)].concat(), "thief {thief}");

@@ -3,22 +3,22 @@
 use sched_components::flow_control::Fifo;
 use sched_components::resource_mapping::Eager;
 use sched_components::worker::{Combined, Simple};
-use sched_core::{Arch, Build, LogLevel, MemoryNode, Params, Time, Value, WorkerId, WorkerSet, adapt};
+use sched_core::{Arch, Build, LogLevel, MemoryNode, Params, SharedSet, Time, Value, WorkerId, WorkerSet, adapt};
 use sched_host::tree::{FaultKind, Ledger, Part, Phase, Services, Slot, Tree, WorkerFacts};
 use sched_tests::bad::{Bad, Deal};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::atomic::Ordering::*;
 use std::sync::{Arc, Mutex};
 
 /// Workers sleep as a test says.
 struct Fake {
-    sleeping: Arc<[AtomicU64]>,
+    sleeping: Arc<SharedSet>,
     woken: Mutex<Vec<u32>>,
 }
 
 impl Default for Fake {
     fn default() -> Fake {
-        Fake { sleeping: Arc::new([AtomicU64::new(0)]), woken: Mutex::default() }
+        Fake { sleeping: Arc::new(SharedSet::new(2)), woken: Mutex::default() }
     }
 }
 
@@ -27,13 +27,13 @@ impl Services for Fake {
         Time::ZERO
     }
 
-    fn sleeping(&self) -> Arc<[AtomicU64]> {
+    fn sleeping(&self) -> Arc<SharedSet> {
         Arc::clone(&self.sleeping)
     }
 
     fn wake(&self, worker: WorkerId) -> bool {
         self.woken.lock().expect("nobody panics").push(worker.0);
-        self.sleeping[0].fetch_and(!(1 << worker.0), SeqCst) & 1 << worker.0 != 0
+        self.sleeping.remove(worker.0)
     }
 
     fn log(&self, _node: &str, _level: LogLevel, _line: &str) {}
@@ -86,6 +86,7 @@ impl Scene {
         self.next += 1;
         slot.set_phase(Phase::Waiting);
         slot.head().reset();
+        slot.head().priority.store(0, Relaxed);
         slot.head().archs.store(archs.iter().fold(0, |bits, arch| bits | 1 << arch.number()), Relaxed);
         slot
     }
@@ -156,14 +157,14 @@ fn a_wake_is_put_off_for_the_pushed_task_only() {
     let everywhere = [Arch::CPU, Arch::CUDA];
     let deferred = Cell::new(None);
     let (first, second, third) = (scene.task(&everywhere), scene.task(&everywhere), scene.task(&everywhere));
-    scene.services.sleeping[0].store(0b10, SeqCst);
+    scene.services.sleeping.insert(1);
     scene.tree.push(first, Some(WorkerId(0)), Some(&deferred));
     assert_eq!(deferred.take(), Some(WorkerId(1)), "worker 0 will probably pull the task itself");
     // These send the one before down: to worker 0, which is awake, then to worker 1.
     scene.tree.push(second, Some(WorkerId(0)), Some(&deferred));
     deferred.take();
     scene.services.woken.lock().expect("nobody panics").clear();
-    scene.services.sleeping[0].store(0b10, SeqCst);
+    scene.services.sleeping.insert(1);
     scene.tree.push(third, Some(WorkerId(0)), Some(&deferred));
     assert_eq!(deferred.take(), None);
     assert_eq!(*scene.services.woken.lock().expect("nobody panics"), [1], "the task is in its own list");
@@ -180,7 +181,7 @@ impl Services for Pair {
         self.fake.now()
     }
 
-    fn sleeping(&self) -> Arc<[AtomicU64]> {
+    fn sleeping(&self) -> Arc<SharedSet> {
         self.fake.sleeping()
     }
 
@@ -207,19 +208,21 @@ fn a_combined_worker_is_woken_for_what_it_can_execute_only() {
     let ledger = Arc::new(Ledger::new());
     let tree = Tree::assemble(parts, &[WorkerFacts::CPU; 2], Arc::<Pair>::clone(&pair), Arc::clone(&ledger), 0);
     ledger.grow();
-    let push = |number: u32, width: u16, sleeping: u64| {
-        pair.fake.sleeping[0].store(sleeping, SeqCst);
+    let push = |number: u32, width: u16, sleeping: &[u32]| {
+        (0..2).for_each(|worker| _ = pair.fake.sleeping.remove(worker));
+        sleeping.iter().for_each(|worker| pair.fake.sleeping.insert(*worker));
         let slot = ledger.slot(number);
         slot.set_phase(Phase::Waiting);
         slot.head().reset();
+        slot.head().priority.store(0, Relaxed);
         slot.head().archs.store(1, Relaxed);
         slot.head().width.store(width, Relaxed);
         tree.push(slot, None, None);
         std::mem::take(&mut *pair.fake.woken.lock().expect("nobody panics"))
     };
-    assert!(push(0, 1, 0b10).is_empty(), "worker 1 cannot have it");
-    assert_eq!(push(1, 1, 0b11), [0]);
-    assert_eq!(push(2, 2, 0b10), [0, 1], "its members are woken, whoever sleeps");
+    assert!(push(0, 1, &[1]).is_empty(), "worker 1 cannot have it");
+    assert_eq!(push(1, 1, &[0, 1]), [0]);
+    assert_eq!(push(2, 2, &[1]), [0, 1], "its members are woken, whoever sleeps");
     let pull = |member: u32, combined: u32| {
         let slot = tree.pull_for_team(WorkerId(member), WorkerId(combined));
         slot.map(Slot::index)

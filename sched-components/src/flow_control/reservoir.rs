@@ -9,7 +9,6 @@ use crate::queue::{Held, Place, SharedQueue, TaskQueue, arch_to_find, expected_a
 use ready::Ready;
 use sched_core::*;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::time::Duration;
 
 /// A queue in order of priority, then of arrival; bounded, if a threshold is set.
@@ -19,8 +18,6 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Reservoir {
     queue: SharedQueue<Held>,
-    /// Expected length of `queue` in nanoseconds, written under its lock.
-    expected: AtomicU64,
     /// There is a threshold.
     is_bounded: bool,
     ntasks_threshold: Option<usize>,
@@ -107,8 +104,7 @@ impl Reservoir {
         let ntasks_threshold = (ntasks > 0).then_some(ntasks);
         let exp_len_threshold = params.micros(EXP_LEN)?.map(nanos);
         Ok(Reservoir {
-            queue: SharedQueue::new(),
-            expected: AtomicU64::new(0),
+            queue: SharedQueue::new(()),
             is_bounded: ntasks_threshold.is_some() || exp_len_threshold.is_some(),
             ntasks_threshold,
             exp_len_threshold,
@@ -124,26 +120,14 @@ impl Reservoir {
                 || self.exp_len_threshold.is_some_and(|limit| longer() >= limit))
     }
 
-    /// To be called under the lock after each change that has to do with lengths.
-    #[inline]
-    fn note(&self, node: Node<'_>, queue: &TaskQueue<Held>) {
-        if self.expected.load(Relaxed) != queue.expected() {
-            self.expected.store(queue.expected(), Relaxed);
-            node.note_queued(Duration::from_nanos(queue.expected()));
-        }
-    }
-
     #[inline(always)]
     fn pop(&self, node: Node<'_>, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
-        self.queue.pop(eligible, |queue| self.note(node, queue)).map(|(held, place)| (held.task, place))
+        self.queue.pop(eligible, noted(node)).map(|(held, place)| (held.task, place))
     }
 
     fn unpop(&self, node: Node<'_>, task: Task, place: Place) {
         let held = Held::new(task);
-        self.queue.change(|queue| {
-            queue.unpop(held, place);
-            self.note(node, queue);
-        });
+        self.queue.change(|queue| queue.unpop(held, place), noted(node));
     }
 
     /// The first task that the worker that asks can execute.
@@ -182,7 +166,7 @@ impl Reservoir {
     #[inline(never)]
     fn push_with_length(&self, node: Node<'_>, task: Task, prefetches: bool) -> Push {
         let (priority, has_length) = (task.priority(), task.predicted().is_some());
-        self.queue.change(|queue| {
+        let push = |queue: &mut TaskQueue<Held>| {
             if self.is_bounded {
                 if self.is_full(queue, &task) {
                     return Err(Refused::new(task, Refusal::Full));
@@ -195,9 +179,9 @@ impl Reservoir {
             let ahead = || if node.single_memory_node().is_some() { queue.expected() } else { 0 };
             let expected = if has_length { expected_addition(&task, ahead) } else { 0 };
             queue.push(Held::new(task), priority, expected);
-            self.note(node, queue);
             Ok(())
-        })?;
+        };
+        self.queue.change(push, noted(node))?;
         node.children_can_pull();
         Ok(())
     }
@@ -244,6 +228,11 @@ impl Reservoir {
     }
 }
 
+/// Notes the expected length with the node, each time that it changes.
+fn noted(node: Node<'_>) -> impl FnOnce(u64) {
+    move |expected| node.note_queued(Duration::from_nanos(expected))
+}
+
 impl Component for Reservoir {
     #[inline(always)]
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
@@ -283,7 +272,7 @@ impl Component for Reservoir {
     }
 
     fn estimated_end(&self, node: Node<'_>) -> Time {
-        node.end_below_with_queued(Duration::from_nanos(self.expected.load(Relaxed)))
+        node.end_below_with_queued(Duration::from_nanos(self.queue.expected()))
     }
 
     fn estimated_load(&self, node: Node<'_>) -> f64 {
@@ -295,15 +284,11 @@ impl Component for Reservoir {
     }
 
     fn drain(&self) -> Vec<Task> {
-        let tasks = self.queue.change(|queue| {
-            self.expected.store(0, Relaxed);
-            queue.drain()
-        });
-        tasks.into_iter().map(|held| held.task).collect()
+        self.queue.change(TaskQueue::drain, |_| ()).into_iter().map(|held| held.task).collect()
     }
 
     fn describe(&self, report: &mut Report) {
-        let (tasks, expected) = self.queue.change(|queue| (queue.len(), queue.expected()));
+        let (tasks, expected) = (self.queue.len(), self.queue.expected());
         report.fact("tasks", tasks);
         if let Some(limit) = self.ntasks_threshold {
             report.fact("ntasks-threshold", limit);

@@ -1,5 +1,6 @@
 //! The tasks of one priority.
 
+use sched_core::fetch_ahead;
 use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;
 
@@ -89,7 +90,10 @@ impl<T> Level<T> {
         let entry = if index == 0 {
             self.entries.pop_front()
         } else if index + 1 == self.entries.len() {
-            self.entries.pop_back()
+            let last = self.entries.pop_back();
+            // Among many long queues, each is far from where the processor looked last.
+            self.entries.back().inspect(|next| fetch_ahead(*next));
+            last
         } else {
             self.entries.remove(index)
         };

@@ -2,7 +2,7 @@
 
 use super::level::Entry;
 use super::{Padded, Place, TaskQueue};
-use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering::*};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering::*};
 use std::collections::VecDeque;
 
 /// A [`TaskQueue`] for threads that push and threads that pop at once.
@@ -14,12 +14,14 @@ use std::collections::VecDeque;
 ///
 /// The lock of the queue is taken before that of the arrivals.
 #[derive(Debug)]
-pub(crate) struct SharedQueue<T> {
-    queue: Padded<Side<TaskQueue<T>>>,
-    /// Arrivals of the usual priority, numbered from 0.
-    arrived: Padded<Side<VecDeque<Entry<T>>>>,
+#[repr(C)]
+pub(crate) struct SharedQueue<T, B = ()> {
+    queue: Padded<Front<T>>,
+    arrived: Padded<Back<T>>,
     /// Not all tasks have the usual priority.
     is_ranked: AtomicBool,
+    /// What else both sides look at and seldom write: it shares a line with `is_ranked`.
+    pub(crate) beside: B,
     /// Arrivals of other priorities, locked and counted with those of the usual one.
     others: Mutex<Vec<(i32, T)>>,
 }
@@ -27,25 +29,35 @@ pub(crate) struct SharedQueue<T> {
 /// The priority of tasks that were given none.
 const USUAL: i32 = 0;
 
+/// Where tasks are popped.
 #[derive(Debug)]
-struct Side<Q> {
-    tasks: Mutex<Q>,
+#[repr(C)]
+struct Front<T> {
     /// Number of tasks, written under the lock: to see that there are none takes no lock.
     len: AtomicUsize,
+    /// Their expected length in nanoseconds, written under the lock.
+    expected: AtomicU64,
+    tasks: Mutex<TaskQueue<T>>,
 }
 
-impl<Q> Side<Q> {
-    fn new(tasks: Q) -> Padded<Side<Q>> {
-        Padded(Side { tasks: Mutex::new(tasks), len: AtomicUsize::new(0) })
-    }
+/// Where tasks are pushed.
+#[derive(Debug)]
+#[repr(C)]
+struct Back<T> {
+    /// Number of tasks of any priority, written under the lock.
+    len: AtomicUsize,
+    /// Tasks of the usual priority, numbered from 0.
+    tasks: Mutex<VecDeque<Entry<T>>>,
 }
 
-impl<T> SharedQueue<T> {
-    pub(crate) fn new() -> SharedQueue<T> {
+impl<T, B> SharedQueue<T, B> {
+    pub(crate) fn new(beside: B) -> SharedQueue<T, B> {
+        let (len, expected) = (AtomicUsize::new(0), AtomicU64::new(0));
         SharedQueue {
-            queue: Side::new(TaskQueue::new()),
-            arrived: Side::new(VecDeque::new()),
+            queue: Padded(Front { len, expected, tasks: Mutex::new(TaskQueue::new()) }),
+            arrived: Padded(Back { len: AtomicUsize::new(0), tasks: Mutex::new(VecDeque::new()) }),
             is_ranked: AtomicBool::new(false),
+            beside,
             others: Mutex::new(Vec::new()),
         }
     }
@@ -53,6 +65,11 @@ impl<T> SharedQueue<T> {
     /// Number of tasks, without a lock: others may change it meanwhile.
     pub(crate) fn len(&self) -> usize {
         self.arrived.0.len.load(Acquire) + self.queue.0.len.load(Acquire)
+    }
+
+    /// Nanoseconds that the tasks count with, without a lock.
+    pub(crate) fn expected(&self) -> u64 {
+        self.queue.0.expected.load(Relaxed)
     }
 
     /// Whether there are no tasks. Who takes over what arrived counts it on the one side before it is gone from the other.
@@ -69,13 +86,13 @@ impl<T> SharedQueue<T> {
     /// Puts `task` behind all of its `priority` and above. It counts with nothing towards the expected length.
     #[inline(always)]
     pub(crate) fn push(&self, task: T, priority: i32) {
-        let Side { tasks, len } = &self.arrived.0;
+        let Back { tasks, len } = &self.arrived.0;
         let mut arrived = tasks.lock();
         if priority == USUAL {
             let number = arrived.len() as u64;
             arrived.push_back(Entry { number, expected: 0, task });
         } else {
-            self.is_ranked.store(true, Release);
+            self.rank();
             self.others.lock().push((priority, task));
         }
         len.store(len.load(Relaxed) + 1, Release);
@@ -84,54 +101,60 @@ impl<T> SharedQueue<T> {
     /// The same on behalf of those who pop, so that the task need not arrive first: it is in front of what arrived and was
     /// not taken over yet. It counts with `expected` nanoseconds.
     #[inline]
-    pub(crate) fn push_inside(&self, task: T, priority: i32, expected: u64, look: impl FnOnce(&TaskQueue<T>)) {
-        let Side { tasks, len } = &self.queue.0;
-        let mut queue = tasks.lock();
+    pub(crate) fn push_inside(&self, task: T, priority: i32, expected: u64) {
+        let mut queue = self.queue.0.tasks.lock();
         queue.push(task, priority, expected);
         if priority != USUAL {
+            self.rank();
+        }
+        self.note(&queue, |_| ());
+    }
+
+    /// Says that not all tasks have the usual priority. To be called under a lock that who says the opposite takes, too.
+    fn rank(&self) {
+        if !self.is_ranked.load(Relaxed) {
             self.is_ranked.store(true, Release);
         }
+    }
+
+    /// To be called under the queue's lock after each change. What is new of the expected length is told to `changed`.
+    #[inline(always)]
+    fn note(&self, queue: &TaskQueue<T>, changed: impl FnOnce(u64)) {
+        let Front { len, expected, .. } = &self.queue.0;
         len.store(queue.len(), Release);
-        look(&queue);
+        if expected.load(Relaxed) != queue.expected() {
+            expected.store(queue.expected(), Relaxed);
+            changed(queue.expected());
+        }
     }
 
-    /// Takes the first task that is `eligible`, and looks at the rest under the lock.
+    /// Takes the first task that is `eligible`. `changed` is told of another expected length, under the lock.
     #[inline(always)]
-    pub(crate) fn pop(
-        &self,
-        mut eligible: impl FnMut(&T) -> bool,
-        look: impl FnOnce(&TaskQueue<T>),
-    ) -> Option<(T, Place)> {
-        self.take(|queue| queue.pop(&mut eligible), look)
+    pub(crate) fn pop(&self, mut eligible: impl FnMut(&T) -> bool, changed: impl FnOnce(u64)) -> Option<(T, Place)> {
+        self.take(|queue| queue.pop(&mut eligible), changed)
     }
 
-    /// Takes the last task that is `eligible` of the highest priority that has one, and looks at the rest under the lock.
+    /// Takes the last task that is `eligible` of the highest priority that has one.
     #[inline(always)]
-    pub(crate) fn pop_newest(
-        &self,
-        mut eligible: impl FnMut(&T) -> bool,
-        look: impl FnOnce(&TaskQueue<T>),
-    ) -> Option<(T, Place)> {
-        self.take(|queue| queue.pop_newest(&mut eligible), look)
+    pub(crate) fn pop_newest(&self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+        self.take(|queue| queue.pop_newest(&mut eligible), |_| ())
     }
 
     #[inline(always)]
     fn take(
         &self,
         mut pop: impl FnMut(&mut TaskQueue<T>) -> Option<(T, Place)>,
-        look: impl FnOnce(&TaskQueue<T>),
+        changed: impl FnOnce(u64),
     ) -> Option<(T, Place)> {
         if self.is_empty() {
             return None;
         }
-        let Side { tasks, len } = &self.queue.0;
-        let mut queue = tasks.lock();
+        let mut queue = self.queue.0.tasks.lock();
         if queue.len() == 0 || self.is_ranked.load(Acquire) {
             self.take_over(&mut queue);
         }
         if let Some(popped) = pop(&mut queue) {
-            len.store(queue.len(), Release);
-            look(&queue);
+            self.note(&queue, changed);
             return Some(popped);
         }
         // Nothing that was there suits.
@@ -139,8 +162,7 @@ impl<T> SharedQueue<T> {
             return None;
         }
         let popped = pop(&mut queue)?;
-        len.store(queue.len(), Release);
-        look(&queue);
+        self.note(&queue, changed);
         Some(popped)
     }
 
@@ -164,17 +186,17 @@ impl<T> SharedQueue<T> {
         queue.len() > before
     }
 
-    /// Changes the queue, with all that has arrived, while nobody pushes or pops.
-    pub(crate) fn change<A>(&self, change: impl FnOnce(&mut TaskQueue<T>) -> A) -> A {
-        let Side { tasks, len } = &self.queue.0;
-        let mut queue = tasks.lock();
+    /// Changes the queue, with all that has arrived, while nobody pushes or pops. `changed` is told of another expected
+    /// length.
+    pub(crate) fn change<A>(&self, change: impl FnOnce(&mut TaskQueue<T>) -> A, changed: impl FnOnce(u64)) -> A {
+        let mut queue = self.queue.0.tasks.lock();
         let mut arrived = self.arrived.0.tasks.lock();
         self.take_over_from(&mut arrived, &mut queue);
         let answer = change(&mut queue);
         if !queue.has_only(USUAL) {
-            self.is_ranked.store(true, Release);
+            self.rank();
         }
-        len.store(queue.len(), Release);
+        self.note(&queue, changed);
         answer
     }
 

@@ -163,16 +163,17 @@ fn a_transfer_counts_as_far_as_it_does_not_hide() {
 
 /// Plays pushes, pops and the rest on a queue for several threads and on one behind a lock.
 fn play_shared(steps: Vec<Step>) {
-    let (shared, mut plain) = (SharedQueue::new(), TaskQueue::new());
+    let (shared, mut plain) = (SharedQueue::new(()), TaskQueue::new());
     let mut out: Vec<(u64, Place)> = Vec::new();
     let mut pushed = 0;
     for step in steps {
         match step {
             // Every third goes in by the way of those who look at lengths.
             Step::Push { priority } => {
-                plain.push(pushed, priority, 0);
+                let expected = if pushed % 3 == 0 { pushed % 5 } else { 0 };
+                plain.push(pushed, priority, expected);
                 match pushed % 3 {
-                    0 => shared.change(|queue| queue.push(pushed, priority, 0)),
+                    0 => shared.change(|queue| queue.push(pushed, priority, expected), |_| ()),
                     _ => shared.push(pushed, priority),
                 }
                 pushed += 1;
@@ -185,23 +186,24 @@ fn play_shared(steps: Vec<Step>) {
             }
             Step::PopLeast { except, reach } => {
                 let cost = |task: &u64| eligible_but(*task, except).then_some(*task % 7);
-                let popped = shared.change(|queue| queue.pop_least(reach, cost));
+                let popped = shared.change(|queue| queue.pop_least(reach, cost), |_| ());
                 assert_eq!(popped.map(|(task, _)| task), plain.pop_least(reach, cost).map(|(task, _)| task));
                 out.extend(popped);
             }
             Step::Unpop { which } if !out.is_empty() => {
                 let (task, place) = out.swap_remove(which % out.len());
-                shared.change(|queue| queue.unpop(task, place));
+                shared.change(|queue| queue.unpop(task, place), |_| ());
                 // The numbers of arrivals differ, the order does not.
                 plain.unpop(task, Place { arrival: task, ..place });
             }
             Step::Unpop { .. } => {}
-            Step::Drain => assert_eq!(shared.change(TaskQueue::drain), plain.drain()),
+            Step::Drain => assert_eq!(shared.change(TaskQueue::drain, |_| ()), plain.drain()),
         }
         assert_eq!(shared.len(), plain.len());
+        assert_eq!(shared.expected(), plain.expected());
         assert_eq!(shared.is_empty(), plain.len() == 0);
     }
-    assert_eq!(shared.change(TaskQueue::drain), plain.drain());
+    assert_eq!(shared.change(TaskQueue::drain, |_| ()), plain.drain());
 }
 
 proptest! {
@@ -269,11 +271,11 @@ fn what_nobody_who_asks_can_execute_is_not_looked_at() {
 
 #[test]
 fn what_the_owner_pushes_is_in_front_of_what_arrived() {
-    let queue = SharedQueue::new();
-    let pop = || queue.pop_newest(|_| true, |_| ()).map(|(task, _)| task);
+    let queue = SharedQueue::new(());
+    let pop = || queue.pop_newest(|_| true).map(|(task, _)| task);
     queue.push("arrived first", 0);
     queue.push("arrived last", 0);
-    queue.push_inside("own", 0, 0, |_| ());
+    queue.push_inside("own", 0, 0);
     assert_eq!([pop(), pop()], [Some("own"), Some("arrived last")]);
     queue.push("urgent", 1);
     assert_eq!([pop(), pop(), pop()], [Some("urgent"), Some("arrived first"), None]);
@@ -282,7 +284,7 @@ fn what_the_owner_pushes_is_in_front_of_what_arrived() {
 #[test]
 fn threads_that_push_and_pop_at_once_lose_nothing_and_keep_the_order() {
     const TASKS: u64 = 20_000;
-    let queue = SharedQueue::new();
+    let queue = SharedQueue::new(());
     let left = AtomicUsize::new(2);
     let push = |first: u64| {
         (first..TASKS).step_by(2).for_each(|task| queue.push(task, 0));

@@ -10,7 +10,6 @@ use sched_core::*;
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// One queue for each child. A task that a worker makes ready goes to that worker's own queue; what the application
@@ -115,7 +114,7 @@ impl Component for WorkStealing {
         };
         lanes.push(child, task, by_owner);
         // The worker that pushes is awake. Where it is alone in its child, only others can sleep.
-        let awake = by_owner && lanes.lane(child).is_some_and(|lane| lane.worker.is_some());
+        let awake = by_owner && lanes.lane(child).is_some_and(|lane| lane.worker().is_some());
         if awake || !node.child_can_pull(child) {
             node.children_can_pull();
         }
@@ -161,7 +160,7 @@ impl Component for WorkStealing {
     }
 
     fn estimated_end(&self, node: Node<'_>) -> Time {
-        let queued = Duration::from_nanos(self.sum(|lane| lane.expected.load(Relaxed)));
+        let queued = Duration::from_nanos(self.sum(Lane::expected));
         node.average_end_below() + queued / node.count_in_context().max(1)
     }
 
@@ -180,7 +179,7 @@ impl Component for WorkStealing {
         let lens: Vec<usize> = self.lanes.get().into_iter().flat_map(Lanes::iter).map(|lane| lane.len()).collect();
         report.fact("tasks", lens.iter().sum::<usize>());
         report.fact("tasks by child", format_args!("{lens:?}"));
-        let expected = self.sum(|lane| lane.expected.load(Relaxed));
+        let expected = self.sum(Lane::expected);
         report.fact("expected length", format_args!("{:?}", Duration::from_nanos(expected)));
     }
 }

@@ -21,6 +21,7 @@ pub mod component;
 pub mod extension;
 #[cfg(feature = "rig")]
 pub(crate) mod fake;
+pub(crate) mod fetch;
 pub mod host;
 pub mod manifest;
 pub mod root;

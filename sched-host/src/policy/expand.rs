@@ -4,12 +4,13 @@ use super::catalogue::{Catalogue, Entry};
 use super::check;
 use super::leaves::check_leaves;
 use super::level::Level;
-use super::machine::{Group, Machine, combined_groups};
+use super::machine::{Group, Machine};
 use super::part::{Component, Each, Part, Policy, Shared, Span, Use};
 use super::plan::{Child, NodeIndex, Plan, PlanNode};
 use super::problem::{PolicyErrors, Problem};
 use super::ranges;
 use sched_core::{Arch, ArchSet, Arity, Family, Params, WorkerId, WorkerSet};
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -55,7 +56,7 @@ fn lay(
         catalogue,
         machine,
         archs: (0..count).map(|worker| machine.arch(WorkerId(worker))).collect(),
-        combined: machine.combined(),
+        combined: OnceCell::new(),
         present: machine.present(),
         groups: HashMap::new(),
         drafts: Vec::new(),
@@ -77,8 +78,7 @@ fn lay(
         return Err(fail(expansion.problems));
     };
     let plan = expansion.plan(root);
-    let combined = combined_groups(machine).into_iter().flat_map(|group| group.workers.iter().collect::<Vec<_>>());
-    let problems = check_leaves(&plan, policy, &everything.workers, &combined.collect());
+    let problems = check_leaves(&plan, policy, &everything.workers, count);
     if problems.is_empty() { Ok(plan) } else { Err(fail(problems)) }
 }
 
@@ -121,8 +121,8 @@ struct Expansion<'a> {
     machine: &'a dyn Machine,
     /// The architecture of each simple worker.
     archs: Vec<Arch>,
-    /// The members of each combined worker.
-    combined: Vec<WorkerSet>,
+    /// The members of each combined worker: most policies have none, and a large machine has many.
+    combined: OnceCell<Vec<WorkerSet>>,
     /// The workers that the policy is laid over.
     present: WorkerSet,
     groups: HashMap<(Level, Option<Arch>), Rc<[Group]>>,
@@ -167,6 +167,10 @@ impl<'a> Expansion<'a> {
         drafts
     }
 
+    fn combined(&self) -> &[WorkerSet] {
+        self.combined.get_or_init(|| self.machine.combined())
+    }
+
     /// Number of the combined worker that a worker is, if it is none of the simple ones.
     fn combined_number(&self, worker: WorkerId) -> Option<usize> {
         (worker.0 as usize).checked_sub(self.archs.len())
@@ -178,7 +182,7 @@ impl<'a> Expansion<'a> {
         for worker in workers.iter() {
             match self.combined_number(worker) {
                 None => drop(simple.insert(worker)),
-                Some(number) => simple.union_with(&self.combined[number]),
+                Some(number) => simple.union_with(&self.combined()[number]),
             }
         }
         simple
@@ -188,11 +192,7 @@ impl<'a> Expansion<'a> {
     /// worker also can be, one of a set that has all of its members.
     fn encloses(&self, outer: &WorkerSet, inner: &WorkerSet) -> bool {
         let has_combined = |workers: &WorkerSet| workers.iter().any(|worker| self.combined_number(worker).is_some());
-        inner.is_subset(outer)
-            || (!self.combined.is_empty()
-                && has_combined(inner)
-                && !has_combined(outer)
-                && self.simple(inner).is_subset(outer))
+        inner.is_subset(outer) || (has_combined(inner) && !has_combined(outer) && self.simple(inner).is_subset(outer))
     }
 
     /// The groups of a level that have workers of `arch`, with only these.
@@ -202,7 +202,9 @@ impl<'a> Expansion<'a> {
         }
         let mut groups = self.machine.groups(level);
         if let Some(arch) = arch {
-            let combined = (0..self.combined.len()).map(|number| WorkerId((self.archs.len() + number) as u32));
+            let first = self.archs.len();
+            let combined = if level == Level::CombinedWorker { self.combined().len() } else { 0 };
+            let combined = (first..first + combined).map(|number| WorkerId(number as u32));
             let of_arch: WorkerSet =
                 self.workers_of(arch).chain(combined.filter(|worker| self.arch(*worker) == Some(arch))).collect();
             groups.iter_mut().for_each(|group| group.workers.intersect_with(&of_arch));
@@ -217,7 +219,7 @@ impl<'a> Expansion<'a> {
     fn arch(&self, worker: WorkerId) -> Option<Arch> {
         let worker = match self.combined_number(worker) {
             None => worker,
-            Some(number) => self.combined.get(number)?.iter().next()?,
+            Some(number) => self.combined().get(number)?.iter().next()?,
         };
         self.archs.get(worker.0 as usize).copied()
     }

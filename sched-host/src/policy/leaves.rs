@@ -4,21 +4,21 @@ use super::part::Policy;
 use super::plan::{Plan, PlanNode};
 use super::problem::Problem;
 use super::ranges;
-use sched_core::WorkerSet;
+use sched_core::{WorkerId, WorkerSet};
 
-/// The workers that have no leaf, and those that have several.
-pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet, combined: &WorkerSet) -> Vec<Problem> {
+/// The workers that have no leaf, and those that have several. Combined workers are numbered from `first_combined` on.
+pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet, first_combined: u32) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut missing = WorkerSet::new();
     let mut several = WorkerSet::new();
-    for worker in workers.iter().chain(combined.iter()) {
-        match plan.nodes.iter().filter(|node| node.leaf_worker == Some(worker)).count() {
-            0 if combined.contains(worker) => {}
-            0 => drop(missing.insert(worker)),
-            1 => {}
-            _ => drop(several.insert(worker)),
+    let is_combined = |worker: WorkerId| worker.0 >= first_combined;
+    let mut reached = WorkerSet::new();
+    for worker in plan.nodes.iter().filter_map(|node| node.leaf_worker) {
+        if !reached.insert(worker) && (is_combined(worker) || workers.contains(worker)) {
+            several.insert(worker);
         }
     }
+    workers.iter().filter(|worker| !reached.contains(*worker)).for_each(|worker| _ = missing.insert(worker));
     if !missing.is_empty() {
         problems.push(
             Problem::error(format!("policy `{}` does not reach {}", policy.name, ranges::workers(&missing)))
@@ -32,10 +32,10 @@ pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet, co
     if let Some(worker) = several.iter().next() {
         let leaves: Vec<&PlanNode> = plan.nodes.iter().filter(|node| node.leaf_worker == Some(worker)).collect();
         // Simple workers come first: what is wrong with those is told of these.
-        let (whom, one, mend) = if combined.contains(worker) {
+        let (whom, one, mend) = if is_combined(worker) {
             (leaves[0].place.clone(), leaves[0].place.clone(), ("team", "combined-worker"))
         } else {
-            let simple = several.iter().filter(|worker| !combined.contains(*worker)).collect();
+            let simple = several.iter().filter(|worker| !is_combined(*worker)).collect();
             (ranges::workers(&simple), worker.to_string(), ("leaf", "worker"))
         };
         let mut problem = Problem::error(format!("policy `{}` has several leaves for {whom}", policy.name));

@@ -11,9 +11,9 @@ use crate::trace::{Event, Recorder};
 use crate::tree::{Services, Witness, WorkerFacts};
 use parking_lot::RwLock;
 use sched_core::abi::TaskHead;
-use sched_core::{Arch, Estimate, LogLevel, MemoryNode, Time, WorkerId};
+use sched_core::{Arch, Estimate, LogLevel, MemoryNode, SharedSet, Time, WorkerId};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// Time and sleeping workers: the tree's back end.
@@ -76,8 +76,8 @@ impl Services for Clock {
         Time::from_nanos(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    fn sleeping(&self) -> Arc<[AtomicU64]> {
-        self.sleep.shared_bits()
+    fn sleeping(&self) -> Arc<SharedSet> {
+        Arc::clone(self.sleep.sleeping())
     }
 
     fn wake(&self, worker: WorkerId) -> bool {

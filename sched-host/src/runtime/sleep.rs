@@ -4,7 +4,7 @@
 //!
 //! Waking a parked thread costs the waker about a hundred times what scheduling a task costs, so nobody wakes in vain,
 //! and nobody pays anything while all workers are awake: the *sleeping* bits, one for each worker, are all that a
-//! scheduling thread reads.
+//! scheduling thread reads, in a [`SharedSet`].
 //!
 //! A worker that found nothing:
 //! 1. [`announce`](Sleep::announce): sets its bit, then a heavy fence;
@@ -24,14 +24,13 @@
 //! gone to work and come to bed again. It then wakes for nothing, with its bit still set, so it always retracts after
 //! sleeping.
 
-use crate::sync::{AtomicU64, Condvar, Mutex, Ordering::*, fence, heavy_fence, prepare_fences};
+use crate::sync::{Condvar, Mutex, Ordering::*, SharedSet, fence, heavy_fence, lock, prepare_fences};
 use crossbeam::utils::CachePadded;
 use std::sync::Arc;
 
 /// See the [module](self).
 pub struct Sleep {
-    /// Bit *n* of word *m* stands for worker 64·m + n.
-    sleeping: Arc<[AtomicU64]>,
+    sleeping: Arc<SharedSet>,
     beds: Box<[CachePadded<Bed>]>,
 }
 
@@ -46,33 +45,24 @@ impl Sleep {
     pub fn new(workers: usize) -> Sleep {
         prepare_fences();
         let bed = || CachePadded::new(Bed { noticed: Mutex::new(false), notice: Condvar::new() });
-        Sleep {
-            sleeping: (0..workers.div_ceil(64).max(1)).map(|_| AtomicU64::new(0)).collect(),
-            beds: (0..workers).map(|_| bed()).collect(),
-        }
+        Sleep { sleeping: Arc::new(SharedSet::new(workers)), beds: (0..workers).map(|_| bed()).collect() }
     }
 
     /// Which workers sleep.
-    pub fn sleeping(&self) -> &[AtomicU64] {
+    pub fn sleeping(&self) -> &Arc<SharedSet> {
         &self.sleeping
-    }
-
-    /// The same bits, to look at without this.
-    pub fn shared_bits(&self) -> Arc<[AtomicU64]> {
-        Arc::clone(&self.sleeping)
     }
 
     /// Step 1: from now on the worker may be woken.
     pub fn announce(&self, worker: usize) {
         *lock(&self.beds[worker].noticed) = false;
-        self.sleeping[worker / 64].fetch_or(1 << (worker % 64), SeqCst);
+        self.sleeping.insert(worker as u32);
         heavy_fence();
     }
 
     /// The worker is awake. Whether a waker had counted on it.
     pub fn retract(&self, worker: usize) -> bool {
-        let bit = 1 << (worker % 64);
-        self.sleeping[worker / 64].fetch_and(!bit, SeqCst) & bit == 0
+        !self.sleeping.remove(worker as u32)
     }
 
     /// Parks until noticed. The caller retracts afterwards.
@@ -86,8 +76,7 @@ impl Sleep {
 
     /// Wakes a worker. Whether it slept, or was about to.
     pub fn wake(&self, worker: usize) -> bool {
-        let bit = 1 << (worker % 64);
-        if self.sleeping[worker / 64].fetch_and(!bit, SeqCst) & bit == 0 {
+        if !self.sleeping.remove(worker as u32) {
             return false;
         }
         let bed = &self.beds[worker];
@@ -99,10 +88,7 @@ impl Sleep {
     /// Wakes the first worker that sleeps and that `wanted` accepts. Whether there was one.
     pub fn wake_any(&self, wanted: impl Fn(usize) -> bool) -> bool {
         fence(SeqCst);
-        (0..self.beds.len()).any(|worker| {
-            let asleep = self.sleeping[worker / 64].load(SeqCst) & 1 << (worker % 64) != 0;
-            asleep && wanted(worker) && self.wake(worker)
-        })
+        self.sleeping.iter().map(|worker| worker as usize).any(|worker| wanted(worker) && self.wake(worker))
     }
 
     /// Wakes everybody.
@@ -111,8 +97,4 @@ impl Sleep {
             self.wake(worker);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> crate::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -24,7 +24,7 @@
 //! slowest member is busy. That is the price of running together, and why a policy that has good reason sends a task to a
 //! combined worker.
 
-use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering::*};
+use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering::*, lock};
 use crossbeam::utils::CachePadded;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -141,8 +141,4 @@ impl<T> Drop for Leading<'_, T> {
         lock(&self.gathering.state).over = true;
         self.gathering.changed.notify_all();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

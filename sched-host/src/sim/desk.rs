@@ -12,7 +12,7 @@ use crate::graph::{Access, Dependencies, TaskGraph};
 use crate::tree::{Services, Witness};
 use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
-use sched_core::{Estimate, LogLevel, MemoryNode, Time, WorkerId};
+use sched_core::{Estimate, LogLevel, MemoryNode, SharedSet, Time, WorkerId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// See the [module](self).
 pub(super) struct Desk {
     now: AtomicU64,
-    sleeping: Arc<[AtomicU64]>,
+    sleeping: Arc<SharedSet>,
     /// When each worker should be done with the tasks that it has pulled, in nanoseconds; 0 when it has none.
     busy: Box<[AtomicU64]>,
     /// How long the parallel tasks should take whose teams wait for each worker, in nanoseconds.
@@ -65,7 +65,7 @@ impl Desk {
         });
         Desk {
             now: AtomicU64::new(0),
-            sleeping: (0..platform.workers.len().div_ceil(64).max(1)).map(|_| AtomicU64::new(0)).collect(),
+            sleeping: Arc::new(SharedSet::new(platform.workers.len())),
             busy: platform.workers.iter().map(|_| AtomicU64::new(0)).collect(),
             teams: platform.workers.iter().map(|_| AtomicU64::new(0)).collect(),
             combined: combined.into(),
@@ -109,33 +109,19 @@ impl Desk {
 
     /// From now on the worker may be woken.
     pub(super) fn fall_asleep(&self, worker: u32) {
-        let word = &self.sleeping[(worker / 64) as usize];
-        word.store(word.load(Relaxed) | 1 << (worker % 64), Relaxed);
+        self.sleeping.insert(worker);
     }
 
     /// The worker is awake by itself.
     pub(super) fn get_up(&self, worker: u32) {
-        let word = &self.sleeping[(worker / 64) as usize];
-        word.store(word.load(Relaxed) & !(1 << (worker % 64)), Relaxed);
-    }
-
-    pub(super) fn sleeps(&self, worker: u32) -> bool {
-        self.sleeping[(worker / 64) as usize].load(Relaxed) & 1 << (worker % 64) != 0
+        if self.sleeping.contains(worker) {
+            self.sleeping.remove(worker);
+        }
     }
 
     /// The first worker that sleeps and `suits`.
     pub(super) fn find_sleeper(&self, suits: impl Fn(u32) -> bool) -> Option<u32> {
-        for (word, asleep) in self.sleeping.iter().enumerate() {
-            let mut left = asleep.load(Relaxed);
-            while left != 0 {
-                let sleeper = word as u32 * 64 + left.trailing_zeros();
-                left &= left - 1;
-                if suits(sleeper) {
-                    return Some(sleeper);
-                }
-            }
-        }
-        None
+        self.sleeping.iter().find(|sleeper| suits(*sleeper))
     }
 
     /// Whether there are notes.
@@ -181,14 +167,13 @@ impl Services for Desk {
         Time::from_nanos(self.now.load(Relaxed))
     }
 
-    fn sleeping(&self) -> Arc<[AtomicU64]> {
+    fn sleeping(&self) -> Arc<SharedSet> {
         Arc::clone(&self.sleeping)
     }
 
     fn wake(&self, worker: WorkerId) -> bool {
-        let slept = self.sleeps(worker.0);
+        let slept = self.sleeping.remove(worker.0);
         if slept {
-            self.get_up(worker.0);
             self.noted.store(1, Relaxed);
             self.notes.lock().woken.push(worker);
         }

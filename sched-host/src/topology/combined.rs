@@ -9,6 +9,8 @@
 //! Workers that share a processing unit are not combined for that alone: they only take turns.
 
 use serde::Serialize;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::Topology;
 use super::binding::WorkerBinding;
@@ -117,7 +119,7 @@ pub(super) fn combine(topology: &Topology, workers: &[WorkerBinding], sizes: Com
 
 /// The combined workers of a machine whose workers share these parts of it.
 pub(crate) fn combine_nest(machine: &Nest, sizes: CombinedSizes) -> Vec<CombinedWorker> {
-    let mut found = Found { sizes, combined: Vec::new() };
+    let mut found = Found { sizes, known: HashMap::new(), combined: Vec::new() };
     found.visit(machine);
     found.combined
 }
@@ -144,6 +146,8 @@ pub(crate) fn aligned(workers: usize, sizes: CombinedSizes) -> Vec<CombinedWorke
 struct Found {
     sizes: CombinedSizes,
     combined: Vec<CombinedWorker>,
+    /// The place of each there, by its members.
+    known: HashMap<Vec<usize>, usize>,
 }
 
 impl Found {
@@ -185,9 +189,13 @@ impl Found {
         if !self.sizes.wants(&members) {
             return;
         }
-        match self.combined.iter_mut().find(|known| known.members == members) {
-            Some(known) => known.within.clone_from(&within.title),
-            None => self.combined.push(CombinedWorker { members, within: within.title.clone() }),
+        match self.known.entry(members) {
+            Entry::Occupied(known) => self.combined[*known.get()].within.clone_from(&within.title),
+            Entry::Vacant(new) => {
+                let members = new.key().clone();
+                new.insert(self.combined.len());
+                self.combined.push(CombinedWorker { members, within: within.title.clone() });
+            }
         }
     }
 }

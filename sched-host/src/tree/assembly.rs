@@ -14,11 +14,11 @@ use super::survey::NodeState;
 use super::teams::Teams;
 use super::witness::Watch;
 use sched_core::abi::wire::{NO_ID, RawWorker, place};
-use sched_core::{Refusal, WorkerId};
+use sched_core::{Refusal, SharedSet, WorkerId};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, Ordering::*};
 
 /// What all trees of one context stand on.
 pub(super) struct Ground {
@@ -48,7 +48,7 @@ pub(crate) struct Shared {
     pub(super) workers: Arc<[RawWorker]>,
     pub(super) services: Arc<dyn Services>,
     /// Which workers sleep.
-    pub(super) sleeping: Arc<[AtomicU64]>,
+    pub(super) sleeping: Arc<SharedSet>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) fallback: Arc<Fallback>,
     /// A node was quarantined, and its tasks were not yet taken back.

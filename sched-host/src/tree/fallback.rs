@@ -4,8 +4,8 @@
 use super::ledger::{Phase, Slot};
 use super::services::Services;
 use parking_lot::Mutex;
-use sched_core::WorkerId;
 use sched_core::abi::wire::RawWorker;
+use sched_core::{SharedSet, WorkerId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*, fence};
@@ -18,7 +18,7 @@ pub(super) struct Fallback {
     members: Box<[AtomicU64]>,
     workers: Arc<[RawWorker]>,
     services: Arc<dyn Services>,
-    sleeping: Arc<[AtomicU64]>,
+    sleeping: Arc<SharedSet>,
 }
 
 impl Fallback {
@@ -62,10 +62,9 @@ impl Fallback {
     fn wake_for(&self, slot: &Slot) {
         fence(SeqCst);
         let archs = slot.head().archs.load(Relaxed);
-        let _ = (0..self.workers.len() as u32).map(WorkerId).any(|worker| {
-            let asleep = self.sleeping[worker.0 as usize / 64].load(SeqCst) & 1 << (worker.0 % 64) != 0;
+        let _ = self.sleeping.iter().map(WorkerId).any(|worker| {
             let fits = archs & 1 << self.workers[worker.0 as usize].arch != 0;
-            asleep && fits && self.has_member(worker) && self.services.wake(worker)
+            fits && self.has_member(worker) && self.services.wake(worker)
         });
     }
 

@@ -155,11 +155,7 @@ impl Shared {
     #[inline]
     pub(super) fn hop_can_pull(&self, call: &Call<'_>, node: &TreeNode, child: Option<u32>, all: bool) -> bool {
         light_fence();
-        let somebody_sleeps = match &*self.sleeping {
-            [word] => word.load(Relaxed) != 0,
-            words => words.iter().any(|word| word.load(Relaxed) != 0),
-        };
-        somebody_sleeps && self.wake_below(call, node, child, all)
+        !self.sleeping.is_empty() && self.wake_below(call, node, child, all)
     }
 
     /// The rest of [`hop_can_pull`](Self::hop_can_pull), when somebody sleeps.
@@ -193,9 +189,8 @@ impl Shared {
             (Some(number), _) => _ = node.children.get(number as usize).is_some_and(|child| visit(*child)),
             (None, Some(ways)) => {
                 let below = &node.place().raw().workers_in_context;
-                let sleeping = |word: usize| self.sleeping.get(word).map_or(0, |word| word.load(SeqCst));
-                let asleep = |word: usize| below[word] & sleeping(word);
-                ways.to_sleepers(node.words.clone(), asleep, |number| visit(node.children[number as usize]));
+                let asleep = self.sleeping.words(node.words.clone()).map(|(word, asleep)| (word, asleep & below[word]));
+                ways.to_sleepers(asleep, |number| visit(node.children[number as usize]));
             }
             (None, None) => _ = node.children.iter().any(|child| visit(*child)),
         }
@@ -204,10 +199,8 @@ impl Shared {
 
     /// Whether a worker below sleeps that the call is of use to.
     fn sleeps_below(&self, call: &Call<'_>, node: &TreeNode) -> bool {
-        let below = &node.place().raw().workers_in_context[node.words.clone()];
-        let mut below = below.iter().zip(self.sleeping.iter().skip(node.words.start));
         node.archs & call.archs() != 0
-            && (below.any(|(workers, sleeping)| workers & sleeping.load(SeqCst) != 0)
+            && (self.sleeping.meets(&node.place().raw().workers_in_context, node.words.clone())
                 || node.teams.as_ref().is_some_and(|teams| teams.sleeps(call, &self.sleeping)))
     }
 
@@ -216,8 +209,7 @@ impl Shared {
         if let Some(team) = self.teams.of(worker) {
             return eligible && self.wake_team(call, team);
         }
-        let Some(word) = self.sleeping.get((worker.0 / 64) as usize) else { return false };
-        if !eligible || word.load(SeqCst) & 1 << (worker.0 % 64) == 0 {
+        if !eligible || !self.sleeping.contains(worker.0) {
             return false;
         }
         call.defer(worker) || self.services.wake(worker)

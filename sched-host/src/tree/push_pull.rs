@@ -2,7 +2,7 @@
 
 use super::{Ledger, Part, Phase, Services, Slot, Tree, WorkerFacts};
 use sched_core::abi::TaskHead;
-use sched_core::{Arch, ArchSet, Estimate, LogLevel, Time, WorkerId};
+use sched_core::{Arch, ArchSet, Estimate, LogLevel, SharedSet, Time, WorkerId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ pub struct PushPull {
 /// Nobody sleeps, and nobody executes anything.
 struct Idle {
     began: Instant,
-    sleeping: Arc<[AtomicU64]>,
+    sleeping: Arc<SharedSet>,
     combined: Box<[Box<[WorkerId]>]>,
     /// How long every task is expected to take everywhere, as estimates are passed to components.
     expected: AtomicU64,
@@ -37,7 +37,7 @@ impl Services for Idle {
         0
     }
 
-    fn sleeping(&self) -> Arc<[AtomicU64]> {
+    fn sleeping(&self) -> Arc<SharedSet> {
         Arc::clone(&self.sleeping)
     }
 
@@ -65,7 +65,7 @@ impl PushPull {
         }
         let idle = Arc::new(Idle {
             began: Instant::now(),
-            sleeping: (0..workers.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            sleeping: Arc::new(SharedSet::new(workers.len())),
             combined: combined.into(),
             expected: AtomicU64::new(Estimate::NoModel.to_wire()),
         });

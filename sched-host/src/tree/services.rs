@@ -2,9 +2,9 @@
 
 use super::witness::Witness;
 use sched_core::abi::TaskHead;
-use sched_core::{Arch, ArchSet, Estimate, LogLevel, MemoryNode, Time, WorkerId};
+use sched_core::{Arch, ArchSet, Estimate, LogLevel, MemoryNode, SharedSet, Time, WorkerId};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// The back end of a tree: threads and a wall clock, or an event queue and a virtual one. None of its methods calls a
@@ -13,9 +13,8 @@ pub trait Services: Send + Sync {
     /// The time of the run.
     fn now(&self) -> Time;
 
-    /// Which workers sleep: bit *n* of word *m* stands for worker 64·m + n. A tree asks for these words once, and then
-    /// looks at them whenever there is work.
-    fn sleeping(&self) -> Arc<[AtomicU64]>;
+    /// Which workers sleep. A tree asks for the set once, and then looks at it whenever there is work.
+    fn sleeping(&self) -> Arc<SharedSet>;
 
     /// Wakes `worker`. Whether it slept.
     fn wake(&self, worker: WorkerId) -> bool;

@@ -9,8 +9,8 @@ use super::node::TreeNode;
 use super::services::Services;
 use sched_core::abi::TaskHead;
 use sched_core::abi::wire::RawWorker;
-use sched_core::{WorkerId, WorkerSet};
-use std::sync::atomic::{AtomicU64, Ordering::*};
+use sched_core::{SharedSet, WorkerId, WorkerSet};
+use std::sync::atomic::Ordering::*;
 
 /// The members of each combined worker, which are numbered on from the simple workers.
 pub(super) struct Teams {
@@ -104,9 +104,8 @@ impl TeamsBelow {
     }
 
     /// Whether a member sleeps who would be of use to the call.
-    pub(super) fn sleeps(&self, call: &Call<'_>, sleeping: &[AtomicU64]) -> bool {
-        self.least <= call.width()
-            && self.members.iter().zip(sleeping).any(|(members, sleeping)| members & sleeping.load(SeqCst) != 0)
+    pub(super) fn sleeps(&self, call: &Call<'_>, sleeping: &SharedSet) -> bool {
+        self.least <= call.width() && sleeping.meets(&self.members, 0..self.members.len())
     }
 }
 

@@ -46,17 +46,11 @@ impl Ways {
     }
 
     /// Visits the children that sleepers are below, in order of their numbers, until `visit` says that it is enough. `asleep`
-    /// says of each of these words who sleeps; it is asked when the word has its turn.
+    /// gives the words in which somebody sleeps, ascending, and is asked for each when it has its turn.
     #[inline]
-    pub(super) fn to_sleepers(
-        &self,
-        words: Range<usize>,
-        asleep: impl Fn(usize) -> u64,
-        mut visit: impl FnMut(u32) -> bool,
-    ) {
+    pub(super) fn to_sleepers(&self, asleep: impl Iterator<Item = (usize, u64)>, mut visit: impl FnMut(u32) -> bool) {
         let mut last = NOBODY;
-        for word in words {
-            let mut left = asleep(word);
+        for (word, mut left) in asleep {
             while left != 0 {
                 let sleeper = word * 64 + left.trailing_zeros() as usize;
                 left &= left - 1;
@@ -82,14 +76,10 @@ mod tests {
 
     fn to_sleepers(ways: &Ways, words: Range<usize>, asleep: &[u64]) -> Vec<u32> {
         let mut visited = Vec::new();
-        ways.to_sleepers(
-            words,
-            |word| asleep[word],
-            |child| {
-                visited.push(child);
-                false
-            },
-        );
+        ways.to_sleepers(words.map(|word| (word, asleep[word])), |child| {
+            visited.push(child);
+            false
+        });
         visited
     }
 
@@ -101,14 +91,10 @@ mod tests {
         assert_eq!(to_sleepers(&ways, 0..3, &[0, 1 << 7, 0]), [2]);
         assert_eq!(to_sleepers(&ways, 0..3, &[0b1_0011, 0, 0b1001]), [] as [u32; 0], "they are below no child");
         let mut visited = 0;
-        ways.to_sleepers(
-            0..3,
-            |_| u64::MAX,
-            |_| {
-                visited += 1;
-                visited == 2
-            },
-        );
+        ways.to_sleepers((0..3).map(|word| (word, u64::MAX)), |_| {
+            visited += 1;
+            visited == 2
+        });
         assert_eq!(visited, 2, "that was enough");
         assert_eq!(to_sleepers(&ways, 1..2, &[u64::MAX, 1 << 6, u64::MAX]), [2]);
     }

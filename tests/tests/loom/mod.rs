@@ -5,6 +5,15 @@
 pub use loom::cell::UnsafeCell;
 pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 pub use loom::sync::{Condvar, Mutex, MutexGuard};
+pub use set::SharedSet;
+
+#[path = "../../../sched-core/src/set.rs"]
+mod set;
+
+/// Waits for the lock.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("nobody panics")
+}
 
 /// Lets others go on.
 pub fn pause() {

@@ -62,7 +62,7 @@ fn history(shape: &Shape, facts: &Facts, acts: &[Act], without: Option<Shortcut>
         facts: Facts { teams, ..facts.clone() },
         now: AtomicU64::new(0),
         busy: (0..WORKERS).map(|_| AtomicU64::new(0)).collect(),
-        sleeping: Arc::new([AtomicU64::new(0)]),
+        sleeping: Arc::new(SharedSet::new(WORKERS as usize)),
         log: Mutex::default(),
     });
     let worker_facts = |worker| WorkerFacts {
@@ -110,7 +110,7 @@ fn history(shape: &Shape, facts: &Facts, acts: &[Act], without: Option<Shortcut>
             }
             Act::PullForTeam(_) => None,
             Act::Sleep(worker) => {
-                world.sleeping[0].fetch_or(1 << worker, Relaxed);
+                world.sleeping.insert(*worker);
                 None
             }
             Act::Wait(nanos) => {

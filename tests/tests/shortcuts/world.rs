@@ -59,7 +59,7 @@ pub(super) struct World {
     pub(super) facts: Facts,
     pub(super) now: AtomicU64,
     pub(super) busy: Vec<AtomicU64>,
-    pub(super) sleeping: Arc<[AtomicU64]>,
+    pub(super) sleeping: Arc<SharedSet>,
     pub(super) log: Mutex<String>,
 }
 
@@ -68,13 +68,13 @@ impl Services for World {
         Time::from_nanos(self.now.load(Relaxed))
     }
 
-    fn sleeping(&self) -> Arc<[AtomicU64]> {
+    fn sleeping(&self) -> Arc<SharedSet> {
         Arc::clone(&self.sleeping)
     }
 
     fn wake(&self, worker: WorkerId) -> bool {
         let _ = writeln!(self.log.lock(), "wakes {}", worker.0);
-        self.sleeping[0].fetch_and(!(1 << worker.0), Relaxed) & 1 << worker.0 != 0
+        self.sleeping.remove(worker.0)
     }
 
     fn combined(&self) -> &[Box<[WorkerId]>] {

@@ -1,7 +1,7 @@
 //! Ready pop: of the tasks that may leave next, the one whose data is already where it will run, or the least way from
 //! there.
 
-use super::Reservoir;
+use super::{Reservoir, noted};
 use crate::queue::{Held, Place, Reach, nanos};
 use sched_core::*;
 
@@ -66,11 +66,8 @@ impl Reservoir {
     ) -> Option<(Task, Place)> {
         let reach = if self.ready == Ready::All { Reach::AllLevels } else { Reach::HighestLevel };
         let transfer = |held: &Held| eligible(held).then(|| nanos(node.expected_transfer(memory_node, &held.task)));
-        self.queue.change(|queue| {
-            let (held, place) = queue.pop_least(reach, transfer)?;
-            self.note(node, queue);
-            Some((held.task, place))
-        })
+        let (held, place) = self.queue.change(|queue| queue.pop_least(reach, transfer), noted(node))?;
+        Some((held.task, place))
     }
 }
 

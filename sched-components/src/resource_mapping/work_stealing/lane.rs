@@ -1,10 +1,10 @@
 //! The queues of a work-stealing component.
 
-use super::victims::{self, Neighbourhoods, Victims};
+use super::victims::{Neighbourhoods, Victims};
 use crate::queue::{Held, Padded, Place, SharedQueue, TaskQueue, nanos};
 use sched_core::*;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
 /// Where a task was taken from, for giving it back.
 pub(super) type From = (Child, Place);
@@ -12,34 +12,30 @@ pub(super) type From = (Child, Place);
 /// The queue of one child.
 #[derive(Debug)]
 pub(super) struct Lane {
-    queue: SharedQueue<Held>,
-    /// Expected length of `queue` in nanoseconds, written under its lock.
-    pub(super) expected: AtomicU64,
-    /// It is listed as one that may hold tasks.
+    queue: SharedQueue<Held, Owner>,
+}
+
+/// Whose queue it is, and what is noted of it.
+#[derive(Debug)]
+#[repr(C)]
+struct Owner {
+    /// The queue is listed as one that may hold tasks.
     is_listed: AtomicBool,
+    /// The worker that is alone in the child.
+    worker: Option<WorkerId>,
     /// Whom the child steals from: made when it does so for the first time.
     victims: OnceLock<Victims>,
-    /// The worker that is alone in the child.
-    pub(super) worker: Option<WorkerId>,
 }
 
 impl Lane {
     fn new(worker: Option<WorkerId>) -> Lane {
-        Lane {
-            queue: SharedQueue::new(),
-            expected: AtomicU64::new(0),
-            is_listed: AtomicBool::new(false),
-            victims: OnceLock::new(),
-            worker,
-        }
+        let owner = Owner { is_listed: AtomicBool::new(false), worker, victims: OnceLock::new() };
+        Lane { queue: SharedQueue::new(owner) }
     }
 
-    /// To be called under the lock after each change that has to do with lengths.
-    #[inline]
-    fn note(&self, queue: &TaskQueue<Held>) {
-        if self.expected.load(Relaxed) != queue.expected() {
-            self.expected.store(queue.expected(), Relaxed);
-        }
+    /// The worker that is alone in the child.
+    pub(super) fn worker(&self) -> Option<WorkerId> {
+        self.queue.beside.worker
     }
 
     /// Puts a task into the queue, on behalf of the owner or of somebody else.
@@ -48,46 +44,41 @@ impl Lane {
         let (priority, expected) = (task.priority(), task.predicted().map_or(0, nanos));
         let held = Held::new(task);
         if by_owner {
-            self.queue.push_inside(held, priority, expected, |queue| self.note(queue));
+            self.queue.push_inside(held, priority, expected);
         } else if expected == 0 {
             self.queue.push(held, priority);
         } else {
-            self.queue.change(|queue| {
-                queue.push(held, priority, expected);
-                self.note(queue);
-            });
+            self.queue.change(|queue| queue.push(held, priority, expected), |_| ());
         }
     }
 
     fn unpop(&self, task: Task, place: Place) {
         let held = Held::new(task);
-        self.queue.change(|queue| {
-            queue.unpop(held, place);
-            self.note(queue);
-        });
+        self.queue.change(|queue| queue.unpop(held, place), |_| ());
     }
 
     /// For the owner: the last task of the highest priority.
     #[inline]
     pub(super) fn pop(&self, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
-        self.queue.pop_newest(eligible, |queue| self.note(queue)).map(|(held, place)| (held.task, place))
+        self.queue.pop_newest(eligible).map(|(held, place)| (held.task, place))
     }
 
     /// For a thief: the first task of the highest priority.
     fn steal(&self, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
-        self.queue.pop(eligible, |queue| self.note(queue)).map(|(held, place)| (held.task, place))
+        self.queue.pop(eligible, |_| ()).map(|(held, place)| (held.task, place))
     }
 
     pub(super) fn len(&self) -> usize {
         self.queue.len()
     }
 
+    /// Expected length in nanoseconds.
+    pub(super) fn expected(&self) -> u64 {
+        self.queue.expected()
+    }
+
     pub(super) fn drain(&self) -> Vec<Task> {
-        let tasks = self.queue.change(|queue| {
-            self.expected.store(0, Relaxed);
-            queue.drain()
-        });
-        tasks.into_iter().map(|held| held.task).collect()
+        self.queue.change(TaskQueue::drain, |_| ()).into_iter().map(|held| held.task).collect()
     }
 }
 
@@ -100,9 +91,8 @@ impl Lane {
 /// whether it is listed: so one that is not listed is empty, or will be listed at once.
 #[derive(Debug)]
 pub(super) struct Lanes {
-    lanes: Box<[Padded<Lane>]>,
-    /// Bit *n* of word *m* stands for lane 64·m + n.
-    list: Box<[Padded<AtomicU64>]>,
+    lanes: Box<[Lane]>,
+    list: SharedSet,
     /// The child that each worker is below: the first, if there are several.
     homes: Box<[Option<Child>]>,
     neighbourhoods: Neighbourhoods,
@@ -125,8 +115,8 @@ impl Lanes {
             }
         }
         Lanes {
-            lanes: node.children().map(|child| Padded(Lane::new(node.child_worker(child)))).collect(),
-            list: (0..node.children().len().div_ceil(64)).map(|_| Padded::default()).collect(),
+            lanes: node.children().map(|child| Lane::new(node.child_worker(child))).collect(),
+            list: SharedSet::new(node.children().len()),
             homes: homes.into(),
             neighbourhoods: Neighbourhoods::default(),
             next: Padded::default(),
@@ -134,11 +124,11 @@ impl Lanes {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Lane> {
-        self.lanes.iter().map(|lane| &lane.0)
+        self.lanes.iter()
     }
 
     pub(super) fn lane(&self, child: Child) -> Option<&Lane> {
-        self.lanes.get(child.0 as usize).map(|lane| &lane.0)
+        self.lanes.get(child.0 as usize)
     }
 
     /// The child that `worker` is below.
@@ -156,24 +146,24 @@ impl Lanes {
     /// Puts a task into the queue of a child, on behalf of its owner or of somebody else.
     #[inline]
     pub(super) fn push(&self, child: Child, task: Task, by_owner: bool) {
-        self.lanes[child.0 as usize].0.push(task, by_owner);
+        self.lanes[child.0 as usize].push(task, by_owner);
         self.list(child);
     }
 
     /// Puts a task back where it was.
     pub(super) fn unpop(&self, task: Task, (child, place): From) {
-        self.lanes[child.0 as usize].0.unpop(task, place);
+        self.lanes[child.0 as usize].unpop(task, place);
         self.list(child);
     }
 
     /// Lists the queue of a child, which was given a task.
     #[inline]
     fn list(&self, child: Child) {
-        let Lane { queue, is_listed, .. } = &self.lanes[child.0 as usize].0;
+        let queue = &self.lanes[child.0 as usize].queue;
+        let is_listed = &queue.beside.is_listed;
         if !is_listed.load(Acquire) {
             queue.hold(|_| {
-                let (word, bit) = victims::place(child);
-                self.list[word].0.fetch_or(bit, Release);
+                self.list.insert(child.0);
                 is_listed.store(true, Release);
             });
         }
@@ -186,33 +176,30 @@ impl Lanes {
         thief: Child,
         eligible: &impl Fn(&Held) -> bool,
     ) -> Option<(Task, From)> {
-        let victims = self.lane(thief)?.victims.get_or_init(|| self.neighbourhoods.victims(node, thief));
+        let victims = self.lane(thief)?.queue.beside.victims.get_or_init(|| self.neighbourhoods.victims(node, thief));
         let mut passed = 0;
-        victims.find(
-            |word| self.list[word].0.load(Acquire),
-            |victim| {
-                let lane = self.lane(victim)?;
-                if lane.queue.is_empty() {
-                    passed += 1;
-                    if passed > PATIENCE {
-                        self.strike_off(victim);
-                    }
-                    return None;
+        victims.find(&self.list, |victim| {
+            let lane = self.lane(victim)?;
+            if lane.queue.is_empty() {
+                passed += 1;
+                if passed > PATIENCE {
+                    self.strike_off(victim);
                 }
-                let (task, place) = lane.steal(eligible)?;
-                Some((task, (victim, place)))
-            },
-        )
+                return None;
+            }
+            let (task, place) = lane.steal(eligible)?;
+            Some((task, (victim, place)))
+        })
     }
 
     /// Takes a queue off the list, if it is empty.
     fn strike_off(&self, child: Child) {
-        let Lane { queue, is_listed, .. } = &self.lanes[child.0 as usize].0;
+        let queue = &self.lanes[child.0 as usize].queue;
+        let is_listed = &queue.beside.is_listed;
         queue.hold(|is_empty| {
             if is_empty && is_listed.load(Relaxed) {
-                let (word, bit) = victims::place(child);
                 is_listed.store(false, Release);
-                self.list[word].0.fetch_and(!bit, Release);
+                self.list.remove(child.0);
             }
         });
     }

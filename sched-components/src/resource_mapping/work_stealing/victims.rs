@@ -2,6 +2,8 @@
 
 use sched_core::*;
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// The victims of one thief, the nearest first, by the distances of workers that the host tells.
 ///
@@ -10,13 +12,30 @@ use std::collections::BTreeMap;
 /// children stand in the order of the topology.
 #[derive(Debug)]
 pub(super) struct Victims {
-    /// The order, as victims that are looked at together, from the lowest number up: the number of a word of a set of
-    /// children, and their bits in it.
-    steps: Vec<(usize, u64)>,
+    thief: Child,
+    /// Those that are equally near, the nearest first.
+    rounds: Vec<Round>,
+}
+
+/// Children that are gone round, from the lowest number up.
+#[derive(Debug)]
+struct Round {
+    ring: Arc<Ring>,
+    /// The word of the child to begin with, and that child and those above it in that word.
+    word: usize,
+    from: u64,
+}
+
+/// A set of children. Thieves that are neighbours share it.
+#[derive(Debug)]
+struct Ring {
+    /// The words in which there are children, counted from the first.
+    span: Range<usize>,
+    words: Box<[u64]>,
 }
 
 /// The word of a child in a set of children, and its bit there.
-pub(super) fn place(child: Child) -> (usize, u64) {
+fn place(child: Child) -> (usize, u64) {
     ((child.0 / 64) as usize, 1 << (child.0 % 64))
 }
 
@@ -54,7 +73,7 @@ impl Neighbourhoods {
     }
 }
 
-/// All children but one, by their distance from it.
+/// All children by their distance from one of them, which is in the first ring.
 #[derive(Debug)]
 struct Rings {
     center: Child,
@@ -62,76 +81,95 @@ struct Rings {
     nearest: u32,
     /// The nearest first; those of unknown distance last: what has no place in the topology, as an accelerator may, is the
     /// farthest.
-    rings: Vec<Vec<u64>>,
+    rings: Vec<Arc<Ring>>,
 }
 
 impl Rings {
     /// `None` under a host that tells no distances.
     fn new(node: Node<'_>, center: Child) -> Option<Rings> {
-        let words = node.children().len().div_ceil(64);
-        let mut rings: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        let mut rings: BTreeMap<u32, Vec<Child>> = BTreeMap::new();
         for child in node.children().filter(|child| *child != center) {
-            let (word, bit) = place(child);
             let distance = distance(node, center, child).unwrap_or(u32::MAX);
-            rings.entry(distance).or_insert_with(|| vec![0; words])[word] |= bit;
+            rings.entry(distance).or_default().push(child);
         }
-        let nearest = *rings.keys().next()?;
-        (nearest != u32::MAX).then(|| Rings { center, nearest, rings: rings.into_values().collect() })
+        let mut first = rings.first_entry()?;
+        let nearest = *first.key();
+        first.get_mut().push(center);
+        let rings = rings.values().map(|ring| Arc::new(Ring::of(ring))).collect();
+        (nearest != u32::MAX).then_some(Rings { center, nearest, rings })
     }
 
     /// The victims of the child in the centre, or of one in the first ring that is equally far from all others.
     fn victims(&self, thief: Child) -> Victims {
-        let mut victims = Victims { steps: Vec::new() };
-        for (number, ring) in self.rings.iter().enumerate() {
-            if number > 0 || thief == self.center {
-                victims.add(ring, thief.0);
-                continue;
+        Victims { thief, rounds: self.rings.iter().map(|ring| Round::new(ring, thief.0)).collect() }
+    }
+}
+
+impl Ring {
+    fn of(children: &[Child]) -> Ring {
+        let numbers = children.iter().map(|child| place(*child).0);
+        let span = numbers.clone().min().unwrap_or(0)..numbers.max().map_or(0, |last| last + 1);
+        let mut words = vec![0; span.len()];
+        children.iter().map(|child| place(*child)).for_each(|(word, bit)| words[word - span.start] |= bit);
+        Ring { span, words: words.into() }
+    }
+}
+
+impl Round {
+    /// Round these children, beginning with that of the given number among them, which is counted round.
+    fn new(ring: &Arc<Ring>, number: u32) -> Round {
+        let count: u32 = ring.words.iter().map(|word| word.count_ones()).sum();
+        let mut before = number.checked_rem(count).unwrap_or(0);
+        for (word, bits) in ring.span.clone().zip(&ring.words) {
+            if before < bits.count_ones() {
+                let first = (0..before).fold(*bits, |left, _| left & (left - 1)).trailing_zeros();
+                return Round { ring: Arc::clone(ring), word, from: u64::MAX << first };
             }
-            let mut ring = ring.clone();
-            for child in [self.center, thief] {
-                let (word, bit) = place(child);
-                ring[word] ^= bit;
-            }
-            victims.add(&ring, thief.0);
+            before -= bits.count_ones();
         }
-        victims
+        Round { ring: Arc::clone(ring), word: ring.span.start, from: u64::MAX }
+    }
+
+    /// What `visit` finds first among these children as far as they are members of `among`.
+    #[inline]
+    fn find<T>(&self, among: &SharedSet, mut visit: impl FnMut(usize, u64) -> Option<T>) -> Option<T> {
+        let Round { ring, word, from } = self;
+        let mut look = |(word, members): (usize, u64), wanted: u64| {
+            let found = members & ring.words[word - ring.span.start] & wanted;
+            if found == 0 { None } else { visit(word, found) }
+        };
+        let (before, after) = (ring.span.start..*word, *word..ring.span.end);
+        among
+            .words(after)
+            .find_map(|members| look(members, if members.0 == *word { *from } else { u64::MAX }))
+            .or_else(|| among.words(before).find_map(|members| look(members, u64::MAX)))
+            .or_else(|| among.words(*word..*word + 1).find_map(|members| look(members, !from)))
     }
 }
 
 impl Victims {
-    /// Adds a set of children, beginning with that of the given number among them, which is counted round.
-    fn add(&mut self, set: &[u64], number: u32) {
-        let count: u32 = set.iter().map(|word| word.count_ones()).sum();
-        let mut before = number.checked_rem(count).unwrap_or(0);
-        for (word, bits) in set.iter().enumerate() {
-            if before < bits.count_ones() {
-                // The lowest ones come last.
-                let from = (0..before).fold(*bits, |left, _| left & (left - 1));
-                self.steps.push((word, from));
-                self.steps.extend(set.iter().copied().enumerate().skip(word + 1));
-                self.steps.extend(set.iter().copied().enumerate().take(word));
-                self.steps.push((word, bits & !from));
-                break;
-            }
-            before -= bits.count_ones();
-        }
-        self.steps.retain(|(_, bits)| *bits != 0);
-    }
-
-    /// What `visit` finds at the first of the victims that are in a set, of which `word` gives each word.
+    /// What `visit` finds at the first of the victims that are members of `among`.
     #[inline]
-    pub(super) fn find<T>(&self, word: impl Fn(usize) -> u64, mut visit: impl FnMut(Child) -> Option<T>) -> Option<T> {
-        for (number, bits) in &self.steps {
-            let mut left = bits & word(*number);
-            while left != 0 {
-                let victim = Child(*number as u32 * 64 + left.trailing_zeros());
-                left &= left - 1;
-                if let Some(found) = visit(victim) {
-                    return Some(found);
-                }
-            }
+    pub(super) fn find<T>(&self, among: &SharedSet, mut visit: impl FnMut(Child) -> Option<T>) -> Option<T> {
+        if among.is_empty() {
+            return None;
         }
-        None
+        let own = place(self.thief);
+        self.rounds.iter().find_map(|round| {
+            round.find(among, |word, mut left| {
+                if word == own.0 {
+                    left &= !own.1;
+                }
+                while left != 0 {
+                    let victim = Child(word as u32 * 64 + left.trailing_zeros());
+                    left &= left - 1;
+                    if let Some(found) = visit(victim) {
+                        return Some(found);
+                    }
+                }
+                None
+            })
+        })
     }
 }
 
@@ -158,63 +196,65 @@ fn by_memory_node(node: Node<'_>, thief: Child) -> Victims {
         let far = !memory_nodes(*child).iter().any(|memory_node| near.contains(memory_node));
         (far, forward.min(count - forward), forward)
     });
-    Victims { steps: others.into_iter().map(place).collect() }
+    let round = |victim: Child| Round::new(&Arc::new(Ring::of(&[victim])), 0);
+    Victims { thief, rounds: others.into_iter().map(round).collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::Cell;
 
-    /// The order of all victims, and how many words of the set it takes to find none.
-    fn order(victims: &Victims) -> (Vec<u32>, usize) {
-        let asked = Cell::new(0);
-        let none = |_| {
-            asked.set(asked.get() + 1);
-            0
-        };
-        assert_eq!(victims.find(none, Some), None);
+    /// The order of all victims.
+    fn order(victims: &Victims) -> Vec<u32> {
+        let everybody = SharedSet::new(1024);
+        (0..1024).for_each(|child| everybody.insert(child));
         let mut all = Vec::new();
-        let kept = |child: Child| -> Option<Child> {
+        let none = victims.find(&everybody, |child| -> Option<Child> {
             all.push(child.0);
             None
-        };
-        victims.find(|_| u64::MAX, kept);
-        (all, asked.get())
+        });
+        assert_eq!(none, None);
+        all
     }
 
-    fn ring(children: impl IntoIterator<Item = u32>) -> Vec<u64> {
-        let mut ring = vec![0; 16];
-        children.into_iter().map(|child| place(Child(child))).for_each(|(word, bit)| ring[word] |= bit);
-        ring
+    fn ring(children: impl IntoIterator<Item = u32>) -> Arc<Ring> {
+        Arc::new(Ring::of(&children.into_iter().map(Child).collect::<Vec<_>>()))
     }
 
     #[test]
-    fn a_thousand_victims_are_passed_over_by_the_word() {
-        let center = Child(5);
-        let rings = vec![ring((0..64).filter(|child| *child != 5)), ring(64..1024)];
-        let rings = Rings { center, nearest: NEXT, rings };
+    fn near_victims_come_first_and_each_thief_begins_with_another() {
+        let rings = Rings { center: Child(5), nearest: NEXT, rings: vec![ring(0..64), ring(64..1024)] };
         for thief in [5, 0, 37, 63] {
-            let (all, looks) = order(&rings.victims(Child(thief)));
-            let near = |start: u32| (start..64).chain(0..start).filter(|child| *child != thief).collect::<Vec<_>>();
-            // The thief is left out of the first ring, of 63; 960 are in the other.
-            let first = if thief % 63 < thief { thief % 63 } else { thief % 63 + 1 };
-            assert_eq!(all[..63], near(first), "thief {thief}");
+            let all = order(&rings.victims(Child(thief)));
+            let near: Vec<u32> = (thief + 1..64).chain(0..thief).collect();
+            assert_eq!(all[..63], near, "thief {thief}");
             let far = 64 + thief % 960;
             assert_eq!(all[63..], (far..1024).chain(64..far).collect::<Vec<_>>(), "thief {thief}");
-            assert!(looks <= 2 + 16, "{looks} words");
         }
+    }
+
+    #[test]
+    fn only_members_are_visited() {
+        let rings = Rings { center: Child(5), nearest: NEXT, rings: vec![ring(0..64), ring(64..1024)] };
+        let (victims, some) = (rings.victims(Child(63)), SharedSet::new(1024));
+        assert_eq!(victims.find(&some, Some), None);
+        [63, 62, 64, 130, 900].into_iter().for_each(|child| some.insert(child));
+        let mut visited = Vec::new();
+        let found = victims.find(&some, |child| {
+            visited.push(child.0);
+            (child.0 == 900).then_some(child)
+        });
+        assert_eq!((found, visited), (Some(Child(900)), vec![62, 130, 900]));
     }
 
     #[test]
     fn sets_are_gone_round_from_any_member() {
         let set = ring([3, 63, 64, 200, 201, 900]);
         for number in 0..12 {
-            let mut victims = Victims { steps: Vec::new() };
-            victims.add(&set, number);
+            let victims = Victims { thief: Child(1000), rounds: vec![Round::new(&set, number)] };
             let mut wanted = [3, 63, 64, 200, 201, 900];
             wanted.rotate_left(number as usize % 6);
-            assert_eq!(order(&victims).0, wanted);
+            assert_eq!(order(&victims), wanted);
         }
     }
 }

@@ -151,6 +151,9 @@ impl<'a> Engine<'a> {
             self.now = time;
             self.desk.set_now(time);
             self.events += 1;
+            if let Some(Reverse((_, _, Plan::End(next) | Plan::Host(next)))) = self.planned.peek() {
+                self.workers[*next as usize].fetch();
+            }
             self.carry_out(plan);
         }
         if let Some(error) = self.error {

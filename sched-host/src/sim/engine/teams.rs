@@ -160,7 +160,7 @@ impl Engine<'_> {
         }
         let leader = team[0].0;
         let flight = self.new_flight(Flight::new(*task, *slot, leader).together(*combined));
-        self.workers[leader as usize].flights.push_back(flight);
+        self.workers[leader as usize].flights.push(flight);
         match self.prices.fetch * self.desk.accesses(*task).len() as u64 {
             0 => self.fetch(flight),
             cost => self.occupy(leader, cost, Plan::Fetch(flight)),

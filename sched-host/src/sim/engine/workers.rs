@@ -5,18 +5,20 @@ use super::{Engine, Plan, Prices, task_of};
 use crate::graph::{Mode, TaskId};
 use crate::sim::event::Event;
 use crate::tree::Slot;
-use sched_core::{MemoryNode, Stage, WorkerId};
+use sched_core::{MemoryNode, Stage, WorkerId, fetch_ahead};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-/// One worker.
+/// One worker. On a machine of a thousand the processor does not know whose turn is next: see
+/// [`fetch`](Worker::fetch).
+#[repr(align(64))]
 pub(super) struct Worker {
     pub(super) class: usize,
     pub(super) memory: u32,
-    pipeline: usize,
+    pipeline: u32,
     /// Its tasks, in the order in which they came; the first is executed, or will be first.
-    pub(super) flights: VecDeque<u32>,
+    pub(super) flights: SmallVec<[u32; 4]>,
     /// The first flight is being executed, or its start is planned.
     executing: bool,
     /// Ready tasks that it has to push.
@@ -51,8 +53,8 @@ impl Worker {
         Worker {
             class,
             memory,
-            pipeline,
-            flights: VecDeque::with_capacity(pipeline),
+            pipeline: pipeline as u32,
+            flights: SmallVec::new(),
             executing: false,
             pushes: VecDeque::new(),
             pushed: Vec::new(),
@@ -78,6 +80,14 @@ impl Worker {
     /// Whether it has looked for a task as often as makes sense at this moment, when so much has changed.
     pub(super) fn has_looked(&self, now: u64, stirred: u64) -> bool {
         self.vain.0 == now && self.vain.1 == stirred && self.vain.2 >= LOOKS
+    }
+
+    /// Begins to bring it near: its turn comes next.
+    pub(super) fn fetch(&self) {
+        fetch_ahead(&self.flights);
+        fetch_ahead(&self.pushes);
+        fetch_ahead(&self.busy);
+        fetch_ahead(&self.executing);
     }
 
     /// Whether it has a task.
@@ -135,7 +145,7 @@ impl Engine<'_> {
         let Prices { push, fetch, .. } = self.prices;
         loop {
             let state = &mut self.workers[worker as usize];
-            let room = state.flights.len() < state.pipeline;
+            let room = state.flights.len() < state.pipeline as usize;
             if let Some(task) = state.pushes.pop_front() {
                 let deferred = std::mem::take(&mut state.deferred);
                 // A worker that pulls right after need not wake another for the first task.
@@ -167,7 +177,7 @@ impl Engine<'_> {
             self.tell(Event::Pulled(TaskId(task), WorkerId(worker)));
             self.desk.progress.reach(task, Stage::Taken);
             let flight = self.new_flight(Flight::new(task, slot.index(), worker));
-            self.workers[worker as usize].flights.push_back(flight);
+            self.workers[worker as usize].flights.push(flight);
             self.book_pull(worker, task, slot);
             let cost = fetch * self.desk.accesses(task).len() as u64;
             if cost > 0 {
@@ -267,7 +277,7 @@ impl Engine<'_> {
     /// Starts the first flight of a worker, if it can be started.
     fn start_next(&mut self, worker: u32) {
         let state = &mut self.workers[worker as usize];
-        let Some(first) = state.flights.front().filter(|_| !state.executing) else { return };
+        let Some(first) = state.flights.first().filter(|_| !state.executing) else { return };
         let ready = self.flights[*first as usize].ready;
         if ready == NOT_READY {
             return;
@@ -283,7 +293,7 @@ impl Engine<'_> {
     /// The kernel of the first flight begins.
     pub(super) fn start(&mut self, worker: u32) {
         let state = &mut self.workers[worker as usize];
-        let first = *state.flights.front().expect("only the first flight of a worker is started");
+        let first = *state.flights.first().expect("only the first flight of a worker is started");
         state.executed += 1;
         let (flight, memory) = (self.flights[first as usize], state.memory);
         let (task, length) = (flight.task, self.length_of(flight));
@@ -307,7 +317,7 @@ impl Engine<'_> {
     /// The kernel of the first flight is done.
     pub(super) fn end(&mut self, worker: u32) {
         let state = &mut self.workers[worker as usize];
-        let flight = state.flights.pop_front().expect("only the first flight of a worker ends");
+        let flight = state.flights.remove(0);
         state.executing = false;
         let memory = state.memory;
         let ended = self.flights[flight as usize];

@@ -1,0 +1,201 @@
+//! A set of numbers that many threads look at and few change.
+//!
+//! # Protocol
+//!
+//! There is a bit for each number, in words of 64, and above them a *summary*: a bit for each word (on machines of more than
+//! 4096 workers, for each group of words) that may be other than zero. Who looks for members reads the summary first, so that
+//! an empty set costs one load, and few members cost little more, however many there might be.
+//!
+//! *Whoever was put in is seen.* A summary bit that is set over an empty word costs a look in vain; one that is missing over a
+//! member hides it, and a sleeping worker that nobody sees may sleep for ever. So a bit and its summary bit are set under the
+//! lock of their group, and a summary bit is cleared under that lock, by who finds all words below it empty. Taking a number
+//! out takes no lock, unless it was the last of its word.
+//!
+//! `tests/tests/loom_set.rs` tries every order.
+
+use crate::sync::{AtomicU64, Mutex, Ordering::*, lock};
+use std::ops::Range;
+
+/// A set of numbers below a bound, of workers or children for instance, that many threads look at and few change: who sleeps,
+/// or whose queue holds tasks.
+///
+/// To look at it takes no lock, and takes time by the number of its members rather than by that of all numbers there are.
+///
+/// ```
+/// let sleeping = sched_core::SharedSet::new(1000);
+/// assert!(sleeping.is_empty());
+/// sleeping.insert(3);
+/// sleeping.insert(900);
+/// assert!(sleeping.contains(900));
+/// assert_eq!(sleeping.iter().collect::<Vec<_>>(), [3, 900]);
+/// assert_eq!(sleeping.words(1..16).collect::<Vec<_>>(), [(14, 1 << (900 - 14 * 64))]);
+/// assert!(sleeping.remove(3));
+/// assert!(!sleeping.remove(3), "only one of those who take a number out is told that it was there");
+/// ```
+#[derive(Debug)]
+pub struct SharedSet {
+    /// Bit *g* is set where a word of group *g* has members, and may be where none has any more.
+    summary: AtomicU64,
+    /// Binary logarithm of the number of words in a group.
+    shift: u32,
+    words: Box<[Word]>,
+}
+
+/// Bits of 64 numbers, on a cache line of their own: who changes some does not disturb who looks at others.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Word {
+    bits: AtomicU64,
+    /// For the group that begins here.
+    changes: Mutex<()>,
+}
+
+impl SharedSet {
+    /// An empty set for numbers below `bound`.
+    #[must_use]
+    pub fn new(bound: usize) -> SharedSet {
+        let count = bound.div_ceil(64);
+        let word = || Word { bits: AtomicU64::new(0), changes: Mutex::new(()) };
+        SharedSet {
+            summary: AtomicU64::new(0),
+            shift: count.div_ceil(64).next_power_of_two().trailing_zeros(),
+            words: (0..count).map(|_| word()).collect(),
+        }
+    }
+
+    /// Whether there are no members: one load, which orders nothing.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.summary.load(Relaxed) == 0
+    }
+
+    /// Whether `number` is a member.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, number: u32) -> bool {
+        let (word, bit) = place(number);
+        self.words.get(word).is_some_and(|word| word.bits.load(SeqCst) & bit != 0)
+    }
+
+    /// Puts `number` in.
+    ///
+    /// # Panics
+    /// If it is not below the bound.
+    pub fn insert(&self, number: u32) {
+        let (word, bit) = place(number);
+        let group = word >> self.shift;
+        let _changes = lock(&self.words[group << self.shift].changes);
+        self.words[word].bits.fetch_or(bit, SeqCst);
+        self.summary.fetch_or(1 << group, SeqCst);
+    }
+
+    /// Takes `number` out. Whether it was a member.
+    pub fn remove(&self, number: u32) -> bool {
+        let (word, bit) = place(number);
+        let Some(of) = self.words.get(word) else { return false };
+        let before = of.bits.fetch_and(!bit, SeqCst);
+        if before == bit {
+            self.settle(word >> self.shift);
+        }
+        before & bit != 0
+    }
+
+    /// A word has become empty: perhaps its group has.
+    fn settle(&self, group: usize) {
+        let first = group << self.shift;
+        let _changes = lock(&self.words[first].changes);
+        let mut words = self.words[first..].iter().take(1 << self.shift);
+        if words.all(|word| word.bits.load(SeqCst) == 0) {
+            self.summary.fetch_and(!(1 << group), SeqCst);
+        }
+    }
+
+    /// Those of the words in `range` that have members: the number of each, and its bits. Bit *n* of word *m* stands for
+    /// 64·*m* + *n*. Each is looked at when it has its turn.
+    #[inline]
+    pub fn words(&self, range: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
+        let range = range.start..range.end.min(self.words.len());
+        let mut groups = match range.is_empty() {
+            true => 0,
+            false => {
+                let (first, last) = (range.start >> self.shift, (range.end - 1) >> self.shift);
+                self.summary.load(SeqCst) & (u64::MAX << first) & (u64::MAX >> (63 - last))
+            }
+        };
+        let mut left = 0..0;
+        std::iter::from_fn(move || {
+            loop {
+                while let Some(word) = left.next() {
+                    let bits = self.words[word].bits.load(SeqCst);
+                    if bits != 0 {
+                        return Some((word, bits));
+                    }
+                }
+                if groups == 0 {
+                    return None;
+                }
+                let first = (groups.trailing_zeros() as usize) << self.shift;
+                groups &= groups - 1;
+                left = first.max(range.start)..(first + (1 << self.shift)).min(range.end);
+            }
+        })
+    }
+
+    /// Whether a member is in the set of numbers whose words these are, of which those outside `range` are zero.
+    #[inline]
+    #[must_use]
+    pub fn meets(&self, words: &[u64], range: Range<usize>) -> bool {
+        self.words(range).any(|(word, bits)| words.get(word).is_some_and(|wanted| wanted & bits != 0))
+    }
+
+    /// The members, in order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        self.words(0..self.words.len()).flat_map(|(word, mut left)| {
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros())?;
+                left &= left - 1;
+                Some(word as u32 * 64 + bit)
+            })
+        })
+    }
+}
+
+/// The word of a number, and its bit there.
+#[inline]
+fn place(number: u32) -> (usize, u64) {
+    ((number / 64) as usize, 1 << (number % 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Members of a set of any size are found, and only they, whatever part is looked at.
+    #[test]
+    fn a_set_of_any_size_has_the_members_that_were_put_in() {
+        for bound in [1_u32, 63, 64, 65, 1000, 4096, 4097, 10_000] {
+            let (set, mut plain) = (SharedSet::new(bound as usize), BTreeSet::new());
+            let mut number = 1;
+            for step in 0..500 {
+                number = (number * 7919 + 13) % bound;
+                if step % 3 == 2 {
+                    assert_eq!(set.remove(number), plain.remove(&number));
+                } else {
+                    set.insert(number);
+                    plain.insert(number);
+                }
+            }
+            assert!(set.iter().eq(plain.iter().copied()), "{bound}");
+            assert_eq!(set.contains(number), plain.contains(&number));
+            for range in [0..bound.div_ceil(64) as usize, 1..3, 2..2, 60..usize::MAX] {
+                let wanted = |number: &&u32| range.contains(&(**number as usize / 64));
+                let found = set.words(range.clone()).map(|(_, bits)| bits.count_ones() as usize).sum::<usize>();
+                assert_eq!(found, plain.iter().filter(wanted).count(), "{bound} {range:?}");
+            }
+            plain.iter().for_each(|number| assert!(set.remove(*number)));
+            assert!(set.is_empty() && !set.contains(bound) && !set.remove(bound));
+        }
+    }
+}
