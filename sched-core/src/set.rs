@@ -126,7 +126,7 @@ impl SharedSet {
         let mut left = 0..0;
         std::iter::from_fn(move || {
             loop {
-                while let Some(word) = left.next() {
+                for word in left.by_ref() {
                     let bits = self.words[word].bits.load(SeqCst);
                     if bits != 0 {
                         return Some((word, bits));

@@ -3,7 +3,6 @@
 //! Each of these, done by hand to `set.rs`, makes a model fail: a summary bit that is set, or cleared, without the lock; one that
 //! is cleared without a look at the word; one that is set before its word.
 
-#[allow(dead_code, unreachable_pub, reason = "the source, as it is")]
 #[path = "loom/mod.rs"]
 mod sync;
 

@@ -1,13 +1,15 @@
 //! Plugins of every age and build in hosts of every age.
 
-use sched_core::{Component, LogLevel, Node, Params, Push, Refusal, Refused, Task, Time, WorkerId, WorkerSet, adapt};
+use sched_core::{
+    Component, LogLevel, Node, Params, Push, Refusal, Refused, SharedSet, Task, Time, WorkerId, WorkerSet, adapt,
+};
 use sched_host::plugin::{FileState, Registry};
 use sched_host::tree::{Ledger, Part, Services, Tree, WorkerFacts};
 use sched_tests::fixtures::{self, Profile, stock_plugin};
 use sched_tests::plugin_folder::{LIFO, fixture_folder, folder_of, load};
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
 /// The leaf of a worker, which only asks further up.
@@ -30,8 +32,8 @@ impl Services for Backend {
         Time::ZERO
     }
 
-    fn sleeping(&self) -> Arc<[AtomicU64]> {
-        Arc::new([])
+    fn sleeping(&self) -> Arc<SharedSet> {
+        Arc::new(SharedSet::new(1))
     }
 
     fn wake(&self, _worker: WorkerId) -> bool {

@@ -4,6 +4,7 @@ use sched_host::cli::plugins::Args;
 use sched_host::plugin::{FolderState, Registry, SearchPath};
 use sched_tests::fixtures::{self, Profile, stock_plugin};
 use sched_tests::plugin_folder::{LIFO, PLAIN, fixture_folder, folder_of, listing};
+use sched_tests::program;
 use std::fs;
 use std::os::unix::fs::symlink;
 
@@ -84,4 +85,20 @@ fn default_folders_that_are_missing_are_told_only_to_who_asks() {
 
     0 components from 0 plugins
     ");
+}
+
+#[test]
+fn a_component_that_is_missed_may_be_in_what_was_not_loaded() {
+    let folder = fixture_folder(&["other-abi"]);
+    let (missing, policy) = (folder.path().join("no-such-folder/of-plugins"), folder.path().join("mine.kdl"));
+    fs::write(&policy, "policy \"mine\" { fifo { mine { each \"worker\" { worker } } } }").unwrap();
+    let named = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    let folders = ["--plugin-dir", &named(folder.path()), "--plugin-dir", &named(&missing)];
+    let ran = program::sched(&[&["check", &named(&policy)][..], &folders].concat());
+    assert_eq!(ran.code, 1);
+    // Paths are whole, however long the lines are.
+    let rejected = format!("not loaded: {}/other-abi.so: it was built for ABI 2,", named(folder.path()));
+    let told = ran.err.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+    assert!(told.contains(&rejected), "{told}");
+    assert!(told.contains(&format!("{} (there is no such folder)", named(&missing))), "{told}");
 }

@@ -1,11 +1,12 @@
 //! Runtimes begin, end, and end with work left to do.
 
 use sched_core::Offer;
-use sched_host::runtime::{ReadWrite, Submitter};
+use sched_host::context::ContextError;
+use sched_host::runtime::{Context, Handle, ReadWrite, Runtime, Submitter, Write};
 use sched_tests::bad::Bad;
 use sched_tests::stock::{EAGER, SHAPES, builder, runtime};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 #[test]
@@ -87,11 +88,76 @@ fn a_submitter_may_outlive_its_runtime() {
     let submitter: Submitter = (*runtime).clone();
     submitter.task(&count, ()).submit().expect("the task is sound");
     drop(runtime);
-    // Nobody is left to run this; that is no reason to fail.
-    submitter.task(&count, ()).submit().expect("the task is sound");
-    drop((submitter, count));
+    let late = submitter.task(&count, ()).submit().expect_err("nobody is left to run it");
+    assert_eq!(late.to_string(), "codelet `count` was submitted to a runtime that has ended");
+    assert!(submitter.task(&count, ()).priority(3).submit().is_err_and(|error| error == late), "with a priority too");
+    let default = submitter.default_context();
+    for error in [default.swap_policy("tree-eager").err(), submitter.context("late").build().err()] {
+        assert!(matches!(error, Some(ContextError::Ended { .. })), "{error:?}");
+    }
+    default.wait_all().expect("nothing is left to wait for");
+    drop((submitter, default, count));
     assert_eq!(runs.load(SeqCst), 1);
-    assert_eq!(Arc::strong_count(&runs), 1, "the codelet and the task that did not run are gone");
+    assert_eq!(Arc::strong_count(&runs), 1, "the codelet is gone");
+}
+
+#[test]
+fn a_task_may_drop_its_runtime() {
+    let place: Arc<Mutex<Option<Runtime>>> = Arc::default();
+    let (told, hears) = std::sync::mpsc::channel();
+    let mut held = place.lock().expect("nobody panicked");
+    let runtime = runtime(EAGER, 2);
+    let (its, after) = (Arc::clone(&place), told.clone());
+    let last =
+        runtime.codelet::<(), ()>("last").cpu("last", move |_, ()| told.send("ran").expect("it is heard")).build();
+    let ends = runtime
+        .codelet::<(), ()>("ends")
+        .cpu("ends", move |context, ()| {
+            context.submitter().task(&last, ()).submit().expect("the runtime has not ended");
+            drop(its.lock().expect("nobody panicked").take());
+            after.send("went on").expect("it is heard");
+        })
+        .build();
+    runtime.task(&ends, ()).submit().expect("the task is sound");
+    drop(ends);
+    *held = Some(runtime);
+    drop(held);
+    let mut heard: Vec<&str> = hears.iter().collect();
+    heard.sort_unstable();
+    assert_eq!(heard, ["ran", "went on"], "both tasks ran, and nothing of the runtime is left");
+}
+
+#[test]
+fn a_task_that_would_wait_for_itself_is_told() {
+    let runtime = Arc::new(runtime(EAGER, 2));
+    let data = runtime.register(1_u64);
+    let waits = |name: &str, wait: fn(&Runtime, &Handle<u64>)| {
+        let (inner, own) = (Arc::downgrade(&runtime), data.clone());
+        let kernel = move |_: &Context<'_, ()>, _: (&mut u64,)| wait(&inner.upgrade().expect("it is there"), &own);
+        let codelet = runtime.codelet::<(ReadWrite<u64>,), ()>(name).cpu(name, kernel).build();
+        runtime.task(&codelet, (&data,)).submit().expect("the task is sound");
+        let told = runtime.wait_all().expect_err("it cannot wait").to_string();
+        // The data is good again for the next one.
+        let mend = runtime.codelet::<(Write<u64>,), ()>("mend").cpu("mend", |_, (data,)| *data = 1).build();
+        runtime.task(&mend, (&data,)).submit().expect("the task is sound");
+        runtime.wait_all().expect("it is mended");
+        told
+    };
+    let all = waits("all", |runtime, _| runtime.wait_all().expect("never reached"));
+    assert!(
+        all.ends_with("all tasks are waited for by a task of the same runtime, which might wait for itself"),
+        "{all}"
+    );
+    for told in [
+        waits("read", |runtime, data| drop(runtime.read(data))),
+        waits("write", |runtime, data| drop(runtime.write(data))),
+        waits("unregister", |runtime, data| drop(runtime.unregister(data.clone()))),
+    ] {
+        assert!(
+            told.ends_with("data is waited for by a task of the same runtime, which might wait for itself"),
+            "{told}"
+        );
+    }
 }
 
 #[test]
@@ -136,4 +202,10 @@ fn a_hundred_thousand_tasks() {
         runtime.wait_all().expect("every task runs");
         assert_eq!(runs.load(Relaxed), 100_000);
     }
+}
+
+#[test]
+fn more_workers_than_a_process_can_have_are_refused() {
+    let error = builder(EAGER, 100_000, Vec::new()).build().map(|_| ()).expect_err("so many threads end the process");
+    assert_eq!(error.to_string(), "100000 workers were asked for, expected at most 8192");
 }

@@ -3,6 +3,7 @@
 use super::level::Entry;
 use super::{Padded, Place, TaskQueue};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering::*};
+use sched_core::fetch_ahead;
 use std::collections::VecDeque;
 
 /// A [`TaskQueue`] for threads that push and threads that pop at once.
@@ -35,9 +36,9 @@ const USUAL: i32 = 0;
 struct Front<T> {
     /// Number of tasks, written under the lock: to see that there are none takes no lock.
     len: AtomicUsize,
+    tasks: Mutex<TaskQueue<T>>,
     /// Their expected length in nanoseconds, written under the lock.
     expected: AtomicU64,
-    tasks: Mutex<TaskQueue<T>>,
 }
 
 /// Where tasks are pushed.
@@ -149,6 +150,9 @@ impl<T, B> SharedQueue<T, B> {
         if self.is_empty() {
             return None;
         }
+        // Behind the lock, nothing is read before its turn.
+        fetch_ahead(&self.is_ranked);
+        fetch_ahead(&self.queue.0.expected);
         let mut queue = self.queue.0.tasks.lock();
         if queue.len() == 0 || self.is_ranked.load(Acquire) {
             self.take_over(&mut queue);

@@ -3,17 +3,20 @@
 pub mod bench;
 pub mod check;
 pub mod compare;
+pub mod completions;
 mod contexts;
 mod energy;
 pub mod graph;
 mod graph_source;
 mod json;
 mod machine;
+pub mod man;
 pub mod model;
 mod output;
 mod pictures;
 pub mod plugins;
 pub mod policies;
+mod reports;
 pub mod run;
 pub mod simulate;
 mod size;
@@ -24,11 +27,11 @@ pub mod tree;
 mod values;
 
 use crate::plugin::Registry;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use miette::IntoDiagnostic;
 use output::Output;
 use plugins::PluginOptions;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -62,13 +65,15 @@ enum Command {
     Graph(graph::Args),
     Model(model::Args),
     Bench(bench::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// Runs the command line of this process. The exit code says how it went.
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    set_up_reports();
+    reports::set_up();
     let mut out = Output::new(std::io::BufWriter::new(std::io::stdout().lock()));
     let done = run(&cli, &mut out).and_then(|code| out.flush().into_diagnostic().map(|()| code));
     match done {
@@ -96,14 +101,7 @@ fn run(cli: &Cli, out: &mut dyn Write) -> miette::Result<ExitCode> {
         Command::Graph(args) => graph::run(args, out),
         Command::Model(args) => model::run(args, out),
         Command::Bench(args) => bench::run(args, Arc::new(registry()), out),
+        Command::Completions(args) => completions::run(args, Cli::command(), out),
+        Command::Man(args) => man::run(args, Cli::command(), out),
     }
-}
-
-/// Colours and line-drawing only on a terminal.
-fn set_up_reports() {
-    let plain = !std::io::stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some();
-    let _ = miette::set_hook(Box::new(move |_| {
-        let options = miette::MietteHandlerOpts::new().color(!plain).unicode(true).terminal_links(false).width(110);
-        Box::new(options.build())
-    }));
 }

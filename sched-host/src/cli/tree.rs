@@ -18,7 +18,7 @@ use std::process::ExitCode;
   sched tree mine.kdl --workers 64               a file of your own, as with 64 workers on this machine
   sched tree mine.kdl --synthetic \"node:2 l3:4 core:8 pu:1\"   as on another machine; --xml for a saved one
   sched tree several.kdl#second                  one policy of a file that holds several
-  sched tree tree-eager --format dot | dot -Tsvg > tree.svg")]
+  sched tree tree-heft --format svg > tree.svg   a picture; --format dot for graphviz")]
 pub struct Args {
     /// Name of a shipped policy (see `sched policies`), or path of a file, with `#name` if it holds several
     policy: String,
@@ -30,7 +30,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
-    /// Draw every component, rather than rows of like ones as `× 64 (workers 0–63)` (dot always does)
+    /// Draw every component, rather than rows of like ones as `× 64 (workers 0–63)` (pictures always do)
     #[arg(long)]
     unfold: bool,
 }
@@ -42,6 +42,8 @@ enum Format {
     Text,
     /// Graphviz, for `dot -Tsvg`
     Dot,
+    /// Boxes, for a browser or a paper
+    Svg,
 }
 
 /// Draws the policy to `out`.
@@ -55,6 +57,7 @@ pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::R
     let picture = match args.format {
         Format::Text => plan.to_text(if args.unfold { Fold::Nothing } else { Fold::Runs }),
         Format::Dot => plan.to_dot(),
+        Format::Svg => plan.to_svg(),
     };
     out.write_all(picture.as_bytes()).into_diagnostic()?;
     Ok(ExitCode::SUCCESS)

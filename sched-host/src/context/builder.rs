@@ -7,6 +7,7 @@ use crate::tree::Tree;
 use sched_core::WorkerSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 
 /// A context in the making; see [`Submitter::context`].
 #[must_use = "a context is made by `build`"]
@@ -56,6 +57,9 @@ impl<'a> ContextBuilder<'a> {
     /// See [`ContextError`]; there is no such context then.
     pub fn build(self) -> Result<SchedContext, ContextError> {
         let core = &self.submitter.core;
+        if core.stop.load(SeqCst) {
+            return Err(ContextError::Ended { context: self.name });
+        }
         let (min, max) = (*self.priorities.start(), *self.priorities.end());
         if min > max {
             return Err(ContextError::Priorities { context: self.name, min, max });

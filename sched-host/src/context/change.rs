@@ -6,6 +6,7 @@ use crate::runtime::Core;
 use crate::tree::{Fault, Part, Tree};
 use sched_core::WorkerSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 
 impl SchedContext {
     /// Lets further workers serve the context. Those that do already are no error.
@@ -129,6 +130,9 @@ fn reshape(
     policy: Option<Policy>,
     change: impl FnOnce(&mut WorkerSet),
 ) -> Result<(), ContextError> {
+    if core.stop.load(SeqCst) {
+        return Err(ContextError::Ended { context: context.name() });
+    }
     let lay = |policy: &Policy, workers: &WorkerSet| {
         let parts = core.ground.lay(policy, workers)?;
         core.note_parts(&parts);

@@ -96,6 +96,13 @@ pub enum ContextError {
     #[error("the trees of all contexts together would have more than 2^24 nodes")]
     #[diagnostic(code(sched::context::nodes))]
     TooLarge,
+    /// The runtime was dropped.
+    #[error("the runtime of context `{context}` has ended")]
+    #[diagnostic(code(sched::context::ended), help("drop the runtime when nothing uses it any more"))]
+    Ended {
+        /// The context.
+        context: String,
+    },
 }
 
 fn faults_text(faults: &[Fault]) -> String {

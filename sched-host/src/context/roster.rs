@@ -22,6 +22,7 @@ pub(crate) struct ContextCore {
     pub(crate) ahead: Arc<Ahead>,
     /// Unused for the default context, whose tasks the workers count.
     pub(crate) tally: Tally,
+    /// Priorities that tasks may have; none at all when the runtime has ended.
     pub(crate) least: AtomicI32,
     pub(crate) greatest: AtomicI32,
     /// Whoever changes the policy or the workers holds this, so that it is done one after the other.
@@ -70,6 +71,12 @@ impl ContextCore {
     pub(crate) fn set_priorities(&self, range: &RangeInclusive<i32>) {
         self.least.store(*range.start(), Relaxed);
         self.greatest.store(*range.end(), Relaxed);
+    }
+
+    /// Takes no tasks any more: no priority is one that they may have, which whoever submits looks at anyway.
+    pub(crate) fn end(&self) {
+        self.least.store(i32::MAX, Relaxed);
+        self.greatest.store(i32::MIN, Relaxed);
     }
 
     pub(crate) fn name(&self) -> String {

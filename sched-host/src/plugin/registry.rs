@@ -366,7 +366,30 @@ impl Registry {
     #[must_use]
     pub fn catalogue(&self) -> Catalogue {
         let components = self.components().map(|component| (component.info.clone(), component.plugin.package.clone()));
-        Catalogue::new(components).looked_at(self.folders.iter().map(|folder| folder.folder.path.display().to_string()))
+        let places = self.folders.iter().map(|FolderReport { folder, state }| {
+            let path = folder.path.display();
+            match state {
+                FolderState::Missing if folder.origin.is_asked_for() => format!("{path} (there is no such folder)"),
+                FolderState::Unreadable(why) => format!("{path} (cannot be read: {why})"),
+                _ => path.to_string(),
+            }
+        });
+        let rejected = self.files.iter().flat_map(|file| match &file.state {
+            FileState::Rejected(error) => vec![error.to_string()],
+            FileState::Loaded(plugin) => self.missed_of(plugin),
+            _ => Vec::new(),
+        });
+        Catalogue::new(components).looked_at(places).not_loaded(rejected)
+    }
+
+    /// Why components of a plugin cannot be used, where no other plugin has them.
+    fn missed_of(&self, plugin: &LoadedPlugin) -> Vec<String> {
+        let missed = plugin.components.iter().filter(|listed| !self.components.contains_key(&listed.info.name));
+        let reasons = missed.flat_map(|listed| match &listed.state {
+            ComponentState::Rejected(errors) => errors.as_slice(),
+            ComponentState::Usable => &[],
+        });
+        reasons.map(ToString::to_string).collect()
     }
 }
 

@@ -17,7 +17,11 @@ use std::sync::Arc;
 pub struct Catalogue {
     entries: Vec<Entry>,
     looked_at: Vec<String>,
+    not_loaded: Vec<String>,
 }
+
+/// So many of what was not loaded are told with a component that is not found.
+const TOLD: usize = 3;
 
 /// A component and the plugin that provides it.
 #[derive(Clone, PartialEq, Debug)]
@@ -48,6 +52,13 @@ impl Catalogue {
         self
     }
 
+    /// The same, with what was found there and is no use, each with the reason: a component that is missed may be in it.
+    #[must_use]
+    pub fn not_loaded(mut self, reasons: impl IntoIterator<Item = impl Into<String>>) -> Catalogue {
+        self.not_loaded = reasons.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// The component of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Entry> {
@@ -63,9 +74,13 @@ impl Catalogue {
     pub(super) fn origin(&self) -> String {
         let plugins: BTreeSet<&str> = self.entries.iter().map(|entry| entry.plugin.as_str()).collect();
         let plugins: Vec<&str> = plugins.into_iter().collect();
-        match (plugins.is_empty(), self.looked_at.is_empty()) {
+        let origin = match (plugins.is_empty(), self.looked_at.is_empty()) {
             (true, true) => "no plugin is loaded, so no component is known".to_owned(),
-            (true, false) => format!("no plugin is loaded; looked at: {}", self.looked_at.join(", ")),
+            (true, false) => format!(
+                "no plugin is loaded; looked at: {}\nsay where plugins are with `--plugin-dir`, or in a program of your own \
+                 with `Builder::search_path`",
+                self.looked_at.join(", ")
+            ),
             (false, true) => format!("looked in plugins: {}", plugins.join(", ")),
             (false, false) => {
                 format!(
@@ -74,6 +89,11 @@ impl Catalogue {
                     self.looked_at.join(", ")
                 )
             }
-        }
+        };
+        let mut lines = vec![origin];
+        lines.extend(self.not_loaded.iter().take(TOLD).map(|reason| format!("not loaded: {reason}")));
+        let untold = self.not_loaded.len().saturating_sub(TOLD);
+        lines.extend((untold > 0).then(|| format!("not loaded: {untold} more, which `sched plugins` lists")));
+        lines.join("\n")
     }
 }

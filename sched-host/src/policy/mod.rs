@@ -32,6 +32,7 @@
 //! - `use "name"` links to it: within an `each`, to the instances for those workers; elsewhere, to all of them.
 
 mod areas;
+mod astray;
 mod build;
 mod catalogue;
 mod check;

@@ -331,7 +331,8 @@ impl Reader {
         if arch.is_none() {
             let problem = Problem::error(format!("there is no architecture `{name}`"))
                 .at(span, "unknown architecture")
-                .help(did_you_mean(&name, ARCH_NAMES, "architectures"))
+                // All of them: names this short are close to others that are not meant.
+                .help(format!("architectures: {}", ARCH_NAMES.map(|known| format!("`{known}`")).join(", ")))
                 .code("arch");
             self.report(problem);
         }

@@ -4,10 +4,12 @@
 pub(crate) fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |name: &str| name.to_lowercase().replace('_', "-");
     let wrong = plain(wrong);
+    let far = |candidate: &str| (wrong.len().max(candidate.len()) / 3).clamp(1, 3);
     candidates
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(&wrong, &plain(candidate)), candidate))
-        .filter(|(distance, candidate)| *distance <= (wrong.len().max(candidate.len()) / 3).clamp(1, 3))
+        // The beginning of a name is meant for the name, however long that is.
+        .filter(|(distance, name)| *distance <= far(name) || wrong.len() >= 3 && plain(name).starts_with(&wrong))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
@@ -38,5 +40,8 @@ mod tests {
         assert_eq!(closest("Perfmodel_Select", names), Some("perfmodel-select"));
         assert_eq!(closest("prefmodel-selct", names), Some("perfmodel-select"));
         assert_eq!(closest("heteroprio", names), None);
+        assert_eq!(closest("perfmodel", names), Some("perfmodel-select"));
+        assert_eq!(closest("eag", ["eager-prio", "eager"]), Some("eager"));
+        assert_eq!(closest("pe", names), None);
     }
 }

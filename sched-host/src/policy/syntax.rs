@@ -1,5 +1,6 @@
 //! Text to a KDL document, and KDL's errors as problems.
 
+use super::astray::leads_astray;
 use super::part::Span;
 use super::problem::Problem;
 use kdl::{KdlDiagnostic, KdlDocument};
@@ -20,32 +21,22 @@ pub(crate) fn document(text: &str) -> Result<KdlDocument, Vec<Problem>> {
     }
     let found = KdlDocument::parse(text).map_err(|error| error.diagnostics);
     found.map_err(|mut found| {
-        let unseparated = unseparated(text);
-        if !unseparated.is_empty() {
+        let known = leads_astray(text);
+        if !known.is_empty() {
             // The parser loses its way there, and says of every brace around that it is not closed.
-            let lost = ["No closing '}'", "Closing '}' was not found", "Expected end of document"];
+            let lost = [
+                "No closing '}'",
+                "Closing '}' was not found",
+                "Expected end of document",
+                "Expected quoted string",
+                "Unexpected newline in single-line quoted string",
+                "Expected closing of multi-line comment",
+            ];
             let is_lost = |message: &String| lost.iter().any(|begins| message.starts_with(begins));
             found.retain(|found| !found.message.as_ref().is_some_and(is_lost));
         }
-        unseparated.into_iter().chain(found.into_iter().map(|found| problem(text, found))).collect()
+        known.into_iter().chain(found.into_iter().map(|found| problem(text, found))).collect()
     })
-}
-
-/// Components that stand on the line of the one before, with nothing between. The text is known to be wrong.
-fn unseparated(text: &str) -> Vec<Problem> {
-    let begins = |character: char| character.is_alphanumeric() || character == '_';
-    let behind = text.match_indices('}').filter_map(|(brace, _)| {
-        let rest = text[brace + 1..].trim_start_matches([' ', '\t']);
-        let length = rest.find(|character: char| !(begins(character) || character == '-')).unwrap_or(rest.len());
-        (length > 0 && rest.starts_with(begins)).then(|| Span::new(text.len() - rest.len(), length))
-    });
-    let problem = |span| {
-        Problem::error("a component begins on the line where another one ends".to_owned())
-            .at(span, "here")
-            .help("write it on a line of its own, or put a `;` between the two")
-            .code("syntax")
-    };
-    behind.map(problem).collect()
 }
 
 /// The span without the white space around it, which KDL counts in at some places.
@@ -68,7 +59,7 @@ fn problem(text: &str, found: KdlDiagnostic) -> Problem {
         _ => found.help.unwrap_or_else(|| "a component is written `name param=value { children }`".to_owned()),
     };
     Problem::error(found.message.unwrap_or_else(|| "this is not KDL".to_owned()))
-        .at(span, found.label.unwrap_or_else(|| "here".to_owned()))
+        .at(span, "here")
         .help(help)
         .code("syntax")
 }

@@ -70,11 +70,24 @@ pub enum StartError {
         /// The upper bound.
         max: i32,
     },
+    /// More workers than any machine has hardware threads.
+    #[error("{asked} workers were asked for, expected at most {MOST_WORKERS}")]
+    #[diagnostic(
+        code(sched::start::workers),
+        help("more workers than hardware threads gain nothing; `sched simulate` has machines of any size")
+    )]
+    TooManyWorkers {
+        /// How many were asked for.
+        asked: usize,
+    },
     /// The system gave no more threads.
     #[error("a worker's thread could not be started: {0}")]
     #[diagnostic(help("ask for fewer workers, or raise the limit of threads"))]
     Thread(#[source] std::io::Error),
 }
+
+/// Some thousands more threads than this, and the system ends a process that has a panic among them, for want of mappings.
+const MOST_WORKERS: usize = 8192;
 
 impl Default for Builder {
     fn default() -> Builder {
@@ -263,6 +276,9 @@ impl Builder {
             None => Topology::this_machine()?,
         };
         let count = self.workers.unwrap_or_else(|| BindingPlan::default_workers(&topology));
+        if count > MOST_WORKERS {
+            return Err(StartError::TooManyWorkers { asked: count });
+        }
         let mut warnings = Vec::new();
         let sizes = self.combined.unwrap_or_else(|| CombinedSizes::from_environment(&mut warnings));
         let mut binding = BindingPlan::new(&topology, count)?.with_combined(&topology, sizes);

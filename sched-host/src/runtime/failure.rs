@@ -68,11 +68,13 @@ pub enum RunError {
 }
 
 fn failed_text(failed: &[Arc<TaskFailure>], cancelled: u64) -> String {
-    let mut text = failed.iter().map(|failure| failure.to_string()).collect::<Vec<_>>().join("\n");
-    if cancelled > 0 {
-        text += &format!("\n{cancelled} tasks that depend on what failed were not run");
-    }
-    text
+    let mut lines: Vec<String> = failed.iter().map(|failure| failure.to_string()).collect();
+    lines.extend(match cancelled {
+        0 => None,
+        1 => Some("1 task that depends on what failed was not run".to_owned()),
+        _ => Some(format!("{cancelled} tasks that depend on what failed were not run")),
+    });
+    lines.join("\n")
 }
 
 /// Why nothing runs: where every task sits.
@@ -200,7 +202,7 @@ impl fmt::Display for StallReport {
 #[non_exhaustive]
 pub enum SubmitError {
     /// A handle or codelet of another runtime.
-    #[error("codelet `{codelet}` was given {what} of another runtime")]
+    #[error("codelet `{codelet}` {} of another runtime", foreign_text(.what))]
     #[diagnostic(help("make codelets and handles with the runtime that the task is submitted to"))]
     Foreign {
         /// The codelet.
@@ -240,12 +242,33 @@ pub enum SubmitError {
         codelet: String,
     },
     /// No worker has an architecture that the codelet has an implementation for.
-    #[error("codelet `{codelet}` has implementations for {has}, and no worker is one of these")]
+    #[error("codelet `{codelet}` has {}", implementations_text(.has))]
     #[diagnostic(help("add an implementation for an architecture that this runtime has workers of"))]
     NoWorker {
         /// The codelet.
         codelet: String,
-        /// Its architectures.
+        /// Its architectures, separated by commas.
         has: String,
     },
+    /// The runtime was dropped.
+    #[error("codelet `{codelet}` was submitted to a runtime that has ended")]
+    #[diagnostic(help("drop the runtime when nothing submits to it any more"))]
+    Ended {
+        /// The codelet.
+        codelet: String,
+    },
+}
+
+fn foreign_text(what: &str) -> String {
+    match what {
+        "itself" => "is".to_owned(),
+        _ => format!("was given {what}"),
+    }
+}
+
+fn implementations_text(has: &str) -> String {
+    match has {
+        "" => "no implementation".to_owned(),
+        _ => format!("implementations for {has} only, and no worker is one of these"),
+    }
 }

@@ -74,7 +74,9 @@ use worker::Worker;
 
 /// A runtime at work: workers, and the tree that schedules for them.
 ///
-/// Dropping it waits for all tasks, stores what performance models learned, and stops the workers. Tasks are submitted through [`Submitter`], which it derefs to.
+/// Dropping it waits for all tasks, stores what performance models learned, and stops the workers; dropped by one of its own
+/// tasks, it ends when that has ended. Tasks are submitted through [`Submitter`], which it derefs to; one that outlives the
+/// runtime takes no more tasks ([`SubmitError::Ended`]).
 pub struct Runtime {
     submitter: Submitter,
     /// Of the workers, and those that fetch data ahead of tasks.
@@ -83,7 +85,7 @@ pub struct Runtime {
     bound: usize,
     warnings: Vec<String>,
     /// Tells other runtimes which PUs this one uses.
-    _claim: Option<Claim>,
+    claim: Option<Claim>,
 }
 
 impl Deref for Runtime {
@@ -187,7 +189,7 @@ impl Runtime {
             policy: start.policy,
             bound: 0,
             warnings: start.warnings,
-            _claim: start.claim,
+            claim: start.claim,
         };
         let (tell, told) = std::sync::mpsc::channel();
         for id in 0..count {
@@ -333,27 +335,43 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        if let Err(RunError::Stalled(report)) = self.core.wait_all() {
-            tracing::error!("tasks are left behind: {report}");
-        }
-        if let Some(Err(errors)) = self.core.models.as_ref().map(|models| models.save()) {
-            errors.iter().for_each(|error| tracing::error!("what was measured is not stored: {error}"));
-        }
-        self.core.stop.store(true, SeqCst);
-        self.core.clock.sleep.wake_all();
-        if let Some(memories) = &self.core.clock.memories {
-            memories.stop();
-        }
-        let began = Instant::now();
-        let stalled = self.core.stalled.load(Relaxed);
-        for thread in self.threads.drain(..) {
-            // A worker that is stuck inside a component cannot be stopped: it is left behind.
-            while stalled && !thread.is_finished() && began.elapsed() < STUCK_PATIENCE {
-                std::thread::yield_now();
+        let (core, threads, claim) = (Arc::clone(&self.core), std::mem::take(&mut self.threads), self.claim.take());
+        // A task cannot wait for its own end, so a thread does that.
+        if executed_here(&self.core).is_some() {
+            let ends = std::thread::Builder::new().name("runtime-end".to_owned());
+            if let Err(error) = ends.spawn(move || end(&core, threads, claim)) {
+                tracing::error!("the runtime goes on, since no thread could be made to end it: {error}");
             }
-            if !stalled || thread.is_finished() {
-                let _ = thread.join();
-            }
+        } else {
+            end(&core, threads, claim);
         }
     }
+}
+
+/// Waits for all tasks, and stops the workers; then other runtimes may have the PUs.
+fn end(core: &Core, threads: Vec<JoinHandle<()>>, claim: Option<Claim>) {
+    if let Err(RunError::Stalled(report)) = core.wait_all() {
+        tracing::error!("tasks are left behind: {report}");
+    }
+    core.roster.contexts().for_each(|context| context.end());
+    if let Some(Err(errors)) = core.models.as_ref().map(|models| models.save()) {
+        errors.iter().for_each(|error| tracing::error!("what was measured is not stored: {error}"));
+    }
+    core.stop.store(true, SeqCst);
+    core.clock.sleep.wake_all();
+    if let Some(memories) = &core.clock.memories {
+        memories.stop();
+    }
+    let began = Instant::now();
+    let stalled = core.stalled.load(Relaxed);
+    for thread in threads {
+        // A worker that is stuck inside a component cannot be stopped: it is left behind.
+        while stalled && !thread.is_finished() && began.elapsed() < STUCK_PATIENCE {
+            std::thread::yield_now();
+        }
+        if !stalled || thread.is_finished() {
+            let _ = thread.join();
+        }
+    }
+    drop(claim);
 }

@@ -284,7 +284,8 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             return Err(foreign("itself"));
         }
         if !facts.archs.intersects(core.archs) {
-            return Err(SubmitError::NoWorker { codelet: facts.name.clone(), has: format!("{:?}", facts.archs) });
+            let has: Vec<String> = facts.archs.iter().map(|arch| arch.to_string()).collect();
+            return Err(SubmitError::NoWorker { codelet: facts.name.clone(), has: has.join(", ") });
         }
         let after: &[TaskRef] = &self.after;
         if after.iter().any(|task| task.runtime != core.id) {
@@ -372,6 +373,9 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         };
         let context = core.roster.get(number);
         let (least, greatest) = (context.least.load(Relaxed), context.greatest.load(Relaxed));
+        if least > greatest {
+            return Err(SubmitError::Ended { codelet: codelet.name.clone() });
+        }
         let priority = self.priority.unwrap_or_else(|| 0.clamp(least, greatest));
         if self.priority.is_some() && !(least..=greatest).contains(&priority) {
             return Err(SubmitError::Priority {

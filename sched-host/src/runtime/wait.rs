@@ -5,7 +5,7 @@ use super::data::{DataCell, Handle, Mode, Reading, Writing};
 use super::failure::{Outcome, RunError, TaskFailure};
 use super::record::Taken;
 use super::submit::{Submitter, TaskRef};
-use super::{Runtime, core::Core};
+use super::{Runtime, core::Core, executed_here};
 use crate::context::{ContextCore, SchedContext};
 use crate::watch::Watch;
 use std::ops::{Deref, DerefMut};
@@ -37,6 +37,11 @@ impl Core {
         self.turns[1].fetch_add(1, SeqCst);
         self.end(self.place(slot), &Outcome::Done, Taken::default(), None, &mut hands);
         self.give_back(&mut hands);
+    }
+
+    /// A task that waits for everything, or for its turn at data, may wait for itself.
+    fn refuse_inside(&self, what: &str) {
+        assert!(executed_here(self).is_none(), "{what} by a task of the same runtime, which might wait for itself");
     }
 
     pub(crate) fn wait_all(&self) -> Result<(), RunError> {
@@ -102,12 +107,15 @@ pub enum DataError {
 impl Runtime {
     /// Waits until every task that was submitted has ended, those submitted meanwhile included.
     ///
-    /// Not for use inside a task, which would wait for itself; there is no way to reach it from there.
-    ///
     /// # Errors
     /// [`RunError::Failed`] with what failed since the last call, once everything else has ended; the runtime can be used
     /// on. [`RunError::Stalled`] when nothing moves any more.
+    ///
+    /// # Panics
+    /// When a task of this runtime calls it: it would wait for itself. What is to happen after tasks is a task
+    /// [`after`](super::TaskBuilder::after) them, or one that uses what they write.
     pub fn wait_all(&self) -> Result<(), RunError> {
+        self.core.refuse_inside("all tasks are waited for");
         self.core.wait_all()
     }
 
@@ -125,7 +133,8 @@ impl Runtime {
         }
     }
 
-    /// Waits until a task has ended, and says how.
+    /// Waits until a task has ended, and says how. A task that waits for another one holds up its worker meanwhile: where
+    /// there is no other one to execute it, for ever.
     ///
     /// # Errors
     /// [`RunError::Stalled`] when nothing moves any more.
@@ -148,6 +157,9 @@ impl Runtime {
     ///
     /// # Errors
     /// When the data was not computed; see [`DataError`].
+    ///
+    /// # Panics
+    /// When a task of this runtime calls it, which may use the data itself: name the data when the task is submitted.
     pub fn read<'a, T: Send + Sync + 'static>(&'a self, handle: &'a Handle<T>) -> Result<ReadData<'a, T>, DataError> {
         let turn = Turn::wait(self, handle, Mode::Read)?;
         let guard = handle.cell.read_in_place();
@@ -159,6 +171,9 @@ impl Runtime {
     ///
     /// # Errors
     /// When the data was not computed; see [`DataError`].
+    ///
+    /// # Panics
+    /// When a task of this runtime calls it, which may use the data itself: name the data when the task is submitted.
     pub fn write<'a, T: Send + Sync + 'static>(&'a self, handle: &'a Handle<T>) -> Result<WriteData<'a, T>, DataError> {
         let turn = Turn::wait(self, handle, Mode::ReadWrite)?;
         let guard = handle.cell.write_in_place();
@@ -169,6 +184,9 @@ impl Runtime {
     ///
     /// # Errors
     /// When the data was not computed; see [`DataError`].
+    ///
+    /// # Panics
+    /// When a task of this runtime calls it, which may use the data itself: name the data when the task is submitted.
     pub fn unregister<T: Send + Sync + 'static>(&self, handle: Handle<T>) -> Result<Result<T, Handle<T>>, DataError> {
         drop(self.write(&handle)?);
         Ok(Arc::try_unwrap(handle.cell).map(DataCell::into_value).map_err(|cell| Handle { cell }))
@@ -196,6 +214,7 @@ impl<'a> Turn<'a> {
         if header.runtime != core.id {
             return Err(DataError::Foreign);
         }
+        core.refuse_inside("data is waited for");
         let state = Arc::new(AtomicU64::new(WAITS));
         let (noted, of) = (Arc::clone(&state), Arc::downgrade(core));
         let key = runtime.enter_access(

@@ -86,7 +86,8 @@ impl fmt::Display for BindingWarning {
                 write!(
                     f,
                     "oversubscribed: {who} {verb} with other workers, because only {pus} may be used; timings and \
-                     performance models will be unreliable (use at most {pus} workers)"
+                     performance models will be unreliable (use at most {pus} worker{})",
+                    if *pus == 1 { "" } else { "s" }
                 )
             }
             Self::Restricted { allowed, machine } => write!(

@@ -58,18 +58,27 @@ impl fmt::Display for Fault {
         write!(f, "component `{component}` of {plugin}, node `{node}`: ")?;
         match kind {
             FaultKind::Panicked { message, rehomed } => {
-                write!(f, "panicked: {message}; the node is quarantined, {rehomed} tasks were taken back from it")
+                write!(f, "panicked: {message}; the node is quarantined, {} taken back from it", were(*rehomed))
             }
             FaultKind::Cycle { rehomed } => {
-                write!(
-                    f,
-                    "calls went in a circle through it; the node is quarantined, {rehomed} tasks were taken back from it"
-                )
+                let taken = were(*rehomed);
+                write!(f, "calls went in a circle through it; the node is quarantined, {taken} taken back from it")
             }
+            FaultKind::Dropped { tasks: 1 } => f.write_str("dropped a task, which was executed all the same"),
             FaultKind::Dropped { tasks } => write!(f, "dropped {tasks} tasks, which were executed all the same"),
+            FaultKind::WrongWorker { tasks: 1 } => {
+                f.write_str("gave a task to a worker that cannot execute it; it was executed elsewhere")
+            }
             FaultKind::WrongWorker { tasks } => {
                 write!(f, "gave {tasks} tasks to workers that cannot execute them; they were executed elsewhere")
             }
         }
+    }
+}
+
+fn were(tasks: u64) -> String {
+    match tasks {
+        1 => "1 task was".to_owned(),
+        _ => format!("{tasks} tasks were"),
     }
 }

@@ -272,7 +272,7 @@ impl Shared {
 
     /// From now on calls pass through the node; what it holds is taken back once no call is in the tree.
     pub(super) fn quarantine(&self, node: &TreeNode) {
-        node.health.quarantined.store(true, Relaxed);
+        node.quarantined.store(true, Relaxed);
         self.repairs.store(true, Release);
     }
 }

@@ -84,21 +84,29 @@ unsafe fn extend<T: ?Sized>(reference: &T) -> &'static T {
     unsafe { &*std::ptr::from_ref(reference) }
 }
 
-/// One node.
+/// One node. What nearly every hop looks at comes first, on one cache line: there may be a thousand leaves, and each task
+/// is pulled by another.
+#[repr(C, align(64))]
 pub(super) struct TreeNode {
+    /// Whom a pull asks: the parents, or who stands above one that only forwards pulls.
+    pub(super) sources: SmallVec<[(NodeId, u32); 1]>,
+    pub(super) component: ComponentObject,
     pub(super) id: NodeId,
     /// Its number among the nodes of all trees.
     pub(super) number: NodeId,
-    pub(super) component: ComponentObject,
+    /// Architectures of the workers below.
+    pub(super) archs: u32,
+    /// No task was pushed to the component yet, and it has none before that.
+    untouched: AtomicBool,
+    /// Calls pass through the node as if it were not there.
+    pub(super) quarantined: AtomicBool,
+    /// The estimated end follows from what is noted here, so the component is not asked.
+    pub(super) end_is_noted: bool,
     pub(super) component_name: String,
     pub(super) plugin: String,
     pub(super) children: Box<[NodeId]>,
     /// Each parent, and which of its children this node is.
     pub(super) parents: Box<[(NodeId, u32)]>,
-    /// Whom a pull asks: the parents, or who stands above one that only forwards pulls.
-    pub(super) sources: Box<[(NodeId, u32)]>,
-    /// Architectures of the workers below.
-    pub(super) archs: u32,
     /// The workers below.
     pub(super) alike: Box<[Alike]>,
     /// For each child, the first one of which the same is to be expected, whatever the task.
@@ -113,10 +121,6 @@ pub(super) struct TreeNode {
     pub(super) queued: AtomicU64,
     pub(super) places: Arc<[Place]>,
     pub(super) workers: Arc<[RawWorker]>,
-    /// No task was pushed to the component yet, and it has none before that.
-    untouched: AtomicBool,
-    /// The estimated end follows from what is noted here, so the component is not asked.
-    pub(super) end_is_noted: bool,
     /// The way down, where it is a chain of such nodes to the leaf of a simple worker: that worker, and all nodes whose
     /// notes count.
     pub(super) straight: Option<(WorkerId, SmallVec<[NodeId; 4]>)>,
@@ -129,8 +133,6 @@ pub(super) struct TreeNode {
 /// How a node behaves.
 #[derive(Default)]
 pub(super) struct Health {
-    /// Calls pass through the node as if it were not there.
-    pub(super) quarantined: AtomicBool,
     /// The first panic.
     pub(super) panic: Mutex<Option<String>>,
     pub(super) cycle: AtomicBool,
@@ -154,7 +156,7 @@ impl TreeNode {
         end_is_noted: bool,
         children: Box<[NodeId]>,
         parents: Box<[(NodeId, u32)]>,
-        sources: Box<[(NodeId, u32)]>,
+        sources: SmallVec<[(NodeId, u32); 1]>,
         places: Arc<[Place]>,
         workers: Arc<[RawWorker]>,
         alike: Box<[Alike]>,
@@ -190,6 +192,7 @@ impl TreeNode {
             end_is_noted,
             straight: None,
             foresight: None,
+            quarantined: AtomicBool::new(false),
             health: Health::default(),
             random,
         }
@@ -206,7 +209,7 @@ impl TreeNode {
     }
 
     pub(super) fn is_quarantined(&self) -> bool {
-        self.health.quarantined.load(Relaxed)
+        self.quarantined.load(Relaxed)
     }
 
     /// Whether a pull has nothing to expect of the component, and asks those above at once.

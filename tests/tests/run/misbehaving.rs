@@ -2,7 +2,7 @@
 
 use super::{SMALL, cholesky, path};
 use sched_tests::fixtures;
-use sched_tests::program::Ran;
+use sched_tests::program::{self, Ran};
 use std::fs;
 
 /// Runs with the misbehaving component as the root.
@@ -15,6 +15,27 @@ fn with_bad(component: &str, options: &[&str]) -> Ran {
         .unwrap();
     let paths = ["--plugin-dir", path(folder.path()), "--policy", path(&policy)];
     cholesky(&[&SMALL[..], &["--workers", "2"], &paths, options].concat())
+}
+
+#[test]
+fn simulations_and_comparisons_tell_what_components_did_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(fixtures::plugin("misbehaving"), folder.path().join("misbehaving.so")).unwrap();
+    let (policy, page) = (folder.path().join("bad.kdl"), folder.path().join("page.html"));
+    let text = r#"policy "bad" { panics-in-push after=3 { eager { each "worker" { worker } } } }"#;
+    fs::write(&policy, text).unwrap();
+    let common = ["cholesky", "--tiles", "4", "--plugin-dir", path(folder.path())];
+    let told = "component `panics-in-push` of misbehaving, node `panics-in-push`: panicked: as asked for";
+    let simulated = program::sched(&[&["simulate"][..], &common, &["--policy", path(&policy)]].concat());
+    assert!(simulated.code == 0 && simulated.out.contains(told), "{simulated:?}");
+    let options = ["--policies", path(&policy), "--html", path(&page)];
+    let compared = program::sched(&[&["compare"][..], &common, &options].concat());
+    assert!(compared.code == 0 && compared.out.contains(told), "{compared:?}");
+    assert!(fs::read_to_string(&page).unwrap().contains(told), "the page tells it too");
+    let json = program::sched(&[&["compare"][..], &common, &options[..2], &["--json"]].concat()).json();
+    let contenders = json["contenders"].as_array().unwrap();
+    let bad = contenders.iter().find(|contender| contender["planned"] == false).unwrap();
+    assert_eq!(bad["faults"][0]["fault"], "panicked", "{bad}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::graph::TaskGraph;
 use crate::plugin::Registry;
 use crate::sim::{Platform, SimError, Simulation};
 use crate::trace::{Activity, SimRecorder, Timeline, Trace};
+use crate::tree::Fault;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -42,6 +43,8 @@ pub(super) struct Contender {
     /// `null` for static schedules.
     pub(super) transfers: Option<u64>,
     pub(super) bytes_moved: Option<u64>,
+    /// What components did wrong.
+    pub(super) faults: Vec<Fault>,
     #[serde(skip)]
     pub(super) trace: Trace,
 }
@@ -98,7 +101,7 @@ impl Contender {
         let (gflops, makespan_s) = (outcome.gflops(), outcome.makespan.as_secs_f64());
         let of_policy = Contender::of(recorder.finish(policy), makespan_s, gflops, false);
         let (transfers, bytes_moved) = (Some(outcome.transfers), Some(outcome.bytes));
-        Ok(Contender { transfers, bytes_moved, energy_j: outcome.energy, ..of_policy })
+        Ok(Contender { transfers, bytes_moved, energy_j: outcome.energy, faults: outcome.faults, ..of_policy })
     }
 
     /// What a trace shows.
@@ -116,6 +119,7 @@ impl Contender {
             busy_share: busy / (makespan_s * trace.workers.len() as f64).max(f64::MIN_POSITIVE),
             transfers: None,
             bytes_moved: None,
+            faults: Vec::new(),
             trace,
         }
     }

@@ -40,6 +40,16 @@ pub(super) fn html(comparison: &Comparison) -> String {
     }
     page.push_str(".</p>\n");
     table(&mut page, comparison);
+    for contender in &comparison.contenders {
+        for fault in &contender.faults {
+            let _ = writeln!(
+                page,
+                "<p class=\"lost\">{}: fault: {}</p>",
+                escaped(&contender.name),
+                escaped(&fault.to_string())
+            );
+        }
+    }
     for lost in &comparison.lost {
         let (policy, why) = (escaped(&lost.policy), escaped(&lost.why));
         let _ = writeln!(page, "<p class=\"lost\">{policy} did not come to an end: {why}</p>");

@@ -42,6 +42,11 @@ pub(super) fn text(comparison: &Comparison) -> String {
     let header = header(comparison);
     let (columns, rows) = (header.len(), comparison.contenders.iter().map(|contender| cells(comparison, contender)));
     let _ = writeln!(told, "\n{}", table(header, rows, 1..columns));
+    for contender in &comparison.contenders {
+        for fault in &contender.faults {
+            let _ = writeln!(told, "{}: fault: {fault}", contender.name);
+        }
+    }
     for lost in &comparison.lost {
         let _ = writeln!(told, "{} did not come to an end: {}", lost.policy, lost.why);
     }

@@ -201,7 +201,7 @@ impl Report {
         line("digest", format_args!("{} of {} events", self.digest, self.events));
         line("took", format_args!("{:.3} s, {:.0} tasks a second", self.wall_s, self.simulated_tasks_per_s));
         for fault in &self.faults {
-            line("fault", format_args!("{fault:?}"));
+            line("fault", format_args!("{fault}"));
         }
         let contexts = self.context_table().map_or(String::new(), |table| format!("\n{table}\n"));
         format!("{text}{contexts}\n{}\n", self.worker_table())

@@ -73,7 +73,7 @@ impl Layout {
 
 /// Places as near to the wanted ones, which ascend, as can be with one width between each two: the least squares solution,
 /// by joining those that push each other into blocks (isotonic regression).
-fn spread(wanted: &[(f64, usize)]) -> Vec<f64> {
+pub(crate) fn spread(wanted: &[(f64, usize)]) -> Vec<f64> {
     /// Nodes next to each other: sum of what their places less their number in the layer should be, and how many.
     struct Block {
         sum: f64,

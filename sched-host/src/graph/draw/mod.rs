@@ -13,5 +13,6 @@ mod tests;
 
 pub use dot::dot;
 pub use json::json;
+pub(crate) use layout::spread;
 pub use sketch::MOST;
 pub use svg::svg;

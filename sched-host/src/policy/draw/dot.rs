@@ -1,8 +1,7 @@
 //! Plans for Graphviz.
 
-use super::title;
+use super::{colour, title};
 use crate::policy::plan::{Plan, PlanNode};
-use sched_core::Family;
 
 impl Plan {
     /// The plan in Graphviz's language, for `dot -Tsvg`: a node for each component, coloured by family, an edge for
@@ -75,16 +74,6 @@ fn label(node: &PlanNode) -> String {
             format!("{title}\n{worker} ({})", archs.join(", "))
         }
         None => title,
-    }
-}
-
-fn colour(family: Family) -> &'static str {
-    match family {
-        Family::FlowControl => "#cfe2f3",
-        Family::ResourceMapping => "#fff2cc",
-        Family::SpecialPurpose => "#d9ead3",
-        Family::Worker => "#f4cccc",
-        _ => "#eeeeee",
     }
 }
 

@@ -163,3 +163,39 @@ fn graphviz_text_is_escaped() {
     }
     "##);
 }
+
+#[test]
+fn an_svg_has_every_component_beside_the_others_and_workers_in_order() {
+    for (text, workers) in [(EAGER, 1), (PREFETCHING, 5), (HEFT, 8)] {
+        let plan = plan(text, &FlatMachine { workers });
+        let svg = plan.to_svg();
+        let document = roxmltree::Document::parse(&svg).expect("it is XML");
+        let number = |node: roxmltree::Node<'_, '_>, name: &str| {
+            node.attribute(name).and_then(|value| value.parse::<f64>().ok()).expect("a number")
+        };
+        let groups: Vec<_> = document.descendants().filter(|node| node.has_tag_name("g")).collect();
+        let boxes: Vec<[f64; 4]> = groups
+            .iter()
+            .map(|group| group.children().find(|child| child.has_tag_name("rect")).expect("a box"))
+            .map(|rect| ["x", "y", "width", "height"].map(|name| number(rect, name)))
+            .collect();
+        assert_eq!(boxes.len(), plan.nodes.len());
+        let (across, down) = (number(document.root_element(), "width"), number(document.root_element(), "height"));
+        for (index, [x, y, width, height]) in boxes.iter().enumerate() {
+            assert!(*x >= 0.0 && *y >= 0.0 && x + width <= across && y + height <= down, "{svg}");
+            let apart = |[a, b, w, h]: &[f64; 4]| x + width <= *a || a + w <= *x || y + height <= *b || b + h <= *y;
+            assert!(boxes[index + 1..].iter().all(apart), "{svg}");
+        }
+        let leaves: Vec<f64> = (0..workers)
+            .map(|worker| plan.leaf(sched_core::WorkerId(worker as u32)).expect("it has a leaf"))
+            .map(|leaf| boxes[leaf.id.0][0])
+            .collect();
+        assert!(leaves.is_sorted(), "{leaves:?}");
+        for node in &plan.nodes {
+            assert!(svg.contains(&format!("<title>{}</title>", node.path)), "{}", node.path);
+            let [_, y, _, height] = boxes[node.id.0];
+            assert!(node.children.iter().all(|child| boxes[child.node.0][1] > y + height), "children stand below");
+        }
+        assert_eq!(svg.contains(">no-perfmodel</text>"), text == HEFT, "{svg}");
+    }
+}

@@ -49,6 +49,7 @@ fn without_plugins_the_help_says_where_they_were_looked_for() {
      3 │ }
        ╰────
       help: no plugin is loaded; looked at: /usr/lib/sched/libflow.so, ./plugins
+            say where plugins are with `--plugin-dir`, or in a program of your own with `Builder::search_path`
             why: a policy is made of the components that the loaded plugins provide
     "#);
 }

@@ -57,7 +57,7 @@ V7 policy::arch
    ·                                   ╰── unknown architecture
  3 │ }
    ╰────
-  help: did you mean `cuda`?
+  help: architectures: `cpu`, `cuda`, `opencl`, `hip`, `sycl`, `mpi`, `fpga`
 "#);
 }
 

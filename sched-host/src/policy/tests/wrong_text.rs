@@ -17,7 +17,7 @@ V7 policy::syntax
  1 │ policy "p" {
  2 │     fifo ntasks-threshold= {
    ·                          ┬
-   ·                          ╰── not property value
+   ·                          ╰── here
  3 │         worker
    ╰────
   help: a component is written `name param=value { children }`
@@ -32,24 +32,83 @@ fn unclosed_brace() {
 }"#), @r#"
 V7 policy::syntax
 
-  × No closing '}' for child block
-   ╭─[test.kdl:1:12]
+  × the `{` of `fifo` is not closed
+   ╭─[test.kdl:2:10]
  1 │ policy "p" {
-   ·            ┬
-   ·            ╰── not closed
  2 │     fifo {
+   ·          ┬
+   ·          ╰── not closed
+ 3 │         worker
    ╰────
-  help: a component is written `name param=value { children }`
+  help: add a `}` behind what stands in it
+"#);
+    let one_line = wrong(r#"policy "p" { fifo { eager { each "worker" { worker } } }"#);
+    assert!(one_line.contains("the `{` of `policy` is not closed"), "{one_line}");
+    let askew = "policy \"p\" {\nfifo {\n        eager { each \"worker\" { worker }\n  }\n}";
+    assert_eq!(wrong(askew).matches("is not closed").count(), 1, "{}", wrong(askew));
+}
+
+#[test]
+fn a_brace_too_many() {
+    assert_snapshot!(wrong(r#"policy "p" {
+    fifo { worker }}
+    // What is told of } in a comment, or in a "}", does not count.
+}"#), @r#"
 V7 policy::syntax
 
-  × Closing '}' was not found after nodes
+  × a `}` closes nothing
    ╭─[test.kdl:4:1]
- 3 │         worker
+ 3 │     // What is told of } in a comment, or in a "}", does not count.
  4 │ }
    · ┬
-   · ╰── not closed
+   · ╰── nothing is open here
    ╰────
-  help: a component is written `name param=value { children }`
+  help: take it away, or add the `{` that it should close
+"#);
+}
+
+#[test]
+fn unclosed_text() {
+    assert_snapshot!(wrong(r#"policy "p {
+    fifo { eager { each "worker { worker } } }
+}"#), @r#"
+V7 policy::syntax
+
+  × a text in quotes is not closed
+   ╭─[test.kdl:1:8]
+ 1 │ policy "p {
+   ·        ──┬─
+   ·          ╰── begins here
+ 2 │     fifo { eager { each "worker { worker } } }
+   ╰────
+  help: each text has `"` at its end, on the same line
+V7 policy::syntax
+
+  × a text in quotes is not closed
+   ╭─[test.kdl:2:25]
+ 1 │ policy "p {
+ 2 │     fifo { eager { each "worker { worker } } }
+   ·                         ───────────┬──────────
+   ·                                    ╰── begins here
+ 3 │ }
+   ╰────
+  help: each text has `"` at its end, on the same line
+"#);
+}
+
+#[test]
+fn unclosed_comment() {
+    assert_snapshot!(wrong("policy \"p\" { fifo { worker } }\n/* an afterthought"), @r#"
+V7 policy::syntax
+
+  × a comment is not closed
+   ╭─[test.kdl:2:1]
+ 1 │ policy "p" { fifo { worker } }
+ 2 │ /* an afterthought
+   · ─┬
+   ·  ╰── begins here
+   ╰────
+  help: end it with `*/`
 "#);
 }
 
@@ -86,7 +145,7 @@ V7 policy::syntax
  1 │ policy "p" {
  2 │     fifo ready=true { worker }
    ·                ──┬─
-   ·                  ╰── not identifier string
+   ·                  ╰── here
  3 │ }
    ╰────
   help: write `#true`

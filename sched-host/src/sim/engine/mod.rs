@@ -5,6 +5,7 @@
 //! the tasks that became ready, and pulls again; it sleeps when it finds nothing. A worker of an accelerator keeps several
 //! tasks in flight: the next ones fetch their data while one is executed.
 
+mod agenda;
 mod contexts;
 mod moves;
 mod tasks;
@@ -19,13 +20,13 @@ use super::outcome::{LinkStats, MemoryStats, Outcome, WorkerStats};
 use super::platform::Overheads;
 use crate::graph::{TaskGraph, TaskId};
 use crate::tree::Ledger;
+use agenda::Agenda;
 use contexts::Context;
 pub(super) use contexts::{Ground, Opening, Planned};
 use moves::Moves;
 use sched_core::{Stage, WorkerId};
 use std::cell::Cell;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tasks::Tasks;
 use teams::Teams;
@@ -71,9 +72,7 @@ pub(super) struct Engine<'a> {
     free_flights: Vec<u32>,
     moves: Moves,
     now: u64,
-    planned: BinaryHeap<Reverse<(u64, u64, Plan)>>,
-    /// Order of planning.
-    sequence: u64,
+    agenda: Agenda,
     notes: Notes,
     observer: &'a mut dyn Observer,
     error: Option<SimError>,
@@ -120,8 +119,7 @@ impl<'a> Engine<'a> {
             moves: Moves::new(platform.memories.len(), Network::new(bandwidth)),
             desk,
             now: 0,
-            planned: BinaryHeap::new(),
-            sequence: 0,
+            agenda: Agenda::new(),
             notes: Notes::default(),
             observer,
             error: None,
@@ -142,7 +140,7 @@ impl<'a> Engine<'a> {
         self.plan_timed_changes();
         self.submit();
         while self.error.is_none() {
-            let Some(Reverse((time, _, plan))) = self.planned.pop() else {
+            let Some((time, plan)) = self.agenda.pop() else {
                 if !self.look_around() {
                     break;
                 }
@@ -151,8 +149,8 @@ impl<'a> Engine<'a> {
             self.now = time;
             self.desk.set_now(time);
             self.events += 1;
-            if let Some(Reverse((_, _, Plan::End(next) | Plan::Host(next)))) = self.planned.peek() {
-                self.workers[*next as usize].fetch();
+            if let Some(Plan::End(next) | Plan::Host(next)) = self.agenda.peek() {
+                self.workers[next as usize].fetch();
             }
             self.carry_out(plan);
         }
@@ -183,7 +181,7 @@ impl<'a> Engine<'a> {
         }
         // What follows from vain looks is planned too, but only a task that was found changes something.
         let found = self.workers.iter().any(|worker| worker.is_occupied());
-        found && !self.planned.is_empty()
+        found && !self.agenda.is_empty()
     }
 
     fn carry_out(&mut self, plan: Plan) {
@@ -210,8 +208,7 @@ impl<'a> Engine<'a> {
     }
 
     fn plan(&mut self, time: u64, plan: Plan) {
-        self.sequence += 1;
-        self.planned.push(Reverse((time, self.sequence, plan)));
+        self.agenda.push(time, plan);
     }
 
     fn tell(&mut self, event: Event) {

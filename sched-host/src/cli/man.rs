@@ -1,0 +1,56 @@
+//! `sched man`: manual pages.
+
+use clap::Command;
+use clap_mangen::Man;
+use miette::{IntoDiagnostic, WrapErr};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Print the manual page of this program, or write those of all its commands to a folder
+#[derive(clap::Args, Clone, Debug)]
+#[command(after_help = "Examples:
+  sched man | man -l -                                      read it
+  sched man --dir ~/.local/share/man/man1                   for `man sched`, `man sched-run-cholesky`")]
+pub struct Args {
+    /// Where to write a page for each command; the folder is made if it is not there
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+/// Writes the page of the command line `of` to `out`, or the pages of all its commands to the folder that `args` name.
+///
+/// # Errors
+/// When they cannot be written.
+pub fn run(args: &Args, of: Command, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let mut of = of.disable_help_subcommand(true);
+    of.build();
+    match &args.dir {
+        None => out.write_all(page(&of).1.as_bytes()).into_diagnostic()?,
+        Some(dir) => {
+            let written = fs::create_dir_all(dir).and_then(|()| write_all(&of, dir));
+            written.into_diagnostic().wrap_err_with(|| format!("`{}` cannot be written", dir.display()))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the pages of a command and of those below it.
+fn write_all(command: &Command, dir: &Path) -> io::Result<()> {
+    let (file, text) = page(command);
+    fs::write(dir.join(file), text)?;
+    command.get_subcommands().try_for_each(|below| write_all(below, dir))
+}
+
+/// The name of a command's page, and its text.
+fn page(command: &Command) -> (String, String) {
+    let man = Man::new(command.clone()).source(concat!("sched ", env!("CARGO_PKG_VERSION"))).manual("sched");
+    let mut text = Vec::new();
+    man.render(&mut text).expect("writing to memory never fails");
+    // What stands below the options of a help are examples and tables, whose lines are to stay.
+    let text = String::from_utf8_lossy(&text)
+        .replace(".SH EXTRA\n", ".SH NOTES\n.nf\n")
+        .replace(".SH VERSION\n", ".fi\n.SH VERSION\n");
+    (man.get_filename(), text)
+}

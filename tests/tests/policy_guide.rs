@@ -1,0 +1,38 @@
+//! The page for authors of policies says what is so.
+
+use sched_host::policy::{Level, read};
+use sched_tests::program;
+use std::fs;
+use std::path::Path;
+
+fn page() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/policies.md");
+    fs::read_to_string(path).expect("the page can be read")
+}
+
+#[test]
+fn its_policies_are_valid_on_several_machines() {
+    let page = page();
+    let texts: Vec<&str> =
+        page.split("```kdl\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect();
+    assert_eq!(texts.len(), 3);
+    let folder = tempfile::tempdir().expect("a folder");
+    for text in texts {
+        let read = read("policies.md", text);
+        assert!(read.problems.is_empty() && read.policies.len() == 1, "{:?}", read.problems);
+        let file = folder.path().join(format!("{}.kdl", read.policies[0].name));
+        fs::write(&file, text).expect("the file can be written");
+        for machine in ["core:1 pu:1", "core:4 pu:2", "node:2 core:4 pu:2"] {
+            let ran = program::sched(&["check", file.to_str().expect("text"), "--synthetic", machine]);
+            assert!(ran.code == 0 && ran.err.is_empty() && ran.out.ends_with("ok\n"), "{text}\non {machine}: {ran:?}");
+        }
+    }
+}
+
+#[test]
+fn it_names_every_level() {
+    let page = page();
+    let missing: Vec<&str> =
+        Level::ALL.iter().map(|level| level.name()).filter(|name| !page.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
