@@ -44,6 +44,7 @@ mod reference_data;
 pub mod runtime;
 pub mod sim;
 mod sync;
+mod text;
 pub mod topology;
 pub mod trace;
 pub mod tree;

@@ -123,4 +123,19 @@ fn policies_that_are_not_there_are_all_told_before_anything_is_simulated() {
     for wanted in ["2 of 3 policies cannot be used", "did you mean `tree-eager`?", "nothing.kdl"] {
         assert!(ran.err.contains(wanted), "{wanted}: {ran:?}");
     }
+    // One that could stall is as wrong as one that is not there.
+    let (_folder, path, word) = file("bounded.kdl");
+    let bounded = r#"policy "bounded" { fifo ntasks-threshold=4 { eager { each "worker" { worker } } } }"#;
+    fs::write(path, bounded).unwrap();
+    let ran = sched(&["compare", "lu", "--policies", &format!("tree-heft, {word}"), "--json"]);
+    assert!(ran.code == 1 && ran.out.is_empty(), "{ran:?}");
+    assert!(ran.err.contains("1 of 2 policies cannot be used") && ran.err.contains("may refuse tasks"), "{ran:?}");
+}
+
+#[test]
+fn why_no_policy_comes_to_an_end_is_told_once() {
+    let words = ["compare", "independent", "--length", "1e10", "--policies", "tree-eager,tree-heft", "--json"];
+    let ran = sched(&words);
+    assert!(ran.code == 1 && ran.out.is_empty(), "{ran:?}");
+    assert_eq!(ran.err.matches("as far as the clock counts").count(), 1, "{ran:?}");
 }

@@ -90,13 +90,13 @@ fn text(summary: &Summary) -> String {
         format!("dependencies   {}", summary.dependencies),
         format!("data           {} ({})", summary.data, bytes(summary.bytes)),
         format!("entries, exits {} wait for nothing, nothing waits for {}", summary.entries, summary.exits),
-        format!("longest chain  {} tasks", summary.depth),
-        format!("widest level   {} tasks equally deep", summary.width),
+        format!("longest chain  {}", tasks(summary.depth)),
+        format!("widest level   {} equally deep", tasks(summary.width)),
         format!("work           {}", amount(summary.work, summary.weight)),
         format!("critical path  {}", amount(summary.critical_path, summary.weight)),
         format!("parallelism    {:.1}", summary.parallelism),
     ];
-    let longest = summary.kinds.iter().map(|kind| kind.name.chars().count()).max().unwrap_or(0);
+    let longest = summary.kinds.iter().map(|kind| kind.name.chars().count()).fold("kind".len(), usize::max);
     if !summary.kinds.is_empty() {
         lines.push(String::new());
         lines.push(format!("{:<longest$}  {:>8}  {:>14}  {:>6}", "kind", "tasks", "work", "share"));
@@ -108,6 +108,10 @@ fn text(summary: &Summary) -> String {
     }
     lines.push(String::new());
     lines.join("\n")
+}
+
+fn tasks(count: usize) -> String {
+    format!("{count} task{}", if count == 1 { "" } else { "s" })
 }
 
 fn amount(weight: f64, of: Weight) -> String {

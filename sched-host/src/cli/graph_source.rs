@@ -1,7 +1,7 @@
 //! Where a command has its task graph from: a generator with its sizes, or a file.
 
 use super::values::{positive, seconds};
-use crate::graph::{TaskGraph, generate, parse, read};
+use crate::graph::{TaskGraph, from_bytes, generate, read};
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::io::Read;
 use std::path::Path;
@@ -147,9 +147,9 @@ impl Sizes {
 /// The graph in the file of this name.
 fn file(name: &str) -> miette::Result<TaskGraph> {
     if name == "-" {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).into_diagnostic().wrap_err("cannot read standard input")?;
-        return Ok(parse("standard input", text, None)?);
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).into_diagnostic().wrap_err("cannot read standard input")?;
+        return Ok(from_bytes("standard input", bytes)?);
     }
     let path = Path::new(name);
     let looks_like_a_file = path.exists() || name.contains(['/', '.']);

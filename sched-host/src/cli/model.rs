@@ -6,6 +6,7 @@ mod exchange;
 mod list;
 mod show;
 
+use crate::cli::values::machine_name;
 use crate::model::{Fingerprint, ModelError, Quantity, Store, Stored, default_directory, plot};
 use crate::topology::Topology;
 use clap::Subcommand;
@@ -47,7 +48,7 @@ struct Place {
     models: Option<PathBuf>,
 
     /// The machine that was measured, as `sched model list` names it [default: this one]
-    #[arg(long, value_name = "FINGERPRINT", global = true)]
+    #[arg(long, value_name = "FINGERPRINT", global = true, value_parser = machine_name)]
     machine: Option<String>,
 }
 
@@ -83,13 +84,14 @@ struct PlotArgs {
 
 /// Forget models, so that they are measured again
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("which").required(true).args(["names", "all"]))]
 struct ResetArgs {
     /// Names of the models
-    #[arg(required_unless_present = "all")]
+    #[arg(value_name = "NAME")]
     names: Vec<String>,
 
     /// All models of the machine
-    #[arg(long, conflicts_with = "names")]
+    #[arg(long)]
     all: bool,
 }
 

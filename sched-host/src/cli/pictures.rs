@@ -71,7 +71,7 @@ fn create(path: &Path) -> miette::Result<(PathBuf, File)> {
     Ok((path.to_owned(), file))
 }
 
-fn unwritten(path: &Path) -> String {
+pub(super) fn unwritten(path: &Path) -> String {
     format!("`{}` cannot be written", path.display())
 }
 

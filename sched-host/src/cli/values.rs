@@ -26,6 +26,15 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "must be a number from 0 to 1, such as 0.95".to_owned())
 }
 
+/// The name of a machine, which names of files are made of.
+pub(super) fn machine_name(text: &str) -> Result<String, String> {
+    let unfit = |c: char| c == '/' || c.is_control() || c.is_whitespace();
+    match text.is_empty() || text.starts_with('.') || text.contains(unfit) {
+        true => Err("must be a name: without blanks and slashes, not beginning with a dot".to_owned()),
+        false => Ok(text.to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,6 +49,12 @@ mod tests {
     fn a_share_is_no_more_than_all() {
         assert_eq!(share("0.95"), Ok(0.95));
         assert!(["-0.1", "1.1", "nan", "all"].iter().all(|text| share(text).is_err()));
+    }
+
+    #[test]
+    fn a_machine_has_a_name_and_no_path() {
+        assert_eq!(machine_name("node7.cluster"), Ok("node7.cluster".to_owned()));
+        assert!(["", ".", "..", "../..", "a/b", "a b", "a\n"].iter().all(|text| machine_name(text).is_err()));
     }
 
     #[test]

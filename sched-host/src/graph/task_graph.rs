@@ -102,6 +102,16 @@ impl TaskGraph {
         self.tasks.iter().map(|task| task.flops).sum()
     }
 
+    /// Bytes of all data that `task` accesses.
+    ///
+    /// # Panics
+    /// If it is of another graph.
+    #[must_use]
+    pub fn bytes_of(&self, task: &Task) -> u64 {
+        let bytes = task.accesses.iter().map(|access| self.data[access.data.index()].bytes);
+        bytes.fold(0, u64::saturating_add)
+    }
+
     /// Bytes of all data.
     #[must_use]
     pub fn bytes(&self) -> u64 {

@@ -4,8 +4,9 @@ use super::parse;
 use super::part::Policy;
 use super::problem::{PolicyErrors, Problem};
 use super::suggest::closest;
+use crate::text::{self, Unread};
 use std::borrow::Cow;
-use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// A policy that comes with the program, as its file.
@@ -99,7 +100,7 @@ impl Source {
             _ => (name_or_path, None),
         };
         if path.contains('/') || path.ends_with(".kdl") || Path::new(path).is_file() {
-            return match fs::read_to_string(path) {
+            return match text::read(Path::new(path)) {
                 Ok(text) => Ok(Source { name: path.to_owned(), text: text.into(), wanted }),
                 Err(error) => Err(unreadable(path, &error)),
             };
@@ -152,12 +153,17 @@ fn unknown(found: &str, name: &str) -> PolicyErrors {
     PolicyErrors::new(format!("policy `{found}`"), vec![problem.code("unknown")])
 }
 
-fn unreadable(path: &str, error: &std::io::Error) -> PolicyErrors {
+fn unreadable(path: &str, error: &Unread) -> PolicyErrors {
     let problem = Problem::error(format!("`{path}` cannot be read: {error}"));
-    let problem = match error.kind() {
-        std::io::ErrorKind::NotFound => problem.help("give the path of a policy file, or the name of a shipped policy"),
-        std::io::ErrorKind::InvalidData => problem.help("a policy file is text in UTF-8"),
-        _ => problem,
+    let help = match error {
+        Unread::Io(error) if error.kind() == ErrorKind::NotFound => {
+            Some("give the path of a policy file, or the name of a shipped policy")
+        }
+        other => other.help(),
+    };
+    let problem = match help {
+        Some(help) => problem.help(help),
+        None => problem,
     };
     PolicyErrors::new(path, vec![problem.code("unreadable")])
 }

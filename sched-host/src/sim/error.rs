@@ -48,6 +48,28 @@ pub enum SimError {
         /// Bytes that there are for it.
         capacity: u64,
     },
+    /// The clock would not reach to the end.
+    #[error(
+        "tasks and transfers may take more than {years:.0} years, which is as far as the clock counts; task {task} alone may take {seconds:.3e} s"
+    )]
+    #[diagnostic(help("take shorter tasks, less data, or faster workers and links: mind the units"))]
+    TooLong {
+        /// The longest task.
+        task: u32,
+        /// How long it may take, with its transfers, in seconds.
+        seconds: f64,
+        /// How far the clock counts.
+        years: f64,
+    },
+    /// More bytes are on the way than can be counted.
+    #[error("the tasks access more data than can be counted; task {task} alone accesses {bytes:.3e} bytes")]
+    #[diagnostic(help("take less data: mind the units"))]
+    TooLarge {
+        /// The task that accesses most.
+        task: u32,
+        /// Bytes that it accesses.
+        bytes: f64,
+    },
     /// Memory `node` of a task or piece of data is not one of the platform.
     #[error("data is at home on memory node {node}, and the platform has {memories}")]
     #[diagnostic(help("take a platform with more memories"))]

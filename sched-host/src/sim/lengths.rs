@@ -25,6 +25,8 @@ pub(super) struct Lengths {
     archs: Vec<ArchSet>,
     /// How many workers can execute a task of a row together, at most.
     widths: Vec<u16>,
+    /// The longest that a task of a row can take.
+    longest: Vec<u64>,
     row_of: Vec<u32>,
 }
 
@@ -69,10 +71,11 @@ impl Lengths {
             nanos: Vec::new(),
             archs: Vec::new(),
             widths: Vec::new(),
+            longest: Vec::new(),
             row_of: Vec::with_capacity(graph.tasks.len()),
         };
         for (number, task) in graph.tasks.iter().enumerate() {
-            let bytes = task.accesses.iter().map(|access| graph.data[access.data.index()].bytes).sum();
+            let bytes = graph.bytes_of(task);
             let nanos = |arch| task.lengths.get(arch).map_or(0, |length| length.as_nanos() as u64);
             let said = task.lengths.archs().iter().map(|arch| (arch, nanos(arch))).collect();
             let alike = Alike { kind: task.kind, footprint: task.footprint, bytes, flops: task.flops.to_bits(), said };
@@ -108,13 +111,17 @@ impl Lengths {
 
     fn add(&mut self, graph: &TaskGraph, platform: &Platform, task: &Task) {
         let start = self.nanos.len();
-        let nanos = |class, size| {
-            platform.team_length(graph, task, class, size).map_or(NEVER, |length| length.as_nanos() as u64)
+        // However long, it is not never.
+        let nanos = |class, size| match platform.team_length(graph, task, class, size) {
+            Some(length) => u64::try_from(length.as_nanos()).unwrap_or(NEVER).min(NEVER - 1),
+            None => NEVER,
         };
         self.nanos.extend((0..platform.classes.len()).map(|class| nanos(class, 1)));
         // A team is as slow as it would be if all were of its slowest class.
         let slowest = |team: &TeamKind| team.classes.iter().map(|class| nanos(*class, team.size)).max();
         self.nanos.extend(self.teams.iter().map(|team| slowest(team).unwrap_or(NEVER)));
+        let possible = self.nanos[start..].iter().copied().filter(|nanos| *nanos != NEVER);
+        self.longest.push(possible.max().unwrap_or(0));
         // The tree knows architectures only: one can run a task if each class of it can.
         let (alone, together) = self.nanos[start..].split_at(platform.classes.len());
         let runs = |arch: &Arch| {
@@ -154,6 +161,11 @@ impl Lengths {
     /// Nanoseconds on combined worker number `team`, or [`NEVER`].
     pub(super) fn team_nanos(&self, row: u32, team: usize) -> u64 {
         self.nanos(row, self.of_team[team])
+    }
+
+    /// The longest that a task can take anywhere.
+    pub(super) fn longest(&self, task: u32) -> u64 {
+        self.longest[self.row(task) as usize]
     }
 
     /// The shortest that a task can take anywhere.

@@ -43,6 +43,7 @@ mod network;
 mod outcome;
 pub mod platform;
 mod power;
+mod reach;
 #[cfg(test)]
 mod tests;
 mod urgency;
@@ -221,6 +222,7 @@ impl Simulation {
         check_contexts(&self.graph, &contexts)?;
         let combined = platform.combined_members();
         let lengths = Lengths::new(&self.graph, &platform, &combined)?;
+        reach::check(&self.graph, &platform, &lengths)?;
         let dependencies = self.graph.dependencies();
         check_homes(&self.graph, &platform)?;
         let alone = contexts.len() == 1 && changes.is_empty();

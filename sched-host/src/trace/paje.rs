@@ -4,11 +4,12 @@
 //! memories for each transfer), and nodes of the scheduler with a variable, the number of tasks in them. Refusals and wakes
 //! are events. Times are in milliseconds.
 
-use super::event::Event;
+use super::event::{Event, Transfer};
 use super::gantt::{colour, reason_colour};
 use super::timeline::{Activity, Timeline};
 use super::track::Trace;
 use crate::sim::Reason;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// The events, with the fields of their lines. Their place is their number.
@@ -159,6 +160,8 @@ enum Change {
     Worker(u32, Option<Activity>),
     /// The link, and the data that moves over it from now on, if any.
     Link((u32, u32), Option<(u32, Reason)>),
+    /// A transfer, with its number, begins or ends.
+    Transfer(bool, Transfer, u32),
     Event(Event),
 }
 
@@ -185,18 +188,25 @@ fn states(trace: &Trace, timeline: &Timeline) -> Vec<(u64, Change)> {
 }
 
 fn moments(trace: &Trace, changes: &mut Vec<(u64, Change)>) {
-    let wanted = |event: &Event| {
-        matches!(
-            event,
-            Event::Woken { .. }
-                | Event::Refused { .. }
-                | Event::QueueLength { .. }
-                | Event::TransferStarted(_)
-                | Event::TransferEnded(_)
-        )
-    };
-    let events = trace.events.iter().filter(|stamped| wanted(&stamped.event));
-    changes.extend(events.map(|stamped| (stamped.nanos, Change::Event(stamped.event))));
+    // The same data may go the same way again: readers refuse a key that was there before.
+    let mut moving: BTreeMap<(u32, u32, u32), u32> = BTreeMap::new();
+    let mut number = 0;
+    for stamped in &trace.events {
+        let change = match stamped.event {
+            Event::Woken { .. } | Event::Refused { .. } | Event::QueueLength { .. } => Change::Event(stamped.event),
+            Event::TransferStarted(of) => {
+                number += 1;
+                moving.insert((of.data, of.from, of.to), number);
+                Change::Transfer(true, of, number)
+            }
+            Event::TransferEnded(of) => match moving.remove(&(of.data, of.from, of.to)) {
+                Some(number) => Change::Transfer(false, of, number),
+                None => continue,
+            },
+            _ => continue,
+        };
+        changes.push((stamped.nanos, change));
+    }
 }
 
 impl Change {
@@ -217,26 +227,22 @@ impl Change {
                 let data = moving.map_or_else(String::new, |(data, _)| trace.data_name(data));
                 writeln!(out, "{SET_STATE} {time} T k{from}-{to} {value} {}", quoted(&data))
             }
-            Change::Event(event) => write_event(trace, event, &time, out),
+            Change::Transfer(begins, of, number) => {
+                let (event, end) = if *begins { (START_LINK, of.from) } else { (END_LINK, of.to) };
+                writeln!(out, "{event} {time} L p m{end} {} {number}", quoted(&trace.data_name(of.data)))
+            }
+            Change::Event(event) => write_event(event, &time, out),
         }
     }
 }
 
-fn write_event(trace: &Trace, event: &Event, time: &str, out: &mut dyn Write) -> io::Result<()> {
+fn write_event(event: &Event, time: &str, out: &mut dyn Write) -> io::Result<()> {
     match event {
         Event::Woken { worker } => writeln!(out, "{NEW_EVENT} {time} E w{} \"wake\"", worker.0),
         Event::Refused { node, why, .. } => {
             writeln!(out, "{NEW_EVENT} {time} R n{node} {}", quoted(&why.to_string()))
         }
         Event::QueueLength { node, length } => writeln!(out, "{SET_VARIABLE} {time} Q n{node} {length}"),
-        Event::TransferStarted(of) => {
-            let (data, from, to) = (quoted(&trace.data_name(of.data)), of.from, of.to);
-            writeln!(out, "{START_LINK} {time} L p m{from} {data} {}-{from}-{to}", of.data)
-        }
-        Event::TransferEnded(of) => {
-            let (data, from, to) = (quoted(&trace.data_name(of.data)), of.from, of.to);
-            writeln!(out, "{END_LINK} {time} L p m{to} {data} {}-{from}-{to}", of.data)
-        }
         _ => Ok(()),
     }
 }

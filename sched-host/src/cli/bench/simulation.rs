@@ -7,6 +7,7 @@ use crate::cli::json;
 use crate::cli::table::table;
 use crate::cli::values::positive;
 use crate::plugin::Registry;
+use crate::sim::platform::MAX_WORKERS;
 use miette::IntoDiagnostic;
 use std::io::Write;
 use std::process::ExitCode;
@@ -36,7 +37,7 @@ pub(super) struct Args {
     policies: Vec<String>,
 
     /// Numbers of workers, separated by commas
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "12,64,256,1024", value_parser = positive)]
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "12,64,256,1024", value_parser = machine_size)]
     workers: Vec<usize>,
 
     /// Rounds, of which the fastest counts
@@ -46,6 +47,12 @@ pub(super) struct Args {
     /// Write JSON
     #[arg(long)]
     json: bool,
+}
+
+/// So many workers as a machine may have.
+fn machine_size(text: &str) -> Result<usize, String> {
+    let workers = positive(text)?;
+    if workers > MAX_WORKERS { Err(format!("must be {MAX_WORKERS} at most")) } else { Ok(workers) }
 }
 
 /// Enough tasks that starting a simulation counts for little.

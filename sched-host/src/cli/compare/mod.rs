@@ -8,10 +8,12 @@ mod table;
 use super::simulate::report::MOST_FOR_BOUNDS;
 use super::simulate::setup::Setup;
 use crate::cli::json;
+use crate::graph::TaskGraph;
 use crate::plugin::Registry;
-use crate::policy::{PolicyErrors, Source, library};
+use crate::policy::library;
+use crate::sim::{Platform, SimError, Simulation};
 use contender::{Comparison, Contender, Lost};
-use miette::{IntoDiagnostic, WrapErr};
+use miette::{IntoDiagnostic, WrapErr, miette};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -53,7 +55,7 @@ pub struct Args {
 struct Unusable {
     given: usize,
     #[related]
-    causes: Vec<PolicyErrors>,
+    causes: Vec<SimError>,
 }
 
 /// Simulates the workload with each policy that `args` name, and writes a table to `out` and a page to a file.
@@ -62,17 +64,22 @@ struct Unusable {
 /// When graph, platform or a policy are wrong, no policy comes to an end, or the page cannot be written.
 pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let (graph, platform) = args.setup.load()?;
-    let policies = policies(&args.policies)?;
+    let policies = policies(&args.policies, &platform, &registry)?;
     let page = args.html.clone().or_else(|| (!args.json).then(|| PathBuf::from("comparison.html")));
     let page = page.map(|path| create(&path).map(|file| (path, file))).transpose()?;
 
-    let (mut contenders, mut lost) = (Vec::new(), Vec::new());
+    let (mut contenders, mut lost, mut cause) = (Vec::new(), Vec::new(), None);
     for policy in &policies {
         match Contender::simulate(&graph, &platform, policy, &registry, args.setup.seed) {
             Ok(contender) => contenders.push(contender),
-            Err(error) if policies.len() == 1 => return Err(error.into()),
-            Err(error) => lost.push(Lost { policy: policy.clone(), why: error.to_string() }),
+            Err(error) => {
+                lost.push(Lost { policy: policy.clone(), why: error.to_string() });
+                cause.get_or_insert(error);
+            }
         }
+    }
+    if let Some(cause) = cause.filter(|_| contenders.is_empty()) {
+        return Err(without_any(cause, &lost));
     }
     contenders.extend(references::all(&graph, &platform));
     let small = graph.tasks.len() <= MOST_FOR_BOUNDS;
@@ -93,15 +100,24 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     Ok(if comparison.lost.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Nothing came of any policy: for the same reason mostly, which is told once then.
+fn without_any(cause: SimError, lost: &[Lost]) -> miette::Report {
+    if lost.iter().all(|lost| lost.why == cause.to_string()) {
+        return cause.into();
+    }
+    let reasons: Vec<String> = lost.iter().map(|Lost { policy, why }| format!("{policy}: {why}")).collect();
+    miette!("no policy comes to an end\n{}", reasons.join("\n"))
+}
+
 fn create(path: &Path) -> miette::Result<File> {
     File::create(path).into_diagnostic().wrap_err_with(|| format!("`{}` cannot be written", path.display()))
 }
 
 /// The policies that were asked for, each once.
-fn policies(given: &[String]) -> miette::Result<Vec<String>> {
+fn policies(given: &[String], platform: &Arc<Platform>, registry: &Arc<Registry>) -> miette::Result<Vec<String>> {
     let mut policies = Vec::new();
-    for name in given {
-        let named = match name.as_str() {
+    for name in given.iter().map(|name| name.trim()).filter(|name| !name.is_empty()) {
+        let named = match name {
             "all" => library().iter().map(|shipped| shipped.name.to_owned()).collect(),
             other => vec![other.to_owned()],
         };
@@ -111,11 +127,18 @@ fn policies(given: &[String]) -> miette::Result<Vec<String>> {
             }
         }
     }
-    let wrong = policies.iter().filter_map(|name| Source::find(name).and_then(|source| source.policy()).err());
-    let mut causes: Vec<PolicyErrors> = wrong.collect();
+    let mut causes: Vec<SimError> =
+        policies.iter().filter_map(|policy| unusable(policy, platform, registry).err()).collect();
     match (causes.len(), policies.len()) {
+        (_, 0) => Err(miette!(help = "name some: --policies tree-eager,tree-heft", "there are no policies to compare")),
         (0, _) => Ok(policies),
         (1, 1) => Err(causes.remove(0).into()),
         (_, given) => Err(Unusable { given, causes }.into()),
     }
+}
+
+/// Whether a policy is there, sound, and fits the platform: nothing is simulated with it.
+fn unusable(policy: &str, platform: &Arc<Platform>, registry: &Arc<Registry>) -> Result<(), SimError> {
+    let nothing = Simulation::new(TaskGraph::default(), Arc::clone(platform));
+    nothing.policy(policy).registry(Arc::clone(registry)).run().map(drop)
 }

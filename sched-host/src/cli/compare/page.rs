@@ -6,6 +6,7 @@ use crate::trace::{Bound, Gantt, escaped, gantt};
 use std::fmt::Write as _;
 
 const STYLE: &str = "
+:root { color-scheme: light; background: white }
 body { font: 14px/1.45 Helvetica, Arial, 'DejaVu Sans', sans-serif; color: #0f172a; margin: 24px auto; max-width: 1220px; padding: 0 16px }
 h1 { font-size: 22px; margin: 0 0 4px }
 p { color: #475569; margin: 4px 0 16px }

@@ -1,7 +1,9 @@
 //! `sched model import` and `sched model export`: models of StarPU's.
 
+use crate::cli::values::machine_name;
 use crate::model::starpu::{Bus, CodeletFile, Sampling, directories, host_name};
 use crate::model::{ModelError, Quantity, Store, write_whole};
+use crate::policy::closest;
 use crate::sim::platform;
 use miette::{IntoDiagnostic, WrapErr};
 use std::io::Write;
@@ -22,7 +24,7 @@ pub(super) struct ImportArgs {
     names: Vec<String>,
 
     /// The machine's name in the names of StarPU's files [default: $STARPU_HOSTNAME, or this machine's]
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", value_parser = machine_name)]
     host: Option<String>,
 
     /// The models are of energy, in joules
@@ -56,7 +58,7 @@ pub(super) struct ExportArgs {
     bus: Option<String>,
 
     /// The machine's name in the names of StarPU's files [default: $STARPU_HOSTNAME, or this machine's]
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", value_parser = machine_name)]
     host: Option<String>,
 
     /// Write the models of energy, instead of time
@@ -98,9 +100,15 @@ pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> m
         missing.push(format!("`{name}`"));
     }
     if !missing.is_empty() {
+        let known = sampling.codelets.keys().map(String::as_str);
+        let meant = args.names.iter().filter(|name| !sampling.codelets.contains_key(*name));
+        let meant: Vec<String> = meant
+            .filter_map(|name| closest(name, known.clone()))
+            .map(|name| format!("did you mean `{name}`?\n"))
+            .collect();
         let (missing, directory) = (missing.join(", "), directory.display());
         return Err(miette::miette!(
-            help = "without names, all models of the machine are taken over",
+            help = format!("{}without names, all models of the machine are taken over", meant.concat()),
             "{directory}: machine `{host}` has no model {missing}"
         ));
     }

@@ -1,8 +1,8 @@
 //! `sched model list`.
 
 use crate::cli::json;
+use crate::cli::table::table;
 use crate::model::{MINIMUM_SAMPLES, Quantity, Store, Stored};
-use comfy_table::{CellAlignment, Table, presets};
 use miette::IntoDiagnostic;
 use serde::Serialize;
 use std::io::Write;
@@ -25,6 +25,8 @@ struct Listing {
     directory: String,
     models: Vec<Row>,
     problems: Vec<String>,
+    #[serde(rename = "other_machines")]
+    others: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -72,7 +74,7 @@ pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Re
         }
     }
     let (machine, directory) = (store.machine().to_string(), store.directory().display().to_string());
-    let listing = Listing { machine, directory, models, problems };
+    let listing = Listing { machine, directory, models, problems, others: store.other_machines() };
     if args.json {
         json::write(out, &listing)?;
     } else {
@@ -88,12 +90,12 @@ fn text(listing: &Listing, out: &mut dyn Write) -> std::io::Result<()> {
             out,
             "none yet: `sched run cholesky --calibrate` measures some, `sched model import` takes over StarPU's"
         )?;
+        if !listing.others.is_empty() {
+            writeln!(out, "there are models of other machines (--machine): {}", listing.others.join(", "))?;
+        }
     } else {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header(["MODEL", "KIND", "SIZES", "CALIBRATED", "SAMPLES", "OF", "RUNS ON"]);
-        for row in &listing.models {
-            table.add_row([
+        let rows = listing.models.iter().map(|row| {
+            [
                 row.name.clone(),
                 row.kind.to_owned(),
                 row.entries.to_string(),
@@ -101,12 +103,10 @@ fn text(listing: &Listing, out: &mut dyn Write) -> std::io::Result<()> {
                 row.samples.to_string(),
                 row.quantities.iter().map(|quantity| quantity.name()).collect::<Vec<_>>().join(", "),
                 row.variants.join(", "),
-            ]);
-        }
-        for column in table.column_iter_mut().skip(2).take(3) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        writeln!(out, "{}", table.trim_fmt())?;
+            ]
+        });
+        let header = ["MODEL", "KIND", "SIZES", "CALIBRATED", "SAMPLES", "OF", "RUNS ON"];
+        writeln!(out, "{}", table(header, rows, 2..5))?;
     }
     for problem in &listing.problems {
         writeln!(out, "not usable: {problem}")?;

@@ -1,9 +1,9 @@
 //! `sched model show`.
 
 use crate::cli::json;
+use crate::cli::table::table;
 use crate::model::plot::{amount, bytes, formula};
 use crate::model::{Fit, MINIMUM_SAMPLES, Measured, Quantity, Store, Stored, Variant};
-use comfy_table::{CellAlignment, Table, presets};
 use miette::IntoDiagnostic;
 use serde::Serialize;
 use std::io::Write;
@@ -142,12 +142,9 @@ fn text(shown: &Shown, out: &mut dyn Write) -> std::io::Result<()> {
         if variant.entries.is_empty() {
             continue;
         }
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header(["FOOTPRINT", "SIZE", "SAMPLES", "ESTIMATE", "MIDDLE HALF", "OUTLIERS", ""]);
-        for entry in &variant.entries {
+        let rows = variant.entries.iter().map(|entry| {
             let told = |value: f64| amount(value, variant.quantity);
-            table.add_row([
+            [
                 entry.footprint.clone(),
                 bytes(entry.bytes as f64),
                 entry.samples.to_string(),
@@ -155,12 +152,10 @@ fn text(shown: &Shown, out: &mut dyn Write) -> std::io::Result<()> {
                 entry.quartiles.map(|[low, high]| format!("{} to {}", told(low), told(high))).unwrap_or_default(),
                 entry.outliers.to_string(),
                 if entry.calibrated { String::new() } else { format!("needs {}", MINIMUM_SAMPLES - entry.samples) },
-            ]);
-        }
-        for column in table.column_iter_mut().skip(1).take(5) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        writeln!(out, "{}", table.trim_fmt())?;
+            ]
+        });
+        let header = ["FOOTPRINT", "SIZE", "SAMPLES", "ESTIMATE", "MIDDLE HALF", "OUTLIERS", ""];
+        writeln!(out, "{}", table(header, rows, 1..6))?;
     }
     Ok(())
 }

@@ -43,14 +43,16 @@ fn the_list_says_what_is_calibrated() -> miette::Result<()> {
     let directory = measured();
     insta::assert_snapshot!(sched(directory.path(), &["list"])?, @"
     machine here, models in DIR/here
-     MODEL  KIND        SIZES  CALIBRATED  SAMPLES  OF    RUNS ON
-     gemm   regression      6           4       52  time  cpu implementation 0, cuda implementation 0
+    MODEL  KIND        SIZES  CALIBRATED  SAMPLES  OF    RUNS ON
+    gemm   regression      6           4       52  time  cpu implementation 0, cuda implementation 0
     ");
     let listed: serde_json::Value =
         serde_json::from_str(&sched(directory.path(), &["list", "--json"])?).into_diagnostic()?;
     assert_eq!((&listed["models"][0]["calibrated"], &listed["machine"]), (&4.into(), &"here".into()));
     let none = tempfile::tempdir().into_diagnostic()?;
     assert!(sched(none.path(), &["list"])?.contains("none yet"));
+    std::fs::create_dir(none.path().join("elsewhere")).into_diagnostic()?;
+    assert!(sched(none.path(), &["list"])?.ends_with("models of other machines (--machine): elsewhere\n"));
     Ok(())
 }
 
@@ -62,17 +64,17 @@ fn every_size_is_shown_with_its_outliers() -> miette::Result<()> {
 
     cpu implementation 0, time
     regression 4.419e-6 · bytes^1.500, 26 samples
-     FOOTPRINT     SIZE  SAMPLES  ESTIMATE         MIDDLE HALF  OUTLIERS
-     00000040   32.8 kB       12   26.2 µs  26.2 µs to 26.2 µs         1
-     00000100    524 kB       10   1.68 ms  1.68 ms to 1.68 ms         1
-     00000400   8.39 MB        4    107 ms    107 ms to 107 ms         1  needs 6
+    FOOTPRINT     SIZE  SAMPLES  ESTIMATE         MIDDLE HALF  OUTLIERS
+    00000040   32.8 kB       12   26.2 µs  26.2 µs to 26.2 µs         1
+    00000100    524 kB       10   1.68 ms  1.68 ms to 1.68 ms         1
+    00000400   8.39 MB        4    107 ms    107 ms to 107 ms         1  needs 6
 
     cuda implementation 0, time
     regression 2.210e-7 · bytes^1.500, 26 samples
-     FOOTPRINT     SIZE  SAMPLES  ESTIMATE         MIDDLE HALF  OUTLIERS
-     00000040   32.8 kB       12   1.31 µs  1.31 µs to 1.31 µs         1
-     00000100    524 kB       10   83.9 µs  83.9 µs to 83.9 µs         1
-     00000400   8.39 MB        4   5.37 ms  5.37 ms to 5.37 ms         1  needs 6
+    FOOTPRINT     SIZE  SAMPLES  ESTIMATE         MIDDLE HALF  OUTLIERS
+    00000040   32.8 kB       12   1.31 µs  1.31 µs to 1.31 µs         1
+    00000100    524 kB       10   83.9 µs  83.9 µs to 83.9 µs         1
+    00000400   8.39 MB        4   5.37 ms  5.37 ms to 5.37 ms         1  needs 6
     ");
     let shown: serde_json::Value =
         serde_json::from_str(&sched(directory.path(), &["show", "gemm", "--json"])?).into_diagnostic()?;
@@ -93,19 +95,19 @@ fn energy_stands_beside_time() -> miette::Result<()> {
     Store::new(directory.path(), Fingerprint::named("here")).add("gemm", &Kind::History, &measurements)?;
     insta::assert_snapshot!(sched(directory.path(), &["list"])?, @"
     machine here, models in DIR/here
-     MODEL  KIND     SIZES  CALIBRATED  SAMPLES  OF            RUNS ON
-     gemm   history      2           2       24  time, energy  cpu implementation 0
+    MODEL  KIND     SIZES  CALIBRATED  SAMPLES  OF            RUNS ON
+    gemm   history      2           2       24  time, energy  cpu implementation 0
     ");
     insta::assert_snapshot!(sched(directory.path(), &["show", "gemm"])?, @"
     gemm (history), machine here
 
     cpu implementation 0, time
-     FOOTPRINT     SIZE  SAMPLES  ESTIMATE         MIDDLE HALF  OUTLIERS
-     00000040   32.8 kB       12   26.2 µs  26.2 µs to 26.2 µs         0
+    FOOTPRINT     SIZE  SAMPLES  ESTIMATE         MIDDLE HALF  OUTLIERS
+    00000040   32.8 kB       12   26.2 µs  26.2 µs to 26.2 µs         0
 
     cpu implementation 0, energy
-     FOOTPRINT     SIZE  SAMPLES  ESTIMATE         MIDDLE HALF  OUTLIERS
-     00000040   32.8 kB       12   1.50 mJ  1.50 mJ to 1.50 mJ         0
+    FOOTPRINT     SIZE  SAMPLES  ESTIMATE         MIDDLE HALF  OUTLIERS
+    00000040   32.8 kB       12   1.50 mJ  1.50 mJ to 1.50 mJ         0
     ");
     let json = |words: &[&str]| -> miette::Result<serde_json::Value> {
         serde_json::from_str(&sched(directory.path(), words)?).into_diagnostic()
@@ -173,6 +175,8 @@ fn models_go_to_starpu_and_come_back() -> miette::Result<()> {
     assert!(after.contains("107 ms"), "{after}");
     let error = sched(directory.path(), &["import", path, "trsm", "--host", "node7"]).expect_err("only gemm");
     assert!(error.to_string().ends_with("machine `node7` has no model `trsm`"), "{error}");
+    let error = sched(directory.path(), &["import", path, "gem", "--host", "node7"]).expect_err("a slip");
+    assert!(error.help().is_some_and(|help| help.to_string().starts_with("did you mean `gemm`?")), "{error:?}");
     let error = sched(directory.path(), &["export", path, "--energy"]).expect_err("only times");
     assert!(error.to_string().contains("there is no model `of energy`"), "{error}");
     Ok(())

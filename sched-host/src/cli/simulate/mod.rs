@@ -5,7 +5,7 @@ pub(super) mod setup;
 mod swap;
 
 use crate::cli::contexts::{Wanted, wanted};
-use crate::cli::pictures::Pictures;
+use crate::cli::pictures::{Pictures, unwritten};
 use crate::graph::TaskGraph;
 use crate::plugin::Registry;
 use crate::sim::{Context, Digest, Event, Observer, Simulation, When};
@@ -83,7 +83,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     let mut observer = Watcher { digest: Digest::default(), lines: None, error: None, recorder };
     if let Some(path) = &args.events {
         let file = File::create(path).into_diagnostic();
-        let file = file.wrap_err_with(|| format!("`{}` cannot be written", path.display()))?;
+        let file = file.wrap_err_with(|| unwritten(path))?;
         observer.lines = Some(BufWriter::new(file));
     }
     let simulation = Simulation::new(Arc::clone(&graph), Arc::clone(&platform));
@@ -99,14 +99,27 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     let report = Report::new(args, &graph, &platform, outcome, digest, wall);
     report.write(args.json, out)?;
     // What cannot be written does not take the report with it.
-    let trace = recorder.map(|recorder| recorder.finish(&args.policy));
+    let trace = recorder.map(|recorder| recorder.finish(&args.policies()));
     let drawn = trace.map_or(Ok(()), |trace| files.write(&trace, &graph.name, report.bound()));
-    written.into_diagnostic().wrap_err("the events cannot be written")?;
+    if let Some(path) = &args.events {
+        written.into_diagnostic().wrap_err_with(|| unwritten(path))?;
+    }
     drawn?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl Args {
+    /// Which policies are at work, in words.
+    fn policies(&self) -> String {
+        let of = |wanted: &Wanted| format!("{} ({})", wanted.policy.as_ref().unwrap_or(&self.policy), wanted.name);
+        let policies: Vec<String> = self.contexts.iter().map(of).collect();
+        let policies = if policies.is_empty() { self.policy.clone() } else { policies.join(", ") };
+        match &self.swap_to {
+            Some(swap) => format!("{policies} → {}", swap.policy),
+            None => policies,
+        }
+    }
+
     /// Whether contexts are to be seen at work.
     fn has_contexts(&self) -> bool {
         !self.contexts.is_empty() || self.swap_to.is_some()

@@ -1,6 +1,7 @@
 //! What a simulation has to say, for people and for programs.
 
 use super::Args;
+use super::setup::CostsOption;
 use crate::bound::Bounds;
 use crate::cli::json;
 use crate::cli::table::table;
@@ -23,7 +24,7 @@ pub(super) struct Report {
     workload: String,
     platform: String,
     policy: String,
-    costs: String,
+    costs: CostsOption,
     seed: u64,
     tasks: usize,
     makespan_s: f64,
@@ -129,7 +130,7 @@ impl Report {
             workload: graph.name.clone(),
             platform: platform.name.clone(),
             policy: args.policy.clone(),
-            costs: format!("{:?}", args.setup.costs),
+            costs: args.setup.costs,
             seed: args.setup.seed,
             tasks: outcome.tasks,
             makespan_s: makespan,
@@ -181,7 +182,10 @@ impl Report {
         };
         line("workload", format_args!("{}", self.workload));
         line("platform", format_args!("{} ({} workers)", self.platform, self.per_worker.len()));
-        line("policy", format_args!("{}", self.policy));
+        // The table of contexts says the policies of each.
+        if self.contexts.is_empty() {
+            line("policy", format_args!("{}", self.policy));
+        }
         line("tasks", format_args!("{}", self.tasks));
         line("makespan", format_args!("{:.6} s", self.makespan_s));
         if let Some(gflops) = self.gflops {

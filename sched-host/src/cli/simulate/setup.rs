@@ -1,7 +1,7 @@
 //! What a simulation is of: a graph, a machine, and what is paid.
 
 use crate::cli::graph_source::Sizes;
-use crate::cli::values::share;
+use crate::cli::values::{machine_name, share};
 use crate::graph::TaskGraph;
 use crate::graph::priorities::Priorities;
 use crate::sim::platform::{self, Costs, Platform};
@@ -33,7 +33,7 @@ pub(in crate::cli) struct Setup {
     starpu_sampling: Option<PathBuf>,
 
     /// The machine in the performance directory
-    #[arg(long, value_name = "NAME", requires = "starpu_sampling")]
+    #[arg(long, value_name = "NAME", requires = "starpu_sampling", value_parser = machine_name)]
     host: Option<String>,
 
     /// Which costs beside kernels are paid
@@ -55,7 +55,8 @@ pub(in crate::cli) struct Setup {
 }
 
 /// `--costs`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(in crate::cli) enum CostsOption {
     /// All that the platform says
     Default,

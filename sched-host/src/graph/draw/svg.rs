@@ -25,6 +25,10 @@ const MARGIN: f64 = 24.0;
 const LINE: f64 = 20.0;
 /// An average character of the 11-pixel font.
 const CHAR: f64 = 6.2;
+/// The same of the bold 16-pixel font.
+const HEAD_CHAR: f64 = 9.5;
+/// Characters in the widest box.
+const LABEL: usize = 24;
 const NARROWEST: f64 = 640.0;
 
 /// How large nodes are, and what stands in them.
@@ -39,7 +43,7 @@ impl Size {
     /// Labels as far as the picture stays of a width that can be looked at.
     fn of(sketch: &Sketch, layout: &Layout) -> Size {
         let longest = sketch.nodes.iter().map(|node| node.label.chars().count()).max().unwrap_or(0);
-        let width = (longest.min(24) as f64 * CHAR + 14.0).max(40.0);
+        let width = (longest.min(LABEL) as f64 * CHAR + 14.0).max(40.0);
         if layout.width * (width + 12.0) <= 4000.0 {
             Size { width, height: 24.0, gap: 12.0, labels: true }
         } else {
@@ -62,12 +66,12 @@ pub fn svg(graph: &TaskGraph, dependencies: &Dependencies) -> String {
 
     let mut out = String::new();
     let mut y = MARGIN + LINE / 2.0;
-    text(&mut out, MARGIN, y, "font-size=\"16\" font-weight=\"bold\" fill=\"#0f172a\"", &graph.name);
+    let head = "font-size=\"16\" font-weight=\"bold\" fill=\"#0f172a\"";
+    text(&mut out, MARGIN, y, head, &shortened(&graph.name, ((width - 2.0 * MARGIN) / HEAD_CHAR) as usize));
     y += LINE;
-    let told = format!(
-        "{} tasks, {} dependencies; longest chain {} tasks; parallelism {:.1}",
-        summary.tasks, summary.dependencies, summary.depth, summary.parallelism
-    );
+    let [tasks, depth] = [summary.tasks, summary.depth].map(|count| counted(count, "task", "tasks"));
+    let dependencies = counted(summary.dependencies, "dependency", "dependencies");
+    let told = format!("{tasks}, {dependencies}; longest chain {depth}; parallelism {:.1}", summary.parallelism);
     text(&mut out, MARGIN, y, "fill=\"#475569\"", &told);
     y += LINE;
     if let Some(note) = &sketch.note {
@@ -91,7 +95,9 @@ pub fn svg(graph: &TaskGraph, dependencies: &Dependencies) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
          font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" font-size=\"11\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{out}</svg>\n"
+         <title>{}</title>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{out}</svg>\n",
+        escaped(&graph.name)
     )
 }
 
@@ -153,19 +159,24 @@ fn draw_node(out: &mut String, node: &Node, size: &Size, (x, y): (f64, f64)) {
         .expect("writing to a string never fails");
     if size.labels {
         let look = format!("fill=\"{ink}\" text-anchor=\"middle\"");
-        text(out, x + width / 2.0, y + height / 2.0 + 4.0, &look, &shortened(&node.label));
+        text(out, x + width / 2.0, y + height / 2.0 + 4.0, &look, &shortened(&node.label, LABEL));
     }
     writeln!(out, "<title>{}</title></g>", escaped(&node.hint)).expect("writing to a string never fails");
 }
 
-/// The label as far as it fits into the widest box.
-fn shortened(label: &str) -> String {
-    if label.chars().count() <= 24 {
-        return label.to_owned();
+/// The beginning and the end of what is longer than so many characters.
+fn shortened(words: &str, most: usize) -> String {
+    let count = words.chars().count();
+    if count <= most {
+        return words.to_owned();
     }
-    let start: String = label.chars().take(11).collect();
-    let end: String = label.chars().skip(label.chars().count() - 12).collect();
+    let start: String = words.chars().take((most - 1) / 2).collect();
+    let end: String = words.chars().skip(count - most / 2).collect();
     format!("{start}…{end}")
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 fn text(out: &mut String, x: f64, y: f64, look: &str, words: &str) {

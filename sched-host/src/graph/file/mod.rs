@@ -13,6 +13,7 @@ mod tests;
 pub use error::{GraphFileError, GraphFileProblem};
 
 use super::TaskGraph;
+use crate::text::{self, Unread};
 use findings::Found;
 use std::path::Path;
 
@@ -73,18 +74,22 @@ impl FileFormat {
 /// [`GraphFileError`] with all that is wrong with it: the file cannot be read, is in no format that is known, or is
 /// malformed.
 pub fn read(path: &Path) -> Result<TaskGraph, GraphFileError> {
-    let name = path.display().to_string();
-    let fail = |message: String, help| Found::only(message, help).into_error(&name, "a task graph", String::new());
-    let bytes = std::fs::read(path).map_err(|error| fail(error.to_string(), None))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
-        fail(
-            format!("line {line}: it is no text: byte {at} is not UTF-8"),
-            Some("compressed files must be unpacked first"),
-        )
-    })?;
-    parse(&name, text, None)
+    guessed(&path.display().to_string(), text::read(path))
+}
+
+/// Reads the task graph in `bytes`, the content of what messages call `name`; name and content say in which format.
+///
+/// # Errors
+/// As [`read`].
+pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<TaskGraph, GraphFileError> {
+    guessed(name, text::text(bytes))
+}
+
+fn guessed(name: &str, text: Result<String, Unread>) -> Result<TaskGraph, GraphFileError> {
+    match text {
+        Ok(text) => parse(name, text, None),
+        Err(error) => Err(Found::only(error.to_string(), error.help()).into_error(name, "a task graph", String::new())),
+    }
 }
 
 /// Reads a task graph from `text`, the content of a file that messages call `name`; in `format`, or in the one that name
@@ -118,6 +123,10 @@ pub fn parse(name: &str, text: String, format: Option<FileFormat>) -> Result<Tas
                 let stem = Path::new(name).file_name().and_then(|name| name.to_str());
                 stem.unwrap_or(name).clone_into(&mut graph.name);
             }
+            // They are shown on terminals.
+            let plain = |name: &mut String| *name = name.replace(char::is_control, " ");
+            plain(&mut graph.name);
+            graph.kinds.iter_mut().for_each(|kind| plain(&mut kind.name));
             Ok(graph)
         }
         Err(found) => Err(found.into_error(name, format.what(), text)),

@@ -31,6 +31,22 @@ pub(super) fn topological(waits_for: &[Vec<u32>]) -> Result<Vec<u32>, Vec<u32>> 
     if order.len() == waits_for.len() { Ok(order) } else { Err(cycle(waits_for, &left)) }
 }
 
+/// Why no order is possible: who waits for itself, and through whom. Of a long cycle the first tasks are named, and the last.
+pub(super) fn told(cycle: &[u32], name: impl Fn(u32) -> String) -> String {
+    const SHOWN: usize = 10;
+    let first = name(cycle[0]);
+    let mut names: Vec<String> = cycle.iter().take(SHOWN).map(|task| name(*task)).collect();
+    if let [.., last] = &cycle[names.len()..] {
+        match cycle.len() - names.len() - 1 {
+            0 => {}
+            1 => names.push("another one, which".to_owned()),
+            others => names.push(format!("{others} others one after the other, the last of which")),
+        }
+        names.push(name(*last));
+    }
+    format!("{first} waits for itself: {} waits for {first}", names.join(" waits for "))
+}
+
 /// A cycle among the tasks that still wait for something.
 fn cycle(waits_for: &[Vec<u32>], left: &[usize]) -> Vec<u32> {
     let start = left.iter().position(|left| *left > 0).expect("some task waits for ever");
@@ -60,6 +76,15 @@ mod tests {
         assert_eq!(topological(&[vec![2], vec![], vec![]]), Ok(vec![1, 2, 0]));
         assert_eq!(topological(&[vec![], vec![2], vec![3], vec![1, 0]]), Err(vec![1, 2, 3]));
         assert_eq!(topological(&[vec![0]]), Err(vec![0]));
+    }
+
+    #[test]
+    fn of_a_long_cycle_the_ends_are_named() {
+        let of = |length: u32| told(&(0..length).collect::<Vec<_>>(), |task| task.to_string());
+        assert_eq!(of(1), "0 waits for itself: 0 waits for 0");
+        assert!(of(11).ends_with("8 waits for 9 waits for 10 waits for 0"), "{}", of(11));
+        let long = "9 waits for 89 others one after the other, the last of which waits for 99 waits for 0";
+        assert!(of(100).ends_with(long), "{}", of(100));
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 //! The Standard Task Graph format (Kasahara Laboratory).
 
 use super::findings::{Findings, Found, quote};
-use super::order::topological;
+use super::order::{told, topological};
 use crate::graph::{Kind, KindId, Lengths, Task, TaskGraph, TaskId};
 use sched_core::Arch;
 use std::time::Duration;
@@ -63,8 +63,7 @@ pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
     let order = match topological(&waits_for) {
         Ok(order) => order,
         Err(cycle) => {
-            let names: Vec<String> = cycle.iter().chain(&cycle[..1]).map(u32::to_string).collect();
-            let message = format!("task {} waits for itself: {}", cycle[0], names.join(" waits for "));
+            let message = format!("task {}", told(&cycle, |task| task.to_string()));
             findings.report(rows[cycle[0] as usize].line.trim(), message);
             return Err(findings.done());
         }

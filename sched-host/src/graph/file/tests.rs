@@ -184,9 +184,9 @@ fn every_problem_of_a_workflow_is_told_with_its_line() {
     line 5, column 5: the object that begins here has no `id`
     line 6, column 13: task `a` is there already
     line 6, column 31: `children` has an element that is no string
-    line 8, column 42: `sizeInBytes` is the number `-4`: a number from 0 is expected
+    line 8, column 42: `sizeInBytes` is the number `-4`: a number of bytes, from 0 and below 9.2e18 is expected
     line 8, column 48: the object that begins here has no `sizeInBytes`
-    line 9, column 62: `runtimeInSeconds` is the string `fast`: a number from 0 is expected
+    line 9, column 62: `runtimeInSeconds` is the string `fast`: a number of seconds, from 0 and below 1.8e10 is expected
     line 9, column 72: the object that begins here has no `runtimeInSeconds` (is `runtimeInSecond` meant to be `runtimeInSeconds`?)
     line 9, column 80: there is no task `z`
     ");
@@ -207,6 +207,20 @@ fn every_problem_of_a_workflow_is_told_with_its_line() {
     cannot read a WfFormat workflow from `t.json`: one problem
     line 1, column 55: task `a` waits for itself: `a` waits for `b` waits for `a`
     ");
+}
+
+#[test]
+fn what_no_workflow_can_have_is_told() {
+    let text = r#"{ "workflow": { "specification": { "tasks": [ { "id": "a" }, { "id": "b" } ],
+  "files": [ { "id": "f", "sizeInBytes": 1e19 }, { "id": "g", "sizeInBytes": 9e18 } ] },
+  "execution": { "tasks": [ { "id": "a", "runtimeInSeconds": 1e300 }, { "id": "b", "runtimeInSeconds": 1.8e10 },
+    { "id": "b", "runtimeInSeconds": 2 } ] } } }"#;
+    insta::assert_snapshot!(wrong("t.json", text), @r#"
+cannot read a WfFormat workflow from `t.json`: 3 problems
+line 2, column 42: `sizeInBytes` is the number `1e19`: a number of bytes, from 0 and below 9.2e18 is expected
+line 3, column 62: `runtimeInSeconds` is the number `1e300`: a number of seconds, from 0 and below 1.8e10 is expected
+line 4, column 13: the execution of task `b` is there already
+"#);
 }
 
 #[test]
@@ -292,4 +306,18 @@ proptest! {
             let _ = parse("changed", changed, Some(format));
         }
     }
+}
+
+#[test]
+fn a_mark_that_an_editor_put_before_the_text_is_no_part_of_it() {
+    let (sound, marked) = (b"1\n0 7 0\n".to_vec(), b"\xef\xbb\xbf1\r\n0 7 0\r\n".to_vec());
+    let read = |bytes| from_bytes("a.stg", bytes).expect("it is one task");
+    assert_eq!(read(marked), read(sound));
+}
+
+#[test]
+fn names_cannot_steer_a_terminal() {
+    let text = r#"{"name":"a\u001b[31m","workflow":{"specification":{"tasks":[{"id":"a","name":"k\u0007"}]}}}"#;
+    let graph = parse("t.json", text.to_owned(), None).expect("it is one task");
+    assert_eq!((&*graph.name, &*graph.kinds[0].name), ("a [31m", "k "));
 }

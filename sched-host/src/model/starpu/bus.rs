@@ -64,7 +64,9 @@ impl Bus {
     /// # Errors
     /// When one cannot be written; the others may have been.
     pub fn write(&self, directory: &Path, host: &str) -> Result<(), ModelError> {
-        let mut affinity = String::from("# GPU\tNUMA\n");
+        let widest = self.affinity.iter().map(Vec::len).max().unwrap_or(0);
+        let header: String = (0..widest).map(|node| format!("\tNUMA{node}")).collect();
+        let mut affinity = format!("# GPU{header}\n");
         for (device, nodes) in self.affinity.iter().enumerate() {
             // Each kind of devices is numbered from 0.
             let number = if device < self.config.cuda as usize { device } else { device - self.config.cuda as usize };

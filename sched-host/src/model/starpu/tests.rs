@@ -204,7 +204,7 @@ fn bus_files_that_are_written_read_the_same() {
     assert!(sampling.problems.is_empty(), "{:?}", sampling.problems);
     assert_eq!(sampling.bus, Some(bus));
     let affinity = std::fs::read_to_string(below.join("node7.affinity")).expect("it was written");
-    assert_eq!(affinity, "# GPU\tNUMA\n0\t0\t1\n0\t1\t0\n");
+    assert_eq!(affinity, "# GPU\tNUMA0\tNUMA1\n0\t0\t1\n0\t1\t0\n");
 }
 
 #[test]

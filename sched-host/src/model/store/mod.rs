@@ -65,6 +65,17 @@ impl Store {
         &self.machine
     }
 
+    /// Other machines with models in the same place, in order.
+    #[must_use]
+    pub fn other_machines(&self) -> Vec<String> {
+        let beside = self.directory.parent().map(fs::read_dir).and_then(Result::ok);
+        let folders = beside.into_iter().flatten().flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
+        let name = |path: PathBuf| Some(path.file_name()?.to_str()?.to_owned());
+        let mut names: Vec<String> = folders.filter_map(name).filter(|name| name != self.machine.as_str()).collect();
+        names.sort();
+        names
+    }
+
     /// The file of a model.
     ///
     /// # Errors

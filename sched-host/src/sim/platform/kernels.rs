@@ -141,6 +141,11 @@ impl Kernels {
         self.times.entry(kind.to_owned()).or_default().insert(class, time);
     }
 
+    /// Whether a time is set for this very kind on a class.
+    pub(super) fn is_set(&self, kind: &str, class: usize) -> bool {
+        self.times.get(kind).is_some_and(|times| times.contains_key(&class))
+    }
+
     /// The time of a kind on a class: as said of the kind; where nothing is said of it, as said of [`ANY`](Self::ANY).
     #[must_use]
     pub fn get(&self, kind: &str, class: usize) -> Option<&KernelTime> {

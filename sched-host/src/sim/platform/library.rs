@@ -2,6 +2,7 @@
 
 use super::Platform;
 use crate::policy::{PolicyErrors, Problem, closest};
+use crate::text;
 use std::path::Path;
 
 /// A platform that comes with the program, as its file.
@@ -35,8 +36,13 @@ pub fn find(name_or_path: &str) -> Result<Platform, PolicyErrors> {
     }
     let lone = |problem| PolicyErrors::new(name_or_path, vec![problem]);
     if name_or_path.contains('/') || name_or_path.ends_with(".kdl") || Path::new(name_or_path).is_file() {
-        let text = std::fs::read_to_string(name_or_path)
-            .map_err(|error| lone(Problem::error(format!("the platform `{name_or_path}` cannot be read: {error}"))))?;
+        let text = text::read(Path::new(name_or_path)).map_err(|error| {
+            let problem = Problem::error(format!("the platform `{name_or_path}` cannot be read: {error}"));
+            lone(match error.help() {
+                Some(help) => problem.help(help),
+                None => problem,
+            })
+        })?;
         return Platform::parse(name_or_path, &text);
     }
     let names = library().iter().map(|shipped| shipped.name);

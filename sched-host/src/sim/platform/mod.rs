@@ -34,6 +34,9 @@ use std::time::Duration;
 /// Memories of one platform at most: each has its bit in a word.
 pub const MAX_MEMORIES: usize = 64;
 
+/// Workers of one platform at most.
+pub const MAX_WORKERS: usize = 65_536;
+
 /// A machine to simulate.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Platform {
@@ -333,6 +336,5 @@ impl Platform {
 }
 
 fn work_of(graph: &TaskGraph, task: &Task) -> Work {
-    let bytes = task.accesses.iter().map(|access| graph.data[access.data.index()].bytes).sum();
-    Work { bytes, flops: task.flops, footprint: task.footprint }
+    Work { bytes: graph.bytes_of(task), flops: task.flops, footprint: task.footprint }
 }

@@ -5,7 +5,7 @@ mod kernels;
 use super::quantity::{self, BANDWIDTH, POWER, SIZE, TIME};
 use super::reader::Reader;
 use super::routes::{Edge, routes};
-use super::{Kernels, Link, MAX_MEMORIES, Memory, Overheads, Platform, Power, Worker, WorkerClass};
+use super::{Kernels, Link, MAX_MEMORIES, MAX_WORKERS, Memory, Overheads, Platform, Power, Worker, WorkerClass};
 use crate::policy::{ARCH_NAMES, PolicyErrors, Problem, Span, comment_above, document};
 use crate::topology::CombinedSizes;
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
@@ -16,8 +16,14 @@ use std::time::Duration;
 const PARTS: &[&str] =
     &["memory", "switch", "workers", "combined-workers", "link", "expected-transfers", "overheads", "kernel", "repeat"];
 
-/// Workers of one platform at most.
-const MAX_WORKERS: usize = 65_536;
+/// Parts of which there is one at most.
+const ONCE: &[&str] = &["combined-workers", "expected-transfers", "overheads"];
+
+/// Nobody reads on when so many things are wrong with times of kernels.
+const MOST_PROBLEMS: usize = 100;
+
+/// So many parts `repeat` makes of one platform at most: a few lines could otherwise ask for a thousand million of them.
+const MAX_REPEATED: usize = 100_000;
 
 impl Platform {
     /// Reads a platform from KDL. `source_name` is what errors call the text, usually its path.
@@ -79,13 +85,20 @@ struct Builder<'a> {
     switches: Vec<String>,
     classes: Vec<WorkerClass>,
     workers: Vec<Worker>,
-    /// From, to, and what is said of the link.
-    links: Vec<(String, String, Span, Wire)>,
+    /// From and to with their places, and what is said of the link.
+    links: Vec<(Named, Named, Wire)>,
     overheads: Overheads,
     contention: f64,
     combined_sizes: CombinedSizes,
     on: Vec<On>,
+    /// Which of [`ONCE`] were there.
+    said: Vec<String>,
+    /// Parts that `repeat` has made.
+    repeated: usize,
 }
+
+/// A name and its place.
+type Named = (String, Span);
 
 struct Wire {
     there: f64,
@@ -107,6 +120,8 @@ impl<'a> Builder<'a> {
             contention: 1.0,
             combined_sizes: CombinedSizes::default(),
             on: Vec::new(),
+            said: Vec::new(),
+            repeated: 0,
         }
     }
 
@@ -135,7 +150,21 @@ impl<'a> Builder<'a> {
         self.finish(name?, comment_above(node))
     }
 
+    /// Reports what says in another place what was said already: only one of them would count.
+    fn once(&mut self, node: &KdlNode) {
+        let name = node.name().value();
+        if self.said.iter().any(|said| said == name) {
+            let problem = Problem::error(format!("`{name}` stands twice in the platform"));
+            let problem = problem.at(self.reader.span(node), "again here").help("write all of it in one place");
+            return self.reader.report(problem);
+        }
+        self.said.push(name.to_owned());
+    }
+
     fn part(&mut self, node: &KdlNode, depth: usize) {
+        if ONCE.contains(&node.name().value()) {
+            self.once(node);
+        }
         match node.name().value() {
             "memory" => self.memory(node),
             "switch" => {
@@ -173,6 +202,12 @@ impl<'a> Builder<'a> {
                 for round in 0..self.reader.whole(node, "", 1, 1024).unwrap_or(1) {
                     let before = self.reader.problems.len();
                     for child in node.iter_children() {
+                        self.repeated += 1;
+                        if self.repeated > MAX_REPEATED {
+                            let problem = Problem::error(format!("`repeat` makes more than {MAX_REPEATED} parts"));
+                            self.reader.report(problem.at(self.reader.span(node), "here").help("repeat less often"));
+                            break;
+                        }
                         let mut child = child.clone();
                         fill_in(&mut child, round);
                         self.part(&child, depth + 1);
@@ -283,9 +318,9 @@ impl<'a> Builder<'a> {
         if node.entry("bandwidth").is_none() {
             reader.missing(node, "bandwidth", "\"6.5 GB/s\"");
         }
-        let (Some((from, span)), Some((to, _)), Some(there)) = (from, to, there) else { return };
+        let (Some(from), Some(to), Some(there)) = (from, to, there) else { return };
         let wire = Wire { there, back: back.unwrap_or(there), shared, latency: latency.as_nanos() as u64 };
-        self.links.push((from, to, span, wire));
+        self.links.push((from, to, wire));
     }
 
     fn overheads(&mut self, node: &KdlNode) {
@@ -308,15 +343,15 @@ impl<'a> Builder<'a> {
     fn finish(mut self, name: String, doc: String) -> Option<Platform> {
         let places: Vec<String> = self.places().map(str::to_owned).collect();
         let (mut links, mut edges) = (Vec::new(), Vec::new());
-        for (from, to, span, wire) in &self.links {
-            let mut place = |name: &str| {
+        for ((from, from_span), (to, to_span), wire) in &self.links {
+            let mut place = |name: &str, span| {
                 let found = places.iter().position(|place| place == name);
                 if found.is_none() {
-                    self.reader.unknown_name("memory or switch", name, *span, places.iter().map(String::as_str));
+                    self.reader.unknown_name("memory or switch", name, span, places.iter().map(String::as_str));
                 }
                 found
             };
-            let (Some(a), Some(b)) = (place(from), place(to)) else { continue };
+            let (Some(a), Some(b)) = (place(from, *from_span), place(to, *to_span)) else { continue };
             let there = links.len();
             links.push(Link { name: format!("{from}-{to}"), bandwidth: wire.there });
             let back = if wire.shared { there } else { links.len() };
@@ -328,6 +363,9 @@ impl<'a> Builder<'a> {
         }
         let mut kernels = Kernels::default();
         for on in std::mem::take(&mut self.on) {
+            if self.reader.problems.len() >= MOST_PROBLEMS {
+                break;
+            }
             let Some(class) = self.classes.iter().position(|class| class.name == on.class) else {
                 let known = self.classes.iter().map(|class| class.name.as_str());
                 self.reader.unknown_name("class of workers", &on.class, on.span, known);

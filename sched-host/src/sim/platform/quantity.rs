@@ -13,7 +13,7 @@ fn split(text: &str) -> Option<(f64, &str)> {
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let (number, unit) = split(text)?;
     let factor = units.iter().find(|(name, _)| *name == unit)?.1;
-    Some(number * factor)
+    Some(number * factor).filter(|number| number.is_finite())
 }
 
 const SIZES: [(&str, f64); 9] = [

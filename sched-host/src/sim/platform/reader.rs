@@ -17,8 +17,14 @@ impl Reader {
         Reader { source, problems: Vec::new() }
     }
 
+    /// Notes a problem, unless it was the last one too: what is repeated is wrong each time.
     pub(super) fn report(&mut self, problem: Problem) {
-        self.problems.push(problem.in_source(Some(&self.source)));
+        let problem = problem.in_source(Some(&self.source));
+        let told =
+            |problem: &Problem| (problem.position().map(|(_, line, column)| (line, column)), problem.to_string());
+        if self.problems.last().map(told) != Some(told(&problem)) {
+            self.problems.push(problem);
+        }
     }
 
     pub(super) fn span(&self, node: &KdlNode) -> Span {

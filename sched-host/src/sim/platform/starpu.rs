@@ -7,6 +7,7 @@ use super::{
 use crate::model::ModelError;
 use crate::model::starpu::{CodeletFile, Sampling};
 use crate::topology::CombinedSizes;
+use roxmltree::Node;
 use sched_core::{Arch, MemoryNode};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -39,6 +40,15 @@ pub enum StarpuError {
         line: u32,
         /// What is wrong.
         what: String,
+    },
+    /// Several of the above.
+    #[error("there are {} problems in {}", causes.len(), directory.display())]
+    Several {
+        /// The performance directory.
+        directory: PathBuf,
+        /// All of them.
+        #[related]
+        causes: Vec<StarpuError>,
     },
 }
 
@@ -74,14 +84,24 @@ impl Platform {
     /// When files are missing, or do not hold what they should.
     pub fn from_starpu(directory: &Path, host: &str) -> Result<Platform, StarpuError> {
         let mut sampling = Sampling::load(directory, host)?;
-        if !sampling.problems.is_empty() {
-            return Err(sampling.problems.swap_remove(0).into());
-        }
+        let mut causes: Vec<StarpuError> = sampling.problems.drain(..).map(StarpuError::from).collect();
         let path = directory.join("bus").join(format!("{host}.platform.v4.xml"));
-        let text =
-            std::fs::read_to_string(&path).map_err(|source| StarpuError::Unreadable { path: path.clone(), source })?;
-        let drawn = Drawn::read(&text).map_err(|(line, what)| StarpuError::Wrong { path: path.clone(), line, what })?;
-        Ok(drawn.platform(host, &sampling))
+        let drawn = match std::fs::read_to_string(&path) {
+            Ok(text) => Drawn::read(&text).map_err(|problems| {
+                let wrong = |(line, what)| StarpuError::Wrong { path: path.clone(), line, what };
+                problems.into_iter().map(wrong).collect()
+            }),
+            Err(source) => Err(vec![StarpuError::Unreadable { path, source }]),
+        };
+        match drawn {
+            Ok(drawn) if causes.is_empty() => return Ok(drawn.platform(host, &sampling)),
+            Ok(_) => {}
+            Err(problems) => causes.extend(problems),
+        }
+        Err(match causes.len() {
+            1 => causes.remove(0),
+            _ => StarpuError::Several { directory: directory.to_owned(), causes },
+        })
     }
 }
 
@@ -95,64 +115,89 @@ struct Drawn {
     routes: BTreeMap<(usize, usize), Vec<usize>>,
 }
 
+/// A line of a platform file, and what is wrong there.
+type Flaw = (u32, String);
+
 impl Drawn {
-    fn read(text: &str) -> Result<Drawn, (u32, String)> {
+    fn read(text: &str) -> Result<Drawn, Vec<Flaw>> {
         let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
         let document = roxmltree::Document::parse_with_options(text, options)
-            .map_err(|error| (error.pos().row, error.to_string()))?;
-        let line = |node: roxmltree::Node<'_, '_>| document.text_pos_at(node.range().start).row;
-        let need = |node: roxmltree::Node<'_, '_>, name: &str| {
-            let found = node.attribute(name).map(str::to_owned);
-            found.ok_or_else(|| (line(node), format!("a `{}` without `{name}`", node.tag_name().name())))
-        };
-        let number = |node: roxmltree::Node<'_, '_>, name: &str, unit: &str| {
-            let text = need(node, name)?;
-            let value: Option<f64> = text.strip_suffix(unit).unwrap_or(&text).parse().ok();
-            value.ok_or_else(|| (line(node), format!("`{name}` is `{text}`, expected a number of {unit}")))
-        };
+            .map_err(|error| vec![(error.pos().row, error.to_string())])?;
         let mut drawn = Drawn { cores: 0, devices: Vec::new(), links: Vec::new(), routes: BTreeMap::new() };
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
+        let mut flaws = Vec::new();
         for node in document.descendants().filter(roxmltree::Node::is_element) {
-            match node.tag_name().name() {
-                "host" => {
-                    let id = need(node, "id")?;
-                    if id.starts_with("CPU") {
-                        drawn.cores += 1;
-                    } else if id.starts_with("CUDA") {
-                        let size = node.children().find(|prop| prop.attribute("id") == Some("memsize"));
-                        let size = size.and_then(|prop| prop.attribute("value")?.parse().ok());
-                        drawn.devices.push(size.unwrap_or(u64::MAX));
-                    }
-                }
-                "link" => {
-                    let name = need(node, "id")?;
-                    let bandwidth = number(node, "bandwidth", "Bps")? / 1e9;
-                    let latency = (number(node, "latency", "s")? * 1e9).round() as u64;
-                    names.insert(name.clone(), drawn.links.len());
-                    drawn.links.push((Link { name, bandwidth }, latency));
-                }
-                "route" => {
-                    let place = |name: &str| match name.strip_prefix("CUDA") {
-                        Some(number) => number.parse::<usize>().ok().map(|number| number + 1),
-                        None => (name == "RAM").then_some(0),
-                    };
-                    let (from, to) = (need(node, "src")?, need(node, "dst")?);
-                    let (Some(from), Some(to)) = (place(&from), place(&to)) else { continue };
-                    let mut passed = Vec::new();
-                    for part in node.children().filter(|part| part.has_tag_name("link_ctn")) {
-                        let name = need(part, "id")?;
-                        let link = names.get(&name).copied();
-                        passed.push(link.ok_or_else(|| (line(part), format!("there is no link `{name}`")))?);
-                    }
-                    drawn.routes.insert((from, to), passed);
-                }
-                _ => {}
-            }
+            let read = match node.tag_name().name() {
+                "host" => drawn.host(node),
+                "link" => drawn.link(node, &mut names),
+                "route" => drawn.route(node, &names),
+                _ => Ok(()),
+            };
+            flaws.extend(read.err());
         }
         if drawn.cores <= drawn.devices.len() {
-            return Err((1, format!("{} cores for {} devices", drawn.cores, drawn.devices.len())));
+            flaws.push((1, format!("{} cores for {} devices", drawn.cores, drawn.devices.len())));
         }
-        Ok(drawn)
+        // Without a way data would be there in no time.
+        let devices = if flaws.is_empty() { drawn.devices.len() } else { 0 };
+        for device in 0..devices {
+            let missing = |(from, to): (&str, &str)| (1, format!("there is no route from {from} to {to}"));
+            let name = format!("CUDA{device}");
+            let ways = [((0, device + 1), ("RAM", &*name)), ((device + 1, 0), (&*name, "RAM"))];
+            let there = |way| drawn.routes.get(way).is_some_and(|links| !links.is_empty());
+            flaws.extend(ways.iter().filter(|(way, _)| !there(way)).map(|(_, names)| missing(*names)));
+        }
+        if flaws.is_empty() { Ok(drawn) } else { Err(flaws) }
+    }
+
+    fn host(&mut self, node: Node<'_, '_>) -> Result<(), Flaw> {
+        let id = need(node, "id")?;
+        if id.starts_with("CPU") {
+            self.cores += 1;
+        } else if id.starts_with("CUDA") {
+            let size = node.children().find(|prop| prop.attribute("id") == Some("memsize"));
+            let size = size.and_then(|prop| prop.attribute("value")?.parse().ok());
+            self.devices.push(size.unwrap_or(u64::MAX));
+        }
+        Ok(())
+    }
+
+    fn link(&mut self, node: Node<'_, '_>, names: &mut BTreeMap<String, usize>) -> Result<(), Flaw> {
+        let name = need(node, "id")?.to_owned();
+        // Routes over it are sound even if the link is not.
+        names.insert(name.clone(), self.links.len());
+        self.links.push((Link { name, bandwidth: 1.0 }, 0));
+        let bandwidth = number(node, "bandwidth", "Bps", f64::MIN_POSITIVE)? / 1e9;
+        let latency = (number(node, "latency", "s", 0.0)? * 1e9).round() as u64;
+        let (link, known_latency) = self.links.last_mut().expect("one was just added");
+        (link.bandwidth, *known_latency) = (bandwidth, latency);
+        Ok(())
+    }
+
+    fn route(&mut self, node: Node<'_, '_>, names: &BTreeMap<String, usize>) -> Result<(), Flaw> {
+        let place = |name: &str| match name.strip_prefix("CUDA") {
+            Some(number) => number.parse::<usize>().ok().and_then(|number| number.checked_add(1)),
+            None => (name == "RAM").then_some(0),
+        };
+        let (Some(from), Some(to)) = (place(need(node, "src")?), place(need(node, "dst")?)) else { return Ok(()) };
+        let mut passed = Vec::new();
+        for part in node.children().filter(|part| part.has_tag_name("link_ctn")) {
+            let name = need(part, "id")?;
+            let link = names.get(name).copied();
+            passed.push(link.ok_or_else(|| (line(part), format!("there is no link `{name}`")))?);
+        }
+        self.routes.insert((from, to), passed);
+        Ok(())
+    }
+
+    /// The links from one memory to another: between devices that have no route of their own, through main memory.
+    fn way(&self, from: usize, to: usize) -> Vec<usize> {
+        let route = |from, to| self.routes.get(&(from, to)).filter(|links| !links.is_empty());
+        match route(from, to) {
+            Some(links) => links.clone(),
+            None if from == to => Vec::new(),
+            None => [route(from, 0), route(0, to)].into_iter().flatten().flatten().copied().collect(),
+        }
     }
 
     fn platform(self, host: &str, sampling: &Sampling) -> Platform {
@@ -181,7 +226,7 @@ impl Drawn {
         }));
         let pairs = (0..memories.len()).flat_map(|from| (0..memories.len()).map(move |to| (from, to)));
         let routes = pairs.map(|(from, to)| {
-            let links = self.routes.get(&(from, to)).cloned().unwrap_or_default();
+            let links = self.way(from, to);
             let latency = links.iter().map(|link| self.links[*link].1).sum();
             // Schedulers of StarPU reckon with transfers between devices through main memory.
             let hops: &[(usize, usize)] =
@@ -232,6 +277,25 @@ impl Drawn {
             combined_sizes: CombinedSizes::default(),
         }
     }
+}
+
+fn line(node: Node<'_, '_>) -> u32 {
+    node.document().text_pos_at(node.range().start).row
+}
+
+fn need<'x>(node: Node<'x, '_>, name: &str) -> Result<&'x str, Flaw> {
+    let found = node.attribute(name);
+    found.ok_or_else(|| (line(node), format!("a `{}` without `{name}`", node.tag_name().name())))
+}
+
+/// An attribute that is a number with a unit, `least` or more.
+fn number(node: Node<'_, '_>, name: &str, unit: &str, least: f64) -> Result<f64, Flaw> {
+    let text = need(node, name)?;
+    let value: Option<f64> = text.strip_suffix(unit).unwrap_or(text).parse().ok();
+    value.filter(|value| *value >= least && value.is_finite()).ok_or_else(|| {
+        let from = if least > 0.0 { "more than 0" } else { "from 0" };
+        (line(node), format!("`{name}` is `{text}`, expected a number of {unit}, {from}"))
+    })
 }
 
 /// The history of the fastest implementation for each footprint, on one device, or so many cores together.

@@ -213,3 +213,100 @@ fn what_starpu_measured_on_several_cores_says_how_teams_do() {
     let micros = |size| platform.team_length(&graph, &task, 0, size).map(|length| length.as_micros());
     assert_eq!([1, 2, 3, 4, 6].map(micros), [Some(80), Some(40), Some(26), Some(20), None]);
 }
+
+#[test]
+fn what_would_not_count_is_said() {
+    let text = r#"platform "x" {
+    memory "ram"
+    link "ram" "gup" bandwidth="1 GB/s"
+    workers "cpu" count=2
+    overheads push="1 us"
+    overheads submission="1 us"
+    kernel "a" { on "cpu" time="1 ms"; on "cpu" gflops=2.0; }
+    kernel "b" { on "cpu" time="1 ms"; on "cpu" team=2 time="1 ms"; on "cpu" team=2 time="2 ms"; }
+}"#;
+    insta::assert_snapshot!(errors(text).join("\n"), @r#"
+    6:5: `overheads` stands twice in the platform
+    3:16: there is no memory or switch `gup`
+    7:43: it is said twice how long `a` takes on `cpu`
+    8:72: it is said twice how long `b` takes on `cpu`
+    "#);
+}
+
+#[test]
+fn no_few_lines_make_parts_without_end() {
+    let text = r#"platform "x" { memory "ram"; workers "cpu"
+    repeat 1024 { repeat 1024 { repeat 1024 { switch "s{}" } } }
+    repeat 1024 { repeat 1024 { repeat 1024 { kernel "a" { on "cpu" time="1 ms"; } } } }
+}"#;
+    insta::assert_snapshot!(errors(text).join("\n"), @r#"
+    2:54: two places are called `s0`
+    3:33: `repeat` makes more than 100000 parts
+    3:63: it is said twice how long `a` takes on `cpu`
+    "#);
+}
+
+#[test]
+fn what_is_no_text_is_refused_with_its_place() {
+    let file = tempfile::NamedTempFile::with_suffix(".kdl").expect("there is room");
+    std::fs::write(file.path(), b"platform \"x\" {\n  memory \"\xe9\"\n}").expect("there is room");
+    let path = file.path().display().to_string();
+    let error = find(&path).expect_err("it is in Latin-1");
+    assert!(format!("{:?}", miette::Report::new(error)).contains("line 2, column 11"), "the place is told");
+}
+
+/// A performance directory with this platform file, of the machine `here`.
+fn sampling(machine: &str) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("there is room");
+    for folder in ["bus", "codelets/45"] {
+        std::fs::create_dir_all(directory.path().join(folder)).expect("there is room");
+    }
+    let text = format!("<platform version=\"4\">{machine}</platform>");
+    std::fs::write(directory.path().join("bus/here.platform.v4.xml"), text).expect("there is room");
+    std::fs::write(directory.path().join("bus/here.bandwidth"), "0").expect("there is room");
+    std::fs::write(directory.path().join("bus/here.latency"), "0").expect("there is room");
+    directory
+}
+
+#[test]
+fn devices_without_a_link_of_their_own_reach_each_other_through_main_memory() {
+    let hosts = r#"<host id="CPU0"/><host id="CPU1"/><host id="CPU2"/><host id="CUDA0"/><host id="CUDA1"/>"#;
+    let ends = [("RAM", "CUDA0"), ("CUDA0", "RAM"), ("RAM", "CUDA1"), ("CUDA1", "RAM")];
+    let way = |(from, to)| {
+        format!(
+            r#"<link id="{from}-{to}" bandwidth="1e9Bps" latency="0.001s"/>
+            <route src="{from}" dst="{to}"><link_ctn id="{from}-{to}"/></route>"#
+        )
+    };
+    let whole = format!("{hosts}{}", ends.map(way).concat());
+    let platform = Platform::from_starpu(sampling(&whole).path(), "here").expect("it is sound");
+    assert_eq!((&platform.route(1, 2).links[..], platform.route(1, 2).latency), (&[1, 2][..], 2_000_000));
+    let without = format!("{hosts}{}", ends.map(way)[1..].concat());
+    let error = Platform::from_starpu(sampling(&without).path(), "here").expect_err("a way is missing");
+    assert!(error.to_string().ends_with("xml:1: there is no route from RAM to CUDA0"), "{error}");
+}
+
+#[test]
+fn all_that_is_wrong_with_a_machine_of_starpus_is_said() {
+    let machine = r#"<host id="CPU0"/><host id="CPU1"/><host id="CUDA0"/><host/>
+<link id="up" bandwidth="-infBps" latency="0s"/>
+<link id="down" bandwidth="6e9Bps" latency="-1s"/>
+<link id="side" bandwidth="nanBps" latency="0s"/>
+<link bandwidth="0Bps" latency="0s"/>
+<route src="RAM" dst="CUDA0"><link_ctn id="up"/></route>
+<route src="CUDA0" dst="RAM"><link_ctn id="dwon"/></route>"#;
+    let directory = sampling(machine);
+    std::fs::write(directory.path().join("codelets/45/gemm.here"), "44").expect("there is room");
+    let error = Platform::from_starpu(directory.path(), "here").expect_err("all of it is wrong");
+    let told = |error: &dyn miette::Diagnostic| error.to_string().replace(&directory.path().display().to_string(), "");
+    let related = miette::Diagnostic::related(&error).into_iter().flatten();
+    insta::assert_snapshot!(related.map(told).collect::<Vec<_>>().join("\n"), @r#"
+    /codelets/45/gemm.here:1:1: found version 44 of the format, expected 45
+    /bus/here.platform.v4.xml:1: a `host` without `id`
+    /bus/here.platform.v4.xml:2: `bandwidth` is `-infBps`, expected a number of Bps, more than 0
+    /bus/here.platform.v4.xml:3: `latency` is `-1s`, expected a number of s, from 0
+    /bus/here.platform.v4.xml:4: `bandwidth` is `nanBps`, expected a number of Bps, more than 0
+    /bus/here.platform.v4.xml:5: a `link` without `id`
+    /bus/here.platform.v4.xml:7: there is no link `dwon`
+    "#);
+}

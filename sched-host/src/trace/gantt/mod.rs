@@ -15,10 +15,11 @@ pub use palette::colour;
 pub(super) use palette::reason_colour;
 use words::span;
 
-use super::timeline::{Activity, Timeline};
+use super::timeline::{Activity, Span, Timeline};
 use super::track::Trace;
 use axis::{Axis, PLOT};
 use rows::{Row, rows};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use words::text;
 
@@ -49,12 +50,16 @@ const MARGIN: f64 = 16.0;
 const LINE: f64 = 18.0;
 /// An average character of the 11-pixel font.
 const CHAR: f64 = 6.3;
+/// The same of the bold 16-pixel font.
+const HEAD_CHAR: f64 = 9.5;
 
 /// Between two tasks: what the scheduler takes, or the system.
 const BETWEEN: &str = "#ffffff";
 const IDLE: &str = "#dfe3ea";
 const FETCHING: &str = "#a3adba";
 const BOUND: &str = "#b91c1c";
+/// Keeps text readable where a line passes behind it.
+const HALO: &str = "stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\"";
 const MAKESPAN: &str = "#0f172a";
 
 /// Draws the schedule of `trace` as an SVG, which needs no style sheet or font from elsewhere.
@@ -71,7 +76,9 @@ pub fn gantt(trace: &Trace, options: &Gantt) -> String {
     let mut out = String::new();
     let mut y = MARGIN + LINE / 2.0;
     let title = options.title.as_deref().unwrap_or(&trace.title);
-    text(&mut out, MARGIN, y, "font-size=\"16\" font-weight=\"bold\" fill=\"#0f172a\"", title);
+    let fits = ((width - 2.0 * MARGIN) / HEAD_CHAR) as usize;
+    let head = "font-size=\"16\" font-weight=\"bold\" fill=\"#0f172a\"";
+    text(&mut out, MARGIN, y, head, &words::shortened(title, fits));
     y += LINE;
     text(&mut out, MARGIN, y, "fill=\"#475569\"", &summary(trace, &timeline, bound));
     y += LINE;
@@ -84,11 +91,12 @@ pub fn gantt(trace: &Trace, options: &Gantt) -> String {
     y = legend(&mut out, trace, &timeline, width, y) + LINE * 1.4;
 
     let lines = marks(makespan, bound);
+    let mut labels = String::new();
     for (place, (at, told, colour)) in lines.iter().enumerate() {
         let x = LEFT + axis.x(*at);
         let (anchor, x) = if axis.x(*at) > PLOT / 2.0 { ("end", x + 2.0) } else { ("start", x - 2.0) };
-        let look = format!("fill=\"{colour}\" font-weight=\"bold\" text-anchor=\"{anchor}\"");
-        text(&mut out, x, y + place as f64 * 14.0, &look, told);
+        let look = format!("fill=\"{colour}\" font-weight=\"bold\" text-anchor=\"{anchor}\" {HALO}");
+        text(&mut labels, x, y + place as f64 * 14.0, &look, told);
     }
     let label_foot = y;
     y += 14.0 * lines.len() as f64 - 6.0;
@@ -105,11 +113,14 @@ pub fn gantt(trace: &Trace, options: &Gantt) -> String {
             "<path d=\"M{x:.1} {from:.1}V{y:.1}\" stroke=\"{colour}\" stroke-width=\"1.5\" fill=\"none\"{dashes}/>"
         );
     }
+    out.push_str(&labels);
     let height = y + LINE + MARGIN;
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
          font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" font-size=\"11\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{out}</svg>\n"
+         <title>{}</title>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{out}</svg>\n",
+        escaped(title)
     )
 }
 
@@ -124,7 +135,8 @@ fn draw_rows(out: &mut String, rows: &[Row], axis: &Axis, makespan: f64, mut y: 
             group = &row.group;
             y += LINE;
             let share = group_summary(rows, group, makespan);
-            text(out, MARGIN, y - 4.0, "fill=\"#334155\" font-weight=\"bold\"", &format!("{group}: {share}"));
+            let look = format!("fill=\"#334155\" font-weight=\"bold\" {HALO}");
+            text(out, MARGIN, y - 4.0, &look, &format!("{group}: {share}"));
         }
         if cell >= 10.0 {
             let look = "fill=\"#334155\" font-size=\"10\" text-anchor=\"end\"";
@@ -161,8 +173,7 @@ fn marks(makespan: f64, bound: Option<&Bound>) -> Vec<(f64, String, &'static str
 }
 
 fn summary(trace: &Trace, timeline: &Timeline, bound: Option<&Bound>) -> String {
-    let is_task = |span: &&super::timeline::Span| matches!(span.activity, Activity::Task { .. });
-    let tasks = timeline.workers.iter().flatten().filter(is_task).count() as u64;
+    let tasks = tasks(timeline).len() as u64;
     let workers = trace.workers.len() as u64;
     let mut told = format!(
         "{} on {}, makespan {}",
@@ -176,28 +187,31 @@ fn summary(trace: &Trace, timeline: &Timeline, bound: Option<&Bound>) -> String 
     told
 }
 
+/// The tasks that were executed, with their codelets: each once, however many workers executed it together.
+fn tasks(timeline: &Timeline) -> HashMap<u64, u32> {
+    let task = |span: &Span| match span.activity {
+        Activity::Task { task, codelet } => Some((task, codelet)),
+        Activity::Fetching { .. } | Activity::Idle => None,
+    };
+    timeline.workers.iter().flatten().filter_map(task).collect()
+}
+
 /// How much of the time workers are neither idle nor have a task, from 0 to 1.
 fn share_between(trace: &Trace, timeline: &Timeline) -> f64 {
-    let covered: u64 = timeline.workers.iter().flatten().map(|span| span.end - span.begin).sum();
+    let covered: f64 = timeline.workers.iter().flatten().map(|span| (span.end - span.begin) as f64).sum();
     let all = trace.end as f64 * trace.workers.len() as f64;
-    if all > 0.0 { 1.0 - covered as f64 / all } else { 0.0 }
+    if all > 0.0 { 1.0 - covered / all } else { 0.0 }
 }
 
 /// The colours that occur. Where it ends.
 fn legend(out: &mut String, trace: &Trace, timeline: &Timeline, width: f64, mut y: f64) -> f64 {
     let mut counts = vec![0u64; trace.codelets.len()];
-    let mut fetching = false;
-    for span in timeline.workers.iter().flatten() {
-        match span.activity {
-            Activity::Task { codelet, .. } => {
-                if let Some(count) = counts.get_mut(codelet as usize) {
-                    *count += 1;
-                }
-            }
-            Activity::Fetching { .. } => fetching = true,
-            Activity::Idle => {}
+    for codelet in tasks(timeline).into_values() {
+        if let Some(count) = counts.get_mut(codelet as usize) {
+            *count += 1;
         }
     }
+    let fetching = |span: &Span| matches!(span.activity, Activity::Fetching { .. });
     let mut entries: Vec<(&str, String)> = Vec::new();
     for (number, (codelet, count)) in trace.codelets.iter().zip(counts).enumerate() {
         if count > 0 {
@@ -208,7 +222,7 @@ fn legend(out: &mut String, trace: &Trace, timeline: &Timeline, width: f64, mut 
     if share_between(trace, timeline) > 0.001 {
         entries.push((BETWEEN, "between tasks".to_owned()));
     }
-    if fetching {
+    if timeline.workers.iter().flatten().any(fetching) {
         entries.push((FETCHING, "waits for data".to_owned()));
     }
     for reason in palette::REASONS {

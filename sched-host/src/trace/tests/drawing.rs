@@ -4,7 +4,8 @@ use super::{factorisation, simulated};
 use crate::graph::generate::{cholesky, independent};
 use crate::sim::Platform;
 use crate::sim::platform::find;
-use crate::trace::{Bound, Gantt, Trace, gantt};
+use crate::trace::{Bound, Event, Gantt, Stamped, Trace, WorkerTrack, gantt};
+use sched_core::WorkerId;
 use std::time::Duration;
 
 fn bounded(seconds: f64) -> Gantt {
@@ -73,10 +74,39 @@ fn nothing_at_all_and_strange_names_are_drawn() {
 }
 
 #[test]
+fn a_title_that_is_too_long_is_shortened_and_whole_in_a_tooltip() {
+    let title = "long ".repeat(100);
+    let texts = texts(&gantt(&factorisation(), &Gantt { title: Some(title.clone()), ..Gantt::default() }));
+    assert!(texts[0].ends_with('…') && texts[0].len() < 150, "{}", texts[0]);
+    assert!(texts.contains(&title));
+}
+
+#[test]
 fn schedules_side_by_side_share_an_axis() {
     let trace = factorisation();
     let until = Gantt { until: Some(10.0), ..Gantt::default() };
     assert!(texts(&gantt(&trace, &until)).contains(&"10 s".to_owned()));
     let shorter = Gantt { until: Some(1e-6), ..Gantt::default() };
     assert_eq!(gantt(&trace, &shorter), gantt(&trace, &Gantt::default()));
+}
+
+#[test]
+fn a_task_that_several_execute_together_is_one_task() {
+    let on = |event: fn(WorkerId) -> Event| (0..3).map(move |worker| event(WorkerId(worker)));
+    let started = on(|worker| Event::Started { task: 1, worker, codelet: 0 }).map(|event| Stamped { nanos: 0, event });
+    let ended = on(|worker| Event::Ended { task: 1, worker }).map(|event| Stamped { nanos: 50, event });
+    let workers = (0..3).map(|id| WorkerTrack::new(id, "cpu".to_owned())).collect();
+    let trace = Trace { workers, codelets: vec!["potrf".to_owned()], ..Trace::default() };
+    let texts = texts(&gantt(&trace.with_events(started.chain(ended).collect()), &Gantt::default()));
+    assert!(texts.contains(&"1 task on 3 workers, makespan 50 ns".to_owned()), "{texts:#?}");
+    assert!(texts.contains(&"potrf (1)".to_owned()), "{texts:#?}");
+}
+
+#[test]
+fn a_schedule_of_centuries_is_drawn() {
+    let mut trace = factorisation();
+    let factor = (1 << 60) / trace.end;
+    trace.events.iter_mut().for_each(|stamped| stamped.nanos *= factor);
+    trace.end *= factor;
+    assert!(texts(&gantt(&trace, &bounded(1.0))).iter().any(|text| text.starts_with("120 tasks on 12 workers")));
 }

@@ -3,7 +3,7 @@
 mod record;
 
 use super::findings::{Findings, Found};
-use super::order::topological;
+use super::order::{told, topological};
 use crate::graph::{DataId, Datum, Kind, KindId, Mode, Task, TaskGraph, TaskId, WontUse};
 pub(super) use record::is_field;
 use record::{Record, records};
@@ -39,9 +39,8 @@ pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
         Ok(order) => Ok(reordered(graph, &order, &explicit)),
         Err(cycle) => {
             let tasks: Vec<&Record<'_>> = records.iter().filter(|record| record.control.is_none()).collect();
-            let jobs: Vec<&str> = cycle.iter().chain(&cycle[..1]).map(|task| tasks[*task as usize].job_id).collect();
-            let first = tasks[cycle[0] as usize].job_id;
-            findings.report(first, format!("job {first} waits for itself: {}", jobs.join(" waits for ")));
+            let job = |task: u32| tasks[task as usize].job_id;
+            findings.report(job(cycle[0]), format!("job {}", told(&cycle, |task| job(task).to_owned())));
             Err(findings.done())
         }
     }

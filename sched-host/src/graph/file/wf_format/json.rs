@@ -4,6 +4,7 @@ use super::super::findings::{Findings, Found, quote};
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::{Range, Ranged};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use std::time::Duration;
 
 /// The document in `text`, by the letter of the standard.
 pub(super) fn document<'t>(text: &'t str, findings: &mut Findings<'t>) -> Option<Value<'t>> {
@@ -66,15 +67,30 @@ impl<'v, 't> Shape<'v, 't> for Word<'v> {
     }
 }
 
-/// A number from 0.
-pub(super) struct Amount(pub(super) f64);
+/// How long something takes.
+pub(super) struct Seconds(pub(super) Duration);
 
-impl<'v, 't> Shape<'v, 't> for Amount {
-    const WHAT: &'static str = "a number from 0";
+impl<'v, 't> Shape<'v, 't> for Seconds {
+    const WHAT: &'static str = "a number of seconds, from 0 and below 1.8e10";
     fn of(value: &'v Value<'t>) -> Option<Self> {
-        let number: f64 = value.as_number_lit()?.value.parse().ok()?;
-        (number.is_finite() && number >= 0.0).then_some(Amount(number))
+        let length = Duration::try_from_secs_f64(number(value)?).ok()?;
+        u64::try_from(length.as_nanos()).is_ok().then_some(Seconds(length))
     }
+}
+
+/// How large something is.
+pub(super) struct Bytes(pub(super) u64);
+
+impl<'v, 't> Shape<'v, 't> for Bytes {
+    const WHAT: &'static str = "a number of bytes, from 0 and below 9.2e18";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        let number = number(value).filter(|number| (0.0..i64::MAX as f64).contains(number))?;
+        Some(Bytes(number as u64))
+    }
+}
+
+fn number(value: &Value<'_>) -> Option<f64> {
+    value.as_number_lit()?.value.parse().ok()
 }
 
 /// `value` as what it should be; where it is something else, that is told.

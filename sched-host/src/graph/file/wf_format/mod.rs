@@ -3,9 +3,9 @@
 mod json;
 
 use super::findings::{Findings, Found, quote};
-use super::order::topological;
+use super::order::{told, topological};
 use crate::graph::{DataId, Datum, KindId, Lengths, Mode, Task, TaskGraph, TaskId};
-use json::{Amount, Word, bytes, document, member, needed, shaped, words};
+use json::{Bytes, Seconds, Word, bytes, document, member, needed, shaped, words};
 use jsonc_parser::ast::{Object, Value};
 use sched_core::Arch;
 use std::collections::{HashMap, HashSet};
@@ -71,9 +71,7 @@ fn read<'t>(document: &Value<'t>, findings: &mut Findings<'t>) -> Option<TaskGra
     let order = match topological(&waits_for) {
         Ok(order) => order,
         Err(cycle) => {
-            let names = cycle.iter().chain(&cycle[..1]).map(|task| quote(tasks[*task as usize].id.text));
-            let names: Vec<String> = names.collect();
-            let message = format!("task {} waits for itself: {}", names[0], names.join(" waits for "));
+            let message = format!("task {}", told(&cycle, |task| quote(tasks[task as usize].id.text)));
             findings.report_at(bytes(tasks[cycle[0] as usize].id.range), message, None);
             return None;
         }
@@ -104,8 +102,8 @@ fn files<'v, 't>(specification: &'v Object<'t>, findings: &mut Findings<'t>) -> 
     let mut sizes = HashMap::new();
     for file in member::<&[Value<'t>]>(specification, "files", findings).unwrap_or_default() {
         let Some(file) = shaped::<&Object<'t>>(file, "a file", findings) else { continue };
-        let (id, size) = (needed::<Word<'v>>(file, "id", findings), needed::<Amount>(file, "sizeInBytes", findings));
-        let size = size.map_or(0, |Amount(size)| size as u64);
+        let (id, size) = (needed::<Word<'v>>(file, "id", findings), needed::<Bytes>(file, "sizeInBytes", findings));
+        let size = size.map_or(0, |Bytes(size)| size);
         if let Some(id) = id
             && sizes.insert(id.text, size).is_some()
         {
@@ -121,10 +119,10 @@ fn executions<'v, 't>(execution: &'v Object<'t>, findings: &mut Findings<'t>) ->
     for task in tasks {
         let Some(task) = shaped::<&Object<'t>>(task, "a task", findings) else { continue };
         let Some(id) = needed::<Word<'v>>(task, "id", findings) else { continue };
-        let length = needed::<Amount>(task, "runtimeInSeconds", findings);
+        let length = needed::<Seconds>(task, "runtimeInSeconds", findings);
         let command: Option<&Object<'t>> = member(task, "command", findings);
         let program = command.and_then(|command| member::<Word<'v>>(command, "program", findings));
-        let length = length.and_then(|Amount(seconds)| Duration::try_from_secs_f64(seconds).ok()).unwrap_or_default();
+        let length = length.map_or(Duration::ZERO, |Seconds(length)| length);
         all.push((id, Executed { length, program: program.map(|program| program.text) }));
     }
     all
@@ -164,8 +162,11 @@ fn by_task<'v>(
 ) -> Vec<Option<Executed<'v>>> {
     let mut of_task: Vec<Option<Executed<'v>>> = tasks.iter().map(|_| None).collect();
     for (id, execution) in executed {
-        if let Some(place) = place(id, by_id, findings) {
-            of_task[place as usize] = Some(execution);
+        if let Some(place) = place(id, by_id, findings)
+            && of_task[place as usize].replace(execution).is_some()
+        {
+            let message = format!("the execution of task {} is there already", quote(id.text));
+            findings.report_at(bytes(id.range), message, None);
         }
     }
     for (task, execution) in tasks.iter().zip(&of_task) {

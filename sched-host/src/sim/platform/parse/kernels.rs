@@ -130,6 +130,15 @@ impl Builder<'_> {
             kernels.set_watts(&on.kind, class, watts);
         }
         let known = kernels.parallel_of(&on.kind, class).cloned();
+        let twice = match (&on.said, &known) {
+            (Teams::Size(size), Some(Parallel::Sizes(times))) => times.contains_key(size),
+            (Teams::Size(_), _) => false,
+            _ => kernels.is_set(&on.kind, class),
+        };
+        if twice {
+            let problem = Problem::error(format!("it is said twice how long `{}` takes on `{}`", on.kind, on.class));
+            return self.reader.report(problem.at(on.span, "again here").help("leave one of them out"));
+        }
         let parallel = match (on.said, known) {
             (Teams::Nothing, _) => return kernels.set(&on.kind, class, on.time),
             _ if self.classes[class].arch != Arch::CPU => "only CPU workers execute tasks together",

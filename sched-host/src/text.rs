@@ -1,0 +1,102 @@
+//! Text in files that people give.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// The text in a file, without the mark that some editors put before it.
+///
+/// # Errors
+/// When it cannot be read, or is no text; the message says where.
+pub(crate) fn read(path: &Path) -> Result<String, Unread> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST { Err(Unread::TooLarge) } else { text(bytes) }
+}
+
+/// Bytes of a file at most: some have no end, such as /dev/zero.
+const MOST: u64 = 4 << 30;
+
+/// These bytes as text, without the mark that some editors put before it.
+///
+/// # Errors
+/// When it is no text.
+pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Unread> {
+    const MARK: char = '\u{feff}';
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let sound = error.utf8_error().valid_up_to();
+        let before = String::from_utf8_lossy(&error.as_bytes()[..sound]);
+        let byte = error.as_bytes()[sound];
+        let in_line = before.rsplit('\n').next().unwrap_or_default();
+        Unread::NoText { byte, line: before.matches('\n').count() + 1, column: in_line.chars().count() + 1 }
+    })?;
+    Ok(text.strip_prefix(MARK).map(str::to_owned).unwrap_or(text))
+}
+
+/// Why there is no text.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// The system says so.
+    Io(std::io::Error),
+    /// It is in another encoding, compressed, or no text at all.
+    NoText { byte: u8, line: usize, column: usize },
+    /// It is larger than [`MOST`], or has no end.
+    TooLarge,
+}
+
+impl Unread {
+    /// What to do about it, where that can be told.
+    pub(crate) fn help(&self) -> Option<&'static str> {
+        match self {
+            Unread::Io(_) | Unread::TooLarge => None,
+            Unread::NoText { byte: 0xfe | 0xff, line: 1, column: 1 } => {
+                Some("this looks like UTF-16: save it as UTF-8")
+            }
+            Unread::NoText { .. } => Some("text in UTF-8 is expected; a compressed file must be unpacked first"),
+        }
+    }
+}
+
+impl From<std::io::Error> for Unread {
+    fn from(error: std::io::Error) -> Unread {
+        Unread::Io(error)
+    }
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unread::Io(error) => error.fmt(f),
+            Unread::TooLarge => write!(f, "it is larger than {} GiB", MOST >> 30),
+            Unread::NoText { byte, line, column } => {
+                write!(f, "line {line}, column {column}: the byte {byte:#04x} is no text in UTF-8")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(bytes: &[u8]) -> String {
+        match text(bytes.to_vec()) {
+            Ok(text) => format!("{text:?}"),
+            Err(error) => format!("{error} ({})", error.help().unwrap_or_default()),
+        }
+    }
+
+    #[test]
+    fn the_mark_of_an_editor_is_no_part_of_the_text() {
+        assert_eq!(told("\u{feff}4\n\u{feff}".as_bytes()), r#""4\n\u{feff}""#);
+        assert_eq!(told(b""), r#""""#);
+    }
+
+    #[test]
+    fn what_is_no_text_has_a_place_and_a_mend() {
+        insta::assert_snapshot!(told(b"a\n\xc3\xa9b\x80c"), @"line 2, column 3: the byte 0x80 is no text in UTF-8 (text in UTF-8 is expected; a compressed file must be unpacked first)");
+        insta::assert_snapshot!(told(b"\xff\xfea\0"), @"line 1, column 1: the byte 0xff is no text in UTF-8 (this looks like UTF-16: save it as UTF-8)");
+        insta::assert_snapshot!(told(b"\x1f\x8b\x08"), @"line 1, column 2: the byte 0x8b is no text in UTF-8 (text in UTF-8 is expected; a compressed file must be unpacked first)");
+    }
+}
