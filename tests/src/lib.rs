@@ -7,6 +7,7 @@ pub mod chains;
 pub mod conformance;
 pub mod fixtures;
 pub mod hold;
+pub mod onlooker;
 pub mod plugin_folder;
 pub mod program;
 pub mod reference_data;

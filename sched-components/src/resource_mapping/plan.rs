@@ -19,7 +19,8 @@
 //! **The plan is kept.** Each worker gets its tasks in the plan's order, and waits for an urgent one rather than beginning a long
 //! one that happens to be ready. Where nothing that was sent is under way, whatever is ready goes. Planned anew is when
 //! tasks are ready that no plan has, and workers run out of what is planned or a quarter as many tasks have been submitted as
-//! were planned; where more are submitted than the `window` takes, when half of it is gone.
+//! were planned; where more are submitted than the `window` takes, when half of it is gone; and where nothing that was sent is under way, and
+//! nothing that is ready is in the plan.
 //!
 //! What gained how much, over two machines with 9 cores and 3 GPUs (the table is `tests/tests/starpu_better.rs`), as the share of
 //! the gap between the best of StarPU's fifty policies and the bound that is closed on average, for Cholesky of 4 to 20
@@ -38,6 +39,12 @@
 //! Data that is fetched as soon as a task is ready is in the way of data that is needed sooner. A plan that is mended moves
 //! tasks away from data that is on its way to them. More plans gain little in the end, since transfers are not known well
 //! enough: what comes out is 3 to 9 % longer than planned.
+//!
+//! **In a real run** a search takes time, in which workers may run out of tasks; so it ends when it has taken `time`, a share of
+//! the length of the best plan so far, and all searches together take about that share of one worker's time. Tasks may come
+//! out of order where several threads submit. They may wait for something that is no task, such as an access of the
+//! application's, so ready tasks behind a full window are planned too. And measured lengths change all the time, and the
+//! kinds of tasks with them, so that likings last as long as lengths do.
 //!
 //! Where the host tells nothing of tasks to come, it does as `replan` does, with the parameters of that.
 //!
@@ -67,7 +74,7 @@ use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::*};
 /// Tasks that are sent get a priority by their place in the plan, so that the queues below keep its order.
 ///
 /// One thread plans at a time. Others who come meanwhile do not wait: the one at work looks again before it ends. A plan takes
-/// time in proportion to `effort`, to the number of tasks, and to the number of workers.
+/// time in proportion to `effort`, to the number of tasks, and to the number of workers, as far as `time` allows.
 #[derive(Debug)]
 pub struct Plan {
     weights: Weights,
@@ -92,6 +99,9 @@ pub struct Plan {
 
 const LEAD: &str = "how long before its planned start a task is sent, and its data fetched";
 const EFFORT: &str = "plans that are tried for as many new tasks as are planned at once";
+const TIME: &str =
+    "what the search for a plan may take, as a share of the plan's length; the first try is made in any case";
+
 impl Build for Plan {
     const INFO: Info = Info::new(
         "plan",
@@ -111,6 +121,7 @@ impl Build for Plan {
                 Param::int("window", 8192, "tasks that are planned at most, in the order of submission")
                     .at_least(1)
                     .unit("tasks"),
+                Param::float("time", 0.02, TIME).at_least(0),
                 Param::float("lead", 20_000.0, LEAD).at_least(0).unit("µs"),
                 super::replan::SPARE,
             ]
@@ -126,6 +137,7 @@ impl Build for Plan {
             limits: Limits {
                 effort: u64::try_from(params.int("effort")?).unwrap_or(1),
                 window: usize::try_from(params.int("window")?).unwrap_or(usize::MAX),
+                time: params.float("time")?,
             },
             lead: params.micros("lead")?.map_or(0, nanos),
             blind: Replan::build(params)?,
@@ -143,7 +155,7 @@ impl Plan {
     /// Sends one task at most. Whether to go on, and whether it was taken.
     fn step(&self, node: Node<'_>, submitted: Submitted<'_>, agenda: &mut Agenda) -> (bool, bool) {
         let arrived = std::mem::take(&mut *self.arrived.lock());
-        agenda.held.extend(arrived.into_iter().map(|task| (task.id().sequence(), task)));
+        agenda.receive(arrived);
         if agenda.held.is_empty() {
             return (false, false);
         }
@@ -168,7 +180,7 @@ impl Plan {
             node.child_can_pull(child);
             return (true, false);
         }
-        let Some(mut task) = agenda.held.remove(&sequence) else { return (false, false) };
+        let Some(mut task) = agenda.take(sequence) else { return (false, false) };
         let priority = task.priority();
         self.mark(node, &mut task, &agenda.lanes[lane]);
         match node.push_to(child, task) {
@@ -179,7 +191,7 @@ impl Plan {
             Err(refused) => {
                 let mut task = refused.task;
                 task.set_priority(priority);
-                agenda.held.insert(sequence, task);
+                agenda.receive([task]);
                 agenda.full[lane] = true;
                 (true, false)
             }
@@ -208,7 +220,7 @@ impl Plan {
             node.child_can_pull(child);
             return (false, false);
         }
-        let Some(mut task) = agenda.held.remove(&sequence) else { return (false, false) };
+        let Some(mut task) = agenda.take(sequence) else { return (false, false) };
         task.set_predicted(None);
         match node.push_to(child, task) {
             Ok(()) => {
@@ -216,7 +228,7 @@ impl Plan {
                 (true, true)
             }
             Err(refused) => {
-                agenda.held.insert(sequence, refused.task);
+                agenda.receive([refused.task]);
                 (false, false)
             }
         }
@@ -249,13 +261,13 @@ impl Plan {
         let mut agenda = std::mem::take(&mut *self.agenda.lock());
         let mut taken = None;
         if let Some((sequence, lane)) = agenda.next_for(node, child) {
-            taken = agenda.held.remove(&sequence);
+            taken = agenda.take(sequence);
             if let Some(task) = &mut taken {
                 self.mark(node, task, &agenda.lanes[lane]);
                 self.note_sent(node, &mut agenda, sequence, lane);
             }
         } else if let Some((sequence, ())) = agenda.unpredicted(|task| node.requester_can_execute(task).then_some(())) {
-            taken = agenda.held.remove(&sequence);
+            taken = agenda.take(sequence);
             self.len.fetch_sub(1, AcqRel);
         }
         *self.agenda.lock() = agenda;
@@ -309,7 +321,8 @@ impl Component for Plan {
     fn drain(&self) -> Vec<Task> {
         self.len.store(0, Release);
         let mut tasks = std::mem::take(&mut *self.arrived.lock());
-        tasks.extend(std::mem::take(&mut self.agenda.lock().held).into_values());
+        // The plan goes with them: they may come again.
+        tasks.extend(std::mem::take(&mut *self.agenda.lock()).held.into_values());
         tasks.extend(self.blind.drain());
         tasks
     }

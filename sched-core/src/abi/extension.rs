@@ -213,7 +213,8 @@ pub struct RawRange {
 pub struct RawSubmitted {
     /// A [`Stage`](crate::Stage), or [`NONE`](Self::NONE).
     pub stage: u32,
-    /// How many tasks wait for it, of those that are submitted.
+    /// How many tasks wait for it, of those that are submitted. Where there is no such task: how many numbers on the next one
+    /// may be, 0 if that is not known.
     pub successors: u32,
     /// How many pieces of data it accesses.
     pub accesses: u32,

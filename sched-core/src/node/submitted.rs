@@ -48,6 +48,11 @@ pub struct DataAccess {
 
 /// The tasks that are submitted, by their [sequences](crate::TaskId::sequence): a service of the host, of which each answer is
 /// as of now.
+///
+/// It may be asked at any time. Of a task that has ended a host may tell nothing any more, and what a task accesses it may
+/// forget when a worker takes it. Where there are several contexts, each tree is told of the tasks that come to it.
+///
+/// To ask for it costs the application something with each task, so a component asks that goes by it, and no other.
 #[derive(Clone, Copy)]
 pub struct Submitted<'a> {
     table: &'static HostGraph,
@@ -56,8 +61,7 @@ pub struct Submitted<'a> {
 
 impl Node<'_> {
     /// The tasks that are submitted, with what they wait for and what they access; `None` where the host does not tell.
-    /// (Since 1.1. The simulator tells, where there is one context only. The runtime does not: it keeps no more of a task than running
-    /// it takes.)
+    /// (Since 1.1. The runtime tells, and the simulator where there is one context only.)
     #[must_use]
     pub fn submitted(&self) -> Option<Submitted<'_>> {
         let table = offered::<HostGraph>(self.raw.host())?;
@@ -77,15 +81,23 @@ impl Submitted<'_> {
     /// One of them, if it is known.
     #[must_use]
     pub fn task(&self, task: u64) -> Option<SubmittedTask> {
-        let RawSubmitted { stage, successors, accesses, passes } = (self.table.task)(self.call, task);
-        let stage = match stage {
-            0 => Stage::Waiting,
-            1 => Stage::Ready,
-            2 => Stage::Taken,
-            3 => Stage::Ended,
-            _ => return None,
-        };
-        Some(SubmittedTask { stage, passes, successors, accesses })
+        known((self.table.task)(self.call, task))
+    }
+
+    /// All of them that have not ended, in order of submission. Numbers without a task are passed over, however many they are.
+    pub fn tasks(&self) -> impl Iterator<Item = (u64, SubmittedTask)> {
+        let Range { start: mut next, end } = self.range();
+        std::iter::from_fn(move || {
+            while next < end {
+                let (sequence, raw) = (next, (self.table.task)(self.call, next));
+                let task = known(raw);
+                next += if task.is_none() { u64::from(raw.successors.max(1)) } else { 1 };
+                if let Some(task) = task.filter(|task| task.stage != Stage::Ended) {
+                    return Some((sequence, task));
+                }
+            }
+            None
+        })
     }
 
     /// The tasks that wait for `task`, which [`task`](Self::task) gave as `of`.
@@ -119,4 +131,16 @@ impl Submitted<'_> {
     pub fn expected_transfer(&self, from: MemoryNode, to: MemoryNode, bytes: u64) -> Duration {
         Duration::from_nanos((self.table.transfer)(self.call, from.0, to.0, bytes))
     }
+}
+
+fn known(raw: RawSubmitted) -> Option<SubmittedTask> {
+    let RawSubmitted { stage, successors, accesses, passes } = raw;
+    let stage = match stage {
+        0 => Stage::Waiting,
+        1 => Stage::Ready,
+        2 => Stage::Taken,
+        3 => Stage::Ended,
+        _ => return None,
+    };
+    Some(SubmittedTask { stage, passes, successors, accesses })
 }

@@ -2,7 +2,7 @@
 
 use super::{ContextCore, ContextError, SchedContext, Wanted, worker_ids};
 use crate::policy::Policy;
-use crate::runtime::Submitter;
+use crate::runtime::{Ahead, Submitter};
 use crate::tree::Tree;
 use sched_core::WorkerSet;
 use std::ops::RangeInclusive;
@@ -81,8 +81,11 @@ impl<'a> ContextBuilder<'a> {
         core.note_parts(&parts);
         let place = core.roster.free_place(|number| {
             let (services, ledger) = (Arc::<_>::clone(&core.clock), Arc::clone(&core.ledger));
-            let tree = Tree::assemble(Vec::new(), &core.facts, services, ledger, core.ground.seed);
-            ContextCore::new(number, tree, String::new(), policy.clone(), WorkerSet::new())
+            let ahead = Arc::new(Ahead::new(number, Arc::clone(&core.clock), Arc::clone(&core.ledger)));
+            ahead.serve(core);
+            let told = Some(Arc::<Ahead>::clone(&ahead) as _);
+            let tree = Tree::assemble_foreseeing(Vec::new(), &core.facts, services, ledger, core.ground.seed, told);
+            ContextCore::new(number, tree, ahead, String::new(), policy.clone(), WorkerSet::new())
         });
         let context = place.ok_or(ContextError::TooMany { most: super::roster::MOST })?;
         let _changing = context.changing.lock();

@@ -2,6 +2,7 @@
 
 use super::tally::Tally;
 use crate::policy::Policy;
+use crate::runtime::Ahead;
 use crate::tree::{Fault, Tree};
 use parking_lot::Mutex;
 use sched_core::WorkerSet;
@@ -17,6 +18,8 @@ pub(crate) struct ContextCore {
     /// What records of tasks know it by; 0 is the default context.
     pub(crate) number: u16,
     pub(crate) tree: Tree,
+    /// Its tasks, for components that look ahead.
+    pub(crate) ahead: Arc<Ahead>,
     /// Unused for the default context, whose tasks the workers count.
     pub(crate) tally: Tally,
     /// Priorities that tasks may have; none at all when the runtime has ended.
@@ -44,10 +47,18 @@ impl Facts {
 }
 
 impl ContextCore {
-    pub(crate) fn new(number: u16, tree: Tree, name: String, policy: Policy, workers: WorkerSet) -> ContextCore {
+    pub(crate) fn new(
+        number: u16,
+        tree: Tree,
+        ahead: Arc<Ahead>,
+        name: String,
+        policy: Policy,
+        workers: WorkerSet,
+    ) -> ContextCore {
         ContextCore {
             number,
             tree,
+            ahead,
             tally: Tally::default(),
             least: AtomicI32::new(i32::MIN),
             greatest: AtomicI32::new(i32::MAX),

@@ -57,6 +57,11 @@ impl Clock {
         }
     }
 
+    /// The architecture of a worker, simple or combined, and its size.
+    pub(crate) fn arch_and_size(&self, worker: WorkerId) -> Option<(Arch, u16)> {
+        arch_and_size(worker, &self.archs, &self.combined)
+    }
+
     /// Writes down what happens now, if that is asked for.
     #[inline]
     pub(crate) fn record(&self, by: Option<WorkerId>, event: impl FnOnce() -> Event) {
@@ -98,7 +103,7 @@ impl Services for Clock {
     }
 
     fn expected_length(&self, worker: WorkerId, task: &TaskHead, implementation: Option<u32>) -> Estimate {
-        let Some((arch, size)) = arch_and_size(worker, &self.archs, &self.combined) else { return Estimate::NoModel };
+        let Some((arch, size)) = self.arch_and_size(worker) else { return Estimate::NoModel };
         let codelets = self.codelets.read();
         let facts = codelets.get(task.codelet.load(Relaxed) as usize);
         let footprint = task.footprint.load(Relaxed);
@@ -106,12 +111,11 @@ impl Services for Clock {
     }
 
     fn speed_class(&self, worker: WorkerId) -> u32 {
-        let alike = arch_and_size(worker, &self.archs, &self.combined);
-        alike.map_or(u32::MAX, |(arch, size)| u32::from(size) << 8 | u32::from(arch.number()))
+        self.arch_and_size(worker).map_or(u32::MAX, |(arch, size)| u32::from(size) << 8 | u32::from(arch.number()))
     }
 
     fn expected_energy(&self, worker: WorkerId, task: &TaskHead, implementation: Option<u32>) -> Option<f64> {
-        let (arch, size) = arch_and_size(worker, &self.archs, &self.combined)?;
+        let (arch, size) = self.arch_and_size(worker)?;
         let codelets = self.codelets.read();
         let facts = codelets.get(task.codelet.load(Relaxed) as usize)?;
         facts.expected_energy(arch, size, implementation, task.footprint.load(Relaxed))

@@ -210,6 +210,14 @@ impl Memories {
         })
     }
 
+    /// How long so many bytes should take from one node to another, numbers that a component has said.
+    pub(crate) fn transfer_nanos(&self, from: u32, to: u32, bytes: u64) -> u64 {
+        if from == to || from.max(to) as usize >= self.nodes {
+            return 0;
+        }
+        self.sources(1 << from, to, bytes).map(|(_, nanos)| nanos).next().unwrap_or(0)
+    }
+
     /// There is memory of a replica from now on.
     pub(crate) fn note_allocated(&self, node: u32, bytes: u64) {
         self.resident[node as usize].fetch_add(bytes, Relaxed);

@@ -1,6 +1,7 @@
 //! The runtime: real tasks on real workers.
 
 mod access;
+mod ahead;
 mod barrier;
 mod builder;
 mod clock;
@@ -12,6 +13,7 @@ mod data;
 mod ends;
 mod energy;
 pub(crate) mod failure;
+mod follow;
 mod gang;
 mod hints;
 mod link;
@@ -48,6 +50,7 @@ pub use times::WorkerExpectation;
 pub use wait::{DataError, ReadData, WriteData};
 
 pub(crate) use self::core::Core;
+pub(crate) use ahead::Ahead;
 pub(crate) use gang::Memberships;
 pub(crate) use worker::executed_here;
 
@@ -158,8 +161,10 @@ impl Runtime {
         let recorder = start.trace.map(|most| Arc::new(Recorder::new(count, most)));
         let clock = Arc::new(Clock::new(&start.workers, &start.combined, start.distances, recorder, start.bus));
         let has_teams = gang::need_teams(&start.parts, count);
+        let ahead = Arc::new(Ahead::new(0, Arc::clone(&clock), Arc::clone(&ledger)));
+        let (services, told) = (Arc::<Clock>::clone(&clock), Some(Arc::<Ahead>::clone(&ahead) as _));
         let tree =
-            Tree::assemble(start.parts, &start.workers, Arc::<Clock>::clone(&clock), Arc::clone(&ledger), start.seed);
+            Tree::assemble_foreseeing(start.parts, &start.workers, services, Arc::clone(&ledger), start.seed, told);
         let crews = Crews::new(count, &start.combined, start.binding.clone());
         let gangs = Gangs::new(count, &start.combined, crews);
         if let Some(gangs) = &gangs
@@ -168,12 +173,13 @@ impl Runtime {
             gangs.begin();
         }
         let everybody = WorkerSet::first(count as u32);
-        let default = ContextCore::new(0, tree, "default".to_owned(), start.laid, everybody);
+        let default = ContextCore::new(0, tree, ahead, "default".to_owned(), start.laid, everybody);
         default.set_priorities(&start.priorities);
         let roster = Roster::new(default);
         let (quiet_period, models) = (start.quiet_period, start.models);
         let core = Core::new(roster, start.ground, ledger, clock, start.workers, gangs, quiet_period, models);
         let core = Arc::new(core);
+        core.roster.default.ahead.serve(&core);
         if let Some(memories) = &core.clock.memories {
             memories.serve(&core);
         }

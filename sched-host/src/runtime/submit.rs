@@ -2,7 +2,7 @@
 
 use super::access::AccessList;
 use super::codelet::{Codelet, CodeletBuilder, CodeletFacts, put_job};
-use super::core::{Core, Entry, NO_CODELET};
+use super::core::{Core, Entry, NO_CODELET, TaskPlace};
 use super::data::{DataHeader, DataSize, Handle, Mode, Places, Scratchpad};
 use super::failure::{Outcome, SubmitError};
 use super::record::{Callback, Extra, TaskKey};
@@ -175,10 +175,22 @@ impl Submitter {
             after: &[],
             accesses: &accesses,
         });
+        if core.roster.default.ahead.is_attended() {
+            core.roster.default.ahead.note(place, key.sequence);
+        }
         if place.record.submitted(links) {
             core.make_ready(&core.roster.default, place, this_worker(core));
         }
         key
+    }
+}
+
+impl Core {
+    /// Tells who wants to know that a task is submitted.
+    #[cold]
+    fn announce(&self, context: &ContextCore, place: TaskPlace, sequence: u64) {
+        self.clock.record(this_worker(self), || Event::Submitted { task: sequence });
+        context.ahead.note(place, sequence);
     }
 }
 
@@ -330,8 +342,8 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             accesses: if L::IS_EMPTY { &[] } else { &accesses },
         });
         drop(accesses);
-        if core.clock.recorder.is_some() {
-            core.clock.record(this_worker(core), || Event::Submitted { task: key.sequence });
+        if context.ahead.is_attended() {
+            core.announce(context, place, key.sequence);
         }
         let record = place.record;
         {

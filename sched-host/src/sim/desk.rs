@@ -9,7 +9,7 @@ use super::memory::Replicas;
 use super::platform::Platform;
 use super::power::Draws;
 use crate::graph::{Access, Dependencies, TaskGraph};
-use crate::tree::{Lookahead, Services, Witness};
+use crate::tree::{Services, Witness};
 use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
 use sched_core::{Estimate, LogLevel, MemoryNode, SharedSet, Time, WorkerId};
@@ -252,10 +252,6 @@ impl Services for Desk {
     fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {
         self.noted.store(1, Relaxed);
         self.notes.lock().prefetch.push((memory_node.0, task_of(task)));
-    }
-
-    fn lookahead(&self) -> Option<&dyn Lookahead> {
-        if self.foresees { Some(self) } else { None }
     }
 
     fn witness(&self) -> Option<Arc<dyn Witness>> {

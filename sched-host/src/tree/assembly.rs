@@ -6,6 +6,7 @@ use super::call::Call;
 use super::fallback::Fallback;
 use super::fault::Fault;
 use super::ledger::{Ledger, NodeId, Phase, Slot};
+use super::lookahead::{Foresight, Lookahead};
 use super::node::{Place, TreeNode};
 use super::prospects;
 use super::services::Services;
@@ -27,6 +28,8 @@ pub(super) struct Ground {
     pub(super) services: Arc<dyn Services>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) fallback: Arc<Fallback>,
+    /// What components are told of tasks to come, if anything.
+    pub(super) lookahead: Option<Arc<dyn Lookahead>>,
     /// Seeds the randomness of every node.
     pub(super) seed: u64,
 }
@@ -50,6 +53,8 @@ pub(crate) struct Shared {
     pub(super) fallback: Arc<Fallback>,
     /// A node was quarantined, and its tasks were not yet taken back.
     pub(super) repairs: AtomicBool,
+    /// What components are told of tasks to come, if anything.
+    pub(super) foresight: Option<Arc<Foresight>>,
     /// Who is told where tasks are.
     pub(super) watch: Option<Watch>,
 }
@@ -152,10 +157,11 @@ impl Shared {
                 )
             })
             .collect();
+        let foresight = ground.lookahead.as_ref().map(|lookahead| Arc::new(Foresight::new(Arc::clone(lookahead))));
         // Children come later, so theirs are known.
         for id in (0..nodes.len()).rev() {
             nodes[id].straight = books::straight(&nodes[id], &nodes, &leaves_for);
-            nodes[id].sees_ahead = ground.services.lookahead().is_some();
+            nodes[id].foresight.clone_from(&foresight);
             nodes[id].like = prospects::like(&nodes[id], &nodes);
         }
         Some(Shared {
@@ -170,6 +176,7 @@ impl Shared {
             ledger: Arc::clone(&ground.ledger),
             fallback: Arc::clone(&ground.fallback),
             repairs: AtomicBool::new(false),
+            foresight,
             watch,
         })
     }

@@ -348,6 +348,8 @@ impl Drop for Ledger {
         for chunk in &mut self.chunks {
             if let Some(chunk) = chunk.take() {
                 for slot in chunk {
+                    // A task that never ended is none of the next ledger's.
+                    slot.head().sequence.store(0, Relaxed);
                     slot.renew(Phase::Free);
                 }
                 UNUSED.lock().push(chunk);

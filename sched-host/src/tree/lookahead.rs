@@ -5,15 +5,27 @@ use sched_core::abi::extension::{HostGraph, RawAccess, RawRange, RawSubmitted};
 use sched_core::abi::wire::CallRef;
 use sched_core::{DataAccess, Estimate, MemoryNode, Stage, WorkerId};
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 /// The tasks that are submitted, by their sequences. None of its methods calls a component.
-pub trait Lookahead {
+pub trait Lookahead: Send + Sync {
+    /// A tree has a component that asks: what it tells is true from now on.
+    fn begin(&self) {}
+
+    /// Such a tree is gone.
+    fn end(&self) {}
+
     /// Which tasks there are: all before the first have ended.
     fn range(&self) -> Range<u64>;
 
     /// How far a task has come, whether it ends by itself, how many submitted tasks wait for it, and how many pieces of data
     /// it accesses; `None` where there is no such task.
     fn task(&self, task: u64) -> Option<(Stage, bool, usize, usize)>;
+
+    /// A later task than this one, before which there is none; where it is not known, the next number.
+    fn next(&self, task: u64) -> u64 {
+        task + 1
+    }
 
     /// One of those that wait for a task.
     fn successor(&self, task: u64, index: usize) -> Option<u64>;
@@ -31,10 +43,35 @@ pub trait Lookahead {
     fn transfer(&self, from: MemoryNode, to: MemoryNode, bytes: u64) -> u64;
 }
 
+/// What a back end tells one tree of tasks to come: nothing is done for that before a component asks.
+pub(super) struct Foresight {
+    of: Arc<dyn Lookahead>,
+    asked: OnceLock<()>,
+}
+
+impl Foresight {
+    pub(super) fn new(of: Arc<dyn Lookahead>) -> Foresight {
+        Foresight { of, asked: OnceLock::new() }
+    }
+
+    /// A component asks. Others who do so meanwhile wait until there is something to tell.
+    pub(super) fn ask(&self) {
+        self.asked.get_or_init(|| self.of.begin());
+    }
+}
+
+impl Drop for Foresight {
+    fn drop(&mut self) {
+        if self.asked.get().is_some() {
+            self.of.end();
+        }
+    }
+}
+
 pub(super) static GRAPH: HostGraph = HostGraph { range, task, successor, access, length, copies, transfer };
 
 fn ahead<'a>(call: CallRef<'a>) -> Option<&'a dyn Lookahead> {
-    record(call).tree.services.lookahead()
+    record(call).tree.foresight.as_ref().map(|foresight| &*foresight.of)
 }
 
 extern "C" fn range(call: CallRef<'_>) -> RawRange {
@@ -43,8 +80,10 @@ extern "C" fn range(call: CallRef<'_>) -> RawRange {
 }
 
 extern "C" fn task(call: CallRef<'_>, task: u64) -> RawSubmitted {
-    let Some((stage, passes, successors, accesses)) = ahead(call).and_then(|ahead| ahead.task(task)) else {
-        return RawSubmitted::ABSENT;
+    let Some(ahead) = ahead(call) else { return RawSubmitted::ABSENT };
+    let Some((stage, passes, successors, accesses)) = ahead.task(task) else {
+        let none = u32::try_from(ahead.next(task).saturating_sub(task)).unwrap_or(u32::MAX);
+        return RawSubmitted { successors: none, ..RawSubmitted::ABSENT };
     };
     RawSubmitted { stage: stage as u32, successors: successors as u32, accesses: accesses as u32, passes }
 }

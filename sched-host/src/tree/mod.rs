@@ -122,6 +122,23 @@ impl Tree {
         ledger: Arc<Ledger>,
         seed: u64,
     ) -> Tree {
+        Tree::assemble_foreseeing(parts, workers, services, ledger, seed, None)
+    }
+
+    /// [`assemble`](Self::assemble), with what the components of this tree, and of all that take its place, are told of tasks
+    /// to come.
+    ///
+    /// # Panics
+    /// As `assemble` does.
+    #[must_use]
+    pub fn assemble_foreseeing(
+        parts: Vec<Part>,
+        workers: &[WorkerFacts],
+        services: Arc<dyn Services>,
+        ledger: Arc<Ledger>,
+        seed: u64,
+        lookahead: Option<Arc<dyn Lookahead>>,
+    ) -> Tree {
         let simple: Vec<RawWorker> = workers
             .iter()
             .map(|worker| RawWorker {
@@ -134,7 +151,7 @@ impl Tree {
         let combined = teams.facts(&simple);
         let fallback = Arc::new(Fallback::new(simple.iter().copied().collect(), Arc::clone(&services)));
         let workers_and_teams = simple.into_iter().chain(combined).collect();
-        let ground = Ground { workers: workers_and_teams, teams, services, ledger, fallback, seed };
+        let ground = Ground { workers: workers_and_teams, teams, services, ledger, fallback, lookahead, seed };
         let first = Shared::assemble(parts, &ground).expect("there are fewer than 2^24 nodes");
         ground.fallback.set_members(first.members());
         first.notify_change_workers();

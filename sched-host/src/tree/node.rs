@@ -4,7 +4,7 @@ use super::books;
 use super::call::Call;
 use super::fault::{Fault, FaultKind};
 use super::ledger::NodeId;
-use super::lookahead::GRAPH;
+use super::lookahead::{Foresight, GRAPH};
 use super::prospects::{Alike, PROSPECTS};
 use super::teams::TeamsBelow;
 use super::ways::{Ways, words};
@@ -102,8 +102,6 @@ pub(super) struct TreeNode {
     pub(super) quarantined: AtomicBool,
     /// The estimated end follows from what is noted here, so the component is not asked.
     pub(super) end_is_noted: bool,
-    /// The back end tells of tasks to come.
-    pub(super) sees_ahead: bool,
     pub(super) component_name: String,
     pub(super) plugin: String,
     pub(super) children: Box<[NodeId]>,
@@ -126,6 +124,8 @@ pub(super) struct TreeNode {
     /// The way down, where it is a chain of such nodes to the leaf of a simple worker: that worker, and all nodes whose
     /// notes count.
     pub(super) straight: Option<(WorkerId, SmallVec<[NodeId; 4]>)>,
+    /// What the back end tells of tasks to come, if anything.
+    pub(super) foresight: Option<Arc<Foresight>>,
     pub(super) health: Health,
     random: AtomicU64,
 }
@@ -191,7 +191,7 @@ impl TreeNode {
             untouched: AtomicBool::new(empty_until_pushed),
             end_is_noted,
             straight: None,
-            sees_ahead: false,
+            foresight: None,
             quarantined: AtomicBool::new(false),
             health: Health::default(),
             random,
@@ -402,7 +402,13 @@ impl WireHost for TreeNode {
             WorkerDistance::NAME => ROption::RSome(RawExtension::new(&WORKER_DISTANCE)),
             HostTimes::NAME => ROption::RSome(RawExtension::new(&books::TIMES)),
             HostProspects::NAME => ROption::RSome(RawExtension::new(&PROSPECTS)),
-            HostGraph::NAME if self.sees_ahead => ROption::RSome(RawExtension::new(&GRAPH)),
+            HostGraph::NAME => {
+                let told = self.foresight.as_ref().map(|foresight| {
+                    foresight.ask();
+                    RawExtension::new(&GRAPH)
+                });
+                told.into()
+            }
             HostEnds::NAME => ROption::RSome(RawExtension::new(&books::ENDS)),
             HostTeams::NAME => ROption::RSome(RawExtension::new(&books::TEAMS)),
             _ => ROption::RNone,

@@ -1,6 +1,5 @@
 //! What a tree needs of the back end that drives it.
 
-use super::lookahead::Lookahead;
 use super::witness::Witness;
 use sched_core::abi::TaskHead;
 use sched_core::{Arch, ArchSet, Estimate, LogLevel, MemoryNode, SharedSet, Time, WorkerId};
@@ -76,11 +75,6 @@ pub trait Services: Send + Sync {
     /// Begins to bring a task's data to a memory node.
     fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {
         let _ = (memory_node, task);
-    }
-
-    /// What it tells of tasks that are still to come, if it does. It always does, or never.
-    fn lookahead(&self) -> Option<&dyn Lookahead> {
-        None
     }
 
     /// Who is told where tasks are in a tree, if anybody is. Asked once for each tree.

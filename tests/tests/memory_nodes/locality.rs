@@ -89,3 +89,30 @@ fn a_queue_has_data_fetched_while_its_worker_is_busy() {
     runtime.wait_all().expect("every task runs");
     assert_eq!(moved(&runtime), [(0, 1, 1)], "and the worker finds it there");
 }
+
+#[test]
+fn a_plan_goes_by_where_data_is() {
+    let runtime = start(r#"plan { each "worker" { prio { worker } } }"#, 2, 2);
+    let ran_on = Arc::new(Mutex::new(Vec::new()));
+    let on = Arc::clone(&ran_on);
+    let visit = runtime
+        .codelet::<(ReadWrite<Log>,), ()>("visit")
+        .cpu("visit", move |context, (_,)| on.lock().expect("no test panics here").push(context.worker))
+        .estimate(Arch::CPU, Duration::from_micros(10))
+        .build();
+    let log = log(&runtime);
+    let held = Hold::lasting(&runtime, Duration::from_secs(100_000)).worker();
+    // The other worker is expected to be busy for longer than a copy takes.
+    runtime.task(&visit, (&log,)).submit().expect("the task is sound");
+    runtime.read(&log).expect("the data is good");
+    let first = ran_on.lock().expect("no test panics here")[0];
+    assert_ne!(first, held.worker);
+    drop(held);
+    runtime.wait_all().expect("every task runs");
+    // Now both are free, and the data is where the first task has changed it.
+    for _ in 0..20 {
+        runtime.task(&visit, (&log,)).submit().expect("the task is sound");
+    }
+    runtime.wait_all().expect("every task runs");
+    assert_eq!(*ran_on.lock().expect("no test panics here"), [first; 21]);
+}

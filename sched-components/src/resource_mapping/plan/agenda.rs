@@ -3,7 +3,8 @@
 use super::outlook::{Lane, Outlook, Sent};
 use super::search::{Dice, Search};
 use sched_core::{Child, MemoryNode, Node, Stage, Submitted, Task};
-use std::collections::{BTreeMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// How much work a plan may be.
 #[derive(Clone, Copy, Debug)]
@@ -12,10 +13,15 @@ pub(super) struct Limits {
     pub(super) effort: u64,
     /// Tasks in a plan.
     pub(super) window: usize,
+    /// What the search may take, as a share of the plan's length.
+    pub(super) time: f64,
 }
 
 /// Of more tasks fewer plans are tried, so that the search takes no longer.
 const AT_FULL_EFFORT: f64 = 2048.0;
+
+/// Kinds are forgotten when there are more: where lengths are measured, they change all the time.
+const MOST_KINDS: usize = 4096;
 
 /// A task in the plan of a lane.
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +44,10 @@ pub(super) struct Agenda {
     plan: Vec<VecDeque<Planned>>,
     /// The lane of each planned task; none for those that take no lane's time.
     lane_of: BTreeMap<u64, Option<usize>>,
-    /// There are some that take no lane's time.
-    some_untimed: bool,
+    /// Of those that are held: the ones that take no lane's time, by priority.
+    untimed: BTreeSet<(Reverse<i32>, u64)>,
+    /// Some that are held are neither planned nor in `lane_of`.
+    some_unplanned: bool,
     /// Behind the last task that was planned.
     end: u64,
     /// Tasks in the plan in the beginning.
@@ -53,6 +61,19 @@ pub(super) struct Agenda {
 }
 
 impl Agenda {
+    /// Takes further tasks.
+    pub(super) fn receive(&mut self, tasks: impl IntoIterator<Item = Task>) {
+        for task in tasks {
+            let sequence = task.id().sequence();
+            match self.lane_of.get(&sequence) {
+                Some(Some(_)) => {}
+                Some(None) => _ = self.untimed.insert((Reverse(task.priority()), sequence)),
+                None => self.some_unplanned = true,
+            }
+            self.held.insert(sequence, task);
+        }
+    }
+
     /// Looks at what has changed: who is there, and what has ended.
     pub(super) fn settle(&mut self, node: Node<'_>, submitted: Submitted<'_>, now: u64) {
         if self.lanes.is_empty() {
@@ -105,31 +126,47 @@ impl Agenda {
         weigh: &super::Weights,
         limits: Limits,
     ) {
-        let left: usize = self.plan.iter().map(VecDeque::len).sum();
-        let more = submitted.range().end.saturating_sub(self.end) as usize;
-        let was_full = self.count >= limits.window;
-        let stale = left < self.lanes.len() || if was_full { left < limits.window / 2 } else { more > self.count / 4 };
-        // Asked last: it looks at every task that is ready.
-        if !stale || self.held.keys().all(|sequence| self.lane_of.contains_key(sequence)) {
+        if !self.some_unplanned || !self.is_stale(submitted, limits.window) {
             return;
         }
-        let (lanes, window) = (&self.lanes, limits.window);
-        let outlook = Outlook::new(node, submitted, weigh, lanes, self.classes, &self.sent, &mut self.kinds, window);
+        if self.kinds.len() > MOST_KINDS {
+            self.kinds.clear();
+            self.likings.clear();
+        }
+        let (lanes, held) = (&self.lanes, &self.held);
+        let kinds = &mut self.kinds;
+        let outlook = Outlook::new(node, submitted, weigh, lanes, self.classes, &self.sent, held, kinds, limits.window);
         let fresh = outlook.sequences.iter().filter(|sequence| **sequence >= self.end).count();
         let count = outlook.len().max(1) as f64;
-        let tries = limits.effort as f64 * (fresh as f64 / count) * (AT_FULL_EFFORT / count).min(1.0);
+        let share = fresh as f64 / count;
+        let tries = limits.effort as f64 * share * (AT_FULL_EFFORT / count).min(1.0);
+        // Workers may be idle meanwhile. (Under a virtual clock they are not, since no time passes.)
+        let most = |search: &Search<'_>| search.length() as f64 * limits.time;
+        let took = || node.now().as_nanos().saturating_sub(outlook.now) as f64;
         let mut search = Search::new(&outlook, Dice(node.random()));
-        search.begin(&self.likings);
-        search.improve(tries.ceil() as u64);
+        search.begin(&self.likings, |search| took() <= most(search));
+        search.improve(tries.ceil() as u64, |search| took() <= most(search) * share);
         self.count = outlook.len();
         let (best, likings) = search.finish();
         self.likings = likings;
         self.adopt(&outlook, &best);
     }
 
+    fn is_stale(&self, submitted: Submitted<'_>, window: usize) -> bool {
+        let left: usize = self.plan.iter().map(VecDeque::len).sum();
+        let more = submitted.range().end.saturating_sub(self.end) as usize;
+        let was_full = self.count >= window;
+        left < self.lanes.len()
+            || if was_full { left < window / 2 } else { more > self.count / 4 }
+            // Those who submit at once may come out of order, so what is planned may wait for what is not.
+            || (self.sent.is_empty() && !self.held.keys().any(|sequence| self.lane_of.contains_key(sequence)))
+    }
+
     fn adopt(&mut self, outlook: &Outlook, best: &super::schedule::Schedule) {
         self.plan.iter_mut().for_each(VecDeque::clear);
-        self.lane_of.clear();
+        // What is held and was not told of is as good as a task whose length nobody knows.
+        self.lane_of = self.held.keys().map(|sequence| (*sequence, None)).collect();
+        self.some_unplanned = false;
         let mut order: Vec<usize> = (0..outlook.len()).filter(|task| outlook.is_open(*task)).collect();
         order.sort_unstable_by_key(|task| (best.starts[*task], best.ends[*task], *task));
         for task in order {
@@ -140,8 +177,9 @@ impl Agenda {
                 self.plan[lane].push_back(Planned { sequence, start, length, fetched: false });
             }
         }
-        self.some_untimed = self.lane_of.values().any(Option::is_none);
-        self.end = outlook.sequences.last().map_or(self.end, |last| self.end.max(last + 1));
+        let untimed = self.held.iter().filter(|(sequence, _)| self.lane_of.get(sequence) == Some(&None));
+        self.untimed = untimed.map(|(sequence, task)| (Reverse(task.priority()), *sequence)).collect();
+        self.end = self.end.max(outlook.end);
     }
 
     /// Data of ready tasks that are to begin before `until` begins to move.
@@ -158,14 +196,17 @@ impl Agenda {
         }
     }
 
-    /// The first task that was looked at and takes no lane's time, since nobody knows how long it takes, and for which there
-    /// is a place.
+    /// The first task, by priority, that was looked at and takes no lane's time, since nobody knows how long it takes, and for
+    /// which there is a place.
     pub(super) fn unpredicted<T>(&self, place: impl Fn(&Task) -> Option<T>) -> Option<(u64, T)> {
-        if !self.some_untimed {
-            return None;
-        }
-        let mut unpredicted = self.held.iter().filter(|(sequence, _)| self.lane_of.get(sequence) == Some(&None));
-        unpredicted.find_map(|(sequence, task)| Some((*sequence, place(task)?)))
+        self.untimed.iter().find_map(|(_, sequence)| Some((*sequence, place(self.held.get(sequence)?)?)))
+    }
+
+    /// Lets go of a held task.
+    pub(super) fn take(&mut self, sequence: u64) -> Option<Task> {
+        let task = self.held.remove(&sequence)?;
+        self.untimed.remove(&(Reverse(task.priority()), sequence));
+        Some(task)
     }
 
     /// The task that is to be sent now, and its lane. Each lane gets its tasks in the order of the plan.

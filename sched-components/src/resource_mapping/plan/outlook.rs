@@ -2,7 +2,7 @@
 
 use super::super::completion::Weights;
 use crate::queue::nanos;
-use sched_core::{Child, Estimate, MemoryNode, Node, Stage, Submitted, WorkerId};
+use sched_core::{Child, Estimate, MemoryNode, Node, Stage, Submitted, SubmittedTask, Task, WorkerId};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -45,6 +45,8 @@ pub(super) struct Outlook {
     pub(super) classes: usize,
     pub(super) memories: usize,
     pub(super) sequences: Vec<u64>,
+    /// Behind the last task of the window.
+    pub(super) end: u64,
     /// By task, then lane.
     pub(super) lengths: Vec<u64>,
     /// Tasks of one kind take alike long everywhere.
@@ -70,8 +72,9 @@ pub(super) struct Outlook {
 }
 
 impl Outlook {
-    /// The first `window` tasks that have not ended. `lanes` and `sent` say who is there and what is under way; `kinds`
-    /// numbers the kinds of tasks, by their lengths on each lane.
+    /// The first `window` tasks that have not ended; and the first of those that are `held` beyond, since what comes before
+    /// may wait for something that only they bring about. `lanes` and `sent` say who is there and what is under way;
+    /// `kinds` numbers the kinds of tasks, by their lengths on each lane.
     #[expect(clippy::too_many_arguments, reason = "the parts of an outlook, once")]
     pub(super) fn new(
         node: Node<'_>,
@@ -80,6 +83,7 @@ impl Outlook {
         lanes: &[Lane],
         classes: usize,
         sent: &[Sent],
+        held: &BTreeMap<u64, Task>,
         kinds: &mut BTreeMap<Vec<u64>, usize>,
         window: usize,
     ) -> Outlook {
@@ -89,14 +93,11 @@ impl Outlook {
         let mut known: BTreeMap<u64, usize> = BTreeMap::new();
         let (mut data, mut sizes) = (BTreeMap::new(), BTreeMap::new());
         let mut found = Vec::new();
-        for sequence in submitted.range() {
-            let Some(task) = submitted.task(sequence).filter(|task| task.stage != Stage::Ended) else { continue };
-            let under_way = sent.iter().find(|sent| sent.sequence == sequence);
+        let sent: BTreeMap<u64, &Sent> = sent.iter().map(|sent| (sent.sequence, sent)).collect();
+        let mut add = |outlook: &mut Outlook, sequence: u64, task: SubmittedTask| {
+            let under_way = sent.get(&sequence);
             if task.stage == Stage::Taken && under_way.is_none() {
-                continue;
-            }
-            if outlook.sequences.len() == window {
-                break;
+                return;
             }
             let number = outlook.sequences.len();
             known.insert(sequence, number);
@@ -125,6 +126,18 @@ impl Outlook {
                 outlook.uses.push(Use { data: at, reads: access.reads, writes: access.writes });
             }
             outlook.uses_of.push(from..outlook.uses.len());
+        };
+        for (sequence, task) in submitted.tasks() {
+            if outlook.sequences.len() == window {
+                break;
+            }
+            add(&mut outlook, sequence, task);
+        }
+        outlook.end = outlook.sequences.last().map_or(0, |last| last + 1);
+        for sequence in held.range(outlook.end..).map(|(sequence, _)| *sequence).take(window) {
+            if let Some(task) = submitted.task(sequence).filter(|task| task.stage != Stage::Ended) {
+                add(&mut outlook, sequence, task);
+            }
         }
         outlook.count_kinds = kinds.len();
         outlook.waits = vec![0; outlook.sequences.len()];

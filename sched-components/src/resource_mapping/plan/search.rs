@@ -103,13 +103,21 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// From nothing but the likings of kinds that were good before, if there were any.
-    pub(super) fn begin(&mut self, likings: &[f64]) {
+    /// How long the best plan is so far.
+    pub(super) fn length(&self) -> u64 {
+        self.best.end.saturating_sub(self.outlook.now)
+    }
+
+    /// From nothing but the likings of kinds that were good before, if there were any. One try is made at least.
+    pub(super) fn begin(&mut self, likings: &[f64], goes_on: impl Fn(&Search<'a>) -> bool) {
         let none = vec![0.0; self.taste.by_kind.len()];
         let mut before = none.clone();
         before.iter_mut().zip(likings).for_each(|(liking, before)| *liking = *before);
         for by_kind in [&none, &before] {
             for keys in self.ranks.clone() {
+                if self.best.end != u64::MAX && !goes_on(self) {
+                    return;
+                }
                 self.attempt(Taste { keys, by_kind: by_kind.clone(), by_task: self.taste.by_task.clone() }, false);
             }
             if before == none {
@@ -124,8 +132,11 @@ impl<'a> Search<'a> {
     }
 
     /// Makes so many tries.
-    pub(super) fn improve(&mut self, tries: u64) {
+    pub(super) fn improve(&mut self, tries: u64, goes_on: impl Fn(&Search<'a>) -> bool) {
         for number in 0..tries {
+            if !goes_on(self) {
+                break;
+            }
             let mut next = self.taste.clone();
             if (number as f64) < ON_KINDS * tries as f64 {
                 self.change_kinds(&mut next);

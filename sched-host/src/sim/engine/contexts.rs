@@ -72,8 +72,10 @@ impl Context {
     pub(super) fn new(opening: Opening, desk: &Arc<Desk>, ledger: &Arc<Ledger>, seed: u64) -> Context {
         let Opening { name, policy, workers, priorities, parts } = opening;
         let services: Arc<dyn Services> = Arc::<Desk>::clone(desk);
+        let lookahead = desk.foresees.then(|| Arc::<Desk>::clone(desk) as _);
+        let (ledger, machine) = (Arc::clone(ledger), desk.platform.worker_facts());
         Context {
-            tree: Tree::assemble(parts, &desk.platform.worker_facts(), services, Arc::clone(ledger), seed),
+            tree: Tree::assemble_foreseeing(parts, &machine, services, ledger, seed, lookahead),
             policy: policy.name.clone(),
             facts: Facts::new(name, policy, workers),
             priorities,

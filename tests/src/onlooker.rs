@@ -1,0 +1,64 @@
+//! A component that asks for the tasks to come, and writes down what it is told.
+
+use sched_core::{Build, BuildError, Component, DataAccess, Family, Info, Node, Param, Params, Push, Stage, Task};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+/// What is told of a task.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Told {
+    /// How far it has come.
+    pub stage: Stage,
+    /// It ends by itself.
+    pub passes: bool,
+    /// The tasks that wait for it.
+    pub successors: Vec<u64>,
+    /// What it accesses.
+    pub accesses: Vec<DataAccess>,
+}
+
+/// Tasks by their sequences.
+pub type Tasks = BTreeMap<u64, Told>;
+
+static SEEN: Mutex<BTreeMap<i64, Tasks>> = Mutex::new(BTreeMap::new());
+
+/// What the onlooker of this number was told when a task was last pushed to it.
+///
+/// # Panics
+/// When it is used after a panic.
+#[must_use]
+pub fn seen(number: i64) -> Tasks {
+    SEEN.lock().expect("nobody panics with it").get(&number).cloned().unwrap_or_default()
+}
+
+/// Passes tasks on to its child. At each it asks what comes.
+#[derive(Debug)]
+pub struct Onlooker(i64);
+
+impl Build for Onlooker {
+    const INFO: Info = Info::new("onlooker", Family::SpecialPurpose, "Writes down which tasks are submitted.")
+        .forwards_push()
+        .params(const { &[Param::int("number", 0, "under which number")] });
+
+    fn build(params: &Params) -> Result<Self, BuildError> {
+        Ok(Onlooker(params.int("number")?))
+    }
+}
+
+impl Component for Onlooker {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        if let Some(submitted) = node.submitted() {
+            let told = submitted.tasks().map(|(sequence, task)| {
+                let successors = submitted.successors(sequence, task).collect();
+                let accesses = submitted.accesses(sequence, task).collect();
+                (sequence, Told { stage: task.stage, passes: task.passes, successors, accesses })
+            });
+            let told = told.collect();
+            SEEN.lock().expect("nobody panics with it").insert(self.0, told);
+        }
+        match node.children().next() {
+            Some(child) => node.push_to(child, task),
+            None => Err(sched_core::Refused::new(task, sched_core::Refusal::NoWorker)),
+        }
+    }
+}
