@@ -11,7 +11,7 @@ use super::problem::{PolicyErrors, Problem};
 use super::ranges;
 use sched_core::{Arch, ArchSet, Arity, Family, Params, WorkerId, WorkerSet};
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -136,6 +136,7 @@ impl<'a> Expansion<'a> {
     /// The drafts that these parts become; none for what this machine lacks.
     fn parts(&mut self, parts: &'a [Part], scope: &Scope) -> Vec<usize> {
         let mut drafts = Vec::new();
+        let mut linked = HashSet::new();
         for part in parts {
             let found = match part {
                 Part::Component(component) => self.component(component, scope).into_iter().collect(),
@@ -144,7 +145,7 @@ impl<'a> Expansion<'a> {
             };
             for draft in found {
                 // Two ways to the same shared component are one link.
-                if !drafts.contains(&draft) {
+                if linked.insert(draft) {
                     drafts.push(draft);
                 }
             }

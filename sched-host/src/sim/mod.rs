@@ -59,12 +59,12 @@ use crate::context::{ContextError, Wanted, worker_ids};
 use crate::graph::TaskGraph;
 use crate::plugin::{Registry, SearchPath};
 use crate::policy::{Policy, PolicyErrors, Source};
-use crate::tree::Witness;
+use crate::tree::{Part, Witness};
 use context::Change;
 use desk::Desk;
 use engine::{Engine, Ground, Opening, Planned};
 use lengths::Lengths;
-use sched_core::WorkerSet;
+use sched_core::{WorkerId, WorkerSet};
 use std::sync::Arc;
 
 /// A simulation in the making.
@@ -220,7 +220,11 @@ impl Simulation {
         let contexts = openings(self.policy?, self.contexts, &platform, &ground)?;
         let changes = planned(self.changes, &contexts, platform.workers.len())?;
         check_contexts(&self.graph, &contexts)?;
-        let combined = platform.combined_members();
+        // A large machine has many teams, and most policies have no leaf for any.
+        let first_team = WorkerId(platform.workers.len() as u32);
+        let is_team = |part: &Part| part.worker.is_some_and(|worker| worker >= first_team);
+        let teams = !changes.is_empty() || contexts.iter().any(|context| context.parts.iter().any(is_team));
+        let combined = if teams { platform.combined_members() } else { Vec::new() };
         let lengths = Lengths::new(&self.graph, &platform, &combined)?;
         reach::check(&self.graph, &platform, &lengths)?;
         let dependencies = self.graph.dependencies();
