@@ -51,11 +51,8 @@ pub(crate) fn arch_to_find(node: Node<'_>) -> Option<Arch> {
     if node.is_homogeneous() { None } else { node.requester().and_then(|worker| node.arch(worker)) }
 }
 
-/// Emptied levels that are kept for the next task of their priority. As many fit in one node of the map, so looking past
-/// them costs little, and a queue that sees few priorities does not allocate once it has seen them.
-const KEPT_LEVELS: usize = 8;
-
-/// Storage of emptied levels that is kept for levels to come.
+/// Storage of emptied levels that is kept for levels to come, so that a queue that sees few priorities at once does not
+/// allocate.
 const KEPT_STORAGE: usize = 64;
 
 /// Tasks, higher priorities first, and each priority in order of arrival.
@@ -63,7 +60,7 @@ const KEPT_STORAGE: usize = 64;
 /// Pushing and popping take O(log p) for p priorities present; while there is one, it costs what a deque costs.
 #[derive(Debug)]
 pub(crate) struct TaskQueue<T = Task> {
-    /// The level of one priority: of the only one, where there is only one.
+    /// The level of the highest priority that has tasks: it is empty only if all are.
     main: Level<T>,
     main_priority: i32,
     len: usize,
@@ -76,10 +73,19 @@ pub(crate) struct TaskQueue<T = Task> {
 /// What a queue of one priority does not need.
 #[derive(Debug)]
 struct Rest<T> {
-    /// The levels beside `main`. One may have its priority; then it is empty.
+    /// The levels below `main`, none of which is empty.
     levels: BTreeMap<Reverse<i32>, Level<T>>,
     /// Emptied storage of levels that are gone.
     spare: Vec<Level<T>>,
+}
+
+impl<T> Rest<T> {
+    /// Keeps the storage of a level without tasks.
+    fn keep(&mut self, emptied: Level<T>) {
+        if self.spare.len() < KEPT_STORAGE {
+            self.spare.push(emptied);
+        }
+    }
 }
 
 /// The place of a popped task in its queue, for giving it back.
@@ -140,18 +146,14 @@ impl<T> TaskQueue<T> {
 
     /// Whether every task has this priority.
     fn has_only(&self, priority: i32) -> bool {
-        if self.main_priority == priority {
-            return self.main.len() == self.len;
-        }
-        let other = self.rest.levels.get(&Reverse(priority));
-        other.map_or(0, Level::len) == self.len
+        self.len == 0 || (self.main_priority == priority && self.main.len() == self.len)
     }
 
     /// Takes the first task that is `eligible`.
     #[inline]
     pub(crate) fn pop(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
         // Nearly always the first one fits.
-        if self.main.len() == self.len && eligible(&self.main.get(0)?.task) {
+        if eligible(&self.main.get(0)?.task) {
             return Some(self.take_main(0));
         }
         self.find_and_pop(eligible)
@@ -165,11 +167,9 @@ impl<T> TaskQueue<T> {
 
     /// Takes the last task that is `eligible` of the highest priority that has one.
     pub(crate) fn pop_newest(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
-        if self.main.len() == self.len {
-            let last = self.len.checked_sub(1)?;
-            if eligible(&self.main.get(last)?.task) {
-                return Some(self.take_main(last));
-            }
+        let last = self.main.len().checked_sub(1)?;
+        if eligible(&self.main.get(last)?.task) {
+            return Some(self.take_main(last));
         }
         let (key, index) = self.find(|level| level.find_newest(&mut eligible))?;
         Some(self.take(key, index))
@@ -177,13 +177,13 @@ impl<T> TaskQueue<T> {
 
     /// The level of the highest priority in which something is found, and the place there.
     fn find(&self, mut find: impl FnMut(&Level<T>) -> Option<usize>) -> Option<(Reverse<i32>, usize)> {
-        let main = Reverse(self.main_priority);
-        if self.main.len() == self.len {
-            return Some((main, find(&self.main)?));
-        }
-        let levels = &self.rest.levels;
-        let mut levels = levels.range(..main).chain([(&main, &self.main)]).chain(levels.range(main..));
-        levels.find_map(|(key, level)| Some((*key, find(level)?)))
+        self.levels().find_map(|(key, level)| Some((key, find(level)?)))
+    }
+
+    /// All levels, the highest priority first.
+    fn levels(&self) -> impl Iterator<Item = (Reverse<i32>, &Level<T>)> {
+        let below = self.rest.levels.iter().map(|(key, level)| (*key, level));
+        std::iter::once((Reverse(self.main_priority), &self.main)).chain(below)
     }
 
     /// When the first task that is `eligible` leaves, to compare with those of other queues: its priority and the number
@@ -211,7 +211,7 @@ impl<T> TaskQueue<T> {
         self.expected = self.expected.saturating_add(expected);
     }
 
-    /// The level that a task of `priority` belongs in.
+    /// The level that a task of `priority` belongs in, which is about to be put there.
     #[inline(always)]
     fn level(&mut self, priority: i32) -> &mut Level<T> {
         if self.len == 0 {
@@ -223,31 +223,49 @@ impl<T> TaskQueue<T> {
     #[inline(never)]
     fn other_level(&mut self, priority: i32) -> &mut Level<T> {
         let Rest { levels, spare } = &mut *self.rest;
-        levels.entry(Reverse(priority)).or_insert_with(|| spare.pop().unwrap_or_default())
+        let mut new = || spare.pop().unwrap_or_default();
+        if priority < self.main_priority {
+            return levels.entry(Reverse(priority)).or_insert_with(new);
+        }
+        let below = std::mem::replace(&mut self.main, new());
+        levels.insert(Reverse(self.main_priority), below);
+        self.main_priority = priority;
+        &mut self.main
     }
 
-    /// Takes the task at a place that was just found. (The level of the main priority is `main`: another with it is empty.)
+    /// Takes the task at a place that was just found.
     fn take(&mut self, key: Reverse<i32>, index: usize) -> (T, Place) {
         if key.0 == self.main_priority { self.take_main(index) } else { self.take_other(key, index) }
     }
 
     #[inline(always)]
     fn take_main(&mut self, index: usize) -> (T, Place) {
-        let entry = self.main.remove(index);
+        let (priority, entry) = (self.main_priority, self.main.remove(index));
         let arrival = self.main.arrival(&entry);
-        self.taken(entry, self.main_priority, arrival)
+        let taken = self.taken(entry, priority, arrival);
+        if self.len > 0 && self.main.is_empty() {
+            self.promote();
+        }
+        taken
+    }
+
+    /// The next priority is the highest now.
+    #[inline(never)]
+    fn promote(&mut self) {
+        if let Some((Reverse(priority), level)) = self.rest.levels.pop_first() {
+            let emptied = std::mem::replace(&mut self.main, level);
+            self.main_priority = priority;
+            self.rest.keep(emptied);
+        }
     }
 
     fn take_other(&mut self, key: Reverse<i32>, index: usize) -> (T, Place) {
-        let Rest { levels, spare } = &mut *self.rest;
-        let level = levels.get_mut(&key).expect("the level was just found");
+        let level = self.rest.levels.get_mut(&key).expect("the level was just found");
         let entry = level.remove(index);
         let arrival = level.arrival(&entry);
-        if level.is_empty() && levels.len() > KEPT_LEVELS {
-            let storage = levels.remove(&key);
-            if spare.len() < KEPT_STORAGE {
-                spare.extend(storage);
-            }
+        if level.is_empty() {
+            let emptied = self.rest.levels.remove(&key).expect("the level was just found");
+            self.rest.keep(emptied);
         }
         self.taken(entry, key.0, arrival)
     }

@@ -20,13 +20,9 @@ impl<T> TaskQueue<T> {
     /// Takes the task of the least `cost`; of several, the one that [`pop`](Self::pop) would take. Tasks without a cost do
     /// not compete. It looks at no task behind one that costs nothing.
     pub(crate) fn pop_least(&mut self, reach: Reach, mut cost: impl FnMut(&T) -> Option<u64>) -> Option<(T, Place)> {
-        let main = Reverse(self.main_priority);
         let mut best: Option<Best> = None;
-        let above = self.rest.levels.range(..main);
-        let below = self.rest.levels.range(main..);
-        let levels = above.chain([(&main, &self.main)]).chain(below);
-        for (key, level) in levels {
-            search(*key, level, &mut cost, &mut best);
+        for (key, level) in self.levels() {
+            search(key, level, &mut cost, &mut best);
             match best {
                 Some((0, ..)) => break,
                 Some(_) if reach == Reach::HighestLevel => break,
