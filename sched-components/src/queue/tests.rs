@@ -128,7 +128,7 @@ fn few_priorities_keep_their_storage() {
         queue.push(round, (round % 3) as i32, 0);
         assert!(queue.pop(|_| true).is_some());
     }
-        assert!(queue.rest.spare.len() + queue.rest.levels.len() <= 4, "one is in use");
+    assert!(queue.rest.spare.len() + queue.rest.levels.len() <= 4, "one is in use");
 }
 
 #[test]
