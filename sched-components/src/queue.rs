@@ -60,7 +60,7 @@ const KEPT_STORAGE: usize = 64;
 /// Pushing and popping take O(log p) for p priorities present; while there is one, it costs what a deque costs.
 #[derive(Debug)]
 pub(crate) struct TaskQueue<T = Task> {
-    /// The level of the highest priority that has tasks: it is empty only if all are.
+    /// The level of the highest priority. When it is used up, the next pop puts the next one in its place.
     main: Level<T>,
     main_priority: i32,
     len: usize,
@@ -150,10 +150,10 @@ impl<T> TaskQueue<T> {
     }
 
     /// Takes the first task that is `eligible`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
         // Nearly always the first one fits.
-        if eligible(&self.main.get(0)?.task) {
+        if self.main.get(0).is_some_and(|first| eligible(&first.task)) {
             return Some(self.take_main(0));
         }
         self.find_and_pop(eligible)
@@ -161,16 +161,24 @@ impl<T> TaskQueue<T> {
 
     #[inline(never)]
     fn find_and_pop(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+        self.promote();
         let (key, index) = self.find(|level| level.find(&mut eligible))?;
         Some(self.take(key, index))
     }
 
     /// Takes the last task that is `eligible` of the highest priority that has one.
+    #[inline(always)]
     pub(crate) fn pop_newest(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
-        let last = self.main.len().checked_sub(1)?;
-        if eligible(&self.main.get(last)?.task) {
+        let last = self.main.len().wrapping_sub(1);
+        if self.main.get(last).is_some_and(|newest| eligible(&newest.task)) {
             return Some(self.take_main(last));
         }
+        self.find_newest_and_pop(eligible)
+    }
+
+    #[inline(never)]
+    fn find_newest_and_pop(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+        self.promote();
         let (key, index) = self.find(|level| level.find_newest(&mut eligible))?;
         Some(self.take(key, index))
     }
@@ -227,8 +235,10 @@ impl<T> TaskQueue<T> {
         if priority < self.main_priority {
             return levels.entry(Reverse(priority)).or_insert_with(new);
         }
-        let below = std::mem::replace(&mut self.main, new());
-        levels.insert(Reverse(self.main_priority), below);
+        if !self.main.is_empty() {
+            let below = std::mem::replace(&mut self.main, new());
+            levels.insert(Reverse(self.main_priority), below);
+        }
         self.main_priority = priority;
         &mut self.main
     }
@@ -242,17 +252,14 @@ impl<T> TaskQueue<T> {
     fn take_main(&mut self, index: usize) -> (T, Place) {
         let (priority, entry) = (self.main_priority, self.main.remove(index));
         let arrival = self.main.arrival(&entry);
-        let taken = self.taken(entry, priority, arrival);
-        if self.len > 0 && self.main.is_empty() {
-            self.promote();
-        }
-        taken
+        self.taken(entry, priority, arrival)
     }
 
-    /// The next priority is the highest now.
-    #[inline(never)]
+    /// If the highest priority is used up, the next one is the highest.
     fn promote(&mut self) {
-        if let Some((Reverse(priority), level)) = self.rest.levels.pop_first() {
+        if self.main.is_empty()
+            && let Some((Reverse(priority), level)) = self.rest.levels.pop_first()
+        {
             let emptied = std::mem::replace(&mut self.main, level);
             self.main_priority = priority;
             self.rest.keep(emptied);

@@ -131,43 +131,47 @@ impl<T, B> SharedQueue<T, B> {
 
     /// Takes the first task that is `eligible`. `changed` is told of another expected length, under the lock.
     #[inline(always)]
-    pub(crate) fn pop(&self, mut eligible: impl FnMut(&T) -> bool, changed: impl FnOnce(u64)) -> Option<(T, Place)> {
-        self.take(|queue| queue.pop(&mut eligible), changed)
+    pub(crate) fn pop(&self, eligible: impl FnMut(&T) -> bool, changed: impl FnOnce(u64)) -> Option<(T, Place)> {
+        self.take::<false>(eligible, changed)
     }
 
     /// Takes the last task that is `eligible` of the highest priority that has one.
     #[inline(always)]
-    pub(crate) fn pop_newest(&self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
-        self.take(|queue| queue.pop_newest(&mut eligible), |_| ())
+    pub(crate) fn pop_newest(&self, eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
+        self.take::<true>(eligible, |_| ())
     }
 
     #[inline(always)]
-    fn take(
+    fn take<const NEWEST: bool>(
         &self,
-        mut pop: impl FnMut(&mut TaskQueue<T>) -> Option<(T, Place)>,
+        mut eligible: impl FnMut(&T) -> bool,
         changed: impl FnOnce(u64),
     ) -> Option<(T, Place)> {
         if self.is_empty() {
             return None;
         }
-        // Behind the lock, nothing is read before its turn.
-        fetch_ahead(&self.is_ranked);
-        fetch_ahead(&self.queue.0.expected);
+        if NEWEST {
+            // Behind the lock, nothing is read before its turn; and this queue may be one of a thousand.
+            fetch_ahead(&self.is_ranked);
+            fetch_ahead(&self.queue.0.expected);
+        }
         let mut queue = self.queue.0.tasks.lock();
-        if queue.len() == 0 || self.is_ranked.load(Acquire) {
+        let mut is_all = queue.len() == 0 || self.is_ranked.load(Acquire);
+        if is_all {
             self.take_over(&mut queue);
         }
-        if let Some(popped) = pop(&mut queue) {
-            self.note(&queue, changed);
-            return Some(popped);
+        loop {
+            let popped = if NEWEST { queue.pop_newest(&mut eligible) } else { queue.pop(&mut eligible) };
+            if let Some(popped) = popped {
+                self.note(&queue, changed);
+                return Some(popped);
+            }
+            // Nothing that was there suits.
+            if is_all || !self.take_over(&mut queue) {
+                return None;
+            }
+            is_all = true;
         }
-        // Nothing that was there suits.
-        if !self.take_over(&mut queue) {
-            return None;
-        }
-        let popped = pop(&mut queue)?;
-        self.note(&queue, changed);
-        Some(popped)
     }
 
     /// Takes over what arrived. Whether that is anything.

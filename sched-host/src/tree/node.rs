@@ -89,7 +89,7 @@ unsafe fn extend<T: ?Sized>(reference: &T) -> &'static T {
 #[repr(C, align(64))]
 pub(super) struct TreeNode {
     /// Whom a pull asks: the parents, or who stands above one that only forwards pulls.
-    pub(super) sources: SmallVec<[(NodeId, u32); 1]>,
+    pub(super) sources: Box<[(NodeId, u32)]>,
     pub(super) component: ComponentObject,
     pub(super) id: NodeId,
     /// Its number among the nodes of all trees.
@@ -156,7 +156,7 @@ impl TreeNode {
         end_is_noted: bool,
         children: Box<[NodeId]>,
         parents: Box<[(NodeId, u32)]>,
-        sources: SmallVec<[(NodeId, u32); 1]>,
+        sources: Box<[(NodeId, u32)]>,
         places: Arc<[Place]>,
         workers: Arc<[RawWorker]>,
         alike: Box<[Alike]>,
