@@ -1,5 +1,6 @@
 //! How tasks and runs end.
 
+use crate::tree::fault::task_count;
 use crate::tree::{Fault, NodeState};
 use serde::Serialize;
 use std::fmt;
@@ -140,7 +141,9 @@ impl fmt::Display for StallReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let in_tree: u64 = self.nodes.iter().map(|node| node.tasks).sum();
         let quiet = Duration::from_secs_f64(self.quiet_s);
-        writeln!(f, "the run has stalled: nothing moved for {quiet:.1?}, {} tasks are left", self.unfinished)?;
+        let left = task_count(self.unfinished);
+        let are = if self.unfinished == 1 { "is" } else { "are" };
+        writeln!(f, "the run has stalled: nothing moved for {quiet:.1?}, {left} {are} left")?;
         writeln!(
             f,
             "  {in_tree} are in the tree, {} wait for others, {} in the fallback store",
@@ -157,7 +160,7 @@ impl fmt::Display for StallReport {
             if !node.context.is_empty() {
                 write!(f, ", context `{}`", node.context)?;
             }
-            write!(f, ") holds {} tasks", node.tasks)?;
+            write!(f, ") holds {}", task_count(node.tasks))?;
             if let Some(why) = &node.last_refusal {
                 write!(f, ", refused {} times, last: {why}", node.refusals)?;
             }
@@ -189,8 +192,10 @@ impl fmt::Display for StallReport {
             let sleeping = self.workers.iter().filter(|w| w.doing == WorkerDoing::Sleeping && w.eligible > 0).count();
             write!(
                 f,
-                "  look at `{}` first: it keeps {} tasks while {sleeping} workers sleep that could run them",
-                worst.node, worst.tasks
+                "  look at `{}` first: it keeps {}, and {} that could run some",
+                worst.node,
+                task_count(worst.tasks),
+                if sleeping == 1 { "1 worker sleeps".to_owned() } else { format!("{sleeping} workers sleep") }
             )?;
         }
         Ok(())

@@ -3,6 +3,7 @@
 use crate::context::ContextError;
 use crate::policy::{PolicyErrors, closest, did_you_mean};
 use crate::tree::NodeState;
+use crate::tree::fault::task_count;
 use std::fmt;
 
 /// Why there is no result.
@@ -203,7 +204,7 @@ fn places(nodes: &[NodeState]) -> String {
         .map(|node| {
             let refusal = node.last_refusal.as_ref().map_or(String::new(), |why| format!(", last refused: {why}"));
             let context = if node.context.is_empty() { String::new() } else { format!("{}: ", node.context) };
-            format!("\n  {context}{}: {} tasks{refusal}", node.node, node.tasks)
+            format!("\n  {context}{}: {}{refusal}", node.node, task_count(node.tasks))
         })
         .collect();
     held.concat()

@@ -89,8 +89,10 @@ impl fmt::Display for Fault {
 }
 
 fn were(tasks: u64) -> String {
-    match tasks {
-        1 => "1 task was".to_owned(),
-        _ => format!("{tasks} tasks were"),
-    }
+    format!("{} {}", task_count(tasks), if tasks == 1 { "was" } else { "were" })
+}
+
+/// So many tasks, in words.
+pub(crate) fn task_count(tasks: u64) -> String {
+    if tasks == 1 { "1 task".to_owned() } else { format!("{tasks} tasks") }
 }
