@@ -146,7 +146,8 @@ impl<T> TaskQueue<T> {
 
     /// Whether every task has this priority.
     fn has_only(&self, priority: i32) -> bool {
-        self.len == 0 || (self.main_priority == priority && self.main.len() == self.len)
+        let mut levels = self.levels().filter(|(_, level)| !level.is_empty());
+        levels.all(|(key, _)| key.0 == priority)
     }
 
     /// Takes the first task that is `eligible`.
