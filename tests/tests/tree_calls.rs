@@ -101,25 +101,6 @@ impl Scene {
 }
 
 #[test]
-fn a_root_that_refuses_is_told_of() {
-    let fifo = part::<Fifo>("top", &[("ntasks-threshold", Value::Int(1))], &[], None);
-    let mut scene = Scene::new(vec![fifo, part::<Eager>("eager", &[], &[], None)].into_iter().collect());
-    let tasks = [0; 3].map(|_| scene.task(&[Arch::CPU]));
-    tasks.iter().for_each(|task| scene.push(task));
-    let mut pulled = [0; 3].map(|_| scene.pull(0));
-    pulled.sort_unstable();
-    assert_eq!(pulled, tasks.map(|task| Some(task.index())), "none is lost");
-    let faults = scene.tree.faults();
-    let [fault] = &faults[..] else { panic!("{faults:?}") };
-    assert_eq!((&*fault.node, &fault.kind), ("top", &FaultKind::Refused { tasks: 2 }));
-    assert!(
-        fault
-            .to_string()
-            .ends_with("refused 2 tasks with nobody above to keep them; they were executed past the policy")
-    );
-}
-
-#[test]
 fn a_task_for_another_worker_goes_elsewhere() {
     let mut scene = Scene::new(vec![part::<Deal>("deal", &[], &[], None)]);
     // The first goes to the CPU worker's leaf, whatever it needs.

@@ -47,12 +47,6 @@ pub enum FaultKind {
         /// How many.
         tasks: u64,
     },
-    /// It stands at the top, where nobody could keep them, and refused tasks that workers below can execute. These looked
-    /// for them beside the tree.
-    Refused {
-        /// How many.
-        tasks: u64,
-    },
 }
 
 impl fmt::Display for Fault {
@@ -77,12 +71,6 @@ impl fmt::Display for Fault {
             }
             FaultKind::WrongWorker { tasks } => {
                 write!(f, "gave {tasks} tasks to workers that cannot execute them; they were executed elsewhere")
-            }
-            FaultKind::Refused { tasks: 1 } => {
-                f.write_str("refused a task with nobody above to keep it; it was executed past the policy")
-            }
-            FaultKind::Refused { tasks } => {
-                write!(f, "refused {tasks} tasks with nobody above to keep them; they were executed past the policy")
             }
         }
     }

@@ -304,9 +304,6 @@ impl Shared {
         }
         let answer = self.give(&call, root, slot.enter(root.number), slot);
         if let Some(slot) = Slot::of(answer.refused) {
-            if root.some_fits(slot.head()) {
-                root.health.refused_at_top.fetch_add(1, Relaxed);
-            }
             self.fall_back(slot);
         }
     }

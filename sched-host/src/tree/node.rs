@@ -138,8 +138,6 @@ pub(super) struct Health {
     pub(super) cycle: AtomicBool,
     pub(super) rehomed: AtomicU64,
     pub(super) wrong_worker: AtomicU64,
-    /// Tasks that it refused as the root, though workers below can execute them.
-    pub(super) refused_at_top: AtomicU64,
     /// Code of the last refusal, 0 when there was none.
     pub(super) last_refusal: AtomicU32,
     /// How many there were. Not exact when several threads refuse at once.
@@ -251,10 +249,6 @@ impl TreeNode {
             kinds.push(FaultKind::Cycle { rehomed: rehomed + lost });
         } else if lost > 0 {
             kinds.push(FaultKind::Dropped { tasks: lost });
-        }
-        let refused = self.health.refused_at_top.load(Relaxed);
-        if refused > 0 && kinds.is_empty() {
-            kinds.push(FaultKind::Refused { tasks: refused });
         }
         let wrong = self.health.wrong_worker.load(Relaxed);
         if wrong > 0 {
