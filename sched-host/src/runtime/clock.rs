@@ -11,7 +11,7 @@ use crate::trace::{Event, Recorder};
 use crate::tree::{Services, Witness, WorkerFacts};
 use parking_lot::RwLock;
 use sched_core::abi::TaskHead;
-use sched_core::{Arch, Estimate, LogLevel, MemoryNode, SharedSet, Time, WorkerId};
+use sched_core::{Arch, Estimate, MemoryNode, SharedSet, Time, WorkerId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -137,14 +137,5 @@ impl Services for Clock {
 
     fn witness(&self) -> Option<Arc<dyn Witness>> {
         self.recorder.clone().map(|recorder| recorder as Arc<dyn Witness>)
-    }
-
-    fn log(&self, node: &str, level: LogLevel, line: &str) {
-        match level {
-            LogLevel::Error => tracing::error!(node, "{line}"),
-            LogLevel::Warn => tracing::warn!(node, "{line}"),
-            LogLevel::Info => tracing::info!(node, "{line}"),
-            LogLevel::Debug => tracing::debug!(node, "{line}"),
-        }
     }
 }

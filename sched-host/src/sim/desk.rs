@@ -12,7 +12,7 @@ use crate::graph::{Access, Dependencies, TaskGraph};
 use crate::tree::{Services, Witness};
 use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
-use sched_core::{Estimate, LogLevel, MemoryNode, SharedSet, Time, WorkerId};
+use sched_core::{Estimate, MemoryNode, SharedSet, Time, WorkerId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -256,14 +256,5 @@ impl Services for Desk {
 
     fn witness(&self) -> Option<Arc<dyn Witness>> {
         self.witness.clone()
-    }
-
-    fn log(&self, node: &str, level: LogLevel, line: &str) {
-        match level {
-            LogLevel::Error => tracing::error!(node, "{line}"),
-            LogLevel::Warn => tracing::warn!(node, "{line}"),
-            LogLevel::Info => tracing::info!(node, "{line}"),
-            LogLevel::Debug => tracing::debug!(node, "{line}"),
-        }
     }
 }

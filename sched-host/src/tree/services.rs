@@ -83,5 +83,12 @@ pub trait Services: Send + Sync {
     }
 
     /// Notes a component's words.
-    fn log(&self, node: &str, level: LogLevel, line: &str);
+    fn log(&self, node: &str, level: LogLevel, line: &str) {
+        match level {
+            LogLevel::Error => tracing::error!(node, "{line}"),
+            LogLevel::Warn => tracing::warn!(node, "{line}"),
+            LogLevel::Info => tracing::info!(node, "{line}"),
+            LogLevel::Debug => tracing::debug!(node, "{line}"),
+        }
+    }
 }
