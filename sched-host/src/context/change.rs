@@ -1,8 +1,9 @@
 //! Changes of a context at work: workers, policy, and its end.
 
 use super::{ContextCore, ContextError, Facts, SchedContext, Wanted, worker_ids};
-use crate::policy::{Policy, PolicyErrors};
+use crate::policy::Policy;
 use crate::runtime::Core;
+use crate::text::Findings;
 use crate::tree::{Fault, Part, Tree};
 use sched_core::WorkerSet;
 use std::sync::Arc;
@@ -152,7 +153,7 @@ pub(crate) fn exchange(
     facts: &Facts,
     policy: Option<Policy>,
     change: impl FnOnce(&mut WorkerSet),
-    lay: impl FnOnce(&Policy, &WorkerSet) -> Result<Vec<Part>, PolicyErrors>,
+    lay: impl FnOnce(&Policy, &WorkerSet) -> Result<Vec<Part>, Findings>,
     members_changed: &dyn Fn(),
 ) -> Result<Option<Facts>, ContextError> {
     let mut next = facts.clone();

@@ -1,7 +1,7 @@
 //! Why a context does not do as asked.
 
-use crate::policy::PolicyErrors;
 use crate::runtime::RunError;
+use crate::text::Findings;
 use crate::tree::{Fault, SwapError};
 
 /// Why a context was not made, changed or deleted. It is as it was before, with all of its tasks.
@@ -11,7 +11,7 @@ pub enum ContextError {
     /// The policy is not there, is wrong, does not fit the workers, or a component of it cannot be built.
     #[error(transparent)]
     #[diagnostic(transparent)]
-    Policy(#[from] PolicyErrors),
+    Policy(#[from] Findings),
     /// There is no such worker.
     #[error("there is no worker {worker}, only workers 0 to {}", .workers - 1)]
     #[diagnostic(code(sched::context::worker))]

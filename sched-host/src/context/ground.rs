@@ -1,8 +1,9 @@
 //! What the policies of all contexts are laid over: the machine, and the components that there are.
 
 use crate::plugin::Registry;
-use crate::policy::{BoundMachine, Machine, Plan, Policy, PolicyErrors, SomeWorkers, Source, expand, expand_unchecked};
+use crate::policy::{BoundMachine, Machine, Plan, Policy, SomeWorkers, Source, expand, expand_unchecked};
 use crate::runtime::build_parts;
+use crate::text::Findings;
 use crate::topology::{BindingPlan, Topology};
 use crate::tree::Part;
 use sched_core::WorkerSet;
@@ -18,7 +19,7 @@ pub(crate) enum Wanted {
 }
 
 impl Wanted {
-    pub(crate) fn find(self) -> Result<Policy, PolicyErrors> {
+    pub(crate) fn find(self) -> Result<Policy, Findings> {
         match self {
             Wanted::Named(name) => Source::find(&name)?.policy(),
             Wanted::Value(policy) => Ok(*policy),
@@ -42,7 +43,7 @@ impl PolicyGround {
     ///
     /// # Errors
     /// All that is wrong with the policy, be there workers or not; what the components' constructors say.
-    pub(crate) fn lay(&self, policy: &Policy, workers: &WorkerSet) -> Result<Vec<Part>, PolicyErrors> {
+    pub(crate) fn lay(&self, policy: &Policy, workers: &WorkerSet) -> Result<Vec<Part>, Findings> {
         lay(policy, &BoundMachine::new(&self.topology, &self.binding), workers, &self.registry, self.unchecked)
     }
 }
@@ -58,8 +59,8 @@ pub(crate) fn lay(
     workers: &WorkerSet,
     registry: &Registry,
     unchecked: bool,
-) -> Result<Vec<Part>, PolicyErrors> {
-    let plan = |workers| -> Result<Plan, PolicyErrors> {
+) -> Result<Vec<Part>, Findings> {
+    let plan = |workers| -> Result<Plan, Findings> {
         let lay = if unchecked { expand_unchecked } else { expand };
         lay(policy, &registry.catalogue(), &SomeWorkers { machine, workers })
     };

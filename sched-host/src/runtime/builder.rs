@@ -6,7 +6,8 @@ use crate::memory::{Coherence, Known, known, measure_once};
 use crate::model::Models;
 use crate::model::starpu::Bus;
 use crate::plugin::{Registry, SearchPath};
-use crate::policy::{Plan, Policy, PolicyErrors, Problem};
+use crate::policy::{Plan, Policy};
+use crate::text::{Finding, Findings};
 use crate::topology::{
     BindingError, BindingPlan, CombinedSizes, Surroundings, Topology, TopologyError, WorkerBinding, WorkerDistances,
 };
@@ -52,7 +53,7 @@ pub enum StartError {
     /// The policy is not there, is wrong, or does not fit the machine.
     #[error(transparent)]
     #[diagnostic(transparent)]
-    Policy(#[from] PolicyErrors),
+    Policy(#[from] Findings),
     /// The machine could not be explored.
     #[error(transparent)]
     #[diagnostic(transparent)]
@@ -373,7 +374,7 @@ fn by_memory_node(workers: &[WorkerFacts]) -> Vec<Vec<usize>> {
 }
 
 /// Builds the component of each node of a plan.
-pub(crate) fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, PolicyErrors> {
+pub(crate) fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, Findings> {
     let mut parts = Vec::with_capacity(plan.nodes.len());
     let mut problems = Vec::new();
     for node in &plan.nodes {
@@ -400,7 +401,7 @@ pub(crate) fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>,
                 end_is_noted: node.info.end_is_noted,
             }),
             Err(error) => problems.push(
-                Problem::error(error.to_string())
+                Finding::error(error.to_string())
                     .at(node.span, "this one")
                     .code("build")
                     .in_source(plan.source.as_ref()),
@@ -410,6 +411,6 @@ pub(crate) fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>,
     if problems.is_empty() {
         Ok(parts)
     } else {
-        Err(PolicyErrors::new(format!("policy `{}` cannot be built", plan.policy), problems))
+        Err(Findings::new(format!("policy `{}` cannot be built", plan.policy), problems))
     }
 }

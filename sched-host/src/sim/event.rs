@@ -1,6 +1,7 @@
 //! What happens in a simulation, as values, and who is told.
 
 use crate::graph::{DataId, TaskId};
+use crate::text::hash;
 use sched_core::{MemoryNode, WorkerId};
 use std::fmt;
 
@@ -124,7 +125,7 @@ pub struct Digest(u64);
 
 impl Default for Digest {
     fn default() -> Digest {
-        Digest(0xcbf2_9ce4_8422_2325)
+        Digest(hash::FNV_1A_EMPTY)
     }
 }
 
@@ -136,10 +137,7 @@ impl Digest {
     }
 
     fn fold(&mut self, word: u64) {
-        // The finalizer of SplitMix64 over state and word.
-        let mut mixed = (self.0 ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        self.0 = mixed ^ mixed >> 31;
+        self.0 = hash::fold(self.0, word);
     }
 }
 

@@ -58,7 +58,8 @@ pub use urgency::prioritise;
 use crate::context::{ContextError, Wanted, worker_ids};
 use crate::graph::TaskGraph;
 use crate::plugin::{Registry, SearchPath};
-use crate::policy::{Policy, PolicyErrors, Source};
+use crate::policy::{Policy, Source};
+use crate::text::Findings;
 use crate::tree::{Part, Witness};
 use context::Change;
 use desk::Desk;
@@ -73,7 +74,7 @@ use std::sync::Arc;
 pub struct Simulation {
     graph: Arc<TaskGraph>,
     platform: Arc<Platform>,
-    policy: Result<Policy, PolicyErrors>,
+    policy: Result<Policy, Findings>,
     registry: Option<Arc<Registry>>,
     seed: u64,
     witness: Option<Arc<dyn Witness>>,

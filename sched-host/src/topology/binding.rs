@@ -11,13 +11,13 @@ use hwlocality::cpu::cpuset::CpuSet;
 use serde::Serialize;
 
 use super::combined::{CombinedSizes, CombinedWorker, combine};
-use super::draw::ranges;
 use super::error::BindingError;
 use super::object::{Level, Object};
 use super::source::Source;
 use super::surroundings::Surroundings;
 use super::{Claim, Topology};
 use crate::memory::Coherence;
+use crate::text::ranges;
 
 /// Where one worker runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -3,9 +3,9 @@
 use crate::cli::table::table;
 use crate::cli::values::positive;
 use crate::memory::{known, measure};
-use crate::model::plot::bytes;
 use crate::model::starpu::Bus;
 use crate::model::{Fingerprint, Store};
+use crate::text::amount::decimal_bytes as bytes;
 use crate::topology::{BindingPlan, Topology};
 use miette::{IntoDiagnostic, WrapErr};
 use serde::Serialize;

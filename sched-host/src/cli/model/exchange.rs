@@ -3,8 +3,8 @@
 use crate::cli::values::machine_name;
 use crate::model::starpu::{Bus, CodeletFile, Sampling, directories, host_name};
 use crate::model::{ModelError, Quantity, Store, write_whole};
-use crate::policy::closest;
 use crate::sim::platform;
+use crate::text::closest;
 use miette::{IntoDiagnostic, WrapErr};
 use std::io::Write;
 use std::path::{Path, PathBuf};
