@@ -1,6 +1,6 @@
 //! Measuring what transfers between memory nodes take.
 
-use crate::model::starpu::{Bus, NodeMatrix};
+use crate::model::{Bus, NodeMatrix};
 use crate::text::median;
 use crate::topology::BindingPlan;
 use parking_lot::Mutex;

@@ -3,7 +3,7 @@
 use crate::cli::table::table;
 use crate::cli::values::positive;
 use crate::memory::{known, measure};
-use crate::model::starpu::Bus;
+use crate::model::Bus;
 use crate::model::{Fingerprint, Store};
 use crate::text::amount::decimal_bytes as bytes;
 use crate::topology::{BindingPlan, Topology};
