@@ -3,8 +3,8 @@
 use super::{Runtime, Start};
 use crate::context::PolicyGround;
 use crate::memory::{Coherence, Known, known, measure_once};
+use crate::model::Bus;
 use crate::model::Models;
-use crate::model::starpu::Bus;
 use crate::plugin::{Registry, SearchPath};
 use crate::policy::{Policy, PolicyErrors};
 use crate::topology::{
