@@ -3,8 +3,8 @@
 use super::{Runtime, Start};
 use crate::context::{PolicyGround, Wanted};
 use crate::memory::{Coherence, Known, known, measure_once};
+use crate::model::Bus;
 use crate::model::Models;
-use crate::model::starpu::Bus;
 use crate::plugin::{Registry, SearchPath};
 use crate::policy::{Plan, Policy, PolicyErrors, Problem};
 use crate::topology::{

@@ -56,8 +56,8 @@ pub(crate) use worker::executed_here;
 
 use self::clock::Clock;
 use crate::context::{ContextCore, PolicyGround, Roster};
+use crate::model::Bus;
 use crate::model::Models;
-use crate::model::starpu::Bus;
 use crate::policy::Policy;
 use crate::topology::{BindingPlan, Claim, WorkerDistances};
 use crate::trace::{Recorder, Trace, WorkerTrack};

@@ -242,7 +242,7 @@ impl<T> Drop for Replicas<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::starpu::{Bus, NodeMatrix};
+    use crate::model::{Bus, NodeMatrix};
     use crate::tree::WorkerFacts;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     use std::thread;
