@@ -74,12 +74,12 @@ fn report(core: &Core, quiet: Duration) -> StallReport {
         WorkerState { worker: id as u32, doing, eligible }
     });
     let contexts = core.roster.contexts().map(|context| {
-        let facts = context.facts();
+        let config = context.config();
         let (finished, submitted) = core.counts(context);
         ContextState {
-            name: facts.name,
-            policy: facts.policy.name.clone(),
-            workers: facts.workers.iter().map(|worker| worker.0).collect(),
+            name: config.name,
+            policy: config.policy.name.clone(),
+            workers: config.workers.iter().map(|worker| worker.0).collect(),
             unfinished: submitted.saturating_sub(finished),
         }
     });
