@@ -38,7 +38,7 @@ fn machine(classes: &[Class], bandwidth: &str, overheads: &str) -> Platform {
         );
         let _ = writeln!(text, " kernel \"*\" {{ on \"c{number}\" {kernel}; }}");
     }
-    Platform::parse("random.kdl", &(text + "}")).unwrap_or_else(|errors| panic!("{errors}: {:?}", errors.problems()))
+    Platform::parse("random.kdl", &(text + "}")).unwrap_or_else(|errors| panic!("{errors}: {:?}", errors.findings()))
 }
 
 fn graph(seed: u64, size: usize) -> TaskGraph {

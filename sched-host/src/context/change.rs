@@ -6,7 +6,6 @@ use crate::runtime::Core;
 use crate::tree::Fault;
 use crate::tree::context::{WantedPolicy, exchange, worker_ids};
 use sched_core::WorkerSet;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 impl SchedContext {

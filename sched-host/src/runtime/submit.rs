@@ -11,6 +11,7 @@ use super::wait::DataError;
 use super::worker::{executed_here, this_worker};
 use crate::context::{ContextCore, Refused, SchedContext, current};
 use crate::model::starpu::DataShape;
+use crate::text::hash::FNV_1A_EMPTY;
 use crate::trace::Event;
 use sched_core::{ArchSet, TaskId};
 use smallvec::SmallVec;
@@ -194,8 +195,8 @@ impl Core {
     }
 }
 
-/// The footprint of a task without data: the beginning of FNV-1a.
-const NO_DATA: u64 = 0xcbf2_9ce4_8422_2325;
+/// The footprint of a task without data.
+const NO_DATA: u64 = FNV_1A_EMPTY;
 
 /// A task in the making.
 ///

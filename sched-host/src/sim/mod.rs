@@ -57,7 +57,8 @@ pub use urgency::prioritise;
 
 use crate::graph::TaskGraph;
 use crate::plugin::{Registry, SearchPath};
-use crate::policy::{Policy, PolicyErrors, Source};
+use crate::policy::{Policy, Source};
+use crate::text::Findings;
 use crate::trace::{Event, Observer};
 use crate::tree::context::{ContextError, WantedPolicy, worker_ids};
 use crate::tree::{Part, Witness};
@@ -74,7 +75,7 @@ use std::sync::Arc;
 pub struct Simulation {
     graph: Arc<TaskGraph>,
     platform: Arc<Platform>,
-    policy: Result<Policy, PolicyErrors>,
+    policy: Result<Policy, Findings>,
     registry: Option<Arc<Registry>>,
     seed: u64,
     witness: Option<Arc<dyn Witness>>,

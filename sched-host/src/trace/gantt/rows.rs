@@ -1,8 +1,8 @@
 //! What is drawn in each row.
 
 use super::palette::{colour, reason_colour};
-use super::words::count;
 use super::{BETWEEN, FETCHING, IDLE};
+use crate::text::count;
 use crate::trace::{Activity, LinkSpan, Span, Timeline, Trace};
 use sched_core::MemoryNode;
 
