@@ -28,13 +28,11 @@ pub mod sleep;
 mod stats;
 mod submit;
 mod tally;
-pub mod team;
 mod times;
 mod wait;
 mod worker;
 
 pub use access::{Access, AccessList, Commute, Many, Read, ReadWrite, Scratch, Write};
-pub(crate) use builder::build_parts;
 pub use builder::{Builder, StartError};
 pub use codelet::{Codelet, CodeletBuilder, Context};
 pub use crew::{Parts, Team};
@@ -51,7 +49,6 @@ pub use wait::{DataError, ReadData, WriteData};
 
 pub(crate) use self::core::Core;
 pub(crate) use ahead::Ahead;
-pub(crate) use gang::Memberships;
 pub(crate) use worker::executed_here;
 
 use self::clock::Clock;
