@@ -10,7 +10,7 @@ use super::replicated::ReplicatedData;
 use super::wait::DataError;
 use super::worker::{executed_here, this_worker};
 use crate::context::{ContextCore, Refused, SchedContext, current};
-use crate::model::starpu::DataShape;
+use crate::model::DataShape;
 use crate::text::hash::FNV_1A_EMPTY;
 use crate::trace::Event;
 use sched_core::{ArchSet, TaskId};

@@ -58,9 +58,11 @@ impl Platform {
     #[must_use]
     pub fn empty_trace(&self, graph: &TaskGraph, title: &str) -> Trace {
         let class = |worker: &Worker| self.classes[worker.class].name.clone();
-        let workers = self.workers.iter().enumerate().map(|(id, worker)| WorkerTrack::new(id, class(worker)));
-        let memories = self.memories.iter().map(|memory| memory.name.clone());
-        Trace { workers: workers.collect(), memories: memories.collect(), ..Trace::of_graph(graph, title) }
+        let workers = self.workers.iter().enumerate();
+        let mut trace = Trace::of_graph(graph, title);
+        trace.workers = workers.map(|(id, worker)| WorkerTrack::new(id, class(worker))).collect();
+        trace.memories = self.memories.iter().map(|memory| memory.name.clone()).collect();
+        trace
     }
 }
 

@@ -79,3 +79,34 @@ impl Observer for Digest {
         self.fold(word);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{DataId, TaskId};
+    use crate::memory::Reason;
+    use sched_core::{MemoryNode, WorkerId};
+
+    #[test]
+    fn digests_that_were_published_hold() {
+        let task = |number| TaskId(number).submitted();
+        let (worker, from, to) = (WorkerId(1), MemoryNode(0), MemoryNode(1));
+        let transfer = Transfer { data: DataId(7), from, to, bytes: 8, why: Reason::Prefetch };
+        let events = [
+            Event::Submitted { task: task(4) },
+            Event::Ready { task: task(4), by: None },
+            Event::Ready { task: task(5), by: Some(WorkerId(2)) },
+            Event::Pulled { task: task(4), worker },
+            Event::Started { task: task(4), worker, codelet: 9 },
+            Event::Ended { task: task(4), worker },
+            Event::Passed { task: task(6) },
+            Event::Idle { worker },
+            Event::Woken { worker: WorkerId(3) },
+            Event::TransferStarted(transfer),
+            Event::TransferEnded(transfer),
+        ];
+        let mut digest = Digest::default();
+        events.iter().zip(0..).for_each(|(event, nanos)| digest.event(nanos, event));
+        assert_eq!(digest.value(), 0x2e4b_a244_8c32_7257);
+    }
+}

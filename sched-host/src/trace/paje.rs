@@ -146,8 +146,8 @@ fn write_containers(trace: &Trace, timeline: &Timeline, out: &mut dyn Write) -> 
         writeln!(out, "{CREATE} {start} m{number} M p {}", quoted(memory))?;
     }
     for (from, to) in timeline.links.keys() {
-        writeln!(out, "{CREATE} {start} k{from}-{to} K p {}", quoted(&trace.link_name(*from, *to)))?;
-        writeln!(out, "{SET_STATE} {start} T k{from}-{to} free \"\"")?;
+        writeln!(out, "{CREATE} {start} k{}-{} K p {}", from.0, to.0, quoted(&trace.link_name(*from, *to)))?;
+        writeln!(out, "{SET_STATE} {start} T k{}-{} free \"\"", from.0, to.0)?;
     }
     for (number, path) in trace.nodes.iter().enumerate() {
         writeln!(out, "{CREATE} {start} n{number} N p {}", quoted(path))?;

@@ -30,7 +30,7 @@ impl Watch {
     ) -> Option<Box<StallReport>> {
         let progress = [(core.finished(), core.submitted()), context.map_or((0, 0), |context| core.counts(context))];
         let abandoned =
-            context.is_some_and(|context| context.facts().workers.is_empty() && context.tree.fallen_back() > 0);
+            context.is_some_and(|context| context.config().workers.is_empty() && context.tree.fallen_back() > 0);
         let executing = core.counters.iter().any(|counters| counters.executing.load(Relaxed) != 0);
         let moved = match (self.last, abandoned) {
             (None, _) => true,

@@ -98,8 +98,9 @@ fn a_task_that_several_execute_together_is_one_task() {
     let started =
         on(|worker| Event::Started { task: FIRST, worker, codelet: 0 }).map(|event| Stamped { nanos: 0, event });
     let ended = on(|worker| Event::Ended { task: FIRST, worker }).map(|event| Stamped { nanos: 50, event });
-    let workers = (0..3).map(|id| WorkerTrack::new(id, "cpu".to_owned())).collect();
-    let trace = Trace { workers, codelets: vec!["potrf".to_owned()], ..Trace::default() };
+    let mut trace = Trace::default();
+    trace.workers = (0..3).map(|id| WorkerTrack::new(id, "cpu".to_owned())).collect();
+    trace.codelets = vec!["potrf".to_owned()];
     let texts = texts(&gantt(&trace.with_events(started.chain(ended).collect()), &Gantt::default()));
     assert!(texts.contains(&"1 task on 3 workers, makespan 50 ns".to_owned()), "{texts:#?}");
     assert!(texts.contains(&"potrf (1)".to_owned()), "{texts:#?}");
