@@ -10,10 +10,10 @@ use super::replicated::ReplicatedData;
 use super::wait::DataError;
 use super::worker::{executed_here, this_worker};
 use crate::context::{ContextCore, Refused, SchedContext, current};
-use crate::model::starpu::DataShape;
+use crate::model::DataShape;
 use crate::text::hash::FNV_1A_EMPTY;
 use crate::trace::Event;
-use sched_core::ArchSet;
+use sched_core::{ArchSet, TaskId};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -190,7 +190,7 @@ impl Core {
     /// Tells who wants to know that a task is submitted.
     #[cold]
     fn announce(&self, context: &ContextCore, place: TaskPlace, sequence: u64) {
-        self.clock.record(this_worker(self), || Event::Submitted { task: sequence });
+        self.clock.record(this_worker(self), || Event::Submitted { task: TaskId::new(sequence) });
         context.ahead.note(place, sequence);
     }
 }

@@ -20,6 +20,7 @@ use super::timeline::{Activity, Span, Timeline};
 use super::track::Trace;
 use axis::{Axis, PLOT};
 use rows::{Row, rows};
+use sched_core::TaskId;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use words::text;
@@ -185,7 +186,7 @@ fn summary(trace: &Trace, timeline: &Timeline, bound: Option<&Bound>) -> String 
 }
 
 /// The tasks that were executed, with their codelets: each once, however many workers executed it together.
-fn tasks(timeline: &Timeline) -> HashMap<u64, u32> {
+fn tasks(timeline: &Timeline) -> HashMap<TaskId, u32> {
     let task = |span: &Span| match span.activity {
         Activity::Task { task, codelet } => Some((task, codelet)),
         Activity::Fetching { .. } | Activity::Idle => None,
