@@ -1,8 +1,8 @@
 //! Task graphs from files: StarPU's `tasks.rec`, the WfFormat of WfCommons, and the Standard Task Graph format.
 
 mod error;
-mod findings;
 mod order;
+mod problems;
 mod stg;
 mod tasks_rec;
 mod wf_format;
@@ -14,7 +14,7 @@ pub use error::{GraphFileError, GraphFileProblem};
 
 use super::TaskGraph;
 use crate::text::{self, Unread};
-use findings::Found;
+use problems::Found;
 use std::path::Path;
 
 /// A format in which task graphs are written.
