@@ -105,7 +105,7 @@ fn all_that_is_wrong_with_a_platform_is_said() {
     3:23: `size` is "3 parsec"
     4:25: `count` is 0
     4:32: there is no architecture `cup`
-    4:38: there is no memory `rma`
+    4:45: there is no memory `rma`
     5:5: `link` has no `bandwidth`
     6:5: `kernal` cannot stand in a platform
     7:18: `on` says in one way how long a kernel takes
