@@ -4,6 +4,7 @@ use super::event::{Event, Stamped};
 use super::queues::queue_lengths;
 use sched_core::{MemoryNode, TaskId};
 use sched_graph::{DataId, TaskGraph};
+use sched_text::svg::KernelColours;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -97,6 +98,11 @@ impl Trace {
     #[must_use]
     pub fn codelet(&self, number: u32) -> &str {
         self.codelets.get(number as usize).map_or("?", String::as_str)
+    }
+
+    /// The colours of its codelets, the same as in the picture of a graph with tasks of these kinds.
+    pub(crate) fn kernel_colours(&self) -> KernelColours {
+        KernelColours::of(self.codelets.iter().map(String::as_str))
     }
 
     /// The name of the link between two memories.
