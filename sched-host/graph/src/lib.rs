@@ -18,11 +18,13 @@
 //! assert_eq!(dependencies.predecessors(TaskId(2)), [maker]);
 //! ```
 
+#[cfg(feature = "bounds")]
 pub mod bound;
 mod data;
 mod dependencies;
 pub mod draw;
 pub mod factorisation;
+#[cfg(feature = "files")]
 mod file;
 mod flows;
 pub mod generate;
@@ -36,6 +38,7 @@ mod task_graph;
 
 pub use data::{Access, DataId, Datum, Mode};
 pub use dependencies::Dependencies;
+#[cfg(feature = "files")]
 pub use file::{FileFormat, GraphFileError, GraphFileProblem, from_bytes, parse, read};
 pub use flows::Flows;
 pub use lengths::Lengths;
