@@ -24,6 +24,7 @@ mod parts;
 mod record;
 mod replicas;
 mod replicated;
+mod seat;
 pub mod sleep;
 mod stats;
 mod submit;
@@ -58,6 +59,7 @@ use crate::model::Models;
 use crate::policy::Policy;
 use crate::topology::{BindingPlan, Claim, WorkerDistances};
 use crate::trace::{Recorder, Trace, WorkerTrack};
+use crate::tree::combined::has_team_leaves;
 use crate::tree::{Fault, Ledger, NodeState, Part, Services, Tree, WorkerFacts};
 use crew::Crews;
 use gang::Gangs;
@@ -157,7 +159,7 @@ impl Runtime {
         let ledger = Arc::new(Ledger::new());
         let recorder = start.trace.map(|most| Arc::new(Recorder::new(count, most)));
         let clock = Arc::new(Clock::new(&start.workers, &start.combined, start.distances, recorder, start.bus));
-        let has_teams = gang::need_teams(&start.parts, count);
+        let has_teams = has_team_leaves(&start.parts, count);
         let ahead = Arc::new(Ahead::new(0, Arc::clone(&clock), Arc::clone(&ledger)));
         let (services, told) = (Arc::<Clock>::clone(&clock), Some(Arc::<Ahead>::clone(&ahead) as _));
         let tree =
@@ -167,7 +169,7 @@ impl Runtime {
         if let Some(gangs) = &gangs
             && has_teams
         {
-            gangs.begin();
+            gangs.workers.begin_use();
         }
         let everybody = WorkerSet::first(count as u32);
         let default = ContextCore::new(0, tree, ahead, "default".to_owned(), start.laid, everybody);
