@@ -36,7 +36,6 @@ mod context;
 mod desk;
 mod engine;
 mod error;
-mod event;
 mod lengths;
 mod memory;
 mod network;
@@ -44,20 +43,23 @@ mod outcome;
 pub mod platform;
 mod power;
 mod reach;
+mod recorder;
 #[cfg(test)]
 mod tests;
 mod urgency;
 
 pub use context::{Context, When};
 pub use error::{SimError, Unknown};
-pub use event::{Digest, Event, EventLog, Observer, Reason, Transfer};
 pub use outcome::{ContextStats, LinkStats, MemoryStats, Outcome, Swapped, WorkerStats};
 pub use platform::Platform;
+pub use recorder::SimRecorder;
 pub use urgency::prioritise;
 
 use crate::graph::TaskGraph;
 use crate::plugin::{Registry, SearchPath};
-use crate::policy::{Policy, PolicyErrors, Source};
+use crate::policy::{Policy, Source};
+use crate::text::Findings;
+use crate::trace::{Event, Observer};
 use crate::tree::Witness;
 use crate::tree::combined::has_team_leaves;
 use crate::tree::context::{ContextError, WantedPolicy, worker_ids};
@@ -74,7 +76,7 @@ use std::sync::Arc;
 pub struct Simulation {
     graph: Arc<TaskGraph>,
     platform: Arc<Platform>,
-    policy: Result<Policy, PolicyErrors>,
+    policy: Result<Policy, Findings>,
     registry: Option<Arc<Registry>>,
     seed: u64,
     witness: Option<Arc<dyn Witness>>,

@@ -7,7 +7,7 @@ use super::workers::Flight;
 use super::{Engine, Plan};
 use crate::graph::TaskId;
 use crate::sim::desk::task_of;
-use crate::sim::event::Event;
+use crate::trace::Event;
 use crate::tree::Slot;
 use crate::tree::gathering::Gathering;
 use sched_core::{Stage, WorkerId};
@@ -37,7 +37,7 @@ impl Engine<'_> {
         let number = memberships.number(combined);
         let length = self.desk.lengths.team_nanos(self.desk.lengths.row(task), number);
         self.desk.progress.reach(task, Stage::Taken);
-        self.tell(Event::Pulled(TaskId(task), WorkerId(by)));
+        self.tell(Event::Pulled { task: TaskId(task).submitted(), worker: WorkerId(by) });
         memberships.team(combined).iter().for_each(|member| self.desk.expect_team(member.0, length));
         Purpose { task, slot: slot.index(), combined, by, length, came: AtomicUsize::new(0) }
     }
@@ -50,7 +50,7 @@ impl Engine<'_> {
         let state = &mut self.workers[worker as usize];
         state.attends = true;
         if worker != *by {
-            self.tell(Event::Pulled(TaskId(*task), WorkerId(worker)));
+            self.tell(Event::Pulled { task: TaskId(*task).submitted(), worker: WorkerId(worker) });
         }
         let team = self.teams.memberships().team(*combined);
         if came.fetch_add(1, Relaxed) + 1 < team.len() {

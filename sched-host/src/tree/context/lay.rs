@@ -1,7 +1,8 @@
 //! From a policy to the parts of a tree: the policy is laid over workers, and its components are built.
 
 use crate::plugin::Registry;
-use crate::policy::{Machine, Plan, Policy, PolicyErrors, Problem, SomeWorkers, Source, expand, expand_unchecked};
+use crate::policy::{Machine, Plan, Policy, SomeWorkers, Source, expand, expand_unchecked};
+use crate::text::{Finding, Findings};
 use crate::tree::Part;
 use sched_core::WorkerSet;
 
@@ -19,7 +20,7 @@ impl WantedPolicy {
     ///
     /// # Errors
     /// There is no policy of this name, or its text is wrong.
-    pub fn find(self) -> Result<Policy, PolicyErrors> {
+    pub fn find(self) -> Result<Policy, Findings> {
         match self {
             WantedPolicy::Named(name) => Source::find(&name)?.policy(),
             WantedPolicy::Value(policy) => Ok(*policy),
@@ -38,8 +39,8 @@ pub fn lay(
     workers: &WorkerSet,
     registry: &Registry,
     unchecked: bool,
-) -> Result<Vec<Part>, PolicyErrors> {
-    let plan = |workers| -> Result<Plan, PolicyErrors> {
+) -> Result<Vec<Part>, Findings> {
+    let plan = |workers| -> Result<Plan, Findings> {
         let lay = if unchecked { expand_unchecked } else { expand };
         lay(policy, &registry.catalogue(), &SomeWorkers { machine, workers })
     };
@@ -54,9 +55,9 @@ pub fn lay(
 ///
 /// # Errors
 /// What the components' constructors say, for every node that one of them refuses.
-pub fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, PolicyErrors> {
+pub fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, Findings> {
     let mut parts = Vec::with_capacity(plan.nodes.len());
-    let mut problems = Vec::new();
+    let mut findings = Vec::new();
     for node in &plan.nodes {
         let name = &node.info.name;
         let Some(registered) = registry.component(name) else {
@@ -80,17 +81,17 @@ pub fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, Policy
                 empty_until_pushed: node.info.empty_until_pushed,
                 end_is_noted: node.info.end_is_noted,
             }),
-            Err(error) => problems.push(
-                Problem::error(error.to_string())
+            Err(error) => findings.push(
+                Finding::error(error.to_string())
                     .at(node.span, "this one")
-                    .code("build")
+                    .code("policy::build")
                     .in_source(plan.source.as_ref()),
             ),
         }
     }
-    if problems.is_empty() {
+    if findings.is_empty() {
         Ok(parts)
     } else {
-        Err(PolicyErrors::new(format!("policy `{}` cannot be built", plan.policy), problems))
+        Err(Findings::new(format!("policy `{}` cannot be built", plan.policy), findings))
     }
 }
