@@ -1,12 +1,9 @@
 //! Which tasks wait for which.
 
-use super::{Access, Mode, TaskGraph, TaskId};
-use smallvec::SmallVec;
+use super::{Access, AccessOrder, TaskGraph, TaskId};
 
-/// Which tasks wait for which.
-///
-/// Two accesses to the same data keep the order in which their tasks were submitted, unless both read or both
-/// [commute](Mode::Commute). Only the nearest such tasks are named: a task that waits for two of which one waits for the
+/// Which tasks wait for which: by their accesses to the same data, as [`AccessOrder`] has it, and by what they say to come
+/// [`after`](super::Task::after). Only the nearest such tasks are named: a task that waits for two of which one waits for the
 /// other through the same data waits for the later one.
 ///
 /// Commuting tasks may run in any order, one at a time. The graph cannot say that; whoever runs them must see to it.
@@ -18,13 +15,13 @@ pub struct Dependencies {
 
 impl Dependencies {
     pub(super) fn of(graph: &TaskGraph) -> Dependencies {
-        let mut data = vec![Last::default(); graph.data.len()];
+        let mut data = vec![AccessOrder::default(); graph.data.len()];
         let mut predecessors = Lists::with_capacity(graph.tasks.len());
         let mut found: Vec<TaskId> = Vec::new();
         for (id, task) in graph.ids().zip(&graph.tasks) {
             found.extend_from_slice(&task.after);
             for Access { data: accessed, mode } in &task.accesses {
-                data[accessed.index()].access(id, *mode, &mut found);
+                data[accessed.index()].access(id, *mode, |before| found.push(before), |_| false);
             }
             found.sort_unstable();
             found.dedup();
@@ -72,56 +69,6 @@ impl Dependencies {
     /// The tasks that nothing waits for, in the order of submission.
     pub fn exits(&self) -> impl Iterator<Item = TaskId> {
         (0..self.n_tasks() as u32).map(TaskId).filter(|task| self.successors(*task).is_empty())
-    }
-}
-
-/// Who accessed some data last.
-#[derive(Clone, Default)]
-struct Last {
-    /// The last task that wrote, or the last ones if they commute.
-    writers: SmallVec<[TaskId; 2]>,
-    /// Whether those commute: then [`base`](Self::base) is what each of them waits for.
-    commute: bool,
-    base: SmallVec<[TaskId; 2]>,
-    /// Tasks that read since.
-    readers: SmallVec<[TaskId; 2]>,
-}
-
-impl Last {
-    /// Notes an access, and adds to `before` what it has to wait for.
-    fn access(&mut self, task: TaskId, mode: Mode, before: &mut Vec<TaskId>) {
-        match mode {
-            Mode::Scratch => {}
-            Mode::Read => {
-                before.extend_from_slice(&self.writers);
-                self.readers.push(task);
-            }
-            Mode::Write | Mode::ReadWrite => {
-                before.extend_from_slice(self.nearest());
-                self.begin(task, false);
-            }
-            Mode::Commute if self.commute && self.readers.is_empty() => {
-                before.extend_from_slice(&self.base);
-                self.writers.push(task);
-            }
-            Mode::Commute => {
-                self.base = self.nearest().into();
-                before.extend_from_slice(&self.base);
-                self.begin(task, true);
-            }
-        }
-    }
-
-    /// What a writer waits for: readers wait for the writers before them.
-    fn nearest(&self) -> &[TaskId] {
-        if self.readers.is_empty() { &self.writers } else { &self.readers }
-    }
-
-    fn begin(&mut self, task: TaskId, commute: bool) {
-        self.readers.clear();
-        self.writers.clear();
-        self.writers.push(task);
-        self.commute = commute;
     }
 }
 
@@ -177,7 +124,7 @@ impl Lists {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{DataId, Datum, Task};
+    use super::super::{DataId, Datum, Mode, Task};
     use super::*;
     use proptest::prelude::*;
 

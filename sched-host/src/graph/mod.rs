@@ -18,6 +18,7 @@
 //! assert_eq!(dependencies.predecessors(TaskId(2)), [maker]);
 //! ```
 
+mod access;
 mod data;
 mod dependencies;
 pub mod draw;
@@ -26,17 +27,20 @@ mod file;
 mod flows;
 pub mod generate;
 mod lengths;
+mod order;
 pub mod priorities;
 mod side_by_side;
 mod summary;
 mod task;
 mod task_graph;
 
-pub use data::{Access, DataId, Datum, Mode};
+pub use access::{Access, AccessMode, AccessMode as Mode};
+pub use data::{DataId, Datum};
 pub use dependencies::Dependencies;
 pub use file::{FileFormat, GraphFileError, GraphFileProblem, from_bytes, parse, read};
 pub use flows::Flows;
 pub use lengths::Lengths;
+pub use order::AccessOrder;
 pub use summary::{KindSummary, Summary, Weight};
 pub use task::{Kind, KindId, Task, TaskId};
 pub use task_graph::{TaskGraph, WontUse};

@@ -36,7 +36,7 @@ pub use access::{Access, AccessList, Commute, Many, Read, ReadWrite, Scratch, Wr
 pub use builder::{Builder, StartError};
 pub use codelet::{Codelet, CodeletBuilder, Context};
 pub use crew::{Parts, Team};
-pub use data::{Handle, Mode, Scratchpad};
+pub use data::{AccessMode, Handle, Mode, Scratchpad};
 pub use energy::{MeasureError, TaskEnergy};
 pub use failure::{ContextState, Outcome, RunError, StallReport, SubmitError, TaskFailure, WorkerDoing, WorkerState};
 pub use memories::{MemoryNodeStats, TransferStats};
