@@ -125,6 +125,11 @@ impl<'t> Record<'t> {
             return;
         }
         self.seen.push(field);
+        self.set(field, value, findings);
+    }
+
+    /// Notes the value of a field.
+    fn set(&mut self, field: &'t str, value: &'t str, findings: &mut Findings<'t>) {
         match field {
             "Control" => {
                 if value != "WontUse" {
@@ -141,37 +146,12 @@ impl<'t> Record<'t> {
                 self.depends_on = value.split_whitespace().filter_map(|word| job(word, field, findings)).collect();
             }
             "WorkerId" => self.worker = parsed::<i64>(value, field, "the number of a worker", findings).is_some(),
-            "Footprint" => {
-                self.footprint = u32::from_str_radix(value, 16).ok();
-                if self.footprint.is_none() {
-                    let message =
-                        format!("{} is no footprint: up to eight hexadecimal digits are expected", quote(value));
-                    findings.report(value_or(value, field), message);
-                }
-            }
-            "GFlop" => {
-                let gflop: f64 = parsed(value, field, "a number", findings).unwrap_or(0.0);
-                if !gflop.is_finite() || gflop < 0.0 {
-                    findings
-                        .report(value, format!("{value} billion operations cannot be: a number from 0 is expected"));
-                }
-                self.flops = gflop * 1e9;
-            }
+            "Footprint" => self.footprint = footprint(value, field, findings),
+            "GFlop" => self.flops = flops(value, field, findings),
             "Handles" => self.handles = value.split_whitespace().collect(),
             "Modes" => {
                 self.n_modes = Some((value.split_whitespace().count(), field));
-                for word in value.split_whitespace() {
-                    match mode(word) {
-                        Some(mode) => self.modes.push(mode),
-                        None => findings.report(
-                            word,
-                            format!(
-                                "{} is no mode: R, W, RW, RWC (commutes), X (reduces) or S (scratch) is",
-                                quote(word)
-                            ),
-                        ),
-                    }
-                }
+                self.modes = modes(value, findings);
             }
             "Sizes" => {
                 self.n_sizes = Some((value.split_whitespace().count(), field));
@@ -182,18 +162,7 @@ impl<'t> Record<'t> {
                 let _: Option<f64> = parsed(value, field, "a time in milliseconds", findings);
             }
             _ if FIELDS.contains(&field) => {}
-            // Newer versions have more fields; a name that is nearly one of these is a slip.
-            _ => {
-                let near =
-                    FIELDS.into_iter().find(|known| strsim::damerau_levenshtein(known, field) <= 2 && field.len() > 4);
-                if let Some(near) = near {
-                    findings.report_with(
-                        field,
-                        format!("there is no field `{field}`"),
-                        format!("did you mean `{near}`?"),
-                    );
-                }
-            }
+            _ => unknown(field, findings),
         }
     }
 
@@ -224,6 +193,46 @@ impl<'t> Record<'t> {
             }
         }
     }
+}
+
+/// Reports a field that is nearly one of those that StarPU writes: a slip. Newer versions have more fields.
+fn unknown<'t>(field: &'t str, findings: &mut Findings<'t>) {
+    let near = FIELDS.into_iter().find(|known| strsim::damerau_levenshtein(known, field) <= 2 && field.len() > 4);
+    if let Some(near) = near {
+        findings.report_with(field, format!("there is no field `{field}`"), format!("did you mean `{near}`?"));
+    }
+}
+
+fn footprint<'t>(value: &'t str, field: &'t str, findings: &mut Findings<'t>) -> Option<u32> {
+    let footprint = u32::from_str_radix(value, 16).ok();
+    if footprint.is_none() {
+        let message = format!("{} is no footprint: up to eight hexadecimal digits are expected", quote(value));
+        findings.report(value_or(value, field), message);
+    }
+    footprint
+}
+
+/// Number of operations, from billions.
+fn flops<'t>(value: &'t str, field: &'t str, findings: &mut Findings<'t>) -> f64 {
+    let gflop: f64 = parsed(value, field, "a number", findings).unwrap_or(0.0);
+    if !gflop.is_finite() || gflop < 0.0 {
+        findings.report(value, format!("{value} billion operations cannot be: a number from 0 is expected"));
+    }
+    gflop * 1e9
+}
+
+fn modes<'t>(value: &'t str, findings: &mut Findings<'t>) -> Vec<Mode> {
+    let mut modes = Vec::new();
+    for word in value.split_whitespace() {
+        match mode(word) {
+            Some(mode) => modes.push(mode),
+            None => {
+                let known = "R, W, RW, RWC (commutes), X (reduces) or S (scratch) is";
+                findings.report(word, format!("{} is no mode: {known}", quote(word)));
+            }
+        }
+    }
+    modes
 }
 
 /// The number of a job, with the number of its MPI process before it in traces of several.
