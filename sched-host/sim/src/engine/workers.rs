@@ -2,7 +2,7 @@
 
 use super::{Engine, Plan, Prices, task_of};
 use sched_core::{MemoryNode, Stage, WorkerId, fetch_ahead};
-use sched_graph::{Mode, TaskId};
+use sched_graph::{AccessMode, TaskId};
 use sched_trace::Event;
 use sched_tree::seat::{DeferredWake, Seat, Seated, Work};
 use sched_tree::{Slot, Tree};
@@ -281,7 +281,7 @@ impl Engine<'_> {
         if let Some(replicas) = &self.desk.replicas {
             let mut replicas = replicas.lock();
             replicas.give_back(memory, scratch);
-            for access in self.desk.accesses(task).iter().filter(|access| access.mode != Mode::Scratch) {
+            for access in self.desk.accesses(task).iter().filter(|access| access.mode != AccessMode::Scratch) {
                 replicas.unpin(access.data.0, memory);
             }
         }
