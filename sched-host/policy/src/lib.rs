@@ -58,7 +58,6 @@ pub use expand::{expand, expand_unchecked};
 pub use level::Level;
 pub use library::{Shipped, Source, library};
 pub use machine::{BoundMachine, FlatMachine, Group, Machine, SomeWorkers, combined_groups};
-pub use parse::ARCH_NAMES;
 pub use parse::{Parsed, parse, read};
 pub use part::{Component, Each, Part, Policy, Setting, Shared, Use};
 pub use plan::{Child, NodeIndex, Plan, PlanNode};

@@ -21,7 +21,7 @@ pub fn bytes(bytes: u64) -> String {
 /// `11.1 MB`: bytes in decimal units, with three significant digits, as axes and models show them.
 #[must_use]
 pub fn decimal_bytes(bytes: f64) -> String {
-    scaled(bytes, 3, &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")])
+    scaled(bytes, 3, &[(1e18, "EB"), (1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")])
 }
 
 /// `12.35 ms`: a time in nanoseconds, with four significant digits.

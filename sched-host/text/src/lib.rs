@@ -6,6 +6,7 @@
 pub mod amount;
 mod count;
 pub mod dot;
+pub mod excerpt;
 mod file;
 mod finding;
 pub mod hash;
@@ -16,7 +17,6 @@ mod ranges;
 mod span;
 mod spread;
 mod suggest;
-mod syntax_hints;
 pub mod xml;
 
 pub use count::count;

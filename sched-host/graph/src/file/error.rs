@@ -1,6 +1,7 @@
 //! What can be wrong with the file of a task graph, and where.
 
-use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode, SourceSpan};
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+use sched_text::excerpt::Position;
 use std::fmt;
 
 /// Why a file is no task graph: everything that was found, each with its place.
@@ -77,8 +78,7 @@ impl Diagnostic for GraphFileError {
 pub struct GraphFileProblem {
     pub(super) message: String,
     pub(super) help: Option<String>,
-    pub(super) position: Option<(usize, usize)>,
-    pub(super) span: Option<SourceSpan>,
+    pub(super) position: Option<Position>,
 }
 
 impl GraphFileProblem {
@@ -97,14 +97,14 @@ impl GraphFileProblem {
     /// Line and column, from 1 (columns count characters); nothing if the file could not be read at all.
     #[must_use]
     pub fn position(&self) -> Option<(usize, usize)> {
-        self.position
+        self.position.map(|position| (position.line, position.column))
     }
 }
 
 impl fmt::Display for GraphFileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.position {
-            Some((line, column)) => write!(f, "line {line}, column {column}: {}", self.message),
+            Some(Position { line, column, .. }) => write!(f, "line {line}, column {column}: {}", self.message),
             None => f.write_str(&self.message),
         }
     }
@@ -118,7 +118,7 @@ impl Diagnostic for GraphFileProblem {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let label = LabeledSpan::new_primary_with_span(Some("here".to_owned()), self.span?);
+        let label = LabeledSpan::new_primary_with_span(Some("here".to_owned()), self.position?.shown?);
         Some(Box::new(std::iter::once(label)))
     }
 }

@@ -1,8 +1,8 @@
 //! Task graphs from files: StarPU's `tasks.rec`, the WfFormat of WfCommons, and the Standard Task Graph format.
 
 mod error;
-mod findings;
 mod order;
+mod problems;
 mod stg;
 mod tasks_rec;
 mod wf_format;
@@ -13,7 +13,7 @@ mod tests;
 pub use error::{GraphFileError, GraphFileProblem};
 
 use super::TaskGraph;
-use findings::Found;
+use problems::Found;
 use sched_text::{self as text, Unread};
 use std::path::Path;
 

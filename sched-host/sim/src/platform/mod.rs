@@ -9,7 +9,6 @@ mod library;
 mod machine;
 mod parse;
 mod power;
-mod reader;
 mod routes;
 mod starpu;
 #[cfg(test)]

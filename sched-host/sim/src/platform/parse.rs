@@ -2,18 +2,43 @@
 
 mod kernels;
 
-use super::reader::Reader;
 use super::routes::{Edge, routes};
 use super::{Kernels, Link, MAX_MEMORIES, MAX_WORKERS, Memory, Overheads, Platform, Power, Worker, WorkerClass};
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
 use kernels::On;
 use sched_core::{Arch, MemoryNode};
 use sched_machine::topology::CombinedSizes;
-use sched_policy::ARCH_NAMES;
-use sched_text::kdl::{comment_above, document};
+use sched_text::kdl::{Language, Node, Reader, Shape, comment_above};
 use sched_text::quantity::{self, BANDWIDTH, POWER, SIZE, TIME};
 use sched_text::{Finding, Findings, Span};
 use std::time::Duration;
+
+const LANGUAGE: Language = Language { name: "platform", node: "part", rule: "" };
+
+const PLATFORM: Shape = Shape { arguments: 1, properties: &[], example: "platform \"name\" { … }" };
+const MEMORY: Shape =
+    Shape { arguments: 1, properties: &["size", "device"], example: "memory \"ram\" size=\"64 GiB\"" };
+const SWITCH: Shape = Shape { arguments: 1, properties: &[], example: "switch \"pci\"" };
+const WORKERS: Shape = Shape {
+    arguments: 1,
+    properties: &["count", "arch", "memory", "package", "speed", "pipeline", "watts", "idle-watts"],
+    example: "workers \"cpu\" count=4 arch=\"cpu\" memory=\"ram\"",
+};
+const COMBINED: Shape =
+    Shape { arguments: 0, properties: &["min", "max", "arity"], example: "combined-workers min=2 max=8 arity=2" };
+const LINK: Shape = Shape {
+    arguments: 2,
+    properties: &["bandwidth", "back", "latency", "shared"],
+    example: "link \"ram\" \"pci\" bandwidth=\"6 GB/s\" latency=\"10 us\"",
+};
+const EXPECTED: Shape =
+    Shape { arguments: 0, properties: &["contention"], example: "expected-transfers contention=6.0" };
+const OVERHEADS: Shape = Shape {
+    arguments: 0,
+    properties: &["submission", "push", "fetch", "kernel-queueing", "transfer-queueing", "allocation", "wake-up"],
+    example: "overheads submission=\"1 us\"",
+};
+const REPEAT: Shape = Shape { arguments: 1, properties: &[], example: "repeat 8 { … }" };
 
 const PARTS: &[&str] =
     &["memory", "switch", "workers", "combined-workers", "link", "expected-transfers", "overheads", "kernel", "repeat"];
@@ -66,17 +91,12 @@ impl Platform {
     /// # Errors
     /// Everything that is wrong with the text.
     pub fn parse(source_name: &str, text: &str) -> Result<Platform, Findings> {
-        let mut reader = Reader::new(source_name, text);
-        let platform = match document(text) {
-            Ok(found) => Builder::new(&mut reader).document(&found),
-            Err(problems) => {
-                problems.into_iter().for_each(|problem| reader.report(problem));
-                None
-            }
-        };
+        let mut reader = Reader::new(LANGUAGE, source_name, text);
+        let document = reader.document();
+        let platform = document.and_then(|document| Builder::new(&mut reader).document(&document));
         match platform {
-            Some(platform) if reader.problems.is_empty() => Ok(platform),
-            _ => Err(Findings::new(source_name, reader.problems)),
+            Some(platform) if reader.findings().is_empty() => Ok(platform),
+            _ => Err(Findings::new(source_name, reader.into_findings())),
         }
     }
 }
@@ -131,23 +151,30 @@ impl<'a> Builder<'a> {
         let mut found = document.nodes().iter();
         let node = found.find(|node| node.name().value() == "platform");
         for other in document.nodes().iter().filter(|node| node.name().value() != "platform") {
-            self.reader.unknown_node(other, "a platform file", &["platform"]);
+            let finding = self.reader.misplaced(other, "in a platform file", "a platform file", &["platform"]);
+            self.reader.report(finding);
         }
         if let Some(second) = found.find(|node| node.name().value() == "platform") {
-            let problem =
-                Finding::error("a file holds one platform").at(self.reader.span(second), "this is the second");
-            self.reader.report(problem);
+            let finding = Finding::error("a file holds one platform")
+                .at(self.reader.name_span(second), "this is the second")
+                .code("platform::platform");
+            self.reader.report(finding);
         }
         let Some(node) = node else {
-            self.reader.report(Finding::error("the file holds no platform").help("write `platform \"name\" { … }`"));
+            self.reader.report(
+                Finding::error("the file holds no platform")
+                    .help("write `platform \"name\" { … }`")
+                    .code("platform::platform"),
+            );
             return None;
         };
-        self.reader.shape(node, 1, &[]);
-        let name = self.reader.argument(node, 0, "a name").map(|(name, _)| name);
+        let name = self.reader.open(node, &PLATFORM).argument(0, "a name").map(|(name, _)| name);
         node.iter_children().for_each(|part| self.part(part, 0));
-        if self.workers.is_empty() && self.reader.problems.is_empty() {
-            let problem = Finding::error("the platform has no workers").at(self.reader.span(node), "this one");
-            self.reader.report(problem.help("write `workers \"cpu\" count=4 arch=\"cpu\" memory=\"ram\"`"));
+        if self.workers.is_empty() && self.reader.findings().is_empty() {
+            let finding = Finding::error("the platform has no workers").at(self.reader.name_span(node), "this one");
+            self.reader.report(
+                finding.help("write `workers \"cpu\" count=4 arch=\"cpu\" memory=\"ram\"`").code("platform::platform"),
+            );
         }
         self.finish(name?, comment_above(node))
     }
@@ -156,9 +183,12 @@ impl<'a> Builder<'a> {
     fn once(&mut self, node: &KdlNode) {
         let name = node.name().value();
         if self.said.iter().any(|said| said == name) {
-            let problem = Finding::error(format!("`{name}` stands twice in the platform"));
-            let problem = problem.at(self.reader.span(node), "again here").help("write all of it in one place");
-            return self.reader.report(problem);
+            let finding = Finding::error(format!("`{name}` stands twice in the platform"));
+            let finding = finding
+                .at(self.reader.name_span(node), "again here")
+                .help("write all of it in one place")
+                .code("platform::twice");
+            return self.reader.report(finding);
         }
         self.said.push(name.to_owned());
     }
@@ -170,18 +200,16 @@ impl<'a> Builder<'a> {
         match node.name().value() {
             "memory" => self.memory(node),
             "switch" => {
-                self.reader.shape(node, 1, &[]);
-                if let Some((name, span)) = self.reader.argument(node, 0, "a name") {
+                if let Some((name, span)) = self.reader.open(node, &SWITCH).argument(0, "a name") {
                     self.new_place(&name, span);
                     self.switches.push(name);
                 }
             }
             "workers" => self.add_workers(node),
             "combined-workers" => {
-                self.reader.shape(node, 0, &["min", "max", "arity"]);
-                let mut size = |name, least, default| {
-                    self.reader.whole(node, name, least, usize::from(u16::MAX)).unwrap_or(default)
-                };
+                let mut open = self.reader.open(node, &COMBINED);
+                let mut size =
+                    |name, least, default| open.whole(name, least..=usize::from(u16::MAX)).unwrap_or(default);
                 self.combined_sizes = CombinedSizes {
                     min: size("min", 2, 2),
                     max: size("max", 0, usize::MAX),
@@ -190,37 +218,48 @@ impl<'a> Builder<'a> {
             }
             "link" => self.link(node),
             "expected-transfers" => {
-                self.reader.shape(node, 0, &["contention"]);
-                self.contention = self.reader.positive(node, "contention").unwrap_or(1.0);
+                self.contention = self.reader.open(node, &EXPECTED).positive("contention").unwrap_or(1.0);
             }
             "overheads" => self.overheads(node),
             "kernel" => self.kernel(node),
-            "repeat" => {
-                self.reader.shape(node, 1, &[]);
-                if depth > 2 {
-                    let problem = Finding::error("`repeat` is nested too deeply").at(self.reader.span(node), "here");
-                    return self.reader.report(problem);
-                }
-                for round in 0..self.reader.whole(node, "", 1, 1024).unwrap_or(1) {
-                    let before = self.reader.problems.len();
-                    for child in node.iter_children() {
-                        self.repeated += 1;
-                        if self.repeated > MAX_REPEATED {
-                            let problem = Finding::error(format!("`repeat` makes more than {MAX_REPEATED} parts"));
-                            self.reader.report(problem.at(self.reader.span(node), "here").help("repeat less often"));
-                            break;
-                        }
-                        let mut child = child.clone();
-                        fill_in(&mut child, round);
-                        self.part(&child, depth + 1);
-                    }
-                    if self.reader.problems.len() > before {
-                        // The next rounds would say the same.
-                        break;
-                    }
-                }
+            "repeat" => self.repeat(node, depth),
+            _ => {
+                let finding = self.reader.misplaced(node, "in a platform", "a platform", PARTS);
+                self.reader.report(finding);
             }
-            _ => self.reader.unknown_node(node, "a platform", PARTS),
+        }
+    }
+
+    fn repeat(&mut self, node: &KdlNode, depth: usize) {
+        let rounds = self.reader.open(node, &REPEAT).whole_argument(1..=1024).unwrap_or(1);
+        if depth > 2 {
+            let finding = Finding::error("`repeat` is nested too deeply")
+                .code("platform::repeat")
+                .at(self.reader.name_span(node), "here");
+            return self.reader.report(finding);
+        }
+        for round in 0..rounds {
+            let before = self.reader.findings().len();
+            for child in node.iter_children() {
+                self.repeated += 1;
+                if self.repeated > MAX_REPEATED {
+                    let finding = Finding::error(format!("`repeat` makes more than {MAX_REPEATED} parts"));
+                    self.reader.report(
+                        finding
+                            .at(self.reader.name_span(node), "here")
+                            .help("repeat less often")
+                            .code("platform::repeat"),
+                    );
+                    break;
+                }
+                let mut child = child.clone();
+                fill_in(&mut child, round);
+                self.part(&child, depth + 1);
+            }
+            if self.reader.findings().len() > before {
+                // The next rounds would say the same.
+                break;
+            }
         }
     }
 
@@ -230,95 +269,73 @@ impl<'a> Builder<'a> {
 
     fn new_place(&mut self, name: &str, span: Span) {
         if self.places().any(|known| known == name) {
-            let problem = Finding::error(format!("two places are called `{name}`")).at(span, "again here");
-            self.reader.report(problem.help("give one of them another name"));
+            let finding = Finding::error(format!("two places are called `{name}`")).at(span, "again here");
+            self.reader.report(finding.help("give one of them another name").code("platform::twice"));
         }
     }
 
     fn memory(&mut self, node: &KdlNode) {
-        self.reader.shape(node, 1, &["size", "device"]);
-        let capacity = self.reader.quantity(node, "size", quantity::parse_size, SIZE);
-        let device = self.reader.flag(node, "device");
-        let Some((name, span)) = self.reader.argument(node, 0, "a name") else { return };
+        let mut open = self.reader.open(node, &MEMORY);
+        let capacity = open.quantity("size", quantity::parse_size, SIZE);
+        let device = open.flag("device");
+        let Some((name, span)) = open.argument(0, "a name") else { return };
         self.new_place(&name, span);
         if self.memories.len() == MAX_MEMORIES {
-            let problem = Finding::error(format!("a platform has {MAX_MEMORIES} memories at most"));
-            return self.reader.report(problem.at(span, "this is one too many"));
+            let finding = Finding::error(format!("a platform has {MAX_MEMORIES} memories at most"));
+            return self.reader.report(finding.at(span, "this is one too many").code("platform::memory"));
         }
         self.memories.push(Memory { name, capacity, device });
     }
 
     fn add_workers(&mut self, node: &KdlNode) {
-        const KNOWN: &[&str] = &["count", "arch", "memory", "package", "speed", "pipeline", "watts", "idle-watts"];
-        self.reader.shape(node, 1, KNOWN);
-        let reader = &mut *self.reader;
-        let name = reader.argument(node, 0, "the name of a class").map(|(name, _)| name);
-        let count = reader.whole(node, "count", 1, MAX_WORKERS - self.workers.len()).unwrap_or(1);
-        let pipeline = reader.whole(node, "pipeline", 1, 64).unwrap_or(1);
-        let speed = reader.positive(node, "speed").unwrap_or(1.0);
+        let most = MAX_WORKERS - self.workers.len();
+        let mut open = self.reader.open(node, &WORKERS);
+        let name = open.argument(0, "the name of a class").map(|(name, _)| name);
+        let count = open.whole("count", 1..=most).unwrap_or(1);
+        let pipeline = open.whole("pipeline", 1..=64).unwrap_or(1);
+        let speed = open.positive("speed").unwrap_or(1.0);
         let power = Power {
-            busy: reader.quantity(node, "watts", quantity::parse_power, POWER),
-            idle: reader.quantity(node, "idle-watts", quantity::parse_power, POWER).unwrap_or(0.0),
+            busy: open.quantity("watts", quantity::parse_power, POWER),
+            idle: open.quantity("idle-watts", quantity::parse_power, POWER).unwrap_or(0.0),
         };
-        let package = reader.whole(node, "package", 0, 1 << 20).map(|number| number as u32);
-        let arch = match reader.text(node, "arch") {
-            None => Some(Arch::CPU),
-            Some((arch, span)) => {
-                let found = Arch::from_name(&arch);
-                if found.is_none() {
-                    reader.unknown_name("architecture", &arch, span, ARCH_NAMES);
-                }
-                found
-            }
-        };
-        let memory = match reader.text(node, "memory") {
-            None => {
-                if self.memories.len() != 1 {
-                    reader.missing(node, "memory", "\"ram\"");
-                }
-                0
-            }
-            Some((name, span)) => {
-                let known = self.memories.iter().map(|memory| memory.name.as_str());
-                known.clone().position(|known| known == name).unwrap_or_else(|| {
-                    reader.unknown_name("memory", &name, span, known);
-                    0
-                })
-            }
-        };
+        let package = open.whole("package", 0..=1 << 20).map(|number| number as u32);
+        let arch = if open.has("arch") { open.arch("arch") } else { Some(Arch::CPU) };
+        let memory = home(&mut open, &self.memories);
         let (Some(name), Some(arch)) = (name, arch) else { return };
-        let class = WorkerClass { name, arch, speed, pipeline, power };
-        let number = match self.classes.iter().position(|known| known.name == class.name) {
-            Some(number) if self.classes[number] == class => number,
-            Some(_) => {
-                let problem = Finding::error(format!("the workers `{}` are not all alike", class.name));
-                let span = self.reader.span(node);
-                return self.reader.report(
-                    problem
-                        .at(span, "these differ from earlier ones in arch, speed, pipeline or watts")
-                        .help("give them another name"),
-                );
-            }
-            None => {
-                self.classes.push(class);
-                self.classes.len() - 1
-            }
-        };
-        let worker = Worker { class: number, memory: MemoryNode(memory as u32), package };
+        let Some(class) = self.class(node, WorkerClass { name, arch, speed, pipeline, power }) else { return };
+        let worker = Worker { class, memory: MemoryNode(memory as u32), package };
         self.workers.extend(std::iter::repeat_n(worker, count));
     }
 
+    /// The number of a class, which is a new one or one with the same figures.
+    fn class(&mut self, node: &KdlNode, class: WorkerClass) -> Option<usize> {
+        match self.classes.iter().position(|known| known.name == class.name) {
+            Some(number) if self.classes[number] == class => Some(number),
+            Some(_) => {
+                let finding = Finding::error(format!("the workers `{}` are not all alike", class.name))
+                    .at(self.reader.name_span(node), "these differ from earlier ones in arch, speed, pipeline or watts")
+                    .help("give them another name")
+                    .code("platform::workers");
+                self.reader.report(finding);
+                None
+            }
+            None => {
+                self.classes.push(class);
+                Some(self.classes.len() - 1)
+            }
+        }
+    }
+
     fn link(&mut self, node: &KdlNode) {
-        let reader = &mut *self.reader;
-        reader.shape(node, 2, &["bandwidth", "back", "latency", "shared"]);
-        let from = reader.argument(node, 0, "a memory or switch");
-        let to = reader.argument(node, 1, "a second memory or switch");
-        let there = reader.quantity(node, "bandwidth", quantity::parse_bandwidth, BANDWIDTH);
-        let back = reader.quantity(node, "back", quantity::parse_bandwidth, BANDWIDTH);
-        let latency = reader.quantity(node, "latency", quantity::parse_time, TIME).unwrap_or_default();
-        let shared = reader.flag(node, "shared");
-        if node.entry("bandwidth").is_none() {
-            reader.missing(node, "bandwidth", "\"6.5 GB/s\"");
+        let mut open = self.reader.open(node, &LINK);
+        let from = open.argument(0, "a memory or switch");
+        let to = open.argument(1, "a second memory or switch");
+        let there = open.quantity("bandwidth", quantity::parse_bandwidth, BANDWIDTH);
+        let back = open.quantity("back", quantity::parse_bandwidth, BANDWIDTH);
+        let latency = open.quantity("latency", quantity::parse_time, TIME).unwrap_or_default();
+        let shared = open.flag("shared");
+        if !open.has("bandwidth") {
+            open.missing("bandwidth", "\"6.5 GB/s\"");
         }
         let (Some(from), Some(to), Some(there)) = (from, to, there) else { return };
         let wire = Wire { there, back: back.unwrap_or(there), shared, latency: latency.as_nanos() as u64 };
@@ -326,10 +343,8 @@ impl<'a> Builder<'a> {
     }
 
     fn overheads(&mut self, node: &KdlNode) {
-        const KNOWN: &[&str] =
-            &["submission", "push", "fetch", "kernel-queueing", "transfer-queueing", "allocation", "wake-up"];
-        self.reader.shape(node, 0, KNOWN);
-        let mut time = |name| self.reader.quantity(node, name, quantity::parse_time, TIME).unwrap_or(Duration::ZERO);
+        let mut open = self.reader.open(node, &OVERHEADS);
+        let mut time = |name| open.quantity(name, quantity::parse_time, TIME).unwrap_or(Duration::ZERO);
         self.overheads = Overheads {
             submission: time("submission"),
             push: time("push"),
@@ -365,7 +380,7 @@ impl<'a> Builder<'a> {
         }
         let mut kernels = Kernels::default();
         for on in std::mem::take(&mut self.on) {
-            if self.reader.problems.len() >= MOST_PROBLEMS {
+            if self.reader.findings().len() >= MOST_PROBLEMS {
                 break;
             }
             let Some(class) = self.classes.iter().position(|class| class.name == on.class) else {
@@ -381,15 +396,34 @@ impl<'a> Builder<'a> {
         let used = |memory: &usize| self.workers.iter().any(|worker| worker.memory.0 as usize == *memory);
         for memory in (0..count).filter(used) {
             let cut_off = |to: usize| to != memory && routes[memory * count + to].links.is_empty();
-            if self.reader.problems.is_empty() && (cut_off(0) || (memory != 0 && routes[memory].links.is_empty())) {
+            if self.reader.findings().is_empty() && (cut_off(0) || (memory != 0 && routes[memory].links.is_empty())) {
                 let (here, home) = (&self.memories[memory].name, &self.memories[0].name);
-                let problem = Finding::error(format!("there is no way between the memories `{home}` and `{here}`"));
-                self.reader.report(problem.help(format!("write `link {home:?} {here:?} bandwidth=\"10 GB/s\"`")));
+                let finding = Finding::error(format!("there is no way between the memories `{home}` and `{here}`"));
+                self.reader.report(
+                    finding
+                        .help(format!("write `link {home:?} {here:?} bandwidth=\"10 GB/s\"`"))
+                        .code("platform::link"),
+                );
             }
         }
         let Builder { memories, classes, workers, overheads, combined_sizes, .. } = self;
         Some(Platform { name, doc, classes, workers, memories, links, routes, overheads, kernels, combined_sizes })
     }
+}
+
+/// The index of the memory that workers are at: the only one, unless they name one.
+fn home(workers: &mut Node<'_>, memories: &[Memory]) -> usize {
+    let Some((name, span)) = workers.text("memory") else {
+        if memories.len() != 1 && !workers.has("memory") {
+            workers.missing("memory", "\"ram\"");
+        }
+        return 0;
+    };
+    let known = memories.iter().map(|memory| memory.name.as_str());
+    known.clone().position(|known| known == name).unwrap_or_else(|| {
+        workers.reader().unknown_name("memory", &name, span, known);
+        0
+    })
 }
 
 /// Replaces `{}` in the texts of a node and what is below it.

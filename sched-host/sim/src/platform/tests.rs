@@ -102,10 +102,10 @@ fn all_that_is_wrong_with_a_platform_is_said() {
 }"#;
     insta::assert_snapshot!(errors(text).join("\n"), @r#"
     2:18: `memory` has no property `sise`
-    3:18: `size` is "3 parsec"
-    4:19: `count` is 0
-    4:27: there is no architecture `cup`
-    4:38: there is no memory `rma`
+    3:23: `size` is "3 parsec"
+    4:25: `count` is 0
+    4:32: there is no architecture `cup`
+    4:45: there is no memory `rma`
     5:5: `link` has no `bandwidth`
     6:5: `kernal` cannot stand in a platform
     7:18: `on` says in one way how long a kernel takes
@@ -150,7 +150,7 @@ fn what_is_wrong_about_teams_is_said() {
     5:18: `parallel` is a share of a task, from 0 to 1
     6:18: `team` says how long a task takes, so `parallel` cannot
     7:18: `max-team` goes with `parallel`
-    8:39: `team` is 1
+    8:44: `team` is 1
     ");
     let text = r#"platform "x" {
     memory "ram"
@@ -174,9 +174,9 @@ fn what_is_wrong_about_watts_is_said() {
     kernel "b" { on "cpu" time="1 ms"; on "cpu" time="1 ms" team=2 watts="10 W"; }
 }"#;
     insta::assert_snapshot!(errors(text).join("\n"), @r#"
-    3:27: `watts` is 10
-    3:36: `idle-watts` is "-1 W"
-    4:39: `watts` is "1 parsec"
+    3:33: `watts` is 10
+    3:47: `idle-watts` is "-1 W"
+    4:45: `watts` is "1 parsec"
     5:40: `watts` is what each worker draws, alone or in a team
     "#);
 }

@@ -2,24 +2,24 @@
 
 mod record;
 
-use super::findings::{Findings, Found};
 use super::order::{told, topological};
+use super::problems::{Found, Problems};
 use crate::{AccessMode, DataId, Datum, Kind, KindId, Task, TaskGraph, TaskId, WontUse};
 pub(super) use record::is_field;
 use record::{Record, records};
 use std::collections::HashMap;
 
 pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
-    let mut findings = Findings::new(text);
-    let mut records = records(text, &mut findings);
-    if records.is_empty() && findings.is_empty() {
+    let mut problems = Problems::new(text);
+    let mut records = records(text, &mut problems);
+    if records.is_empty() && problems.is_empty() {
         return Err(Found::only(
             "there are no records in it",
             Some("a record has a line `JobId: 1`, and ends at a blank line"),
         ));
     }
-    if !findings.is_empty() {
-        return Err(findings.done());
+    if !problems.is_empty() {
+        return Err(problems.done());
     }
     // A priority that is not said is that of the record before; this is so in the order of the file.
     let mut priority = 0;
@@ -40,8 +40,8 @@ pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
         Err(cycle) => {
             let tasks: Vec<&Record<'_>> = records.iter().filter(|record| record.control.is_none()).collect();
             let job = |task: u32| tasks[task as usize].job_id;
-            findings.report(job(cycle[0]), format!("job {}", told(&cycle, |task| job(task).to_owned())));
-            Err(findings.done())
+            problems.report(job(cycle[0]), format!("job {}", told(&cycle, |task| job(task).to_owned())));
+            Err(problems.done())
         }
     }
 }

@@ -1,13 +1,13 @@
 //! JSON values of which is told where they are and what they should have been.
 
-use super::super::findings::{Findings, Found, quote};
+use super::super::problems::{Found, Problems, quote};
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::{Range, Ranged};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use std::time::Duration;
 
 /// The document in `text`, by the letter of the standard.
-pub(super) fn document<'t>(text: &'t str, findings: &mut Findings<'t>) -> Option<Value<'t>> {
+pub(super) fn document<'t>(text: &'t str, problems: &mut Problems<'t>) -> Option<Value<'t>> {
     let strict = ParseOptions {
         allow_comments: false,
         allow_loose_object_property_names: false,
@@ -23,7 +23,7 @@ pub(super) fn document<'t>(text: &'t str, findings: &mut Findings<'t>) -> Option
     match parse_to_ast(text, &CollectOptions::default(), &strict) {
         Ok(parsed) => parsed.value,
         Err(error) => {
-            findings.report_at(bytes(error.range()), format!("this is no JSON: {}", error.kind()), None);
+            problems.report_at(bytes(error.range()), format!("this is no JSON: {}", error.kind()), None);
             None
         }
     }
@@ -97,7 +97,7 @@ fn number(value: &Value<'_>) -> Option<f64> {
 pub(super) fn shaped<'v, 't, S: Shape<'v, 't>>(
     value: &'v Value<'t>,
     what: &str,
-    findings: &mut Findings<'t>,
+    problems: &mut Problems<'t>,
 ) -> Option<S> {
     let shaped = S::of(value);
     if shaped.is_none() {
@@ -112,7 +112,7 @@ pub(super) fn shaped<'v, 't, S: Shape<'v, 't>>(
         let range = value.range();
         // A long value is pointed at by its first byte.
         let end = if matches!(value, Value::Object(_) | Value::Array(_)) { range.start + 1 } else { range.end };
-        findings.report_at(range.start..end, format!("`{what}` is {found}: {} is expected", S::WHAT), None);
+        problems.report_at(range.start..end, format!("`{what}` is {found}: {} is expected", S::WHAT), None);
     }
     shaped
 }
@@ -121,31 +121,31 @@ pub(super) fn shaped<'v, 't, S: Shape<'v, 't>>(
 pub(super) fn member<'v, 't, S: Shape<'v, 't>>(
     object: &'v Object<'t>,
     name: &str,
-    findings: &mut Findings<'t>,
+    problems: &mut Problems<'t>,
 ) -> Option<S> {
     let property = object.get(name)?;
-    shaped(&property.value, name, findings)
+    shaped(&property.value, name, problems)
 }
 
 /// The same for one that has to be there.
 pub(super) fn needed<'v, 't, S: Shape<'v, 't>>(
     object: &'v Object<'t>,
     name: &str,
-    findings: &mut Findings<'t>,
+    problems: &mut Problems<'t>,
 ) -> Option<S> {
     if object.get(name).is_none() {
         let near = object.properties.iter().map(|property| property.name.as_str());
         let near = near.filter(|known| strsim::damerau_levenshtein(known, name) <= 2).min();
         let help = near.map(|near| format!("is `{near}` meant to be `{name}`?"));
         let start = object.range.start;
-        findings.report_at(start..start + 1, format!("the object that begins here has no `{name}`"), help);
+        problems.report_at(start..start + 1, format!("the object that begins here has no `{name}`"), help);
         return None;
     }
-    member(object, name, findings)
+    member(object, name, problems)
 }
 
 /// The strings of the array `name` of `object`; none if there is no such member.
-pub(super) fn words<'v>(object: &'v Object<'_>, name: &str, findings: &mut Findings<'_>) -> Vec<Word<'v>> {
+pub(super) fn words<'v>(object: &'v Object<'_>, name: &str, problems: &mut Problems<'_>) -> Vec<Word<'v>> {
     // The lifetimes of the text are not needed any more.
     let mut all = Vec::new();
     if let Some(property) = object.get(name) {
@@ -157,14 +157,14 @@ pub(super) fn words<'v>(object: &'v Object<'_>, name: &str, findings: &mut Findi
                         None => {
                             let range = value.range();
                             let message = format!("`{name}` has an element that is no string");
-                            findings.report_at(range.start..range.start + 1, message, None);
+                            problems.report_at(range.start..range.start + 1, message, None);
                         }
                     }
                 }
             }
             None => {
                 let range = property.value.range();
-                findings.report_at(
+                problems.report_at(
                     range.start..range.start + 1,
                     format!("`{name}` is not an array of strings, as is expected"),
                     None,

@@ -1,18 +1,16 @@
 //! Flags of the simple scheduler as words.
 
 use super::{Decide, Limit, Queue, QueuesBelow, Ready, SimpleFlags};
-use crate::parse::Reader;
+use crate::parse::{LANGUAGE, setting};
 use crate::part::{Component, Setting};
 use crate::print;
 use kdl::{KdlNode, KdlValue};
-use miette::NamedSource;
 use sched_core::Value;
 use sched_text::Span;
 use sched_text::did_you_mean;
-use sched_text::kdl::document;
+use sched_text::kdl::Reader;
 use sched_text::{Finding, Findings};
 use std::fmt;
-use std::sync::Arc;
 
 /// What errors call the text.
 pub(super) const SOURCE: &str = "simple scheduler";
@@ -78,21 +76,20 @@ impl SimpleFlags {
     /// # Ok::<(), sched_text::Findings>(())
     /// ```
     pub fn parse(text: &str) -> Result<Vec<SimpleFlags>, Findings> {
-        let source = Arc::new(NamedSource::new(SOURCE, text.to_owned()).with_language("kdl"));
-        let mut reader = Reader { source, findings: Vec::new() };
+        let mut reader = Reader::new(LANGUAGE, SOURCE, text);
         let mut found = Vec::new();
-        match document(text) {
-            Ok(document) if document.nodes().is_empty() => reader.report(
+        match reader.document() {
+            Some(document) if document.nodes().is_empty() => reader.report(
                 Finding::error("a simple scheduler needs a component that decides")
                     .help("write `eager decide-workers fifo-above`, say")
                     .code("policy::flags"),
             ),
-            Ok(document) => found.extend(document.nodes().iter().map(|node| read(&mut reader, node))),
-            Err(findings) => findings.into_iter().for_each(|finding| reader.report(finding)),
+            Some(document) => found.extend(document.nodes().iter().map(|node| read(&mut reader, node))),
+            None => {}
         }
-        match reader.findings.is_empty() {
+        match reader.findings().is_empty() {
             true => Ok(found),
-            false => Err(Findings::new(SOURCE, reader.findings)),
+            false => Err(Findings::new(SOURCE, reader.into_findings())),
         }
     }
 
@@ -122,7 +119,7 @@ fn read(reader: &mut Reader, node: &KdlNode) -> SimpleFlags {
     for entry in node.entries() {
         match (entry.name().map(|name| name.value()), entry.value()) {
             (None, KdlValue::String(text)) => words.read(reader, text, reader.span(entry.span())),
-            (None, _) | (Some(_), _) => match reader.setting(name, entry) {
+            (None, _) | (Some(_), _) => match setting(reader, name, entry) {
                 Some(setting) if setting.name == NTASKS => ntasks = Some(setting),
                 Some(setting) if setting.name == EXP_LEN => exp_len = Some(setting),
                 Some(setting) => decision.params.push(setting),

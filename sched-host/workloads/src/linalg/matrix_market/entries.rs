@@ -1,7 +1,7 @@
 //! The entries of a Matrix Market file.
 
-use super::findings::{Findings, Halt, Place, quote};
 use super::header::{Field, Format, Header, Symmetry};
+use super::problems::{Halt, Place, Problems, quote};
 use super::{Line, ProblemKind, content_lines};
 
 /// One listed entry.
@@ -23,7 +23,7 @@ impl Entry {
 }
 
 /// Reads the entries from byte `from` on and sorts them by column, then row, then line. Malformed ones are reported and left out.
-pub(super) fn parse(text: &str, from: usize, header: &Header, findings: &mut Findings) -> Result<Vec<Entry>, Halt> {
+pub(super) fn parse(text: &str, from: usize, header: &Header, problems: &mut Problems) -> Result<Vec<Entry>, Halt> {
     // What the header announces is believed only as far as the file can hold it, with at least two bytes an entry.
     let room = (text.len() - from) as u64 / 2 + 1;
     let mut entries = Vec::with_capacity(header.n_entries.min(room) as usize);
@@ -35,16 +35,16 @@ pub(super) fn parse(text: &str, from: usize, header: &Header, findings: &mut Fin
         if listed > header.n_entries {
             let kind =
                 ProblemKind::TooManyEntries { n_expected: header.n_entries, n_found: listed + lines.count() as u64 };
-            findings.report(kind, Some(line.place()))?;
+            problems.report(kind, Some(line.place()))?;
             break;
         }
-        findings.line_length(line)?;
+        problems.line_length(line)?;
         let entry = match header.format {
             Format::Array => {
                 let (r, c) = array.next();
-                array_entry(line, header, findings)?.map(|value| (r, c, value))
+                array_entry(line, header, problems)?.map(|value| (r, c, value))
             }
-            Format::Coordinate => coordinate_entry(line, header, findings)?,
+            Format::Coordinate => coordinate_entry(line, header, problems)?,
         };
         if let Some((r, c, value)) = entry {
             entries.push(Entry { key: c * header.order as u64 + r, value, line: line.start });
@@ -52,7 +52,7 @@ pub(super) fn parse(text: &str, from: usize, header: &Header, findings: &mut Fin
     }
     if listed < header.n_entries {
         let kind = ProblemKind::TooFewEntries { n_expected: header.n_entries, n_found: listed };
-        findings.report(kind, Some(Place::new(text.trim_end().len(), 0)))?;
+        problems.report(kind, Some(Place::new(text.trim_end().len(), 0)))?;
     }
     if header.format == Format::Coordinate {
         entries.sort_unstable_by_key(|entry| (entry.key, entry.line));
@@ -85,53 +85,53 @@ impl ArrayPlaces {
 }
 
 /// The value that a line of an array holds, or a report why it holds none.
-fn array_entry(line: Line<'_>, header: &Header, findings: &mut Findings) -> Result<Option<f64>, Halt> {
+fn array_entry(line: Line<'_>, header: &Header, problems: &mut Problems) -> Result<Option<f64>, Halt> {
     let mut words = line.words();
     let value = match words.next() {
-        Some((word, place)) => value(word, place, header.field, findings)?,
+        Some((word, place)) => value(word, place, header.field, problems)?,
         None => None,
     };
-    nothing_more(words, findings)?;
+    nothing_more(words, problems)?;
     Ok(value)
 }
 
 /// The row and column, from 0, and the value that a line of a coordinate file holds, or a report why it does not.
-fn coordinate_entry(line: Line<'_>, header: &Header, findings: &mut Findings) -> Result<Option<(u64, u64, f64)>, Halt> {
+fn coordinate_entry(line: Line<'_>, header: &Header, problems: &mut Problems) -> Result<Option<(u64, u64, f64)>, Halt> {
     let mut words = line.words();
     let mut indices = [None; 2];
     for (what, place) in ["row", "column"].into_iter().zip(&mut indices) {
         *place = match words.next() {
-            Some((word, at)) => index(what, word, at, header.order, findings)?,
-            None => return missing(format!("the {what} of an entry"), line, findings),
+            Some((word, at)) => index(what, word, at, header.order, problems)?,
+            None => return missing(format!("the {what} of an entry"), line, problems),
         };
     }
     let Some((word, place)) = words.next() else {
-        return missing("the value of an entry".into(), line, findings);
+        return missing("the value of an entry".into(), line, problems);
     };
-    let value = value(word, place, header.field, findings)?;
-    nothing_more(words, findings)?;
+    let value = value(word, place, header.field, problems)?;
+    nothing_more(words, problems)?;
     let ([Some(r), Some(c)], Some(value)) = (indices, value) else {
         return Ok(None);
     };
     if header.symmetry == Symmetry::Symmetric && r < c {
         let (row, col) = (r + 1, c + 1);
-        findings.report(ProblemKind::AboveDiagonal { row, col }, Some(line.place()))?;
+        problems.report(ProblemKind::AboveDiagonal { row, col }, Some(line.place()))?;
         return Ok(None);
     }
     Ok(Some((r, c, value)))
 }
 
-fn missing<T>(expected: String, line: Line<'_>, findings: &mut Findings) -> Result<Option<T>, Halt> {
-    findings.report(ProblemKind::Missing { expected }, Some(line.end()))?;
+fn missing<T>(expected: String, line: Line<'_>, problems: &mut Problems) -> Result<Option<T>, Halt> {
+    problems.report(ProblemKind::Missing { expected }, Some(line.end()))?;
     Ok(None)
 }
 
-fn nothing_more<'t>(mut words: impl Iterator<Item = (&'t str, Place)>, findings: &mut Findings) -> Result<(), Halt> {
+fn nothing_more<'t>(mut words: impl Iterator<Item = (&'t str, Place)>, problems: &mut Problems) -> Result<(), Halt> {
     let Some((word, place)) = words.next() else {
         return Ok(());
     };
     let kind = ProblemKind::Surplus { found: quote(word), after: "the value of an entry" };
-    findings.report(kind, Some(place))
+    problems.report(kind, Some(place))
 }
 
 /// A row or column, from 0.
@@ -140,7 +140,7 @@ fn index(
     word: &str,
     place: Place,
     order: usize,
-    findings: &mut Findings,
+    problems: &mut Problems,
 ) -> Result<Option<u64>, Halt> {
     let digits = word.strip_prefix('-').unwrap_or(word);
     let kind = match word.parse::<u64>() {
@@ -154,12 +154,12 @@ fn index(
             found: quote(word),
         },
     };
-    findings.report(kind, Some(place))?;
+    problems.report(kind, Some(place))?;
     Ok(None)
 }
 
 /// The value that a word stands for.
-fn value(word: &str, place: Place, field: Field, findings: &mut Findings) -> Result<Option<f64>, Halt> {
+fn value(word: &str, place: Place, field: Field, problems: &mut Problems) -> Result<Option<f64>, Halt> {
     let found = || quote(word);
     let kind = match (word.parse::<f64>(), field) {
         (Err(_), Field::Real) => ProblemKind::NotANumber { found: found() },
@@ -170,7 +170,7 @@ fn value(word: &str, place: Place, field: Field, findings: &mut Findings) -> Res
             Err(_) => ProblemKind::NotAnInteger { found: found() },
         },
     };
-    findings.report(kind, Some(place))?;
+    problems.report(kind, Some(place))?;
     Ok(None)
 }
 
@@ -185,17 +185,14 @@ pub(super) fn check_repeated(
     text: &str,
     header: &Header,
     entries: &[Entry],
-    findings: &mut Findings,
+    problems: &mut Problems,
 ) -> Result<(), Halt> {
     for same in entries.chunk_by(|a, b| a.key == b.key) {
         for again in &same[1..] {
             let (r, c) = again.place(header.order);
-            let kind = ProblemKind::Repeated {
-                row: r + 1,
-                col: c + 1,
-                first_line: line_at(text, same[0].line).line_and_column(text).0,
-            };
-            findings.report(kind, Some(line_at(text, again.line)))?;
+            let kind =
+                ProblemKind::Repeated { row: r + 1, col: c + 1, first_line: line_at(text, same[0].line).line(text) };
+            problems.report(kind, Some(line_at(text, again.line)))?;
         }
     }
     Ok(())
@@ -206,7 +203,7 @@ pub(super) fn check_symmetric(
     text: &str,
     header: &Header,
     entries: &[Entry],
-    findings: &mut Findings,
+    problems: &mut Problems,
 ) -> Result<(), Halt> {
     let n = header.order as u64;
     let all_listed = entries.len() as u64 == n * n;
@@ -228,7 +225,7 @@ pub(super) fn check_symmetric(
         let mirrored = mirror.map_or(0.0, |entry| entry.value);
         if entry.value != mirrored {
             let kind = ProblemKind::NotSymmetric { row: r + 1, col: c + 1, value: entry.value, mirrored };
-            findings.report(kind, Some(line_at(text, entry.line)))?;
+            problems.report(kind, Some(line_at(text, entry.line)))?;
         }
     }
     Ok(())

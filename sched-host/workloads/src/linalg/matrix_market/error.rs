@@ -4,10 +4,13 @@ use std::fmt;
 use std::io;
 use std::string::FromUtf8Error;
 
-use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode, SourceSpan};
+use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode};
+use sched_text::amount::decimal_bytes;
+use sched_text::count;
+use sched_text::excerpt::Position;
 
 use super::Wanted;
-use super::findings::{Findings, MAX_LINE, Place};
+use super::problems::{MAX_LINE, Place, Problems};
 
 /// Why a file is not a matrix in Matrix Market format, of the kind that is wanted: every problem found, up to the limit, with its place.
 #[derive(Debug)]
@@ -25,7 +28,7 @@ impl MatrixMarketError {
 
     pub(super) fn unreadable(name: &str, error: &io::Error, wanted: Wanted) -> Self {
         let reason = error.to_string();
-        Findings::only(ProblemKind::Unreadable { reason }, None, wanted).into_error(name, String::new())
+        Problems::only(ProblemKind::Unreadable { reason }, None, wanted).into_error(name, String::new())
     }
 
     pub(super) fn not_text(name: &str, error: &FromUtf8Error, wanted: Wanted) -> Self {
@@ -36,7 +39,7 @@ impl MatrixMarketError {
         let text = String::from_utf8_lossy(&bytes[..line_end]).into_owned();
         let byte = bytes.get(offset).copied().unwrap_or_default();
         let place = Place::new(offset, 1);
-        Findings::only(ProblemKind::NotText { byte }, Some(place), wanted).into_error(name, text)
+        Problems::only(ProblemKind::NotText { byte }, Some(place), wanted).into_error(name, text)
     }
 
     /// Name of the file.
@@ -66,7 +69,7 @@ impl fmt::Display for MatrixMarketError {
         match (self.problems.len(), self.gave_up) {
             (1, false) => write!(f, "one problem"),
             (n, false) => write!(f, "{n} problems"),
-            (n, true) => write!(f, "gave up after {n} problem{}", if n == 1 { "" } else { "s" }),
+            (n, true) => write!(f, "gave up after {}", count(n, "problem")),
         }
     }
 }
@@ -88,13 +91,12 @@ impl Diagnostic for MatrixMarketError {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     kind: ProblemKind,
-    position: Option<(usize, usize)>,
-    span: Option<SourceSpan>,
+    position: Option<Position>,
 }
 
 impl Problem {
-    pub(super) fn new(kind: ProblemKind, position: Option<(usize, usize)>, span: Option<SourceSpan>) -> Self {
-        Self { kind, position, span }
+    pub(super) fn new(kind: ProblemKind, position: Option<Position>) -> Self {
+        Self { kind, position }
     }
 
     /// What is wrong.
@@ -104,14 +106,14 @@ impl Problem {
 
     /// Line and column, from 1 (columns count characters); nothing if the file could not be read at all.
     pub fn position(&self) -> Option<(usize, usize)> {
-        self.position
+        self.position.map(|position| (position.line, position.column))
     }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.position {
-            Some((line, column)) => write!(f, "line {line}, column {column}: {}", self.kind),
+            Some(Position { line, column, .. }) => write!(f, "line {line}, column {column}: {}", self.kind),
             None => self.kind.fmt(f),
         }
     }
@@ -129,7 +131,7 @@ impl Diagnostic for Problem {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let label = LabeledSpan::new_with_span(None, self.span?);
+        let label = LabeledSpan::new_with_span(None, self.position?.shown?);
         Some(Box::new(std::iter::once(label)))
     }
 }
@@ -345,14 +347,7 @@ impl ProblemKind {
 /// Memory that a dense symmetric matrix takes, for people.
 fn dense_size(order: u64) -> String {
     let bytes = 4.0 * order as f64 * (order as f64 + 1.0);
-    let units = [(1e18, "EB"), (1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB")];
-    if bytes >= 1e21 {
-        return "over 1000 EB".into();
-    }
-    match units.iter().find(|(unit, _)| bytes >= *unit) {
-        Some((unit, name)) => format!("{:.1} {name}", bytes / unit),
-        None => format!("{bytes} bytes"),
-    }
+    if bytes >= 1e21 { "over 1000 EB".to_owned() } else { decimal_bytes(bytes) }
 }
 
 fn allowance(limit: Option<usize>) -> String {

@@ -1,6 +1,6 @@
 //! The first line of a Matrix Market file, and the line with its size.
 
-use super::findings::{Findings, Halt, Place, quote};
+use super::problems::{Halt, Place, Problems, quote};
 use super::{Line, ProblemKind, ReadLimits, content_lines};
 
 /// How the entries are listed.
@@ -72,14 +72,14 @@ impl<T: Copy> Word<T> {
         &self,
         line: Line<'t>,
         words: &mut impl Iterator<Item = (&'t str, Place)>,
-        findings: &mut Findings,
+        problems: &mut Problems,
     ) -> Result<Option<T>, Halt> {
         let what = self.what;
         let names = || self.supported.iter().map(|(name, _)| *name);
         let expected = || names().map(quote).collect::<Vec<_>>().join(" or ");
         let Some((word, place)) = words.next() else {
             let expected = format!("the {what} ({})", expected());
-            findings.report(ProblemKind::Missing { expected }, Some(line.end()))?;
+            problems.report(ProblemKind::Missing { expected }, Some(line.end()))?;
             return Ok(None);
         };
         let is = |name: &str| name.eq_ignore_ascii_case(word);
@@ -100,16 +100,16 @@ impl<T: Copy> Word<T> {
                     .filter(|name| strsim::damerau_levenshtein(name, &word) <= 2),
             }
         };
-        findings.report(kind, Some(place))?;
+        problems.report(kind, Some(place))?;
         Ok(None)
     }
 }
 
 /// Reads the first line and the size; also returns the byte offset of the line after the size.
-pub(super) fn parse(text: &str, limits: ReadLimits, findings: &mut Findings) -> Result<(Header, usize), Halt> {
+pub(super) fn parse(text: &str, limits: ReadLimits, problems: &mut Problems) -> Result<(Header, usize), Halt> {
     let first_end = text.find('\n').map_or(text.len(), |end| end + 1);
     let first = Line { start: 0, content: text[..first_end].trim_end_matches(['\n', '\r']) };
-    findings.line_length(first)?;
+    problems.line_length(first)?;
     let mut words = first.words();
     match words.next() {
         Some((word, _)) if word.eq_ignore_ascii_case("%%MatrixMarket") => {}
@@ -119,18 +119,18 @@ pub(super) fn parse(text: &str, limits: ReadLimits, findings: &mut Findings) -> 
                 None if text.is_empty() => ("an empty file".into(), first.place()),
                 None => ("a blank line".into(), first.place()),
             };
-            findings.report(ProblemKind::NotMatrixMarket { found }, Some(place))?;
+            problems.report(ProblemKind::NotMatrixMarket { found }, Some(place))?;
             return Err(Halt);
         }
     }
     // Each word is looked at even if an earlier one is wrong; without all of them nothing that follows can be understood.
-    let object = OBJECT.read(first, &mut words, findings)?;
-    let format = FORMAT.read(first, &mut words, findings)?;
-    let field = FIELD.read(first, &mut words, findings)?;
-    let symmetry = SYMMETRY.read(first, &mut words, findings)?;
+    let object = OBJECT.read(first, &mut words, problems)?;
+    let format = FORMAT.read(first, &mut words, problems)?;
+    let field = FIELD.read(first, &mut words, problems)?;
+    let symmetry = SYMMETRY.read(first, &mut words, problems)?;
     if let Some((word, place)) = words.next() {
         let found = quote(word);
-        findings.report(ProblemKind::Surplus { found, after: "the symmetry" }, Some(place))?;
+        problems.report(ProblemKind::Surplus { found, after: "the symmetry" }, Some(place))?;
     }
     let (Some(()), Some(format), Some(field), Some(symmetry)) = (object, format, field, symmetry) else {
         return Err(Halt);
@@ -138,11 +138,11 @@ pub(super) fn parse(text: &str, limits: ReadLimits, findings: &mut Findings) -> 
 
     let Some(line) = content_lines(text, first_end).next() else {
         let expected = "a line with the size of the matrix".to_owned();
-        findings.report(ProblemKind::Missing { expected }, Some(Place::new(text.len(), 0)))?;
+        problems.report(ProblemKind::Missing { expected }, Some(Place::new(text.len(), 0)))?;
         return Err(Halt);
     };
-    findings.line_length(line)?;
-    let (order, listed) = size(line, format, limits, findings)?;
+    problems.line_length(line)?;
+    let (order, listed) = size(line, format, limits, problems)?;
     let n = order as u64;
     let n_entries = match (format, symmetry) {
         (Format::Coordinate, _) => listed,
@@ -156,7 +156,7 @@ pub(super) fn parse(text: &str, limits: ReadLimits, findings: &mut Findings) -> 
 }
 
 /// The order and, in coordinate format, the number of entries that the size line announces.
-fn size(line: Line<'_>, format: Format, limits: ReadLimits, findings: &mut Findings) -> Result<(usize, u64), Halt> {
+fn size(line: Line<'_>, format: Format, limits: ReadLimits, problems: &mut Problems) -> Result<(usize, u64), Halt> {
     const NUMBERS: [&str; 3] = ["the number of rows", "the number of columns", "the number of entries"];
     let wanted = match format {
         Format::Array => &NUMBERS[..2],
@@ -168,13 +168,13 @@ fn size(line: Line<'_>, format: Format, limits: ReadLimits, findings: &mut Findi
         match words.next() {
             None => {
                 let expected = what.to_owned();
-                findings.report(ProblemKind::Missing { expected }, Some(line.end()))?;
+                problems.report(ProblemKind::Missing { expected }, Some(line.end()))?;
             }
             Some((word, place)) => match word.parse::<u64>() {
                 Ok(value) => *number = Some(value),
                 Err(_) => {
                     let found = quote(word);
-                    findings.report(ProblemKind::NotACount { what, found }, Some(place))?;
+                    problems.report(ProblemKind::NotACount { what, found }, Some(place))?;
                 }
             },
         }
@@ -182,23 +182,23 @@ fn size(line: Line<'_>, format: Format, limits: ReadLimits, findings: &mut Findi
     if let Some((word, place)) = words.next() {
         let found = quote(word);
         let after = "the size of the matrix";
-        findings.report(ProblemKind::Surplus { found, after }, Some(place))?;
+        problems.report(ProblemKind::Surplus { found, after }, Some(place))?;
     }
     let (Some(rows), Some(cols)) = (numbers[0], numbers[1]) else {
         return Err(Halt);
     };
     if rows != cols {
-        findings.report(ProblemKind::NotSquare { rows, cols }, Some(line.place()))?;
+        problems.report(ProblemKind::NotSquare { rows, cols }, Some(line.place()))?;
         return Err(Halt);
     }
     if rows == 0 {
-        findings.report(ProblemKind::NoRows, Some(line.place()))?;
+        problems.report(ProblemKind::NoRows, Some(line.place()))?;
         return Err(Halt);
     }
     let limit = limits.max_order.min(i32::MAX as usize);
     if rows > limit as u64 {
         let kind = ProblemKind::TooLarge { order: rows, limit: Some(limit) };
-        findings.report(kind, Some(line.place()))?;
+        problems.report(kind, Some(line.place()))?;
         return Err(Halt);
     }
     match (format, numbers[2]) {

@@ -8,8 +8,8 @@
 
 mod entries;
 mod error;
-mod findings;
 mod header;
+mod problems;
 #[cfg(test)]
 mod tests;
 
@@ -18,8 +18,8 @@ use std::path::Path;
 use super::{Matrix, OrderTooLarge, SymmetricMatrix};
 use entries::Entry;
 pub use error::{MatrixMarketError, Problem, ProblemKind};
-use findings::{Findings, Halt, Place};
 use header::{Format, Header, Symmetry};
+use problems::{Halt, Place, Problems};
 
 /// Bounds of what a reader takes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,17 +125,17 @@ fn parse<M>(
     zeros: impl FnOnce(usize) -> Result<M, OrderTooLarge>,
     set: impl Fn(&mut M, &Header, &Entry),
 ) -> Result<M, MatrixMarketError> {
-    let mut findings = Findings::new(limits.max_problems, wanted);
-    let read = listed(&text, limits, wanted, &mut findings).and_then(|(header, entries)| {
+    let mut problems = Problems::new(limits.max_problems, wanted);
+    let read = listed(&text, limits, wanted, &mut problems).and_then(|(header, entries)| {
         let Ok(mut matrix) = zeros(header.order) else {
             let kind = ProblemKind::TooLarge { order: header.order as u64, limit: None };
-            findings.report(kind, Some(header.size_line))?;
+            problems.report(kind, Some(header.size_line))?;
             return Err(Halt);
         };
         entries.iter().for_each(|entry| set(&mut matrix, &header, entry));
         Ok(matrix)
     });
-    read.map_err(|Halt| findings.into_error(name, text))
+    read.map_err(|Halt| problems.into_error(name, text))
 }
 
 /// The header and the entries of a file in which nothing is wrong.
@@ -143,18 +143,18 @@ fn listed(
     text: &str,
     limits: ReadLimits,
     wanted: Wanted,
-    findings: &mut Findings,
+    problems: &mut Problems,
 ) -> Result<(Header, Vec<Entry>), Halt> {
-    let (header, rest) = header::parse(text, limits, findings)?;
-    let entries = entries::parse(text, rest, &header, findings)?;
+    let (header, rest) = header::parse(text, limits, problems)?;
+    let entries = entries::parse(text, rest, &header, problems)?;
     if header.format == Format::Coordinate {
-        entries::check_repeated(text, &header, &entries, findings)?;
+        entries::check_repeated(text, &header, &entries, problems)?;
     }
     if header.symmetry == Symmetry::General && wanted == Wanted::Symmetric {
-        findings.none_so_far()?;
-        entries::check_symmetric(text, &header, &entries, findings)?;
+        problems.none_so_far()?;
+        entries::check_symmetric(text, &header, &entries, problems)?;
     }
-    findings.none_so_far()?;
+    problems.none_so_far()?;
     Ok((header, entries))
 }
 

@@ -166,7 +166,7 @@ fn the_size_must_be_that_of_a_square_matrix_that_fits() {
     ");
     insta::assert_snapshot!(complaint("1000000000 1000000000 1\n1 1 1"), @"
     cannot read a symmetric matrix from `a.mtx`: one problem
-    line 3, column 1: found a matrix of order 1000000000, which takes at least 4.0 EB as a dense matrix; expected at most order 32768
+    line 3, column 1: found a matrix of order 1000000000, which takes at least 4.00 EB as a dense matrix; expected at most order 32768
     ");
     insta::assert_snapshot!(complaint("18446744073709551615 18446744073709551615 18446744073709551615\n1 1 1"), @"
     cannot read a symmetric matrix from `a.mtx`: one problem
@@ -271,7 +271,7 @@ fn the_largest_order_is_the_caller_s_to_choose() {
     let limits = |max_order| ReadLimits { max_order, ..ReadLimits::default() };
     assert!(parse_symmetric("a.mtx", text.into(), limits(3)).is_ok());
     let error = parse_symmetric("a.mtx", text.into(), limits(2)).unwrap_err();
-    insta::assert_snapshot!(error.problems()[0], @"line 2, column 1: found a matrix of order 3, which takes at least 48 bytes as a dense matrix; expected at most order 2");
+    insta::assert_snapshot!(error.problems()[0], @"line 2, column 1: found a matrix of order 3, which takes at least 48 B as a dense matrix; expected at most order 2");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Collecting problems while a Matrix Market file is read.
 
-use miette::{NamedSource, SourceSpan};
+use miette::NamedSource;
+use sched_text::excerpt::{Position, printable, quoted_word};
+use sched_text::line_and_column;
 
 use super::error::{MatrixMarketError, Problem, ProblemKind};
 use super::{Line, Wanted};
@@ -10,10 +12,7 @@ pub(super) const MAX_LINE: usize = 1024;
 
 /// `word` between backticks, shortened, with control characters escaped.
 pub(super) fn quote(word: &str) -> String {
-    const LONGEST: usize = 40;
-    let shown: String = word.chars().take(LONGEST).flat_map(char::escape_debug).collect();
-    let more = if word.chars().nth(LONGEST).is_some() { "…" } else { "" };
-    format!("`{shown}{more}`")
+    quoted_word(word, 40)
 }
 
 /// A piece of the text, in bytes.
@@ -28,19 +27,13 @@ impl Place {
         Self { offset, len }
     }
 
-    /// Line and column of its beginning, from 1. It reads the text from the start: for the few places that are reported.
-    pub(super) fn line_and_column(self, text: &str) -> (usize, usize) {
-        let before = &text[..self.offset];
-        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
-        let lines = before.bytes().filter(|&byte| byte == b'\n').count();
-        (lines + 1, before[line_start..].chars().count() + 1)
+    /// The line of its beginning, from 1.
+    pub(super) fn line(self, text: &str) -> usize {
+        line_and_column(text, self.offset).0
     }
 
-    /// The piece to show with its line, unless that line is too long to be shown.
-    fn shown(self, text: &str) -> Option<SourceSpan> {
-        let before = text[..self.offset].rfind('\n').map_or(0, |end| end + 1);
-        let after = text[self.offset..].find('\n').unwrap_or(text.len() - self.offset);
-        (self.offset + after - before <= MAX_LINE).then(|| (self.offset, self.len).into())
+    fn position(self, text: &str) -> Position {
+        Position::of(text, self.offset..self.offset + self.len, MAX_LINE)
     }
 }
 
@@ -50,13 +43,13 @@ pub(super) struct Halt;
 
 /// The problems found so far.
 #[derive(Debug)]
-pub(super) struct Findings {
+pub(super) struct Problems {
     limit: usize,
     wanted: Wanted,
     found: Vec<(ProblemKind, Option<Place>)>,
 }
 
-impl Findings {
+impl Problems {
     pub(super) fn new(limit: usize, wanted: Wanted) -> Self {
         Self { limit: limit.max(1), wanted, found: Vec::new() }
     }
@@ -94,24 +87,9 @@ impl Findings {
         self.found.truncate(self.limit);
         // Some checks go through the matrix by column; people read by line.
         self.found.sort_by_key(|(_, place)| place.map_or(0, |place| place.offset));
-        let problem = |(kind, place): (ProblemKind, Option<Place>)| {
-            let position = place.map(|place| place.line_and_column(&text));
-            let span = place.and_then(|place| place.shown(&text));
-            Problem::new(kind, position, span)
-        };
+        let problem =
+            |(kind, place): (ProblemKind, Option<Place>)| Problem::new(kind, place.map(|place| place.position(&text)));
         let problems = self.found.into_iter().map(problem).collect();
         MatrixMarketError::new(NamedSource::new(name, printable(text)), problems, gave_up, self.wanted)
     }
-}
-
-/// The text without control characters that could disturb a terminal, each byte in its place.
-fn printable(text: String) -> String {
-    let disturbs = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
-    if !text.contains(disturbs) {
-        return text;
-    }
-    let shown = |c: char| {
-        if disturbs(c) { "?".repeat(c.len_utf8()) } else { c.to_string() }
-    };
-    text.chars().map(shown).collect()
 }

@@ -2,6 +2,8 @@
 
 use super::error::{GraphFileError, GraphFileProblem};
 use miette::NamedSource;
+use sched_text::excerpt::{Position, printable, quoted_word};
+use sched_text::line_and_column;
 use std::ops::Range;
 
 /// The longest line that is shown with a problem in it, in bytes: JSON often has no line breaks.
@@ -9,27 +11,24 @@ const LONGEST_SHOWN: usize = 500;
 
 /// `word` between backticks, shortened, with control characters escaped.
 pub(super) fn quote(word: &str) -> String {
-    const LONGEST: usize = 60;
-    let shown: String = word.chars().take(LONGEST).flat_map(char::escape_debug).collect();
-    let more = if word.chars().nth(LONGEST).is_some() { "…" } else { "" };
-    format!("`{shown}{more}`")
+    quoted_word(word, 60)
 }
 
-struct Finding {
+struct Noted {
     message: String,
     help: Option<String>,
     place: Option<Range<usize>>,
 }
 
 /// The problems found so far in a text.
-pub(super) struct Findings<'t> {
+pub(super) struct Problems<'t> {
     text: &'t str,
-    found: Vec<Finding>,
+    found: Vec<Noted>,
 }
 
-impl<'t> Findings<'t> {
-    pub(super) fn new(text: &'t str) -> Findings<'t> {
-        Findings { text, found: Vec::new() }
+impl<'t> Problems<'t> {
+    pub(super) fn new(text: &'t str) -> Problems<'t> {
+        Problems { text, found: Vec::new() }
     }
 
     /// Where `part` of the text is in it.
@@ -57,7 +56,7 @@ impl<'t> Findings<'t> {
 
     /// Notes a problem at these bytes of the text.
     pub(super) fn report_at(&mut self, place: Range<usize>, message: impl Into<String>, help: Option<String>) {
-        self.found.push(Finding { message: message.into(), help, place: Some(place) });
+        self.found.push(Noted { message: message.into(), help, place: Some(place) });
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -69,15 +68,13 @@ impl<'t> Findings<'t> {
     }
 
     pub(super) fn done(mut self) -> Found {
-        self.found.sort_by_key(|finding| finding.place.as_ref().map_or(0, |place| place.start));
+        self.found.sort_by_key(|noted| noted.place.as_ref().map_or(0, |place| place.start));
         let more = self.found.len().saturating_sub(GraphFileError::MOST);
         self.found.truncate(GraphFileError::MOST);
         let text = self.text;
-        let problem = |finding: Finding| GraphFileProblem {
-            message: finding.message,
-            help: finding.help,
-            position: finding.place.as_ref().map(|place| line_and_column(text, place.start)),
-            span: finding.place.filter(|place| can_be_shown(text, place)).map(Into::into),
+        let problem = |noted: Noted| {
+            let position = noted.place.map(|place| Position::of(text, place, LONGEST_SHOWN));
+            GraphFileProblem { message: noted.message, help: noted.help, position }
         };
         Found { problems: self.found.into_iter().map(problem).collect(), more }
     }
@@ -94,34 +91,11 @@ impl Found {
     /// The one problem that keeps anything else from being looked at.
     pub(super) fn only(message: impl Into<String>, help: Option<&str>) -> Found {
         let help = help.map(str::to_owned);
-        let problem = GraphFileProblem { message: message.into(), help, position: None, span: None };
+        let problem = GraphFileProblem { message: message.into(), help, position: None };
         Found { problems: vec![problem], more: 0 }
     }
 
     pub(super) fn into_error(self, name: &str, format: &'static str, text: String) -> GraphFileError {
         GraphFileError::new(NamedSource::new(name, printable(text)), format, self.problems, self.more)
     }
-}
-
-fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
-    let before = text.get(..offset).unwrap_or(text);
-    let line_start = before.rfind('\n').map_or(0, |end| end + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
-}
-
-/// Whether the lines around `place` are short enough.
-fn can_be_shown(text: &str, place: &Range<usize>) -> bool {
-    let before = text.get(..place.start).map_or(0, |before| before.rfind('\n').map_or(0, |end| end + 1));
-    let after = text.get(place.start..).map_or(0, |after| after.find('\n').unwrap_or(after.len()));
-    place.start + after - before <= LONGEST_SHOWN && place.len() <= LONGEST_SHOWN
-}
-
-/// The text without control characters that could disturb a terminal, each byte in its place.
-fn printable(text: String) -> String {
-    let disturbs = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
-    if !text.contains(disturbs) {
-        return text;
-    }
-    let shown = |c: char| if disturbs(c) { "?".repeat(c.len_utf8()) } else { c.to_string() };
-    text.chars().map(shown).collect()
 }

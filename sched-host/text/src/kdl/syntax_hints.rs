@@ -1,18 +1,17 @@
 //! Errors of KDL syntax that the parser reports at the wrong place: braces, quotes and comments without their other half, and
 //! nodes that nothing separates.
 
-use super::finding::Finding;
-use super::span::Span;
+use crate::{Finding, Span};
 
 /// The errors of this kind in a text that the parser refused, in the order of the text.
-pub(super) fn syntax_hints(text: &str) -> Vec<Finding> {
+pub(super) fn syntax_hints(text: &str, node: &str) -> Vec<Finding> {
     let mut scan = Scan { text, offset: 0, braces: Vec::new(), findings: Vec::new() };
     while scan.step() {}
     let mut findings = scan.findings;
     // Where quotes are open, braces may stand inside or outside of texts.
     if findings.is_empty() {
         findings.extend(unpaired(text, &scan.braces));
-        findings.extend(unseparated(text, &scan.braces));
+        findings.extend(unseparated(text, node, &scan.braces));
     }
     findings.sort_by_key(|finding| finding.place().map(|place| place.offset()));
     findings
@@ -84,8 +83,7 @@ impl<'a> Scan<'a> {
             }
         }
         let finding = Finding::error("a comment is not closed".to_owned());
-        self.findings
-            .push(finding.at(Span::new(self.offset, 2), "begins here").help("end it with `*/`").code("kdl::syntax"));
+        self.findings.push(finding.at(Span::new(self.offset, 2), "begins here").help("end it with `*/`"));
         rest.len()
     }
 
@@ -106,7 +104,7 @@ impl<'a> Scan<'a> {
         let finding = Finding::error("a text in quotes is not closed".to_owned());
         let span = Span::new(self.offset, rest[..end].trim_end().len());
         let help = format!("each text has `{close}` at its end{}", if quotes == 1 { ", on the same line" } else { "" });
-        self.findings.push(finding.at(span, "begins here").help(help).code("kdl::syntax"));
+        self.findings.push(finding.at(span, "begins here").help(help));
         end
     }
 }
@@ -125,13 +123,11 @@ fn unpaired(text: &str, braces: &[Brace]) -> Vec<Finding> {
         Finding::error(format!("the `{{`{what} is not closed"))
             .at(Span::new(brace.offset, 1), "not closed")
             .help("add a `}` behind what stands in it")
-            .code("kdl::syntax")
     };
     let closes_nothing = |brace: Brace| {
         Finding::error("a `}` closes nothing".to_owned())
             .at(Span::new(brace.offset, 1), "nothing is open here")
             .help("take it away, or add the `{` that it should close")
-            .code("kdl::syntax")
     };
     open.into_iter().map(not_closed).chain(surplus.into_iter().map(closes_nothing)).collect()
 }
@@ -157,8 +153,8 @@ fn pair(braces: &[Brace], by_indent: bool) -> (Vec<Brace>, Vec<Brace>) {
     (open, surplus)
 }
 
-/// Components that stand on the line of the one before, with nothing between.
-fn unseparated(text: &str, braces: &[Brace]) -> Vec<Finding> {
+/// Nodes that stand on the line of the one before, with nothing between.
+fn unseparated(text: &str, node: &str, braces: &[Brace]) -> Vec<Finding> {
     let begins = |character: char| character.is_alphanumeric() || character == '_';
     let behind = braces.iter().filter(|brace| !brace.opens).filter_map(|brace| {
         let rest = text[brace.offset + 1..].trim_start_matches([' ', '\t']);
@@ -166,10 +162,9 @@ fn unseparated(text: &str, braces: &[Brace]) -> Vec<Finding> {
         (length > 0 && rest.starts_with(begins)).then(|| Span::new(text.len() - rest.len(), length))
     });
     let finding = |span| {
-        Finding::error("a component begins on the line where another one ends".to_owned())
+        Finding::error(format!("a {node} begins on the line where another one ends"))
             .at(span, "here")
             .help("write it on a line of its own, or put a `;` between the two")
-            .code("kdl::syntax")
     };
     behind.map(finding).collect()
 }

@@ -1,30 +1,26 @@
 //! Text to a KDL document, and KDL's errors as findings.
 
-use super::finding::Finding;
-use super::span::Span;
+use super::reader::Language;
 use super::syntax_hints::syntax_hints;
+use crate::{Finding, Span};
 use kdl::{KdlDiagnostic, KdlDocument, KdlNode};
 use miette::SourceSpan;
 
 /// How deep braces and comments may nest. The KDL parser recurses, and would overflow its stack at some depth.
 const DEEPEST: usize = 64;
 
-/// The document of a text.
-///
-/// # Errors
-/// Everything that is wrong with its syntax.
-pub fn document(text: &str) -> Result<KdlDocument, Vec<Finding>> {
+/// The document of a text, or everything that is wrong with its syntax.
+pub(super) fn document(text: &str, language: Language) -> Result<KdlDocument, Vec<Finding>> {
     if let Some(offset) = too_deep(text) {
         return Err(vec![
             Finding::error(format!("braces nest more than {DEEPEST} deep"))
                 .at(Span::new(offset, 1), "too deep")
-                .help("no scheduler needs so many levels: a `}` may be missing, again and again")
-                .code("kdl::syntax"),
+                .help("a `}` may be missing, again and again"),
         ]);
     }
     let found = KdlDocument::parse(text).map_err(|error| error.diagnostics);
     found.map_err(|mut found| {
-        let known = syntax_hints(text);
+        let known = syntax_hints(text, language.node);
         if !known.is_empty() {
             // The parser loses its way there, and says of every brace around that it is not closed.
             let lost = [
@@ -38,18 +34,18 @@ pub fn document(text: &str) -> Result<KdlDocument, Vec<Finding>> {
             let is_lost = |message: &String| lost.iter().any(|begins| message.starts_with(begins));
             found.retain(|found| !found.message.as_ref().is_some_and(is_lost));
         }
-        known.into_iter().chain(found.into_iter().map(|found| finding(text, found))).collect()
+        known.into_iter().chain(found.into_iter().map(|found| finding(text, language.node, found))).collect()
     })
 }
 
 /// The span without the white space around it, which KDL counts in at some places.
-pub fn trimmed(text: &str, span: SourceSpan) -> Span {
+pub(super) fn trimmed(text: &str, span: SourceSpan) -> Span {
     let found = text.get(span.offset()..span.offset() + span.len()).unwrap_or_default();
     let start = span.offset() + (found.len() - found.trim_start().len());
     Span::new(start, found.trim().len())
 }
 
-fn finding(text: &str, found: KdlDiagnostic) -> Finding {
+fn finding(text: &str, node: &str, found: KdlDiagnostic) -> Finding {
     let mut span = trimmed(text, found.span);
     let word = |span: Span| span.get().and_then(|span| text.get(span.offset()..span.offset() + span.len()));
     // The parser's spans may start at the document's first node; the trouble is where they end.
@@ -59,12 +55,9 @@ fn finding(text: &str, found: KdlDiagnostic) -> Finding {
     }
     let help = match word(span) {
         Some(word @ ("true" | "false" | "null" | "inf" | "-inf" | "nan")) => format!("write `#{word}`"),
-        _ => found.help.unwrap_or_else(|| "a component is written `name param=value { children }`".to_owned()),
+        _ => found.help.unwrap_or_else(|| format!("a {node} is written `name param=value {{ children }}`")),
     };
-    Finding::error(found.message.unwrap_or_else(|| "this is not KDL".to_owned()))
-        .at(span, "here")
-        .help(help)
-        .code("kdl::syntax")
+    Finding::error(found.message.unwrap_or_else(|| "this is not KDL".to_owned())).at(span, "here").help(help)
 }
 
 /// Where braces or comments nest deeper than [`DEEPEST`]. Braces in texts and comments count too, which matters to
