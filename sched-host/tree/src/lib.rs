@@ -10,6 +10,7 @@
 mod assembly;
 mod books;
 mod call;
+pub mod combined;
 pub mod context;
 mod fallback;
 pub mod fault;
@@ -23,6 +24,7 @@ mod node;
 pub mod plugin;
 mod prospects;
 mod push_pull;
+pub mod seat;
 pub mod services;
 pub mod stand;
 mod survey;

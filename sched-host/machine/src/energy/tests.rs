@@ -2,7 +2,7 @@ use super::*;
 use sched_test_support::Powercap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 fn problem(powercap: &Powercap) -> String {

@@ -1,9 +1,8 @@
 //! Multiple linear regression: time as a sum of products of powers of parameters.
 
 use super::Point;
+use super::least_squares::least_squares;
 use super::weights::biweights;
-use faer::Mat;
-use faer::linalg::solvers::SolveLstsq;
 use serde::{Deserialize, Serialize};
 
 /// A product of powers of a task's parameters: their exponents, the first parameter's first; missing ones are 0.
@@ -89,17 +88,13 @@ impl Linear {
         let mut coefficients = Vec::new();
         for _ in 0..ROUNDS {
             let factor = |index: usize| (weights[index] * rows[index].1.samples.min(100) as f64).sqrt();
-            let design = Mat::from_fn(rows.len(), columns, |index, column| {
-                factor(index) * rows[index].0[column] / rows[index].1.value / scale[column]
-            });
-            let wanted = Mat::from_fn(rows.len(), 1, |index, _| factor(index));
-            let solver = design.col_piv_qr();
-            let (first, last) = (solver.thin_R()[(0, 0)].abs(), solver.thin_R()[(columns - 1, columns - 1)].abs());
-            if first.is_nan() || last <= 1e-10 * first {
-                break;
-            }
-            let solved = solver.solve_lstsq(&wanted);
-            coefficients = (0..columns).map(|column| solved[(column, 0)] / scale[column]).collect::<Vec<f64>>();
+            let design = |column: usize| -> Vec<f64> {
+                let entry = |index: usize| factor(index) * rows[index].0[column] / rows[index].1.value / scale[column];
+                (0..rows.len()).map(entry).collect()
+            };
+            let wanted = (0..rows.len()).map(factor).collect();
+            let Some(solved) = least_squares((0..columns).map(design).collect(), wanted) else { break };
+            coefficients = solved.iter().zip(&scale).map(|(solved, scale)| solved / scale).collect::<Vec<f64>>();
             let residuals: Vec<f64> = rows
                 .iter()
                 .map(|(row, point)| {

@@ -4,6 +4,7 @@
 //! number of its samples. So one bad sample of a size that was often run counts nothing; and since a size may have been run
 //! once only, the fits weigh down what lies far off themselves.
 
+mod least_squares;
 mod multiple;
 mod power;
 mod weights;
