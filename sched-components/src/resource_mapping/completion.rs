@@ -140,6 +140,7 @@ impl Weights {
         }
     }
 
+    /// The transfer time that counts: the expected one times `transfers`.
     pub(super) fn charged(&self, transfer: u64) -> u64 {
         if self.transfers == 1.0 { transfer } else { (transfer as f64 * self.transfers) as u64 }
     }
