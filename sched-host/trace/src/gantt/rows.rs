@@ -87,7 +87,7 @@ fn of_worker<'a>(trace: &'a Trace, name: &str, group: &str, spans: &[Span], fill
             Activity::Task { codelet, .. } => {
                 busy += end - begin;
                 tasks += 1;
-                fills.get(*codelet as usize).copied().unwrap_or(FETCHING)
+                fills.get(codelet.index()).copied().unwrap_or(FETCHING)
             }
             Activity::Fetching { .. } => FETCHING,
             Activity::Idle => IDLE,

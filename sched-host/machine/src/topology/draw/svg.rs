@@ -1,4 +1,4 @@
-//! The machine as nested boxes, in the manner of `lstopo`.
+//! The machine as nested boxes, in the style of `lstopo`.
 
 use super::boxes::{FONT, Frame, Item, PAD, PU_HEIGHT, STRIP};
 use super::{Stack, Use, label, summary, usage, use_of, workers};
@@ -11,9 +11,9 @@ const MARGIN: usize = 20;
 const LINE: usize = 18;
 const NARROWEST: usize = 560;
 
-/// A drawing of the machine: boxes in boxes, a coloured strip for each object, and the PUs with their workers.
+/// A drawing of the machine: nested boxes, a coloured strip for each object, and the PUs with their workers.
 ///
-/// It needs no style sheet or font from elsewhere; PUs and memory nodes tell details in tooltips.
+/// It needs no external style sheet or font; tooltips show details of PUs and memory nodes.
 #[must_use]
 pub fn svg(topology: &Topology, plan: &BindingPlan) -> String {
     let machine = Frame::new(&Stack::new(topology.root()));
@@ -65,7 +65,7 @@ impl Frame<'_> {
                 pen.text(pixels((x + PAD, top + 15)), &format!("fill=\"{ink}\""), &label(object));
             });
         }
-        // What a long label or a wider neighbour leaves over is shared between the columns.
+        // Space left over by a long label or a wider neighbour is divided among the columns.
         let extra = room.0.saturating_sub(self.needed) / self.columns;
         for cell in &self.cells {
             let at = (x + cell.at.0 + cell.column * extra, y + cell.at.1);
@@ -81,7 +81,7 @@ impl Frame<'_> {
 
 fn draw_pu(pen: &mut Pen, topology: &Topology, plan: &BindingPlan, pu: &Object, at: (usize, usize), width: usize) {
     let used = use_of(topology, plan, pu.index());
-    let (look, ink, told, hint) = match used {
+    let (look, ink, shown, hint) = match used {
         Use::Workers([only]) => (WORKER, "white", format!("worker {only}"), format!("worker {only} is bound here")),
         Use::Workers(several) => {
             (SHARED, "white", format!("{} workers", several.len()), format!("{} take turns here", workers(several)))
@@ -93,7 +93,7 @@ fn draw_pu(pen: &mut Pen, topology: &Topology, plan: &BindingPlan, pu: &Object, 
     let centred = format!("fill=\"{ink}\" text-anchor=\"middle\"");
     pen.group(&format!("{}: {hint}", pu.title()), |pen| {
         pen.rect(pixels(at), pixels((width, PU_HEIGHT)), &format!("rx=\"3\" {look}"));
-        pen.text(pixels((middle, at.1 + 16)), &format!("{centred} font-weight=\"bold\""), &told);
+        pen.text(pixels((middle, at.1 + 16)), &format!("{centred} font-weight=\"bold\""), &shown);
         pen.text(pixels((middle, at.1 + 32)), &format!("{centred} font-size=\"11\""), &pu.title());
     });
 }
@@ -117,7 +117,7 @@ fn legend(topology: &Topology, plan: &BindingPlan) -> Vec<Swatch> {
     occurring.map(|(look, words, _)| Swatch { look: look.to_owned(), words: words.to_owned() }).collect()
 }
 
-/// Fill, ink and edge of an object's strip.
+/// Fill, text colour and border of an object's strip.
 fn colours(level: Level) -> (&'static str, &'static str, &'static str) {
     match level {
         Level::Machine => ("#334155", "white", "#334155"),

@@ -11,6 +11,7 @@ mod rows;
 
 pub(super) use palette::reason_colour;
 
+use super::event::CodeletId;
 use super::timeline::{Activity, Span, Timeline};
 use super::track::Trace;
 use axis::{Axis, PLOT};
@@ -188,7 +189,7 @@ fn summary(trace: &Trace, timeline: &Timeline, bound: Option<&Bound>) -> String 
 }
 
 /// The tasks that were executed, with their codelets: each once, however many workers executed it together.
-fn tasks(timeline: &Timeline) -> HashMap<TaskId, u32> {
+fn tasks(timeline: &Timeline) -> HashMap<TaskId, CodeletId> {
     let task = |span: &Span| match span.activity {
         Activity::Task { task, codelet } => Some((task, codelet)),
         Activity::Fetching { .. } | Activity::Idle => None,
@@ -207,7 +208,7 @@ fn share_between(trace: &Trace, timeline: &Timeline) -> f64 {
 fn legend(trace: &Trace, timeline: &Timeline, colours: &KernelColours) -> Vec<Swatch> {
     let mut counts = vec![0u64; trace.codelets.len()];
     for codelet in tasks(timeline).into_values() {
-        if let Some(count) = counts.get_mut(codelet as usize) {
+        if let Some(count) = counts.get_mut(codelet.index()) {
             *count += 1;
         }
     }
