@@ -11,7 +11,7 @@ mod sharing;
 mod site;
 
 use super::catalogue::Catalogue;
-use super::part::Policy;
+use super::element::Policy;
 use sched_text::Finding;
 pub(super) use site::Subject;
 

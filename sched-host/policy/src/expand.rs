@@ -2,10 +2,10 @@
 
 use super::catalogue::{Catalogue, Entry};
 use super::check;
+use super::element::{Component, Each, Element, Policy, Shared, Use};
 use super::leaves::check_leaves;
 use super::level::Level;
 use super::machine::{Group, Machine};
-use super::part::{Component, Each, Part, Policy, Shared, Use};
 use super::plan::{Child, NodeIndex, Plan, PlanNode};
 use sched_core::{Arch, ArchSet, Arity, Family, Params, WorkerId, WorkerSet};
 use sched_text as text;
@@ -65,7 +65,7 @@ fn lay(
         findings: Vec::new(),
     };
     let everything = Scope { workers: machine.present(), place: "machine".to_owned(), path: String::new() };
-    let root = expansion.parts(&policy.root, &everything).first().copied();
+    let root = expansion.elements(&policy.root, &everything).first().copied();
     let Some(root) = root.filter(|_| expansion.findings.is_empty()) else {
         if expansion.findings.is_empty() {
             let finding = Finding::error(format!("nothing is left of policy `{}` on this machine", policy.name));
@@ -83,7 +83,7 @@ fn lay(
     if findings.is_empty() { Ok(plan) } else { Err(fail(findings)) }
 }
 
-/// The part of the machine that the parts being expanded stand for.
+/// The part of the machine that the elements being expanded stand for.
 struct Scope {
     workers: WorkerSet,
     place: String,
@@ -134,15 +134,15 @@ struct Expansion<'a> {
 }
 
 impl<'a> Expansion<'a> {
-    /// The drafts that these parts become; none for what this machine lacks.
-    fn parts(&mut self, parts: &'a [Part], scope: &Scope) -> Vec<usize> {
+    /// The drafts that these elements become; none for what this machine lacks.
+    fn elements(&mut self, elements: &'a [Element], scope: &Scope) -> Vec<usize> {
         let mut drafts = Vec::new();
         let mut linked = HashSet::new();
-        for part in parts {
-            let found = match part {
-                Part::Component(component) => self.component(component, scope).into_iter().collect(),
-                Part::Each(each) => self.each(each, scope),
-                Part::Use(link) => self.link(link, scope),
+        for element in elements {
+            let found = match element {
+                Element::Component(component) => self.component(component, scope).into_iter().collect(),
+                Element::Each(each) => self.each(each, scope),
+                Element::Use(link) => self.link(link, scope),
             };
             for draft in found {
                 // Two ways to the same shared component are one link.
@@ -163,7 +163,7 @@ impl<'a> Expansion<'a> {
                 _ => group.workers.intersect_with(&scope.workers),
             }
             if !group.workers.is_empty() {
-                drafts.extend(self.parts(&each.children, &scope.inside(group)));
+                drafts.extend(self.elements(&each.children, &scope.inside(group)));
             }
         }
         drafts
@@ -260,7 +260,7 @@ impl<'a> Expansion<'a> {
             Some(_) => top.inside(group),
             None => Scope { workers: group.workers, place: "machine".to_owned(), path: shared.name.clone() },
         };
-        let drafts = self.parts(&shared.children, &scope);
+        let drafts = self.elements(&shared.children, &scope);
         self.instances.insert(key, drafts.clone());
         drafts
     }
@@ -322,11 +322,11 @@ impl<'a> Expansion<'a> {
                 let mut vanished = Vec::new();
                 for slot in &entry.info.slots {
                     let nodes = component.children.iter().filter_map(|child| match child {
-                        Part::Component(node) if node.name == slot.name => Some(node),
+                        Element::Component(node) if node.name == slot.name => Some(node),
                         _ => None,
                     });
                     for node in nodes {
-                        let drafts = self.parts(&node.children, &scope.below(&slot.name));
+                        let drafts = self.elements(&node.children, &scope.below(&slot.name));
                         self.at_most_one(&format!("slot `{}`", slot.name), node.span, &drafts, scope);
                         if drafts.is_empty() {
                             vanished.push(node);
@@ -348,7 +348,7 @@ impl<'a> Expansion<'a> {
                 children
             }
             arity => {
-                let drafts = self.parts(&component.children, scope);
+                let drafts = self.elements(&component.children, scope);
                 if arity == Arity::One {
                     self.at_most_one(&format!("`{}`", component.name), component.span, &drafts, scope);
                 }

@@ -1,6 +1,6 @@
 //! The rule that a plan must keep: every worker has exactly one leaf. A combined worker may have one.
 
-use super::part::Policy;
+use super::element::Policy;
 use super::plan::{Plan, PlanNode};
 use sched_core::{WorkerId, WorkerSet};
 use sched_text as text;

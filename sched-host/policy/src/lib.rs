@@ -1,6 +1,6 @@
 //! Policies: the text that describes a scheduler as a tree of components.
 //!
-//! A policy is read from KDL text ([`parse()`]) or built by a program (from its parts with [`Policy::new`], by hand with
+//! A policy is read from KDL text ([`parse()`]) or built by a program (from its elements with [`Policy::new`], by hand with
 //! [`Connect`], from [`Recipe`]s for the levels of the machine with [`TopologySpecs`], or from [`SimpleFlags`]), checked against the components
 //! that plugins provide ([`check()`] with a [`Catalogue`]), laid over a machine ([`expand()`], which gives a [`Plan`]),
 //! printed ([`Policy::to_kdl`]) and drawn ([`Plan::to_text`], [`Plan::to_dot`]). [`Source::find`] finds one by name
@@ -35,17 +35,17 @@ mod areas;
 mod build;
 mod catalogue;
 mod check;
+mod distribute_shared;
 mod draw;
+mod element;
 mod expand;
 mod leaves;
 mod level;
 mod library;
 mod machine;
 mod parse;
-mod part;
 mod plan;
 mod print;
-mod share_out;
 #[cfg(test)]
 mod tests;
 
@@ -54,10 +54,10 @@ pub use build::{ComponentId, Connect, Decide, Limit, Queue, QueuesBelow, Ready, 
 pub use catalogue::{Catalogue, Entry};
 pub use check::check;
 pub use draw::Fold;
+pub use element::{Component, Each, Element, Policy, Setting, Shared, Use};
 pub use expand::{expand, expand_unchecked};
 pub use level::Level;
 pub use library::{Shipped, Source, library};
 pub use machine::{BoundMachine, FlatMachine, Group, Machine, SomeWorkers, combined_groups};
 pub use parse::{Parsed, parse, read};
-pub use part::{Component, Each, Part, Policy, Setting, Shared, Use};
 pub use plan::{Child, NodeIndex, Plan, PlanNode};

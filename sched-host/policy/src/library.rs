@@ -1,7 +1,7 @@
 //! The policies that come with the program, and finding a policy by name or file.
 
+use super::element::Policy;
 use super::parse;
-use super::part::Policy;
 use sched_text::closest;
 use sched_text::{self as text, Unread};
 use sched_text::{Finding, Findings};

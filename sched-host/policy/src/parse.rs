@@ -1,12 +1,12 @@
 //! Policy text to policies.
 
 use super::check;
+use super::distribute_shared::distribute_shared;
+use super::element::{Component, Each, Element, Policy, Setting, Shared, Use};
 use super::level::Level;
-use super::part::{Component, Each, Part, Policy, Setting, Shared, Use};
-use super::share_out::share_out;
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
 use sched_core::Value;
-use sched_text::kdl::{Language, Reader, Shape, comment_above};
+use sched_text::kdl::{Language, Reader, Signature, comment_above};
 use sched_text::{Finding, Findings, Span, did_you_mean};
 use std::sync::Arc;
 
@@ -57,11 +57,11 @@ pub fn read(source_name: &str, text: &str) -> Parsed {
 /// How findings name the language.
 pub(super) const LANGUAGE: Language = Language { name: "policy", node: "component", rule: "V7" };
 
-const POLICY: Shape = Shape { arguments: 1, properties: &[], example: "policy \"my-policy\" { … }" };
-const SHARED: Shape =
-    Shape { arguments: 1, properties: &["each", "arch"], example: "shared \"leaf\" each=\"worker\" { … }" };
-const EACH: Shape = Shape { arguments: 1, properties: &["arch"], example: "each \"worker\" { … }" };
-const USE: Shape = Shape { arguments: 1, properties: &[], example: "use \"leaf\"" };
+const POLICY: Signature = Signature { arguments: 1, properties: &[], example: "policy \"my-policy\" { … }" };
+const SHARED: Signature =
+    Signature { arguments: 1, properties: &["each", "arch"], example: "shared \"leaf\" each=\"worker\" { … }" };
+const EACH: Signature = Signature { arguments: 1, properties: &["arch"], example: "each \"worker\" { … }" };
+const USE: Signature = Signature { arguments: 1, properties: &[], example: "use \"leaf\"" };
 
 fn read_document(reader: &mut Reader, document: &KdlDocument) -> Vec<Policy> {
     let mut policies: Vec<Policy> = Vec::new();
@@ -93,7 +93,7 @@ fn read_document(reader: &mut Reader, document: &KdlDocument) -> Vec<Policy> {
             .code("policy::no-policy");
         reader.report(finding);
     }
-    share_out(&mut policies, &shared);
+    distribute_shared(&mut policies, &shared);
     policies
 }
 
@@ -108,7 +108,7 @@ fn read_policy(reader: &mut Reader, node: &KdlNode) -> Policy {
         if child.name().value() == "shared" {
             policy.shared.extend(read_shared(reader, child));
         } else {
-            policy.root.extend(read_part(reader, child));
+            policy.root.extend(read_element(reader, child));
         }
     }
     policy
@@ -122,11 +122,11 @@ fn read_shared(reader: &mut Reader, node: &KdlNode) -> Option<Shared> {
     Some(Shared { name, each, arch, children: read_children(reader, node), span })
 }
 
-fn read_children(reader: &mut Reader, node: &KdlNode) -> Vec<Part> {
-    node.iter_children().filter_map(|child| read_part(reader, child)).collect()
+fn read_children(reader: &mut Reader, node: &KdlNode) -> Vec<Element> {
+    node.iter_children().filter_map(|child| read_element(reader, child)).collect()
 }
 
-fn read_part(reader: &mut Reader, node: &KdlNode) -> Option<Part> {
+fn read_element(reader: &mut Reader, node: &KdlNode) -> Option<Element> {
     match node.name().value() {
         "each" => {
             let mut open = reader.open(node, &EACH);
@@ -134,7 +134,12 @@ fn read_part(reader: &mut Reader, node: &KdlNode) -> Option<Part> {
             // A level that is not known is reported; any will do to look at the rest.
             let level = name.and_then(|(name, span)| level(open.reader(), &name, span)).unwrap_or(Level::Worker);
             let arch = open.arch("arch");
-            Some(Part::Each(Each { level, arch, children: read_children(reader, node), span: reader.head_span(node) }))
+            Some(Element::Each(Each {
+                level,
+                arch,
+                children: read_children(reader, node),
+                span: reader.head_span(node),
+            }))
         }
         "use" => {
             let (name, _) = reader.open(node, &USE).argument(0, "a name")?;
@@ -145,7 +150,7 @@ fn read_part(reader: &mut Reader, node: &KdlNode) -> Option<Part> {
                     .code("policy::use");
                 reader.report(finding);
             }
-            Some(Part::Use(Use { name, span: reader.head_span(node) }))
+            Some(Element::Use(Use { name, span: reader.head_span(node) }))
         }
         word @ ("policy" | "shared") => {
             let place = if word == "shared" { "a policy or a policy file" } else { "a policy file" };
@@ -160,7 +165,7 @@ fn read_part(reader: &mut Reader, node: &KdlNode) -> Option<Part> {
             let span = reader.name_span(node);
             reader.refuse_annotation(node.ty().map(|ty| ty.value()), span);
             let params = node.entries().iter().filter_map(|entry| setting(reader, name, entry)).collect();
-            Some(Part::Component(Component {
+            Some(Element::Component(Component {
                 name: name.to_owned(),
                 params,
                 children: read_children(reader, node),

@@ -1,6 +1,6 @@
 //! Policies as text.
 
-use super::part::{Component, Part, Policy, Shared};
+use super::element::{Component, Element, Policy, Shared};
 use sched_core::{Arch, Value};
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ impl Policy {
             text.push('\n');
         }
         text += &format!("policy {} {{\n", quote(&self.name));
-        self.root.iter().for_each(|part| write_part(&mut text, part, 1));
+        self.root.iter().for_each(|element| write_element(&mut text, element, 1));
         self.shared.iter().for_each(|shared| write_shared(&mut text, shared));
         text += "}\n";
         text
@@ -29,21 +29,21 @@ fn write_shared(text: &mut String, shared: &Shared) {
     write_node(text, &head, &shared.children, 1);
 }
 
-fn write_part(text: &mut String, part: &Part, depth: usize) {
-    let head = match part {
-        Part::Component(component) => component_head(component),
-        Part::Each(each) => format!("each {}{}", quote(each.level.name()), arch_filter(each.arch)),
-        Part::Use(link) => format!("use {}", quote(&link.name)),
+fn write_element(text: &mut String, element: &Element, depth: usize) {
+    let head = match element {
+        Element::Component(component) => component_head(component),
+        Element::Each(each) => format!("each {}{}", quote(each.level.name()), arch_filter(each.arch)),
+        Element::Use(link) => format!("use {}", quote(&link.name)),
     };
-    write_node(text, &head, part.children(), depth);
+    write_node(text, &head, element.children(), depth);
 }
 
-fn write_node(text: &mut String, head: &str, children: &[Part], depth: usize) {
+fn write_node(text: &mut String, head: &str, children: &[Element], depth: usize) {
     let indent = "    ".repeat(depth);
     *text += &format!("{indent}{head}");
     if !children.is_empty() {
         *text += " {\n";
-        children.iter().for_each(|child| write_part(text, child, depth + 1));
+        children.iter().for_each(|child| write_element(text, child, depth + 1));
         *text += &format!("{indent}}}");
     }
     text.push('\n');

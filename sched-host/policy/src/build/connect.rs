@@ -1,7 +1,7 @@
 //! A policy connected by hand: components, and who is below whom.
 
+use crate::element::{Component, Each, Element, Policy, Shared, Use};
 use crate::level::Level;
-use crate::part::{Component, Each, Part, Policy, Shared, Use};
 use sched_core::Arch;
 
 /// Components that a program connects, one link at a time.
@@ -113,9 +113,9 @@ impl Connect {
     pub fn policy(&self, name: impl Into<String>) -> Policy {
         let layout = Layout::new(self);
         let roots = (0..self.nodes.len()).filter(|node| self.parents(*node).next().is_none());
-        let root = roots.map(|root| layout.part(root, ONCE)).collect();
+        let root = roots.map(|root| layout.element(root, ONCE)).collect();
         let shared = (0..self.nodes.len()).filter_map(|node| layout.definition(node)).collect();
-        Policy { shared, ..Policy::of_parts(name, root) }
+        Policy { shared, ..Policy::of_elements(name, root) }
     }
 
     fn parents(&self, child: usize) -> impl Iterator<Item = usize> {
@@ -148,7 +148,7 @@ impl<'a> Layout<'a> {
     }
 
     /// What stands for a component below something of this scope.
-    fn part(&self, node: usize, above: Scope) -> Part {
+    fn element(&self, node: usize, above: Scope) -> Element {
         if let Some(name) = &self.names[node] {
             return Use::new(name).into();
         }
@@ -163,7 +163,7 @@ impl<'a> Layout<'a> {
     fn component(&self, node: usize) -> Component {
         let mut component = self.tree.nodes[node].component.clone();
         for link in self.tree.links.iter().filter(|link| link.parent == node) {
-            let child = self.part(link.child, self.scopes[node]);
+            let child = self.element(link.child, self.scopes[node]);
             component = match &link.slot {
                 Some(slot) => component.child(Component::new(slot).child(child)),
                 None => component.child(child),

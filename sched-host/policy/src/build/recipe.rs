@@ -1,6 +1,6 @@
 //! Recipes: components that are linked in a row wherever the recipe is used.
 
-use crate::part::{Component, Part};
+use crate::element::{Component, Element};
 
 /// A recipe for a composed component: components one below the other, in whose place they behave as one.
 ///
@@ -8,12 +8,12 @@ use crate::part::{Component, Part};
 /// its parts do, with any children, and however deep recipes are [composed](Self::compose) of recipes.
 ///
 /// ```
-/// use sched_policy::{Component, Part, Recipe};
+/// use sched_policy::{Component, Element, Recipe};
 /// let queue = Recipe::singleton(Component::new("fifo"));
 /// let both = queue.add(Component::new("best-implementation"));
-/// let parts = both.over([Component::new("worker")]);
+/// let elements = both.over([Component::new("worker")]);
 /// let linked = Component::new("fifo").child(Component::new("best-implementation").child(Component::new("worker")));
-/// assert_eq!(parts, [Part::from(linked)]);
+/// assert_eq!(elements, [Element::from(linked)]);
 /// ```
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Recipe {
@@ -60,11 +60,11 @@ impl Recipe {
         &self.row
     }
 
-    /// The components, linked, with `children` below the last: one part, or the children where the recipe is empty.
+    /// The components, linked, with `children` below the last: one element, or the children where the recipe is empty.
     ///
     /// A component that has children of its own keeps them, before what the recipe puts below it.
     #[must_use]
-    pub fn over<P: Into<Part>>(&self, children: impl IntoIterator<Item = P>) -> Vec<Part> {
+    pub fn over<P: Into<Element>>(&self, children: impl IntoIterator<Item = P>) -> Vec<Element> {
         let children = children.into_iter().map(Into::into).collect();
         self.row.iter().rev().fold(children, |below, component| {
             let mut component = component.clone();

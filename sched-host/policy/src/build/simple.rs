@@ -4,7 +4,7 @@ mod tree;
 mod words;
 
 use super::recipe::Recipe;
-use crate::part::Component;
+use crate::element::Component;
 
 /// A scheduler around one component that decides, described by flags.
 ///

@@ -1,9 +1,9 @@
 //! Specs: a recipe for each level of the machine.
 
 use super::recipe::Recipe;
+use crate::element::{Component, Each, Element, Policy};
 use crate::level::Level;
 use crate::machine::Machine;
-use crate::part::{Component, Each, Part, Policy};
 use sched_core::{Arch, ArchSet, WorkerId, WorkerSet};
 
 /// How a scheduler is built from the topology of the machine: what stands for the machine, and what for each memory
@@ -109,15 +109,15 @@ impl TopologySpecs {
         let ground = Ground::new(machine);
         let archs: Vec<Arch> = ground.archs.iter().map(|(arch, _)| *arch).collect();
         let alike = archs.len() <= 1 || (self.mix && self.levels(&ground, None).is_some());
-        let below: Vec<Part> = match alike {
+        let below: Vec<Element> = match alike {
             true => self.branches(&ground, None),
             false => archs.into_iter().flat_map(|arch| self.branches(&ground, Some(arch))).collect(),
         };
-        Policy::of_parts(name, self.machine.over(below))
+        Policy::of_elements(name, self.machine.over(below))
     }
 
     /// What hangs below the machine for the workers of an architecture, or for all.
-    fn branches(&self, ground: &Ground<'_>, arch: Option<Arch>) -> Vec<Part> {
+    fn branches(&self, ground: &Ground<'_>, arch: Option<Arch>) -> Vec<Element> {
         let levels = self.levels(ground, arch).unwrap_or_default();
         let filter = |outermost: bool| arch.filter(|_| outermost);
         let leaves = self.leaves(ground, arch, levels.is_empty());
@@ -129,8 +129,8 @@ impl TopologySpecs {
     }
 
     /// The workers, each below what its architecture has. Inside an `each`, workers of other architectures are out already.
-    fn leaves(&self, ground: &Ground<'_>, arch: Option<Arch>, outermost: bool) -> Vec<Part> {
-        let leaf = |recipe: &Recipe, arch: Option<Arch>| -> Part {
+    fn leaves(&self, ground: &Ground<'_>, arch: Option<Arch>, outermost: bool) -> Vec<Element> {
+        let leaf = |recipe: &Recipe, arch: Option<Arch>| -> Element {
             let children = recipe.over([Component::new("worker")]);
             Each { arch, children, ..Each::new(Level::Worker) }.into()
         };

@@ -3,7 +3,7 @@
 use super::site::Subject;
 use crate::areas::bounds;
 use crate::catalogue::Entry;
-use crate::part::{Component, Part, Setting};
+use crate::element::{Component, Element, Setting};
 use sched_core::{Arity, ComponentInfo, Family};
 use sched_text::Span;
 
@@ -63,28 +63,28 @@ impl<'a> Known<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// The components right below `parts`; those that the catalogue lacks are left out.
-    pub(super) fn components_of(&self, parts: &'a [Part]) -> Vec<Known<'a>> {
+    /// The components right below `elements`; those that the catalogue lacks are left out.
+    pub(super) fn components_of(&self, elements: &'a [Element]) -> Vec<Known<'a>> {
         let mut found = Vec::new();
-        self.collect(parts, &mut Vec::new(), &mut found);
+        self.collect(elements, &mut Vec::new(), &mut found);
         found
     }
 
-    fn collect(&self, parts: &'a [Part], names: &mut Vec<&'a str>, found: &mut Vec<Known<'a>>) {
-        for part in parts {
-            match part {
-                Part::Component(component) => {
+    fn collect(&self, elements: &'a [Element], names: &mut Vec<&'a str>, found: &mut Vec<Known<'a>>) {
+        for element in elements {
+            match element {
+                Element::Component(component) => {
                     found.extend(self.catalogue.get(&component.name).map(|entry| Known::new(component, entry)));
                 }
-                Part::Each(each) => self.collect(&each.children, names, found),
+                Element::Each(each) => self.collect(&each.children, names, found),
                 // What is shared may lead back to itself, which is another rule's business.
-                Part::Use(link) if !names.contains(&link.name.as_str()) => {
+                Element::Use(link) if !names.contains(&link.name.as_str()) => {
                     names.push(&link.name);
                     if let Some(shared) = self.policy.find_shared(&link.name) {
                         self.collect(&shared.children, names, found);
                     }
                 }
-                Part::Use(_) => {}
+                Element::Use(_) => {}
             }
         }
     }
@@ -108,10 +108,10 @@ impl<'a> Subject<'a> {
         if above.info.arity != Arity::Slots {
             return Vec::new();
         }
-        let parts = above.component.children.iter();
-        parts
-            .filter_map(|part| match part {
-                Part::Component(slot) => Some(slot),
+        let elements = above.component.children.iter();
+        elements
+            .filter_map(|element| match element {
+                Element::Component(slot) => Some(slot),
                 _ => None,
             })
             .collect()

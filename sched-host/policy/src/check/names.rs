@@ -1,7 +1,7 @@
 //! Rules about names: components, parameters and slots exist, are of the right type, and are given once.
 
 use super::site::{Owner, Role, Subject};
-use crate::part::{Component, Part};
+use crate::element::{Component, Element};
 use crate::print;
 use sched_core::{Arity, ParamInfo};
 use sched_text::Finding;
@@ -81,7 +81,7 @@ pub(super) fn slots(subject: &Subject<'_>) -> Vec<Finding> {
         let slots = &entry.info.slots;
         let mut seen: Vec<&Component> = Vec::new();
         for child in &component.children {
-            let Part::Component(node) = child else {
+            let Element::Component(node) = child else {
                 findings.push(
                     Finding::error(format!("below `{}` stand its slots", component.name))
                         .at(child.span(), "expected a slot")

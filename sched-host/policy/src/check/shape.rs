@@ -1,8 +1,8 @@
 //! Rules about the shape of the tree: how many children stand below what.
 
 use super::site::{Role, Subject};
+use crate::element::{Component, Element};
 use crate::level::Level;
-use crate::part::{Component, Part};
 use sched_core::{Arity, Family};
 use sched_text::Finding;
 use sched_text::Span;
@@ -11,7 +11,7 @@ pub(super) fn root(subject: &Subject<'_>) -> Vec<Finding> {
     let policy = subject.policy;
     let mut findings = Vec::new();
     match policy.root.as_slice() {
-        [Part::Component(_)] => {}
+        [Element::Component(_)] => {}
         [] => findings.push(
             Finding::error(format!("policy `{}` is empty", policy.name))
                 .at(policy.span, "expected a component in its braces")
@@ -33,11 +33,11 @@ pub(super) fn root(subject: &Subject<'_>) -> Vec<Finding> {
 }
 
 /// The children as they count below a component: `each "machine"` is what it holds.
-fn children(parts: &[Part]) -> Vec<&Part> {
-    parts
+fn children(elements: &[Element]) -> Vec<&Element> {
+    elements
         .iter()
-        .flat_map(|part| match part {
-            Part::Each(each) if each.level == Level::Machine => children(&each.children),
+        .flat_map(|element| match element {
+            Element::Each(each) if each.level == Level::Machine => children(&each.children),
             other => vec![other],
         })
         .collect()
@@ -84,8 +84,8 @@ fn arity_of_component(component: &Component, arity: Arity) -> Option<Finding> {
     }
 }
 
-fn exactly_one(name: &str, span: Span, parts: &[Part]) -> Option<Finding> {
-    match children(parts).as_slice() {
+fn exactly_one(name: &str, span: Span, elements: &[Element]) -> Option<Finding> {
+    match children(elements).as_slice() {
         [] => Some(
             Finding::error(format!("{name} has no child"))
                 .at(span, "expected exactly one child below")
@@ -93,7 +93,7 @@ fn exactly_one(name: &str, span: Span, parts: &[Part]) -> Option<Finding> {
         ),
         [_] => None,
         [_, second, ..] => Some(
-            Finding::error(format!("{name} takes one child, and {} are given", children(parts).len()))
+            Finding::error(format!("{name} takes one child, and {} are given", children(elements).len()))
                 .at(second.span(), "one too many")
                 .at(span, "takes one child")
                 .help("put a component between that takes several, such as `eager { … }`"),
@@ -146,10 +146,10 @@ pub(super) fn family(subject: &Subject<'_>) -> Vec<Finding> {
 }
 
 /// Whether these may become several components.
-fn several(subject: &Subject<'_>, parts: &[Part]) -> bool {
-    match children(parts).as_slice() {
-        [] | [Part::Component(_)] => false,
-        [Part::Use(link)] => {
+fn several(subject: &Subject<'_>, elements: &[Element]) -> bool {
+    match children(elements).as_slice() {
+        [] | [Element::Component(_)] => false,
+        [Element::Use(link)] => {
             let shared = subject.policy.find_shared(&link.name);
             shared.and_then(|shared| shared.each).is_some_and(|level| level != Level::Machine)
         }

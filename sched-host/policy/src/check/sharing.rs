@@ -1,8 +1,8 @@
 //! Rules about `shared` and `use`.
 
 use super::site::{Role, Subject};
+use crate::element::{Element, Policy, Shared, Use};
 use crate::level::Level;
-use crate::part::{Part, Policy, Shared, Use};
 use sched_text::Finding;
 use sched_text::did_you_mean;
 
@@ -42,13 +42,13 @@ pub(super) fn defined(subject: &Subject<'_>) -> Vec<Finding> {
 fn body(shared: &Shared) -> Option<Finding> {
     let name = &shared.name;
     match shared.children.as_slice() {
-        [Part::Component(_)] => None,
+        [Element::Component(_)] => None,
         [] => Some(
             Finding::error(format!("`shared \"{name}\"` is empty"))
                 .at(shared.span, "expected a component in its braces")
                 .help(format!("write `shared \"{name}\" each=\"worker\" {{ worker }}`")),
         ),
-        [Part::Each(each)] => Some(
+        [Element::Each(each)] => Some(
             Finding::error(format!("`shared \"{name}\"` is a repetition and not a component"))
                 .at(each.span, "expected a component")
                 .help(format!("say it in the head: `shared \"{name}\" each=\"{}\" {{ … }}`", each.level)),
@@ -104,9 +104,9 @@ pub(super) fn unused(subject: &Subject<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Adds the names of all that `parts` use, directly or through others.
-fn follow<'a>(policy: &'a Policy, parts: &'a [Part], used: &mut Vec<&'a str>) {
-    for link in links(parts) {
+/// Adds the names of all that `elements` use, directly or through others.
+fn follow<'a>(policy: &'a Policy, elements: &'a [Element], used: &mut Vec<&'a str>) {
+    for link in links(elements) {
         if !used.contains(&link.name.as_str()) {
             used.push(&link.name);
             if let Some(shared) = policy.find_shared(&link.name) {
@@ -153,11 +153,11 @@ fn search<'a>(
     done.push(&shared.name);
 }
 
-fn links(parts: &[Part]) -> Vec<&Use> {
-    parts
+fn links(elements: &[Element]) -> Vec<&Use> {
+    elements
         .iter()
-        .flat_map(|part| match part {
-            Part::Use(link) => vec![link],
+        .flat_map(|element| match element {
+            Element::Use(link) => vec![link],
             other => links(other.children()),
         })
         .collect()

@@ -1,8 +1,8 @@
-//! A policy laid out for the rules: each part with what is above and below it.
+//! A policy laid out for the rules: each element with what is above and below it.
 
 use crate::catalogue::{Catalogue, Entry};
+use crate::element::{Component, Each, Element, Policy, Shared, Use};
 use crate::level::Level;
-use crate::part::{Component, Each, Part, Policy, Shared, Use};
 use sched_core::Arity;
 use sched_text::Span;
 
@@ -10,22 +10,22 @@ use sched_text::Span;
 pub(crate) struct Subject<'a> {
     pub policy: &'a Policy,
     pub catalogue: &'a Catalogue,
-    /// Every part, parents before children.
+    /// Every element, parents before children.
     pub sites: Vec<Site<'a>>,
 }
 
-/// One part at its place.
+/// One element at its place.
 pub(crate) struct Site<'a> {
     pub role: Role<'a>,
     /// What it hangs below; `each` is not counted.
     pub owner: Owner<'a>,
-    /// The `each` parts between the owner and this, outermost first.
+    /// The `each` elements between the owner and this, outermost first.
     pub repeats: Vec<&'a Each>,
     /// Whether it certainly exists once in the machine, because nothing above it repeats.
     pub once: bool,
 }
 
-/// What a part is, once the components are known.
+/// What an element is, once the components are known.
 #[derive(Clone, Copy)]
 pub(crate) enum Role<'a> {
     /// A component, and what the catalogue knows of it.
@@ -36,7 +36,7 @@ pub(crate) enum Role<'a> {
     Use(&'a Use),
 }
 
-/// What a part hangs below.
+/// What an element hangs below.
 #[derive(Clone, Copy)]
 pub(crate) enum Owner<'a> {
     Policy,
@@ -77,13 +77,13 @@ impl<'a> Subject<'a> {
         subject
     }
 
-    fn place(&mut self, parts: &'a [Part], owner: Owner<'a>, repeats: &[&'a Each], once: bool) {
-        for part in parts {
-            let role = match part {
-                Part::Component(node) if repeats.is_empty() && has_slots(owner) => Role::Slot(node),
-                Part::Component(node) => Role::Component(node, self.catalogue.get(&node.name)),
-                Part::Each(each) => Role::Each(each),
-                Part::Use(link) => Role::Use(link),
+    fn place(&mut self, elements: &'a [Element], owner: Owner<'a>, repeats: &[&'a Each], once: bool) {
+        for element in elements {
+            let role = match element {
+                Element::Component(node) if repeats.is_empty() && has_slots(owner) => Role::Slot(node),
+                Element::Component(node) => Role::Component(node, self.catalogue.get(&node.name)),
+                Element::Each(each) => Role::Each(each),
+                Element::Use(link) => Role::Use(link),
             };
             self.sites.push(Site { role, owner, repeats: repeats.to_vec(), once });
             match role {

@@ -1,7 +1,7 @@
 //! Random valid policies are valid, and each rule finds its mutation of them.
 
 use super::{Node, catalogue, shown};
-use crate::{Component, Each, Level, Part, Policy, Shared, Use, check, expand};
+use crate::{Component, Each, Element, Level, Policy, Shared, Use, check, expand};
 use proptest::prelude::*;
 use sched_core::Value;
 use sched_text::Finding;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 const LEAF: &str = "leaf";
 
-fn below(name: &str, child: impl Into<Part>) -> Component {
+fn below(name: &str, child: impl Into<Element>) -> Component {
     Component::new(name).child(child)
 }
 
@@ -27,8 +27,8 @@ fn queue(bounded: impl Strategy<Value = bool>) -> impl Strategy<Value = Componen
 }
 
 /// What stands above one worker, below which no two queues need each other.
-fn chain() -> impl Strategy<Value = Part> {
-    Just(Part::from(Use::new(LEAF))).prop_recursive(3, 3, 1, |inner| {
+fn chain() -> impl Strategy<Value = Element> {
+    Just(Element::from(Use::new(LEAF))).prop_recursive(3, 3, 1, |inner| {
         prop_oneof![
             (queue(any::<bool>()), inner.clone()).prop_map(|(queue, part)| queue.child(part).into()),
             inner.prop_map(|part| below("best-implementation", part).into()),
@@ -36,7 +36,7 @@ fn chain() -> impl Strategy<Value = Part> {
     })
 }
 
-fn selection() -> impl Strategy<Value = Part> {
+fn selection() -> impl Strategy<Value = Element> {
     let decide = |name: &'static str| chain().prop_map(move |chain| below(name, Each::new(Level::Worker).child(chain)));
     (decide("mct"), decide("eager-calibration"), decide("eager")).prop_map(|(model, calibrate, rest)| {
         let slots = [("perfmodel", model), ("calibrator", calibrate), ("no-perfmodel", rest)];
@@ -46,7 +46,7 @@ fn selection() -> impl Strategy<Value = Part> {
 }
 
 /// What may stand below an unbounded queue.
-fn body() -> impl Strategy<Value = Part> {
+fn body() -> impl Strategy<Value = Element> {
     let mapping = || prop_oneof![Just("eager"), Just("random")];
     let direct =
         (mapping(), chain()).prop_map(|(name, chain)| below(name, Each::new(Level::Worker).child(chain)).into());
@@ -76,7 +76,7 @@ fn valid() -> impl Strategy<Value = Policy> {
 }
 
 /// The policy, with `change` made to its root.
-fn changed(policy: &Policy, change: impl Fn(Part) -> Component) -> Policy {
+fn changed(policy: &Policy, change: impl Fn(Element) -> Component) -> Policy {
     let mut policy = policy.clone();
     let root = policy.root.pop().expect("a valid policy has a root");
     policy.root.push(change(root).into());

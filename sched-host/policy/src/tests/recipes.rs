@@ -1,15 +1,18 @@
 //! Composed components: they behave as their parts, linked.
 
 use super::{Node, shape};
-use crate::{Component, Connect, Each, Level, Part, Policy, Recipe};
+use crate::{Component, Connect, Each, Element, Level, Policy, Recipe};
 use proptest::prelude::*;
 use sched_core::Value;
 
 #[test]
 fn a_recipe_of_one_is_the_component_and_an_empty_one_is_nothing() {
     let worker = || Component::new("worker");
-    assert_eq!(Recipe::singleton("fifo".into()).over([worker()]), [Part::from(Component::new("fifo").child(worker()))]);
-    assert_eq!(Recipe::new().over([worker(), worker()]), [Part::from(worker()), worker().into()]);
+    assert_eq!(
+        Recipe::singleton("fifo".into()).over([worker()]),
+        [Element::from(Component::new("fifo").child(worker()))]
+    );
+    assert_eq!(Recipe::new().over([worker(), worker()]), [Element::from(worker()), worker().into()]);
     assert!(Recipe::new().is_empty() && Recipe::new().compose(Recipe::new()).is_empty());
     assert_eq!(Recipe::from(Component::new("fifo")).add("prio".into()).components().len(), 2);
 }
@@ -63,7 +66,7 @@ proptest! {
         // Recipes above a decision among workers, and above each worker.
         let workers = Each { children: below.recipe().over([Component::new("worker")]), ..Each::new(Level::Worker) };
         let tree = Recipe::singleton("fifo".into()).compose(above.recipe()).add("eager".into()).over([workers]);
-        let policy = Policy::of_parts("composed", tree);
+        let policy = Policy::of_elements("composed", tree);
 
         let mut links = Connect::new();
         let mut last = links.add("fifo".into());

@@ -1,7 +1,7 @@
 //! Printed policies read back as what they were.
 
 use super::{EAGER, HEFT, parse, policy};
-use crate::{Component, Each, Level, Part, Policy, Shared, Use};
+use crate::{Component, Each, Element, Level, Policy, Shared, Use};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use sched_core::{Arch, Value};
@@ -77,22 +77,22 @@ fn arch() -> impl Strategy<Value = Option<Arch>> {
     prop::option::of((0..32u8).prop_map(|number| Arch::new(number).expect("32 of them")))
 }
 
-fn component(children: impl Strategy<Value = Vec<Part>>) -> impl Strategy<Value = Part> {
+fn component(children: impl Strategy<Value = Vec<Element>>) -> impl Strategy<Value = Element> {
     let params = prop::collection::vec((name(), value()), 0..3);
     (name(), params, children).prop_map(|(name, params, children)| {
         let component =
             params.into_iter().fold(Component::new(name), |component, (name, value)| component.set(name, value));
-        Part::from(children.into_iter().fold(component, Component::child))
+        Element::from(children.into_iter().fold(component, Component::child))
     })
 }
 
-fn part() -> impl Strategy<Value = Part> {
+fn part() -> impl Strategy<Value = Element> {
     let leaf = prop_oneof![component(Just(Vec::new())), name().prop_map(|name| Use::new(name).into())];
     leaf.prop_recursive(4, 24, 4, |inner| {
         let children = prop::collection::vec(inner, 0..4);
         let each = (level(), arch(), children.clone()).prop_map(|(level, arch, children)| {
             let each = Each { arch, ..Each::new(level) };
-            Part::from(children.into_iter().fold(each, Each::child))
+            Element::from(children.into_iter().fold(each, Each::child))
         });
         prop_oneof![component(children), each]
     })

@@ -8,37 +8,37 @@ use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
 use kernels::On;
 use sched_core::{Arch, MemoryNode};
 use sched_machine::topology::CombinedSizes;
-use sched_text::kdl::{Language, Node, Reader, Shape, comment_above};
+use sched_text::kdl::{Language, NodeReader, Reader, Signature, comment_above};
 use sched_text::quantity::{self, BANDWIDTH, POWER, SIZE, TIME};
 use sched_text::{Finding, Findings, Span};
 use std::time::Duration;
 
 const LANGUAGE: Language = Language { name: "platform", node: "part", rule: "" };
 
-const PLATFORM: Shape = Shape { arguments: 1, properties: &[], example: "platform \"name\" { … }" };
-const MEMORY: Shape =
-    Shape { arguments: 1, properties: &["size", "device"], example: "memory \"ram\" size=\"64 GiB\"" };
-const SWITCH: Shape = Shape { arguments: 1, properties: &[], example: "switch \"pci\"" };
-const WORKERS: Shape = Shape {
+const PLATFORM: Signature = Signature { arguments: 1, properties: &[], example: "platform \"name\" { … }" };
+const MEMORY: Signature =
+    Signature { arguments: 1, properties: &["size", "device"], example: "memory \"ram\" size=\"64 GiB\"" };
+const SWITCH: Signature = Signature { arguments: 1, properties: &[], example: "switch \"pci\"" };
+const WORKERS: Signature = Signature {
     arguments: 1,
     properties: &["count", "arch", "memory", "package", "speed", "pipeline", "watts", "idle-watts"],
     example: "workers \"cpu\" count=4 arch=\"cpu\" memory=\"ram\"",
 };
-const COMBINED: Shape =
-    Shape { arguments: 0, properties: &["min", "max", "arity"], example: "combined-workers min=2 max=8 arity=2" };
-const LINK: Shape = Shape {
+const COMBINED: Signature =
+    Signature { arguments: 0, properties: &["min", "max", "arity"], example: "combined-workers min=2 max=8 arity=2" };
+const LINK: Signature = Signature {
     arguments: 2,
     properties: &["bandwidth", "back", "latency", "shared"],
     example: "link \"ram\" \"pci\" bandwidth=\"6 GB/s\" latency=\"10 us\"",
 };
-const EXPECTED: Shape =
-    Shape { arguments: 0, properties: &["contention"], example: "expected-transfers contention=6.0" };
-const OVERHEADS: Shape = Shape {
+const EXPECTED: Signature =
+    Signature { arguments: 0, properties: &["contention"], example: "expected-transfers contention=6.0" };
+const OVERHEADS: Signature = Signature {
     arguments: 0,
     properties: &["submission", "push", "fetch", "kernel-queueing", "transfer-queueing", "allocation", "wake-up"],
     example: "overheads submission=\"1 us\"",
 };
-const REPEAT: Shape = Shape { arguments: 1, properties: &[], example: "repeat 8 { … }" };
+const REPEAT: Signature = Signature { arguments: 1, properties: &[], example: "repeat 8 { … }" };
 
 const PARTS: &[&str] =
     &["memory", "switch", "workers", "combined-workers", "link", "expected-transfers", "overheads", "kernel", "repeat"];
@@ -412,7 +412,7 @@ impl<'a> Builder<'a> {
 }
 
 /// The index of the memory that workers are at: the only one, unless they name one.
-fn home(workers: &mut Node<'_>, memories: &[Memory]) -> usize {
+fn home(workers: &mut NodeReader<'_>, memories: &[Memory]) -> usize {
     let Some((name, span)) = workers.text("memory") else {
         if memories.len() != 1 && !workers.has("memory") {
             workers.missing("memory", "\"ram\"");

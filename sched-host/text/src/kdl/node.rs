@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 /// What a node may have.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct Signature {
     /// The number of arguments.
     pub arguments: usize,
     /// The names of properties.
@@ -19,17 +19,17 @@ pub struct Shape {
 
 /// A node that is being read. What is missing or has the wrong type is reported to its reader.
 #[derive(Debug)]
-pub struct Node<'a> {
+pub struct NodeReader<'a> {
     reader: &'a mut Reader,
     node: &'a KdlNode,
-    shape: &'static Shape,
+    signature: &'static Signature,
 }
 
-impl<'a> Node<'a> {
-    /// Reports what the shape does not allow: annotations, arguments and properties that are unknown or given twice.
-    pub(super) fn open(reader: &'a mut Reader, node: &'a KdlNode, shape: &'static Shape) -> Node<'a> {
+impl<'a> NodeReader<'a> {
+    /// Reports what the signature does not allow: annotations, arguments and properties that are unknown or given twice.
+    pub(super) fn open(reader: &'a mut Reader, node: &'a KdlNode, signature: &'static Signature) -> NodeReader<'a> {
         reader.refuse_annotation(node.ty().map(|ty| ty.value()), reader.name_span(node));
-        let mut node = Node { reader, node, shape };
+        let mut node = NodeReader { reader, node, signature };
         let mut seen: Vec<&str> = Vec::new();
         let mut arguments = 0;
         for entry in node.node.entries() {
@@ -38,7 +38,7 @@ impl<'a> Node<'a> {
             match entry.name().map(|name| name.value()) {
                 None => {
                     arguments += 1;
-                    if arguments > shape.arguments {
+                    if arguments > signature.arguments {
                         node.surplus(span);
                     }
                 }
@@ -52,13 +52,14 @@ impl<'a> Node<'a> {
     }
 
     fn surplus(&mut self, span: Span) {
-        let finding = Finding::error(format!("`{}` takes {}", self.name(), count(self.shape.arguments, "argument")));
-        self.report(finding.at(span, "this is one too many").help(format!("write `{}`", self.shape.example)));
+        let finding =
+            Finding::error(format!("`{}` takes {}", self.name(), count(self.signature.arguments, "argument")));
+        self.report(finding.at(span, "this is one too many").help(format!("write `{}`", self.signature.example)));
     }
 
     fn property(&mut self, name: &str, span: Span, again: bool) {
-        let known = self.shape.properties.iter().copied();
-        if !self.shape.properties.contains(&name) {
+        let known = self.signature.properties.iter().copied();
+        if !self.signature.properties.contains(&name) {
             let help = did_you_mean(name, known, &format!("properties of `{}`", self.name()));
             let finding = Finding::error(format!("`{}` has no property `{name}`", self.name()));
             self.report(finding.at(span, "unknown property").help(help));
@@ -113,7 +114,7 @@ impl<'a> Node<'a> {
             None => {
                 let finding = Finding::error(format!("`{}` lacks {expected}", self.name()));
                 let label = format!("expected {expected} after this");
-                self.report(finding.at(self.span(), label).help(format!("write `{}`", self.shape.example)));
+                self.report(finding.at(self.span(), label).help(format!("write `{}`", self.signature.example)));
                 None
             }
         }
@@ -210,7 +211,7 @@ impl<'a> Node<'a> {
         let finding = match entry.name() {
             Some(name) => Finding::error(format!("`{}` is {value}", name.value())),
             None => Finding::error(format!("`{}` is given {value}", self.name()))
-                .help(format!("write `{}`", self.shape.example)),
+                .help(format!("write `{}`", self.signature.example)),
         };
         self.report(finding.at(span, format!("expected {expected}")));
         None

@@ -1,6 +1,6 @@
 //! One text, and what was found wrong with it so far.
 
-use super::node::{Node, Shape};
+use super::node::{NodeReader, Signature};
 use super::syntax::{document, trimmed};
 use crate::{Finding, SourceText, Span, did_you_mean};
 use kdl::{KdlDocument, KdlEntry, KdlNode};
@@ -107,9 +107,9 @@ impl Reader {
         Span::new(span.offset() + span.len() - length, length)
     }
 
-    /// Opens a node: reports what its shape does not allow, and gives typed access to the rest.
-    pub fn open<'a>(&'a mut self, node: &'a KdlNode, shape: &'static Shape) -> Node<'a> {
-        Node::open(self, node, shape)
+    /// Opens a node: reports what its signature does not allow, and gives typed access to the rest.
+    pub fn open<'a>(&'a mut self, node: &'a KdlNode, signature: &'static Signature) -> NodeReader<'a> {
+        NodeReader::open(self, node, signature)
     }
 
     /// Reports a type annotation: no language has any.

@@ -1,10 +1,10 @@
 //! What a reader gives, and what it reports.
 
-use super::{Language, Reader, Shape};
+use super::{Language, Reader, Signature};
 use crate::quantity::{TIME, parse_time};
 
 const LANGUAGE: Language = Language { name: "menu", node: "dish", rule: "M1" };
-const DISH: Shape = Shape {
+const DISH: Signature = Signature {
     arguments: 1,
     properties: &["price", "for", "arch", "hot", "share", "change", "time", "note"],
     example: "dish \"soup\" price=3",

@@ -3,8 +3,8 @@
 use super::words::SOURCE;
 use super::{Decide, Limit, Queue, QueuesBelow, Ready, SimpleFlags};
 use crate::catalogue::Catalogue;
+use crate::element::{Component, Each, Element, Policy, Shared, Use};
 use crate::level::Level;
-use crate::part::{Component, Each, Part, Policy, Shared, Use};
 use miette::NamedSource;
 use sched_core::{ComponentInfo, Value};
 use sched_text::Span;
@@ -24,18 +24,18 @@ const COMBINED: &str = "combined-worker";
 /// What stands for workers at the bottom of a tree.
 struct Leaves {
     /// For each worker.
-    worker: Part,
+    worker: Element,
     /// For each combined worker, where they are wanted.
     team: Option<Each>,
 }
 
 impl Leaves {
     /// Something above each worker, and above each combined worker.
-    fn each(&self, above: impl Fn(Part) -> Part) -> Vec<Part> {
+    fn each(&self, above: impl Fn(Element) -> Element) -> Vec<Element> {
         let workers = Each::new(Level::Worker).child(above(self.worker.clone()));
         let teams =
             self.team.clone().map(|teams| Each { children: teams.children.into_iter().map(above).collect(), ..teams });
-        std::iter::once(workers).chain(teams).map(Part::from).collect()
+        std::iter::once(workers).chain(teams).map(Element::from).collect()
     }
 }
 
@@ -76,7 +76,7 @@ impl SimpleFlags {
         // What several places lead to is shared.
         let share = several || schedulers.iter().any(|flags| flags.perfmodel);
         let mut shared = Vec::new();
-        let mut leaf = |name: &str, worker: &str, level: Level| -> Part {
+        let mut leaf = |name: &str, worker: &str, level: Level| -> Element {
             let mut leaf = Component::new(worker);
             leaf = if best { Component::new("best-implementation").child(leaf) } else { leaf };
             leaf = if several { Component::new("stage").child(leaf) } else { leaf };
@@ -98,7 +98,7 @@ impl SimpleFlags {
             true => vec![trees.fold(Component::new("user-choice"), Component::child).into()],
             false => trees.collect(),
         };
-        Ok(Policy { shared, ..Policy::of_parts(name, root).doc(summary(schedulers)) })
+        Ok(Policy { shared, ..Policy::of_elements(name, root).doc(summary(schedulers)) })
     }
 
     /// What the comment above the policy says.
@@ -108,10 +108,10 @@ impl SimpleFlags {
     }
 
     /// From the top to the leaves.
-    fn tree(&self, leaves: &Leaves, catalogue: &Catalogue) -> Vec<Part> {
+    fn tree(&self, leaves: &Leaves, catalogue: &Catalogue) -> Vec<Element> {
         let mut tree = self.before.over([self.decided(leaves, catalogue)]);
         if self.perfmodel {
-            let slot = |name: &str, parts: Vec<Part>| Component { children: parts, ..Component::new(name) };
+            let slot = |name: &str, elements: Vec<Element>| Component { children: elements, ..Component::new(name) };
             let select = Component::new("perfmodel-select").child(slot("perfmodel", tree));
             let select = select.child(slot("calibrator", vec![self.unpredicted("eager-calibration", leaves)]));
             tree = vec![select.child(slot("no-perfmodel", vec![self.unpredicted("eager", leaves)])).into()];
@@ -125,7 +125,7 @@ impl SimpleFlags {
     fn decided(&self, leaves: &Leaves, catalogue: &Catalogue) -> Component {
         let workers = || Each::new(Level::Worker).child(leaves.worker.clone());
         let share_out = Component::new(if self.work_stealing_below { "work-stealing" } else { "eager" });
-        let (level, branch): (Level, Part) = match self.decide {
+        let (level, branch): (Level, Element) = match self.decide {
             Decide::Workers => (Level::Worker, leaves.worker.clone()),
             Decide::MemoryNodes => (Level::MemoryNode, share_out.child(workers()).into()),
             Decide::Archs => (Level::Arch, share_out.child(workers()).into()),
@@ -140,9 +140,9 @@ impl SimpleFlags {
     }
 
     /// A branch for tasks whose length nobody knows.
-    fn unpredicted(&self, decision: &str, leaves: &Leaves) -> Part {
+    fn unpredicted(&self, decision: &str, leaves: &Leaves) -> Element {
         let queue = self.below.map(|queues| queues.queue).or(self.above).unwrap_or(Queue::Fifo);
-        let short = |leaf: Part| queue.component().set("ntasks-threshold", Value::Int(SHORT)).child(leaf).into();
+        let short = |leaf: Element| queue.component().set("ntasks-threshold", Value::Int(SHORT)).child(leaf).into();
         let branch = Component { children: leaves.each(short), ..Component::new(decision) };
         match self.above {
             Some(_) => branch.into(),

@@ -1,8 +1,8 @@
 //! Flags of the simple scheduler as words.
 
 use super::{Decide, Limit, Queue, QueuesBelow, Ready, SimpleFlags};
+use crate::element::{Component, Setting};
 use crate::parse::{LANGUAGE, setting};
-use crate::part::{Component, Setting};
 use crate::print;
 use kdl::{KdlNode, KdlValue};
 use sched_core::Value;

@@ -4,17 +4,18 @@ use super::Builder;
 use crate::platform::kernels::{KernelTime, Kernels, Parallel, Sized};
 use kdl::KdlNode;
 use sched_core::Arch;
-use sched_text::kdl::{Node, Shape};
+use sched_text::kdl::{NodeReader, Signature};
 use sched_text::quantity::{self, POWER, SIZE, TIME};
 use sched_text::{Finding, Span};
 
-const KERNEL: Shape = Shape { arguments: 1, properties: &[], example: "kernel \"gemm\" { on \"cpu\" time=\"3 ms\" }" };
-const ON: Shape = Shape {
+const KERNEL: Signature =
+    Signature { arguments: 1, properties: &[], example: "kernel \"gemm\" { on \"cpu\" time=\"3 ms\" }" };
+const ON: Signature = Signature {
     arguments: 1,
     properties: &["time", "gflops", "overhead", "a", "b", "parallel", "max-team", "team", "watts"],
     example: "on \"cpu\" time=\"3 ms\"",
 };
-const AT: Shape = Shape { arguments: 2, properties: &[], example: "at \"11.06 MB\" \"87.8 ms\"" };
+const AT: Signature = Signature { arguments: 2, properties: &[], example: "at \"11.06 MB\" \"87.8 ms\"" };
 
 /// A place in `kernel`, kept until all classes are known.
 pub(super) struct On {
@@ -105,7 +106,7 @@ impl Builder<'_> {
 }
 
 /// What an `on` says of teams.
-fn teams(on: &mut Node<'_>) -> Teams {
+fn teams(on: &mut NodeReader<'_>) -> Teams {
     let size = |size: usize| u16::try_from(size).unwrap_or(u16::MAX);
     let share = on.positive("parallel");
     let most = on.whole("max-team", 2..=usize::from(u16::MAX)).map(size);
@@ -128,7 +129,7 @@ fn teams(on: &mut Node<'_>) -> Teams {
 }
 
 /// How long an `on` says that tasks take.
-fn kernel_time(on: &mut Node<'_>, node: &KdlNode) -> Option<KernelTime> {
+fn kernel_time(on: &mut NodeReader<'_>, node: &KdlNode) -> Option<KernelTime> {
     let before = on.reader().findings().len();
     let fixed = on.quantity("time", quantity::parse_time, TIME);
     let overhead = on.quantity("overhead", quantity::parse_time, TIME).unwrap_or_default();

@@ -1,10 +1,10 @@
-//! What policy text says, as a value: a policy and its parts.
+//! What policy text says, as a value: a policy and its elements.
 
 use super::level::Level;
 use sched_core::{Arch, Value};
 use sched_text::{SourceText, Span};
 
-/// A policy: a tree of components, with repetition over the machine and with parts that several places use.
+/// A policy: a tree of components, with repetition over the machine and with elements that several places use.
 ///
 /// Policies compare equal when they say the same, whatever their text looks like.
 ///
@@ -24,9 +24,9 @@ pub struct Policy {
     pub name: String,
     /// The comment lines right above it, without the slashes; empty when there are none.
     pub doc: String,
-    /// The parts at its top. A valid policy has one, a component.
-    pub root: Vec<Part>,
-    /// The definitions that [`Part::Use`] refers to.
+    /// The elements at its top. A valid policy has one, a component.
+    pub root: Vec<Element>,
+    /// The definitions that [`Element::Use`] refers to.
     pub shared: Vec<Shared>,
     /// Where its name stands.
     pub span: Span,
@@ -36,12 +36,12 @@ pub struct Policy {
 
 impl Policy {
     /// A policy with this root and nothing shared.
-    pub fn new(name: impl Into<String>, root: impl Into<Part>) -> Policy {
-        Policy::of_parts(name, vec![root.into()])
+    pub fn new(name: impl Into<String>, root: impl Into<Element>) -> Policy {
+        Policy::of_elements(name, vec![root.into()])
     }
 
-    /// A policy with these parts at its top, of which a valid one has one.
-    pub(super) fn of_parts(name: impl Into<String>, root: Vec<Part>) -> Policy {
+    /// A policy with these elements at its top, of which a valid one has one.
+    pub(super) fn of_elements(name: impl Into<String>, root: Vec<Element>) -> Policy {
         let (name, doc, shared) = (name.into(), String::new(), Vec::new());
         Policy { name, doc, root, shared, span: Span::NONE, source: None }
     }
@@ -101,7 +101,7 @@ impl PartialEq for Policy {
 
 /// What may stand in a tree.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Part {
+pub enum Element {
     /// A component or, right below a component with [slots](sched_core::Arity::Slots), one of its slots. The two look
     /// alike in the text; the catalogue tells them apart.
     Component(Component),
@@ -111,43 +111,43 @@ pub enum Part {
     Use(Use),
 }
 
-impl Part {
+impl Element {
     /// Where it stands.
     #[must_use]
     pub fn span(&self) -> Span {
         match self {
-            Part::Component(component) => component.span,
-            Part::Each(each) => each.span,
-            Part::Use(link) => link.span,
+            Element::Component(component) => component.span,
+            Element::Each(each) => each.span,
+            Element::Use(link) => link.span,
         }
     }
 
     /// What stands in its braces.
     #[must_use]
-    pub fn children(&self) -> &[Part] {
+    pub fn children(&self) -> &[Element] {
         match self {
-            Part::Component(component) => &component.children,
-            Part::Each(each) => &each.children,
-            Part::Use(_) => &[],
+            Element::Component(component) => &component.children,
+            Element::Each(each) => &each.children,
+            Element::Use(_) => &[],
         }
     }
 }
 
-impl From<Component> for Part {
-    fn from(component: Component) -> Part {
-        Part::Component(component)
+impl From<Component> for Element {
+    fn from(component: Component) -> Element {
+        Element::Component(component)
     }
 }
 
-impl From<Each> for Part {
-    fn from(each: Each) -> Part {
-        Part::Each(each)
+impl From<Each> for Element {
+    fn from(each: Each) -> Element {
+        Element::Each(each)
     }
 }
 
-impl From<Use> for Part {
-    fn from(link: Use) -> Part {
-        Part::Use(link)
+impl From<Use> for Element {
+    fn from(link: Use) -> Element {
+        Element::Use(link)
     }
 }
 
@@ -160,7 +160,7 @@ pub struct Component {
     /// The parameters that the policy sets, in the order of the text.
     pub params: Vec<Setting>,
     /// What is below it.
-    pub children: Vec<Part>,
+    pub children: Vec<Element>,
     /// Where its name stands.
     pub span: Span,
 }
@@ -180,7 +180,7 @@ impl Component {
 
     /// The same, with one more child.
     #[must_use]
-    pub fn child(mut self, child: impl Into<Part>) -> Component {
+    pub fn child(mut self, child: impl Into<Element>) -> Component {
         self.children.push(child.into());
         self
     }
@@ -214,7 +214,7 @@ pub struct Each {
     /// Keeps only workers of this architecture; groups without any vanish.
     pub arch: Option<Arch>,
     /// What each group gets.
-    pub children: Vec<Part>,
+    pub children: Vec<Element>,
     /// Where it stands.
     pub span: Span,
 }
@@ -235,7 +235,7 @@ impl Each {
 
     /// The same, with one more child.
     #[must_use]
-    pub fn child(mut self, child: impl Into<Part>) -> Each {
+    pub fn child(mut self, child: impl Into<Element>) -> Each {
         self.children.push(child.into());
         self
     }
@@ -269,15 +269,15 @@ pub struct Shared {
     pub each: Option<Level>,
     /// Keeps only workers of this architecture.
     pub arch: Option<Arch>,
-    /// What it is. A valid definition has one part, a component.
-    pub children: Vec<Part>,
+    /// What it is. A valid definition has one element, a component.
+    pub children: Vec<Element>,
     /// Where its name stands.
     pub span: Span,
 }
 
 impl Shared {
     /// A definition that exists once in the machine.
-    pub fn new(name: impl Into<String>, child: impl Into<Part>) -> Shared {
+    pub fn new(name: impl Into<String>, child: impl Into<Element>) -> Shared {
         Shared { name: name.into(), each: None, arch: None, children: vec![child.into()], span: Span::NONE }
     }
 

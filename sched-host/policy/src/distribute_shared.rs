@@ -1,10 +1,10 @@
 //! Definitions at the top of a file, given to the policies that use them.
 
-use super::part::{Part, Policy, Shared};
+use super::element::{Element, Policy, Shared};
 
 /// Gives each policy the definitions of the file that it uses, directly or through others. One that no policy uses goes
 /// to the first, so that the check reports it.
-pub(super) fn share_out(policies: &mut [Policy], definitions: &[Shared]) {
+pub(super) fn distribute_shared(policies: &mut [Policy], definitions: &[Shared]) {
     let mut given = vec![false; definitions.len()];
     for policy in policies.iter_mut() {
         let mut wanted: Vec<String> = Vec::new();
@@ -33,10 +33,10 @@ pub(super) fn share_out(policies: &mut [Policy], definitions: &[Shared]) {
     }
 }
 
-fn uses(parts: &[Part], found: &mut Vec<String>) {
-    for part in parts {
-        match part {
-            Part::Use(link) => found.push(link.name.clone()),
+fn uses(elements: &[Element], found: &mut Vec<String>) {
+    for element in elements {
+        match element {
+            Element::Use(link) => found.push(link.name.clone()),
             other => uses(other.children(), found),
         }
     }
