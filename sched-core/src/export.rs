@@ -80,7 +80,7 @@ pub type Name<'a> = RStr<'a>;
 pub type RawParams<'a> = RSlice<'a, RawParam>;
 
 /// One component of a plugin: what it is, and how to make it.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Offer {
     info: &'static Info,
     build: fn(&Params) -> Result<ComponentObject, BuildError>,

@@ -108,6 +108,7 @@ impl Build for Plan {
         Family::ResourceMapping,
         "Plans all tasks that are submitted, the best of many plans, and sends each when its turn has come.",
     )
+    .package(env!("CARGO_PKG_NAME"))
     .storage(Storage::Unbounded)
     .params(
         const {

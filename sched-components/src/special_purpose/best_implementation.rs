@@ -17,6 +17,7 @@ impl Build for BestImplementation {
         Family::SpecialPurpose,
         "Chooses the implementation that is expected to take the shortest.",
     )
+    .package(env!("CARGO_PKG_NAME"))
     .forwards_push()
     .end_is_noted();
 

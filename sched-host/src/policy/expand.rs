@@ -50,6 +50,7 @@ fn lay(
     if problems.iter().any(Problem::is_error) {
         return Err(fail(problems));
     }
+    let catalogue = &catalogue.overridden(&policy.overrides);
     let count = u32::try_from(machine.workers()).unwrap_or(u32::MAX);
     let mut expansion = Expansion {
         policy,
@@ -401,6 +402,7 @@ impl<'a> Expansion<'a> {
                 id: NodeIndex(nodes.len()),
                 info: Arc::clone(&draft.entry.info),
                 plugin: draft.entry.plugin.clone(),
+                file: draft.entry.file.clone(),
                 params: draft.params.clone(),
                 children: draft
                     .children

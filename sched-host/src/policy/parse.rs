@@ -2,6 +2,7 @@
 
 use super::check;
 use super::level::Level;
+use super::overrides::{self, Override};
 use super::part::{Component, Each, Part, Policy, Setting, Shared, SourceText, Span, Use};
 use super::problem::{PolicyErrors, Problem};
 use super::share_out::share_out;
@@ -96,6 +97,7 @@ impl Reader {
     fn document(&mut self, document: &KdlDocument) -> Vec<Policy> {
         let mut policies: Vec<Policy> = Vec::new();
         let mut shared: Vec<Shared> = Vec::new();
+        let mut overrides: Vec<Override> = Vec::new();
         for node in document.nodes() {
             match node.name().value() {
                 "policy" => {
@@ -111,10 +113,11 @@ impl Reader {
                     policies.push(policy);
                 }
                 "shared" => shared.extend(self.shared(node)),
+                "override" => overrides.extend(self.overriding(node)),
                 other => {
                     let problem = Problem::error(format!("`{other}` cannot stand at the top of a policy file"))
-                        .at(self.name_span(node), "expected `policy` or `shared`")
-                        .help(did_you_mean(other, ["policy", "shared"], "what a file holds"))
+                        .at(self.name_span(node), "expected `policy`, `shared` or `override`")
+                        .help(did_you_mean(other, ["policy", "shared", "override"], "what a file holds"))
                         .help("a component stands inside `policy \"name\" { … }`")
                         .code("unknown-node");
                     self.report(problem);
@@ -128,6 +131,7 @@ impl Reader {
             self.report(problem);
         }
         share_out(&mut policies, &shared);
+        overrides::distribute(&mut policies, overrides);
         policies
     }
 
@@ -142,17 +146,38 @@ impl Reader {
             doc: comment_above(node),
             root: Vec::new(),
             shared: Vec::new(),
+            overrides: Vec::new(),
             span,
             source: Some(Arc::clone(&self.source)),
         };
         for child in node.iter_children() {
-            if child.name().value() == "shared" {
-                policy.shared.extend(self.shared(child));
-            } else {
-                policy.root.extend(self.part(child));
+            match child.name().value() {
+                "shared" => policy.shared.extend(self.shared(child)),
+                "override" => policy.overrides.extend(self.overriding(child)),
+                _ => policy.root.extend(self.part(child)),
             }
         }
         policy
+    }
+
+    fn overriding(&mut self, node: &KdlNode) -> Option<Override> {
+        let (component, span) = self.name_argument(node, "override \"fifo\" from=\"libmine.so\"")?;
+        self.properties(node, &["from"]);
+        let (from, from_span) = self.property(node, "from").unzip();
+        self.refuse_children(node, "an override chooses a component for the whole policy");
+        Some(Override { component, from, span, from_span: from_span.unwrap_or(Span::NONE) })
+    }
+
+    fn refuse_children(&mut self, node: &KdlNode, help: impl Into<String>) {
+        if let Some(child) = node.iter_children().next() {
+            let word = node.name().value();
+            let head = node.get(0).map_or(String::new(), |name| format!(" {name}"));
+            let problem = Problem::error(format!("`{word}{head}` cannot have children"))
+                .at(self.name_span(child), format!("this is below a `{word}`"))
+                .help(help)
+                .code(word);
+            self.report(problem);
+        }
     }
 
     fn shared(&mut self, node: &KdlNode) -> Option<Shared> {
@@ -179,17 +204,11 @@ impl Reader {
             "use" => {
                 let (name, _) = self.name_argument(node, "use \"leaf\"")?;
                 self.properties(node, &[]);
-                if let Some(child) = node.iter_children().next() {
-                    let problem = Problem::error(format!("`use {name:?}` cannot have children"))
-                        .at(self.name_span(child), "this is below a `use`")
-                        .help(format!("what is below stands in `shared {name:?} {{ … }}`"))
-                        .code("use");
-                    self.report(problem);
-                }
+                self.refuse_children(node, format!("what is below stands in `shared {name:?} {{ … }}`"));
                 Some(Part::Use(Use { name, span: self.head_span(node) }))
             }
-            word @ ("policy" | "shared") => {
-                let place = if word == "shared" { "a policy or a policy file" } else { "a policy file" };
+            word @ ("policy" | "shared" | "override") => {
+                let place = if word == "policy" { "a policy file" } else { "a policy or a policy file" };
                 let problem = Problem::error(format!("`{word}` cannot stand inside a tree"))
                     .at(self.name_span(node), "not here")
                     .help(format!("move it up: it stands directly in {place}"))

@@ -378,7 +378,7 @@ pub(crate) fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>,
     let mut problems = Vec::new();
     for node in &plan.nodes {
         let name = &node.info.name;
-        let Some(registered) = registry.component(name) else {
+        let Some(registered) = registry.component_of(name, &node.plugin, node.file.as_deref()) else {
             unreachable!("the plan names components of the catalogue, which is made from the registry");
         };
         match registered.build(&node.params) {

@@ -5,6 +5,7 @@
 mod below;
 mod models;
 mod names;
+mod overrides;
 mod progress;
 mod shape;
 mod sharing;
@@ -46,6 +47,22 @@ const RULES: &[Rule] = &[
         catalogue: true,
         progress: false,
         find: names::component,
+    },
+    Rule {
+        id: "V7",
+        name: "override",
+        reason: "`override` chooses, once, among several components of one name",
+        catalogue: false,
+        progress: false,
+        find: overrides::sound,
+    },
+    Rule {
+        id: "V7",
+        name: "override",
+        reason: "`override` chooses among the components that plugins offer, and those that are compiled in",
+        catalogue: true,
+        progress: false,
+        find: overrides::offered,
     },
     Rule {
         id: "V7",
@@ -196,6 +213,7 @@ pub(super) fn check_text(policy: &Policy) -> Vec<Problem> {
 }
 
 fn run(policy: &Policy, catalogue: &Catalogue, wanted: impl Fn(&Rule) -> bool) -> Vec<Problem> {
+    let catalogue = &catalogue.overridden(&policy.overrides);
     let subject = Subject::new(policy, catalogue);
     let rules = RULES.iter().filter(|rule| wanted(rule));
     rules

@@ -1,6 +1,7 @@
 //! Rules about names: components, parameters and slots exist, are of the right type, and are given once.
 
 use super::site::{Owner, Role, Subject};
+use crate::policy::catalogue::Catalogue;
 use crate::policy::part::{Component, Part};
 use crate::policy::print;
 use crate::policy::problem::Problem;
@@ -8,9 +9,11 @@ use crate::policy::suggest::did_you_mean;
 use sched_core::{Arity, ParamInfo};
 
 /// Words of the language, which no component can have as its name.
-const WORDS: [&str; 4] = ["policy", "shared", "each", "use"];
+const WORDS: [&str; 5] = ["policy", "shared", "override", "each", "use"];
 
 pub(super) fn component(subject: &Subject<'_>) -> Vec<Problem> {
+    // One problem a name, however often it stands in the policy.
+    let mut unknown: Vec<Vec<&Component>> = Vec::new();
     let mut problems = Vec::new();
     for (component, entry) in subject.components() {
         let name = &component.name;
@@ -21,16 +24,46 @@ pub(super) fn component(subject: &Subject<'_>) -> Vec<Problem> {
                     .help("a component of this name cannot be used in a policy: rename it in its plugin"),
             );
         } else if entry.is_none() {
-            let names = subject.catalogue.iter().map(|entry| entry.info.name.as_str());
-            let mut problem =
-                Problem::error(format!("there is no component `{name}`")).at(component.span, "unknown component");
-            if subject.catalogue.iter().next().is_some() {
-                problem = problem.help(did_you_mean(name, names, "components"));
+            match unknown.iter_mut().find(|places| places[0].name == *name) {
+                Some(places) => places.push(component),
+                None => unknown.push(vec![component]),
             }
-            problems.push(problem.help(subject.catalogue.origin()));
         }
     }
+    if subject.catalogue.is_empty() && !unknown.is_empty() {
+        problems.push(no_component_at_all(subject.catalogue));
+    } else {
+        problems.extend(unknown.iter().map(|places| unknown_component(subject.catalogue, places)));
+    }
     problems
+}
+
+fn no_component_at_all(catalogue: &Catalogue) -> Problem {
+    let problem = Problem::error(format!("no component plugins were found{}", catalogue.places()));
+    catalogue.how_to_find().into_iter().fold(problem, Problem::help)
+}
+
+/// A name that stands at these places and means no component.
+fn unknown_component(catalogue: &Catalogue, places: &[&Component]) -> Problem {
+    let name = &places[0].name;
+    let point = |problem: Problem, label: &str| {
+        let problem = problem.at(places[0].span, label);
+        places[1..].iter().fold(problem, |problem, place| problem.at(place.span, "and here"))
+    };
+    let Some((entries, owner)) = catalogue.contest(name) else {
+        let names = catalogue.iter().map(|entry| entry.info.name.as_str());
+        let problem = point(Problem::error(format!("there is no component `{name}`")), "unknown component");
+        return problem.help(did_you_mean(name, names, "components")).help(catalogue.origin());
+    };
+    let mut offers: Vec<String> = entries.iter().map(ToString::to_string).collect();
+    if entries.iter().all(|entry| entry.info.package != owner) {
+        offers.push(format!("{owner} (compiled in, and refused)"));
+    }
+    let stranger = entries.iter().find(|entry| entry.info.package != owner).map_or("", |entry| entry.short_name());
+    let problem = Problem::error(format!("component `{name}` is offered by {}", offers.join(" and by ")));
+    point(problem, "which one is meant?")
+        .help(catalogue.how_to_choose(name, stranger))
+        .help(format!("or take {stranger} out of the search path; from={owner:?} means the stock component"))
 }
 
 pub(super) fn parameter(subject: &Subject<'_>) -> Vec<Problem> {
