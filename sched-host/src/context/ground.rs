@@ -9,8 +9,11 @@ use sched_core::WorkerSet;
 use std::sync::Arc;
 
 /// A policy that is data, or the name of one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) enum Wanted {
+    /// Nothing is said: the one of the environment, or else `tree-eager`.
+    #[default]
+    Default,
     /// The name of a shipped policy, or the path of a file.
     Named(String),
     /// A policy made by the program.
@@ -20,6 +23,7 @@ pub(crate) enum Wanted {
 impl Wanted {
     pub(crate) fn find(self) -> Result<Policy, PolicyErrors> {
         match self {
+            Wanted::Default => Source::from_environment()?.policy(),
             Wanted::Named(name) => Source::find(&name)?.policy(),
             Wanted::Value(policy) => Ok(*policy),
         }

@@ -273,7 +273,7 @@ impl Catalogue {
             [] => String::new(),
             places => format!("; plugins were looked for in: {}", places.join(", ")),
         };
-        let mut lines = vec![format!("looked in plugins: {}{places}", plugins.join(", "))];
+        let mut lines = vec![format!("components come from: {}{places}", plugins.join(", "))];
         lines.extend((self.stock == Stock::Refused).then(|| match self.audience {
             Audience::CommandLine => "`--no-builtin` refuses the components that are compiled in".to_owned(),
             Audience::Program => "`Builder::without_builtin` refuses the components that are compiled in".to_owned(),

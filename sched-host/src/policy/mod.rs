@@ -65,7 +65,7 @@ pub use check::check;
 pub use draw::Fold;
 pub use expand::{expand, expand_unchecked};
 pub use level::Level;
-pub use library::{Shipped, Source, library};
+pub use library::{POLICY_VARIABLE, Shipped, Source, library};
 pub use machine::{BoundMachine, FlatMachine, Group, Machine, SomeWorkers, combined_groups};
 pub use overrides::Override;
 pub(crate) use parse::{ARCH_NAMES, comment_above};

@@ -171,9 +171,9 @@ impl Reader {
     fn refuse_children(&mut self, node: &KdlNode, help: impl Into<String>) {
         if let Some(child) = node.iter_children().next() {
             let word = node.name().value();
-            let head = node.get(0).map_or(String::new(), |name| format!(" {name}"));
+            let head = node.get(0).and_then(KdlValue::as_string).map_or(String::new(), |name| format!(" {name:?}"));
             let problem = Problem::error(format!("`{word}{head}` cannot have children"))
-                .at(self.name_span(child), format!("this is below a `{word}`"))
+                .at(self.name_span(child), format!("this is below `{word}`"))
                 .help(help)
                 .code(word);
             self.report(problem);

@@ -174,6 +174,15 @@ impl PolicyErrors {
         PolicyErrors { what: what.into(), problems }
     }
 
+    /// Adds what to do about it, to the first problem.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> PolicyErrors {
+        if let Some(first) = self.problems.first_mut() {
+            *first = first.clone().help(help);
+        }
+        self
+    }
+
     /// Every problem, in the order of the rules that found them.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {

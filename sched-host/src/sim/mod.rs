@@ -57,8 +57,8 @@ pub use urgency::prioritise;
 
 use crate::context::{ContextError, Wanted, worker_ids};
 use crate::graph::TaskGraph;
-use crate::plugin::{Registry, SearchPath};
-use crate::policy::{Policy, PolicyErrors, Source};
+use crate::plugin::Registry;
+use crate::policy::Policy;
 use crate::tree::{Part, Witness};
 use context::Change;
 use desk::Desk;
@@ -73,7 +73,7 @@ use std::sync::Arc;
 pub struct Simulation {
     graph: Arc<TaskGraph>,
     platform: Arc<Platform>,
-    policy: Result<Policy, PolicyErrors>,
+    policy: Wanted,
     registry: Option<Arc<Registry>>,
     seed: u64,
     witness: Option<Arc<dyn Witness>>,
@@ -97,12 +97,12 @@ enum Wished {
 }
 
 impl Simulation {
-    /// Of this graph on this platform, with the policy `tree-eager`.
+    /// Of this graph on this platform, with the policy that the environment variable `SCHED_POLICY` names, or `tree-eager`.
     pub fn new(graph: impl Into<Arc<TaskGraph>>, platform: impl Into<Arc<Platform>>) -> Simulation {
         Simulation {
             graph: graph.into(),
             platform: platform.into(),
-            policy: Source::find("tree-eager").and_then(|source| source.policy()),
+            policy: Wanted::Default,
             registry: None,
             seed: 0,
             witness: None,
@@ -113,18 +113,17 @@ impl Simulation {
 
     /// The policy: the name of a shipped one, or the path of a KDL file.
     pub fn policy(mut self, name_or_path: &str) -> Simulation {
-        self.policy = Source::find(name_or_path).and_then(|source| source.policy());
+        self.policy = Wanted::Named(name_or_path.to_owned());
         self
     }
 
     /// A policy made by the program.
     pub fn policy_value(mut self, policy: Policy) -> Simulation {
-        self.policy = Ok(policy);
+        self.policy = Wanted::Value(Box::new(policy));
         self
     }
 
-    /// The plugins, loaded before; otherwise they are looked for where
-    /// [`SearchPath::default_for_executable`] says.
+    /// All components there are; [`Registry::available`] by default.
     pub fn registry(mut self, registry: Arc<Registry>) -> Simulation {
         self.registry = Some(registry);
         self
@@ -214,10 +213,10 @@ impl Simulation {
     /// # Errors
     /// See [`SimError`].
     pub fn observe(self, observer: &mut dyn Observer) -> Result<Outcome, SimError> {
-        let registry = self.registry.unwrap_or_else(|| Arc::new(Registry::load(&SearchPath::default_for_executable())));
+        let registry = self.registry.unwrap_or_else(|| Arc::new(Registry::available()));
         let platform = self.platform;
         let ground = Ground { registry, seed: self.seed };
-        let contexts = openings(self.policy?, self.contexts, &platform, &ground)?;
+        let contexts = openings(self.policy.find()?, self.contexts, &platform, &ground)?;
         let changes = planned(self.changes, &contexts, platform.workers.len())?;
         check_contexts(&self.graph, &contexts)?;
         // A large machine has many teams, and most policies have no leaf for any.

@@ -43,7 +43,7 @@ const RULES: &[Rule] = &[
     Rule {
         id: "V7",
         name: "component",
-        reason: "a policy is made of the components that the loaded plugins provide",
+        reason: "a policy is made of the components that plugins offer and that are compiled in",
         catalogue: true,
         progress: false,
         find: names::component,

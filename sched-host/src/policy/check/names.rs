@@ -33,6 +33,9 @@ pub(super) fn component(subject: &Subject<'_>) -> Vec<Problem> {
     if subject.catalogue.is_empty() && !unknown.is_empty() {
         problems.push(no_component_at_all(subject.catalogue));
     } else {
+        // Where an override chooses nothing, its own rule reports that.
+        let overridden = |name: &str| subject.policy.overrides.iter().any(|chosen| chosen.component == *name);
+        unknown.retain(|places| subject.catalogue.contest(&places[0].name).is_none() || !overridden(&places[0].name));
         problems.extend(unknown.iter().map(|places| unknown_component(subject.catalogue, places)));
     }
     problems

@@ -2,7 +2,7 @@
 
 use super::site::Subject;
 use crate::policy::problem::Problem;
-use crate::policy::suggest::did_you_mean;
+use crate::policy::suggest::closest;
 
 /// Each component is chosen once, and stands in the policy.
 pub(super) fn sound(subject: &Subject<'_>) -> Vec<Problem> {
@@ -37,11 +37,13 @@ pub(super) fn offered(subject: &Subject<'_>) -> Vec<Problem> {
         let known: Vec<String> = offers.iter().map(ToString::to_string).collect();
         problems.push(match &chosen.from {
             Some(from) if !offers.is_empty() => {
-                let names = offers.iter().map(|entry| entry.short_name());
-                Problem::error(format!("`{from}` offers no component `{name}`"))
-                    .at(chosen.from_span, "neither a plugin nor a package that offers it")
-                    .help(did_you_mean(from, names, "what offers it"))
-                    .help(format!("`{name}` is offered by {}", known.join(" and by ")))
+                let problem = Problem::error(format!("`{from}` offers no component `{name}`"))
+                    .at(chosen.from_span, "neither a plugin nor a package that offers it");
+                let problem = match closest(from, offers.iter().map(|entry| entry.short_name())) {
+                    Some(name) => problem.help(format!("did you mean `{name}`?")),
+                    None => problem,
+                };
+                problem.help(format!("`{name}` is offered by {}", known.join(" and by ")))
             }
             Some(_) => {
                 Problem::error(format!("no plugin offers a component `{name}`")).at(chosen.span, "overridden here")
