@@ -45,7 +45,7 @@ pub struct Task {
     /// How urgent it is: larger is more urgent.
     pub priority: i32,
     /// The scheduling context that it is submitted to: 0 is the default one; others are numbered in the order in which a
-    /// simulation [gets](crate::sim::Simulation::context) them.
+    /// simulation gets them (`Simulation::context`).
     pub context: u16,
     /// What performance models know a task of these sizes by, where the graph says so.
     pub footprint: Option<u32>,

@@ -1,7 +1,7 @@
 //! Measuring what transfers between memory nodes take.
 
 use crate::bench::median;
-use crate::model::starpu::{Bus, NodeMatrix};
+use crate::model::{Bus, NodeMatrix};
 use crate::topology::BindingPlan;
 use parking_lot::Mutex;
 use std::io;

@@ -8,7 +8,7 @@ use super::data::{DataHeader, Places};
 use super::hints::Hints;
 use super::record::TaskKey;
 use super::replicas::{Copies, Errand};
-use crate::model::starpu::Bus;
+use crate::model::Bus;
 use crate::trace::{Event, Recorder, Transfer};
 use crate::tree::WorkerFacts;
 use crossbeam::utils::CachePadded;

@@ -236,7 +236,7 @@ impl<T> Drop for Replicas<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::starpu::{Bus, NodeMatrix};
+    use crate::model::{Bus, NodeMatrix};
     use crate::tree::WorkerFacts;
     use sched_core::MemoryNode;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

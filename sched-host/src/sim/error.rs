@@ -1,8 +1,8 @@
 //! Why a simulation does not begin, or does not end.
 
-use crate::context::ContextError;
 use crate::policy::{PolicyErrors, closest, did_you_mean};
 use crate::tree::NodeState;
+use crate::tree::context::ContextError;
 use crate::tree::fault::task_count;
 use std::fmt;
 

@@ -6,8 +6,8 @@
 //! policy and seed only: the same in each run, on each build.
 //!
 //! Scheduling [contexts](Simulation::context), swaps of policies, and [combined workers](Platform::combined_workers) for
-//! parallel tasks work as in the runtime: [`context`](crate::context) and [`runtime::team`](crate::runtime::team) describe
-//! them.
+//! parallel tasks work as in the runtime: `context` describes the former, [`tree::gathering`](crate::tree::gathering) how teams
+//! come together.
 //!
 //! ```
 //! use sched_host::graph::{Datum, Mode, Task, TaskGraph};
@@ -55,10 +55,10 @@ pub use outcome::{ContextStats, LinkStats, MemoryStats, Outcome, Swapped, Worker
 pub use platform::Platform;
 pub use urgency::prioritise;
 
-use crate::context::{ContextError, Wanted, worker_ids};
 use crate::graph::TaskGraph;
 use crate::plugin::Registry;
 use crate::policy::Policy;
+use crate::tree::context::{ContextError, WantedPolicy, worker_ids};
 use crate::tree::{Part, Witness};
 use context::Change;
 use desk::Desk;
@@ -73,7 +73,7 @@ use std::sync::Arc;
 pub struct Simulation {
     graph: Arc<TaskGraph>,
     platform: Arc<Platform>,
-    policy: Wanted,
+    policy: WantedPolicy,
     registry: Option<Arc<Registry>>,
     seed: u64,
     witness: Option<Arc<dyn Witness>>,
@@ -91,7 +91,7 @@ struct Wish {
 
 #[derive(Clone)]
 enum Wished {
-    Policy(Wanted),
+    Policy(WantedPolicy),
     AddWorkers(Vec<u32>),
     RemoveWorkers(Vec<u32>),
 }
@@ -102,7 +102,7 @@ impl Simulation {
         Simulation {
             graph: graph.into(),
             platform: platform.into(),
-            policy: Wanted::Default,
+            policy: WantedPolicy::Default,
             registry: None,
             seed: 0,
             witness: None,
@@ -113,13 +113,13 @@ impl Simulation {
 
     /// The policy: the name of a shipped one, or the path of a KDL file.
     pub fn policy(mut self, name_or_path: &str) -> Simulation {
-        self.policy = Wanted::Named(name_or_path.to_owned());
+        self.policy = WantedPolicy::Named(name_or_path.to_owned());
         self
     }
 
     /// A policy made by the program.
     pub fn policy_value(mut self, policy: Policy) -> Simulation {
-        self.policy = Wanted::Value(Box::new(policy));
+        self.policy = WantedPolicy::Value(Box::new(policy));
         self
     }
 
@@ -173,12 +173,12 @@ impl Simulation {
     /// Swaps the policy of a context, to that of this name or path, unless all of its tasks have ended then. The one that every
     /// simulation has is called [`default`](Context::DEFAULT).
     pub fn swap_policy(self, context: &str, name_or_path: &str, when: When) -> Simulation {
-        self.wish(context, when, Wished::Policy(Wanted::Named(name_or_path.to_owned())))
+        self.wish(context, when, Wished::Policy(WantedPolicy::Named(name_or_path.to_owned())))
     }
 
     /// The same with a policy made by the program.
     pub fn swap_policy_value(self, context: &str, policy: Policy, when: When) -> Simulation {
-        self.wish(context, when, Wished::Policy(Wanted::Value(Box::new(policy))))
+        self.wish(context, when, Wished::Policy(WantedPolicy::Value(Box::new(policy))))
     }
 
     /// Lets further workers serve a context, unless all of its tasks have ended then.
@@ -256,7 +256,7 @@ fn openings(
                 Some(workers) => worker_ids(workers.iter().copied(), count)?,
                 None => everybody.clone(),
             };
-            let policy = context.policy.clone().map_or_else(|| Ok(policy.clone()), Wanted::find)?;
+            let policy = context.policy.clone().map_or_else(|| Ok(policy.clone()), WantedPolicy::find)?;
             let parts = ground.lay(platform, &policy, &workers)?;
             Ok(Opening { name: context.name.clone(), policy, workers, priorities: context.priorities.clone(), parts })
         };

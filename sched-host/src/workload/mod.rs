@@ -135,7 +135,7 @@ fn take_back(runtime: &Runtime, tiles: Vec<Handle<Tile>>) -> Result<Vec<Tile>, D
 
 /// The tiles of `places`, made in parallel.
 fn make_tiles(matrix: &(dyn Entries + Sync), tiling: Tiling, places: Vec<(usize, usize)>) -> Vec<Tile> {
-    places.into_par_iter().map(|(i, j)| tiling.tile_of(matrix, i, j)).collect()
+    places.into_par_iter().map(|(i, j)| Tile::of(matrix, tiling, i, j)).collect()
 }
 
 /// The relative residual whose parts in `places` `norms` has, computed in parallel.

@@ -4,7 +4,7 @@ mod failures;
 mod locality;
 mod programs;
 
-use sched_host::model::starpu::{Bus, NodeMatrix};
+use sched_host::model::{Bus, NodeMatrix};
 use sched_host::runtime::{Builder, Codelet, Handle, Read, ReadWrite, Runtime, TransferStats, Write};
 use sched_host::topology::Topology;
 use sched_host::trace::Timeline;

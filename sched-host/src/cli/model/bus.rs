@@ -3,8 +3,8 @@
 use crate::cli::table::table;
 use crate::cli::values::positive;
 use crate::memory::{known, measure};
+use crate::model::Bus;
 use crate::model::plot::bytes;
-use crate::model::starpu::Bus;
 use crate::model::{Fingerprint, Store};
 use crate::topology::{BindingPlan, Topology};
 use miette::{IntoDiagnostic, WrapErr};

@@ -1,7 +1,8 @@
 //! `sched model import` and `sched model export`: models of StarPU's.
 
 use crate::cli::values::machine_name;
-use crate::model::starpu::{Bus, CodeletFile, Sampling, directories, host_name};
+use crate::model::Bus;
+use crate::model::starpu::{CodeletFile, Sampling, directories, host_name};
 use crate::model::{ModelError, Quantity, Store, write_whole};
 use crate::policy::closest;
 use crate::sim::platform;

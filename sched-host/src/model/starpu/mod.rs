@@ -1,7 +1,7 @@
 //! StarPU's own files: the calibration of years, brought along.
 //!
 //! StarPU keeps what it measured in a directory, usually `~/.starpu/sampling`: in `codelets/45/` one performance model for
-//! each codelet and machine ([`CodeletFile`]), in `bus/` what transfers between memory nodes cost ([`Bus`]). A whole
+//! each codelet and machine ([`CodeletFile`]), in `bus/` what transfers between memory nodes cost ([`Bus`](super::Bus)). A whole
 //! directory is read by [`Sampling::load`]:
 //!
 //! ```no_run
@@ -22,7 +22,6 @@
 //! # Ok::<(), sched_host::model::ModelError>(())
 //! ```
 
-mod bus;
 mod codelet;
 mod convert;
 mod hash;
@@ -33,8 +32,9 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use bus::{Bus, BusConfig, NodeMatrix};
 pub use codelet::{CodeletFile, Comb, Device, HistoryEntry, Implementation, LinearRegression};
 pub use convert::Imported;
 pub use hash::{DataShape, crc32, fold_footprint, size_footprint, task_footprint};
 pub use sampling::{Sampling, directories, host_name};
+pub(crate) use scan::Scan;
+pub(crate) use write::Scientific;

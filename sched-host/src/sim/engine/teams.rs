@@ -1,17 +1,16 @@
 //! Parallel tasks: the members of a combined worker come together for one, and execute it from a common start to its end.
 //!
 //! Who looks for such tasks when, who is called, and in which order teams come for a worker that is in several, is as in the
-//! runtime (`runtime::gang`, [`runtime::team`](crate::runtime::team)). A member that has come waits: it neither pulls nor
+//! runtime (`runtime::gang`, [`tree::gathering`](crate::tree::gathering)). A member that has come waits: it neither pulls nor
 //! sleeps. When the last has come, the data of the task is fetched to where the first member is.
 
 use super::workers::Flight;
 use super::{Engine, Plan};
 use crate::graph::TaskId;
-use crate::runtime::Memberships;
-use crate::runtime::team::{Gathering, Gatherings};
 use crate::sim::desk::{Desk, task_of};
 use crate::sim::event::Event;
-use crate::tree::{Services, Slot};
+use crate::tree::gathering::{Gathering, Gatherings};
+use crate::tree::{Memberships, Services, Slot};
 use sched_core::{Stage, WorkerId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

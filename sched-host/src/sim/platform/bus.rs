@@ -1,7 +1,7 @@
 //! The links of a platform, as StarPU writes down what it measured.
 
 use super::Platform;
-use crate::model::starpu::{Bus, BusConfig, NodeMatrix};
+use crate::model::{Bus, BusConfig, NodeMatrix};
 use sched_core::Arch;
 use std::cmp::Ordering;
 
