@@ -1,6 +1,6 @@
 //! `--context NAME:policy=POLICY,workers=0-1+3,priorities=0..9`, as `sched run` and `sched simulate` have it.
 
-use crate::policy::did_you_mean;
+use crate::text::did_you_mean;
 use std::ops::RangeInclusive;
 
 /// A context, as `--context` asks for it.

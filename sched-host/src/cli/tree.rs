@@ -30,7 +30,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
-    /// Draw every component, rather than rows of like ones as `× 64 (workers 0–63)` (pictures always do)
+    /// Draw every component, rather than rows of like ones as `× 64 (workers 0-63)` (pictures always do)
     #[arg(long)]
     unfold: bool,
 }

@@ -1,7 +1,8 @@
 //! What the policies of all contexts are laid over: the machine, and the components that there are.
 
 use crate::plugin::Registry;
-use crate::policy::{BoundMachine, Policy, PolicyErrors};
+use crate::policy::{BoundMachine, Policy};
+use crate::text::Findings;
 use crate::topology::{BindingPlan, Topology};
 use crate::tree::Part;
 use crate::tree::context::lay;
@@ -24,7 +25,7 @@ impl PolicyGround {
     ///
     /// # Errors
     /// All that is wrong with the policy, be there workers or not; what the components' constructors say.
-    pub(crate) fn lay(&self, policy: &Policy, workers: &WorkerSet) -> Result<Vec<Part>, PolicyErrors> {
+    pub(crate) fn lay(&self, policy: &Policy, workers: &WorkerSet) -> Result<Vec<Part>, Findings> {
         lay(policy, &BoundMachine::new(&self.topology, &self.binding), workers, &self.registry, self.unchecked)
     }
 }

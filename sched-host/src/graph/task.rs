@@ -35,6 +35,19 @@ impl TaskId {
     pub const fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// Identity of the task when a back end has submitted all tasks of the graph: components, traces and messages count
+    /// submissions from 1.
+    #[must_use]
+    pub const fn submitted(self) -> sched_core::TaskId {
+        sched_core::TaskId::new(self.0 as u64 + 1)
+    }
+
+    /// The task that has this identity once it is [`submitted`](Self::submitted), if a graph can have it.
+    #[must_use]
+    pub fn of_submitted(task: sched_core::TaskId) -> Option<TaskId> {
+        task.sequence().checked_sub(1)?.try_into().ok().map(TaskId)
+    }
 }
 
 /// A task.

@@ -3,7 +3,8 @@
 use super::error::ComponentError;
 use super::registry::Registry;
 use super::search::SearchPath;
-use crate::policy::{Audience, Override, did_you_mean};
+use crate::policy::{Audience, Override};
+use crate::text::did_you_mean;
 use sched_core::Offer;
 use std::fmt;
 

@@ -1,6 +1,7 @@
 //! `override "fifo" from="libmine.so"`: which of several components of one name is meant.
 
-use super::part::{Part, Policy, Span};
+use super::part::{Part, Policy};
+use crate::text::Span;
 
 /// Chooses among components of one name: `override "fifo" from="libmine.so"` in a policy, or the same for all policies
 /// (`--override fifo=libmine.so` of the command line).
@@ -12,7 +13,7 @@ use super::part::{Part, Policy, Span};
 /// use sched_host::policy::{Override, parse};
 /// let text = r#"policy "mine" { override "fifo" from="libmine.so"; fifo { worker } }"#;
 /// assert_eq!(parse("mine.kdl", text)?[0].overrides, [Override::new("fifo").from("libmine.so")]);
-/// # Ok::<(), sched_host::policy::PolicyErrors>(())
+/// # Ok::<(), sched_host::policy::Findings>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Override {

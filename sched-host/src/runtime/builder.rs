@@ -6,7 +6,8 @@ use crate::memory::{Coherence, Known, known, measure_once};
 use crate::model::Bus;
 use crate::model::Models;
 use crate::plugin::{Registry, RegistryBuilder, RegistryError, SearchPath};
-use crate::policy::{Override, Policy, PolicyErrors};
+use crate::policy::{Override, Policy};
+use crate::text::Findings;
 use crate::topology::{
     BindingError, BindingPlan, CombinedSizes, Surroundings, Topology, TopologyError, WorkerBinding, WorkerDistances,
 };
@@ -53,7 +54,7 @@ pub enum StartError {
     /// The policy is not there, is wrong, or does not fit the machine.
     #[error(transparent)]
     #[diagnostic(transparent)]
-    Policy(#[from] PolicyErrors),
+    Policy(#[from] Findings),
     /// The components that were asked for are not there.
     #[error(transparent)]
     #[diagnostic(transparent)]

@@ -36,7 +36,6 @@ mod context;
 mod desk;
 mod engine;
 mod error;
-mod event;
 mod lengths;
 mod memory;
 mod network;
@@ -44,20 +43,22 @@ mod outcome;
 pub mod platform;
 mod power;
 mod reach;
+mod recorder;
 #[cfg(test)]
 mod tests;
 mod urgency;
 
 pub use context::{Context, When};
 pub use error::{SimError, Unknown};
-pub use event::{Digest, Event, EventLog, Observer, Reason, Transfer};
 pub use outcome::{ContextStats, LinkStats, MemoryStats, Outcome, Swapped, WorkerStats};
 pub use platform::Platform;
+pub use recorder::SimRecorder;
 pub use urgency::prioritise;
 
 use crate::graph::TaskGraph;
 use crate::plugin::Registry;
 use crate::policy::Policy;
+use crate::trace::{Event, Observer};
 use crate::tree::context::{ContextError, WantedPolicy, worker_ids};
 use crate::tree::{Part, Witness};
 use context::Change;

@@ -12,12 +12,12 @@ use serde::Serialize;
 
 use super::MOST_MEMORY_NODES;
 use super::combined::{CombinedSizes, CombinedWorker, combine};
-use super::draw::ranges;
 use super::error::BindingError;
 use super::object::{Level, Object};
 use super::source::Source;
 use super::surroundings::Surroundings;
 use super::{Claim, Topology};
+use crate::text::ranges;
 
 /// Where one worker runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

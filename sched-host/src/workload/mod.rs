@@ -40,7 +40,7 @@ pub use lu::Lu;
 pub use qr::Qr;
 
 use crate::linalg::{Entries, MatrixMarketError, Norms, ReadLimits, Tile, Tiling, tolerance};
-use crate::model::starpu::DataShape;
+use crate::model::DataShape;
 use crate::runtime::{DataError, Handle, Runtime};
 use rayon::prelude::*;
 use std::path::Path;

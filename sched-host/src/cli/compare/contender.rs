@@ -3,8 +3,8 @@
 use crate::bound::Bounds;
 use crate::graph::TaskGraph;
 use crate::plugin::Registry;
-use crate::sim::{Platform, SimError, Simulation};
-use crate::trace::{Activity, SimRecorder, Timeline, Trace};
+use crate::sim::{Platform, SimError, SimRecorder, Simulation};
+use crate::trace::{Activity, Timeline, Trace};
 use crate::tree::Fault;
 use serde::Serialize;
 use std::sync::Arc;

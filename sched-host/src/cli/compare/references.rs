@@ -19,7 +19,7 @@ pub(super) fn all(graph: &TaskGraph, platform: &Platform) -> Vec<Contender> {
     let contender = |name: &str, schedule: Schedule| {
         let (makespan, flops) = (schedule.makespan(), graph.flops());
         let gflops = (flops > 0.0 && makespan > 0.0).then(|| flops / makespan / 1e9);
-        Contender::of(planned(graph, platform, &schedule, name), makespan, gflops, true)
+        Contender::of(planned(graph, &schedule, platform.empty_trace(graph, name)), makespan, gflops, true)
     };
     vec![
         contender("HEFT (static)", heft(&problem)),

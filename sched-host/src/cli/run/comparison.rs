@@ -2,9 +2,9 @@
 
 use super::progress::Progress;
 use super::report::{Measured, Problem, block, tell_faults, write};
-use crate::bench::median;
 use crate::cli::table::table;
 use crate::runtime::Runtime;
+use crate::text::median;
 use serde::Serialize;
 use std::io::Write;
 
@@ -78,7 +78,7 @@ impl Runs {
         let mut first = None;
         let contenders = self.of_policies.into_iter().map(|(policy, given, runs)| {
             let times = || runs.iter().map(|run| run.makespan_s);
-            let median_s = median(times().collect());
+            let median_s = median(&mut times().collect::<Vec<_>>());
             Contender {
                 policy,
                 given,
@@ -90,8 +90,8 @@ impl Runs {
                 energy_j: runs
                     .iter()
                     .map(|run| run.energy.map(|energy| energy.energy_j))
-                    .collect::<Option<_>>()
-                    .map(median),
+                    .collect::<Option<Vec<f64>>>()
+                    .map(|mut joules| median(&mut joules)),
                 ratio: median_s / *first.get_or_insert(median_s),
                 residual: largest(runs.iter().map(|run| run.residual)),
                 busy_share: runs.iter().map(Measured::busy_share).sum::<f64>() / runs.len() as f64,

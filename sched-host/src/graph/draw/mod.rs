@@ -13,6 +13,5 @@ mod tests;
 
 pub use dot::dot;
 pub use json::json;
-pub(crate) use layout::spread;
 pub use sketch::MOST;
 pub use svg::svg;

@@ -6,7 +6,8 @@
 //!
 //! ```no_run
 //! use sched_core::Arch;
-//! use sched_host::model::starpu::{DataShape, Sampling, task_footprint};
+//! use sched_host::model::starpu::Sampling;
+//! use sched_host::model::{DataShape, task_footprint};
 //!
 //! let sampling = Sampling::load("/home/me/.starpu/sampling", "mirage")?;
 //! for problem in &sampling.problems {
@@ -24,7 +25,6 @@
 
 mod codelet;
 mod convert;
-mod hash;
 mod sampling;
 mod scan;
 mod write;
@@ -34,7 +34,6 @@ mod tests;
 
 pub use codelet::{CodeletFile, Comb, Device, HistoryEntry, Implementation, LinearRegression};
 pub use convert::Imported;
-pub use hash::{DataShape, crc32, fold_footprint, size_footprint, task_footprint};
 pub use sampling::{Sampling, directories, host_name};
 pub(crate) use scan::Scan;
 pub(crate) use write::Scientific;

@@ -30,10 +30,10 @@ fn contested() -> Catalogue {
 }
 
 fn told(text: &str) -> String {
-    let Parsed { policies, problems } = read("test.kdl", text);
-    assert!(problems.is_empty(), "{problems:?}");
-    let problems = policies.iter().flat_map(|policy| check(policy, &contested()));
-    problems.map(|problem| shown(&problem)).collect::<Vec<_>>().join("\n")
+    let Parsed { policies, findings } = read("test.kdl", text);
+    assert!(findings.is_empty(), "{findings:?}");
+    let findings = policies.iter().flat_map(|policy| check(policy, &contested()));
+    findings.map(|finding| shown(&finding)).collect::<Vec<_>>().join("\n")
 }
 
 /// The files that the components of a policy come from, from the root down.

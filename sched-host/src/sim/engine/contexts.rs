@@ -3,12 +3,13 @@
 
 use super::{Engine, Plan};
 use crate::plugin::Registry;
-use crate::policy::{Policy, PolicyErrors};
+use crate::policy::Policy;
 use crate::sim::Platform;
 use crate::sim::context::{Change, When};
 use crate::sim::desk::Desk;
 use crate::sim::error::SimError;
 use crate::sim::outcome::{ContextStats, Swapped};
+use crate::text::Findings;
 use crate::tree::context::{ContextConfig, ContextError, exchange, lay};
 use crate::tree::{Fault, Ledger, NodeState, Part, Services, Slot, Tree};
 use sched_core::{WorkerId, WorkerSet};
@@ -63,7 +64,7 @@ impl Ground {
         platform: &Platform,
         policy: &Policy,
         workers: &WorkerSet,
-    ) -> Result<Vec<Part>, PolicyErrors> {
+    ) -> Result<Vec<Part>, Findings> {
         lay(policy, platform, workers, &self.registry, false)
     }
 }

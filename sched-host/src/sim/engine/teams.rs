@@ -8,7 +8,7 @@ use super::workers::Flight;
 use super::{Engine, Plan};
 use crate::graph::TaskId;
 use crate::sim::desk::{Desk, task_of};
-use crate::sim::event::Event;
+use crate::trace::Event;
 use crate::tree::gathering::{Gathering, Gatherings};
 use crate::tree::{Memberships, Services, Slot};
 use sched_core::{Stage, WorkerId};
@@ -102,7 +102,7 @@ impl Engine<'_> {
             let number = memberships.number(*combined);
             let length = self.desk.lengths.team_nanos(self.desk.lengths.row(task), number);
             self.desk.progress.reach(task, Stage::Taken);
-            self.tell(Event::Pulled(TaskId(task), WorkerId(worker)));
+            self.tell(Event::Pulled { task: TaskId(task).submitted(), worker: WorkerId(worker) });
             let team = memberships.team(*combined);
             let members = team.iter().map(|member| member.0 as usize).collect();
             let (slot, by, came) = (slot.index(), worker, AtomicUsize::new(0));
@@ -151,7 +151,7 @@ impl Engine<'_> {
         }
         self.pass_wake_on(worker);
         if worker != *by {
-            self.tell(Event::Pulled(TaskId(*task), WorkerId(worker)));
+            self.tell(Event::Pulled { task: TaskId(*task).submitted(), worker: WorkerId(worker) });
         }
         let team = self.teams.team(*combined);
         if came.fetch_add(1, Relaxed) + 1 < team.len() {

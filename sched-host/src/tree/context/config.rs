@@ -1,7 +1,8 @@
 //! What a context is at present, and how that is changed while its tree is at work.
 
 use super::ContextError;
-use crate::policy::{Policy, PolicyErrors};
+use crate::policy::Policy;
+use crate::text::Findings;
 use crate::tree::{Part, Tree};
 use sched_core::{WorkerId, WorkerSet};
 use std::sync::Arc;
@@ -36,7 +37,7 @@ pub fn exchange(
     config: &ContextConfig,
     policy: Option<Policy>,
     change: impl FnOnce(&mut WorkerSet),
-    lay: impl FnOnce(&Policy, &WorkerSet) -> Result<Vec<Part>, PolicyErrors>,
+    lay: impl FnOnce(&Policy, &WorkerSet) -> Result<Vec<Part>, Findings>,
     members_changed: &dyn Fn(),
 ) -> Result<Option<ContextConfig>, ContextError> {
     let mut next = config.clone();

@@ -1,6 +1,6 @@
 //! Why a context was not made, changed or deleted.
 
-use crate::policy::PolicyErrors;
+use crate::text::Findings;
 use crate::tree::{Fault, SwapError};
 
 /// Why a context was not made, changed or deleted. It is as it was before, with all of its tasks.
@@ -10,7 +10,7 @@ pub enum ContextError {
     /// The policy is not there, is wrong, does not fit the workers, or a component of it cannot be built.
     #[error(transparent)]
     #[diagnostic(transparent)]
-    Policy(#[from] PolicyErrors),
+    Policy(#[from] Findings),
     /// There is no such worker.
     #[error("there is no worker {worker}, only workers 0 to {}", .workers - 1)]
     #[diagnostic(code(sched::context::worker))]

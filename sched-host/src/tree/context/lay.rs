@@ -1,7 +1,8 @@
 //! From a policy to the parts of a tree: the policy is laid over workers, and its components are built.
 
 use crate::plugin::Registry;
-use crate::policy::{Machine, Plan, Policy, PolicyErrors, Problem, SomeWorkers, Source, expand, expand_unchecked};
+use crate::policy::{Machine, Plan, Policy, SomeWorkers, Source, expand, expand_unchecked};
+use crate::text::{Finding, Findings};
 use crate::tree::Part;
 use sched_core::WorkerSet;
 
@@ -22,7 +23,7 @@ impl WantedPolicy {
     ///
     /// # Errors
     /// There is no policy of this name, or its text is wrong.
-    pub fn find(self) -> Result<Policy, PolicyErrors> {
+    pub fn find(self) -> Result<Policy, Findings> {
         match self {
             WantedPolicy::Default => Source::from_environment()?.policy(),
             WantedPolicy::Named(name) => Source::find(&name)?.policy(),
@@ -42,8 +43,8 @@ pub fn lay(
     workers: &WorkerSet,
     registry: &Registry,
     unchecked: bool,
-) -> Result<Vec<Part>, PolicyErrors> {
-    let plan = |workers| -> Result<Plan, PolicyErrors> {
+) -> Result<Vec<Part>, Findings> {
+    let plan = |workers| -> Result<Plan, Findings> {
         let lay = if unchecked { expand_unchecked } else { expand };
         lay(policy, &registry.catalogue(), &SomeWorkers { machine, workers })
     };
@@ -58,7 +59,7 @@ pub fn lay(
 ///
 /// # Errors
 /// What the components' constructors say, for every node that one of them refuses.
-pub fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, PolicyErrors> {
+pub fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, Findings> {
     let mut parts = Vec::with_capacity(plan.nodes.len());
     let mut problems = Vec::new();
     for node in &plan.nodes {
@@ -85,7 +86,7 @@ pub fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, Policy
                 end_is_noted: node.info.end_is_noted,
             }),
             Err(error) => problems.push(
-                Problem::error(error.to_string())
+                Finding::error(error.to_string())
                     .at(node.span, "this one")
                     .code("build")
                     .in_source(plan.source.as_ref()),
@@ -95,6 +96,6 @@ pub fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, Policy
     if problems.is_empty() {
         Ok(parts)
     } else {
-        Err(PolicyErrors::new(format!("policy `{}` cannot be built", plan.policy), problems))
+        Err(Findings::new(format!("policy `{}` cannot be built", plan.policy), problems))
     }
 }

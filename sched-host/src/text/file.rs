@@ -1,5 +1,6 @@
 //! Text in files that people give.
 
+use super::span::line_and_column;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
@@ -9,10 +10,10 @@ use std::path::Path;
 ///
 /// # Errors
 /// When it cannot be read, or is no text; the message says where.
-pub(crate) fn read(path: &Path) -> Result<String, Unread> {
+pub fn read(path: &Path) -> Result<String, Unread> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MOST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST { Err(Unread::TooLarge) } else { text(bytes) }
+    if bytes.len() as u64 > MOST { Err(Unread::TooLarge) } else { decode(bytes) }
 }
 
 /// Bytes of a file at most: some have no end, such as /dev/zero.
@@ -22,32 +23,40 @@ const MOST: u64 = 4 << 30;
 ///
 /// # Errors
 /// When it is no text.
-pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Unread> {
+pub fn decode(bytes: Vec<u8>) -> Result<String, Unread> {
     const MARK: char = '\u{feff}';
     let text = String::from_utf8(bytes).map_err(|error| {
         let sound = error.utf8_error().valid_up_to();
         let before = String::from_utf8_lossy(&error.as_bytes()[..sound]);
         let byte = error.as_bytes()[sound];
-        let in_line = before.rsplit('\n').next().unwrap_or_default();
-        Unread::NoText { byte, line: before.matches('\n').count() + 1, column: in_line.chars().count() + 1 }
+        let (line, column) = line_and_column(&before, sound);
+        Unread::NoText { byte, line, column }
     })?;
     Ok(text.strip_prefix(MARK).map(str::to_owned).unwrap_or(text))
 }
 
 /// Why there is no text.
 #[derive(Debug)]
-pub(crate) enum Unread {
+pub enum Unread {
     /// The system says so.
     Io(std::io::Error),
     /// It is in another encoding, compressed, or no text at all.
-    NoText { byte: u8, line: usize, column: usize },
-    /// It is larger than [`MOST`], or has no end.
+    NoText {
+        /// The first byte that is not text.
+        byte: u8,
+        /// Its line, from 1.
+        line: usize,
+        /// Its column, from 1.
+        column: usize,
+    },
+    /// It is larger than 4 GiB, or has no end.
     TooLarge,
 }
 
 impl Unread {
-    /// What to do about it, where that can be told.
-    pub(crate) fn help(&self) -> Option<&'static str> {
+    /// What to do about it, where that is known.
+    #[must_use]
+    pub fn help(&self) -> Option<&'static str> {
         match self {
             Unread::Io(_) | Unread::TooLarge => None,
             Unread::NoText { byte: 0xfe | 0xff, line: 1, column: 1 } => {
@@ -81,7 +90,7 @@ mod tests {
     use super::*;
 
     fn told(bytes: &[u8]) -> String {
-        match text(bytes.to_vec()) {
+        match decode(bytes.to_vec()) {
             Ok(text) => format!("{text:?}"),
             Err(error) => format!("{error} ({})", error.help().unwrap_or_default()),
         }
