@@ -101,20 +101,6 @@ policy "p" {
     override "lifo"
     fifo { eager { each "worker" { worker } } }
 }"#), @r#"
-    V7 policy::component
-
-      × component `fifo` is offered by /plugins/libmine.so and by sched-components (compiled in)
-       ╭─[test.kdl:7:5]
-     6 │     override "lifo"
-     7 │     fifo { eager { each "worker" { worker } } }
-       ·     ──┬─
-       ·       ╰── which one is meant?
-     8 │ }
-       ╰────
-      help: choose one in the policy, with `override "fifo" from="libmine.so"`, or for all policies, with
-            `--override fifo=libmine.so`
-            or take libmine.so out of the search path; from="sched-components" means the stock component
-            why: a policy is made of the components that plugins offer and that are compiled in
     V7 policy::override
 
       ⚠ policy `p` has no component `lifo`
@@ -162,8 +148,7 @@ policy "p" {
        ·                                  ╰── neither a plugin nor a package that offers it
      6 │     override "lifo"
        ╰────
-      help: what offers it: `sched-components`
-            `worker` is offered by sched-components (compiled in)
+      help: `worker` is offered by sched-components (compiled in)
             why: `override` chooses among the components that plugins offer, and those that are compiled in
     "#);
 }
@@ -259,8 +244,7 @@ policy "p" {
        ·                           ╰── neither a plugin nor a package that offers it
      5 │     override "eager" form="b" { worker }
        ╰────
-      help: what offers it: `flow-control`
-            `fifo` is offered by flow-control (compiled in)
+      help: `fifo` is offered by flow-control (compiled in)
             why: `override` chooses among the components that plugins offer, and those that are compiled in
     "#);
 }
