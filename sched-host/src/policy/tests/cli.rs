@@ -368,7 +368,7 @@ fn check_speaks_json() {
     let found: serde_json::Value =
         serde_json::from_str(&sched(&catalogue(), &format!("check {path} tree-eager --json --workers 1")))
             .expect("it is JSON");
-    let finding = &found[0]["findings"][0];
+    let finding = &found[0]["problems"][0];
     assert_eq!((&found[0]["valid"], &finding["id"], &finding["line"]), (&false.into(), &"V1".into(), &2.into()));
     assert_eq!((&finding["column"], &finding["file"]), (&10.into(), &path.into()));
     let areas = &found[1]["policies"][0]["areas"];

@@ -61,7 +61,7 @@ pub fn lay(
 /// What the components' constructors say, for every node that one of them refuses.
 pub fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, Findings> {
     let mut parts = Vec::with_capacity(plan.nodes.len());
-    let mut problems = Vec::new();
+    let mut findings = Vec::new();
     for node in &plan.nodes {
         let name = &node.info.name;
         let Some(registered) = registry.component_of(name, &node.plugin, node.file.as_deref()) else {
@@ -85,17 +85,17 @@ pub fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, Findin
                 empty_until_pushed: node.info.empty_until_pushed,
                 end_is_noted: node.info.end_is_noted,
             }),
-            Err(error) => problems.push(
+            Err(error) => findings.push(
                 Finding::error(error.to_string())
                     .at(node.span, "this one")
-                    .code("build")
+                    .code("policy::build")
                     .in_source(plan.source.as_ref()),
             ),
         }
     }
-    if problems.is_empty() {
+    if findings.is_empty() {
         Ok(parts)
     } else {
-        Err(Findings::new(format!("policy `{}` cannot be built", plan.policy), problems))
+        Err(Findings::new(format!("policy `{}` cannot be built", plan.policy), findings))
     }
 }
