@@ -35,7 +35,7 @@ impl fmt::Display for Flaws {
 }
 
 /// Why models were not read, written or found.
-#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[derive(thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum ModelError {
     /// A file is damaged, or is none of the format that it should have.
@@ -122,3 +122,5 @@ impl fmt::Display for Hint<'_> {
 fn known_hosts(hosts: &[String]) -> String {
     if hosts.is_empty() { String::new() } else { format!("; it has files of {}", hosts.join(", ")) }
 }
+
+crate::text::debug_as_text!(ModelError);

@@ -112,7 +112,7 @@ fn wrong(registry: &Registry, chosen: &Override) -> Option<String> {
 }
 
 /// Why the components that a program wants cannot be had: everything that is wrong.
-#[derive(Clone, Default, Debug, miette::Diagnostic)]
+#[derive(Clone, Default, miette::Diagnostic)]
 #[diagnostic(code(sched::components), help("the list of plugins says what each offers"))]
 pub struct RegistryError {
     /// Components of the program's own.
@@ -130,3 +130,5 @@ impl fmt::Display for RegistryError {
 }
 
 impl std::error::Error for RegistryError {}
+
+crate::text::debug_as_text!(RegistryError);

@@ -48,7 +48,7 @@ enum Learning {
 }
 
 /// Why a runtime did not start. No worker runs then.
-#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[derive(thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum StartError {
     /// The policy is not there, is wrong, or does not fit the machine.
@@ -399,3 +399,5 @@ fn by_memory_node(workers: &[WorkerFacts]) -> Vec<Vec<usize>> {
     workers.iter().enumerate().for_each(|(number, worker)| nodes[node(worker)].push(number));
     nodes
 }
+
+crate::text::debug_as_text!(StartError);

@@ -90,7 +90,7 @@ impl Core {
 }
 
 /// Why data cannot be had.
-#[derive(Clone, Debug, thiserror::Error, miette::Diagnostic)]
+#[derive(Clone, thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum DataError {
     /// The task that wrote it last failed, or was cancelled because of that failure.
@@ -289,3 +289,5 @@ impl<T> DerefMut for WriteData<'_, T> {
         &mut self.guard
     }
 }
+
+crate::text::debug_as_text!(DataError);

@@ -160,7 +160,7 @@ impl Diagnostic for Finding {
 /// Everything that was found wrong with a file, a policy or a platform: at least one error, and all warnings.
 ///
 /// `miette` shows each with its place in the text; [`findings`](Self::findings) has them as data.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Findings {
     what: String,
     findings: Vec<Finding>,
@@ -206,3 +206,5 @@ impl Diagnostic for Findings {
         Some(Box::new(self.findings.iter().map(|finding| finding as &dyn Diagnostic)))
     }
 }
+
+crate::text::debug_as_text!(Findings);

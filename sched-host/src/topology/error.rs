@@ -10,7 +10,7 @@ use super::source::Source;
 use super::synthetic::SyntheticProblem;
 
 /// Why there is no [`Topology`](super::Topology).
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum TopologyError {
     /// hwloc could not look at this machine.
     #[error("cannot discover the topology of this machine: {why}")]
@@ -87,7 +87,7 @@ impl Diagnostic for TopologyError {
 }
 
 /// Why there is no [`BindingPlan`](super::BindingPlan), or why a thread could not be bound by one.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Diagnostic)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 pub enum BindingError {
     /// A plan for nobody.
     #[error("0 workers were asked for, but a plan needs at least 1")]
@@ -139,3 +139,5 @@ pub enum BindingError {
         why: String,
     },
 }
+
+crate::text::debug_as_text!(TopologyError, BindingError);

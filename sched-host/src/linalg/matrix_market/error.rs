@@ -10,7 +10,7 @@ use super::Wanted;
 use super::findings::{Findings, MAX_LINE, Place};
 
 /// Why a file is not a matrix in Matrix Market format, of the kind that is wanted: every problem found, up to the limit, with its place.
-#[derive(Debug)]
+
 pub struct MatrixMarketError {
     source: NamedSource<String>,
     problems: Vec<Problem>,
@@ -361,3 +361,5 @@ fn allowance(limit: Option<usize>) -> String {
         None => "there is not so much memory".into(),
     }
 }
+
+crate::text::debug_as_text!(MatrixMarketError);
