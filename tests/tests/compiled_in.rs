@@ -16,7 +16,8 @@ const CHOLESKY: [&str; 6] = ["run", "cholesky", "--tiles", "4", "--tile-size", "
 /// `sched` in a folder of its own, without plugins.
 fn alone() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("there is room for a folder");
-    let path = folder.path().join("sched");
+    let path = folder.path().join("bin/sched");
+    fs::create_dir(folder.path().join("bin")).expect("a folder can be made");
     fs::copy(program::program(), &path).expect("the program can be copied");
     (folder, path)
 }
@@ -63,8 +64,10 @@ fn without_files_and_what_is_compiled_in_there_is_one_error() {
     let folder = text(folder.path()).to_owned();
     let run = ran(&sched, &[&["--no-builtin"][..], &CHOLESKY].concat());
     assert_eq!(run.code, 1);
-    let told = run.err.split_whitespace().collect::<Vec<_>>().join(" ").replace(&folder, "DIR");
-    insta::assert_snapshot!(told, @"");
+    // Lines break where the paths have them break.
+    let words: Vec<&str> = run.err.split_whitespace().filter(|word| *word != "│").collect();
+    let told = words.join(" ").replace(&folder, "DIR");
+    insta::assert_snapshot!(told, @r#"× policy `tree-eager`: 1 error Error: V7 policy::component × no component plugins were found: looked in DIR/bin/plugins, DIR/bin, DIR/lib/sched/plugins help: name the folder of the plugins with `--plugin-dir` or SCHED_PLUGIN_PATH or leave out `--no-builtin`, which refuses the components that are compiled in why: a policy is made of the components that plugins offer and that are compiled in"#);
     assert!(ran(&sched, &["plugins", "--no-builtin"]).out.contains("compiled in: refused\n  sched-components"));
 }
 
@@ -82,7 +85,14 @@ fn stock_plugins_hide_what_is_compiled_in() {
     assert!(second.components.iter().all(|component| component.state == ComponentState::Hidden(first.clone())));
     let shown = listing(&PLAIN, &registry, plugins.path()).replace(text(again.path()), "AGAIN");
     let hidden: Vec<&str> = shown.lines().filter(|line| line.contains("hid")).map(str::trim).collect();
-    insta::assert_snapshot!(hidden.join("\n"), @"");
+    insta::assert_snapshot!(hidden.join("\n"), @r#"
+    hides the component of AGAIN/flow.so and sched-components
+    hides the component of AGAIN/flow.so and sched-components
+    fifo: hidden by DIR/flow.so
+    prio: hidden by DIR/flow.so
+    fifo: hidden by DIR/flow.so
+    prio: hidden by DIR/flow.so
+    "#);
     assert!(shown.ends_with("2 components from 2 plugins, 16 compiled in\n"), "{shown}");
 }
 
@@ -134,7 +144,14 @@ fn an_override_that_chooses_nothing_is_an_error() {
         Override::new("fifo").from("a.so"),
         Override::new("fifo").from("b.so"),
     ];
-    insta::assert_snapshot!(load(&wrong).expect_err("none chooses anything"), @"");
+    insta::assert_snapshot!(load(&wrong).expect_err("none chooses anything"), @r#"
+    nothing offers a component `fofo` to override: did you mean `fifo`?
+    no other component `prio` is there to override: it is offered by sched-components (compiled in) only
+    `libmine.so` offers no component `worker` to override: it is offered by sched-components (compiled in)
+    `a.so` offers no component `fifo` to override: it is offered by DIR/libmine.so and by sched-components (compiled in)
+    the component `fifo` is overridden twice, in different ways (sched::components)
+      help: the list of plugins says what each offers
+    "#);
     let builder = Runtime::builder().overriding("fofo").search_path(SearchPath::empty());
     assert!(format!("{:?}", builder.build().err()).contains("nothing offers a component `fofo`"));
 }
@@ -146,5 +163,8 @@ fn what_the_user_named_and_is_not_used_is_a_warning() {
     let missing = folder.path().join("missing");
     let path = SearchPath::empty().with_folder(folder.path()).with_folder(missing);
     let warnings = Registry::load(&path).warnings().join("\n").replace(text(folder.path()), "DIR");
-    insta::assert_snapshot!(warnings, @"");
+    insta::assert_snapshot!(warnings, @r#"
+    no plugins from DIR/missing: there is no such folder
+    a plugin is not loaded: DIR/libempty.so: it is empty, expected a shared library (ELF)
+    "#);
 }

@@ -80,20 +80,20 @@ impl RegistryBuilder {
             }
         }
         registry.settle();
-        error.overrides = registry.overrides.iter().filter_map(|chosen| wrong(&registry, chosen)).collect();
+        let wrong = registry.overrides.iter().enumerate().filter_map(|(index, chosen)| wrong(&registry, index, chosen));
+        error.overrides = wrong.collect();
         if error.components.is_empty() && error.overrides.is_empty() { Ok(registry) } else { Err(error) }
     }
 }
 
 /// What is wrong with an override, if anything is.
-fn wrong(registry: &Registry, chosen: &Override) -> Option<String> {
+fn wrong(registry: &Registry, index: usize, chosen: &Override) -> Option<String> {
     let name = &chosen.component;
-    if registry.overrides.iter().filter(|other| other.component == *name).any(|other| other.from != chosen.from) {
+    if registry.overrides[..index].iter().any(|other| other.component == *name && other.from != chosen.from) {
         return Some(format!("the component `{name}` is overridden twice, in different ways"));
     }
     let Some(offers) = registry.offers_of(name).filter(|offers| !offers.entries.is_empty()) else {
-        let names: Vec<&str> = registry.components().map(|component| component.info().name.as_str()).collect();
-        let names = did_you_mean(name, names.iter().copied(), "components");
+        let names = did_you_mean(name, registry.names(), "components");
         return Some(format!("nothing offers a component `{name}` to override: {names}"));
     };
     if offers.chosen(chosen).is_some() {

@@ -355,6 +355,12 @@ impl Registry {
         folders.chain(self.rejected().map(|error| format!("a plugin is not loaded: {error}"))).collect()
     }
 
+    /// The names of all components, be it clear or not which one each means.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        let offered = self.components.iter().filter(|(_, named)| !named.offers.is_empty());
+        offered.map(|(name, _)| name.as_str())
+    }
+
     /// Every component of a name, with what provides it.
     pub(super) fn offers_of(&self, name: &str) -> Option<Offers> {
         self.components.get(name).map(Named::offers)

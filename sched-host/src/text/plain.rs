@@ -78,9 +78,27 @@ mod tests {
     fn debug_is_for_people() {
         let errors =
             parse("mine.kdl", "policy \"p\" {\n    fifo 3 { worker }\n    use \"leaf\"\n}").expect_err("it is wrong");
-        insta::assert_snapshot!(format!("{errors:?}"), @r#""#);
+        insta::assert_snapshot!(format!("{errors:?}"), @r#"
+        mine.kdl: 3 errors
+          mine.kdl:2:10: `fifo` is given 3 without a name (V7 policy::parameter)
+            help: write `fifo name=3`, or `{ … }` if it is a child
+          mine.kdl:3:5: policy `p` has 2 roots (V2 policy::root)
+            help: put one of them below the other, or all below one that takes several children
+                  why: tasks enter a scheduler at one component, its root
+          mine.kdl:3:5: nothing shared is called `leaf` (V7 policy::shared)
+            help: there are no shared definitions in this policy
+                  add `shared "leaf" each="worker" { … }` to the policy or to its file
+                  why: `use "name"` links to `shared "name"` of the same policy or file, which is one component
+        "#);
         let bare =
             Findings::new("it", vec![Finding::error("first\nsecond").help("third\nfourth"), Finding::warning("fifth")]);
-        insta::assert_snapshot!(format!("{bare:?}"), @r#""#);
+        insta::assert_snapshot!(format!("{bare:?}"), @r#"
+        it: 1 error and 1 warning
+          first
+          second
+            help: third
+                  fourth
+          warning: fifth
+        "#);
     }
 }
