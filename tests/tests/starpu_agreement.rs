@@ -3,10 +3,10 @@
 
 #![expect(clippy::print_stdout, reason = "the table is what the test is read for")]
 
-use sched_host::graph::{self, DataId, Datum, Mode, Task, TaskGraph, WontUse};
+use sched_host::graph::{self, AccessMode, DataId, Datum, Task, TaskGraph, WontUse};
 use sched_host::sim::platform::Costs;
 use sched_host::sim::{Platform, Simulation};
-use sched_tests::reference_data::reference_data;
+use sched_test_support::reference_folder;
 use sched_tests::stock;
 use std::fmt::Write;
 use std::path::Path;
@@ -128,8 +128,11 @@ fn cholesky(tiles: usize, recorded: &TaskGraph) -> TaskGraph {
     };
     let [potrf, trsm, syrk, gemm] = ["potrf", "trsm", "syrk", "gemm"].map(model);
     let submit = |graph: &mut TaskGraph, model: &Task, later: usize, reads: &[DataId], changes: DataId| {
-        let task = reads.iter().fold(model.clone(), |task, data| task.access(*data, Mode::Read));
-        graph.add_task(Task { priority: 2 * tiles as i32 - later as i32, ..task.access(changes, Mode::ReadWrite) });
+        let task = reads.iter().fold(model.clone(), |task, data| task.access(*data, AccessMode::Read));
+        graph.add_task(Task {
+            priority: 2 * tiles as i32 - later as i32,
+            ..task.access(changes, AccessMode::ReadWrite)
+        });
     };
     let wont_use = |graph: &mut TaskGraph, data| {
         graph.wont_use.push(WontUse { submitted: graph.tasks.len() as u32, data });
@@ -225,7 +228,7 @@ fn check(rows: &[Row], limits: impl Fn(&Pair) -> Option<(f64, f64)>) {
 
 #[test]
 fn sizes_that_were_not_recorded_are_like_those_that_were() {
-    let Some(data) = reference_data() else { return };
+    let Some(data) = reference_folder() else { return };
     let recorded = |tiles: usize| {
         graph::read(&data.join(format!("starpu-rec/cholesky-mirage-n{tiles}.tasks.rec"))).expect("the trace is sound")
     };
@@ -240,12 +243,12 @@ fn sizes_that_were_not_recorded_are_like_those_that_were() {
 
 #[test]
 fn makespans_agree_with_those_of_starpu() {
-    let Some(data) = reference_data() else { return };
+    let Some(data) = reference_folder() else { return };
     check(&runs(&data), |pair| pair.limits);
 }
 
 #[test]
 fn makespans_agree_with_those_of_starpus_replay() {
-    let Some(data) = reference_data() else { return };
+    let Some(data) = reference_folder() else { return };
     check(&replays(&data), replay_limits);
 }

@@ -1,0 +1,128 @@
+//! The Standard Task Graph format (Kasahara Laboratory).
+
+use super::order::{told, topological};
+use super::problems::{Found, Problems, quote};
+use crate::{Kind, KindId, Lengths, Task, TaskGraph, TaskId};
+use sched_core::Arch;
+use std::time::Duration;
+
+/// What a unit of time is taken for.
+const UNIT: Duration = Duration::from_millis(1);
+
+/// A line of a task.
+struct Row<'t> {
+    line: &'t str,
+    length: u32,
+    waits_for: Vec<&'t str>,
+}
+
+pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
+    let mut problems = Problems::new(text);
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or(line));
+    let mut lines = lines.filter(|line| !line.trim().is_empty());
+
+    let Some(header) = lines.next() else {
+        return Err(Found::only("there is nothing in it", Some("the first line is the number of tasks")));
+    };
+    let declared = number(header.trim(), &mut problems, "the number of tasks");
+    let mut rows = Vec::new();
+    for line in lines {
+        rows.extend(row(line, rows.len(), &mut problems));
+    }
+    if let Some(declared) = declared
+        && problems.is_empty()
+        && rows.len() != declared as usize + 2
+        && rows.len() != declared as usize
+    {
+        problems.report_with(
+            header.trim(),
+            format!("it says {declared} tasks, and there are lines for {}", rows.len()),
+            format!("{} lines are expected, with the dummy tasks at both ends", u64::from(declared) + 2),
+        );
+    }
+    let with_dummies = declared.is_some_and(|declared| rows.len() == declared as usize + 2);
+
+    let waits_for = waits_for(&rows, &mut problems);
+    if !problems.is_empty() {
+        return Err(problems.done());
+    }
+    match topological(&waits_for) {
+        Ok(order) => Ok(graph(&rows, with_dummies, &order, &waits_for)),
+        Err(cycle) => {
+            let message = format!("task {}", told(&cycle, |task| task.to_string()));
+            problems.report(rows[cycle[0] as usize].line.trim(), message);
+            Err(problems.done())
+        }
+    }
+}
+
+/// The tasks that each task waits for.
+fn waits_for<'t>(rows: &[Row<'t>], problems: &mut Problems<'t>) -> Vec<Vec<u32>> {
+    let mut known = |word| match number(word, problems, "the number of a task") {
+        Some(task) if (task as usize) < rows.len() => Some(task),
+        Some(task) => {
+            let last = rows.len().saturating_sub(1);
+            problems.report(word, format!("there is no task {task}: tasks have the numbers 0 to {last}"));
+            None
+        }
+        None => None,
+    };
+    rows.iter().map(|row| row.waits_for.iter().filter_map(|word| known(word)).collect()).collect()
+}
+
+/// The tasks in this order, of which the first and the last do nothing if they are dummies.
+fn graph(rows: &[Row<'_>], with_dummies: bool, order: &[u32], waits_for: &[Vec<u32>]) -> TaskGraph {
+    let mut graph = TaskGraph::default();
+    let task_kind = graph.add_kind("task");
+    let dummy = KindId(1);
+    graph.kinds.push(Kind { name: "dummy".to_owned(), runs: false });
+    let mut ids = vec![TaskId(0); rows.len()];
+    for place in order {
+        let at = *place as usize;
+        let ends = with_dummies && (at == 0 || at == rows.len() - 1);
+        let mut task = if ends && rows[at].length == 0 {
+            Task::new(dummy)
+        } else {
+            let mut task = Task::new(task_kind);
+            task.lengths = Lengths::default().with(Arch::CPU, UNIT * rows[at].length);
+            task
+        };
+        task.name = Some(place.to_string().into());
+        task.after = waits_for[at].iter().map(|before| ids[*before as usize]).collect();
+        ids[at] = graph.add_task(task);
+    }
+    graph
+}
+
+fn row<'t>(line: &'t str, expected: usize, problems: &mut Problems<'t>) -> Option<Row<'t>> {
+    let mut words = line.split_whitespace();
+    let whole = line.trim();
+    let (Some(id), Some(length), Some(count)) = (words.next(), words.next(), words.next()) else {
+        problems
+            .report(whole, "a task is its number, its processing time, how many tasks it waits for, and their numbers");
+        return None;
+    };
+    let waits_for: Vec<&str> = words.collect();
+    if let Some(id) = number(id, problems, "the number of the task")
+        && id as usize != expected
+    {
+        problems
+            .report(whole, format!("this is task {id}, where task {expected} is expected: tasks are numbered from 0"));
+    }
+    let length = number(length, problems, "the processing time");
+    if let Some(count) = number(count, problems, "the number of tasks to wait for")
+        && count as usize != waits_for.len()
+    {
+        problems
+            .report(whole, format!("it says that the task waits for {count} others, and names {}", waits_for.len()));
+    }
+    Some(Row { line, length: length.unwrap_or(0), waits_for })
+}
+
+fn number<'t>(word: &'t str, problems: &mut Problems<'t>, what: &str) -> Option<u32> {
+    let parsed = word.parse().ok();
+    if parsed.is_none() {
+        problems.report(word, format!("{} is not {what}: a whole number below 2³² is expected", quote(word)));
+    }
+    parsed
+}

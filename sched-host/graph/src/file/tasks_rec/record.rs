@@ -1,0 +1,262 @@
+//! The records of a `tasks.rec`: lines of `Field: value`, up to a blank line.
+
+use super::super::problems::{Problems, quote};
+use super::mode;
+use crate::AccessMode;
+use std::collections::HashMap;
+use std::str::FromStr;
+
+/// A task or a hint, with what is used of it.
+#[derive(Default)]
+pub(super) struct Record<'t> {
+    /// First line.
+    start: &'t str,
+    pub(super) job_id: &'t str,
+    /// `WontUse`, if it is no task.
+    pub(super) control: Option<&'t str>,
+    pub(super) name: Option<&'t str>,
+    pub(super) model: Option<&'t str>,
+    pub(super) submit_order: Option<u64>,
+    pub(super) priority: Option<i32>,
+    pub(super) depends_on: Vec<&'t str>,
+    /// Whether a worker ran it: whether it has a codelet.
+    pub(super) worker: bool,
+    pub(super) footprint: Option<u32>,
+    pub(super) flops: f64,
+    pub(super) handles: Vec<&'t str>,
+    pub(super) modes: Vec<AccessMode>,
+    pub(super) sizes: Vec<u64>,
+    /// Values that must be as many as the handles.
+    n_modes: Option<(usize, &'t str)>,
+    n_sizes: Option<(usize, &'t str)>,
+    /// Fields that were there.
+    seen: Vec<&'t str>,
+}
+
+/// All fields that StarPU writes; those that mean nothing here are passed over.
+const FIELDS: [&str; 33] = [
+    "Control",
+    "Name",
+    "Model",
+    "File",
+    "Line",
+    "JobId",
+    "SubmitOrder",
+    "Priority",
+    "DependsOn",
+    "DepLabels",
+    "Tag",
+    "WorkerId",
+    "MemoryNode",
+    "SubmitTime",
+    "ReadyTime",
+    "StartTime",
+    "EndTime",
+    "Footprint",
+    "GFlop",
+    "Iteration",
+    "Parameters",
+    "Handles",
+    "Modes",
+    "Sizes",
+    "NumaNodes",
+    "MPIRank",
+    "RecursiveTask",
+    "Level",
+    "ParentRecursiveTask",
+    "EndDependencies",
+    "SpecificWorker",
+    "Workers",
+    "Prefetch",
+];
+
+/// Whether `line` has the shape of a field.
+pub(in super::super) fn is_field(line: &str) -> bool {
+    split(line).is_some()
+}
+
+fn split(line: &str) -> Option<(&str, &str)> {
+    let (field, value) = line.split_once(':')?;
+    let name = field.trim_end();
+    let fits = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    fits.then(|| (name, value.trim()))
+}
+
+/// The records of `text`; what is wrong with them is told to `problems`.
+pub(super) fn records<'t>(text: &'t str, problems: &mut Problems<'t>) -> Vec<Record<'t>> {
+    let mut records: Vec<Record<'t>> = Vec::new();
+    let mut jobs: HashMap<&'t str, &'t str> = HashMap::new();
+    let mut open: Option<Record<'t>> = None;
+    for line in text.lines().chain([""]) {
+        if line.trim().is_empty() {
+            if let Some(record) = open.take() {
+                record.check(problems);
+                if !record.job_id.is_empty()
+                    && let Some(first) = jobs.insert(record.job_id, record.job_id)
+                {
+                    let (line, _) = problems.line_and_column(first);
+                    let message = format!("job {} is there already, at line {line}", quote(record.job_id));
+                    problems.report(record.job_id, message);
+                }
+                records.push(record);
+            }
+        } else if !line.starts_with('#') {
+            let record = open.get_or_insert_with(|| Record { start: line, ..Record::default() });
+            record.line(line, problems);
+        }
+    }
+    records
+}
+
+impl<'t> Record<'t> {
+    fn line(&mut self, line: &'t str, problems: &mut Problems<'t>) {
+        let Some((field, value)) = split(line) else {
+            let message = format!("{} is no field: `Name: value` is expected", quote(line.trim()));
+            problems.report_with(line.trim(), message, "records are parted by a blank line");
+            return;
+        };
+        if self.seen.contains(&field) {
+            problems.report_with(
+                field,
+                format!("the record has a second `{field}`"),
+                "records are parted by a blank line; is it missing?",
+            );
+            return;
+        }
+        self.seen.push(field);
+        self.set(field, value, problems);
+    }
+
+    /// Notes the value of a field.
+    fn set(&mut self, field: &'t str, value: &'t str, problems: &mut Problems<'t>) {
+        match field {
+            "Control" => {
+                if value != "WontUse" {
+                    problems.report(value_or(value, field), format!("{} is no control: `WontUse` is", quote(value)));
+                }
+                self.control = Some(value);
+            }
+            "Name" => self.name = Some(value),
+            "Model" => self.model = Some(value).filter(|value| !value.is_empty()),
+            "JobId" => self.job_id = job(value, field, problems).unwrap_or(""),
+            "SubmitOrder" => self.submit_order = parsed(value, field, "a whole number", problems),
+            "Priority" => self.priority = parsed(value, field, "a whole number of 32 bits", problems),
+            "DependsOn" => {
+                self.depends_on = value.split_whitespace().filter_map(|word| job(word, field, problems)).collect();
+            }
+            "WorkerId" => self.worker = parsed::<i64>(value, field, "the number of a worker", problems).is_some(),
+            "Footprint" => self.footprint = footprint(value, field, problems),
+            "GFlop" => self.flops = flops(value, field, problems),
+            "Handles" => self.handles = value.split_whitespace().collect(),
+            "Modes" => {
+                self.n_modes = Some((value.split_whitespace().count(), field));
+                self.modes = modes(value, problems);
+            }
+            "Sizes" => {
+                self.n_sizes = Some((value.split_whitespace().count(), field));
+                let sizes = value.split_whitespace();
+                self.sizes = sizes.filter_map(|word| parsed(word, word, "a size in bytes", problems)).collect();
+            }
+            "SubmitTime" | "ReadyTime" | "StartTime" | "EndTime" => {
+                let _: Option<f64> = parsed(value, field, "a time in milliseconds", problems);
+            }
+            _ if FIELDS.contains(&field) => {}
+            _ => unknown(field, problems),
+        }
+    }
+
+    /// What can be wrong with a record as a whole.
+    fn check(&self, problems: &mut Problems<'t>) {
+        if !self.seen.contains(&"JobId") {
+            problems.report_with(self.start, "the record has no `JobId`", "records are parted by a blank line");
+        }
+        if self.control.is_some() {
+            if self.handles.len() != 1 {
+                problems.report(
+                    self.start,
+                    format!("a hint is about one handle, and this one names {}", self.handles.len()),
+                );
+            }
+            return;
+        }
+        for (field, count) in [("Modes", self.n_modes), ("Sizes", self.n_sizes)] {
+            match count {
+                Some((count, at)) if count != self.handles.len() => {
+                    let message = format!("there are {count} {field} for {} handles", self.handles.len());
+                    problems.report(at, message);
+                }
+                None if !self.handles.is_empty() => {
+                    problems.report(self.start, format!("the record has `Handles` and no `{field}`"));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Reports a field that is nearly one of those that StarPU writes: a slip. Newer versions have more fields.
+fn unknown<'t>(field: &'t str, problems: &mut Problems<'t>) {
+    let near = FIELDS.into_iter().find(|known| strsim::damerau_levenshtein(known, field) <= 2 && field.len() > 4);
+    if let Some(near) = near {
+        problems.report_with(field, format!("there is no field `{field}`"), format!("did you mean `{near}`?"));
+    }
+}
+
+fn footprint<'t>(value: &'t str, field: &'t str, problems: &mut Problems<'t>) -> Option<u32> {
+    let footprint = u32::from_str_radix(value, 16).ok();
+    if footprint.is_none() {
+        let message = format!("{} is no footprint: up to eight hexadecimal digits are expected", quote(value));
+        problems.report(value_or(value, field), message);
+    }
+    footprint
+}
+
+/// Number of operations, from billions.
+fn flops<'t>(value: &'t str, field: &'t str, problems: &mut Problems<'t>) -> f64 {
+    let gflop: f64 = parsed(value, field, "a number", problems).unwrap_or(0.0);
+    if !gflop.is_finite() || gflop < 0.0 {
+        problems.report(value, format!("{value} billion operations cannot be: a number from 0 is expected"));
+    }
+    gflop * 1e9
+}
+
+fn modes<'t>(value: &'t str, problems: &mut Problems<'t>) -> Vec<AccessMode> {
+    let mut modes = Vec::new();
+    for word in value.split_whitespace() {
+        match mode(word) {
+            Some(mode) => modes.push(mode),
+            None => {
+                let known = "R, W, RW, RWC (commutes), X (reduces) or S (scratch) is";
+                problems.report(word, format!("{} is no mode: {known}", quote(word)));
+            }
+        }
+    }
+    modes
+}
+
+/// The number of a job, with the number of its MPI process before it in traces of several.
+fn job<'t>(word: &'t str, field: &'t str, problems: &mut Problems<'t>) -> Option<&'t str> {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let fits = match word.split_once('_') {
+        Some((process, job)) => digits(process) && digits(job),
+        None => digits(word),
+    };
+    if !fits {
+        problems.report(value_or(word, field), format!("{} is no job: a number is expected", quote(word)));
+    }
+    fits.then_some(word)
+}
+
+fn parsed<'t, T: FromStr>(value: &'t str, field: &'t str, what: &str, problems: &mut Problems<'t>) -> Option<T> {
+    let parsed = value.parse().ok();
+    if parsed.is_none() {
+        problems.report(value_or(value, field), format!("{} is not {what}", quote(value)));
+    }
+    parsed
+}
+
+/// The value, or its field where there is none to point at.
+fn value_or<'t>(value: &'t str, field: &'t str) -> &'t str {
+    if value.is_empty() { field } else { value }
+}

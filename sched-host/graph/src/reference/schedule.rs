@@ -1,0 +1,181 @@
+//! A plan: which processor runs which task, and when.
+
+use super::{Problem, ProcessorId};
+use crate::TaskId;
+
+/// Where and when a task runs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Placement {
+    /// The processor.
+    pub processor: ProcessorId,
+    /// When it begins, in seconds.
+    pub start: f64,
+    /// When it ends, in seconds.
+    pub end: f64,
+}
+
+/// A plan for all tasks of a [`Problem`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct Schedule {
+    placements: Vec<Placement>,
+}
+
+/// Why a plan cannot be carried out.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// There are not as many placements as tasks.
+    #[error("{placements} tasks are planned, and there are {tasks}")]
+    Count {
+        /// Placements.
+        placements: usize,
+        /// Tasks.
+        tasks: usize,
+    },
+    /// A task runs where it cannot, or not for as long as it takes there.
+    #[error("task {} takes {expected} s on processor {}, and is planned from {} s to {} s", task.0, at.processor.0, at.start, at.end)]
+    Length {
+        /// The task.
+        task: TaskId,
+        /// Its placement.
+        at: Placement,
+        /// Its length there.
+        expected: f64,
+    },
+    /// A task begins before what it waits for has come.
+    #[error("task {} begins at {start} s, and what task {} hands to it comes at {comes} s", task.0, before.0)]
+    TooEarly {
+        /// The task.
+        task: TaskId,
+        /// Its start.
+        start: f64,
+        /// What it waits for.
+        before: TaskId,
+        /// When that is there.
+        comes: f64,
+    },
+    /// A processor runs two tasks at once.
+    #[error("processor {} runs tasks {} and {} at once", processor.0, first.0, second.0)]
+    Overlap {
+        /// The processor.
+        processor: ProcessorId,
+        /// The task that begins first.
+        first: TaskId,
+        /// The other one.
+        second: TaskId,
+    },
+}
+
+impl Schedule {
+    /// The plan with these placements, task by task.
+    #[must_use]
+    pub fn new(placements: Vec<Placement>) -> Schedule {
+        Schedule { placements }
+    }
+
+    /// Where and when each task runs, by its number.
+    #[must_use]
+    pub fn placements(&self) -> &[Placement] {
+        &self.placements
+    }
+
+    /// When the last task ends, in seconds.
+    #[must_use]
+    pub fn makespan(&self) -> f64 {
+        self.placements.iter().map(|placement| placement.end).fold(0.0, f64::max)
+    }
+
+    /// Whether the plan can be carried out.
+    ///
+    /// # Errors
+    /// Everything that is in the way of it. Less than a millionth of the makespan does not count.
+    pub fn check(&self, problem: &Problem) -> Result<(), Vec<Violation>> {
+        let (placements, tasks) = (self.placements.len(), problem.n_tasks());
+        if placements != tasks {
+            return Err(vec![Violation::Count { placements, tasks }]);
+        }
+        let slack = 1e-6 * self.makespan();
+        let mut found = Vec::new();
+        for (task, at) in problem.tasks().zip(&self.placements) {
+            let expected = problem.seconds_on(task, at.processor);
+            // An infinite length never fits.
+            let fits = (at.end - at.start - expected).abs() <= slack;
+            if !fits {
+                found.push(Violation::Length { task, at: *at, expected });
+            }
+            for edge in problem.before(task) {
+                let from = self.placements[edge.task.index()];
+                let comes = from.end + problem.transfer(edge.bytes, from.processor, at.processor);
+                if at.start < comes - slack {
+                    found.push(Violation::TooEarly { task, start: at.start, before: edge.task, comes });
+                }
+            }
+        }
+        let mut order: Vec<TaskId> = problem.tasks().collect();
+        let at = |task: TaskId| self.placements[task.index()];
+        order.sort_by(|a, b| {
+            let (a, b) = (at(*a), at(*b));
+            (a.processor.cmp(&b.processor)).then(a.start.total_cmp(&b.start)).then(a.end.total_cmp(&b.end))
+        });
+        for pair in order.windows(2) {
+            let (first, second) = (at(pair[0]), at(pair[1]));
+            if first.processor == second.processor && second.start < first.end - slack {
+                found.push(Violation::Overlap { processor: first.processor, first: pair[0], second: pair[1] });
+            }
+        }
+        if found.is_empty() { Ok(()) } else { Err(found) }
+    }
+}
+
+/// A schedule that grows task by task, with what each processor does already.
+pub(super) struct PartialSchedule<'p> {
+    problem: &'p Problem,
+    placements: Vec<Option<Placement>>,
+    /// What each processor does, by its start.
+    busy: Vec<Vec<(f64, f64)>>,
+}
+
+impl<'p> PartialSchedule<'p> {
+    pub(super) fn new(problem: &'p Problem) -> PartialSchedule<'p> {
+        let busy = vec![Vec::new(); problem.n_processors()];
+        PartialSchedule { problem, placements: vec![None; problem.n_tasks()], busy }
+    }
+
+    /// When all that `task` waits for, which is planned already, has come to `processor`.
+    pub(super) fn ready(&self, task: TaskId, processor: ProcessorId) -> f64 {
+        let comes = self.problem.before(task).iter().map(|edge| {
+            let from = self.placements[edge.task.index()].expect("what a task waits for is planned before it");
+            from.end + self.problem.transfer(edge.bytes, from.processor, processor)
+        });
+        comes.fold(0.0, f64::max)
+    }
+
+    /// Where `task` would be on `processor`: in the earliest gap that takes it, or behind all else.
+    pub(super) fn earliest(&self, task: TaskId, processor: ProcessorId) -> Placement {
+        let length = self.problem.seconds_on(task, processor);
+        let mut start = self.ready(task, processor);
+        // What ends before cannot be in the way.
+        let busy = &self.busy[processor.index()];
+        let from = busy.partition_point(|(_, end)| *end <= start);
+        for (begins, ends) in &busy[from..] {
+            if start + length <= *begins {
+                break;
+            }
+            start = start.max(*ends);
+        }
+        Placement { processor, start, end: start + length }
+    }
+
+    pub(super) fn place(&mut self, task: TaskId, at: Placement) {
+        self.placements[task.index()] = Some(at);
+        let busy = &mut self.busy[at.processor.index()];
+        // Behind tasks of no length that begin at the same time.
+        let place = busy.partition_point(|(start, end)| (*start, *end) <= (at.start, at.end));
+        busy.insert(place, (at.start, at.end));
+    }
+
+    pub(super) fn done(self) -> Schedule {
+        let placements = self.placements.into_iter().map(|placement| placement.expect("every task is planned"));
+        Schedule::new(placements.collect())
+    }
+}

@@ -1,0 +1,143 @@
+//! What can go wrong with topologies and with binding, and the mend.
+
+use std::path::PathBuf;
+
+use miette::{Diagnostic, LabeledSpan, SourceCode};
+
+use super::MOST_MEMORY_NODES;
+
+use super::source::Source;
+use super::synthetic::SyntheticProblem;
+
+/// Why there is no [`Topology`](super::Topology).
+#[derive(thiserror::Error)]
+pub enum TopologyError {
+    /// hwloc could not look at this machine.
+    #[error("cannot discover the topology of this machine: {why}")]
+    Discovery {
+        /// hwloc's words.
+        why: String,
+    },
+    /// A synthetic description that means nothing, or too much.
+    #[error("synthetic topology {description:?}: {}", list(description, problems))]
+    Synthetic {
+        /// The description.
+        description: String,
+        /// Everything found wrong with it, at least one.
+        problems: Vec<SyntheticProblem>,
+    },
+    /// The XML file cannot be opened or is no text.
+    #[error("cannot read topology file {path}: {why}", path = path.display())]
+    UnreadableXml {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        why: std::io::Error,
+    },
+    /// The file is there, but it is no topology.
+    #[error("topology file {path} is not a topology that the installed hwloc understands: {why}", path = path.display())]
+    BadXml {
+        /// The file.
+        path: PathBuf,
+        /// hwloc's words.
+        why: String,
+    },
+}
+
+fn list(description: &str, problems: &[SyntheticProblem]) -> String {
+    let column = |offset| description.get(..offset).map_or(offset, |before: &str| before.chars().count()) + 1;
+    let told = problems.iter().map(|p| format!("column {}: {}", column(p.offset), p.what));
+    told.collect::<Vec<_>>().join("; ")
+}
+
+impl Diagnostic for TopologyError {
+    fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
+        let mend = match self {
+            Self::Discovery { .. } => {
+                "try `lstopo`; if that works, save its result with `lstopo machine.xml` and read that file instead"
+            }
+            Self::Synthetic { .. } => {
+                "write the levels from the outermost to `pu`, each with its count inside one object of the level \
+                 before, such as \"node:2 package:1 l3:1 core:8 pu:2\""
+            }
+            Self::UnreadableXml { .. } => {
+                "check the path; on the machine to describe, `lstopo machine.xml` writes such a file"
+            }
+            Self::BadXml { .. } => {
+                "write it anew with `lstopo machine.xml` on the machine to describe (with hwloc 3 or later, \
+                 add `--export-xml-flags v2`)"
+            }
+        };
+        Some(Box::new(mend))
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        match self {
+            Self::Synthetic { description, .. } => Some(description),
+            _ => None,
+        }
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let Self::Synthetic { problems, .. } = self else {
+            return None;
+        };
+        Some(Box::new(problems.iter().map(|p| LabeledSpan::new(Some(p.what.clone()), p.offset, p.length))))
+    }
+}
+
+/// Why there is no [`BindingPlan`](super::BindingPlan), or why a thread could not be bound by one.
+#[derive(Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
+pub enum BindingError {
+    /// A plan for nobody.
+    #[error("0 workers were asked for, but a plan needs at least 1")]
+    #[diagnostic(help("leave the number out to get one worker for each PU that may be used"))]
+    NoWorkers,
+    /// The process may use no PU of the topology.
+    #[error("{source_name} has no PU that this process may use")]
+    #[diagnostic(help("check the affinity mask (`taskset -p $$`) and the cgroup's `cpuset.cpus.effective`"))]
+    NoAllowedPu {
+        /// The topology.
+        source_name: Source,
+    },
+    /// The workers cannot be dealt out to so many memory nodes.
+    #[error("{nodes} memory nodes were asked for, expected 1 to {} for {workers} workers", workers.min(&MOST_MEMORY_NODES))]
+    #[diagnostic(help("each memory node needs a worker: ask for fewer memory nodes, or for more workers"))]
+    MemoryNodes {
+        /// How many were asked for.
+        nodes: usize,
+        /// How many workers there are.
+        workers: usize,
+    },
+    /// The plan has no such worker.
+    #[error("worker {worker} does not exist: the plan is for {workers} workers, numbered from 0")]
+    #[diagnostic(help("make the plan for as many workers as will be started"))]
+    UnknownWorker {
+        /// Who was asked for.
+        worker: usize,
+        /// How many there are.
+        workers: usize,
+    },
+    /// The plan is for a machine on which this process does not run.
+    #[error("worker {worker} cannot be bound: the plan is for {source_name}, not for this machine")]
+    #[diagnostic(help("run on the topology of this machine, or only simulate on the other"))]
+    NotThisMachine {
+        /// Who was to be bound.
+        worker: usize,
+        /// The topology of the plan.
+        source_name: Source,
+    },
+    /// The operating system said no.
+    #[error("worker {worker} cannot be bound to PU {pu}: {why}")]
+    #[diagnostic(help("the mask or cgroup of the process may have changed since the plan was made; make it again"))]
+    Refused {
+        /// Who was to be bound.
+        worker: usize,
+        /// Where.
+        pu: u32,
+        /// hwloc's words.
+        why: String,
+    },
+}
+
+sched_text::debug_as_text!(TopologyError, BindingError);

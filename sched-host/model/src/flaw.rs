@@ -1,0 +1,126 @@
+//! What can be wrong with stored models.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// One thing that is wrong in a file, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Flaw {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1, in characters.
+    pub column: usize,
+    /// What was found, and what was expected.
+    pub message: String,
+}
+
+/// Everything that is wrong in one file, each with its place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Flaws {
+    /// The file.
+    pub path: PathBuf,
+    /// At least one.
+    pub flaws: Vec<Flaw>,
+}
+
+impl fmt::Display for Flaws {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, flaw) in self.flaws.iter().enumerate() {
+            let end = if index == 0 { "" } else { "\n" };
+            write!(f, "{end}{}:{}:{}: {}", self.path.display(), flaw.line, flaw.column, flaw.message)?;
+        }
+        Ok(())
+    }
+}
+
+/// Why models were not read, written or found.
+#[derive(thiserror::Error, miette::Diagnostic)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// A file is damaged, or is none of the format that it should have.
+    #[error("{0}")]
+    #[diagnostic(help("nothing was changed; mend the file, or move it away and let it be measured again"))]
+    Damaged(Flaws),
+    /// A file was written by a newer program.
+    #[error("{}: it has version {found} of the format, and this program knows versions up to {known}", path.display())]
+    #[diagnostic(help("use the newer program, or set SCHED_MODEL_DIR to a directory of this program's own"))]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u64,
+        /// The highest that is known here.
+        known: u64,
+    },
+    /// The system does not let a file be read or written.
+    #[error("{}: it cannot be {doing}: {source}", path.display())]
+    #[diagnostic(help(
+        "see that the directory is there, that this user may write to it, and that the disk is not full"
+    ))]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// `read`, `written`, `locked` and so on.
+        doing: &'static str,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// A name cannot be that of a file.
+    #[error("a model cannot be named `{0}`: expected letters, digits, `_`, `-`, `+` and `.`, not beginning with `.`")]
+    #[diagnostic(help("give the codelet's model another name"))]
+    Name(String),
+    /// There is no such model.
+    #[error("there is no model `{name}` in {}{}", directory.display(), Hint(near.as_deref()))]
+    #[diagnostic(help("`sched model list` lists the models of this machine"))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// Where.
+        directory: PathBuf,
+        /// A name like it.
+        near: Option<String>,
+    },
+    /// There is no directory in which models could be.
+    #[error("there is no directory for models: neither SCHED_MODEL_DIR nor XDG_DATA_HOME nor HOME is set")]
+    #[diagnostic(help("set SCHED_MODEL_DIR, or say `--models DIR`"))]
+    NoDirectory,
+    /// The directory holds no files of StarPU's for that machine.
+    #[error("{}: there are neither models nor bus files of machine `{host}`{}", directory.display(), known_hosts(hosts))]
+    #[diagnostic(help(
+        "name a directory with `codelets/45` and `bus` in it, usually ~/.starpu/sampling, and a machine"
+    ))]
+    NoSampling {
+        /// The directory.
+        directory: PathBuf,
+        /// The machine asked for.
+        host: String,
+        /// Machines that it has files of.
+        hosts: Vec<String>,
+    },
+}
+
+impl ModelError {
+    pub(crate) fn io(path: &Path, doing: &'static str, source: io::Error) -> ModelError {
+        ModelError::Io { path: path.to_owned(), doing, source }
+    }
+
+    pub(crate) fn damaged(path: &Path, flaws: Vec<Flaw>) -> ModelError {
+        ModelError::Damaged(Flaws { path: path.to_owned(), flaws })
+    }
+}
+
+struct Hint<'a>(Option<&'a str>);
+
+impl fmt::Display for Hint<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |near| write!(f, "; did you mean `{near}`?"))
+    }
+}
+
+fn known_hosts(hosts: &[String]) -> String {
+    if hosts.is_empty() { String::new() } else { format!("; it has files of {}", hosts.join(", ")) }
+}
+
+sched_text::debug_as_text!(ModelError);

@@ -1,0 +1,294 @@
+//! Waiting: for all tasks, for one, for data.
+
+use super::complete::Hands;
+use super::data::{DataCell, Handle, Reading, Writing};
+use super::failure::{Outcome, RunError, TaskFailure};
+use super::record::Taken;
+use super::submit::{Submitter, TaskRef};
+use super::{Runtime, core::Core, executed_here};
+use crate::context::{ContextCore, SchedContext};
+use crate::watch::Watch;
+use sched_graph::AccessMode;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::*};
+
+impl Core {
+    /// Waits until `done`, or until the run, or the context that is waited for, has stalled.
+    fn wait_until(&self, context: Option<&ContextCore>, done: impl Fn() -> bool) -> Result<(), RunError> {
+        let mut watch = Watch::default();
+        let mut stall = None;
+        let period = self.quiet_period / 2;
+        self.ends.wait_until(period, done, || {
+            stall = watch.look(self, context, period);
+            stall.is_none()
+        });
+        match stall {
+            Some(report) => {
+                self.stalled.store(true, Relaxed);
+                Err(RunError::Stalled(report))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The application's own access ends.
+    fn end_access(&self, slot: u32) {
+        let mut hands = Hands::default();
+        self.turns[1].fetch_add(1, SeqCst);
+        self.end(self.place(slot), &Outcome::Done, Taken::default(), None, &mut hands);
+        self.give_back(&mut hands);
+    }
+
+    /// A task that waits for everything, or for its turn at data, may wait for itself.
+    fn refuse_inside(&self, what: &str) {
+        assert!(executed_here(self).is_none(), "{what} by a task of the same runtime, which might wait for itself");
+    }
+
+    pub(crate) fn wait_all(&self) -> Result<(), RunError> {
+        if !self.is_finished() {
+            self.wait_until(None, || self.is_finished())?;
+        }
+        self.report_failures(None)
+    }
+
+    fn report_failures(&self, context: Option<u16>) -> Result<(), RunError> {
+        let (failed, cancelled) = self.ends.report(context);
+        if failed.is_empty() && cancelled == 0 { Ok(()) } else { Err(RunError::Failed { failed, cancelled }) }
+    }
+
+    /// Waits for every task of a context. The serial number tells whether it is still there.
+    pub(crate) fn wait_context(&self, context: &SchedContext) -> Result<(), RunError> {
+        self.wait_until_ended(context)?;
+        match context.context.tally.is_there(context.serial) {
+            true => self.report_failures(Some(context.context.number)),
+            false => Ok(()),
+        }
+    }
+
+    /// The same, without a word on how they ended.
+    pub(crate) fn wait_until_ended(&self, context: &SchedContext) -> Result<(), RunError> {
+        let core = &*context.context;
+        let is_done = || {
+            let (finished, submitted) = self.counts(core);
+            finished == submitted || !core.tally.is_there(context.serial)
+        };
+        let is_default = core.number == 0;
+        match is_default {
+            true => self.ends.await_default(),
+            false => core.tally.await_end(),
+        }
+        let waited = match is_done() {
+            true => Ok(()),
+            false => self.wait_until(Some(core), is_done),
+        };
+        match is_default {
+            true => self.ends.stop_awaiting_default(),
+            false => core.tally.stop_awaiting(),
+        }
+        waited
+    }
+}
+
+/// Why data cannot be had.
+#[derive(Clone, thiserror::Error, miette::Diagnostic)]
+#[non_exhaustive]
+pub enum DataError {
+    /// The task that wrote it last failed, or was cancelled because of that failure.
+    #[error("the data was not computed: {0}")]
+    Bad(Arc<TaskFailure>),
+    /// Nothing moves any more.
+    #[error("{0}")]
+    Stalled(RunError),
+    /// The handle is of another runtime.
+    #[error("the handle belongs to another runtime")]
+    Foreign,
+}
+
+impl Runtime {
+    /// Waits until every task that was submitted has ended, those submitted meanwhile included.
+    ///
+    /// # Errors
+    /// [`RunError::Failed`] with what failed since the last call, once everything else has ended; the runtime can be used
+    /// on. [`RunError::Stalled`] when nothing moves any more.
+    ///
+    /// # Panics
+    /// When a task of this runtime calls it: it would wait for itself. What is to happen after tasks is a task
+    /// [`after`](super::TaskBuilder::after) them, or one that uses what they write.
+    pub fn wait_all(&self) -> Result<(), RunError> {
+        self.core.refuse_inside("all tasks are waited for");
+        self.core.wait_all()
+    }
+
+    /// Waits for the tasks of this thread's current context, which is set by [`SchedContext::with`]; like
+    /// [`wait_all`](Self::wait_all) for all tasks, if none is set. So that what submits a graph and waits for it can be
+    /// run in any context.
+    ///
+    /// # Errors
+    /// As for [`wait_all`](Self::wait_all).
+    pub fn wait_current(&self) -> Result<(), RunError> {
+        let number = crate::context::current(self.core.id).0;
+        match number {
+            0 => self.wait_all(),
+            _ => self.contexts().into_iter().find(|c| c.context.number == number).map_or(Ok(()), |c| c.wait_all()),
+        }
+    }
+
+    /// Waits until a task has ended, and says how. A task that waits for another one holds up its worker meanwhile: where
+    /// there is no other one to execute it, for ever.
+    ///
+    /// # Errors
+    /// [`RunError::Stalled`] when nothing moves any more.
+    ///
+    /// # Panics
+    /// When the task is one of another runtime.
+    pub fn wait(&self, task: TaskRef) -> Result<Outcome, RunError> {
+        assert!(task.runtime == self.core.id, "a task is waited for with the runtime that it was submitted to");
+        let core = &self.core;
+        if !core.is_ended(task.key) {
+            let current = &core.ledger.slot(task.key.slot).head().sequence;
+            core.records.get(task.key.slot).watch(current, task.key.sequence);
+            core.wait_until(None, || core.is_ended(task.key))?;
+        }
+        Ok(self.core.ends.outcome(task.key.sequence))
+    }
+
+    /// Reads data in its turn: after every task submitted so far that writes it. Later tasks that write it wait until the
+    /// result is dropped.
+    ///
+    /// # Errors
+    /// When the data was not computed; see [`DataError`].
+    ///
+    /// # Panics
+    /// When a task of this runtime calls it, which may use the data itself: name the data when the task is submitted.
+    pub fn read<'a, T: Send + Sync + 'static>(&'a self, handle: &'a Handle<T>) -> Result<ReadData<'a, T>, DataError> {
+        let turn = Turn::wait(self, handle, AccessMode::Read)?;
+        let guard = handle.cell.read_in_place();
+        Ok(ReadData { guard, _turn: turn })
+    }
+
+    /// Changes data in its turn: after every task submitted so far that uses it. Later tasks that use it wait until the
+    /// result is dropped.
+    ///
+    /// # Errors
+    /// When the data was not computed; see [`DataError`].
+    ///
+    /// # Panics
+    /// When a task of this runtime calls it, which may use the data itself: name the data when the task is submitted.
+    pub fn write<'a, T: Send + Sync + 'static>(&'a self, handle: &'a Handle<T>) -> Result<WriteData<'a, T>, DataError> {
+        let turn = Turn::wait(self, handle, AccessMode::ReadWrite)?;
+        let guard = handle.cell.write_in_place();
+        Ok(WriteData { guard, _turn: turn })
+    }
+
+    /// Takes data back from the runtime, in its turn. `Ok(Err(handle))` while other clones of the handle are about.
+    ///
+    /// # Errors
+    /// When the data was not computed; see [`DataError`].
+    ///
+    /// # Panics
+    /// When a task of this runtime calls it, which may use the data itself: name the data when the task is submitted.
+    pub fn unregister<T: Send + Sync + 'static>(&self, handle: Handle<T>) -> Result<Result<T, Handle<T>>, DataError> {
+        drop(self.write(&handle)?);
+        Ok(Arc::try_unwrap(handle.cell).map(DataCell::into_value).map_err(|cell| Handle { cell }))
+    }
+}
+
+/// The states of a wait for a turn: these, or the slot of an access that nobody waits for any more.
+const WAITS: u64 = u64::MAX;
+const READY: u64 = u64::MAX - 1;
+
+/// The application's turn at data; it ends when this is dropped.
+struct Turn<'a> {
+    submitter: &'a Submitter,
+    slot: u32,
+}
+
+impl<'a> Turn<'a> {
+    fn wait<T: Send + Sync + 'static>(
+        runtime: &'a Runtime,
+        handle: &Handle<T>,
+        mode: AccessMode,
+    ) -> Result<Turn<'a>, DataError> {
+        let core = &runtime.core;
+        let header = &handle.cell.header;
+        if header.runtime != core.id {
+            return Err(DataError::Foreign);
+        }
+        core.refuse_inside("data is waited for");
+        let state = Arc::new(AtomicU64::new(WAITS));
+        let (noted, of) = (Arc::clone(&state), Arc::downgrade(core));
+        let key = runtime.enter_access(
+            header,
+            mode,
+            Box::new(move |_| {
+                let given_up = noted.swap(READY, AcqRel);
+                match of.upgrade() {
+                    Some(core) if given_up == WAITS => core.ends.tell(),
+                    Some(core) => core.end_access(given_up as u32),
+                    None => {}
+                }
+            }),
+        );
+        if state.load(Acquire) != READY {
+            let waited = core.wait_until(None, || state.load(Acquire) == READY);
+            // The turn is not here yet, so it cannot end: whoever would tell that it is here ends it then.
+            if let Err(stalled) = waited
+                && state.compare_exchange(WAITS, u64::from(key.slot), AcqRel, Acquire).is_ok()
+            {
+                return Err(DataError::Stalled(stalled));
+            }
+        }
+        let turn = Turn { submitter: runtime, slot: key.slot };
+        match header.failed.load(Acquire) {
+            0 => Ok(turn),
+            task => match core.ends.cause(task) {
+                Some(cause) => Err(DataError::Bad(cause)),
+                None => Ok(turn),
+            },
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.submitter.core.end_access(self.slot);
+    }
+}
+
+/// Data that the application reads.
+pub struct ReadData<'a, T> {
+    // Dropped in this order: the value is free before the next task's turn.
+    guard: Reading<'a, T>,
+    _turn: Turn<'a>,
+}
+
+impl<T> Deref for ReadData<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+/// Data that the application changes.
+pub struct WriteData<'a, T> {
+    guard: Writing<'a, T>,
+    _turn: Turn<'a>,
+}
+
+impl<T> Deref for WriteData<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+impl<T> DerefMut for WriteData<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.guard
+    }
+}
+
+sched_text::debug_as_text!(DataError);

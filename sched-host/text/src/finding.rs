@@ -1,0 +1,210 @@
+//! What is wrong with a text, and where.
+
+use super::count;
+use super::span::{SourceText, Span, line_and_column};
+use miette::{Diagnostic, LabeledSpan, Severity, SourceCode, SourceSpan};
+use std::fmt;
+
+/// One thing that is wrong with a text or with what it describes: its place, a message, and the fix.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    severity: Severity,
+    id: &'static str,
+    code: String,
+    message: String,
+    labels: Vec<(Span, String)>,
+    help: Option<String>,
+    source: Option<SourceText>,
+}
+
+impl Finding {
+    /// A finding that makes the text unusable.
+    pub fn error(message: impl Into<String>) -> Finding {
+        Finding {
+            severity: Severity::Error,
+            id: "",
+            code: String::new(),
+            message: message.into(),
+            labels: Vec::new(),
+            help: None,
+            source: None,
+        }
+    }
+
+    /// A finding that leaves the text usable, though it probably does not say what was meant.
+    pub fn warning(message: impl Into<String>) -> Finding {
+        Finding { severity: Severity::Warning, ..Finding::error(message) }
+    }
+
+    /// Points at `span`. The first place is the main one.
+    #[must_use]
+    pub fn at(mut self, span: Span, label: impl Into<String>) -> Finding {
+        self.labels.push((span, label.into()));
+        self
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Finding {
+        let help = help.into();
+        self.help = Some(match self.help {
+            Some(before) => format!("{before}\n{help}"),
+            None => help,
+        });
+        self
+    }
+
+    /// Sets the code, such as `policy::arity`.
+    #[must_use]
+    pub fn code(mut self, code: impl fmt::Display) -> Finding {
+        self.code = code.to_string();
+        self
+    }
+
+    /// Sets the rule that is broken, such as `V2` of a policy. It is shown before the code.
+    #[must_use]
+    pub fn breaks(mut self, id: &'static str) -> Finding {
+        self.id = id;
+        self
+    }
+
+    /// Sets the text that its places point into.
+    #[must_use]
+    pub fn in_source(mut self, source: Option<&SourceText>) -> Finding {
+        self.source = source.cloned();
+        self
+    }
+
+    /// Whether it makes the text unusable.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    /// The rule that it breaks, of those that a policy has from `V1` to `V7`; empty for what breaks none, such as a file that
+    /// is not there.
+    #[must_use]
+    pub fn id(&self) -> &'static str {
+        self.id
+    }
+
+    /// Its code, such as `policy::arity`.
+    #[must_use]
+    pub fn rule(&self) -> &str {
+        &self.code
+    }
+
+    /// What is wrong, in a line.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Its main place in the text.
+    #[must_use]
+    pub fn place(&self) -> Option<SourceSpan> {
+        self.labels.first()?.0.get()
+    }
+
+    /// Name of the file, line and column of its main place, both from 1; `None` when it has no place.
+    #[must_use]
+    pub fn position(&self) -> Option<(&str, usize, usize)> {
+        let source = self.source.as_ref()?;
+        let (line, column) = line_and_column(source.inner(), self.place()?.offset());
+        Some((source.name(), line, column))
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Finding {}
+
+impl Diagnostic for Finding {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        match (self.id, self.code.as_str()) {
+            (_, "") => None,
+            ("", code) => Some(Box::new(code)),
+            (id, code) => Some(Box::new(format!("{id} {code}"))),
+        }
+    }
+
+    fn severity(&self) -> Option<Severity> {
+        Some(self.severity)
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.source.as_ref().map(|source| source as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let located = self.labels.iter().filter_map(|(span, label)| Some((span.get()?, label)));
+        let labels: Vec<LabeledSpan> = located
+            .enumerate()
+            .map(|(index, (span, label))| match index {
+                0 => LabeledSpan::new_primary_with_span(Some(label.clone()), span),
+                _ => LabeledSpan::new_with_span(Some(label.clone()), span),
+            })
+            .collect();
+        (!labels.is_empty()).then(|| Box::new(labels.into_iter()) as Box<dyn Iterator<Item = LabeledSpan>>)
+    }
+}
+
+/// Everything that was found wrong with a file, a policy or a platform: at least one error, and all warnings.
+///
+/// `miette` shows each with its place in the text; [`findings`](Self::findings) has them as data.
+#[derive(Clone)]
+pub struct Findings {
+    what: String,
+    findings: Vec<Finding>,
+}
+
+impl Findings {
+    /// `findings` about `what`, a file or a policy.
+    pub fn new(what: impl Into<String>, findings: Vec<Finding>) -> Findings {
+        Findings { what: what.into(), findings }
+    }
+
+    /// Adds what to do about it, to the first finding.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Findings {
+        if let Some(first) = self.findings.first_mut() {
+            *first = first.clone().help(help);
+        }
+        self
+    }
+
+    /// Every finding, in the order of the rules that made them.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+}
+
+impl fmt::Display for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let errors = self.findings.iter().filter(|finding| finding.is_error()).count();
+        write!(f, "{}: {}", self.what, count(errors, "error"))?;
+        match self.findings.len() - errors {
+            0 => Ok(()),
+            warnings => write!(f, " and {}", count(warnings, "warning")),
+        }
+    }
+}
+
+impl std::error::Error for Findings {}
+
+impl Diagnostic for Findings {
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        Some(Box::new(self.findings.iter().map(|finding| finding as &dyn Diagnostic)))
+    }
+}
+
+crate::debug_as_text!(Findings);

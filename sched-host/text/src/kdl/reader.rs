@@ -1,0 +1,154 @@
+//! One text, and what was found wrong with it so far.
+
+use super::node::{Node, Shape};
+use super::syntax::{document, trimmed};
+use crate::{Finding, SourceText, Span, did_you_mean};
+use kdl::{KdlDocument, KdlEntry, KdlNode};
+use miette::{NamedSource, SourceSpan};
+use std::sync::Arc;
+
+/// The language of a text, as findings name it.
+#[derive(Clone, Copy, Debug)]
+pub struct Language {
+    /// What the text describes, which is also the prefix of the findings' codes: `policy`.
+    pub name: &'static str,
+    /// What its nodes are called: `component`.
+    pub node: &'static str,
+    /// The rule that findings break, such as `V7`; empty for none.
+    pub rule: &'static str,
+}
+
+/// Reads one text, and collects what is wrong with it.
+#[derive(Debug)]
+pub struct Reader {
+    language: Language,
+    source: SourceText,
+    findings: Vec<Finding>,
+}
+
+impl Reader {
+    /// A reader of `text`, which findings call `source_name`.
+    #[must_use]
+    pub fn new(language: Language, source_name: &str, text: &str) -> Reader {
+        let source = Arc::new(NamedSource::new(source_name, text.to_owned()).with_language("kdl"));
+        Reader { language, source, findings: Vec::new() }
+    }
+
+    /// The document of the text; `None` if its syntax is wrong, which is reported.
+    pub fn document(&mut self) -> Option<KdlDocument> {
+        match document(self.source.inner(), self.language) {
+            Ok(document) => Some(document),
+            Err(findings) => {
+                findings.into_iter().for_each(|finding| self.report(finding.code(self.code("syntax"))));
+                None
+            }
+        }
+    }
+
+    /// The text with its name.
+    #[must_use]
+    pub fn source(&self) -> &SourceText {
+        &self.source
+    }
+
+    /// What was found so far.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Everything that was found.
+    #[must_use]
+    pub fn into_findings(self) -> Vec<Finding> {
+        self.findings
+    }
+
+    /// Collects a finding, unless it repeats the one before: a node that is read several times is wrong each time.
+    pub fn report(&mut self, finding: Finding) {
+        let finding = finding.breaks(self.language.rule).in_source(Some(&self.source));
+        let repeats = |last: &Finding| last.place() == finding.place() && last.message() == finding.message();
+        if !self.findings.last().is_some_and(repeats) {
+            self.findings.push(finding);
+        }
+    }
+
+    /// A code of the language: `policy::arity` for `arity`.
+    #[must_use]
+    pub fn code(&self, case: &str) -> String {
+        format!("{}::{case}", self.language.name)
+    }
+
+    /// Where this part of the document stands.
+    #[must_use]
+    pub fn span(&self, span: SourceSpan) -> Span {
+        trimmed(self.source.inner(), span)
+    }
+
+    /// Where the node's name stands.
+    #[must_use]
+    pub fn name_span(&self, node: &KdlNode) -> Span {
+        self.span(node.name().span())
+    }
+
+    /// From the node's name to its last argument or property.
+    #[must_use]
+    pub fn head_span(&self, node: &KdlNode) -> Span {
+        let start = node.name().span();
+        let last = node.entries().iter().map(|entry| entry.span().offset() + entry.span().len()).max();
+        let end = last.unwrap_or(start.offset() + start.len());
+        self.span(SourceSpan::new(start.offset().into(), end - start.offset()))
+    }
+
+    /// The value of `name=value`; of an argument, all of it.
+    #[must_use]
+    pub fn value_span(&self, entry: &KdlEntry) -> Span {
+        let Some(span) = self.span(entry.span()).get() else { return Span::NONE };
+        let length = entry.format().map_or(span.len(), |format| format.value_repr.len()).min(span.len());
+        Span::new(span.offset() + span.len() - length, length)
+    }
+
+    /// Opens a node: reports what its shape does not allow, and gives typed access to the rest.
+    pub fn open<'a>(&'a mut self, node: &'a KdlNode, shape: &'static Shape) -> Node<'a> {
+        Node::open(self, node, shape)
+    }
+
+    /// Reports a type annotation: no language has any.
+    pub fn refuse_annotation(&mut self, annotation: Option<&str>, span: Span) {
+        if let Some(annotation) = annotation {
+            let language = self.language.name;
+            let finding = Finding::error(format!("the type annotation `({annotation})` means nothing in a {language}"));
+            self.report(finding.at(span, "annotated here").help("leave it out").code(self.code("annotation")));
+        }
+    }
+
+    /// The finding that a node cannot stand where it does: `place` is `in a kernel`, say, and `known` is what can.
+    #[must_use]
+    pub fn misplaced(&self, node: &KdlNode, place: &str, holder: &str, known: &[&str]) -> Finding {
+        let name = node.name().value();
+        let label = match known {
+            [] => "unknown".to_owned(),
+            [only] => format!("expected `{only}`"),
+            [one, other] => format!("expected `{one}` or `{other}`"),
+            _ => "unknown".to_owned(),
+        };
+        Finding::error(format!("`{name}` cannot stand {place}"))
+            .at(self.name_span(node), label)
+            .help(did_you_mean(name, known.iter().copied(), &format!("what {holder} holds")))
+            .code(self.code("unknown-node"))
+    }
+
+    /// Reports a name that is not among the `known` ones of its kind: `what` is `memory`, say.
+    pub fn unknown_name<'a>(
+        &mut self,
+        what: &str,
+        name: &str,
+        span: Span,
+        known: impl IntoIterator<Item = &'a str> + Clone,
+    ) {
+        let finding = Finding::error(format!("there is no {what} `{name}`"))
+            .at(span, format!("unknown {what}"))
+            .help(did_you_mean(name, known, what))
+            .code(self.code("unknown-name"));
+        self.report(finding);
+    }
+}

@@ -1,0 +1,89 @@
+//! What a reader gives, and what it reports.
+
+use super::{Language, Reader, Shape};
+use crate::quantity::{TIME, parse_time};
+
+const LANGUAGE: Language = Language { name: "menu", node: "dish", rule: "M1" };
+const DISH: Shape = Shape {
+    arguments: 1,
+    properties: &["price", "for", "arch", "hot", "share", "change", "time", "note"],
+    example: "dish \"soup\" price=3",
+};
+
+/// Reads each dish of a text, and what is wrong: line, column, code, message, and what was expected there.
+fn read(text: &str) -> String {
+    let mut reader = Reader::new(LANGUAGE, "menu.kdl", text);
+    let document = reader.document();
+    for node in document.iter().flat_map(|document| document.nodes()) {
+        if node.name().value() != "dish" {
+            let finding = reader.misplaced(node, "on a menu", "a menu", &["dish"]);
+            reader.report(finding);
+            continue;
+        }
+        let mut dish = reader.open(node, &DISH);
+        let _ = (dish.argument(0, "a name"), dish.whole("price", 1..=99), dish.arch("arch"), dish.flag("hot"));
+        let _ = (dish.positive("share"), dish.number("change"), dish.quantity("time", parse_time, TIME));
+        let _ = dish.text("note");
+        if !dish.has("for") {
+            dish.missing("for", "\"two\"");
+        }
+    }
+    let findings = reader.into_findings();
+    let lines = findings.iter().map(|finding| {
+        let (file, line, column) = finding.position().expect("every finding has a place");
+        let help = miette::Diagnostic::help(finding).map_or_else(String::new, |help| format!(" ({help})"));
+        format!("{file}:{line}:{column} {} {}: {finding}{help}", finding.id(), finding.rule())
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn values_of_the_right_types_are_read() {
+    let text = "dish \"soup\" price=7 arch=\"cpu\" hot=#true share=0.5 change=-1 time=\"3 ms\" note=\"µ\" for=\"two\"";
+    assert_eq!(read(text), "");
+    let mut reader = Reader::new(LANGUAGE, "menu.kdl", text);
+    let document = reader.document().expect("it is KDL");
+    let mut dish = reader.open(&document.nodes()[0], &DISH);
+    assert_eq!(dish.argument(0, "a name").map(|(name, _)| name).as_deref(), Some("soup"));
+    assert_eq!((dish.whole("price", 1..=99), dish.flag("hot"), dish.flag("cold")), (Some(7), true, false));
+    assert_eq!((dish.positive("share"), dish.number("change")), (Some(0.5), Some(-1.0)));
+    assert_eq!(dish.arch("arch"), Some(sched_core::Arch::CPU));
+    assert_eq!(dish.quantity("time", parse_time, TIME), Some(std::time::Duration::from_millis(3)));
+}
+
+#[test]
+fn everything_that_is_wrong_is_reported_with_its_place() {
+    let text = "dish\ndihs \"soup\"\ndish 3 \"more\" price=100 pirce=1 hot=1 for=1\n\
+                dish \"a\" arch=\"cup\" share=0 change=\"1\" time=\"3 parsecs\" note=1 note=\"2\" for=1\n(x)dish \"b\" for=1";
+    insta::assert_snapshot!(read(text), @r#"
+    menu.kdl:1:1 M1 menu::dish: `dish` lacks a name (write `dish "soup" price=3`)
+    menu.kdl:1:1 M1 menu::dish: `dish` has no `for` (write `for="two"`)
+    menu.kdl:2:1 M1 menu::unknown-node: `dihs` cannot stand on a menu (did you mean `dish`?)
+    menu.kdl:3:8 M1 menu::dish: `dish` takes 1 argument (write `dish "soup" price=3`)
+    menu.kdl:3:25 M1 menu::dish: `dish` has no property `pirce` (did you mean `price`?)
+    menu.kdl:3:6 M1 menu::dish: `dish` is given 3 (write `dish "soup" price=3`)
+    menu.kdl:3:21 M1 menu::dish: `price` is 100
+    menu.kdl:3:37 M1 menu::dish: `hot` is 1
+    menu.kdl:4:64 M1 menu::dish: `note` is given twice
+    menu.kdl:4:15 M1 menu::arch: there is no architecture `cup` (architectures: `cpu`, `cuda`, `opencl`, `hip`, `sycl`, `mpi`, `fpga`)
+    menu.kdl:4:27 M1 menu::dish: `share` is 0
+    menu.kdl:4:36 M1 menu::dish: `change` is "1"
+    menu.kdl:4:45 M1 menu::dish: `time` is "3 parsecs"
+    menu.kdl:5:4 M1 menu::annotation: the type annotation `(x)` means nothing in a menu (leave it out)
+    "#);
+}
+
+#[test]
+fn what_is_no_kdl_is_a_finding_of_the_language() {
+    insta::assert_snapshot!(read("dish {\n"), @"menu.kdl:1:6 M1 menu::syntax: the `{` of `dish` is not closed (add a `}` behind what stands in it)");
+}
+
+#[test]
+fn a_node_that_is_read_again_is_wrong_once() {
+    let mut reader = Reader::new(LANGUAGE, "menu.kdl", "dish");
+    let document = reader.document().expect("it is KDL");
+    for _ in 0..3 {
+        assert!(reader.open(&document.nodes()[0], &DISH).argument(0, "a name").is_none());
+    }
+    assert_eq!(reader.findings().len(), 1);
+}

@@ -1,0 +1,31 @@
+//! What every room of the host that reads, reports or draws shares: files as text, findings with their places, KDL,
+//! suggestions, quantities with units, quoting for the formats that are written, and small numeric helpers.
+//!
+//! Nothing here names another room.
+
+pub mod amount;
+mod count;
+pub mod dot;
+pub mod excerpt;
+mod file;
+mod finding;
+pub mod hash;
+pub mod kdl;
+mod median;
+mod plain;
+pub mod quantity;
+mod ranges;
+mod span;
+mod spread;
+mod suggest;
+pub mod xml;
+
+pub use count::count;
+pub use file::{Unread, decode, read};
+pub use finding::{Finding, Findings};
+pub use median::median;
+pub use plain::Plain;
+pub use ranges::{ranges, workers};
+pub use span::{SourceText, Span, line_and_column};
+pub use spread::spread;
+pub use suggest::{closest, did_you_mean};

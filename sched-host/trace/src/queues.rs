@@ -1,0 +1,87 @@
+//! How many tasks each node stores, from where each task is.
+
+use super::event::{Event, Stamped};
+use sched_core::TaskId;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Replaces [`Event::Held`] by [`Event::QueueLength`]. Tasks that only pass a node at one moment do not count.
+pub(super) fn queue_lengths(events: Vec<Stamped>, nodes: usize) -> Vec<Stamped> {
+    let mut queues = Queues {
+        at: BTreeMap::new(),
+        lengths: vec![0; nodes],
+        told: vec![0; nodes],
+        changed: BTreeSet::new(),
+        all: Vec::with_capacity(events.len()),
+    };
+    let mut now = 0;
+    for stamped in events {
+        if stamped.nanos > now {
+            queues.tell(now);
+            now = stamped.nanos;
+        }
+        match stamped.event {
+            Event::Held { task, node } => queues.moves(task, Location::Node(node)),
+            Event::Pulled { task, .. } | Event::Started { task, .. } => {
+                queues.moves(task, Location::Gone);
+                queues.all.push(stamped);
+            }
+            _ => queues.all.push(stamped),
+        }
+    }
+    queues.tell(now);
+    queues.all
+}
+
+/// Where a task is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Location {
+    Node(u32),
+    /// A worker has it. What one who pushed it says later, it says too late.
+    Gone,
+}
+
+struct Queues {
+    at: BTreeMap<TaskId, Location>,
+    lengths: Vec<u32>,
+    /// The lengths that were told last.
+    told: Vec<u32>,
+    changed: BTreeSet<u32>,
+    all: Vec<Stamped>,
+}
+
+impl Queues {
+    fn moves(&mut self, task: TaskId, to: Location) {
+        let before = match self.at.entry(task) {
+            Entry::Vacant(entry) => {
+                entry.insert(to);
+                None
+            }
+            Entry::Occupied(entry) if *entry.get() == Location::Gone || *entry.get() == to => return,
+            Entry::Occupied(mut entry) => Some(entry.insert(to)),
+        };
+        if let Some(Location::Node(node)) = before {
+            self.change(node, |length| length.saturating_sub(1));
+        }
+        if let Location::Node(node) = to {
+            self.change(node, |length| length + 1);
+        }
+    }
+
+    fn change(&mut self, node: u32, by: impl Fn(u32) -> u32) {
+        if let Some(length) = self.lengths.get_mut(node as usize) {
+            *length = by(*length);
+            self.changed.insert(node);
+        }
+    }
+
+    /// Tells what has changed at this moment.
+    fn tell(&mut self, nanos: u64) {
+        while let Some(node) = self.changed.pop_first() {
+            let length = self.lengths[node as usize];
+            if std::mem::replace(&mut self.told[node as usize], length) != length {
+                self.all.push(Stamped { nanos, event: Event::QueueLength { node, length } });
+            }
+        }
+    }
+}
