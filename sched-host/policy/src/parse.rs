@@ -3,8 +3,8 @@
 use super::check;
 use super::distribute_shared::distribute_shared;
 use super::element::{Component, Each, Element, Policy, Setting, Shared, Use};
-use super::element::{Component, Each, Element, Policy, Setting, Shared, Use};
 use super::level::Level;
+use super::overrides::{self, Override};
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
 use sched_core::Value;
 use sched_text::kdl::{Language, Reader, Signature, comment_above};
