@@ -211,6 +211,8 @@ impl Core {
         }
     }
 
+    /// Ends one task and releases those that waited for it. One function, for the same reason as `submit`: every task passes
+    /// here.
     #[inline(always)]
     fn end_one(
         &self,

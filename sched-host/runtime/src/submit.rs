@@ -278,6 +278,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     ///
     /// # Errors
     /// When the task could never run as asked; see [`SubmitError`].
+    // One function, longer than most: each call that needs its registers costs a submission some 17 instructions.
     pub fn submit(self) -> Result<TaskRef, SubmitError> {
         let core = &*self.submitter.core;
         let facts = &self.codelet.inner.facts;
