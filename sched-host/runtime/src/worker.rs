@@ -12,7 +12,7 @@ use super::submit::Submitter;
 use crate::context::{ContextCore, enter_task};
 use sched_core::{Arch, TaskId, WorkerId};
 use sched_graph::AccessMode;
-use sched_trace::Event;
+use sched_trace::{CodeletId, Event};
 use sched_tree::seat::{Seat, Seated, Work};
 use sched_tree::{Services, Slot};
 use std::any::Any;
@@ -233,7 +233,8 @@ impl Worker {
     #[cold]
     fn record_start(&self, slot: &Slot, extra: Option<&Extra>, crew: &Crew<'_>) {
         let Some(recorder) = &self.core.clock.recorder else { return };
-        let (task, codelet) = (TaskId::new(slot.head().sequence.load(Relaxed)), slot.head().codelet.load(Relaxed));
+        let head = slot.head();
+        let (task, codelet) = (TaskId::new(head.sequence.load(Relaxed)), CodeletId(head.codelet.load(Relaxed)));
         if let Some(name) = extra.and_then(|extra| extra.name.as_ref()) {
             recorder.name(task, name);
         }

@@ -42,7 +42,7 @@ pub use push_pull::PushPull;
 pub use services::Services;
 pub use survey::NodeState;
 pub use swap::SwapError;
-pub use witness::Witness;
+pub use witness::{Witness, WitnessedNode};
 
 pub(crate) use assembly::Shared;
 

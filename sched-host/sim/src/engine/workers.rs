@@ -3,7 +3,7 @@
 use super::{Engine, Plan, Prices, task_of};
 use sched_core::{MemoryNode, Stage, WorkerId, fetch_ahead};
 use sched_graph::{AccessMode, TaskId};
-use sched_trace::Event;
+use sched_trace::{CodeletId, Event};
 use sched_tree::seat::{DeferredWake, Seat, Seated, Work};
 use sched_tree::{Slot, Tree};
 use smallvec::SmallVec;
@@ -253,7 +253,7 @@ impl Engine<'_> {
                 replicas.write(access.data.0, memory);
             }
         }
-        let (id, codelet) = (TaskId(task).submitted(), self.graph.tasks[task as usize].kind.0);
+        let (id, codelet) = (TaskId(task).submitted(), CodeletId(self.graph.tasks[task as usize].kind.0));
         self.each_member(flight, |engine, member| {
             let state = &mut engine.workers[member.0 as usize];
             state.busy += length;
