@@ -1,15 +1,15 @@
 //! Linear least squares for a handful of unknowns.
 //!
-//! Written here because it is forty lines, and a linear algebra library would be forty crates for every program that
-//! runs tasks.
+//! Implemented here in forty lines, because a linear algebra library would add forty crates to every program that runs
+//! tasks.
 
 /// Smallest ratio of the last pivot to the first at which the columns count as independent.
 const INDEPENDENT: f64 = 1e-10;
 
 /// The x that minimises ‖A·x − b‖₂, by Householder QR with column pivoting (Golub and Van Loan, *Matrix Computations*,
-/// section 5.4). `columns` are those of A, each as long as `b`; both are overwritten.
+/// section 5.4). `columns` are those of A, each of the length of `b`; both are overwritten.
 ///
-/// `None` where there are fewer rows than columns, where the columns depend on each other, or where a value is not finite.
+/// `None` if there are fewer rows than columns, if the columns are linearly dependent, or if a value is not finite.
 pub(super) fn least_squares(mut columns: Vec<Vec<f64>>, mut b: Vec<f64>) -> Option<Vec<f64>> {
     let (rows, unknowns) = (b.len(), columns.len());
     if rows < unknowns || unknowns == 0 {
