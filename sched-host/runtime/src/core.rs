@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use super::codelet::{CodeletFacts, Job};
-use super::data::{DataHeader, Mode};
+use super::data::DataHeader;
 use super::ends::Ends;
 use super::gang::{Gangs, need_teams};
 use super::record::{Dependent, Record, Records, TaskKey};
@@ -12,6 +12,7 @@ use crate::context::{ContextCore, PolicyGround, Roster};
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{ArchSet, Time, WorkerId};
+use sched_graph::AccessMode;
 use sched_model::Models;
 use sched_tree::ledger::fetch_to_write;
 use sched_tree::{Fault, Ledger, NodeState, Part, Phase, Slot, Tree, WorkerFacts};
@@ -302,7 +303,7 @@ impl Core {
         key: TaskKey,
         place: TaskPlace,
         after: &[TaskRef],
-        accesses: &[(&Arc<DataHeader>, Mode)],
+        accesses: &[(&Arc<DataHeader>, AccessMode)],
     ) -> u32 {
         let TaskPlace { slot, record } = place;
         slot.set_phase(Phase::Waiting);
@@ -350,7 +351,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) footprint: u64,
     pub(crate) after: &'a [TaskRef],
     /// In order of the data's numbers, each data once.
-    pub(crate) accesses: &'a [(&'a Arc<DataHeader>, Mode)],
+    pub(crate) accesses: &'a [(&'a Arc<DataHeader>, AccessMode)],
 }
 
 /// The codelet number of what is no task but the application's own access.

@@ -39,12 +39,13 @@ pub use access::{Access, AccessList, Commute, Many, Read, ReadWrite, Scratch, Wr
 pub use builder::{Builder, StartError};
 pub use codelet::{Codelet, CodeletBuilder, Context};
 pub use crew::{Parts, Team};
-pub use data::{Handle, Mode, Scratchpad};
+pub use data::{Handle, Scratchpad};
 pub use energy::{MeasureError, TaskEnergy};
 pub use failure::{ContextState, Outcome, RunError, StallReport, SubmitError, TaskFailure, WorkerDoing, WorkerState};
 pub use memories::{MemoryNodeStats, TransferStats};
 pub use parts::{Share, TeamAccess, TeamAccessList};
 pub use replicated::ReplicatedData;
+pub use sched_graph::AccessMode;
 pub use stats::WorkerStats;
 pub use submit::{Submitter, TaskBuilder, TaskRef};
 pub use times::WorkerExpectation;

@@ -4,7 +4,6 @@ use super::codelet::Job;
 use super::complete::{Hands, clear};
 use super::core::{Core, TaskPlace};
 use super::crew::Crew;
-use super::data::Mode;
 use super::failure::{Cause, Outcome, TaskFailure};
 use super::gang::Work;
 use super::memories::Memories;
@@ -12,6 +11,7 @@ use super::record::{Extra, Taken};
 use super::submit::Submitter;
 use crate::context::{ContextCore, enter_task};
 use sched_core::{Arch, TaskId, WorkerId};
+use sched_graph::AccessMode;
 use sched_trace::Event;
 use sched_tree::{Services, Slot};
 use std::any::Any;
@@ -283,7 +283,7 @@ impl Worker {
         if some_bad {
             // What is written whole is good again. (What commutes may have become bad meanwhile, and stays so.)
             job.visit(&mut |header, mode| {
-                if mode == Mode::Write {
+                if mode == AccessMode::Write {
                     header.failed.store(0, Release);
                 }
             });

@@ -10,7 +10,7 @@
 //! come together.
 //!
 //! ```
-//! use sched_graph::{Datum, Mode, Task, TaskGraph};
+//! use sched_graph::{AccessMode, Datum, Task, TaskGraph};
 //! use sched_sim::{Platform, Simulation};
 //! use std::time::Duration;
 //! # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
@@ -21,9 +21,9 @@
 //! let mut graph = TaskGraph::new("one, then two");
 //! let kind = graph.add_kind("k");
 //! let data = graph.add_data(Datum::new(8));
-//! graph.add_task(Task::new(kind).access(data, Mode::Write));
-//! graph.add_task(Task::new(kind).access(data, Mode::Read));
-//! graph.add_task(Task::new(kind).access(data, Mode::Read));
+//! graph.add_task(Task::new(kind).access(data, AccessMode::Write));
+//! graph.add_task(Task::new(kind).access(data, AccessMode::Read));
+//! graph.add_task(Task::new(kind).access(data, AccessMode::Read));
 //!
 //! let platform = Platform::flat(2, Duration::from_millis(10));
 //! let outcome = Simulation::new(graph, platform).policy("tree-eager").registry(registry.into()).run()?;

@@ -22,7 +22,7 @@ pub fn planned(graph: &TaskGraph, schedule: &Schedule, empty: Trace) -> Trace {
         if !graph.kind_of(task).runs {
             continue;
         }
-        let (task, worker, codelet) = (id.submitted(), WorkerId(placement.processor as u32), task.kind.0);
+        let (task, worker, codelet) = (id.submitted(), WorkerId(placement.processor.0), task.kind.0);
         let (begin, end) = (nanos(placement.start), nanos(placement.end));
         events.push(Stamped { nanos: begin, event: Event::Started { task, worker, codelet } });
         events.push(Stamped { nanos: end, event: Event::Ended { task, worker } });

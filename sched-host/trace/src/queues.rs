@@ -21,9 +21,9 @@ pub(super) fn queue_lengths(events: Vec<Stamped>, nodes: usize) -> Vec<Stamped> 
             now = stamped.nanos;
         }
         match stamped.event {
-            Event::Held { task, node } => queues.moves(task, Place::Node(node)),
+            Event::Held { task, node } => queues.moves(task, Location::Node(node)),
             Event::Pulled { task, .. } | Event::Started { task, .. } => {
-                queues.moves(task, Place::Gone);
+                queues.moves(task, Location::Gone);
                 queues.all.push(stamped);
             }
             _ => queues.all.push(stamped),
@@ -35,14 +35,14 @@ pub(super) fn queue_lengths(events: Vec<Stamped>, nodes: usize) -> Vec<Stamped> 
 
 /// Where a task is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Location {
     Node(u32),
     /// A worker has it. What one who pushed it says later, it says too late.
     Gone,
 }
 
 struct Queues {
-    at: BTreeMap<TaskId, Place>,
+    at: BTreeMap<TaskId, Location>,
     lengths: Vec<u32>,
     /// The lengths that were told last.
     told: Vec<u32>,
@@ -51,19 +51,19 @@ struct Queues {
 }
 
 impl Queues {
-    fn moves(&mut self, task: TaskId, to: Place) {
+    fn moves(&mut self, task: TaskId, to: Location) {
         let before = match self.at.entry(task) {
             Entry::Vacant(entry) => {
                 entry.insert(to);
                 None
             }
-            Entry::Occupied(entry) if *entry.get() == Place::Gone || *entry.get() == to => return,
+            Entry::Occupied(entry) if *entry.get() == Location::Gone || *entry.get() == to => return,
             Entry::Occupied(mut entry) => Some(entry.insert(to)),
         };
-        if let Some(Place::Node(node)) = before {
+        if let Some(Location::Node(node)) = before {
             self.change(node, |length| length.saturating_sub(1));
         }
-        if let Place::Node(node) = to {
+        if let Location::Node(node) = to {
             self.change(node, |length| length + 1);
         }
     }

@@ -3,7 +3,7 @@
 use super::teams::Found;
 use super::{Engine, Plan, Prices, task_of};
 use sched_core::{MemoryNode, Stage, WorkerId, fetch_ahead};
-use sched_graph::{Mode, TaskId};
+use sched_graph::{AccessMode, TaskId};
 use sched_trace::Event;
 use sched_tree::Slot;
 use smallvec::SmallVec;
@@ -331,7 +331,7 @@ impl Engine<'_> {
         if let Some(replicas) = &self.desk.replicas {
             let mut replicas = replicas.lock();
             replicas.give_back(memory, scratch);
-            for access in self.desk.accesses(task).iter().filter(|access| access.mode != Mode::Scratch) {
+            for access in self.desk.accesses(task).iter().filter(|access| access.mode != AccessMode::Scratch) {
                 replicas.unpin(access.data.0, memory);
             }
         }
