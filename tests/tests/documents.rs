@@ -62,7 +62,8 @@ fn alternatives(path: &str) -> Vec<String> {
 fn paths(span: &str) -> Vec<String> {
     let path = span.split("::").next().unwrap_or_default().trim_end_matches('/');
     let first = path.split('/').next().unwrap_or_default();
-    let is_path = !first.is_empty() && !path.contains([' ', '<', '*', '…']) && root().join(first).exists();
+    let is_inside = !first.is_empty() && first != "..";
+    let is_path = is_inside && !path.contains([' ', '<', '*', '…']) && root().join(first).exists();
     if is_path { alternatives(path) } else { Vec::new() }
 }
 
