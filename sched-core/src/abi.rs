@@ -1,20 +1,20 @@
-//! Everything that crosses the edge between a plugin and the host, and nothing else.
+//! Everything that crosses the boundary between a plugin and the host, and nothing else.
 //!
-//! A component author never names this module: [`Component`](crate::Component), [`Node`](crate::Node) and
-//! [`export_components!`](crate::export_components) stand in front of it. A host names it to load a plugin and to drive
-//! the objects in it.
+//! A component author never uses this module directly: [`Component`](crate::Component), [`Node`](crate::Node) and
+//! [`export_components!`](crate::export_components) wrap it. A host uses it to load a plugin and to call the objects in
+//! it.
 //!
-//! # How the boundary grows
+//! # How the interface grows
 //!
-//! Plugins outlive hosts and hosts outlive plugins, so an interface is **frozen for each ABI major**: [`Root`],
-//! [`WireComponent`], [`WireHost`] and [`TaskHead`] never change while [`ABI_MAJOR`] stays the same, and the layout of
-//! all four is compared field by field when a plugin is loaded. (`abi_stable` lets a trait grow at its end, but only
-//! accepts a plugin that is *newer* than the host. A frozen interface is accepted in both directions.)
+//! Plugins outlive hosts and hosts outlive plugins, so the interface is **frozen for each ABI major**: [`Root`],
+//! [`WireComponent`], [`WireHost`] and [`TaskHead`] never change while [`ABI_MAJOR`] stays the same, and the layouts of
+//! all four are compared field by field when a plugin is loaded. (`abi_stable` lets a trait grow at its end, but then
+//! accepts only a plugin that is *newer* than the host. A frozen interface is accepted in both directions.)
 //!
-//! What a later minor version adds is *discovered*: each side offers [extensions](extension) by name, asks for those it
-//! knows, and does without those it is not given. A new plugin in an old host gets `None` where it asks for a host
-//! service that the host does not have; an old plugin in a new host is not asked for what it cannot do. An extension is
-//! itself frozen under its name: a change is a new name. Where both sides know a name, their layouts are compared when
+//! Later minor versions add *extensions*, which are discovered: each side offers [extensions](extension) by name, asks
+//! for those it knows, and works without those it does not get. A new plugin in an old host gets `None` where it asks
+//! for a missing host service; a new host does not ask an old plugin for what it cannot do. An extension is itself
+//! frozen under its name: a change requires a new name. Where both sides know a name, their layouts are compared when
 //! the plugin is loaded.
 
 pub mod component;
@@ -35,7 +35,8 @@ pub use root::Root;
 pub use stamp::Stamp;
 pub use task::{RawTask, TaskHead};
 
-/// The stable strings, slices and options of the calls, so that a host needs no other name for them.
+/// The stable strings, slices and options used in calls, re-exported so that a host needs no dependency on
+/// `abi_stable`.
 pub use abi_stable::std_types;
 
 /// The owned stable object of one component.
@@ -47,5 +48,5 @@ pub type HostObject<'a> = WireHost_TO<'a, abi_stable::RRef<'a, ()>>;
 /// Plugins and hosts of different majors do not work together.
 pub const ABI_MAJOR: u32 = 1;
 
-/// Later minors add [extensions](extension), which both sides can do without.
+/// Later minors add [extensions](extension), which both sides can work without.
 pub const ABI_MINOR: u32 = 1;

@@ -1,9 +1,9 @@
-//! What [`set`](crate::set) is made of, in one place so that a model checker can stand in for it.
+//! The primitives of [`set`](crate::set), in one place so that a model checker can replace them.
 
 pub(crate) use crate::mutex::{Mutex, MutexGuard};
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Waits for the lock.
+/// Locks `mutex`, waiting for it if necessary.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock()
 }

@@ -251,7 +251,7 @@ fn a_trace_shows_who_waits_for_a_team_and_all_who_execute_its_task() {
     simulation.observe(&mut recorder).expect("it runs to the end");
     let trace = recorder.finish("teams");
     let what = |activity| match activity {
-        Activity::Task { task, codelet } => format!("{task} of codelet {codelet}"),
+        Activity::Task { task, codelet } => format!("{task} of codelet {}", codelet.0),
         Activity::Fetching { task } => format!("waits for {task}"),
         Activity::Idle => "idle".to_owned(),
     };

@@ -19,11 +19,13 @@
 //! ```
 
 mod access;
+#[cfg(feature = "bounds")]
 pub mod bound;
 mod data;
 mod dependencies;
 pub mod draw;
 pub mod factorisation;
+#[cfg(feature = "files")]
 mod file;
 mod flows;
 pub mod generate;
@@ -39,6 +41,7 @@ mod task_graph;
 pub use access::{Access, AccessMode};
 pub use data::{DataId, Datum};
 pub use dependencies::Dependencies;
+#[cfg(feature = "files")]
 pub use file::{FileFormat, GraphFileError, GraphFileProblem, from_bytes, parse, read};
 pub use flows::Flows;
 pub use lengths::Lengths;

@@ -84,9 +84,16 @@ impl<T: Copy> AccessOrder<T> {
 fn join<T: Copy>(together: &mut Tasks<T>, task: T, forget_at: &mut usize, finished: impl Fn(T) -> bool) {
     together.push(task);
     if together.len() >= (*forget_at).max(16) {
-        together.retain(|other| !finished(*other));
-        *forget_at = 2 * together.len();
+        forget(together, forget_at, finished);
     }
+}
+
+/// Out of line: every access of a task passes here, and few have anything to forget.
+#[cold]
+#[inline(never)]
+fn forget<T: Copy>(together: &mut Tasks<T>, forget_at: &mut usize, finished: impl Fn(T) -> bool) {
+    together.retain(|other| !finished(*other));
+    *forget_at = 2 * together.len();
 }
 
 #[cfg(test)]

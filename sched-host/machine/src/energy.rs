@@ -1,9 +1,9 @@
-//! Energy counters: how many joules the machine's processors take while something runs.
+//! Energy counters: the joules that the machine's processors consume while something runs.
 //!
-//! The kernel of Linux counts the energy of each package in folders called *powercap*, as Intel's and AMD's processors tell
-//! it (RAPL). An [`EnergyMeter`] reads those counters before and after. They count for the whole package: whatever runs on
-//! it, and what it takes without any work at all. They move about once a millisecond, so that short work is measured in
-//! batches: see `Runtime::measure_energy`.
+//! Linux exposes the energy of each package, as counted by Intel's and AMD's processors (RAPL), in directories called
+//! *powercap*. An [`EnergyMeter`] reads these counters before and after some work. They count the whole package:
+//! everything that runs on it, and its idle consumption. They advance about once a millisecond, so short work is
+//! measured in batches: see `Runtime::measure_energy`.
 
 mod counter;
 mod error;

@@ -25,6 +25,7 @@ mod parts;
 mod record;
 mod replicas;
 mod replicated;
+mod seat;
 pub mod sleep;
 mod stats;
 mod submit;
@@ -65,6 +66,7 @@ use sched_model::Bus;
 use sched_model::Models;
 use sched_policy::Policy;
 use sched_trace::{Recorder, Trace, WorkerTrack};
+use sched_tree::combined::has_team_leaves;
 use sched_tree::{Fault, Ledger, NodeState, Part, Services, Tree, WorkerFacts};
 use std::ops::{Deref, RangeInclusive};
 use std::sync::Arc;
@@ -161,7 +163,7 @@ impl Runtime {
         let ledger = Arc::new(Ledger::new());
         let recorder = start.trace.map(|most| Arc::new(Recorder::new(count, most)));
         let clock = Arc::new(Clock::new(&start.workers, &start.combined, start.distances, recorder, start.bus));
-        let has_teams = gang::need_teams(&start.parts, count);
+        let has_teams = has_team_leaves(&start.parts, count);
         let ahead = Arc::new(Ahead::new(0, Arc::clone(&clock), Arc::clone(&ledger)));
         let (services, told) = (Arc::<Clock>::clone(&clock), Some(Arc::<Ahead>::clone(&ahead) as _));
         let tree =
@@ -171,7 +173,7 @@ impl Runtime {
         if let Some(gangs) = &gangs
             && has_teams
         {
-            gangs.begin();
+            gangs.workers.begin_use();
         }
         let everybody = WorkerSet::first(count as u32);
         let default = ContextCore::new(0, tree, ahead, "default".to_owned(), start.laid, everybody);

@@ -2,6 +2,7 @@
 
 use super::event::{Event, Stamped};
 use sched_core::TaskId;
+use sched_tree::WitnessedNode;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +37,7 @@ pub(super) fn queue_lengths(events: Vec<Stamped>, nodes: usize) -> Vec<Stamped> 
 /// Where a task is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Location {
-    Node(u32),
+    Node(WitnessedNode),
     /// A worker has it. What one who pushed it says later, it says too late.
     Gone,
 }
@@ -46,7 +47,7 @@ struct Queues {
     lengths: Vec<u32>,
     /// The lengths that were told last.
     told: Vec<u32>,
-    changed: BTreeSet<u32>,
+    changed: BTreeSet<WitnessedNode>,
     all: Vec<Stamped>,
 }
 
@@ -68,8 +69,8 @@ impl Queues {
         }
     }
 
-    fn change(&mut self, node: u32, by: impl Fn(u32) -> u32) {
-        if let Some(length) = self.lengths.get_mut(node as usize) {
+    fn change(&mut self, node: WitnessedNode, by: impl Fn(u32) -> u32) {
+        if let Some(length) = self.lengths.get_mut(node.index()) {
             *length = by(*length);
             self.changed.insert(node);
         }
@@ -78,8 +79,8 @@ impl Queues {
     /// Tells what has changed at this moment.
     fn tell(&mut self, nanos: u64) {
         while let Some(node) = self.changed.pop_first() {
-            let length = self.lengths[node as usize];
-            if std::mem::replace(&mut self.told[node as usize], length) != length {
+            let length = self.lengths[node.index()];
+            if std::mem::replace(&mut self.told[node.index()], length) != length {
                 self.all.push(Stamped { nanos, event: Event::QueueLength { node, length } });
             }
         }
