@@ -11,7 +11,6 @@ use sched_host::topology::{BindingPlan, Topology};
 use sched_tests::program::{Ran, sched};
 use serde_json::Value;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tempfile::TempDir;
@@ -150,7 +149,7 @@ fn a_run_on_the_hardware_threads_of_another_is_warned_before_it_starts() {
     let machine = Topology::this_machine().unwrap();
     let plan = BindingPlan::new(&machine, BindingPlan::default_workers(&machine)).unwrap();
     let Some(claim) = plan.claim() else {
-        let _ = writeln!(std::io::stderr(), "skipped: this process cannot tell others what it uses");
+        sched_test_support::skipped("this process cannot tell others what it uses");
         return;
     };
     let shown = |words: &[&str]| {
