@@ -17,6 +17,7 @@ mod ranges;
 mod span;
 mod spread;
 mod suggest;
+pub mod svg;
 pub mod xml;
 
 pub use count::count;

@@ -47,7 +47,7 @@ mod track;
 pub use bound::measured_bound;
 pub use event::{CodeletId, Event, Stamped, Transfer};
 pub use format::{Format, UnknownFormat};
-pub use gantt::{Bound, Gantt, colour, escaped, gantt};
+pub use gantt::{Bound, Gantt, gantt};
 pub use observer::{Digest, EventLog, Observer};
 pub use plan::planned;
 pub use recorder::{Recorder, add_nodes};

@@ -6,7 +6,7 @@
 //! are events. Times are in milliseconds.
 
 use super::event::{Event, Transfer};
-use super::gantt::{colour, reason_colour};
+use super::gantt::reason_colour;
 use super::timeline::{Activity, Timeline};
 use super::track::Trace;
 use sched_core::{MemoryNode, WorkerId};
@@ -124,8 +124,9 @@ fn write_types(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{EVENT_TYPE} R N \"Refusal\" \"0.8 0.1 0.1\"")?;
     writeln!(out, "{VARIABLE_TYPE} Q N \"Tasks\" \"0.2 0.4 0.7\"")?;
     writeln!(out, "{LINK_TYPE} L P M M \"Data\"")?;
+    let colours = trace.kernel_colours();
     for (number, codelet) in trace.codelets.iter().enumerate() {
-        writeln!(out, "{VALUE} c{number} S {} {}", quoted(codelet), rgb(colour(number)))?;
+        writeln!(out, "{VALUE} c{number} S {} {}", quoted(codelet), rgb(colours.get(codelet)))?;
     }
     writeln!(out, "{VALUE} idle S \"idle\" \"0.93 0.94 0.96\"")?;
     writeln!(out, "{VALUE} fetch S \"waits for data\" \"0.7 0.74 0.8\"")?;

@@ -4,6 +4,7 @@ use super::event::{CodeletId, Event, Stamped};
 use super::queues::queue_lengths;
 use sched_core::{MemoryNode, TaskId};
 use sched_graph::{DataId, TaskGraph};
+use sched_text::svg::KernelColours;
 use sched_tree::WitnessedNode;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -106,7 +107,12 @@ impl Trace {
         self.nodes.get(node.index()).map_or("?", String::as_str)
     }
 
-    /// Name of the link between two memory nodes.
+    /// The colours of its codelets, the same as in the picture of a graph with tasks of these kinds.
+    pub(crate) fn kernel_colours(&self) -> KernelColours {
+        KernelColours::of(self.codelets.iter().map(String::as_str))
+    }
+
+    /// The name of the link between two memories.
     #[must_use]
     pub fn link_name(&self, from: MemoryNode, to: MemoryNode) -> String {
         let name = |memory: MemoryNode| self.memories.get(memory.0 as usize).map_or("?", String::as_str);

@@ -2,7 +2,8 @@
 
 use super::contender::Comparison;
 use super::table::{cells, header};
-use sched_trace::{Bound, Gantt, escaped, gantt};
+use sched_text::xml::escaped;
+use sched_trace::{Bound, Gantt, gantt};
 use std::fmt::Write as _;
 
 const STYLE: &str = "
