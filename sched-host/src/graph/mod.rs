@@ -33,7 +33,7 @@ mod task_graph;
 
 pub use data::{Access, DataId, Datum, Mode};
 pub use dependencies::Dependencies;
-pub use file::{FileFormat, GraphFileError, GraphFileProblem, from_bytes, parse, read};
+pub use file::{FileFormat, GraphFileError, GraphFileProblem, from_bytes, parse, read, to_json};
 pub use flows::Flows;
 pub use lengths::Lengths;
 pub use summary::{KindSummary, Summary, Weight};

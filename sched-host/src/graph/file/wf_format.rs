@@ -1,11 +1,9 @@
 //! The WfFormat of WfCommons, from schema 1.5 on.
 
-mod json;
-
 use super::findings::{Findings, Found, quote};
 use super::order::{told, topological};
 use crate::graph::{DataId, Datum, KindId, Lengths, Mode, Task, TaskGraph, TaskId};
-use json::{Bytes, Seconds, Word, bytes, document, member, needed, shaped, words};
+use super::json::{Bytes, Seconds, Word, bytes, document, member, needed, nothing, shaped, words};
 use jsonc_parser::ast::{Object, Value};
 use sched_core::Arch;
 use std::collections::{HashMap, HashSet};
@@ -30,7 +28,7 @@ struct Executed<'v> {
 pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
     let mut findings = Findings::new(text);
     let Some(document) = document(text, &mut findings) else {
-        return Err(if findings.is_empty() { json::nothing() } else { findings.done() });
+        return Err(if findings.is_empty() { nothing() } else { findings.done() });
     };
     let read = read(&document, &mut findings);
     match read {
