@@ -23,9 +23,9 @@ pub struct Task {
 pub struct TaskId(u64);
 
 impl TaskId {
-    /// The task of this place in the order of submission.
-    #[cfg(feature = "rig")]
-    pub(crate) const fn new(sequence: u64) -> TaskId {
+    /// The task with this place in the order of submission.
+    #[must_use]
+    pub const fn new(sequence: u64) -> TaskId {
         TaskId(sequence)
     }
 

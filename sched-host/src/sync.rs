@@ -1,4 +1,4 @@
-//! The primitives under the hard protocols ([gate](crate::tree::gate), [sleep](crate::runtime::sleep), `runtime::link`),
+//! The primitives under the hard protocols ([gate](crate::tree::gate), `runtime::sleep`, `runtime::link`),
 //! in one place so that a model checker can stand in for them: the tests compile the same sources against loom's.
 
 use rustix::thread::{MembarrierCommand, membarrier};

@@ -12,3 +12,14 @@ pub mod plugin_folder;
 pub mod program;
 pub mod reference_data;
 pub mod stock;
+
+use sched_core::TaskId;
+
+/// Place in its graph of a task that a simulation reports.
+///
+/// # Panics
+/// When no graph can have such a task.
+#[must_use]
+pub fn place(task: TaskId) -> usize {
+    sched_host::graph::TaskId::of_submitted(task).expect("submissions count from 1").index()
+}

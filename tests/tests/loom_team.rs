@@ -1,23 +1,23 @@
 //! Teams that gather, under loom: no deadlock, and one order for all who are in two teams.
 //!
-//! Each of these, done by hand to `team.rs`, makes a model fail: lists that are appended to without the lock for all of
+//! Each of these, done by hand to `gathering.rs`, makes a model fail: lists that are appended to without the lock for all of
 //! them; a leader who does not wait for the others; a last comer who does not tell the leader; a leader who goes without
 //! dismissing the others.
 
+#[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
+#[path = "../../sched-host/src/tree/gathering.rs"]
+mod gathering;
 #[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
 #[path = "../../sched-host/src/runtime/sleep.rs"]
 mod sleep;
 #[path = "loom/mod.rs"]
 mod sync;
-#[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/src/runtime/team.rs"]
-mod team;
 
+use gathering::{Gathering, Gatherings};
 use loom::sync::atomic::{AtomicUsize, Ordering::*};
 use loom::thread;
 use sleep::Sleep;
 use std::sync::Arc;
-use team::{Gathering, Gatherings};
 
 struct Scene {
     gatherings: Gatherings<usize>,

@@ -10,7 +10,8 @@ use sched_core::{
 };
 use sched_host::graph::TaskGraph;
 use sched_host::graph::generate::{cholesky, fork_join, independent};
-use sched_host::sim::{Event, Observer, Platform, Simulation};
+use sched_host::sim::{Platform, Simulation};
+use sched_host::trace::{Event, Observer};
 use sched_host::tree::{Ledger, Part, Phase, Services, Slot, Tree, WorkerFacts};
 use sched_tests::stock;
 use std::sync::atomic::Ordering::*;
@@ -219,9 +220,9 @@ struct Count {
 impl Observer for Count {
     fn event(&mut self, _nanos: u64, event: &Event) {
         match event {
-            Event::Woken(_) => self.woken += 1,
-            Event::Idle(_) => self.idle += 1,
-            Event::Ended(..) => self.ended += 1,
+            Event::Woken { .. } => self.woken += 1,
+            Event::Idle { .. } => self.idle += 1,
+            Event::Ended { .. } => self.ended += 1,
             _ => {}
         }
     }

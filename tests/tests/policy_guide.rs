@@ -19,7 +19,7 @@ fn its_policies_are_valid_on_several_machines() {
     let folder = tempfile::tempdir().expect("a folder");
     for text in texts {
         let read = read("policies.md", text);
-        assert!(read.problems.is_empty() && read.policies.len() == 1, "{:?}", read.problems);
+        assert!(read.findings.is_empty() && read.policies.len() == 1, "{:?}", read.findings);
         let file = folder.path().join(format!("{}.kdl", read.policies[0].name));
         fs::write(&file, text).expect("the file can be written");
         for machine in ["core:1 pu:1", "core:4 pu:2", "node:2 core:4 pu:2"] {

@@ -4,9 +4,11 @@ use sched_core::{Arch, Offer, Stage};
 use sched_host::graph::{Datum, Lengths, Mode, Task, TaskGraph};
 use sched_host::policy::{Policy, library};
 use sched_host::runtime::{Builder, Codelet, Context, Many, Read, ReadWrite, Runtime, Write};
-use sched_host::sim::{Event, EventLog, Platform, Simulation};
+use sched_host::sim::{Platform, Simulation};
+use sched_host::trace::{Event, EventLog};
 use sched_tests::hold::Hold;
 use sched_tests::onlooker::{Onlooker, seen};
+use sched_tests::place;
 use sched_tests::stock::{EAGER, builder, policy, registry};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::mpsc::{Receiver, channel};
@@ -216,8 +218,8 @@ fn order_in_a_simulation(policy: &str) -> Vec<&'static str> {
     let mut log = EventLog::default();
     let simulation = Simulation::new(graph, machine).registry(registry(Vec::new())).policy(policy);
     simulation.observe(&mut log).expect("it runs");
-    let begun = log.events.iter().filter_map(|(_, event)| match event {
-        Event::Started(task, _) => Some(TASKS[task.index()].0),
+    let begun = log.events.iter().filter_map(|stamped| match stamped.event {
+        Event::Started { task, .. } => Some(TASKS[place(task)].0),
         _ => None,
     });
     begun.collect()

@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 use sched_core::*;
-use sched_host::policy::{Policy, Problem, SimpleFlags, library};
+use sched_host::policy::{Policy, SimpleFlags, library};
 use sched_host::runtime::{Builder, Many, ReadWrite, RunError, StartError, TaskRef};
+use sched_host::text::Finding;
 use sched_tests::stock::{EAGER, builder, registry};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
@@ -224,7 +225,7 @@ fn what_is_left_to_be_pulled_through_what_sorts_does_stall() {
 /// The rules that keep a runtime from starting.
 fn broken_rules(builder: Builder) -> Vec<&'static str> {
     match builder.build() {
-        Err(StartError::Policy(errors)) => errors.problems().iter().map(Problem::id).collect(),
+        Err(StartError::Policy(errors)) => errors.findings().iter().map(Finding::id).collect(),
         Err(error) => panic!("{error}"),
         Ok(_) => Vec::new(),
     }

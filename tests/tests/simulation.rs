@@ -7,10 +7,12 @@ use sched_core::{
 };
 use sched_host::graph::generate::{Layered, cholesky, layered};
 use sched_host::graph::{Datum, Lengths, Mode, Task, TaskGraph, TaskId, WontUse};
+use sched_host::memory::Reason;
 use sched_host::policy::library;
 use sched_host::sim::platform::find;
-use sched_host::sim::{Digest, Event, EventLog, Observer, Outcome, Platform, Reason, SimError, Simulation};
-use sched_tests::{program, stock};
+use sched_host::sim::{Outcome, Platform, SimError, Simulation};
+use sched_host::trace::{Digest, Event, EventLog, Observer, Stamped};
+use sched_tests::{place, program, stock};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,15 +46,17 @@ fn core_and_device(device: &str) -> Platform {
 /// When each task started and ended, on which worker; and that each did both once, after all that it waits for.
 fn times(graph: &TaskGraph, log: &EventLog) -> Vec<(u64, u64, u32)> {
     let mut times = vec![(u64::MAX, u64::MAX, 0); graph.tasks.len()];
-    for (nanos, event) in &log.events {
+    for Stamped { nanos, event } in &log.events {
         match event {
-            Event::Started(task, worker) => {
-                assert_eq!(times[task.index()].0, u64::MAX, "task {} started twice", task.0);
-                times[task.index()] = (*nanos, u64::MAX, worker.0);
+            Event::Started { task, worker, .. } => {
+                let times = &mut times[place(*task)];
+                assert_eq!(times.0, u64::MAX, "{task} started twice");
+                *times = (*nanos, u64::MAX, worker.0);
             }
-            Event::Ended(task, _) => {
-                assert_eq!(times[task.index()].1, u64::MAX, "task {} ended twice", task.0);
-                times[task.index()].1 = *nanos;
+            Event::Ended { task, .. } => {
+                let times = &mut times[place(*task)];
+                assert_eq!(times.1, u64::MAX, "{task} ended twice");
+                times.1 = *nanos;
             }
             _ => {}
         }
@@ -86,7 +90,7 @@ fn plugins_and_components_in_the_program_give_the_same_events() {
     for policy in ["tree-eager", "tree-heft", "tree-random", "tree-ws"] {
         let (_, log) = run(&graph, &machine, policy, 42).expect("it runs to the end");
         let mut digest = Digest::default();
-        log.events.iter().for_each(|(nanos, event)| digest.event(*nanos, event));
+        log.events.iter().for_each(|stamped| digest.event(stamped.nanos, &stamped.event));
         let report = program::sched(&["simulate", "cholesky", "--tiles", "5", "--policy", policy, "--json"]).json();
         assert_eq!(report["digest"], format!("{:016x}", digest.value()), "{policy}");
         assert_eq!(report["tasks"], 35);
@@ -201,10 +205,8 @@ fn a_full_memory_writes_back_what_was_changed_and_forgets_the_rest() {
     }
     let (outcome, log) = run(&graph, &core_and_device(r#"size="1 MB""#), "tree-eager", 0).expect("it runs to the end");
     times(&graph, &log);
-    let evictions = log
-        .events
-        .iter()
-        .filter(|(_, event)| matches!(event, Event::TransferEnded(transfer) if transfer.why == Reason::Eviction));
+    let is_eviction = |event| matches!(event, Event::TransferEnded(transfer) if transfer.why == Reason::Eviction);
+    let evictions = log.events.iter().filter(|stamped| is_eviction(stamped.event));
     assert_eq!(evictions.count(), 5, "what the last task wrote may stay");
     assert!(outcome.memories[1].peak <= 1_000_000, "{}", outcome.memories[1].peak);
 }
@@ -217,7 +219,7 @@ fn data_that_will_not_be_used_is_written_home() {
     graph.add_task(Task::new(fast).access(data, Mode::Write));
     graph.wont_use.push(WontUse { submitted: 1, data });
     let (outcome, log) = run(&graph, &core_and_device(""), "tree-eager", 0).expect("it runs to the end");
-    let last = log.events.last().map(|(nanos, event)| format!("{nanos} {event}"));
+    let last = log.events.last().map(Stamped::to_string);
     assert_eq!(last.as_deref(), Some("2100000 arrived data 0 from 1 to 0 (wont-use)"));
     assert_eq!(outcome.makespan, Duration::from_millis(1));
 }
@@ -249,7 +251,7 @@ fn tasks_that_do_nothing_only_order_others() {
     graph.add_task(Task::new(work).after(joined));
     let (outcome, log) = run(&graph, &Platform::flat(3, Duration::from_millis(1)), "tree-ws", 0).expect("it ends");
     assert_eq!(outcome.makespan, Duration::from_millis(2));
-    assert!(log.events.iter().any(|(nanos, event)| *event == Event::Passed(joined) && *nanos == MS));
+    assert!(log.events.contains(&Stamped { nanos: MS, event: Event::Passed { task: joined.submitted() } }));
 }
 
 #[test]

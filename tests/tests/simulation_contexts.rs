@@ -6,8 +6,9 @@ use sched_host::graph::generate::{Layered, cholesky, independent, layered};
 use sched_host::graph::{Task, TaskGraph, TaskId};
 use sched_host::policy::library;
 use sched_host::sim::platform::find;
-use sched_host::sim::{Context, Digest, Event, EventLog, Observer, Outcome, Platform, SimError, Simulation, When};
-use sched_tests::{program, stock};
+use sched_host::sim::{Context, Outcome, Platform, SimError, Simulation, When};
+use sched_host::trace::{Digest, Event, EventLog, Observer, Stamped};
+use sched_tests::{place, program, stock};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -35,13 +36,14 @@ fn copies(graph: &TaskGraph, count: usize) -> TaskGraph {
 fn started(graph: &TaskGraph, log: &EventLog) -> Vec<(u64, u32, u32)> {
     let (mut started, mut ended) = (Vec::new(), vec![false; graph.tasks.len()]);
     let dependencies = graph.dependencies();
-    for (nanos, event) in &log.events {
+    for Stamped { nanos, event } in &log.events {
         match event {
-            Event::Started(task, worker) => {
-                assert!(dependencies.predecessors(*task).iter().all(|before| ended[before.index()]));
+            Event::Started { task, worker, .. } => {
+                let task = TaskId(place(*task) as u32);
+                assert!(dependencies.predecessors(task).iter().all(|before| ended[before.index()]));
                 started.push((*nanos, task.0, worker.0));
             }
-            Event::Ended(task, _) => ended[task.index()] = true,
+            Event::Ended { task, .. } => ended[place(*task)] = true,
             _ => {}
         }
     }
@@ -54,8 +56,8 @@ fn started(graph: &TaskGraph, log: &EventLog) -> Vec<(u64, u32, u32)> {
 
 /// Whether a team executed the task.
 fn is_together(log: &EventLog, task: u32) -> bool {
-    let pulls = |event: &Event| matches!(event, Event::Pulled(pulled, _) if pulled.0 == task);
-    log.events.iter().filter(|(_, event)| pulls(event)).count() > 1
+    let pulls = |event| matches!(event, Event::Pulled { task: pulled, .. } if pulled == TaskId(task).submitted());
+    log.events.iter().filter(|stamped| pulls(stamped.event)).count() > 1
 }
 
 #[test]
@@ -166,7 +168,7 @@ fn simulations_with_contexts_are_the_same_in_each_run_and_from_plugins() {
     assert!((0..graph.tasks.len() as u32).any(|task| is_together(&log, task)), "some tasks run on teams");
     assert_eq!(outcome.contexts[2].swaps[0].policy, "tree-ws");
     let mut digest = Digest::default();
-    log.events.iter().for_each(|(nanos, event)| digest.event(*nanos, event));
+    log.events.iter().for_each(|stamped| digest.event(stamped.nanos, &stamped.event));
     let line = "simulate cholesky --tiles 6 --platform numa-2x12 --parallel 0.9 --policy tree-random --json \
                 --context a:workers=0-5 --context b:policy=tree-pheft,workers=4-11 --swap-to tree-ws@40ms";
     let report = program::sched(&line.split_whitespace().collect::<Vec<_>>()).json();
@@ -221,8 +223,8 @@ fn the_workers_of_a_context_do_the_same_tasks_in_a_simulation_and_in_a_run() {
     let group = |worker: u32| worker.saturating_sub(1);
     let mut real: [BTreeSet<u64>; 3] = Default::default();
     for stamped in &trace.events {
-        if let sched_host::trace::Event::Started { task, worker, .. } = stamped.event {
-            real[group(worker.0) as usize].insert(task);
+        if let Event::Started { task, worker, .. } = stamped.event {
+            real[group(worker.0) as usize].insert(task.sequence());
         }
     }
     let mut simulated: [BTreeSet<u64>; 3] = Default::default();

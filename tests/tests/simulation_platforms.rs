@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use sched_host::graph::TaskGraph;
 use sched_host::graph::generate::{Layered, cholesky, layered};
 use sched_host::policy::library;
-use sched_host::sim::{Digest, Outcome, Platform, SimError, Simulation};
+use sched_host::sim::{Outcome, Platform, SimError, Simulation};
+use sched_host::trace::Digest;
 use sched_tests::stock;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -37,7 +38,7 @@ fn machine(classes: &[Class], bandwidth: &str, overheads: &str) -> Platform {
         );
         let _ = writeln!(text, " kernel \"*\" {{ on \"c{number}\" {kernel}; }}");
     }
-    Platform::parse("random.kdl", &(text + "}")).unwrap_or_else(|errors| panic!("{errors}: {:?}", errors.problems()))
+    Platform::parse("random.kdl", &(text + "}")).unwrap_or_else(|errors| panic!("{errors}: {:?}", errors.findings()))
 }
 
 fn graph(seed: u64, size: usize) -> TaskGraph {

@@ -3,9 +3,9 @@
 use sched_host::graph::generate::cholesky;
 use sched_host::graph::{Task, TaskGraph};
 use sched_host::sim::platform::{KernelTime, Parallel, find};
-use sched_host::sim::{Context, Digest, Event, EventLog, Observer, Outcome, Platform, Simulation};
-use sched_host::trace::{SimRecorder, Span, Timeline};
-use sched_tests::{program, stock};
+use sched_host::sim::{Context, Outcome, Platform, SimRecorder, Simulation};
+use sched_host::trace::{Activity, Digest, Event, EventLog, Observer, Span, Stamped, Timeline};
+use sched_tests::{place, program, stock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,19 +29,21 @@ fn teams(log: &EventLog) -> BTreeMap<u32, (Vec<u32>, u64, u64)> {
     let mut teams: BTreeMap<u32, (Vec<u32>, u64, u64)> = BTreeMap::new();
     let mut ended: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     let mut busy: BTreeMap<u32, u32> = BTreeMap::new();
-    for (nanos, event) in &log.events {
+    for Stamped { nanos, event } in &log.events {
         match event {
-            Event::Started(task, worker) => {
-                let (members, start, _) = teams.entry(task.0).or_insert((Vec::new(), *nanos, 0));
-                assert_eq!(start, nanos, "all members of task {} start at once", task.0);
+            Event::Started { task, worker, .. } => {
+                let number = place(*task) as u32;
+                let (members, start, _) = teams.entry(number).or_insert((Vec::new(), *nanos, 0));
+                assert_eq!(start, nanos, "all members of {task} start at once");
                 members.push(worker.0);
-                assert_eq!(busy.insert(worker.0, task.0), None, "{worker} executes two tasks at once");
+                assert_eq!(busy.insert(worker.0, number), None, "{worker} executes two tasks at once");
             }
-            Event::Ended(task, worker) => {
-                assert_eq!(busy.remove(&worker.0), Some(task.0));
-                ended.entry(task.0).or_default().push(worker.0);
-                let of_task = teams.get_mut(&task.0).expect("it started");
-                assert!(of_task.2 == 0 || of_task.2 == *nanos, "all members of task {} end at once", task.0);
+            Event::Ended { task, worker } => {
+                let number = place(*task) as u32;
+                assert_eq!(busy.remove(&worker.0), Some(number));
+                ended.entry(number).or_default().push(worker.0);
+                let of_task = teams.get_mut(&number).expect("it started");
+                assert!(of_task.2 == 0 || of_task.2 == *nanos, "all members of {task} end at once");
                 of_task.2 = *nanos;
             }
             _ => {}
@@ -124,9 +126,9 @@ fn who_comes_first_waits_for_the_others() {
     assert_eq!(teams[&0], (vec![0], 0, 10 * MS));
     assert_eq!(teams[&1], (vec![0, 1], 10 * MS, 15 * MS));
     assert_eq!(outcome.workers[1].idle, Duration::from_millis(10));
-    let came: Vec<&(u64, Event)> =
-        log.events.iter().filter(|(_, event)| matches!(event, Event::Pulled(task, _) if task.0 == 1)).collect();
-    assert_eq!(came.iter().map(|(nanos, _)| *nanos).collect::<Vec<_>>(), [MS, 10 * MS]);
+    let joins = |event| matches!(event, Event::Pulled { task, .. } if place(task) == 1);
+    let joined: Vec<u64> = log.events.iter().filter(|at| joins(at.event)).map(|at| at.nanos).collect();
+    assert_eq!(joined, [MS, 10 * MS]);
 }
 
 #[test]
@@ -178,7 +180,7 @@ fn simulations_with_teams_are_the_same_in_each_run_and_from_plugins() {
     }
     let (_, log) = run(&graph, &machine, "tree-pheft");
     let mut digest = Digest::default();
-    log.events.iter().for_each(|(nanos, event)| digest.event(*nanos, event));
+    log.events.iter().for_each(|stamped| digest.event(stamped.nanos, &stamped.event));
     let line = "simulate cholesky --tiles 6 --platform numa-2x12 --policy tree-pheft --parallel 0.9 --json";
     let report = program::sched(&line.split(' ').collect::<Vec<_>>()).json();
     assert_eq!(report["digest"], format!("{:016x}", digest.value()));
@@ -248,11 +250,16 @@ fn a_trace_shows_who_waits_for_a_team_and_all_who_execute_its_task() {
     let simulation = simulation.policy_value(stock::policy(TEAMS)).witness(recorder.witness());
     simulation.observe(&mut recorder).expect("it runs to the end");
     let trace = recorder.finish("teams");
-    let line = |span: &Span| format!("{} to {} ms: {:?}", span.begin / MS, span.end / MS, span.activity);
+    let what = |activity| match activity {
+        Activity::Task { task, codelet } => format!("{task} of codelet {codelet}"),
+        Activity::Fetching { task } => format!("waits for {task}"),
+        Activity::Idle => "idle".to_owned(),
+    };
+    let line = |span: &Span| format!("{} to {} ms: {}", span.begin / MS, span.end / MS, what(span.activity));
     let spans = Timeline::of(&trace).workers;
     let lines: Vec<String> = spans.iter().map(|spans| spans.iter().map(line).collect::<Vec<_>>().join("; ")).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    0 to 10 ms: Task { task: 1, codelet: 0 }; 10 to 15 ms: Task { task: 2, codelet: 1 }
-    0 to 1 ms: Idle; 1 to 10 ms: Fetching { task: 2 }; 10 to 15 ms: Task { task: 2, codelet: 1 }
+    0 to 10 ms: task 1 of codelet 0; 10 to 15 ms: task 2 of codelet 1
+    0 to 1 ms: idle; 1 to 10 ms: waits for task 2; 10 to 15 ms: task 2 of codelet 1
     ");
 }

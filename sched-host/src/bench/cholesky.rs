@@ -3,6 +3,7 @@
 use crate::linalg::{Entries, RandomSpd, TiledMatrix, cholesky_in_place, cholesky_steps, flops};
 use crate::plugin::Registry;
 use crate::runtime::{Runtime, StartError};
+use crate::text::median;
 use crate::topology::{BindingError, BindingPlan, Topology};
 use crate::workload::{Cholesky, Workload, WorkloadError};
 use serde::Serialize;
@@ -111,11 +112,11 @@ pub fn cholesky_bench(
         }
         progress((round + 1) as f64 / (wanted.rounds.max(1) + 1) as f64);
     }
-    let of_rounds = |choose: fn(Vec<f64>) -> f64| CholeskyRound {
-        gflops: choose(rounds.iter().map(|round| round.gflops).collect()),
-        floor_gflops: choose(rounds.iter().map(|round| round.floor_gflops).collect()),
+    let of_rounds = |choose: fn(&mut [f64]) -> f64| CholeskyRound {
+        gflops: choose(&mut rounds.iter().map(|round| round.gflops).collect::<Vec<_>>()),
+        floor_gflops: choose(&mut rounds.iter().map(|round| round.floor_gflops).collect::<Vec<_>>()),
     };
-    let (median, best) = (of_rounds(median), of_rounds(|all| all.into_iter().fold(0.0, f64::max)));
+    let (median, best) = (of_rounds(median), of_rounds(|all| all.iter().copied().fold(0.0, f64::max)));
     Ok(CholeskyReport {
         policy: runtime.policy().to_owned(),
         workers: wanted.workers,
@@ -159,25 +160,4 @@ fn side_by_side(plan: &BindingPlan, matrix: RandomSpd, tile_size: usize) -> Resu
 
 fn factorise(matrix: &mut TiledMatrix) {
     cholesky_in_place(matrix).expect("the matrix is positive definite");
-}
-
-/// The value in the middle, or between the two in the middle.
-///
-/// # Panics
-/// If there is none.
-pub(crate) fn median(mut all: Vec<f64>) -> f64 {
-    all.sort_unstable_by(f64::total_cmp);
-    let (low, high) = (all[(all.len() - 1) / 2], all[all.len() / 2]);
-    f64::midpoint(low, high)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_median_is_in_the_middle() {
-        assert_eq!(median(vec![5.0, 1.0, 3.0]), 3.0);
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 9.0]), 3.0);
-    }
 }

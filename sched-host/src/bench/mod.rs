@@ -9,7 +9,6 @@ mod peers;
 mod shapes;
 mod simulation;
 
-pub(crate) use cholesky::median;
 pub use cholesky::{CholeskyBench, CholeskyBenchError, CholeskyReport, CholeskyRound, cholesky_bench};
 pub use decision::{DecisionBench, DecisionResult, decision_bench};
 pub use shapes::Shape;

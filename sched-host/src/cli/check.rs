@@ -5,8 +5,8 @@ use super::hints::POLICY;
 use super::machine::MachineOptions;
 use super::policy::PolicyOptions;
 use crate::cli::json;
-use crate::policy::{Area, Catalogue, Fold, Machine, NodeIndex, Parsed, Plan, Policy, PolicyErrors};
-use crate::policy::{Problem, Source, check, expand, read};
+use crate::policy::{Area, Catalogue, Fold, Machine, NodeIndex, Parsed, Plan, Policy, Source, check, expand, read};
+use crate::text::{Finding, Findings};
 use miette::{Diagnostic, IntoDiagnostic};
 use serde::Serialize;
 use std::io::Write;
@@ -51,9 +51,9 @@ pub struct Args {
 }
 
 /// What was found about one file.
-struct Finding {
+struct Checked {
     file: String,
-    problems: Vec<Problem>,
+    problems: Vec<Finding>,
     /// The policies that can be laid over the machine.
     plans: Vec<Plan>,
 }
@@ -75,13 +75,13 @@ fn check_all(
     machine: &dyn Machine,
     out: &mut dyn Write,
 ) -> miette::Result<ExitCode> {
-    let findings: Vec<Finding> = policies.iter().map(|name| find(name, catalogue, machine)).collect();
-    let wrong = findings.iter().flat_map(|finding| &finding.problems).any(Problem::is_error);
+    let checked: Vec<Checked> = policies.iter().map(|name| find(name, catalogue, machine)).collect();
+    let wrong = checked.iter().flat_map(|checked| &checked.problems).any(Finding::is_error);
     if format == Format::Json {
-        json::write(out, &Document { valid: !wrong, files: findings.iter().map(Row::new).collect() })?;
+        json::write(out, &Document { valid: !wrong, files: checked.iter().map(Row::new).collect() })?;
         return Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS });
     }
-    for plan in findings.iter().flat_map(|finding| &finding.plans) {
+    for plan in checked.iter().flat_map(|checked| &checked.plans) {
         match format {
             Format::Dot => out.write_all(plan.to_dot_with_areas().as_bytes()),
             _ => write_text(plan, machine, out),
@@ -89,11 +89,11 @@ fn check_all(
         .into_diagnostic()?;
     }
     let files: Vec<&str> =
-        findings.iter().filter(|found| !found.problems.is_empty()).map(|found| &*found.file).collect();
+        checked.iter().filter(|found| !found.problems.is_empty()).map(|found| &*found.file).collect();
     let files = files.join(", ");
-    let problems: Vec<Problem> = findings.iter().flat_map(|finding| finding.problems.iter().cloned()).collect();
+    let problems: Vec<Finding> = checked.iter().flat_map(|checked| checked.problems.iter().cloned()).collect();
     if wrong {
-        return Err(PolicyErrors::new(files, problems).into());
+        return Err(Findings::new(files, problems).into());
     }
     // In the place of a comment, since Graphviz reads what is printed.
     if format == Format::Text {
@@ -104,38 +104,38 @@ fn check_all(
     Ok(ExitCode::SUCCESS)
 }
 
-fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine) -> Finding {
+fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine) -> Checked {
     let source = match Source::find(name) {
         Ok(source) => source,
         Err(errors) => {
-            return Finding { file: name.to_owned(), problems: errors.problems().to_vec(), plans: Vec::new() };
+            return Checked { file: name.to_owned(), problems: errors.findings().to_vec(), plans: Vec::new() };
         }
     };
-    let Parsed { policies, mut problems } = read(&source.name, &source.text);
-    let mut finding = Finding { file: source.name.clone(), problems: Vec::new(), plans: Vec::new() };
-    let broken = problems.iter().any(Problem::is_error);
+    let Parsed { policies, findings: mut problems } = read(&source.name, &source.text);
+    let mut checked = Checked { file: source.name.clone(), problems: Vec::new(), plans: Vec::new() };
+    let broken = problems.iter().any(Finding::is_error);
     let chosen: Vec<&Policy> = match &source.wanted {
         Some(wanted) => policies.iter().filter(|policy| policy.name == *wanted).collect(),
         None => policies.iter().collect(),
     };
     if chosen.is_empty() && !broken {
         // It says which policies the file holds.
-        problems.extend(source.policy().err().iter().flat_map(|errors| errors.problems().to_vec()));
+        problems.extend(source.policy().err().iter().flat_map(|errors| errors.findings().to_vec()));
     }
     for policy in chosen {
         let found = check(policy, catalogue);
-        let wrong = found.iter().any(Problem::is_error);
+        let wrong = found.iter().any(Finding::is_error);
         problems.extend(found);
         if wrong || broken {
             continue;
         }
         match expand(policy, catalogue, machine) {
-            Ok(plan) => finding.plans.push(plan),
-            Err(errors) => problems.extend(errors.problems().to_vec()),
+            Ok(plan) => checked.plans.push(plan),
+            Err(errors) => problems.extend(errors.findings().to_vec()),
         }
     }
-    finding.problems = problems;
-    finding
+    checked.problems = problems;
+    checked
 }
 
 fn write_text(plan: &Plan, machine: &dyn Machine, out: &mut dyn Write) -> std::io::Result<()> {
@@ -208,18 +208,18 @@ struct Reservoir<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn new(finding: &'a Finding) -> Row<'a> {
+    fn new(checked: &'a Checked) -> Row<'a> {
         Row {
-            file: &finding.file,
-            valid: !finding.problems.iter().any(Problem::is_error),
-            problems: finding.problems.iter().map(ProblemRow::new).collect(),
-            policies: finding.plans.iter().map(PolicyRow::new).collect(),
+            file: &checked.file,
+            valid: !checked.problems.iter().any(Finding::is_error),
+            problems: checked.problems.iter().map(ProblemRow::new).collect(),
+            policies: checked.plans.iter().map(PolicyRow::new).collect(),
         }
     }
 }
 
 impl<'a> ProblemRow<'a> {
-    fn new(problem: &'a Problem) -> ProblemRow<'a> {
+    fn new(problem: &'a Finding) -> ProblemRow<'a> {
         ProblemRow {
             id: problem.id(),
             rule: problem.rule(),

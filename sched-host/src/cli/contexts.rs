@@ -1,6 +1,6 @@
 //! `--context NAME:policy=POLICY,workers=0-1+3,priorities=0..9`: scheduling contexts, in the same words for every command.
 
-use crate::policy::did_you_mean;
+use crate::text::did_you_mean;
 use std::ops::RangeInclusive;
 
 /// In which contexts.

@@ -4,6 +4,8 @@ use super::format::{Format, FormatOptions};
 use super::graph_source::GraphOptions;
 use super::values::SeedOption;
 use crate::graph::{Summary, Weight, draw, to_json};
+use crate::text::amount::bytes;
+use crate::text::count;
 use miette::{IntoDiagnostic, WrapErr};
 use std::io::Write;
 use std::process::ExitCode;
@@ -60,8 +62,8 @@ fn text(summary: &Summary) -> String {
         format!("dependencies   {}", summary.dependencies),
         format!("data           {} ({})", summary.data, bytes(summary.bytes)),
         format!("entries, exits {} wait for nothing, nothing waits for {}", summary.entries, summary.exits),
-        format!("longest chain  {}", tasks(summary.depth)),
-        format!("widest level   {} equally deep", tasks(summary.width)),
+        format!("longest chain  {}", count(summary.depth, "task")),
+        format!("widest level   {} equally deep", count(summary.width, "task")),
         format!("work           {}", amount(summary.work, summary.weight)),
         format!("critical path  {}", amount(summary.critical_path, summary.weight)),
         format!("parallelism    {:.1}", summary.parallelism),
@@ -80,28 +82,12 @@ fn text(summary: &Summary) -> String {
     lines.join("\n")
 }
 
-fn tasks(count: usize) -> String {
-    format!("{count} task{}", if count == 1 { "" } else { "s" })
-}
-
 fn amount(weight: f64, of: Weight) -> String {
     match of {
         Weight::Seconds => format!("{weight:.6} s"),
         Weight::Flops => format!("{:.3} GFlop", weight / 1e9),
         Weight::Tasks => format!("{weight:.0} tasks"),
     }
-}
-
-fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
-    let (mut number, mut unit) = (bytes as f64, "B");
-    for larger in UNITS {
-        if number < 1024.0 {
-            break;
-        }
-        (number, unit) = (number / 1024.0, larger);
-    }
-    if unit == "B" { format!("{bytes} B") } else { format!("{number:.1} {unit}") }
 }
 
 #[cfg(test)]

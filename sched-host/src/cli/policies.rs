@@ -3,7 +3,8 @@
 use super::format::{FormatOptions, text_or_json};
 use super::hints::POLICY;
 use crate::cli::json;
-use crate::policy::{Catalogue, Policy, PolicyErrors, Problem, SimpleFlags, Source, check, library};
+use crate::policy::{Catalogue, Policy, SimpleFlags, Source, check, library};
+use crate::text::{Finding, Findings};
 use comfy_table::{ContentArrangement, Table, presets};
 use miette::IntoDiagnostic;
 use serde::Serialize;
@@ -83,7 +84,7 @@ impl Row {
     fn new(policy: &Policy, catalogue: &Catalogue, text: Option<String>) -> Row {
         let problems = check(policy, catalogue);
         let errors = problems.iter().filter(|problem| problem.is_error());
-        let mut problems: Vec<String> = errors.map(Problem::to_string).collect();
+        let mut problems: Vec<String> = errors.map(Finding::to_string).collect();
         problems.dedup();
         let (name, summary, doc) = (policy.name.clone(), policy.summary(), policy.doc.clone());
         Row { name, summary, doc, usable: problems.is_empty(), problems, text }
@@ -126,11 +127,11 @@ pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::R
     Ok(ExitCode::SUCCESS)
 }
 
-fn simple(flags: &str, name: &str, catalogue: &Catalogue) -> Result<Policy, PolicyErrors> {
+fn simple(flags: &str, name: &str, catalogue: &Catalogue) -> Result<Policy, Findings> {
     let policy = SimpleFlags::user_choice(name, &SimpleFlags::parse(flags)?, catalogue)?;
     let problems = check(&policy, catalogue);
-    match problems.iter().any(Problem::is_error) {
-        true => Err(PolicyErrors::new(format!("simple scheduler `{flags}`"), problems)),
+    match problems.iter().any(Finding::is_error) {
+        true => Err(Findings::new(format!("simple scheduler `{flags}`"), problems)),
         false => Ok(policy),
     }
 }

@@ -42,7 +42,7 @@ pub struct Args {
     #[command(flatten)]
     format: FormatOptions,
 
-    /// Draw every component, rather than rows of like ones as `× 64 (workers 0–63)` (pictures always do)
+    /// Draw every component, rather than rows of like ones as `× 64 (workers 0-63)` (pictures always do)
     #[arg(long)]
     unfold: bool,
 }

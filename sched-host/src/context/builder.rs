@@ -1,9 +1,10 @@
 //! How a context is put together.
 
-use super::{ContextCore, ContextError, SchedContext, Wanted, worker_ids};
+use super::{ContextCore, ContextError, SchedContext};
 use crate::policy::Policy;
 use crate::runtime::{Ahead, Submitter};
 use crate::tree::Tree;
+use crate::tree::context::{ContextConfig, WantedPolicy, worker_ids};
 use sched_core::WorkerSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use std::sync::atomic::Ordering::SeqCst;
 pub struct ContextBuilder<'a> {
     submitter: &'a Submitter,
     name: String,
-    policy: Option<Wanted>,
+    policy: Option<WantedPolicy>,
     workers: Option<Vec<u32>>,
     priorities: RangeInclusive<i32>,
 }
@@ -26,13 +27,13 @@ impl<'a> ContextBuilder<'a> {
 
     /// The policy: the name of a shipped one, or the path of a KDL file. That of the default context, if none is given.
     pub fn policy(mut self, name_or_path: impl Into<String>) -> Self {
-        self.policy = Some(Wanted::Named(name_or_path.into()));
+        self.policy = Some(WantedPolicy::Named(name_or_path.into()));
         self
     }
 
     /// A policy made by the program.
     pub fn policy_value(mut self, policy: Policy) -> Self {
-        self.policy = Some(Wanted::Value(Box::new(policy)));
+        self.policy = Some(WantedPolicy::Value(Box::new(policy)));
         self
     }
 
@@ -71,7 +72,7 @@ impl<'a> ContextBuilder<'a> {
         };
         let policy = match self.policy {
             Some(policy) => policy.find()?,
-            None => (*core.roster.default.facts().policy).clone(),
+            None => (*core.roster.default.config().policy).clone(),
         };
         let _opening = core.roster.opening.lock();
         if core.roster.contexts().any(|context| context.name() == self.name) {
@@ -93,9 +94,9 @@ impl<'a> ContextBuilder<'a> {
         context.tree.forget_past();
         context.set_priorities(&self.priorities);
         {
-            let mut facts = context.facts.lock();
-            (facts.name, facts.policy, facts.workers) = (self.name, Arc::new(policy), workers);
-            facts.before = context.tally.counts().1;
+            let mut config = context.config.lock();
+            *config = ContextConfig::new(self.name, policy, workers);
+            context.before.store(context.tally.counts().1, SeqCst);
         }
         context.tally.open();
         core.roster.renew();

@@ -1,11 +1,11 @@
 //! Changes of a context at work: workers, policy, and its end.
 
-use super::{ContextCore, ContextError, Facts, SchedContext, Wanted, worker_ids};
-use crate::policy::{Policy, PolicyErrors};
+use super::{ContextCore, ContextError, SchedContext};
+use crate::policy::Policy;
 use crate::runtime::Core;
-use crate::tree::{Fault, Part, Tree};
+use crate::tree::Fault;
+use crate::tree::context::{WantedPolicy, exchange, worker_ids};
 use sched_core::WorkerSet;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 impl SchedContext {
@@ -55,7 +55,7 @@ impl SchedContext {
     /// # Errors
     /// See [`ContextError`]; the policy before goes on then, with all tasks.
     pub fn swap_policy(&self, name_or_path: impl Into<String>) -> Result<(), ContextError> {
-        self.change(Some(Wanted::Named(name_or_path.into()).find()?), |_| {})
+        self.change(Some(WantedPolicy::Named(name_or_path.into()).find()?), |_| {})
     }
 
     /// The same with a policy made by the program.
@@ -94,8 +94,9 @@ impl SchedContext {
             context.tally.reopen(self.serial);
             error
         };
-        core.wait_until_ended(self)
-            .map_err(|error| reopened(ContextError::Stalled { context: self.name().to_owned(), error }))?;
+        core.wait_until_ended(self).map_err(|error| {
+            reopened(ContextError::Stalled { context: self.name().to_owned(), error: error.into() })
+        })?;
         let changing = context.changing.lock();
         context
             .tree
@@ -104,7 +105,7 @@ impl SchedContext {
         let named = |fault| Fault { context: self.name().to_owned(), ..fault };
         core.roster.past.lock().extend(context.tree.faults().into_iter().map(named));
         core.ends.forget_context(context.number);
-        let workers = std::mem::take(&mut context.facts.lock().workers);
+        let workers = std::mem::take(&mut context.config.lock().workers);
         context.tally.free(self.serial);
         drop(changing);
         let default = &core.roster.default;
@@ -139,31 +140,8 @@ fn reshape(
         Ok(parts)
     };
     let renew = || core.roster.renew();
-    if let Some(facts) = exchange(&context.tree, &context.facts(), policy, change, lay, &renew)? {
-        *context.facts.lock() = facts;
+    if let Some(config) = exchange(&context.tree, &context.config(), policy, change, lay, &renew)? {
+        *context.config.lock() = config;
     }
     Ok(())
-}
-
-/// Lays a policy, or that of `facts`, over the workers that `change` makes of those, and exchanges the trees: what the context
-/// is then, or nothing if nothing is to be changed. Of `members_changed`, see [`Tree::swap`].
-pub(crate) fn exchange(
-    tree: &Tree,
-    facts: &Facts,
-    policy: Option<Policy>,
-    change: impl FnOnce(&mut WorkerSet),
-    lay: impl FnOnce(&Policy, &WorkerSet) -> Result<Vec<Part>, PolicyErrors>,
-    members_changed: &dyn Fn(),
-) -> Result<Option<Facts>, ContextError> {
-    let mut next = facts.clone();
-    change(&mut next.workers);
-    if policy.is_none() && next.workers == facts.workers {
-        return Ok(None);
-    }
-    if let Some(policy) = policy {
-        next.policy = Arc::new(policy);
-    }
-    let parts = lay(&next.policy, &next.workers)?;
-    tree.swap(parts, members_changed).map_err(|error| ContextError::of_swap(&next.name, error))?;
-    Ok(Some(next))
 }

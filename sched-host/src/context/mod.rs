@@ -42,21 +42,18 @@
 
 mod builder;
 mod change;
-mod error;
 mod ground;
 mod roster;
 mod tally;
 
+pub use crate::tree::context::ContextError;
 pub use builder::ContextBuilder;
-pub(crate) use change::exchange;
-pub use error::ContextError;
-pub(crate) use ground::{PolicyGround, Wanted, lay};
-pub(crate) use roster::{ContextCore, Facts, Roster};
+pub(crate) use ground::PolicyGround;
+pub(crate) use roster::{ContextCore, Roster};
 pub(crate) use tally::Refused;
 
 use crate::runtime::{RunError, Submitter};
 use crate::tree::NodeState;
-use sched_core::WorkerId;
 use serde::Serialize;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -157,13 +154,13 @@ impl SchedContext {
     /// Name of its policy now.
     #[must_use]
     pub fn policy(&self) -> String {
-        self.context.facts().policy.name.clone()
+        self.context.config().policy.name.clone()
     }
 
     /// Its workers now, ascending.
     #[must_use]
     pub fn workers(&self) -> Vec<u32> {
-        self.context.facts().workers.iter().map(|worker| worker.0).collect()
+        self.context.config().workers.iter().map(|worker| worker.0).collect()
     }
 
     /// The lowest priority that its tasks may have.
@@ -181,14 +178,15 @@ impl SchedContext {
     /// How it is doing.
     #[must_use]
     pub fn stats(&self) -> ContextStats {
-        let facts = self.context.facts();
+        let config = self.context.config();
+        let before = self.context.before.load(SeqCst);
         let (finished, submitted) = self.submitter.core.task_counts(&self.context);
         ContextStats {
-            name: facts.name,
-            policy: facts.policy.name.clone(),
-            workers: facts.workers.iter().map(|worker| worker.0).collect(),
-            submitted: submitted.saturating_sub(facts.before),
-            finished: finished.saturating_sub(facts.before),
+            name: config.name,
+            policy: config.policy.name.clone(),
+            workers: config.workers.iter().map(|worker| worker.0).collect(),
+            submitted: submitted.saturating_sub(before),
+            finished: finished.saturating_sub(before),
         }
     }
 
@@ -260,16 +258,4 @@ pub(crate) fn enter_task(runtime: u64, number: u16) {
 pub(crate) fn current(runtime: u64) -> (u16, Option<u64>) {
     let current = CURRENT.get();
     if current.number != 0 && current.runtime == runtime { (current.number, current.serial) } else { (0, None) }
-}
-
-/// Bounds of the numbers of workers that a caller gave.
-pub(crate) fn worker_ids(
-    workers: impl IntoIterator<Item = u32>,
-    count: usize,
-) -> Result<sched_core::WorkerSet, ContextError> {
-    let check = |worker: u32| match (worker as usize) < count {
-        true => Ok(WorkerId(worker)),
-        false => Err(ContextError::UnknownWorker { worker, workers: count }),
-    };
-    workers.into_iter().map(check).collect()
 }

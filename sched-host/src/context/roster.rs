@@ -3,6 +3,7 @@
 use super::tally::Tally;
 use crate::policy::Policy;
 use crate::runtime::Ahead;
+use crate::tree::context::ContextConfig;
 use crate::tree::{Fault, Tree};
 use parking_lot::Mutex;
 use sched_core::WorkerSet;
@@ -27,23 +28,9 @@ pub(crate) struct ContextCore {
     pub(crate) greatest: AtomicI32,
     /// Whoever changes the policy or the workers holds this, so that it is done one after the other.
     pub(super) changing: Mutex<()>,
-    pub(super) facts: Mutex<Facts>,
-}
-
-/// What a context is at present.
-#[derive(Clone)]
-pub(crate) struct Facts {
-    pub(crate) name: String,
-    pub(crate) policy: Arc<Policy>,
-    pub(crate) workers: WorkerSet,
+    pub(super) config: Mutex<ContextConfig>,
     /// Tasks of earlier contexts at the same place.
-    pub(super) before: u64,
-}
-
-impl Facts {
-    pub(crate) fn new(name: String, policy: Policy, workers: WorkerSet) -> Facts {
-        Facts { name, policy: Arc::new(policy), workers, before: 0 }
-    }
+    pub(super) before: AtomicU64,
 }
 
 impl ContextCore {
@@ -63,7 +50,8 @@ impl ContextCore {
             least: AtomicI32::new(i32::MIN),
             greatest: AtomicI32::new(i32::MAX),
             changing: Mutex::new(()),
-            facts: Mutex::new(Facts::new(name, policy, workers)),
+            config: Mutex::new(ContextConfig::new(name, policy, workers)),
+            before: AtomicU64::new(0),
         }
     }
 
@@ -80,11 +68,11 @@ impl ContextCore {
     }
 
     pub(crate) fn name(&self) -> String {
-        self.facts.lock().name.clone()
+        self.config.lock().name.clone()
     }
 
-    pub(crate) fn facts(&self) -> Facts {
-        self.facts.lock().clone()
+    pub(crate) fn config(&self) -> ContextConfig {
+        self.config.lock().clone()
     }
 
     /// Whether there is a context at this place.

@@ -21,6 +21,7 @@
 mod data;
 mod dependencies;
 pub mod draw;
+pub mod factorisation;
 mod file;
 mod flows;
 pub mod generate;

@@ -35,6 +35,19 @@ impl TaskId {
     pub const fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// Identity of the task when a back end has submitted all tasks of the graph: components, traces and messages count
+    /// submissions from 1.
+    #[must_use]
+    pub const fn submitted(self) -> sched_core::TaskId {
+        sched_core::TaskId::new(self.0 as u64 + 1)
+    }
+
+    /// The task that has this identity once it is [`submitted`](Self::submitted), if a graph can have it.
+    #[must_use]
+    pub fn of_submitted(task: sched_core::TaskId) -> Option<TaskId> {
+        task.sequence().checked_sub(1)?.try_into().ok().map(TaskId)
+    }
 }
 
 /// A task.
@@ -45,7 +58,7 @@ pub struct Task {
     /// How urgent it is: larger is more urgent.
     pub priority: i32,
     /// The scheduling context that it is submitted to: 0 is the default one; others are numbered in the order in which a
-    /// simulation [gets](crate::sim::Simulation::context) them.
+    /// simulation gets them (`Simulation::context`).
     pub context: u16,
     /// What performance models know a task of these sizes by, where the graph says so.
     pub footprint: Option<u32>,

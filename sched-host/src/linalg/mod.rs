@@ -26,9 +26,6 @@
 
 mod cholesky;
 mod entries;
-pub mod flops;
-#[cfg(test)]
-mod graph;
 mod kernels;
 mod lu;
 mod lu_kernels;
@@ -43,19 +40,21 @@ mod square;
 mod symmetric;
 mod tile;
 mod tiled;
-mod tiling;
 mod transposed;
 
-pub use cholesky::{CholeskyStep, CholeskySteps, NotPositiveDefiniteMatrix, cholesky_in_place, cholesky_steps};
+pub use crate::graph::factorisation::{
+    CholeskyStep, CholeskySteps, LuStep, QrStep, Tiling, cholesky_steps, flops, lu_steps, qr_steps,
+};
+pub use cholesky::{NotPositiveDefiniteMatrix, cholesky_in_place};
 pub use entries::Entries;
 pub use kernels::{NotPositiveDefinite, gemm, potrf, syrk, trsm};
-pub use lu::{LuStep, NoLuFactors, NotDominant, check_dominance, lu_in_place, lu_norms, lu_steps};
+pub use lu::{NoLuFactors, NotDominant, check_dominance, lu_in_place, lu_norms};
 pub use lu_kernels::{ZeroPivot, gemm_nn, getrf, trsm_column, trsm_row};
 pub use matrix::Matrix;
 pub use matrix_market::{
     MatrixMarketError, Problem, ProblemKind, ReadLimits, parse_general, parse_symmetric, read_general, read_symmetric,
 };
-pub use qr::{QrStep, QrTiles, orthogonality, qr_in_place, qr_norms, qr_steps};
+pub use qr::{QrTiles, orthogonality, qr_in_place, qr_norms};
 pub use qr_kernels::{Apply, INNER, factor_shape, geqrt, tsmqr, tsqrt, unmqr};
 pub use random_matrix::RandomMatrix;
 pub use random_spd::RandomSpd;
@@ -64,4 +63,3 @@ pub use square::SquareTiles;
 pub use symmetric::{OrderTooLarge, SymmetricMatrix};
 pub use tile::Tile;
 pub use tiled::TiledMatrix;
-pub use tiling::Tiling;

@@ -1,7 +1,7 @@
 //! Matrices without any symmetry from a seed.
 
-use super::random_spd::{splitmix64, unit};
 use super::{Entries, Tile};
+use crate::text::hash::{SplitMix64, unit};
 
 /// A matrix that is the same on every machine, for one order, kind and seed; nothing is stored.
 ///
@@ -38,7 +38,7 @@ impl RandomMatrix {
 
     /// The random number of place (r, c), uniform in [0, 1).
     fn unit(&self, r: usize, c: usize) -> f64 {
-        unit(splitmix64(self.seed, ((c as u64) << 32).wrapping_add(r as u64)))
+        unit(SplitMix64::output(self.seed, ((c as u64) << 32).wrapping_add(r as u64)))
     }
 
     fn entry(&self, r: usize, c: usize) -> f64 {

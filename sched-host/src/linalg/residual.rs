@@ -48,7 +48,7 @@ pub fn residual(a: &(impl Entries + ?Sized), l: &TiledMatrix) -> f64 {
 pub fn tile_norms(a: &(impl Entries + ?Sized), l: &TiledMatrix, i: usize, j: usize) -> Norms {
     let tiling = l.tiling();
     assert_eq!(a.order(), tiling.order(), "orders of A and L");
-    let mut tile = tiling.tile_of(a, i, j);
+    let mut tile = Tile::of(a, tiling, i, j);
     let on_diagonal = i == j;
     let matrix = symmetric_norm(&tile, on_diagonal);
     l.subtract_square(i, j, &mut tile);

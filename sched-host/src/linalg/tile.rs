@@ -1,5 +1,6 @@
 //! One block of a matrix, in memory of its own.
 
+use super::{Entries, Tiling};
 use faer::{MatMut, MatRef};
 
 /// Bytes of one cache line, and of one AVX-512 vector: tiles begin on such a boundary.
@@ -19,6 +20,31 @@ pub struct Tile {
 }
 
 impl Tile {
+    /// Tile (i, j) of `matrix`, cut as `tiling` says.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such tile, or the matrix has another order.
+    pub fn of(matrix: &(impl Entries + ?Sized), tiling: Tiling, i: usize, j: usize) -> Self {
+        assert_eq!(matrix.order(), tiling.order(), "order of the matrix");
+        let mut tile = Self::zeros(tiling.size(i), tiling.size(j));
+        matrix.fill_tile(tiling.rows(i).start, tiling.rows(j).start, &mut tile);
+        tile
+    }
+
+    /// Checks that `tiles` are those at `places` of a tiled matrix.
+    ///
+    /// # Panics
+    ///
+    /// If they are too few or too many, or one of them has another shape.
+    pub(super) fn check_shapes(tiles: &[Tile], tiling: Tiling, places: impl Iterator<Item = (usize, usize)> + Clone) {
+        assert_eq!(tiles.len(), places.clone().count(), "number of tiles");
+        for ((i, j), tile) in places.zip(tiles) {
+            let shape = (tiling.size(i), tiling.size(j));
+            assert_eq!((tile.rows(), tile.cols()), shape, "shape of tile ({i}, {j})");
+        }
+    }
+
     /// A tile of zeros.
     ///
     /// # Panics

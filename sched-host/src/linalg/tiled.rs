@@ -18,7 +18,7 @@ impl TiledMatrix {
     /// If `tile_size` is 0.
     pub fn cut(matrix: &(impl Entries + ?Sized), tile_size: usize) -> Self {
         let tiling = Tiling::new(matrix.order(), tile_size);
-        Self { tiling, tiles: tiling.lower_tiles().map(|(i, j)| tiling.tile_of(matrix, i, j)).collect() }
+        Self { tiling, tiles: tiling.lower_tiles().map(|(i, j)| Tile::of(matrix, tiling, i, j)).collect() }
     }
 
     /// Puts tiles together that [`into_tiles`](Self::into_tiles) took apart, in the same order.
@@ -27,7 +27,7 @@ impl TiledMatrix {
     ///
     /// If there are not as many tiles as `tiling` says, or one of them has another shape.
     pub fn from_tiles(tiling: Tiling, tiles: Vec<Tile>) -> Self {
-        tiling.check(tiling.lower_tiles(), &tiles);
+        Tile::check_shapes(&tiles, tiling, tiling.lower_tiles());
         Self { tiling, tiles }
     }
 

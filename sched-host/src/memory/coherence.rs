@@ -39,8 +39,8 @@ pub struct Coherence {
 }
 
 impl Coherence {
-    /// Memory nodes are numbered from 0, and there are so many of them at most.
-    pub const MOST_NODES: usize = u64::BITS as usize;
+    /// Maximum number of memory nodes, which are numbered from 0.
+    pub const MOST_NODES: usize = crate::topology::MOST_MEMORY_NODES;
 
     /// The value is on `node`, and nowhere else.
     #[must_use]

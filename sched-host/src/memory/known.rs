@@ -1,8 +1,8 @@
 //! What is known of the links between the memory nodes of this machine.
 
 use super::measure_once;
+use crate::model::Bus;
 use crate::model::Store;
-use crate::model::starpu::Bus;
 use crate::topology::BindingPlan;
 use std::io;
 

@@ -1,7 +1,7 @@
 //! Measuring what transfers between memory nodes take.
 
-use crate::bench::median;
-use crate::model::starpu::{Bus, NodeMatrix};
+use crate::model::{Bus, NodeMatrix};
+use crate::text::median;
 use crate::topology::BindingPlan;
 use parking_lot::Mutex;
 use std::io;
@@ -118,7 +118,7 @@ fn copy(given: &Receiver<Vec<u8>>, give_back: &SyncSender<Vec<u8>>) -> [f64; 2] 
             Some(micros)
         });
         // The first finds nothing prepared.
-        median(times.skip(1).collect())
+        median(&mut times.skip(1).collect::<Vec<_>>())
     })
 }
 

@@ -6,7 +6,9 @@
 mod coherence;
 mod known;
 mod measure;
+mod reason;
 
 pub use coherence::{Coherence, State};
 pub use known::{Known, known};
 pub use measure::{measure, measure_once};
+pub use reason::Reason;

@@ -1,6 +1,6 @@
 //! Which machine a model was measured on.
 
-use super::starpu::crc32;
+use super::crc32;
 use crate::topology::{Level, Topology};
 use std::fmt;
 

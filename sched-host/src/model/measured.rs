@@ -70,7 +70,7 @@ impl Quantity {
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SizeInfo<'a> {
     /// Under which number its history is kept: tasks with one footprint take alike long. See
-    /// [`task_footprint`](super::starpu::task_footprint).
+    /// [`task_footprint`](super::task_footprint).
     pub footprint: u32,
     /// Bytes of all its data, which regressions go by.
     pub bytes: u64,

@@ -1,6 +1,8 @@
 //! A picture of a model: time or energy by size, both logarithmic.
 
 use super::{Fit, Kind, Measured, Quantity, Stored, Variant};
+use crate::text::amount::{decimal_bytes, scaled};
+use crate::text::xml::escaped;
 use std::fmt::Write;
 
 const WIDTH: f64 = 900.0;
@@ -143,7 +145,7 @@ fn frame(out: &mut String, axes: &Axes, title: &str, quantity: Quantity, height:
             out,
             "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#475569\">{}</text>",
             bottom + 18.0,
-            bytes(size)
+            decimal_bytes(size)
         )?;
     }
     for value in axes.y.ticks() {
@@ -211,7 +213,7 @@ fn points(
         writeln!(
             out,
             "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\" fill=\"{fill}\" fill-opacity=\"0.8\" stroke=\"{colour}\"><title>{footprint:08x}: {}, {spread}, {count} samples</title></circle>",
-            bytes(entry.bytes as f64)
+            decimal_bytes(entry.bytes as f64)
         )?;
     }
     Ok(())
@@ -250,38 +252,13 @@ pub fn formula(fit: &Fit) -> String {
     }
 }
 
-/// A number of bytes, short.
-#[must_use]
-pub fn bytes(size: f64) -> String {
-    scaled(size, &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")])
-}
-
 /// A time or an energy, short.
 #[must_use]
 pub fn amount(value: f64, quantity: Quantity) -> String {
     match quantity {
-        Quantity::Time => scaled(value, &[(1e6, "s"), (1e3, "ms"), (1.0, "µs"), (1e-3, "ns")]),
-        Quantity::Energy => scaled(value, &[(1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ")]),
+        Quantity::Time => scaled(value, 3, &[(1e6, "s"), (1e3, "ms"), (1.0, "µs"), (1e-3, "ns")]),
+        Quantity::Energy => scaled(value, 3, &[(1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ")]),
     }
-}
-
-fn scaled(value: f64, units: &[(f64, &str)]) -> String {
-    let fitting = units.iter().find(|(unit, _)| value >= *unit * 0.999_999);
-    let (unit, name) = fitting.or(units.last()).copied().unwrap_or((1.0, ""));
-    let number = value / unit;
-    // Three digits that say something.
-    let decimals = if number >= 99.95 || (number - number.round()).abs() < 1e-9 {
-        0
-    } else if number >= 9.995 {
-        1
-    } else {
-        2
-    };
-    format!("{number:.decimals$} {name}")
-}
-
-fn escaped(words: &str) -> String {
-    words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -329,7 +306,6 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!([bytes(11_059_200.0), bytes(512.0), bytes(1000.0)], ["11.1 MB", "512 B", "1 kB"]);
         let told = |value| amount(value, Quantity::Time);
         assert_eq!([told(87_780.2), told(0.25), told(3.0)], ["87.8 ms", "250 ns", "3 µs"]);
         assert_eq!(amount(0.5, Quantity::Energy), "500 mJ");

@@ -20,7 +20,7 @@ use std::collections::HashSet;
 /// assert_eq!(areas.len(), 2);
 /// assert_eq!((areas[0].above, &areas[0].below), (None, &vec![NodeIndex(0)]), "from the application to the fifo");
 /// assert_eq!((areas[1].above, &areas[1].workers), (Some(NodeIndex(0)), &vec![NodeIndex(1)]));
-/// # Ok::<(), PolicyErrors>(())
+/// # Ok::<(), Findings>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Area {

@@ -5,10 +5,11 @@ use super::check;
 use super::leaves::check_leaves;
 use super::level::Level;
 use super::machine::{Group, Machine};
-use super::part::{Component, Each, Part, Policy, Shared, Span, Use};
+use super::part::{Component, Each, Part, Policy, Shared, Use};
 use super::plan::{Child, NodeIndex, Plan, PlanNode};
-use super::problem::{PolicyErrors, Problem};
-use super::ranges;
+use crate::text;
+use crate::text::Span;
+use crate::text::{Finding, Findings};
 use sched_core::{Arch, ArchSet, Arity, Family, Params, WorkerId, WorkerSet};
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -23,7 +24,7 @@ use std::sync::Arc;
 /// # Errors
 /// Everything that [`check`](super::check()) finds; and what only the machine tells: a leaf that stands for several
 /// workers, a component that takes one child and would have several, workers without a leaf or with several.
-pub fn expand(policy: &Policy, catalogue: &Catalogue, machine: &dyn Machine) -> Result<Plan, PolicyErrors> {
+pub fn expand(policy: &Policy, catalogue: &Catalogue, machine: &dyn Machine) -> Result<Plan, Findings> {
     lay(policy, catalogue, machine, check::check)
 }
 
@@ -31,7 +32,7 @@ pub fn expand(policy: &Policy, catalogue: &Catalogue, machine: &dyn Machine) -> 
 ///
 /// # Errors
 /// As for [`expand`].
-pub fn expand_unchecked(policy: &Policy, catalogue: &Catalogue, machine: &dyn Machine) -> Result<Plan, PolicyErrors> {
+pub fn expand_unchecked(policy: &Policy, catalogue: &Catalogue, machine: &dyn Machine) -> Result<Plan, Findings> {
     lay(policy, catalogue, machine, check::check_structure)
 }
 
@@ -39,16 +40,16 @@ fn lay(
     policy: &Policy,
     catalogue: &Catalogue,
     machine: &dyn Machine,
-    check: fn(&Policy, &Catalogue) -> Vec<Problem>,
-) -> Result<Plan, PolicyErrors> {
+    check: fn(&Policy, &Catalogue) -> Vec<Finding>,
+) -> Result<Plan, Findings> {
     let policy = &policy.located();
-    let fail = |problems: Vec<Problem>| {
-        let problems = problems.into_iter().map(|problem| problem.in_source(policy.source.as_ref())).collect();
-        PolicyErrors::new(format!("policy `{}`", policy.name), problems)
+    let fail = |findings: Vec<Finding>| {
+        let findings = findings.into_iter().map(|finding| finding.in_source(policy.source.as_ref())).collect();
+        Findings::new(format!("policy `{}`", policy.name), findings)
     };
-    let problems = check(policy, catalogue);
-    if problems.iter().any(Problem::is_error) {
-        return Err(fail(problems));
+    let findings = check(policy, catalogue);
+    if findings.iter().any(Finding::is_error) {
+        return Err(fail(findings));
     }
     let count = u32::try_from(machine.workers()).unwrap_or(u32::MAX);
     let mut expansion = Expansion {
@@ -61,25 +62,25 @@ fn lay(
         groups: HashMap::new(),
         drafts: Vec::new(),
         instances: HashMap::new(),
-        problems: Vec::new(),
+        findings: Vec::new(),
     };
     let everything = Scope { workers: machine.present(), place: "machine".to_owned(), path: String::new() };
     let root = expansion.parts(&policy.root, &everything).first().copied();
-    let Some(root) = root.filter(|_| expansion.problems.is_empty()) else {
-        if expansion.problems.is_empty() {
-            let problem = Problem::error(format!("nothing is left of policy `{}` on this machine", policy.name));
-            let problem = problem
+    let Some(root) = root.filter(|_| expansion.findings.is_empty()) else {
+        if expansion.findings.is_empty() {
+            let finding = Finding::error(format!("nothing is left of policy `{}` on this machine", policy.name));
+            let finding = finding
                 .at(policy.span, "every `each` in it is empty")
                 .help(expansion.inventory())
                 .breaks("V4")
-                .code("empty");
-            expansion.problems.push(problem);
+                .code("policy::empty");
+            expansion.findings.push(finding);
         }
-        return Err(fail(expansion.problems));
+        return Err(fail(expansion.findings));
     };
     let plan = expansion.plan(root);
-    let problems = check_leaves(&plan, policy, &everything.workers, count);
-    if problems.is_empty() { Ok(plan) } else { Err(fail(problems)) }
+    let findings = check_leaves(&plan, policy, &everything.workers, count);
+    if findings.is_empty() { Ok(plan) } else { Err(fail(findings)) }
 }
 
 /// The part of the machine that the parts being expanded stand for.
@@ -129,7 +130,7 @@ struct Expansion<'a> {
     drafts: Vec<Draft>,
     /// What a shared definition became for a group, by its name and the group's number.
     instances: HashMap<(&'a str, usize), Vec<usize>>,
-    problems: Vec<Problem>,
+    findings: Vec<Finding>,
 }
 
 impl<'a> Expansion<'a> {
@@ -297,13 +298,13 @@ impl<'a> Expansion<'a> {
             },
             _ => format!("`{}` stands for {} workers", leaf.name, scope.workers.len()),
         };
-        let problem = Problem::error(here)
-            .at(leaf.span, format!("{} here: {}", scope.place, ranges::workers(&scope.workers)))
+        let finding = Finding::error(here)
+            .at(leaf.span, format!("{} here: {}", scope.place, text::workers(&scope.workers)))
             .help(format!("write `each \"{level}\" {{ {} }}` for one leaf for each {}", leaf.name, words(level)))
             .help("why: a leaf hands tasks to exactly one worker")
             .breaks("V4")
-            .code("leaf");
-        self.report_once(problem);
+            .code("policy::leaf");
+        self.report_once(finding);
         None
     }
 
@@ -314,7 +315,7 @@ impl<'a> Expansion<'a> {
         entry: &Entry,
         scope: &Scope,
     ) -> Option<Vec<(usize, Option<String>)>> {
-        let errors = self.problems.len();
+        let errors = self.findings.len();
         let children: Vec<(usize, Option<String>)> = match entry.info.arity {
             Arity::Slots => {
                 let mut children = Vec::new();
@@ -334,15 +335,15 @@ impl<'a> Expansion<'a> {
                     }
                 }
                 if let (false, Some(node), true) =
-                    (children.is_empty(), vanished.first(), self.problems.len() == errors)
+                    (children.is_empty(), vanished.first(), self.findings.len() == errors)
                 {
-                    let problem = Problem::error(format!("slot `{}` is empty on this machine", node.name))
-                        .at(node.span, format!("no worker below, for {}: {}", scope.place, ranges::workers(&scope.workers)))
+                    let finding = Finding::error(format!("slot `{}` is empty on this machine", node.name))
+                        .at(node.span, format!("no worker below, for {}: {}", scope.place, text::workers(&scope.workers)))
                         .help(self.inventory())
                         .help("why: a component with slots needs a child in each; give this one workers that the machine has")
                         .breaks("V7")
-                        .code("slots");
-                    self.report_once(problem);
+                        .code("policy::slots");
+                    self.report_once(finding);
                 }
                 children
             }
@@ -359,20 +360,20 @@ impl<'a> Expansion<'a> {
 
     fn at_most_one(&mut self, name: &str, span: Span, drafts: &[usize], scope: &Scope) {
         if drafts.len() > 1 {
-            let problem = Problem::error(format!("{name} takes one child, and gets {} on this machine", drafts.len()))
-                .at(span, format!("for {}: {}", scope.place, ranges::workers(&scope.workers)))
+            let finding = Finding::error(format!("{name} takes one child, and gets {} on this machine", drafts.len()))
+                .at(span, format!("for {}: {}", scope.place, text::workers(&scope.workers)))
                 .help("put a component between that takes several, such as `eager { … }`")
                 .breaks("V2")
-                .code("arity");
-            self.report_once(problem);
+                .code("policy::arity");
+            self.report_once(finding);
         }
     }
 
-    /// Reports a problem unless the same was reported for another worker or group.
-    fn report_once(&mut self, problem: Problem) {
-        let known = self.problems.iter().any(|old| old.rule() == problem.rule() && old.place() == problem.place());
-        if !known || problem.place().is_none() {
-            self.problems.push(problem);
+    /// Reports a finding unless the same was reported for another worker or group.
+    fn report_once(&mut self, finding: Finding) {
+        let known = self.findings.iter().any(|old| old.rule() == finding.rule() && old.place() == finding.place());
+        if !known || finding.place().is_none() {
+            self.findings.push(finding);
         }
     }
 

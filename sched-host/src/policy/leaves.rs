@@ -2,13 +2,13 @@
 
 use super::part::Policy;
 use super::plan::{Plan, PlanNode};
-use super::problem::Problem;
-use super::ranges;
+use crate::text;
+use crate::text::Finding;
 use sched_core::{WorkerId, WorkerSet};
 
 /// The workers that have no leaf, and those that have several. Combined workers are numbered from `first_combined` on.
-pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet, first_combined: u32) -> Vec<Problem> {
-    let mut problems = Vec::new();
+pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet, first_combined: u32) -> Vec<Finding> {
+    let mut findings = Vec::new();
     let mut missing = WorkerSet::new();
     let mut several = WorkerSet::new();
     let is_combined = |worker: WorkerId| worker.0 >= first_combined;
@@ -20,13 +20,13 @@ pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet, fi
     }
     workers.iter().filter(|worker| !reached.contains(*worker)).for_each(|worker| _ = missing.insert(worker));
     if !missing.is_empty() {
-        problems.push(
-            Problem::error(format!("policy `{}` does not reach {}", policy.name, ranges::workers(&missing)))
+        findings.push(
+            Finding::error(format!("policy `{}` does not reach {}", policy.name, text::workers(&missing)))
                 .at(policy.span, "no leaf for them")
                 .help("add `each \"worker\" { worker }`, or an `each` without an `arch` that leaves them out")
                 .help("why: a worker without a leaf never gets a task")
                 .breaks("V4")
-                .code("unreachable"),
+                .code("policy::unreachable"),
         );
     }
     if let Some(worker) = several.iter().next() {
@@ -36,27 +36,27 @@ pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet, fi
             (leaves[0].place.clone(), leaves[0].place.clone(), ("team", "combined-worker"))
         } else {
             let simple = several.iter().filter(|worker| !is_combined(*worker)).collect();
-            (ranges::workers(&simple), worker.to_string(), ("leaf", "worker"))
+            (text::workers(&simple), worker.to_string(), ("leaf", "worker"))
         };
-        let mut problem = Problem::error(format!("policy `{}` has several leaves for {whom}", policy.name));
+        let mut finding = Finding::error(format!("policy `{}` has several leaves for {whom}", policy.name));
         let mut spans = Vec::new();
         for leaf in &leaves {
             let span = leaf.span.get();
             if span.is_none() || !spans.contains(&span) {
-                problem = problem.at(leaf.span, format!("a leaf of {one}"));
+                finding = finding.at(leaf.span, format!("a leaf of {one}"));
             }
             spans.push(span);
         }
-        problems.push(
-            problem
+        findings.push(
+            finding
                 .help(format!(
                     "write `shared \"{0}\" each=\"{1}\" {{ {1} }}` once, and `use \"{0}\"` in each place",
                     mend.0, mend.1
                 ))
                 .help("why: a leaf keeps its worker's books, so a worker has exactly one")
                 .breaks("V4")
-                .code("leaf"),
+                .code("policy::leaf"),
         );
     }
-    problems
+    findings
 }

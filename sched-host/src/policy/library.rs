@@ -2,9 +2,9 @@
 
 use super::parse;
 use super::part::Policy;
-use super::problem::{PolicyErrors, Problem};
-use super::suggest::closest;
+use crate::text::closest;
 use crate::text::{self, Unread};
+use crate::text::{Finding, Findings};
 use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -69,7 +69,7 @@ pub fn library() -> &'static [Shipped] {
 /// use sched_host::policy::Source;
 /// let policy = Source::find("modular-eager")?.policy()?;
 /// assert_eq!(policy.name, "tree-eager");
-/// # Ok::<(), sched_host::policy::PolicyErrors>(())
+/// # Ok::<(), sched_host::text::Findings>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Source {
@@ -89,7 +89,7 @@ impl Source {
     ///
     /// # Errors
     /// When nothing shipped has this name, or the file cannot be read.
-    pub fn find(name_or_path: &str) -> Result<Source, PolicyErrors> {
+    pub fn find(name_or_path: &str) -> Result<Source, Findings> {
         let tree_name = name_or_path.strip_prefix("modular-").map(|rest| format!("tree-{rest}"));
         let name = tree_name.as_deref().unwrap_or(name_or_path);
         if let Some(shipped) = library().iter().find(|shipped| shipped.name == name) {
@@ -116,7 +116,7 @@ impl Source {
     /// # Errors
     /// What [`parse`](parse::parse) finds wrong with the text; that it holds no policy of the name, or several when
     /// none was named.
-    pub fn policy(&self) -> Result<Policy, PolicyErrors> {
+    pub fn policy(&self) -> Result<Policy, Findings> {
         let mut policies = parse::parse(&self.name, &self.text)?;
         let names: Vec<String> = policies.iter().map(|policy| policy.name.clone()).collect();
         let position = match &self.wanted {
@@ -126,47 +126,47 @@ impl Source {
         if let Some(position) = position {
             return Ok(policies.swap_remove(position));
         }
-        let problem = match &self.wanted {
+        let finding = match &self.wanted {
             Some(wanted) => {
-                let problem = Problem::error(format!("`{}` holds no policy `{wanted}`", self.name));
+                let finding = Finding::error(format!("`{}` holds no policy `{wanted}`", self.name));
                 match closest(wanted, names.iter().map(String::as_str)) {
-                    Some(name) => problem.help(format!("did you mean `{}#{name}`?", self.name)),
-                    None => problem.help(format!("it holds: {}", names.join(", "))),
+                    Some(name) => finding.help(format!("did you mean `{}#{name}`?", self.name)),
+                    None => finding.help(format!("it holds: {}", names.join(", "))),
                 }
             }
-            None => Problem::error(format!("`{}` holds {} policies", self.name, names.len())).help(format!(
+            None => Finding::error(format!("`{}` holds {} policies", self.name, names.len())).help(format!(
                 "name one: {}",
                 names.iter().map(|name| format!("`{}#{name}`", self.name)).collect::<Vec<_>>().join(", ")
             )),
         };
-        Err(PolicyErrors::new(self.name.clone(), vec![problem.code("choice")]))
+        Err(Findings::new(self.name.clone(), vec![finding.code("policy::choice")]))
     }
 }
 
-fn unknown(found: &str, name: &str) -> PolicyErrors {
+fn unknown(found: &str, name: &str) -> Findings {
     let names = || library().iter().map(|shipped| shipped.name);
     // `eager` is short for `tree-eager`.
     let close = closest(name, names()).or_else(|| closest(&format!("tree-{name}"), names()));
-    let problem = Problem::error(format!("there is no policy `{found}`"));
-    let problem = match close {
-        Some(close) => problem.help(format!("did you mean `{close}`?")),
-        None => problem.help(format!("shipped policies: {}", names().collect::<Vec<_>>().join(", "))),
+    let finding = Finding::error(format!("there is no policy `{found}`"));
+    let finding = match close {
+        Some(close) => finding.help(format!("did you mean `{close}`?")),
+        None => finding.help(format!("shipped policies: {}", names().collect::<Vec<_>>().join(", "))),
     };
-    let problem = problem.help("a policy of your own is given by the path of its file, which ends in `.kdl`");
-    PolicyErrors::new(format!("policy `{found}`"), vec![problem.code("unknown")])
+    let finding = finding.help("a policy of your own is given by the path of its file, which ends in `.kdl`");
+    Findings::new(format!("policy `{found}`"), vec![finding.code("policy::unknown")])
 }
 
-fn unreadable(path: &str, error: &Unread) -> PolicyErrors {
-    let problem = Problem::error(format!("`{path}` cannot be read: {error}"));
+fn unreadable(path: &str, error: &Unread) -> Findings {
+    let finding = Finding::error(format!("`{path}` cannot be read: {error}"));
     let help = match error {
         Unread::Io(error) if error.kind() == ErrorKind::NotFound => {
             Some("give the path of a policy file, or the name of a shipped policy")
         }
         other => other.help(),
     };
-    let problem = match help {
-        Some(help) => problem.help(help),
-        None => problem,
+    let finding = match help {
+        Some(help) => finding.help(help),
+        None => finding,
     };
-    PolicyErrors::new(path, vec![problem.code("unreadable")])
+    Findings::new(path, vec![finding.code("policy::unreadable")])
 }

@@ -1,7 +1,7 @@
 //! The machine that a policy is laid over.
 
 use super::level::Level;
-use super::ranges;
+use crate::text;
 use crate::topology::combined::aligned;
 use crate::topology::{self, BindingPlan, CombinedSizes, Level as Kind, Topology};
 use sched_core::{Arch, WorkerId, WorkerSet};
@@ -96,7 +96,7 @@ impl Machine for SomeWorkers<'_> {
 pub fn combined_groups(machine: &dyn Machine) -> Vec<Group> {
     let first = u32::try_from(machine.workers()).unwrap_or(u32::MAX);
     let group = |(members, number): (WorkerSet, u32)| Group {
-        label: format!("{} {}", Level::CombinedWorker, ranges::ranges(members.iter().map(|member| member.0))),
+        label: format!("{} {}", Level::CombinedWorker, text::ranges(members.iter().map(|member| member.0))),
         workers: [WorkerId(number)].into_iter().collect(),
     };
     machine.combined().into_iter().zip(first..).map(group).collect()

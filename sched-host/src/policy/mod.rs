@@ -32,7 +32,6 @@
 //! - `use "name"` links to it: within an `each`, to the instances for those workers; elsewhere, to all of them.
 
 mod areas;
-mod astray;
 mod build;
 mod catalogue;
 mod check;
@@ -46,11 +45,7 @@ mod parse;
 mod part;
 mod plan;
 mod print;
-mod problem;
-mod ranges;
 mod share_out;
-mod suggest;
-mod syntax;
 #[cfg(test)]
 mod tests;
 
@@ -63,11 +58,7 @@ pub use expand::{expand, expand_unchecked};
 pub use level::Level;
 pub use library::{Shipped, Source, library};
 pub use machine::{BoundMachine, FlatMachine, Group, Machine, SomeWorkers, combined_groups};
-pub(crate) use parse::{ARCH_NAMES, comment_above};
+pub(crate) use parse::ARCH_NAMES;
 pub use parse::{Parsed, parse, read};
-pub use part::{Component, Each, Part, Policy, Setting, Shared, SourceText, Span, Use};
+pub use part::{Component, Each, Part, Policy, Setting, Shared, Use};
 pub use plan::{Child, NodeIndex, Plan, PlanNode};
-pub use problem::{PolicyErrors, Problem};
-pub(crate) use ranges::ranges;
-pub(crate) use suggest::{closest, did_you_mean};
-pub(crate) use syntax::{document, trimmed};

@@ -2,11 +2,12 @@
 
 use super::check;
 use super::level::Level;
-use super::part::{Component, Each, Part, Policy, Setting, Shared, SourceText, Span, Use};
-use super::problem::{PolicyErrors, Problem};
+use super::part::{Component, Each, Part, Policy, Setting, Shared, Use};
 use super::share_out::share_out;
-use super::suggest::did_you_mean;
-use super::syntax;
+use crate::text::did_you_mean;
+use crate::text::kdl::{comment_above, document, trimmed};
+use crate::text::{Finding, Findings};
+use crate::text::{SourceText, Span};
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
 use miette::{NamedSource, SourceSpan};
 use sched_core::{Arch, Value};
@@ -21,7 +22,7 @@ pub struct Parsed {
     /// Its policies. Where there are errors, parts may be missing.
     pub policies: Vec<Policy>,
     /// What is wrong with the text: its syntax, the words of the language, names given twice.
-    pub problems: Vec<Problem>,
+    pub findings: Vec<Finding>,
 }
 
 /// Reads a policy file: one `policy "name" { … }` or several, and `shared` definitions for all of them.
@@ -36,49 +37,49 @@ pub struct Parsed {
 /// let policies = sched_host::policy::parse("mine.kdl", r#"policy "mine" { fifo ntasks-threshold=2 { worker } }"#)?;
 /// assert_eq!(policies[0].name, "mine");
 /// let errors = sched_host::policy::parse("mine.kdl", "polcy \"mine\" {\n fifo\n}").unwrap_err();
-/// assert_eq!(errors.problems()[0].position(), Some(("mine.kdl", 1, 1)));
-/// # Ok::<(), sched_host::policy::PolicyErrors>(())
+/// assert_eq!(errors.findings()[0].position(), Some(("mine.kdl", 1, 1)));
+/// # Ok::<(), sched_host::text::Findings>(())
 /// ```
-pub fn parse(source_name: &str, text: &str) -> Result<Vec<Policy>, PolicyErrors> {
-    let Parsed { policies, mut problems } = read(source_name, text);
+pub fn parse(source_name: &str, text: &str) -> Result<Vec<Policy>, Findings> {
+    let Parsed { policies, mut findings } = read(source_name, text);
     for policy in &policies {
-        problems.extend(check::check_text(policy));
+        findings.extend(check::check_text(policy));
     }
-    match problems.iter().any(Problem::is_error) {
-        true => Err(PolicyErrors::new(source_name, problems)),
+    match findings.iter().any(Finding::is_error) {
+        true => Err(Findings::new(source_name, findings)),
         false => Ok(policies),
     }
 }
 
-/// Reads as much of a policy file as can be understood, for those who want the problems of the text together with
+/// Reads as much of a policy file as can be understood, for those who want the findings of the text together with
 /// those that [`check`](super::check()) finds in its policies.
 #[must_use]
 pub fn read(source_name: &str, text: &str) -> Parsed {
     let source = Arc::new(NamedSource::new(source_name, text.to_owned()).with_language("kdl"));
-    let mut reader = Reader { source, problems: Vec::new() };
-    let policies = match syntax::document(text) {
+    let mut reader = Reader { source, findings: Vec::new() };
+    let policies = match document(text) {
         Ok(document) => reader.document(&document),
-        Err(problems) => {
-            problems.into_iter().for_each(|problem| reader.report(problem));
+        Err(findings) => {
+            findings.into_iter().for_each(|finding| reader.report(finding));
             Vec::new()
         }
     };
-    Parsed { policies, problems: reader.problems }
+    Parsed { policies, findings: reader.findings }
 }
 
 /// Reads parts of a text, and collects what is wrong with it.
 pub(super) struct Reader {
     pub(super) source: SourceText,
-    pub(super) problems: Vec<Problem>,
+    pub(super) findings: Vec<Finding>,
 }
 
 impl Reader {
-    pub(super) fn report(&mut self, problem: Problem) {
-        self.problems.push(problem.breaks("V7").in_source(Some(&self.source)));
+    pub(super) fn report(&mut self, finding: Finding) {
+        self.findings.push(finding.breaks("V7").in_source(Some(&self.source)));
     }
 
     pub(super) fn span(&self, span: SourceSpan) -> Span {
-        syntax::trimmed(self.source.inner(), span)
+        trimmed(self.source.inner(), span)
     }
 
     pub(super) fn name_span(&self, node: &KdlNode) -> Span {
@@ -101,31 +102,31 @@ impl Reader {
                 "policy" => {
                     let policy = self.policy(node);
                     if let Some(first) = policies.iter().find(|first| first.name == policy.name) {
-                        let problem = Problem::error(format!("two policies are called `{}`", policy.name))
+                        let finding = Finding::error(format!("two policies are called `{}`", policy.name))
                             .at(policy.span, "again here")
                             .at(first.span, "first here")
                             .help("give one of them another name")
-                            .code("duplicate-policy");
-                        self.report(problem);
+                            .code("policy::duplicate-policy");
+                        self.report(finding);
                     }
                     policies.push(policy);
                 }
                 "shared" => shared.extend(self.shared(node)),
                 other => {
-                    let problem = Problem::error(format!("`{other}` cannot stand at the top of a policy file"))
+                    let finding = Finding::error(format!("`{other}` cannot stand at the top of a policy file"))
                         .at(self.name_span(node), "expected `policy` or `shared`")
                         .help(did_you_mean(other, ["policy", "shared"], "what a file holds"))
                         .help("a component stands inside `policy \"name\" { … }`")
-                        .code("unknown-node");
-                    self.report(problem);
+                        .code("policy::unknown-node");
+                    self.report(finding);
                 }
             }
         }
-        if policies.is_empty() && self.problems.is_empty() {
-            let problem = Problem::error(format!("`{}` holds no policy", self.source.name()))
+        if policies.is_empty() && self.findings.is_empty() {
+            let finding = Finding::error(format!("`{}` holds no policy", self.source.name()))
                 .help("write `policy \"name\" { … }`")
-                .code("no-policy");
-            self.report(problem);
+                .code("policy::no-policy");
+            self.report(finding);
         }
         share_out(&mut policies, &shared);
         policies
@@ -180,21 +181,21 @@ impl Reader {
                 let (name, _) = self.name_argument(node, "use \"leaf\"")?;
                 self.properties(node, &[]);
                 if let Some(child) = node.iter_children().next() {
-                    let problem = Problem::error(format!("`use {name:?}` cannot have children"))
+                    let finding = Finding::error(format!("`use {name:?}` cannot have children"))
                         .at(self.name_span(child), "this is below a `use`")
                         .help(format!("what is below stands in `shared {name:?} {{ … }}`"))
-                        .code("use");
-                    self.report(problem);
+                        .code("policy::use");
+                    self.report(finding);
                 }
                 Some(Part::Use(Use { name, span: self.head_span(node) }))
             }
             word @ ("policy" | "shared") => {
                 let place = if word == "shared" { "a policy or a policy file" } else { "a policy file" };
-                let problem = Problem::error(format!("`{word}` cannot stand inside a tree"))
+                let finding = Finding::error(format!("`{word}` cannot stand inside a tree"))
                     .at(self.name_span(node), "not here")
                     .help(format!("move it up: it stands directly in {place}"))
-                    .code("misplaced");
-                self.report(problem);
+                    .code("policy::misplaced");
+                self.report(finding);
                 None
             }
             name => {
@@ -209,11 +210,11 @@ impl Reader {
         let span = self.span(entry.span());
         self.refuse_annotation(entry.ty().map(|ty| ty.value()), span);
         let Some(name) = entry.name() else {
-            let problem = Problem::error(format!("`{component}` is given {} without a name", entry.value()))
+            let finding = Finding::error(format!("`{component}` is given {} without a name", entry.value()))
                 .at(span, "expected a parameter, `name=value`")
                 .help(format!("write `{component} name={}`, or `{{ … }}` if it is a child", entry.value()))
-                .code("parameter");
-            self.report(problem);
+                .code("policy::parameter");
+            self.report(finding);
             return None;
         };
         let value_span = self.value_span(entry);
@@ -224,19 +225,19 @@ impl Reader {
             KdlValue::Integer(number) => match i64::try_from(*number) {
                 Ok(number) => Value::Int(number),
                 Err(_) => {
-                    let problem = Problem::error(format!("`{}` is a number that is too large", name.value()))
+                    let finding = Finding::error(format!("`{}` is a number that is too large", name.value()))
                         .at(value_span, format!("expected a number from {} to {}", i64::MIN, i64::MAX))
-                        .code("parameter");
-                    self.report(problem);
+                        .code("policy::parameter");
+                    self.report(finding);
                     return None;
                 }
             },
             KdlValue::Null => {
-                let problem = Problem::error(format!("`{}` is `#null`", name.value()))
+                let finding = Finding::error(format!("`{}` is `#null`", name.value()))
                     .at(value_span, "expected a number, a text, `#true` or `#false`")
                     .help("leave the parameter out to have its default")
-                    .code("parameter");
-                self.report(problem);
+                    .code("policy::parameter");
+                self.report(finding);
                 return None;
             }
         };
@@ -255,22 +256,22 @@ impl Reader {
         let word = node.name().value();
         let arguments: Vec<&KdlEntry> = node.entries().iter().filter(|entry| entry.name().is_none()).collect();
         for extra in arguments.iter().skip(1) {
-            let problem = Problem::error(format!("`{word}` takes one name"))
+            let finding = Finding::error(format!("`{word}` takes one name"))
                 .at(self.span(extra.span()), "this is one too many")
                 .help(format!("write `{example}`"))
-                .code(word);
-            self.report(problem);
+                .code(format_args!("policy::{word}"));
+            self.report(finding);
         }
-        let problem = match arguments.first().map(|first| (first.value(), self.span(first.span()))) {
+        let finding = match arguments.first().map(|first| (first.value(), self.span(first.span()))) {
             Some((KdlValue::String(name), span)) if !name.is_empty() => return Some((name.clone(), span)),
             Some((value, span)) => {
-                Problem::error(format!("{value} is not a name")).at(span, "expected a text in quotes")
+                Finding::error(format!("{value} is not a name")).at(span, "expected a text in quotes")
             }
             None => {
-                Problem::error(format!("`{word}` has no name")).at(self.name_span(node), "expected a name after this")
+                Finding::error(format!("`{word}` has no name")).at(self.name_span(node), "expected a name after this")
             }
         };
-        self.report(problem.help(format!("write `{example}`")).code(word));
+        self.report(finding.help(format!("write `{example}`")).code(format_args!("policy::{word}")));
         None
     }
 
@@ -283,14 +284,16 @@ impl Reader {
             let name = name.value();
             let span = self.span(entry.span());
             if !known.contains(&name) {
-                let problem = Problem::error(format!("`{word}` has no property `{name}`"))
+                let finding = Finding::error(format!("`{word}` has no property `{name}`"))
                     .at(span, "unknown property")
                     .help(did_you_mean(name, known.iter().copied(), &format!("properties of `{word}`")))
-                    .code(word);
-                self.report(problem);
+                    .code(format_args!("policy::{word}"));
+                self.report(finding);
             } else if seen.contains(&name) {
-                let problem = Problem::error(format!("`{name}` is given twice")).at(span, "again here").code(word);
-                self.report(problem);
+                let finding = Finding::error(format!("`{name}` is given twice"))
+                    .at(span, "again here")
+                    .code(format_args!("policy::{word}"));
+                self.report(finding);
             }
             seen.push(name);
         }
@@ -303,11 +306,11 @@ impl Reader {
         match entry.value() {
             KdlValue::String(text) => Some((text.clone(), span)),
             other => {
-                let problem = Problem::error(format!("`{name}` is {other}"))
+                let finding = Finding::error(format!("`{name}` is {other}"))
                     .at(span, "expected a text in quotes")
                     .help(format!("write `{name}=\"{other}\"`, if that is its name"))
-                    .code(node.name().value());
-                self.report(problem);
+                    .code(format_args!("policy::{}", node.name().value()));
+                self.report(finding);
                 None
             }
         }
@@ -316,11 +319,11 @@ impl Reader {
     fn level(&mut self, name: &str, span: Span) -> Option<Level> {
         let level = Level::from_name(name);
         if level.is_none() {
-            let problem = Problem::error(format!("there is no level `{name}` of the machine"))
+            let finding = Finding::error(format!("there is no level `{name}` of the machine"))
                 .at(span, "unknown level")
                 .help(did_you_mean(name, Level::ALL.map(Level::name), "levels"))
-                .code("level");
-            self.report(problem);
+                .code("policy::level");
+            self.report(finding);
         }
         level
     }
@@ -329,35 +332,23 @@ impl Reader {
         let (name, span) = self.property(node, "arch")?;
         let arch = Arch::from_name(&name);
         if arch.is_none() {
-            let problem = Problem::error(format!("there is no architecture `{name}`"))
+            let finding = Finding::error(format!("there is no architecture `{name}`"))
                 .at(span, "unknown architecture")
                 // All of them: names this short are close to others that are not meant.
                 .help(format!("architectures: {}", ARCH_NAMES.map(|known| format!("`{known}`")).join(", ")))
-                .code("arch");
-            self.report(problem);
+                .code("policy::arch");
+            self.report(finding);
         }
         arch
     }
 
     fn refuse_annotation(&mut self, annotation: Option<&str>, span: Span) {
         if let Some(annotation) = annotation {
-            let problem = Problem::error(format!("the type annotation `({annotation})` means nothing in a policy"))
+            let finding = Finding::error(format!("the type annotation `({annotation})` means nothing in a policy"))
                 .at(span, "annotated here")
                 .help("leave it out")
-                .code("annotation");
-            self.report(problem);
+                .code("policy::annotation");
+            self.report(finding);
         }
     }
-}
-
-/// The comment lines right above a node, without slashes.
-pub(crate) fn comment_above(node: &KdlNode) -> String {
-    let leading = node.format().map_or("", |format| format.leading.trim_start_matches('\u{FEFF}'));
-    // What follows the last newline is the node's own indentation.
-    let above: Vec<&str> = leading.split('\n').collect();
-    let above = &above[..above.len() - 1];
-    let lines = above.iter().rev().map(|line| line.trim().strip_prefix("//")).map_while(|line| line);
-    let mut lines: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
-    lines.reverse();
-    lines.join("\n")
 }

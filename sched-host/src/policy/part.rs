@@ -1,43 +1,8 @@
 //! What policy text says, as a value: a policy and its parts.
 
 use super::level::Level;
-use miette::{NamedSource, SourceSpan};
+use crate::text::{SourceText, Span};
 use sched_core::{Arch, Value};
-use std::sync::Arc;
-
-/// The text of a policy file with its name, shared by everything that points into it.
-pub type SourceText = Arc<NamedSource<String>>;
-
-/// Where something stands in the text of a policy; nowhere for a policy that a program built.
-///
-/// Two spans always compare equal: policies are compared by what they say, not by where they say it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Span(Option<SourceSpan>);
-
-impl Span {
-    /// Nowhere: the part was built by a program.
-    pub const NONE: Span = Span(None);
-
-    /// From byte `offset`, `len` bytes long.
-    #[must_use]
-    pub fn new(offset: usize, len: usize) -> Span {
-        Span(Some(SourceSpan::new(offset.into(), len)))
-    }
-
-    /// The place in the text, if the part came from one.
-    #[must_use]
-    pub fn get(self) -> Option<SourceSpan> {
-        self.0
-    }
-}
-
-impl PartialEq for Span {
-    fn eq(&self, _: &Span) -> bool {
-        true
-    }
-}
-
-impl Eq for Span {}
 
 /// A policy: a tree of components, with repetition over the machine and with parts that several places use.
 ///
@@ -121,7 +86,7 @@ impl Policy {
         let name = format!("policy {} (built by a program)", self.name);
         let read = super::parse::read(&name, &self.to_kdl());
         match read.policies.into_iter().next() {
-            Some(policy) if policy == *self && read.problems.is_empty() => policy,
+            Some(policy) if policy == *self && read.findings.is_empty() => policy,
             // Not every value has a text: a component may be called `each`. The rules will say so, without a place.
             _ => self.clone(),
         }

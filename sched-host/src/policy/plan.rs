@@ -1,6 +1,6 @@
 //! A policy laid over a machine: one node for each component that will exist.
 
-use super::part::{SourceText, Span};
+use crate::text::{SourceText, Span};
 use sched_core::{ArchSet, ComponentInfo, Params, WorkerId, WorkerSet};
 use std::ops::Index;
 use std::sync::Arc;

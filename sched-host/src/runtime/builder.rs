@@ -1,16 +1,18 @@
 //! How a runtime is put together: policy, plugins, workers.
 
 use super::{Runtime, Start};
-use crate::context::{PolicyGround, Wanted};
+use crate::context::PolicyGround;
 use crate::memory::{Coherence, Known, known, measure_once};
+use crate::model::Bus;
 use crate::model::Models;
-use crate::model::starpu::Bus;
 use crate::plugin::{Registry, SearchPath};
-use crate::policy::{Plan, Policy, PolicyErrors, Problem};
+use crate::policy::Policy;
+use crate::text::Findings;
 use crate::topology::{
     BindingError, BindingPlan, CombinedSizes, Surroundings, Topology, TopologyError, WorkerBinding, WorkerDistances,
 };
-use crate::tree::{Part, PushPull, WorkerFacts};
+use crate::tree::context::WantedPolicy;
+use crate::tree::{PushPull, WorkerFacts};
 use sched_core::{Arch, MemoryNode, WorkerId, WorkerSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -20,7 +22,7 @@ use std::time::Duration;
 #[must_use = "a runtime starts with `build`"]
 #[derive(Clone)]
 pub struct Builder {
-    policy: Wanted,
+    policy: WantedPolicy,
     registry: Option<Arc<Registry>>,
     search_path: Option<SearchPath>,
     topology: Option<Topology>,
@@ -52,7 +54,7 @@ pub enum StartError {
     /// The policy is not there, is wrong, or does not fit the machine.
     #[error(transparent)]
     #[diagnostic(transparent)]
-    Policy(#[from] PolicyErrors),
+    Policy(#[from] Findings),
     /// The machine could not be explored.
     #[error(transparent)]
     #[diagnostic(transparent)]
@@ -92,7 +94,7 @@ const MOST_WORKERS: usize = 8192;
 impl Default for Builder {
     fn default() -> Builder {
         Builder {
-            policy: Wanted::Named("tree-eager".to_owned()),
+            policy: WantedPolicy::Named("tree-eager".to_owned()),
             registry: None,
             search_path: None,
             topology: None,
@@ -114,13 +116,13 @@ impl Default for Builder {
 impl Builder {
     /// The policy: the name of a shipped one, or the path of a KDL file. `tree-eager` by default.
     pub fn policy(mut self, name_or_path: impl Into<String>) -> Builder {
-        self.policy = Wanted::Named(name_or_path.into());
+        self.policy = WantedPolicy::Named(name_or_path.into());
         self
     }
 
     /// A policy made by the program.
     pub fn policy_value(mut self, policy: Policy) -> Builder {
-        self.policy = Wanted::Value(Box::new(policy));
+        self.policy = WantedPolicy::Value(Box::new(policy));
         self
     }
 
@@ -370,46 +372,4 @@ fn by_memory_node(workers: &[WorkerFacts]) -> Vec<Vec<usize>> {
     let mut nodes = vec![Vec::new(); last + 1];
     workers.iter().enumerate().for_each(|(number, worker)| nodes[node(worker)].push(number));
     nodes
-}
-
-/// Builds the component of each node of a plan.
-pub(crate) fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, PolicyErrors> {
-    let mut parts = Vec::with_capacity(plan.nodes.len());
-    let mut problems = Vec::new();
-    for node in &plan.nodes {
-        let name = &node.info.name;
-        let Some(registered) = registry.component(name) else {
-            unreachable!("the plan names components of the catalogue, which is made from the registry");
-        };
-        match registered.build(&node.params) {
-            Ok(component) => parts.push(Part {
-                component,
-                name: name.clone(),
-                plugin: node.plugin.clone(),
-                path: node.path.clone(),
-                object: node.place.clone(),
-                children: node
-                    .children
-                    .iter()
-                    .map(|child| (child.node.0 as u32, child.slot.clone().unwrap_or_default()))
-                    .collect(),
-                workers: node.workers.clone(),
-                worker: node.leaf_worker,
-                forwards_pull: node.info.forwards_pull,
-                empty_until_pushed: node.info.empty_until_pushed,
-                end_is_noted: node.info.end_is_noted,
-            }),
-            Err(error) => problems.push(
-                Problem::error(error.to_string())
-                    .at(node.span, "this one")
-                    .code("build")
-                    .in_source(plan.source.as_ref()),
-            ),
-        }
-    }
-    if problems.is_empty() {
-        Ok(parts)
-    } else {
-        Err(PolicyErrors::new(format!("policy `{}` cannot be built", plan.policy), problems))
-    }
 }

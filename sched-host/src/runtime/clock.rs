@@ -5,7 +5,7 @@ use super::gang::arch_and_size;
 use super::memories::Memories;
 use super::sleep::Sleep;
 use super::times::Times;
-use crate::model::starpu::Bus;
+use crate::model::Bus;
 use crate::topology::WorkerDistances;
 use crate::trace::{Event, Recorder};
 use crate::tree::{Services, Witness, WorkerFacts};

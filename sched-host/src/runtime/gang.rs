@@ -1,12 +1,12 @@
 //! How a worker takes part in parallel tasks: when it looks for them, and what it does then. Who meets whom is the business
-//! of [`team`](super::team).
+//! of [`gathering`](crate::tree::gathering).
 
 use super::core::TaskPlace;
 use super::crew::Crews;
-use super::team::{Gathering, Gatherings};
 use super::worker::Worker;
 use crate::context::enter_task;
-use crate::tree::{Part, Services, Slot};
+use crate::tree::gathering::{Gathering, Gatherings};
+use crate::tree::{Memberships, Part, Services, Slot};
 use sched_core::{Arch, WorkerId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
@@ -31,41 +31,6 @@ pub(crate) struct Purpose {
 /// Whether a tree of these parts has leaves for combined workers, which are numbered on from so many simple ones.
 pub(crate) fn need_teams(parts: &[Part], simple: usize) -> bool {
     parts.iter().any(|part| part.worker.is_some_and(|worker| worker.0 as usize >= simple))
-}
-
-/// Who is in which combined worker.
-pub(crate) struct Memberships {
-    members: Box<[Box<[WorkerId]>]>,
-    of_worker: Box<[Box<[WorkerId]>]>,
-}
-
-impl Memberships {
-    /// Of so many simple workers, on from which combined ones with these members are numbered.
-    pub(crate) fn new(workers: usize, members: &[Box<[WorkerId]>]) -> Memberships {
-        let mut at_work: Vec<(WorkerId, &[WorkerId])> =
-            members.iter().zip(workers..).map(|(team, number)| (WorkerId(number as u32), &**team)).collect();
-        at_work.sort_by_key(|(combined, team)| (std::cmp::Reverse(team.len()), *combined));
-        let mut of_worker = vec![Vec::new(); workers];
-        for (combined, team) in at_work {
-            team.iter().for_each(|member| of_worker[member.0 as usize].push(combined));
-        }
-        Memberships { members: members.into(), of_worker: of_worker.into_iter().map(Vec::into_boxed_slice).collect() }
-    }
-
-    /// The combined workers that a worker is a member of, larger ones first.
-    pub(crate) fn of(&self, worker: WorkerId) -> &[WorkerId] {
-        &self.of_worker[worker.0 as usize]
-    }
-
-    /// The number of a combined worker among the combined ones.
-    pub(crate) fn number(&self, combined: WorkerId) -> usize {
-        combined.0 as usize - self.of_worker.len()
-    }
-
-    /// The members of a combined worker.
-    pub(crate) fn team(&self, combined: WorkerId) -> &[WorkerId] {
-        &self.members[self.number(combined)]
-    }
 }
 
 /// The combined workers of a runtime.

@@ -7,7 +7,7 @@ use super::codelet::{CodeletFacts, Job};
 use super::data::DataHeader;
 use crate::model::SizeInfo;
 use crate::model::Variant;
-use crate::model::starpu::{DataShape, crc32, fold_footprint, size_footprint};
+use crate::model::{DataShape, crc32, fold_footprint, size_footprint};
 use sched_core::{Arch, Estimate};
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use super::data::{DataHeader, Places};
 use super::hints::Hints;
 use super::record::TaskKey;
 use super::replicas::{Copies, Errand};
-use crate::model::starpu::Bus;
+use crate::model::Bus;
 use crate::trace::{Event, Recorder, Transfer};
 use crate::tree::WorkerFacts;
 use crossbeam::utils::CachePadded;
@@ -279,7 +279,7 @@ impl Underway<'_> {
     /// It was copied whole.
     pub(crate) fn arrived(self) {
         let Transfer { from, to, bytes, .. } = self.transfer;
-        let moved = &self.memories.moved[from as usize * self.memories.nodes + to as usize];
+        let moved = &self.memories.moved[from.0 as usize * self.memories.nodes + to.0 as usize];
         moved.count.fetch_add(1, Relaxed);
         moved.bytes.fetch_add(bytes, Relaxed);
     }

@@ -28,13 +28,11 @@ pub mod sleep;
 mod stats;
 mod submit;
 mod tally;
-pub mod team;
 mod times;
 mod wait;
 mod worker;
 
 pub use access::{Access, AccessList, Commute, Many, Read, ReadWrite, Scratch, Write};
-pub(crate) use builder::build_parts;
 pub use builder::{Builder, StartError};
 pub use codelet::{Codelet, CodeletBuilder, Context};
 pub use crew::{Parts, Team};
@@ -51,13 +49,12 @@ pub use wait::{DataError, ReadData, WriteData};
 
 pub(crate) use self::core::Core;
 pub(crate) use ahead::Ahead;
-pub(crate) use gang::Memberships;
 pub(crate) use worker::executed_here;
 
 use self::clock::Clock;
 use crate::context::{ContextCore, PolicyGround, Roster};
+use crate::model::Bus;
 use crate::model::Models;
-use crate::model::starpu::Bus;
 use crate::policy::Policy;
 use crate::topology::{BindingPlan, Claim, WorkerDistances};
 use crate::trace::{Recorder, Trace, WorkerTrack};

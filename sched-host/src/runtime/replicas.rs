@@ -25,11 +25,11 @@
 //! waits for the place that it fills and then for one that is valid, and a prefetch waits for nothing.
 
 use super::memories::Memories;
-use crate::memory::Coherence;
-use crate::sim::Reason;
+use crate::graph::DataId;
+use crate::memory::{Coherence, Reason};
 use crate::trace::Transfer;
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use sched_core::WorkerId;
+use sched_core::{MemoryNode, WorkerId};
 use std::sync::Arc;
 
 /// Replicas of a value of any type.
@@ -163,7 +163,13 @@ impl<T: Clone> Replicas<T> {
             return None;
         }
         let value = source.as_ref()?;
-        let transfer = Transfer { data: self.data as u32, from, to: node, bytes: self.bytes, why };
+        let transfer = Transfer {
+            data: DataId(self.data as u32),
+            from: MemoryNode(from),
+            to: MemoryNode(node),
+            bytes: self.bytes,
+            why,
+        };
         let underway = self.memories.note_transfer(transfer, by);
         let is_new = target.is_none();
         match target {
@@ -236,9 +242,8 @@ impl<T> Drop for Replicas<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::starpu::{Bus, NodeMatrix};
+    use crate::model::{Bus, NodeMatrix};
     use crate::tree::WorkerFacts;
-    use sched_core::MemoryNode;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     use std::thread;
     use std::time::Instant;

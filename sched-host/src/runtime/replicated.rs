@@ -3,7 +3,7 @@
 use super::data::{DataSize, Handle};
 use super::submit::Submitter;
 use super::worker::this_worker;
-use crate::model::starpu::DataShape;
+use crate::model::DataShape;
 
 /// Data that may be copied, about to be handed over; see [`Submitter::replicated`].
 ///

@@ -10,9 +10,10 @@ use super::replicated::ReplicatedData;
 use super::wait::DataError;
 use super::worker::{executed_here, this_worker};
 use crate::context::{ContextCore, Refused, SchedContext, current};
-use crate::model::starpu::DataShape;
+use crate::model::DataShape;
+use crate::text::hash::FNV_1A_EMPTY;
 use crate::trace::Event;
-use sched_core::ArchSet;
+use sched_core::{ArchSet, TaskId};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -189,13 +190,13 @@ impl Core {
     /// Tells who wants to know that a task is submitted.
     #[cold]
     fn announce(&self, context: &ContextCore, place: TaskPlace, sequence: u64) {
-        self.clock.record(this_worker(self), || Event::Submitted { task: sequence });
+        self.clock.record(this_worker(self), || Event::Submitted { task: TaskId::new(sequence) });
         context.ahead.note(place, sequence);
     }
 }
 
-/// The footprint of a task without data: the beginning of FNV-1a.
-const NO_DATA: u64 = 0xcbf2_9ce4_8422_2325;
+/// The footprint of a task without data.
+const NO_DATA: u64 = FNV_1A_EMPTY;
 
 /// A task in the making.
 ///

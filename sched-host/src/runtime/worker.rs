@@ -13,7 +13,7 @@ use super::submit::Submitter;
 use crate::context::{ContextCore, enter_task};
 use crate::trace::Event;
 use crate::tree::{Services, Slot};
-use sched_core::{Arch, WorkerId};
+use sched_core::{Arch, TaskId, WorkerId};
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -300,7 +300,7 @@ impl Worker {
     #[inline(never)]
     fn bring(&self, memories: &Memories, slot: &Slot, job: &dyn Job, crew: &Crew<'_>) -> Result<(), String> {
         if self.core.clock.recorder.is_some() {
-            let task = slot.head().sequence.load(Relaxed);
+            let task = TaskId::new(slot.head().sequence.load(Relaxed));
             self.core.clock.record(Some(self.id), || Event::Pulled { task, worker: self.id });
         }
         let brought = catch_unwind(AssertUnwindSafe(|| memories.bring(job, crew.first())));
@@ -310,7 +310,7 @@ impl Worker {
     /// Writes down that a kernel has ended.
     #[cold]
     fn record_end(&self, slot: &Slot, crew: &Crew<'_>) {
-        let task = slot.head().sequence.load(Relaxed);
+        let task = TaskId::new(slot.head().sequence.load(Relaxed));
         for member in crew.members {
             self.core.clock.record(Some(self.id), || Event::Ended { task, worker: *member });
         }
@@ -320,7 +320,7 @@ impl Worker {
     #[cold]
     fn record_start(&self, slot: &Slot, extra: Option<&Extra>, crew: &Crew<'_>) {
         let Some(recorder) = &self.core.clock.recorder else { return };
-        let (task, codelet) = (slot.head().sequence.load(Relaxed), slot.head().codelet.load(Relaxed));
+        let (task, codelet) = (TaskId::new(slot.head().sequence.load(Relaxed)), slot.head().codelet.load(Relaxed));
         if let Some(name) = extra.and_then(|extra| extra.name.as_ref()) {
             recorder.name(task, name);
         }

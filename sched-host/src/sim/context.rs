@@ -1,7 +1,7 @@
 //! Scheduling contexts of a simulation: what is asked for.
 
-use crate::context::{ContextError, Wanted};
 use crate::policy::Policy;
+use crate::tree::context::{ContextError, WantedPolicy};
 use sched_core::WorkerSet;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Context {
     pub(super) name: String,
-    pub(super) policy: Option<Wanted>,
+    pub(super) policy: Option<WantedPolicy>,
     pub(super) workers: Option<Vec<u32>>,
     pub(super) priorities: RangeInclusive<i32>,
 }
@@ -27,13 +27,13 @@ impl Context {
 
     /// The policy: the name of a shipped one, or the path of a KDL file.
     pub fn policy(mut self, name_or_path: impl Into<String>) -> Context {
-        self.policy = Some(Wanted::Named(name_or_path.into()));
+        self.policy = Some(WantedPolicy::Named(name_or_path.into()));
         self
     }
 
     /// A policy made by the program.
     pub fn policy_value(mut self, policy: Policy) -> Context {
-        self.policy = Some(Wanted::Value(Box::new(policy)));
+        self.policy = Some(WantedPolicy::Value(Box::new(policy)));
         self
     }
 

@@ -1,8 +1,8 @@
 //! Why a simulation does not begin, or does not end.
 
-use crate::context::ContextError;
-use crate::policy::{PolicyErrors, closest, did_you_mean};
+use crate::text::{Findings, closest, did_you_mean};
 use crate::tree::NodeState;
+use crate::tree::context::ContextError;
 use crate::tree::fault::task_count;
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub enum SimError {
     /// The policy is not there, is wrong, or does not fit the platform; or the platform is wrong.
     #[error(transparent)]
     #[diagnostic(transparent)]
-    Policy(#[from] PolicyErrors),
+    Policy(#[from] Findings),
     /// No worker can run some tasks.
     #[error("the platform `{platform}` cannot run {}", list(.unknown))]
     #[diagnostic(help("{}", kernel_help(unknown, kinds)))]

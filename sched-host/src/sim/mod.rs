@@ -6,8 +6,8 @@
 //! policy and seed only: the same in each run, on each build.
 //!
 //! Scheduling [contexts](Simulation::context), swaps of policies, and [combined workers](Platform::combined_workers) for
-//! parallel tasks work as in the runtime: [`context`](crate::context) and [`runtime::team`](crate::runtime::team) describe
-//! them.
+//! parallel tasks work as in the runtime: `context` describes the former, [`tree::gathering`](crate::tree::gathering) how teams
+//! come together.
 //!
 //! ```
 //! use sched_host::graph::{Datum, Mode, Task, TaskGraph};
@@ -36,7 +36,6 @@ mod context;
 mod desk;
 mod engine;
 mod error;
-mod event;
 mod lengths;
 mod memory;
 mod network;
@@ -44,21 +43,24 @@ mod outcome;
 pub mod platform;
 mod power;
 mod reach;
+mod recorder;
 #[cfg(test)]
 mod tests;
 mod urgency;
 
 pub use context::{Context, When};
 pub use error::{SimError, Unknown};
-pub use event::{Digest, Event, EventLog, Observer, Reason, Transfer};
 pub use outcome::{ContextStats, LinkStats, MemoryStats, Outcome, Swapped, WorkerStats};
 pub use platform::Platform;
+pub use recorder::SimRecorder;
 pub use urgency::prioritise;
 
-use crate::context::{ContextError, Wanted, worker_ids};
 use crate::graph::TaskGraph;
 use crate::plugin::{Registry, SearchPath};
-use crate::policy::{Policy, PolicyErrors, Source};
+use crate::policy::{Policy, Source};
+use crate::text::Findings;
+use crate::trace::{Event, Observer};
+use crate::tree::context::{ContextError, WantedPolicy, worker_ids};
 use crate::tree::{Part, Witness};
 use context::Change;
 use desk::Desk;
@@ -73,7 +75,7 @@ use std::sync::Arc;
 pub struct Simulation {
     graph: Arc<TaskGraph>,
     platform: Arc<Platform>,
-    policy: Result<Policy, PolicyErrors>,
+    policy: Result<Policy, Findings>,
     registry: Option<Arc<Registry>>,
     seed: u64,
     witness: Option<Arc<dyn Witness>>,
@@ -91,7 +93,7 @@ struct Wish {
 
 #[derive(Clone)]
 enum Wished {
-    Policy(Wanted),
+    Policy(WantedPolicy),
     AddWorkers(Vec<u32>),
     RemoveWorkers(Vec<u32>),
 }
@@ -174,12 +176,12 @@ impl Simulation {
     /// Swaps the policy of a context, to that of this name or path, unless all of its tasks have ended then. The one that every
     /// simulation has is called [`default`](Context::DEFAULT).
     pub fn swap_policy(self, context: &str, name_or_path: &str, when: When) -> Simulation {
-        self.wish(context, when, Wished::Policy(Wanted::Named(name_or_path.to_owned())))
+        self.wish(context, when, Wished::Policy(WantedPolicy::Named(name_or_path.to_owned())))
     }
 
     /// The same with a policy made by the program.
     pub fn swap_policy_value(self, context: &str, policy: Policy, when: When) -> Simulation {
-        self.wish(context, when, Wished::Policy(Wanted::Value(Box::new(policy))))
+        self.wish(context, when, Wished::Policy(WantedPolicy::Value(Box::new(policy))))
     }
 
     /// Lets further workers serve a context, unless all of its tasks have ended then.
@@ -257,7 +259,7 @@ fn openings(
                 Some(workers) => worker_ids(workers.iter().copied(), count)?,
                 None => everybody.clone(),
             };
-            let policy = context.policy.clone().map_or_else(|| Ok(policy.clone()), Wanted::find)?;
+            let policy = context.policy.clone().map_or_else(|| Ok(policy.clone()), WantedPolicy::find)?;
             let parts = ground.lay(platform, &policy, &workers)?;
             Ok(Opening { name: context.name.clone(), policy, workers, priorities: context.priorities.clone(), parts })
         };

@@ -2,6 +2,7 @@ use super::platform::find;
 use super::*;
 use crate::graph::generate::cholesky;
 use crate::policy::library;
+use crate::trace::Digest;
 use crate::tree::Part;
 use sched_components::flow_control::{Fifo, Prio};
 use sched_components::resource_mapping::*;

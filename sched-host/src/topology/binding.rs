@@ -10,14 +10,14 @@ use hwlocality::cpu::binding::CpuBindingFlags;
 use hwlocality::cpu::cpuset::CpuSet;
 use serde::Serialize;
 
+use super::MOST_MEMORY_NODES;
 use super::combined::{CombinedSizes, CombinedWorker, combine};
-use super::draw::ranges;
 use super::error::BindingError;
 use super::object::{Level, Object};
 use super::source::Source;
 use super::surroundings::Surroundings;
 use super::{Claim, Topology};
-use crate::memory::Coherence;
+use crate::text::ranges;
 
 /// Where one worker runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -237,7 +237,7 @@ impl BindingPlan {
     ///
     /// # Errors
     /// [`BindingError::MemoryNodes`] for none, or for more than there are workers or than
-    /// [replicas](crate::memory::Coherence::MOST_NODES) can be on.
+    /// replicas can be on ([`MOST_MEMORY_NODES`]).
     ///
     /// ```
     /// # use sched_host::topology::{BindingPlan, Topology};
@@ -249,7 +249,7 @@ impl BindingPlan {
     /// ```
     pub fn with_memory_nodes(mut self, nodes: usize) -> Result<Self, BindingError> {
         let workers = self.workers.len();
-        if nodes == 0 || nodes > workers.min(Coherence::MOST_NODES) {
+        if nodes == 0 || nodes > workers.min(MOST_MEMORY_NODES) {
             return Err(BindingError::MemoryNodes { nodes, workers });
         }
         for place in &mut self.workers {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use miette::{Diagnostic, LabeledSpan, SourceCode};
 
-use crate::memory::Coherence;
+use super::MOST_MEMORY_NODES;
 
 use super::source::Source;
 use super::synthetic::SyntheticProblem;
@@ -101,7 +101,7 @@ pub enum BindingError {
         source_name: Source,
     },
     /// The workers cannot be dealt out to so many memory nodes.
-    #[error("{nodes} memory nodes were asked for, expected 1 to {} for {workers} workers", workers.min(&Coherence::MOST_NODES))]
+    #[error("{nodes} memory nodes were asked for, expected 1 to {} for {workers} workers", workers.min(&MOST_MEMORY_NODES))]
     #[diagnostic(help("each memory node needs a worker: ask for fewer memory nodes, or for more workers"))]
     MemoryNodes {
         /// How many were asked for.

@@ -40,6 +40,9 @@ use std::sync::Arc;
 
 use distance::Distances;
 
+/// Maximum number of memory nodes of one machine: sets of them are the bits of a word.
+pub const MOST_MEMORY_NODES: usize = u64::BITS as usize;
+
 pub use binding::{BindingPlan, BindingWarning, WorkerBinding};
 pub use claims::{Claim, Neighbour};
 pub use combined::{CombinedSizes, CombinedWorker};

@@ -13,7 +13,7 @@ pub fn measured_bound(trace: &Trace, graph: &TaskGraph) -> Option<f64> {
     let mut lengths: Vec<Option<f64>> = vec![None; graph.tasks.len()];
     for span in Timeline::of(trace).workers.iter().flatten() {
         let Activity::Task { task, codelet } = span.activity else { continue };
-        let place = usize::try_from(task.checked_sub(1)?).ok()?;
+        let place = TaskId::of_submitted(task)?.index();
         let kind = graph.kind_of(graph.tasks.get(place)?);
         if kind.name != trace.codelet(codelet) {
             return None;

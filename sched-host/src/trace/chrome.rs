@@ -7,6 +7,7 @@
 use super::event::Event;
 use super::timeline::{Activity, Timeline};
 use super::track::Trace;
+use sched_core::{TaskId, WorkerId};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -122,12 +123,14 @@ fn write_workers(trace: &Trace, timeline: &Timeline, lines: &mut Lines<'_>) -> i
     }
     for (id, spans) in timeline.workers.iter().enumerate() {
         for span in spans {
-            let name = |task: u64| trace.names.get(&task).map(AsRef::as_ref);
+            let name = |task: TaskId| trace.names.get(&task).map(AsRef::as_ref);
             let (what, cat, args) = match span.activity {
                 Activity::Task { task, codelet } => {
-                    (trace.codelet(codelet), "task", Args::Task { task, name: name(task) })
+                    (trace.codelet(codelet), "task", Args::Task { task: task.sequence(), name: name(task) })
                 }
-                Activity::Fetching { task } => ("waits for data", "fetch", Args::Task { task, name: name(task) }),
+                Activity::Fetching { task } => {
+                    ("waits for data", "fetch", Args::Task { task: task.sequence(), name: name(task) })
+                }
                 Activity::Idle => ("idle", "idle", Args::None),
             };
             lines.add(&Line {
@@ -191,7 +194,7 @@ fn write_moments(trace: &Trace, lines: &mut Lines<'_>) -> io::Result<()> {
                 if refusing.insert(node) {
                     lines.track(SCHEDULER, tid(node), path)?;
                 }
-                let args = Args::Refusal { task, why: why.to_string() };
+                let args = Args::Refusal { task: task.sequence(), why: why.to_string() };
                 let (pid, tid) = (SCHEDULER, tid(node));
                 let mark = Line {
                     name: "refusal",
@@ -220,43 +223,43 @@ fn write_moments(trace: &Trace, lines: &mut Lines<'_>) -> io::Result<()> {
 /// From a task to the one that it made ready.
 #[derive(Default)]
 struct Arrows {
-    begun: BTreeMap<u32, u64>,
+    begun: BTreeMap<WorkerId, u64>,
     /// When the last task of each worker began and ended.
-    ended: BTreeMap<u32, (u64, u64)>,
+    ended: BTreeMap<WorkerId, (u64, u64)>,
     /// Tasks that were made ready: the worker, and a moment of the task that did it.
-    ready: BTreeMap<u64, (u32, u64)>,
+    ready: BTreeMap<TaskId, (WorkerId, u64)>,
 }
 
 impl Arrows {
     fn look(&mut self, now: u64, event: &Event, lines: &mut Lines<'_>) -> io::Result<()> {
         match *event {
             Event::Ended { worker, .. } => {
-                if let Some(begin) = self.begun.remove(&worker.0) {
-                    self.ended.insert(worker.0, (begin, now));
+                if let Some(begin) = self.begun.remove(&worker) {
+                    self.ended.insert(worker, (begin, now));
                 }
             }
             Event::Ready { task, by: Some(by) } => {
-                if let Some((begin, end)) = self.ended.get(&by.0) {
+                if let Some((begin, end)) = self.ended.get(&by) {
                     // The end itself belongs to what follows.
-                    self.ready.insert(task, (by.0, end.saturating_sub(1).max(*begin)));
+                    self.ready.insert(task, (by, end.saturating_sub(1).max(*begin)));
                 }
             }
             Event::Started { task, worker, .. } => {
-                self.begun.insert(worker.0, now);
+                self.begun.insert(worker, now);
                 if let Some((by, at)) = self.ready.remove(&task) {
-                    let arrow = |ph, nanos, worker: u32, bp| Line {
+                    let arrow = |ph, nanos, worker: WorkerId, bp| Line {
                         name: "makes ready",
                         cat: "dependency",
                         ph,
                         ts: micros(nanos),
                         pid: WORKERS,
-                        tid: tid(worker),
-                        id: Some(task),
+                        tid: tid(worker.0),
+                        id: Some(task.sequence()),
                         bp,
                         ..Line::default()
                     };
                     lines.add(&arrow("s", at, by, None))?;
-                    lines.add(&arrow("f", now, worker.0, Some("e")))?;
+                    lines.add(&arrow("f", now, worker, Some("e")))?;
                 }
             }
             _ => {}

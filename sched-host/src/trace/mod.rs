@@ -1,14 +1,13 @@
 //! Traces: what happened in a run or a simulation, and pictures of it.
 //!
-//! A [`Trace`] is a list of [`Event`]s with the names of all that occurs in them. Both back ends make it: a
-//! [runtime](crate::runtime::Runtime::take_trace) of what its workers wrote down, a simulation of what a [`SimRecorder`] is told. It can be
-//! written for other programs ([`Format`]: Chrome's and Perfetto's JSON, Paje), cut into [`Timeline`]s, and drawn
+//! A [`Trace`] is a list of [`Event`]s with the names of all that occurs in them. Both back ends make it: a runtime of what
+//! its workers wrote down (`Runtime::take_trace`), a simulation of what its observer saw (`SimRecorder`). It can be written for other programs ([`Format`]: Chrome's and Perfetto's JSON, Paje), cut into [`Timeline`]s, and drawn
 //! ([`gantt()`]).
 //!
 //! ```
 //! use sched_host::graph::generate::cholesky;
-//! use sched_host::sim::{Platform, Simulation};
-//! use sched_host::trace::{Format, Gantt, SimRecorder, gantt};
+//! use sched_host::sim::{Platform, SimRecorder, Simulation};
+//! use sched_host::trace::{Format, Gantt, gantt};
 //! use std::sync::Arc;
 //! use std::time::Duration;
 //! # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
@@ -34,11 +33,11 @@ mod chrome;
 mod event;
 mod format;
 mod gantt;
+mod observer;
 mod paje;
 mod plan;
 mod queues;
 mod recorder;
-mod simulated;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -48,8 +47,8 @@ pub use bound::measured_bound;
 pub use event::{Event, Stamped, Transfer};
 pub use format::{Format, UnknownFormat};
 pub use gantt::{Bound, Gantt, colour, escaped, gantt};
+pub use observer::{Digest, EventLog, Observer};
 pub use plan::planned;
-pub use recorder::Recorder;
-pub use simulated::SimRecorder;
+pub use recorder::{Recorder, add_nodes};
 pub use timeline::{Activity, LinkSpan, Span, Timeline};
 pub use track::{Trace, WorkerTrack};

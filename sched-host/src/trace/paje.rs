@@ -8,7 +8,9 @@ use super::event::{Event, Transfer};
 use super::gantt::{colour, reason_colour};
 use super::timeline::{Activity, Timeline};
 use super::track::Trace;
-use crate::sim::Reason;
+use crate::graph::DataId;
+use crate::memory::Reason;
+use sched_core::{MemoryNode, WorkerId};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -79,8 +81,6 @@ const START_LINK: u8 = 10;
 const END_LINK: u8 = 11;
 const DESTROY: u8 = 12;
 
-const REASONS: [Reason; 4] = [Reason::Demand, Reason::Eviction, Reason::Prefetch, Reason::WontUse];
-
 pub(super) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     let timeline = Timeline::of(trace);
     write_header(out)?;
@@ -129,7 +129,7 @@ fn write_types(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{VALUE} idle S \"idle\" \"0.93 0.94 0.96\"")?;
     writeln!(out, "{VALUE} fetch S \"waits for data\" \"0.7 0.74 0.8\"")?;
     writeln!(out, "{VALUE} between S \"between tasks\" \"1 1 1\"")?;
-    for reason in REASONS {
+    for reason in Reason::ALL {
         writeln!(out, "{VALUE} {0} T \"{0}\" {1}", reason.name(), rgb(reason_colour(reason)))?;
     }
     writeln!(out, "{VALUE} free T \"free\" \"1 1 1\"")
@@ -146,8 +146,8 @@ fn write_containers(trace: &Trace, timeline: &Timeline, out: &mut dyn Write) -> 
         writeln!(out, "{CREATE} {start} m{number} M p {}", quoted(memory))?;
     }
     for (from, to) in timeline.links.keys() {
-        writeln!(out, "{CREATE} {start} k{from}-{to} K p {}", quoted(&trace.link_name(*from, *to)))?;
-        writeln!(out, "{SET_STATE} {start} T k{from}-{to} free \"\"")?;
+        writeln!(out, "{CREATE} {start} k{}-{} K p {}", from.0, to.0, quoted(&trace.link_name(*from, *to)))?;
+        writeln!(out, "{SET_STATE} {start} T k{}-{} free \"\"", from.0, to.0)?;
     }
     for (number, path) in trace.nodes.iter().enumerate() {
         writeln!(out, "{CREATE} {start} n{number} N p {}", quoted(path))?;
@@ -157,9 +157,9 @@ fn write_containers(trace: &Trace, timeline: &Timeline, out: &mut dyn Write) -> 
 
 /// Something that changes at a moment.
 enum Change {
-    Worker(u32, Option<Activity>),
+    Worker(WorkerId, Option<Activity>),
     /// The link, and the data that moves over it from now on, if any.
-    Link((u32, u32), Option<(u32, Reason)>),
+    Link((MemoryNode, MemoryNode), Option<(DataId, Reason)>),
     /// A transfer, with its number, begins or ends.
     Transfer(bool, Transfer, u32),
     Event(Event),
@@ -168,7 +168,7 @@ enum Change {
 /// What workers and links do, and where that ends without something else.
 fn states(trace: &Trace, timeline: &Timeline) -> Vec<(u64, Change)> {
     let mut changes = Vec::with_capacity(trace.events.len());
-    for (worker, spans) in (0u32..).zip(&timeline.workers) {
+    for (worker, spans) in (0..).map(WorkerId).zip(&timeline.workers) {
         for (place, span) in spans.iter().enumerate() {
             changes.push((span.begin, Change::Worker(worker, Some(span.activity))));
             if spans.get(place + 1).is_none_or(|next| next.begin > span.end) {
@@ -189,7 +189,7 @@ fn states(trace: &Trace, timeline: &Timeline) -> Vec<(u64, Change)> {
 
 fn moments(trace: &Trace, changes: &mut Vec<(u64, Change)>) {
     // The same data may go the same way again: readers refuse a key that was there before.
-    let mut moving: BTreeMap<(u32, u32, u32), u32> = BTreeMap::new();
+    let mut moving: BTreeMap<(DataId, MemoryNode, MemoryNode), u32> = BTreeMap::new();
     let mut number = 0;
     for stamped in &trace.events {
         let change = match stamped.event {
@@ -220,16 +220,16 @@ impl Change {
                     Some(Activity::Idle) => ("idle".to_owned(), String::new()),
                     None => ("between".to_owned(), String::new()),
                 };
-                writeln!(out, "{SET_STATE} {time} S w{worker} {value} {}", quoted(&task))
+                writeln!(out, "{SET_STATE} {time} S w{} {value} {}", worker.0, quoted(&task))
             }
             Change::Link((from, to), moving) => {
                 let value = moving.map_or("free", |(_, why)| why.name());
                 let data = moving.map_or_else(String::new, |(data, _)| trace.data_name(data));
-                writeln!(out, "{SET_STATE} {time} T k{from}-{to} {value} {}", quoted(&data))
+                writeln!(out, "{SET_STATE} {time} T k{}-{} {value} {}", from.0, to.0, quoted(&data))
             }
             Change::Transfer(begins, of, number) => {
                 let (event, end) = if *begins { (START_LINK, of.from) } else { (END_LINK, of.to) };
-                writeln!(out, "{event} {time} L p m{end} {} {number}", quoted(&trace.data_name(of.data)))
+                writeln!(out, "{event} {time} L p m{} {} {number}", end.0, quoted(&trace.data_name(of.data)))
             }
             Change::Event(event) => write_event(event, &time, out),
         }

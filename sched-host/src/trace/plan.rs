@@ -1,19 +1,18 @@
 //! A static schedule as a trace, to be drawn beside others.
 
 use super::event::{Event, Stamped};
-use super::simulated::{number, unstarted};
 use super::track::Trace;
 use crate::graph::{TaskGraph, TaskId};
 use crate::reference::{Placement, Schedule};
-use crate::sim::Platform;
 use sched_core::WorkerId;
 use std::time::Duration;
 
-/// The trace of a run that would go as `schedule` plans it, whose processors are the workers of `platform`. It has no
-/// transfers: static schedules plan none of them one by one.
+/// The trace of a run of `graph` that would go as `schedule` plans it. Its processors are the workers of `empty`, a trace
+/// in which nothing happens yet. There are no transfers: static schedules plan none of them one by one.
 #[must_use]
-pub fn planned(graph: &TaskGraph, platform: &Platform, schedule: &Schedule, title: &str) -> Trace {
-    let mut events = vec![Stamped { nanos: 0, event: Event::Submitted { task: 1 } }];
+pub fn planned(graph: &TaskGraph, schedule: &Schedule, empty: Trace) -> Trace {
+    let submitted = Event::Submitted { task: TaskId(0).submitted() };
+    let mut events = vec![Stamped { nanos: 0, event: submitted }];
     let mut planned: Vec<(&Placement, TaskId)> = schedule.placements().iter().zip(graph.ids()).collect();
     // What happens at the same moment stays in the order of each processor.
     planned.sort_by(|(a, _), (b, _)| a.start.total_cmp(&b.start).then(a.end.total_cmp(&b.end)));
@@ -23,13 +22,13 @@ pub fn planned(graph: &TaskGraph, platform: &Platform, schedule: &Schedule, titl
         if !graph.kind_of(task).runs {
             continue;
         }
-        let (task, worker, codelet) = (number(id), WorkerId(placement.processor as u32), task.kind.0);
+        let (task, worker, codelet) = (id.submitted(), WorkerId(placement.processor as u32), task.kind.0);
         let (begin, end) = (nanos(placement.start), nanos(placement.end));
         events.push(Stamped { nanos: begin, event: Event::Started { task, worker, codelet } });
         events.push(Stamped { nanos: end, event: Event::Ended { task, worker } });
         events.push(Stamped { nanos: end, event: Event::Idle { worker } });
     }
-    unstarted(graph, platform, title).with_events(events)
+    empty.with_events(events)
 }
 
 fn nanos(seconds: f64) -> u64 {

@@ -1,6 +1,7 @@
 //! How many tasks each node stores, from where each task is.
 
 use super::event::{Event, Stamped};
+use sched_core::TaskId;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +42,7 @@ enum Place {
 }
 
 struct Queues {
-    at: BTreeMap<u64, Place>,
+    at: BTreeMap<TaskId, Place>,
     lengths: Vec<u32>,
     /// The lengths that were told last.
     told: Vec<u32>,
@@ -50,7 +51,7 @@ struct Queues {
 }
 
 impl Queues {
-    fn moves(&mut self, task: u64, to: Place) {
+    fn moves(&mut self, task: TaskId, to: Place) {
         let before = match self.at.entry(task) {
             Entry::Vacant(entry) => {
                 entry.insert(to);

@@ -6,7 +6,7 @@ use crate::tree::Witness;
 use crossbeam::queue::SegQueue;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
-use sched_core::{Refusal, WorkerId};
+use sched_core::{Refusal, TaskId, WorkerId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -17,7 +17,7 @@ pub struct Recorder {
     lanes: Box<[CachePadded<Lane>]>,
     most: usize,
     nodes: Mutex<Vec<String>>,
-    names: SegQueue<(u64, Arc<str>)>,
+    names: SegQueue<(TaskId, Arc<str>)>,
 }
 
 #[derive(Default)]
@@ -48,7 +48,7 @@ impl Recorder {
     }
 
     /// A task has a name of its own.
-    pub fn name(&self, task: u64, name: &Arc<str>) {
+    pub fn name(&self, task: TaskId, name: &Arc<str>) {
         if self.names.len() < self.most.saturating_mul(self.lanes.len()) {
             self.names.push((task, Arc::clone(name)));
         }
@@ -80,21 +80,21 @@ impl Witness for Recorder {
         add_nodes(&mut self.nodes.lock(), paths)
     }
 
-    fn ready(&self, nanos: u64, by: Option<WorkerId>, task: u64) {
+    fn ready(&self, nanos: u64, by: Option<WorkerId>, task: TaskId) {
         self.note(nanos, by, Event::Ready { task, by });
     }
 
-    fn held(&self, nanos: u64, by: Option<WorkerId>, task: u64, node: u32) {
+    fn held(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: u32) {
         self.note(nanos, by, Event::Held { task, node });
     }
 
-    fn refused(&self, nanos: u64, by: Option<WorkerId>, task: u64, node: u32, why: Refusal) {
+    fn refused(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: u32, why: Refusal) {
         self.note(nanos, by, Event::Refused { task, node, why });
     }
 }
 
-/// Adds the nodes of a tree, and gives back the number of the first.
-pub(super) fn add_nodes(nodes: &mut Vec<String>, paths: &[&str]) -> u32 {
+/// Adds the nodes of a tree to those of a trace, and returns the number of the first: what [`Witness::nodes`] asks for.
+pub fn add_nodes(nodes: &mut Vec<String>, paths: &[&str]) -> u32 {
     let first = nodes.len() as u32;
     nodes.extend(paths.iter().map(ToString::to_string));
     first

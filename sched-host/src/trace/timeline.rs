@@ -2,6 +2,8 @@
 
 use super::event::{Event, Transfer};
 use super::track::Trace;
+use crate::graph::DataId;
+use sched_core::{MemoryNode, TaskId, WorkerId};
 use std::collections::BTreeMap;
 
 /// A trace, cut into what each worker and each link did, one after the other.
@@ -11,7 +13,7 @@ pub struct Timeline {
     /// two tasks.
     pub workers: Vec<Vec<Span>>,
     /// Transfers from one memory to another, for each such pair that had any.
-    pub links: BTreeMap<(u32, u32), Vec<LinkSpan>>,
+    pub links: BTreeMap<(MemoryNode, MemoryNode), Vec<LinkSpan>>,
 }
 
 /// What a worker did from one moment to another.
@@ -31,14 +33,14 @@ pub enum Activity {
     /// It executes a task.
     Task {
         /// The task.
-        task: u64,
+        task: TaskId,
         /// Its codelet.
         codelet: u32,
     },
     /// It has a task, and waits for the task's data; or it is in a team, and waits for the others, or for the data.
     Fetching {
         /// The task.
-        task: u64,
+        task: TaskId,
     },
     /// It has nothing to do.
     Idle,
@@ -60,17 +62,17 @@ impl Timeline {
     #[must_use]
     pub fn of(trace: &Trace) -> Timeline {
         let mut workers: Vec<Track> = trace.workers.iter().map(|_| Track::default()).collect();
-        let mut links: BTreeMap<(u32, u32), Vec<LinkSpan>> = BTreeMap::new();
-        let mut moving: BTreeMap<(u32, u32, u32), u64> = BTreeMap::new();
+        let mut links: BTreeMap<(MemoryNode, MemoryNode), Vec<LinkSpan>> = BTreeMap::new();
+        let mut moving: BTreeMap<(DataId, MemoryNode, MemoryNode), u64> = BTreeMap::new();
         for stamped in &trace.events {
             let now = stamped.nanos;
             match stamped.event {
-                Event::Pulled { worker, task } => on(&mut workers, worker.0, |track| track.pulled(now, task)),
+                Event::Pulled { worker, task } => on(&mut workers, worker, |track| track.pulled(now, task)),
                 Event::Started { worker, task, codelet } => {
-                    on(&mut workers, worker.0, |track| track.started(now, task, codelet));
+                    on(&mut workers, worker, |track| track.started(now, task, codelet));
                 }
-                Event::Ended { worker, task } => on(&mut workers, worker.0, |track| track.ended(now, task)),
-                Event::Idle { worker } => on(&mut workers, worker.0, |track| track.idle(now)),
+                Event::Ended { worker, task } => on(&mut workers, worker, |track| track.ended(now, task)),
+                Event::Idle { worker } => on(&mut workers, worker, |track| track.idle(now)),
                 Event::TransferStarted(transfer) => {
                     moving.insert((transfer.data, transfer.from, transfer.to), now);
                 }
@@ -90,8 +92,8 @@ impl Timeline {
     }
 }
 
-fn on(workers: &mut [Track], worker: u32, what: impl FnOnce(&mut Track)) {
-    if let Some(track) = workers.get_mut(worker as usize) {
+fn on(workers: &mut [Track], worker: WorkerId, what: impl FnOnce(&mut Track)) {
+    if let Some(track) = workers.get_mut(worker.0 as usize) {
         what(track);
     }
 }
@@ -99,10 +101,10 @@ fn on(workers: &mut [Track], worker: u32, what: impl FnOnce(&mut Track)) {
 /// One worker, as far as it has been looked at.
 struct Track {
     spans: Vec<Span>,
-    running: Option<(u64, u64, u32)>,
+    running: Option<(u64, TaskId, u32)>,
     idle_since: Option<u64>,
     /// Tasks that it has and does not execute yet.
-    waiting: Vec<u64>,
+    waiting: Vec<TaskId>,
     waiting_since: u64,
 }
 
@@ -127,7 +129,7 @@ impl Track {
         }
     }
 
-    fn pulled(&mut self, now: u64, task: u64) {
+    fn pulled(&mut self, now: u64, task: TaskId) {
         self.no_longer_idle(now);
         if self.waiting.is_empty() {
             self.waiting_since = now;
@@ -135,7 +137,7 @@ impl Track {
         self.waiting.push(task);
     }
 
-    fn started(&mut self, now: u64, task: u64, codelet: u32) {
+    fn started(&mut self, now: u64, task: TaskId, codelet: u32) {
         self.no_longer_idle(now);
         if let Some(place) = self.waiting.iter().position(|waiting| *waiting == task) {
             self.waiting.remove(place);
@@ -146,7 +148,7 @@ impl Track {
         self.running = Some((now, task, codelet));
     }
 
-    fn ended(&mut self, now: u64, task: u64) {
+    fn ended(&mut self, now: u64, task: TaskId) {
         if let Some((begin, running, codelet)) = self.running.take_if(|(_, running, _)| *running == task) {
             self.span(begin, now, Activity::Task { task: running, codelet });
         }

@@ -2,6 +2,8 @@
 
 use super::event::{Event, Stamped};
 use super::queues::queue_lengths;
+use crate::graph::{DataId, TaskGraph};
+use sched_core::{MemoryNode, TaskId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,9 +22,9 @@ pub struct Trace {
     /// Names of codelets, by number.
     pub codelets: Vec<String>,
     /// Names of tasks that have one of their own.
-    pub names: BTreeMap<u64, Arc<str>>,
+    pub names: BTreeMap<TaskId, Arc<str>>,
     /// Names of data that has one.
-    pub data: BTreeMap<u32, Arc<str>>,
+    pub data: BTreeMap<DataId, Arc<str>>,
     /// What happened, in the order of time.
     pub events: Vec<Stamped>,
     /// When the last task ended, in nanoseconds since the first submission.
@@ -49,6 +51,20 @@ impl WorkerTrack {
 }
 
 impl Trace {
+    /// A trace of the tasks of `graph`, in which nothing happens yet, and of no workers.
+    #[must_use]
+    pub fn of_graph(graph: &TaskGraph, title: &str) -> Trace {
+        let tasks = graph.ids().zip(&graph.tasks);
+        let data = (0..).map(DataId).zip(&graph.data);
+        Trace {
+            title: title.to_owned(),
+            codelets: graph.kinds.iter().map(|kind| kind.name.clone()).collect(),
+            names: tasks.filter_map(|(id, task)| Some((id.submitted(), task.name.as_deref()?.into()))).collect(),
+            data: data.filter_map(|(id, datum)| Some((id, datum.name.as_deref()?.into()))).collect(),
+            ..Trace::default()
+        }
+    }
+
     /// The same with these events, in any order: they are sorted, time begins with the first submission, and lengths of
     /// queues take the place of single moves.
     #[must_use]
@@ -67,14 +83,14 @@ impl Trace {
 
     /// The name of a task, or what stands for it.
     #[must_use]
-    pub fn task_name(&self, task: u64) -> String {
-        self.names.get(&task).map_or_else(|| format!("task {task}"), ToString::to_string)
+    pub fn task_name(&self, task: TaskId) -> String {
+        self.names.get(&task).map_or_else(|| task.to_string(), ToString::to_string)
     }
 
     /// The name of a piece of data, or what stands for it.
     #[must_use]
-    pub fn data_name(&self, data: u32) -> String {
-        self.data.get(&data).map_or_else(|| format!("data {data}"), ToString::to_string)
+    pub fn data_name(&self, data: DataId) -> String {
+        self.data.get(&data).map_or_else(|| format!("data {}", data.0), ToString::to_string)
     }
 
     /// The name of a codelet.
@@ -85,8 +101,8 @@ impl Trace {
 
     /// The name of the link between two memories.
     #[must_use]
-    pub fn link_name(&self, from: u32, to: u32) -> String {
-        let name = |memory: u32| self.memories.get(memory as usize).map_or("?", String::as_str);
+    pub fn link_name(&self, from: MemoryNode, to: MemoryNode) -> String {
+        let name = |memory: MemoryNode| self.memories.get(memory.0 as usize).map_or("?", String::as_str);
         format!("{} → {}", name(from), name(to))
     }
 }

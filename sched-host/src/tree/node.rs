@@ -8,6 +8,7 @@ use super::lookahead::{Foresight, GRAPH};
 use super::prospects::{Alike, PROSPECTS};
 use super::teams::TeamsBelow;
 use super::ways::{Ways, words};
+use crate::text::hash::{self, mix};
 use parking_lot::Mutex;
 use sched_core::abi::extension::{
     HostEnds, HostGraph, HostLog, HostProspects, HostTeams, HostTimes, Named, RawExtension, WorkerDistance,
@@ -265,13 +266,6 @@ impl TreeNode {
     }
 }
 
-/// SplitMix64's output function (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014).
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
-}
-
 /// The host's record of the call.
 pub(super) fn record<'a>(call: CallRef<'a>) -> &'a Call<'a> {
     // SAFETY: a `CallRef` is made from a `Call` by `Call::reference` only, and components, which cannot make one, hand
@@ -344,7 +338,7 @@ impl WireHost for TreeNode {
     }
 
     fn random(&self, _call: CallRef<'_>) -> u64 {
-        mix(self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Relaxed))
+        mix(self.random.fetch_add(hash::GAMMA, Relaxed))
     }
 
     fn can_execute(&self, call: CallRef<'_>, worker: u32, task: RawTask) -> bool {

@@ -6,27 +6,25 @@ use super::ledger::{Phase, Slot};
 use super::node::TreeNode;
 use super::services::Services;
 use sched_core::abi::RawTask;
-use sched_core::{Refusal, WorkerId};
+use sched_core::{Refusal, TaskId, WorkerId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Is told which node stores a task, and which one refuses it. A tree asks its [`Services`] once whether there is a
 /// witness; without one a hop costs one branch more, with one it reads the clock too.
-///
-/// Tasks are named by their order of submission, from 1.
 pub trait Witness: Send + Sync {
     /// A tree is put together from nodes with these paths. Gives back the number of the first of them: a run may see
     /// several trees, and each of their nodes has a number of its own.
     fn nodes(&self, paths: &[&str]) -> u32;
 
     /// A ready task was pushed into a tree, by this worker or the application.
-    fn ready(&self, nanos: u64, by: Option<WorkerId>, task: u64);
+    fn ready(&self, nanos: u64, by: Option<WorkerId>, task: TaskId);
 
     /// A node stores a task now.
-    fn held(&self, nanos: u64, by: Option<WorkerId>, task: u64, node: u32);
+    fn held(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: u32);
 
     /// A node refused a task.
-    fn refused(&self, nanos: u64, by: Option<WorkerId>, task: u64, node: u32, why: Refusal);
+    fn refused(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: u32, why: Refusal);
 }
 
 /// The witness of one tree.
@@ -46,7 +44,7 @@ impl Watch {
 
     #[cold]
     pub(super) fn ready(&self, tree: &Shared, by: Option<WorkerId>, slot: &Slot) {
-        self.witness.ready(tree.services.now().as_nanos(), by, number(slot));
+        self.witness.ready(tree.services.now().as_nanos(), by, id(slot));
     }
 
     /// A push into `node` went well: it stores the task, unless the task went on from there.
@@ -54,7 +52,7 @@ impl Watch {
     pub(super) fn taken(&self, call: &Call<'_>, node: &TreeNode, slot: &Slot) {
         if slot.phase() == Phase::InTree(node.number) {
             let now = call.tree.services.now().as_nanos();
-            self.witness.held(now, call.requester, number(slot), self.first + node.id);
+            self.witness.held(now, call.requester, id(slot), self.first + node.id);
         }
     }
 
@@ -62,10 +60,10 @@ impl Watch {
     pub(super) fn refused(&self, call: &Call<'_>, node: &TreeNode, task: RawTask, why: u32) {
         let Some(slot) = Slot::of(task) else { return };
         let now = call.tree.services.now().as_nanos();
-        self.witness.refused(now, call.requester, number(slot), self.first + node.id, Refusal::from_code(why));
+        self.witness.refused(now, call.requester, id(slot), self.first + node.id, Refusal::from_code(why));
     }
 }
 
-fn number(slot: &Slot) -> u64 {
-    slot.head().sequence.load(Relaxed)
+fn id(slot: &Slot) -> TaskId {
+    TaskId::new(slot.head().sequence.load(Relaxed))
 }

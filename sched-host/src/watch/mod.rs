@@ -30,7 +30,7 @@ impl Watch {
     ) -> Option<Box<StallReport>> {
         let progress = [(core.finished(), core.submitted()), context.map_or((0, 0), |context| core.counts(context))];
         let abandoned =
-            context.is_some_and(|context| context.facts().workers.is_empty() && context.tree.fallen_back() > 0);
+            context.is_some_and(|context| context.config().workers.is_empty() && context.tree.fallen_back() > 0);
         let executing = core.counters.iter().any(|counters| counters.executing.load(Relaxed) != 0);
         let moved = match (self.last, abandoned) {
             (None, _) => true,
@@ -74,12 +74,12 @@ fn report(core: &Core, quiet: Duration) -> StallReport {
         WorkerState { worker: id as u32, doing, eligible }
     });
     let contexts = core.roster.contexts().map(|context| {
-        let facts = context.facts();
+        let config = context.config();
         let (finished, submitted) = core.counts(context);
         ContextState {
-            name: facts.name,
-            policy: facts.policy.name.clone(),
-            workers: facts.workers.iter().map(|worker| worker.0).collect(),
+            name: config.name,
+            policy: config.policy.name.clone(),
+            workers: config.workers.iter().map(|worker| worker.0).collect(),
             unfinished: submitted.saturating_sub(finished),
         }
     });

@@ -40,7 +40,7 @@ pub use lu::Lu;
 pub use qr::Qr;
 
 use crate::linalg::{Entries, MatrixMarketError, Norms, ReadLimits, Tile, Tiling, tolerance};
-use crate::model::starpu::DataShape;
+use crate::model::DataShape;
 use crate::runtime::{DataError, Handle, Runtime};
 use rayon::prelude::*;
 use std::path::Path;
@@ -135,7 +135,7 @@ fn take_back(runtime: &Runtime, tiles: Vec<Handle<Tile>>) -> Result<Vec<Tile>, D
 
 /// The tiles of `places`, made in parallel.
 fn make_tiles(matrix: &(dyn Entries + Sync), tiling: Tiling, places: Vec<(usize, usize)>) -> Vec<Tile> {
-    places.into_par_iter().map(|(i, j)| tiling.tile_of(matrix, i, j)).collect()
+    places.into_par_iter().map(|(i, j)| Tile::of(matrix, tiling, i, j)).collect()
 }
 
 /// The relative residual whose parts in `places` `norms` has, computed in parallel.

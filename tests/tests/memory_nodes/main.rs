@@ -4,7 +4,8 @@ mod failures;
 mod locality;
 mod programs;
 
-use sched_host::model::starpu::{Bus, NodeMatrix};
+use sched_core::MemoryNode;
+use sched_host::model::{Bus, NodeMatrix};
 use sched_host::runtime::{Builder, Codelet, Handle, Read, ReadWrite, Runtime, TransferStats, Write};
 use sched_host::topology::Topology;
 use sched_host::trace::Timeline;
@@ -209,7 +210,7 @@ fn a_trace_has_the_transfers() {
     let trace = runtime.take_trace().expect("it was asked for");
     assert_eq!(trace.memories, ["memory 0", "memory 1"]);
     let timeline = Timeline::of(&trace);
-    let moved = |from, to| timeline.links.get(&(from, to)).map_or(0, Vec::len);
+    let moved = |from, to| timeline.links.get(&(MemoryNode(from), MemoryNode(to))).map_or(0, Vec::len);
     assert_eq!((moved(0, 1), moved(1, 0)), (2, 1));
     assert!(timeline.links.values().flatten().all(|span| span.transfer.bytes == 1000));
 }

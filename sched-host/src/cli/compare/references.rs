@@ -21,7 +21,7 @@ pub(super) fn all(graph: &TaskGraph, platform: &Platform) -> Vec<(Run, Trace)> {
     let contender = |name: &str, schedule: Schedule| {
         let (makespan, flops) = (schedule.makespan(), graph.flops());
         let gflops = (flops > 0.0 && makespan > 0.0).then(|| flops / makespan / 1e9);
-        let trace = planned(graph, platform, &schedule, name);
+        let trace = planned(graph, &schedule, platform.empty_trace(graph, name));
         (Run::planned(&trace, &classes, makespan, gflops), trace)
     };
     vec![

@@ -3,8 +3,9 @@
 use crate::cli::format::{FormatOptions, text_or_json};
 use crate::cli::json;
 use crate::cli::table::table;
-use crate::model::plot::{amount, bytes, formula};
+use crate::model::plot::{amount, formula};
 use crate::model::{Fit, MINIMUM_SAMPLES, Measured, Quantity, Store, Stored, Variant};
+use crate::text::amount::decimal_bytes as bytes;
 use miette::IntoDiagnostic;
 use serde::Serialize;
 use std::io::Write;

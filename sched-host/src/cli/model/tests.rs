@@ -213,8 +213,8 @@ fn what_transfers_take_is_shown_and_measured_for_this_machine_alone() -> miette:
     assert!(error.to_string().starts_with("nothing is stored in "), "{error}");
     let error = sched(directory.path(), &["bus", "--measure"]).expect_err("it is not here");
     assert_eq!(error.to_string(), "only this machine can be measured, not `here`");
-    let links = |value: f64| crate::model::starpu::NodeMatrix::new(2, vec![0.0, value, 2.0 * value, 0.0]);
-    let bus = crate::model::starpu::Bus { bandwidth: links(5e3), latency: links(0.5), ..Default::default() };
+    let links = |value: f64| crate::model::NodeMatrix::new(2, vec![0.0, value, 2.0 * value, 0.0]);
+    let bus = crate::model::Bus { bandwidth: links(5e3), latency: links(0.5), ..Default::default() };
     Store::new(directory.path(), Fingerprint::named("here")).keep_bus(&bus)?;
     insta::assert_snapshot!(sched(directory.path(), &["bus"])?, @"
     machine here, 2 memory nodes, stored in DIR/here/memory-nodes.bus

@@ -1,6 +1,7 @@
 //! The list of plugins for people.
 
 use crate::plugin::{ComponentState, FileState, FolderReport, FolderState, ListedComponent, LoadedPlugin, Registry};
+use crate::text::count;
 use sched_core::{Arity, ComponentInfo, ParamInfo};
 use std::fmt::Write;
 use std::path::Path;
@@ -135,10 +136,6 @@ fn summary(out: &mut String, registry: &Registry) {
         let _ = write!(words, "; {} rejected", count(rejected, "file"));
     }
     line(out, 0, format_args!("{words}"));
-}
-
-fn count(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// A plugin's words on one line, whatever white space is in them.

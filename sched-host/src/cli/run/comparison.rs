@@ -2,9 +2,9 @@
 
 use super::problem::Problem;
 use super::report::{Measured, Report, Run, block};
-use crate::bench::median;
 use crate::cli::table::table;
 use crate::runtime::Runtime;
+use crate::text::median;
 use serde::Serialize;
 
 /// A policy, over all of its runs. The fields are the keys of the JSON.
@@ -73,7 +73,7 @@ impl Contender {
     fn of(runs: &[&Run], reference: Option<f64>) -> Option<Contender> {
         let first = runs.first()?;
         let times = || runs.iter().map(|run| run.measured.makespan_s);
-        let median_s = median(times().collect());
+        let median_s = median(&mut times().collect::<Vec<_>>());
         Some(Contender {
             policy: first.policy.clone(),
             given: first.given.clone(),
@@ -82,7 +82,11 @@ impl Contender {
             worst_s: times().fold(0.0, f64::max),
             // The same work in every run.
             gflops: first.measured.gflops * first.measured.makespan_s / median_s,
-            energy_j: runs.iter().map(|run| run.measured.energy.energy_j).collect::<Option<_>>().map(median),
+            energy_j: runs
+                .iter()
+                .map(|run| run.measured.energy.energy_j)
+                .collect::<Option<Vec<f64>>>()
+                .map(|mut joules| median(&mut joules)),
             ratio: median_s / reference.unwrap_or(median_s),
             residual: largest(runs.iter().map(|run| run.measured.residual)),
             busy_share: runs.iter().map(|run| run.measured.busy_share).sum::<f64>() / runs.len() as f64,

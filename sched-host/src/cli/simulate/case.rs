@@ -7,8 +7,8 @@ use crate::cli::contexts::Wanted;
 use crate::cli::progress::Progress;
 use crate::graph::TaskGraph;
 use crate::plugin::Registry;
-use crate::sim::{Context, Digest, Event, Observer, Platform, SimError, Simulation, When};
-use crate::trace::{SimRecorder, Trace};
+use crate::sim::{Context, Platform, SimError, SimRecorder, Simulation, When};
+use crate::trace::{Digest, Event, Observer, Trace};
 use miette::miette;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -214,7 +214,7 @@ impl Observer for Watcher<'_> {
         if let Some(recorder) = &mut self.recorder {
             recorder.event(nanos, event);
         }
-        if matches!(event, Event::Ended(..) | Event::Passed(_)) {
+        if matches!(event, Event::Ended { .. } | Event::Passed { .. }) {
             self.ended += 1;
             if self.ended.is_multiple_of(SELDOM) {
                 (self.progress)(self.ended);

@@ -1,6 +1,6 @@
 //! `--swap-to POLICY[@TIME]`.
 
-use crate::sim::platform::time;
+use crate::text::quantity::parse_time;
 use std::time::Duration;
 
 /// Which policy is swapped to, and at which virtual time, if that is said.
@@ -18,7 +18,7 @@ pub(in crate::cli) fn swap(text: &str) -> Result<Swap, String> {
     else {
         return Ok(whole());
     };
-    match time(at) {
+    match parse_time(at) {
         Some(at) => Ok(Swap { policy: policy.to_owned(), at: Some(at) }),
         None => Err(format!("`{at}` is no time: write tree-prio@20ms (units: ns, us, ms, s)")),
     }

@@ -3,6 +3,7 @@
 use super::sketch::Sketch;
 use super::svg::PALETTE;
 use crate::graph::{Dependencies, TaskGraph};
+use crate::text::dot::quoted;
 use std::fmt::Write;
 
 /// The graph in the language of Graphviz: a box for each task, or for each group of a large graph, with the colour of its
@@ -36,21 +37,5 @@ pub fn dot(graph: &TaskGraph, dependencies: &Dependencies) -> String {
         line(format!("  t{from} -> t{to}{look};"));
     }
     line("}".to_owned());
-    out
-}
-
-/// A string of the language.
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
     out
 }

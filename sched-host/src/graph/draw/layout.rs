@@ -1,6 +1,7 @@
 //! Where the nodes of a picture are: in layers by depth, in an order with few crossings.
 
 use super::sketch::Sketch;
+use crate::text::spread;
 
 /// How often the layers are gone through to straighten edges.
 const SWEEPS: usize = 12;
@@ -56,8 +57,9 @@ impl Layout {
                 };
                 let mut wanted: Vec<(f64, usize)> = layers[layer].iter().map(|node| (mean(*node), *node)).collect();
                 wanted.sort_by(|a, b| a.0.total_cmp(&b.0));
+                let places: Vec<f64> = wanted.iter().map(|(place, _)| *place).collect();
                 layers[layer] = wanted.iter().map(|(_, node)| *node).collect();
-                for ((_, node), place) in wanted.iter().zip(spread(&wanted)) {
+                for ((_, node), place) in wanted.iter().zip(spread(&places)) {
                     across[*node] = place;
                 }
             }
@@ -68,48 +70,5 @@ impl Layout {
             across.iter_mut().for_each(|place| *place -= least);
         }
         Layout { across, layers: layers.len(), width: if n > 0 { most - least + 1.0 } else { 0.0 } }
-    }
-}
-
-/// Places as near to the wanted ones, which ascend, as can be with one width between each two: the least squares solution,
-/// by joining those that push each other into blocks (isotonic regression).
-pub(crate) fn spread(wanted: &[(f64, usize)]) -> Vec<f64> {
-    /// Nodes next to each other: sum of what their places less their number in the layer should be, and how many.
-    struct Block {
-        sum: f64,
-        nodes: usize,
-    }
-    let mut blocks: Vec<Block> = Vec::new();
-    for (number, (place, _)) in wanted.iter().enumerate() {
-        let mut block = Block { sum: place - number as f64, nodes: 1 };
-        while let Some(last) = blocks.pop_if(|last| last.sum / last.nodes as f64 >= block.sum / block.nodes as f64) {
-            block = Block { sum: last.sum + block.sum, nodes: last.nodes + block.nodes };
-        }
-        blocks.push(block);
-    }
-    let starts = blocks.iter().flat_map(|block| std::iter::repeat_n(block.sum / block.nodes as f64, block.nodes));
-    starts.enumerate().map(|(number, start)| start + number as f64).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn nodes_with_room_stay_where_they_want_to_be() {
-        let wanted = [(0.0, 0), (2.0, 1), (5.5, 2)];
-        assert_eq!(spread(&wanted), [0.0, 2.0, 5.5]);
-        assert_eq!(spread(&[(1.0, 0), (1.0, 1), (1.0, 2)]), [0.0, 1.0, 2.0]);
-    }
-
-    proptest! {
-        #[test]
-        fn nodes_never_overlap(mut places in prop::collection::vec(0.0f64..10.0, 0..30)) {
-            places.sort_by(f64::total_cmp);
-            let wanted: Vec<(f64, usize)> = places.into_iter().zip(0..).collect();
-            let spread = spread(&wanted);
-            prop_assert!(spread.windows(2).all(|pair| pair[1] - pair[0] >= 1.0 - 1e-9));
-        }
     }
 }

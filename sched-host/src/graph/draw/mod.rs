@@ -11,6 +11,5 @@ mod svg;
 mod tests;
 
 pub use dot::dot;
-pub(crate) use layout::spread;
 pub use sketch::MOST;
 pub use svg::svg;

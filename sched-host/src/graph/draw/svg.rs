@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use super::sketch::{Node, Sketch};
 use crate::graph::{Dependencies, Summary, TaskGraph};
-use crate::xml::escaped;
+use crate::text::xml::escaped;
 use std::fmt::Write;
 
 /// Fill and ink of the kinds, in turns.

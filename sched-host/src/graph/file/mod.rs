@@ -93,7 +93,7 @@ pub fn read(path: &Path) -> Result<TaskGraph, GraphFileError> {
 /// # Errors
 /// As [`read`].
 pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<TaskGraph, GraphFileError> {
-    guessed(name, text::text(bytes))
+    guessed(name, text::decode(bytes))
 }
 
 fn guessed(name: &str, text: Result<String, Unread>) -> Result<TaskGraph, GraphFileError> {

@@ -1,8 +1,8 @@
 //! The tiled Cholesky factorisation.
 
 use super::Tiles;
+use crate::graph::factorisation::{CholeskyStep as Step, Tiling, cholesky_steps};
 use crate::graph::{Mode, Task, TaskGraph};
-use crate::linalg::{CholeskyStep as Step, Tiling, cholesky_steps};
 
 /// The graph of `sched run cholesky`: the factorisation of a symmetric matrix of `tiles` × `tiles` tiles of `tile_size`
 /// rows, with kinds potrf, trsm, syrk and gemm, in the same order, with the same priorities.

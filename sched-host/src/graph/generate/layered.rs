@@ -2,6 +2,7 @@
 
 use super::prioritise_by_depth;
 use crate::graph::{DataId, Datum, Lengths, Mode, Task, TaskGraph};
+use crate::text::hash::{SplitMix64, unit};
 use sched_core::Arch;
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ pub fn layered(from: Layered) -> TaskGraph {
     let Layered { layers, width, density, length, bytes, seed } = from;
     let mut graph = TaskGraph::new(format!("{layers} random layers of {width} tasks (seed {seed})"));
     let kind = graph.add_kind("work");
-    let mut random = Random(seed);
+    let mut random = Random(SplitMix64(seed));
     let mut before: Vec<DataId> = Vec::new();
     for layer in 0..layers {
         let mut results = Vec::with_capacity(width);
@@ -50,21 +51,13 @@ pub fn layered(from: Layered) -> TaskGraph {
     graph
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
+/// Random choices.
+struct Random(SplitMix64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
     /// Uniform in [0, 1).
     fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        unit(self.0.next())
     }
 
     fn pick<T: Copy>(&mut self, from: &[T]) -> Option<T> {

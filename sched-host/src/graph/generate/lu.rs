@@ -1,8 +1,8 @@
 //! The tiled LU factorisation without pivoting.
 
 use super::{Tiles, tile_bytes};
+use crate::graph::factorisation::{LuStep, Tiling, lu_steps};
 use crate::graph::{Mode, Task, TaskGraph};
-use crate::linalg::{LuStep, Tiling, lu_steps};
 
 /// The graph of `sched run lu`: the factorisation of a matrix of `tiles` × `tiles` tiles of `tile_size` rows into a lower and
 /// an upper triangle, without pivoting, with kinds getrf (a diagonal tile), trsm_row (right of it), trsm_column (below it)

@@ -1,8 +1,8 @@
 //! The tiled QR factorisation.
 
 use super::{Tiles, tile_bytes};
+use crate::graph::factorisation::{QrStep, qr_steps};
 use crate::graph::{Mode, Task, TaskGraph};
-use crate::linalg::{QrStep, qr_steps};
 
 /// The graph of `sched run qr`: the factorisation of a matrix of `tiles` × `tiles` tiles of `tile_size` rows, with a flat tree
 /// in each column of tiles, with kinds geqrt (a diagonal tile), unmqr (right of it), tsqrt (a tile below it) and tsmqr (the

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::graph::TaskId;
+use crate::graph::factorisation::{Tiling, cholesky_steps, flops};
 use crate::graph::priorities::bottom_levels;
-use crate::linalg::{Tiling, cholesky_steps, flops};
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);

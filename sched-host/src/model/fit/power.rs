@@ -1,7 +1,8 @@
 //! Time as a power of the size.
 
 use super::Point;
-use super::weights::{biweights, median};
+use super::weights::biweights;
+use crate::text::median;
 use serde::{Deserialize, Serialize};
 
 /// `a · sizeᵇ + c`, for sizes like those that were measured.

@@ -1,13 +1,6 @@
 //! Weighing down what lies far off.
 
-/// The value below which half of `values` lie; 0 without any.
-pub(super) fn median(values: &mut [f64]) -> f64 {
-    if values.is_empty() {
-        return 0.0;
-    }
-    let middle = values.len() / 2;
-    *values.select_nth_unstable_by(middle, f64::total_cmp).1
-}
+use crate::text::median;
 
 /// Residuals smaller than this part of the value are never thought far off.
 const FINE: f64 = 0.01;

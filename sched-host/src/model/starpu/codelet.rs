@@ -118,7 +118,7 @@ impl Default for LinearRegression {
 /// What was measured of tasks with one footprint. Times are microseconds; in models of energy they are joules.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct HistoryEntry {
-    /// The [footprint](super::task_footprint).
+    /// The [footprint](crate::model::task_footprint).
     pub footprint: u32,
     /// Bytes of all buffers together.
     pub size: u64,

@@ -1,12 +1,13 @@
 //! StarPU's own files: the calibration of years, brought along.
 //!
 //! StarPU keeps what it measured in a directory, usually `~/.starpu/sampling`: in `codelets/45/` one performance model for
-//! each codelet and machine ([`CodeletFile`]), in `bus/` what transfers between memory nodes cost ([`Bus`]). A whole
+//! each codelet and machine ([`CodeletFile`]), in `bus/` what transfers between memory nodes cost ([`Bus`](super::Bus)). A whole
 //! directory is read by [`Sampling::load`]:
 //!
 //! ```no_run
 //! use sched_core::Arch;
-//! use sched_host::model::starpu::{DataShape, Sampling, task_footprint};
+//! use sched_host::model::starpu::Sampling;
+//! use sched_host::model::{DataShape, task_footprint};
 //!
 //! let sampling = Sampling::load("/home/me/.starpu/sampling", "mirage")?;
 //! for problem in &sampling.problems {
@@ -22,10 +23,8 @@
 //! # Ok::<(), sched_host::model::ModelError>(())
 //! ```
 
-mod bus;
 mod codelet;
 mod convert;
-mod hash;
 mod sampling;
 mod scan;
 mod write;
@@ -33,8 +32,8 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use bus::{Bus, BusConfig, NodeMatrix};
 pub use codelet::{CodeletFile, Comb, Device, HistoryEntry, Implementation, LinearRegression};
 pub use convert::Imported;
-pub use hash::{DataShape, crc32, fold_footprint, size_footprint, task_footprint};
 pub use sampling::{Sampling, directories, host_name};
+pub(crate) use scan::Scan;
+pub(crate) use write::Scientific;

@@ -1,8 +1,8 @@
 //! A directory of StarPU's measurements.
 
-use super::bus::{self, Bus, BusConfig, NodeMatrix};
 use super::codelet::CodeletFile;
 use crate::model::ModelError;
+use crate::model::bus::{self, Bus, BusConfig, NodeMatrix};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

@@ -4,14 +4,14 @@ use crate::model::Flaw;
 use std::str::FromStr;
 
 /// A place in a text, from which values are read one by one.
-pub(super) struct Scan<'a> {
+pub(crate) struct Scan<'a> {
     rest: &'a str,
     line: usize,
     column: usize,
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(text: &'a str) -> Scan<'a> {
+    pub(crate) fn new(text: &'a str) -> Scan<'a> {
         Scan { rest: text, line: 1, column: 1 }
     }
 
@@ -40,18 +40,18 @@ impl<'a> Scan<'a> {
         }
     }
 
-    pub(super) fn is_at_end(&mut self) -> bool {
+    pub(crate) fn is_at_end(&mut self) -> bool {
         self.skip();
         self.rest.is_empty()
     }
 
     /// Something wrong at this place.
-    pub(super) fn flaw(&self, message: String) -> Flaw {
+    pub(crate) fn flaw(&self, message: String) -> Flaw {
         Flaw { line: self.line, column: self.column, message }
     }
 
     /// The next value, which is `what`.
-    pub(super) fn value<T: FromStr>(&mut self, what: &str) -> Result<T, Flaw> {
+    pub(crate) fn value<T: FromStr>(&mut self, what: &str) -> Result<T, Flaw> {
         self.skip();
         let end = self.rest.find(char::is_whitespace).unwrap_or(self.rest.len());
         let token = &self.rest[..end];
@@ -66,7 +66,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The next line that is no comment, without the end of line; `None` at the end. Flaws in it are placed by the reader.
-    pub(super) fn line(&mut self) -> Option<Line<'a>> {
+    pub(crate) fn line(&mut self) -> Option<Line<'a>> {
         self.skip();
         if self.rest.is_empty() {
             return None;
@@ -78,7 +78,7 @@ impl<'a> Scan<'a> {
 }
 
 /// One line, of fields with blanks between them.
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     text: &'a str,
     number: usize,
     /// Column of its first character.
@@ -87,7 +87,7 @@ pub(super) struct Line<'a> {
 
 impl<'a> Line<'a> {
     /// Its fields.
-    pub(super) fn fields(&self) -> Vec<Field<'a>> {
+    pub(crate) fn fields(&self) -> Vec<Field<'a>> {
         let mut fields = Vec::new();
         for text in self.text.split_whitespace() {
             let offset = text.as_ptr().addr() - self.text.as_ptr().addr();
@@ -98,26 +98,26 @@ impl<'a> Line<'a> {
     }
 
     /// Something wrong with the whole line.
-    pub(super) fn flaw(&self, message: String) -> Flaw {
+    pub(crate) fn flaw(&self, message: String) -> Flaw {
         Flaw { line: self.number, column: self.first, message }
     }
 }
 
 /// One field of a line.
 #[derive(Clone, Copy)]
-pub(super) struct Field<'a> {
-    pub(super) text: &'a str,
+pub(crate) struct Field<'a> {
+    pub(crate) text: &'a str,
     line: usize,
     column: usize,
 }
 
 impl Field<'_> {
-    pub(super) fn flaw(&self, expected: &str) -> Flaw {
+    pub(crate) fn flaw(&self, expected: &str) -> Flaw {
         let message = format!("found `{}`, expected {expected}", shortened(self.text));
         Flaw { line: self.line, column: self.column, message }
     }
 
-    pub(super) fn parse<T: FromStr>(&self, what: &str) -> Result<T, Flaw> {
+    pub(crate) fn parse<T: FromStr>(&self, what: &str) -> Result<T, Flaw> {
         self.text.parse().map_err(|_| self.flaw(what))
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::model::{Bus, BusConfig, DataShape, NodeMatrix, task_footprint};
 use proptest::prelude::*;
 use sched_core::Arch;
 use std::path::{Path, PathBuf};

@@ -71,7 +71,7 @@ fn implementation(out: &mut String, measured: &Implementation) -> fmt::Result {
 }
 
 /// A number as C's `%e` writes it.
-pub(super) struct Scientific(pub(super) f64);
+pub(crate) struct Scientific(pub(crate) f64);
 
 impl fmt::Display for Scientific {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

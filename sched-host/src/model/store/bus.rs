@@ -9,9 +9,9 @@
 
 use super::lines::{self, EndLine, Format, Lines};
 use super::{MovedAside, Store, move_aside, write_whole};
-use crate::memory::Coherence;
 use crate::model::ModelError;
-use crate::model::starpu::{Bus, NodeMatrix};
+use crate::model::{Bus, NodeMatrix};
+use crate::topology::MOST_MEMORY_NODES;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::ErrorKind;
@@ -81,7 +81,7 @@ impl Store {
     /// Stores what transfers take, in the place of what was stored; and what was wrong with that, if it had to be moved aside.
     ///
     /// ```
-    /// use sched_host::model::starpu::{Bus, NodeMatrix};
+    /// use sched_host::model::{Bus, NodeMatrix};
     /// use sched_host::model::{Fingerprint, Store};
     ///
     /// let directory = tempfile::tempdir()?;
@@ -129,8 +129,8 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Bus, ModelError> {
         }
     })?;
     let nodes = header.map_or(0, |header| header.nodes);
-    if nodes > Coherence::MOST_NODES {
-        reader.flaw(1, 1, format!("found {nodes} memory nodes, expected at most {}", Coherence::MOST_NODES));
+    if nodes > MOST_MEMORY_NODES {
+        reader.flaw(1, 1, format!("found {nodes} memory nodes, expected at most {}", MOST_MEMORY_NODES));
         return Err(ModelError::damaged(path, reader.flaws));
     }
     let on_the_spot = |pair: usize| if pair / nodes == pair % nodes { 0.0 } else { f64::NAN };

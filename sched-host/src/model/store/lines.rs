@@ -1,7 +1,7 @@
 //! Texts of stored files: a line of JSON for each thing, the first of which says what the file is, and the last whether it is
 //! whole.
 
-use crate::model::starpu::crc32;
+use crate::model::crc32;
 use crate::model::{Flaw, ModelError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -23,7 +23,7 @@ use sched_core::Arch;
 /// tree.connect(eager, worker);
 /// let text = r#"policy "mine" { fifo { eager { each "worker" { worker } } } }"#;
 /// assert_eq!(tree.policy("mine"), parse("mine.kdl", text)?[0]);
-/// # Ok::<(), sched_host::policy::PolicyErrors>(())
+/// # Ok::<(), sched_host::text::Findings>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Connect {

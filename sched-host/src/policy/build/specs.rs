@@ -29,7 +29,7 @@ use sched_core::{Arch, ArchSet, WorkerId, WorkerSet};
 ///     } } } } }
 /// }"#;
 /// assert_eq!(specs.policy("mine", &FlatMachine { workers: 4 }), parse("mine.kdl", text)?[0]);
-/// # Ok::<(), sched_host::policy::PolicyErrors>(())
+/// # Ok::<(), sched_host::text::Findings>(())
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct TopologySpecs {

@@ -3,7 +3,8 @@
 use super::site::Subject;
 use crate::policy::areas::bounds;
 use crate::policy::catalogue::Entry;
-use crate::policy::part::{Component, Part, Setting, Span};
+use crate::policy::part::{Component, Part, Setting};
+use crate::text::Span;
 use sched_core::{Arity, ComponentInfo, Family};
 
 /// A component of a policy that the catalogue knows.

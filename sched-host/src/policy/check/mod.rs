@@ -1,6 +1,6 @@
 //! What makes a policy valid: a list of rules, each with the reason that its errors give.
 //!
-//! To add a rule, write a function from [`Subject`] to problems and name it in [`RULES`].
+//! To add a rule, write a function from [`Subject`] to findings and name it in [`RULES`].
 
 mod below;
 mod models;
@@ -12,7 +12,7 @@ mod site;
 
 use super::catalogue::Catalogue;
 use super::part::Policy;
-use super::problem::Problem;
+use crate::text::Finding;
 pub(super) use site::Subject;
 
 /// A rule of the language.
@@ -27,7 +27,7 @@ struct Rule {
     catalogue: bool,
     /// Whether it is only about progress: a policy that breaks it can be built, and might stall.
     progress: bool,
-    find: fn(&Subject<'_>) -> Vec<Problem>,
+    find: fn(&Subject<'_>) -> Vec<Finding>,
 }
 
 const RULES: &[Rule] = &[
@@ -163,7 +163,7 @@ const RULES: &[Rule] = &[
 
 /// Everything that is wrong with `policy` for components of `catalogue`, errors and warnings; empty when it is fine.
 ///
-/// Each problem names the [rule](Problem::id) that it breaks:
+/// Each finding names the [rule](Finding::id) that it breaks:
 ///
 /// | rule | what it says |
 /// |---|---|
@@ -181,28 +181,31 @@ const RULES: &[Rule] = &[
 ///
 /// A policy that a program built is shown as its [text](Policy::to_kdl).
 #[must_use]
-pub fn check(policy: &Policy, catalogue: &Catalogue) -> Vec<Problem> {
+pub fn check(policy: &Policy, catalogue: &Catalogue) -> Vec<Finding> {
     run(&policy.located(), catalogue, |_| true)
 }
 
 /// What is wrong with `policy` so that no tree can be built, whether tasks would move in it or not.
-pub(super) fn check_structure(policy: &Policy, catalogue: &Catalogue) -> Vec<Problem> {
+pub(super) fn check_structure(policy: &Policy, catalogue: &Catalogue) -> Vec<Finding> {
     run(&policy.located(), catalogue, |rule| !rule.progress)
 }
 
 /// What is wrong with `policy` whatever the components are.
-pub(super) fn check_text(policy: &Policy) -> Vec<Problem> {
+pub(super) fn check_text(policy: &Policy) -> Vec<Finding> {
     run(policy, &Catalogue::default(), |rule| !rule.catalogue)
 }
 
-fn run(policy: &Policy, catalogue: &Catalogue, wanted: impl Fn(&Rule) -> bool) -> Vec<Problem> {
+fn run(policy: &Policy, catalogue: &Catalogue, wanted: impl Fn(&Rule) -> bool) -> Vec<Finding> {
     let subject = Subject::new(policy, catalogue);
     let rules = RULES.iter().filter(|rule| wanted(rule));
     rules
         .flat_map(|rule| {
-            (rule.find)(&subject).into_iter().map(|problem| {
-                let problem = problem.breaks(rule.id).code(rule.name).help(format!("why: {}", rule.reason));
-                problem.in_source(policy.source.as_ref())
+            (rule.find)(&subject).into_iter().map(|finding| {
+                let finding = finding
+                    .breaks(rule.id)
+                    .code(format_args!("policy::{}", rule.name))
+                    .help(format!("why: {}", rule.reason));
+                finding.in_source(policy.source.as_ref())
             })
         })
         .collect()

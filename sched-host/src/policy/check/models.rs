@@ -1,14 +1,14 @@
 //! The rule that components which decide by performance models get only tasks that have one.
 
 use super::site::Subject;
-use crate::policy::problem::Problem;
+use crate::text::Finding;
 
 /// The slot whose tasks have a calibrated model.
 const SLOT: &str = "perfmodel";
 
 /// V5: each way from the root to a component that needs models leads through a slot for tasks that have one.
-pub(super) fn models(subject: &Subject<'_>) -> Vec<Problem> {
-    let mut problems = Vec::new();
+pub(super) fn models(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
     subject.descend(subject.roots(), |known| {
         if known.info.needs_models {
             let name = known.name();
@@ -23,8 +23,8 @@ pub(super) fn models(subject: &Subject<'_>) -> Vec<Problem> {
                 }
                 None => format!("load a plugin with a component that has a slot `{SLOT}`, such as `perfmodel-select`"),
             };
-            problems.push(
-                Problem::error(format!("`{name}` decides by performance models, and may get tasks without one"))
+            findings.push(
+                Finding::error(format!("`{name}` decides by performance models, and may get tasks without one"))
                     .at(known.span(), format!("expected below a slot `{SLOT}`"))
                     .help(help),
             );
@@ -36,5 +36,5 @@ pub(super) fn models(subject: &Subject<'_>) -> Vec<Problem> {
         }
         subject.children_of(known)
     });
-    problems
+    findings
 }

@@ -3,44 +3,44 @@
 use super::site::{Owner, Role, Subject};
 use crate::policy::part::{Component, Part};
 use crate::policy::print;
-use crate::policy::problem::Problem;
-use crate::policy::suggest::did_you_mean;
+use crate::text::Finding;
+use crate::text::did_you_mean;
 use sched_core::{Arity, ParamInfo};
 
 /// Words of the language, which no component can have as its name.
 const WORDS: [&str; 4] = ["policy", "shared", "each", "use"];
 
-pub(super) fn component(subject: &Subject<'_>) -> Vec<Problem> {
-    let mut problems = Vec::new();
+pub(super) fn component(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
     for (component, entry) in subject.components() {
         let name = &component.name;
         if WORDS.contains(&name.as_str()) {
-            problems.push(
-                Problem::error(format!("a component is called `{name}`, a word of the language"))
+            findings.push(
+                Finding::error(format!("a component is called `{name}`, a word of the language"))
                     .at(component.span, "not a component")
                     .help("a component of this name cannot be used in a policy: rename it in its plugin"),
             );
         } else if entry.is_none() {
             let names = subject.catalogue.iter().map(|entry| entry.info.name.as_str());
-            let mut problem =
-                Problem::error(format!("there is no component `{name}`")).at(component.span, "unknown component");
+            let mut finding =
+                Finding::error(format!("there is no component `{name}`")).at(component.span, "unknown component");
             if subject.catalogue.iter().next().is_some() {
-                problem = problem.help(did_you_mean(name, names, "components"));
+                finding = finding.help(did_you_mean(name, names, "components"));
             }
-            problems.push(problem.help(subject.catalogue.origin()));
+            findings.push(finding.help(subject.catalogue.origin()));
         }
     }
-    problems
+    findings
 }
 
-pub(super) fn parameter(subject: &Subject<'_>) -> Vec<Problem> {
-    let mut problems = Vec::new();
+pub(super) fn parameter(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
     for (component, entry) in subject.components() {
         for (index, setting) in component.params.iter().enumerate() {
             let name = &setting.name;
             if let Some(first) = component.params[..index].iter().find(|first| first.name == *name) {
-                problems.push(
-                    Problem::error(format!("`{name}` of `{}` is set twice", component.name))
+                findings.push(
+                    Finding::error(format!("`{name}` of `{}` is set twice", component.name))
                         .at(setting.span, "again here")
                         .at(first.span, "first here")
                         .help("leave one of them out"),
@@ -49,8 +49,8 @@ pub(super) fn parameter(subject: &Subject<'_>) -> Vec<Problem> {
             let Some(info) = entry.map(|entry| &entry.info) else { continue };
             let Some(param) = info.param(name) else {
                 let names = info.params.iter().map(|param| param.name.as_str());
-                problems.push(
-                    Problem::error(format!("`{}` has no parameter `{name}`", component.name))
+                findings.push(
+                    Finding::error(format!("`{}` has no parameter `{name}`", component.name))
                         .at(setting.span, "unknown parameter")
                         .help(did_you_mean(name, names, &format!("parameters of `{}`", component.name))),
                 );
@@ -58,15 +58,15 @@ pub(super) fn parameter(subject: &Subject<'_>) -> Vec<Problem> {
             };
             if setting.value.clone().coerce(&param.kind).is_none() {
                 let found = print::value(&setting.value);
-                problems.push(
-                    Problem::error(format!("`{name}` of `{}` cannot be {found}", component.name))
+                findings.push(
+                    Finding::error(format!("`{name}` of `{}` cannot be {found}", component.name))
                         .at(setting.value_span, format!("found {found}, expected {}", param.kind))
                         .help(explain(param)),
                 );
             }
         }
     }
-    problems
+    findings
 }
 
 /// A line on what a parameter means.
@@ -75,15 +75,15 @@ fn explain(param: &ParamInfo) -> String {
     format!("`{}`: {}{unit} (default {})", param.name, param.doc, print::value(&param.default))
 }
 
-pub(super) fn slots(subject: &Subject<'_>) -> Vec<Problem> {
-    let mut problems: Vec<Problem> = Vec::new();
+pub(super) fn slots(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
     for (component, entry) in subject.known().filter(|(_, entry)| entry.info.arity == Arity::Slots) {
         let slots = &entry.info.slots;
         let mut seen: Vec<&Component> = Vec::new();
         for child in &component.children {
             let Part::Component(node) = child else {
-                problems.push(
-                    Problem::error(format!("below `{}` stand its slots", component.name))
+                findings.push(
+                    Finding::error(format!("below `{}` stand its slots", component.name))
                         .at(child.span(), "expected a slot")
                         .help(slot_names(component, slots.iter().map(|slot| slot.name.as_str())))
                         .help("`each` and `use` stand inside a slot"),
@@ -91,16 +91,16 @@ pub(super) fn slots(subject: &Subject<'_>) -> Vec<Problem> {
                 continue;
             };
             if let Some(first) = seen.iter().find(|first| first.name == node.name) {
-                problems.push(
-                    Problem::error(format!("slot `{}` of `{}` is given twice", node.name, component.name))
+                findings.push(
+                    Finding::error(format!("slot `{}` of `{}` is given twice", node.name, component.name))
                         .at(node.span, "again here")
                         .at(first.span, "first here")
                         .help("leave one of them out"),
                 );
             } else if !slots.iter().any(|slot| slot.name == node.name) {
                 let names = slots.iter().map(|slot| slot.name.as_str());
-                problems.push(
-                    Problem::error(format!("`{}` has no slot `{}`", component.name, node.name))
+                findings.push(
+                    Finding::error(format!("`{}` has no slot `{}`", component.name, node.name))
                         .at(node.span, "unknown slot")
                         .help(did_you_mean(&node.name, names, &format!("slots of `{}`", component.name))),
                 );
@@ -111,13 +111,13 @@ pub(super) fn slots(subject: &Subject<'_>) -> Vec<Problem> {
         if !missing.is_empty() {
             let names: Vec<String> = missing.iter().map(|slot| format!("`{}`", slot.name)).collect();
             let plural = if names.len() == 1 { "" } else { "s" };
-            let problem =
-                Problem::error(format!("`{}` lacks its slot{plural} {}", component.name, names.join(" and ")))
+            let finding =
+                Finding::error(format!("`{}` lacks its slot{plural} {}", component.name, names.join(" and ")))
                     .at(component.span, format!("expected {} below", names.join(" and ")));
-            problems.push(
+            findings.push(
                 missing
                     .iter()
-                    .fold(problem, |problem, slot| problem.help(format!("add `{} {{ … }}`: {}", slot.name, slot.doc))),
+                    .fold(finding, |finding, slot| finding.help(format!("add `{} {{ … }}`: {}", slot.name, slot.doc))),
             );
         }
     }
@@ -125,14 +125,14 @@ pub(super) fn slots(subject: &Subject<'_>) -> Vec<Problem> {
         if let (Role::Slot(slot), Owner::Component(component, _)) = (site.role, site.owner)
             && let Some(setting) = slot.params.first()
         {
-            problems.push(
-                Problem::error(format!("`{}` is a slot of `{}` and has no parameters", slot.name, component.name))
+            findings.push(
+                Finding::error(format!("`{}` is a slot of `{}` and has no parameters", slot.name, component.name))
                     .at(setting.span, "not here")
                     .help("parameters are set at a component: at the slot's child, or at the one that has the slot"),
             );
         }
     }
-    problems
+    findings
 }
 
 fn slot_names<'a>(component: &Component, names: impl Iterator<Item = &'a str>) -> String {

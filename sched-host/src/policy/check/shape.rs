@@ -2,33 +2,34 @@
 
 use super::site::{Role, Subject};
 use crate::policy::level::Level;
-use crate::policy::part::{Component, Part, Span};
-use crate::policy::problem::Problem;
+use crate::policy::part::{Component, Part};
+use crate::text::Finding;
+use crate::text::Span;
 use sched_core::{Arity, Family};
 
-pub(super) fn root(subject: &Subject<'_>) -> Vec<Problem> {
+pub(super) fn root(subject: &Subject<'_>) -> Vec<Finding> {
     let policy = subject.policy;
-    let mut problems = Vec::new();
+    let mut findings = Vec::new();
     match policy.root.as_slice() {
         [Part::Component(_)] => {}
-        [] => problems.push(
-            Problem::error(format!("policy `{}` is empty", policy.name))
+        [] => findings.push(
+            Finding::error(format!("policy `{}` is empty", policy.name))
                 .at(policy.span, "expected a component in its braces")
                 .help("the smallest policy that works is `fifo { eager { each \"worker\" { worker } } }`"),
         ),
-        [other] => problems.push(
-            Problem::error(format!("the root of policy `{}` is not a component", policy.name))
+        [other] => findings.push(
+            Finding::error(format!("the root of policy `{}` is not a component", policy.name))
                 .at(other.span(), "expected a component")
                 .help("put a component above it that takes several children, such as `eager { … }`"),
         ),
-        [first, second, ..] => problems.push(
-            Problem::error(format!("policy `{}` has {} roots", policy.name, policy.root.len()))
+        [first, second, ..] => findings.push(
+            Finding::error(format!("policy `{}` has {} roots", policy.name, policy.root.len()))
                 .at(second.span(), "expected the end of the policy")
                 .at(first.span(), "this is the root")
                 .help("put one of them below the other, or all below one that takes several children"),
         ),
     }
-    problems
+    findings
 }
 
 /// The children as they count below a component: `each "machine"` is what it holds.
@@ -42,39 +43,39 @@ fn children(parts: &[Part]) -> Vec<&Part> {
         .collect()
 }
 
-pub(super) fn arity(subject: &Subject<'_>) -> Vec<Problem> {
-    let mut problems = Vec::new();
+pub(super) fn arity(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
     for site in &subject.sites {
         match site.role {
             Role::Component(component, Some(entry)) => {
-                problems.extend(arity_of_component(component, entry.info.arity));
+                findings.extend(arity_of_component(component, entry.info.arity));
             }
             Role::Slot(slot) => {
-                problems.extend(exactly_one(&format!("slot `{}`", slot.name), slot.span, &slot.children))
+                findings.extend(exactly_one(&format!("slot `{}`", slot.name), slot.span, &slot.children))
             }
-            Role::Each(each) if each.children.is_empty() => problems.push(
-                Problem::error(format!("`each \"{}\"` repeats nothing", each.level))
+            Role::Each(each) if each.children.is_empty() => findings.push(
+                Finding::error(format!("`each \"{}\"` repeats nothing", each.level))
                     .at(each.span, "expected a component in its braces")
                     .help(format!("write `each \"{}\" {{ worker }}`", each.level)),
             ),
             Role::Component(..) | Role::Each(_) | Role::Use(_) => {}
         }
     }
-    problems
+    findings
 }
 
-fn arity_of_component(component: &Component, arity: Arity) -> Option<Problem> {
+fn arity_of_component(component: &Component, arity: Arity) -> Option<Finding> {
     let name = format!("`{}`", component.name);
     match arity {
         Arity::Leaf => component.children.first().map(|child| {
-            Problem::error(format!("{name} takes no child"))
+            Finding::error(format!("{name} takes no child"))
                 .at(child.span(), "this is below a leaf")
                 .at(component.span, "the leaf")
                 .help("close its braces before this, or move the child above the leaf")
         }),
         Arity::One => exactly_one(&name, component.span, &component.children),
         Arity::Many if component.children.is_empty() => Some(
-            Problem::error(format!("{name} has no child"))
+            Finding::error(format!("{name} has no child"))
                 .at(component.span, "expected one or more children below")
                 .help(format!("write `{} {{ each \"worker\" {{ worker }} }}`", component.name)),
         ),
@@ -83,16 +84,16 @@ fn arity_of_component(component: &Component, arity: Arity) -> Option<Problem> {
     }
 }
 
-fn exactly_one(name: &str, span: Span, parts: &[Part]) -> Option<Problem> {
+fn exactly_one(name: &str, span: Span, parts: &[Part]) -> Option<Finding> {
     match children(parts).as_slice() {
         [] => Some(
-            Problem::error(format!("{name} has no child"))
+            Finding::error(format!("{name} has no child"))
                 .at(span, "expected exactly one child below")
                 .help("a tree ends in workers: give it a child that leads to one"),
         ),
         [_] => None,
         [_, second, ..] => Some(
-            Problem::error(format!("{name} takes one child, and {} are given", children(parts).len()))
+            Finding::error(format!("{name} takes one child, and {} are given", children(parts).len()))
                 .at(second.span(), "one too many")
                 .at(span, "takes one child")
                 .help("put a component between that takes several, such as `eager { … }`"),
@@ -100,8 +101,8 @@ fn exactly_one(name: &str, span: Span, parts: &[Part]) -> Option<Problem> {
     }
 }
 
-pub(super) fn each(subject: &Subject<'_>) -> Vec<Problem> {
-    let mut problems = Vec::new();
+pub(super) fn each(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
     for site in &subject.sites {
         let Role::Each(each) = site.role else { continue };
         // The outermost that repeats is the one to mend.
@@ -110,8 +111,8 @@ pub(super) fn each(subject: &Subject<'_>) -> Vec<Problem> {
             continue;
         }
         let (owner, owner_span) = site.owner.name();
-        problems.push(
-            Problem::error(format!("`each \"{}\"` gives {owner} several children, and it takes one", each.level))
+        findings.push(
+            Finding::error(format!("`each \"{}\"` gives {owner} several children, and it takes one", each.level))
                 .at(each.span, format!("one child for each {}", each.level))
                 .at(owner_span, "takes one child")
                 .help(format!(
@@ -120,20 +121,20 @@ pub(super) fn each(subject: &Subject<'_>) -> Vec<Problem> {
                 )),
         );
     }
-    problems
+    findings
 }
 
 /// V2: who has several children chooses among them, or names what each is for.
-pub(super) fn family(subject: &Subject<'_>) -> Vec<Problem> {
-    let mut problems = Vec::new();
+pub(super) fn family(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
     for (component, entry) in subject.known() {
         let chooses = entry.info.family == Family::ResourceMapping;
         if chooses || entry.info.arity != Arity::Many || !several(subject, &component.children) {
             continue;
         }
         let name = &component.name;
-        problems.push(
-            Problem::error(format!("`{name}` has several children, and is of the {} family", entry.info.family))
+        findings.push(
+            Finding::error(format!("`{name}` has several children, and is of the {} family", entry.info.family))
                 .at(component.span, "does not choose among children")
                 .help(format!("give it one child, such as `{name} {{ eager {{ … }} }}`"))
                 .help(
@@ -141,7 +142,7 @@ pub(super) fn family(subject: &Subject<'_>) -> Vec<Problem> {
                 ),
         );
     }
-    problems
+    findings
 }
 
 /// Whether these may become several components.
@@ -156,12 +157,12 @@ fn several(subject: &Subject<'_>, parts: &[Part]) -> bool {
     }
 }
 
-pub(super) fn leaf(subject: &Subject<'_>) -> Vec<Problem> {
+pub(super) fn leaf(subject: &Subject<'_>) -> Vec<Finding> {
     let leaves = subject.known().filter(|(_, entry)| entry.info.arity == Arity::Leaf);
     leaves
         .filter(|(_, entry)| entry.info.family != Family::Worker)
         .map(|(component, entry)| {
-            Problem::error(format!("`{}` is a leaf and not a worker", component.name))
+            Finding::error(format!("`{}` is a leaf and not a worker", component.name))
                 .at(component.span, format!("of the {} family", entry.info.family))
                 .help("its plugin is wrong: a component that is not a worker declares children")
         })

@@ -3,30 +3,30 @@
 use super::site::{Role, Subject};
 use crate::policy::level::Level;
 use crate::policy::part::{Part, Policy, Shared, Use};
-use crate::policy::problem::Problem;
-use crate::policy::suggest::did_you_mean;
+use crate::text::Finding;
+use crate::text::did_you_mean;
 
-pub(super) fn defined(subject: &Subject<'_>) -> Vec<Problem> {
+pub(super) fn defined(subject: &Subject<'_>) -> Vec<Finding> {
     let policy = subject.policy;
-    let mut problems = Vec::new();
+    let mut findings = Vec::new();
     for (index, shared) in policy.shared.iter().enumerate() {
         if let Some(first) = policy.shared[..index].iter().find(|first| first.name == shared.name) {
-            problems.push(
-                Problem::error(format!("`shared \"{}\"` is given twice", shared.name))
+            findings.push(
+                Finding::error(format!("`shared \"{}\"` is given twice", shared.name))
                     .at(shared.span, "again here")
                     .at(first.span, "first here")
                     .help("give one of them another name"),
             );
         }
-        problems.extend(body(shared));
+        findings.extend(body(shared));
     }
     for site in &subject.sites {
         if let Role::Use(link) = site.role
             && policy.find_shared(&link.name).is_none()
         {
             let names = policy.shared.iter().map(|shared| shared.name.as_str());
-            problems.push(
-                Problem::error(format!("nothing shared is called `{}`", link.name))
+            findings.push(
+                Finding::error(format!("nothing shared is called `{}`", link.name))
                     .at(link.span, "undefined")
                     .help(did_you_mean(&link.name, names, "shared definitions in this policy"))
                     .help(format!(
@@ -36,30 +36,30 @@ pub(super) fn defined(subject: &Subject<'_>) -> Vec<Problem> {
             );
         }
     }
-    problems
+    findings
 }
 
-fn body(shared: &Shared) -> Option<Problem> {
+fn body(shared: &Shared) -> Option<Finding> {
     let name = &shared.name;
     match shared.children.as_slice() {
         [Part::Component(_)] => None,
         [] => Some(
-            Problem::error(format!("`shared \"{name}\"` is empty"))
+            Finding::error(format!("`shared \"{name}\"` is empty"))
                 .at(shared.span, "expected a component in its braces")
                 .help(format!("write `shared \"{name}\" each=\"worker\" {{ worker }}`")),
         ),
         [Part::Each(each)] => Some(
-            Problem::error(format!("`shared \"{name}\"` is a repetition and not a component"))
+            Finding::error(format!("`shared \"{name}\"` is a repetition and not a component"))
                 .at(each.span, "expected a component")
                 .help(format!("say it in the head: `shared \"{name}\" each=\"{}\" {{ … }}`", each.level)),
         ),
         [other] => Some(
-            Problem::error(format!("`shared \"{name}\"` is not a component"))
+            Finding::error(format!("`shared \"{name}\"` is not a component"))
                 .at(other.span(), "expected a component")
                 .help("a second name for what is shared already is not needed: use the first"),
         ),
         [_, second, ..] => Some(
-            Problem::error(format!("`shared \"{name}\"` is {} components", shared.children.len()))
+            Finding::error(format!("`shared \"{name}\"` is {} components", shared.children.len()))
                 .at(second.span(), "one too many")
                 .at(shared.span, "one component")
                 .help("share each under a name of its own"),
@@ -67,26 +67,26 @@ fn body(shared: &Shared) -> Option<Problem> {
     }
 }
 
-pub(super) fn single(subject: &Subject<'_>) -> Vec<Problem> {
-    let mut problems = Vec::new();
+pub(super) fn single(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
     for site in &subject.sites {
         let Role::Use(link) = site.role else { continue };
         let Some(shared) = subject.policy.find_shared(&link.name) else { continue };
         let Some(level) = shared.each.filter(|level| *level != Level::Machine) else { continue };
         if site.once && site.owner.takes_one() {
             let (owner, owner_span) = site.owner.name();
-            problems.push(
-                Problem::error(format!("`use \"{}\"` gives {owner} several children, and it takes one", link.name))
+            findings.push(
+                Finding::error(format!("`use \"{}\"` gives {owner} several children, and it takes one", link.name))
                     .at(link.span, format!("one child for each {level}"))
                     .at(owner_span, "takes one child")
                     .help(format!("put a component between that takes several: `eager {{ use \"{}\" }}`", link.name)),
             );
         }
     }
-    problems
+    findings
 }
 
-pub(super) fn unused(subject: &Subject<'_>) -> Vec<Problem> {
+pub(super) fn unused(subject: &Subject<'_>) -> Vec<Finding> {
     let policy = subject.policy;
     let mut used = Vec::new();
     follow(policy, &policy.root, &mut used);
@@ -97,7 +97,7 @@ pub(super) fn unused(subject: &Subject<'_>) -> Vec<Problem> {
     let unused = policy.shared.iter().filter(|shared| !used.contains(&shared.name.as_str()));
     unused
         .map(|shared| {
-            Problem::warning(format!("nothing uses `shared \"{}\"`", shared.name))
+            Finding::warning(format!("nothing uses `shared \"{}\"`", shared.name))
                 .at(shared.span, "unused")
                 .help(format!("link to it with `use \"{}\"`, or leave it out", shared.name))
         })
@@ -116,13 +116,13 @@ fn follow<'a>(policy: &'a Policy, parts: &'a [Part], used: &mut Vec<&'a str>) {
     }
 }
 
-pub(super) fn cycle(subject: &Subject<'_>) -> Vec<Problem> {
-    let mut problems = Vec::new();
+pub(super) fn cycle(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
     let mut done = Vec::new();
     for shared in &subject.policy.shared {
-        search(subject.policy, shared, &mut Vec::new(), &mut done, &mut problems);
+        search(subject.policy, shared, &mut Vec::new(), &mut done, &mut findings);
     }
-    problems
+    findings
 }
 
 /// Depth-first search of the definitions below `shared`; `above` are those that lead to it.
@@ -131,7 +131,7 @@ fn search<'a>(
     shared: &'a Shared,
     above: &mut Vec<&'a str>,
     done: &mut Vec<&'a str>,
-    problems: &mut Vec<Problem>,
+    findings: &mut Vec<Finding>,
 ) {
     if done.contains(&shared.name.as_str()) {
         return;
@@ -140,13 +140,13 @@ fn search<'a>(
     for link in links(&shared.children) {
         if let Some(start) = above.iter().position(|name| *name == link.name) {
             let round: Vec<&str> = above[start..].iter().copied().chain([link.name.as_str()]).collect();
-            problems.push(
-                Problem::error(format!("`shared \"{}\"` is below itself", link.name))
+            findings.push(
+                Finding::error(format!("`shared \"{}\"` is below itself", link.name))
                     .at(link.span, format!("leads back: {}", round.join(" → ")))
                     .help("leave out one `use` of the round"),
             );
         } else if let Some(next) = policy.find_shared(&link.name) {
-            search(policy, next, above, done, problems);
+            search(policy, next, above, done, findings);
         }
     }
     above.pop();

@@ -2,7 +2,8 @@
 
 use crate::policy::catalogue::{Catalogue, Entry};
 use crate::policy::level::Level;
-use crate::policy::part::{Component, Each, Part, Policy, Shared, Span, Use};
+use crate::policy::part::{Component, Each, Part, Policy, Shared, Use};
+use crate::text::Span;
 use sched_core::Arity;
 
 /// The policy that the rules look at.

@@ -2,6 +2,7 @@
 
 use super::{colour, title};
 use crate::policy::plan::{Plan, PlanNode};
+use crate::text::dot::quoted;
 
 impl Plan {
     /// The plan in Graphviz's language, for `dot -Tsvg`: a node for each component, coloured by family, an edge for
@@ -38,13 +39,13 @@ impl Plan {
     }
 
     fn graph(&self, nodes: &str) -> String {
-        let mut dot = format!("digraph {} {{\n", quote(&self.policy));
+        let mut dot = format!("digraph {} {{\n", quoted(&self.policy));
         dot += "    node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\"];\n";
         dot += "    edge [fontname=\"sans-serif\", fontsize=10];\n";
         dot += nodes;
         for node in &self.nodes {
             for child in &node.children {
-                let slot = child.slot.as_ref().map_or(String::new(), |slot| format!(" [label={}]", quote(slot)));
+                let slot = child.slot.as_ref().map_or(String::new(), |slot| format!(" [label={}]", quoted(slot)));
                 dot += &format!("    n{} -> n{}{slot};\n", node.id.0, child.node.0);
             }
         }
@@ -60,9 +61,9 @@ fn node_line(node: &PlanNode) -> String {
     format!(
         "n{} [label={}, fillcolor=\"{}\", tooltip={}];\n",
         node.id.0,
-        quote(&label(node)),
+        quoted(&label(node)),
         colour(node.info.family),
-        quote(&node.path),
+        quoted(&node.path),
     )
 }
 
@@ -75,8 +76,4 @@ fn label(node: &PlanNode) -> String {
         }
         None => title,
     }
-}
-
-fn quote(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }

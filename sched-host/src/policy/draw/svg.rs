@@ -1,9 +1,9 @@
 //! Plans as a drawing of their own.
 
 use super::{colour, title};
-use crate::graph::draw::spread;
 use crate::policy::plan::{Plan, PlanNode};
-use crate::xml::escaped;
+use crate::text::spread;
+use crate::text::xml::escaped;
 use std::fmt::Write;
 
 // All lengths are in pixels.
@@ -95,7 +95,8 @@ impl Plan {
             let mut wanted: Vec<(f64, usize)> = here().map(|node| (middle(&self.nodes[node]), node)).collect();
             wanted.sort_by(|a, b| a.0.total_cmp(&b.0));
             let height = here().map(|node| shapes[node].height).fold(0.0, f64::max);
-            for (place, (_, node)) in spread(&wanted).into_iter().zip(&wanted) {
+            let places: Vec<f64> = wanted.iter().map(|(place, _)| *place).collect();
+            for (place, (_, node)) in spread(&places).into_iter().zip(&wanted) {
                 (shapes[*node].x, shapes[*node].y) = (place * (width + GAP), y);
             }
             y += height + DROP;

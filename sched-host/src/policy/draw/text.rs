@@ -2,12 +2,12 @@
 
 use super::title;
 use crate::policy::plan::{NodeIndex, Plan, PlanNode};
-use crate::policy::ranges::ranges;
+use crate::text::ranges;
 
 /// Whether a drawing draws like things together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fold {
-    /// Three or more like children in a row become one line: `× 64 (workers 0–63)`.
+    /// Three or more like children in a row become one line: `× 64 (workers 0-63)`.
     Runs,
     /// Every node has a line of its own.
     Nothing,
@@ -130,7 +130,7 @@ impl<'a> Pen<'a> {
     }
 }
 
-/// Parts of the machine in short: `worker 3`, `workers 0–63`, `numa 0–1`.
+/// Parts of the machine in short: `worker 3`, `workers 0-63`, `numa 0-1`.
 fn places<'a>(labels: impl Iterator<Item = &'a str>) -> String {
     let mut labels: Vec<&str> = labels.collect();
     labels.dedup();

@@ -132,7 +132,7 @@ fn tree_draws() {
     assert_snapshot!(sched(&catalogue(), "tree tree-eager --workers 8"), @r"
     fifo
     └─ eager
-       └─ worker × 8 (workers 0–7)
+       └─ worker × 8 (workers 0-7)
     ");
     assert_eq!(sched(&catalogue(), "tree tree-eager --workers 8 --unfold").lines().count(), 10);
     assert!(sched(&catalogue(), "tree tree-eager --workers 2 --format dot").starts_with("digraph \"tree-eager\" {"));
@@ -219,7 +219,7 @@ fn check_tells_areas_and_pumps_of_what_is_valid() {
 
     fifo
     └─ eager
-       └─ fifo ntasks-threshold=2 exp-len-threshold=1000000000.0 ready=#true × 4 (workers 0–3)
+       └─ fifo ntasks-threshold=2 exp-len-threshold=1000000000.0 ready=#true × 4 (workers 0-3)
           └─ worker × 4
 
     ok
@@ -368,9 +368,9 @@ fn check_speaks_json() {
     let found: serde_json::Value =
         serde_json::from_str(&sched(&catalogue(), &format!("check {path} tree-eager --json --workers 1")))
             .expect("it is JSON");
-    let problem = &found[0]["problems"][0];
-    assert_eq!((&found[0]["valid"], &problem["id"], &problem["line"]), (&false.into(), &"V1".into(), &2.into()));
-    assert_eq!((&problem["column"], &problem["file"]), (&10.into(), &path.into()));
+    let finding = &found[0]["problems"][0];
+    assert_eq!((&found[0]["valid"], &finding["id"], &finding["line"]), (&false.into(), &"V1".into(), &2.into()));
+    assert_eq!((&finding["column"], &finding["file"]), (&10.into(), &path.into()));
     let areas = &found[1]["policies"][0]["areas"];
     assert_eq!((&found[1]["valid"], &areas[0]["pump_down"]), (&true.into(), &"application".into()));
     assert_eq!(areas[1]["reservoir_above"]["bounded"], false);

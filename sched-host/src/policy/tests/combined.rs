@@ -30,13 +30,13 @@ fn each_combined_worker_has_a_leaf_and_a_number_above_the_workers() {
     assert_eq!(
         teams(&flat),
         [
-            ("fifo/eager/combined-worker 0–3/combined-worker", 5),
-            ("fifo/eager/combined-worker 0–1/combined-worker", 6),
-            ("fifo/eager/combined-worker 2–3/combined-worker", 7),
+            ("fifo/eager/combined-worker 0-3/combined-worker", 5),
+            ("fifo/eager/combined-worker 0-1/combined-worker", 6),
+            ("fifo/eager/combined-worker 2-3/combined-worker", 7),
         ]
     );
     assert_eq!(flat.root().workers.len(), 8);
-    assert_eq!(flat.leaf(WorkerId(6)).map(|leaf| leaf.place.as_str()), Some("combined-worker 0–1"));
+    assert_eq!(flat.leaf(WorkerId(6)).map(|leaf| leaf.place.as_str()), Some("combined-worker 0-1"));
     assert_eq!(teams(&plan(BOTH, &FlatMachine { workers: 1 })), [], "there is none, and nothing is left of it");
 
     let topology = Topology::from_synthetic("package:2 core:2 pu:1").expect("the description is sound");
@@ -57,8 +57,8 @@ fn a_group_has_the_combined_workers_inside_it() {
     assert_eq!(
         teams(&plan),
         [
-            ("fifo/eager/numa 0/fifo/eager/combined-worker 0–1/combined-worker", 5),
-            ("fifo/eager/numa 1/fifo/eager/combined-worker 2–3/combined-worker", 6),
+            ("fifo/eager/numa 0/fifo/eager/combined-worker 0-1/combined-worker", 5),
+            ("fifo/eager/numa 1/fifo/eager/combined-worker 2-3/combined-worker", 6),
         ]
     );
 }
@@ -74,10 +74,10 @@ fn shared_leaves_are_linked_inside_and_outside() {
         shared "team" each="combined-worker" { best-implementation { combined-worker } }
     }"#;
     let plan = plan(text, &FlatMachine { workers: 2 });
-    assert_eq!(teams(&plan), [("team/combined-worker 0–1/best-implementation/combined-worker", 2)]);
-    let shared = plan.find("team/combined-worker 0–1/best-implementation").expect("it is shared");
+    assert_eq!(teams(&plan), [("team/combined-worker 0-1/best-implementation/combined-worker", 2)]);
+    let shared = plan.find("team/combined-worker 0-1/best-implementation").expect("it is shared");
     let above: Vec<&str> = shared.parents.iter().map(|parent| plan[*parent].path.as_str()).collect();
-    assert_eq!(above, ["fifo/random/eager", "fifo/random/eager/combined-worker 0–1/fifo"]);
+    assert_eq!(above, ["fifo/random/eager", "fifo/random/eager/combined-worker 0-1/fifo"]);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn leaves_stand_for_the_workers_that_they_are_made_for() {
        ╭─[test.kdl:1:80]
      1 │ policy "p" { fifo { eager { each "worker" { worker }; each "combined-worker" { worker } } } }
        ·                                                                                ───┬──
-       ·                                                                                   ╰── combined-worker 0–1 here: worker 2
+       ·                                                                                   ╰── combined-worker 0-1 here: worker 2
        ╰────
       help: write `each "worker" { worker }` for one leaf for each worker
             why: a leaf hands tasks to exactly one worker
@@ -119,7 +119,7 @@ fn leaves_stand_for_the_workers_that_they_are_made_for() {
        ╭─[test.kdl:1:69]
      1 │ policy "p" { fifo { eager { each "worker" { worker }; each "numa" { combined-worker } } } }
        ·                                                                     ───────┬───────
-       ·                                                                            ╰── numa 0 here: workers 0–1
+       ·                                                                            ╰── numa 0 here: workers 0-1
        ╰────
       help: write `each "combined-worker" { combined-worker }` for one leaf for each combined worker
             why: a leaf hands tasks to exactly one worker
@@ -138,15 +138,15 @@ fn a_combined_worker_has_one_leaf_and_no_worker_is_left_out_for_it() {
 
     Error: V4 policy::leaf
 
-      × policy `p` has several leaves for combined-worker 0–1
+      × policy `p` has several leaves for combined-worker 0-1
        ╭─[test.kdl:3:34]
      2 │         each "worker" { worker }
      3 │         each "combined-worker" { combined-worker }
        ·                                  ───────┬───────
-       ·                                         ╰── a leaf of combined-worker 0–1
+       ·                                         ╰── a leaf of combined-worker 0-1
      4 │         fifo { eager { each "combined-worker" { combined-worker } } }
        ·                                                 ───────┬───────
-       ·                                                        ╰── a leaf of combined-worker 0–1
+       ·                                                        ╰── a leaf of combined-worker 0-1
      5 │     } } }
        ╰────
       help: write `shared "team" each="combined-worker" { combined-worker }` once, and `use "team"` in each
@@ -158,7 +158,7 @@ fn a_combined_worker_has_one_leaf_and_no_worker_is_left_out_for_it() {
 
     Error: V4 policy::unreachable
 
-      × policy `p` does not reach workers 0–1
+      × policy `p` does not reach workers 0-1
        ╭─[test.kdl:1:8]
      1 │ policy "p" { fifo { eager { each "combined-worker" { combined-worker } } } }
        ·        ─┬─

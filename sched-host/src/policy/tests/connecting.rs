@@ -93,8 +93,8 @@ fn the_finest_parent_says_how_often_a_shared_child_exists() {
 #[test]
 fn mistakes_are_left_to_the_check() {
     let rules = |tree: &Connect| {
-        let problems = check(&tree.policy("p"), &catalogue());
-        problems.iter().map(|problem| problem.id()).collect::<Vec<_>>()
+        let findings = check(&tree.policy("p"), &catalogue());
+        findings.iter().map(|finding| finding.id()).collect::<Vec<_>>()
     };
     assert_eq!(rules(&Connect::new()), ["V2"], "nothing was connected");
     let mut tree = Connect::new();
@@ -155,9 +155,9 @@ proptest! {
         let text = policy.to_kdl();
         prop_assert_eq!(crate::policy::read("any.kdl", &text).policies, [policy.clone()]);
         // Whatever is wrong with it is found, and nothing breaks.
-        let problems = check(&policy, &stock());
-        prop_assert_eq!(parse("any.kdl", &text).is_err(), problems.iter().any(|problem| {
-            ["policy::root", "policy::shared", "policy::cycle"].contains(&problem.rule()) && problem.is_error()
+        let findings = check(&policy, &stock());
+        prop_assert_eq!(parse("any.kdl", &text).is_err(), findings.iter().any(|finding| {
+            ["policy::root", "policy::shared", "policy::cycle"].contains(&finding.rule()) && finding.is_error()
         }));
     }
 }

@@ -14,7 +14,7 @@ fn like_children_are_folded() {
     assert_snapshot!(plan(PREFETCHING, &FlatMachine { workers: 64 }).to_text(Fold::Runs), @r"
     fifo
     └─ eager
-       └─ fifo ntasks-threshold=2 exp-len-threshold=1000000000.0 × 64 (workers 0–63)
+       └─ fifo ntasks-threshold=2 exp-len-threshold=1000000000.0 × 64 (workers 0-63)
           └─ worker × 64
     ");
 }
@@ -50,13 +50,13 @@ fn shared_nodes_are_drawn_once() {
     prio
     └─ perfmodel-select
        ├─ perfmodel: mct beta=2.0
-       │  └─ prio ntasks-threshold=30 × 4 (workers 0–3)
+       │  └─ prio ntasks-threshold=30 × 4 (workers 0-3)
        │     └─ best-implementation × 4
        │        └─ worker × 4
        ├─ calibrator: eager-calibration
-       │  └─ best-implementation × 4 (workers 0–3) ↑ drawn above
+       │  └─ best-implementation × 4 (workers 0-3) ↑ drawn above
        └─ no-perfmodel: eager
-          └─ best-implementation × 4 (workers 0–3) ↑ drawn above
+          └─ best-implementation × 4 (workers 0-3) ↑ drawn above
     ");
 }
 
@@ -89,9 +89,9 @@ fn one_node_below_many_is_drawn_as_one() {
     }"#;
     assert_snapshot!(plan(text, &FlatMachine { workers: 8 }).to_text(Fold::Runs), @r"
     eager
-    └─ fifo ntasks-threshold=1 × 8 (workers 0–7)
+    └─ fifo ntasks-threshold=1 × 8 (workers 0-7)
        └─ eager (machine)
-          └─ worker × 8 (workers 0–7)
+          └─ worker × 8 (workers 0-7)
     ");
 }
 
@@ -105,11 +105,11 @@ fn folds_nest_and_tell_architectures_apart() {
     eager
     ├─ fifo (numa 0)
     │  └─ eager
-    │     └─ worker × 6 (workers 0–5), cpu
+    │     └─ worker × 6 (workers 0-5), cpu
     ├─ fifo (numa 1)
     │  └─ eager
-    │     └─ worker × 6 (workers 6–11), cpu
-    └─ fifo ntasks-threshold=2 × 3 (workers 12–14)
+    │     └─ worker × 6 (workers 6-11), cpu
+    └─ fifo ntasks-threshold=2 × 3 (workers 12-14)
        └─ worker × 3, cuda
     ");
 }
@@ -122,7 +122,7 @@ fn below_a_fold_lines_stand_for_several_nodes_each() {
     }"#;
     assert_snapshot!(plan(text, &FlatMachine { workers: 4 }).to_text(Fold::Runs), @r"
     eager
-    └─ eager × 4 (workers 0–3)
+    └─ eager × 4 (workers 0-3)
        └─ fifo × 8
           └─ worker × 4
     ");

@@ -191,7 +191,7 @@ fn a_leaf_of_several_workers_is_an_error() {
      2 │     eager {
      3 │         each "numa" { worker }
        ·                       ───┬──
-       ·                          ╰── numa 0 here: workers 0–1
+       ·                          ╰── numa 0 here: workers 0-1
      4 │     }
        ╰────
       help: write `each "worker" { worker }` for one leaf for each worker
@@ -209,7 +209,7 @@ fn workers_that_are_not_reached_are_named() {
 
     Error: V4 policy::unreachable
 
-      × policy `p` does not reach workers 4–6
+      × policy `p` does not reach workers 4-6
        ╭─[test.kdl:1:8]
      1 │ policy "p" {
        ·        ─┬─
@@ -229,7 +229,7 @@ fn several_leaves_of_a_worker_are_an_error() {
 
     Error: V4 policy::leaf
 
-      × policy `p` has several leaves for workers 0–1
+      × policy `p` has several leaves for workers 0-1
        ╭─[test.kdl:3:25]
      2 │     eager {
      3 │         each "worker" { worker }
@@ -283,7 +283,7 @@ fn a_slot_that_is_empty_on_the_machine_is_an_error() {
      3 │         perfmodel { eager { each "worker" { worker } } }
      4 │         calibrator { eager { each "worker" arch="cuda" { worker } } }
        ·         ─────┬────
-       ·              ╰── no worker below, for machine: workers 0–1
+       ·              ╰── no worker below, for machine: workers 0-1
      5 │         no-perfmodel { eager { each "worker" arch="hip" { worker } } }
        ╰────
       help: workers of this machine: 2 × cpu
@@ -307,7 +307,7 @@ fn several_instances_below_a_component_that_takes_one_are_an_error() {
      1 │ policy "p" {
      2 │     eager { each "numa" { fifo { use "leaf" } } }
        ·                           ──┬─
-       ·                             ╰── for numa 0: workers 0–1
+       ·                             ╰── for numa 0: workers 0-1
      3 │     shared "leaf" each="worker" { worker }
        ╰────
       help: put a component between that takes several, such as `eager { … }`
@@ -320,5 +320,5 @@ fn several_instances_below_a_component_that_takes_one_are_an_error() {
 fn an_invalid_policy_is_not_expanded() {
     let errors =
         expand_unchecked(&policy(r#"policy "p" { fifo { eagr } }"#), &catalogue(), &FlatMachine { workers: 1 });
-    assert_eq!(errors.map(|plan| plan.nodes.len()).unwrap_err().problems()[0].rule(), "policy::component");
+    assert_eq!(errors.map(|plan| plan.nodes.len()).unwrap_err().findings()[0].rule(), "policy::component");
 }

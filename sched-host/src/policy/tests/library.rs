@@ -13,8 +13,8 @@ fn every_shipped_policy_is_valid_and_explained() {
         assert_eq!(policies[0].name, shipped.name, "the file is named like its policy");
         assert_eq!(policies[0], shipped.policy());
         assert!(policies[0].summary().len() > 20, "{} has a header", shipped.name);
-        let problems = check(&policies[0], &stock());
-        assert!(problems.is_empty(), "{}: {problems:?}", shipped.name);
+        let findings = check(&policies[0], &stock());
+        assert!(findings.is_empty(), "{}: {findings:?}", shipped.name);
         for workers in [1, 2, 64] {
             assert!(expand(&policies[0], &stock(), &FlatMachine { workers }).is_ok(), "{}", shipped.name);
         }

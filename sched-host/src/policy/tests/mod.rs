@@ -24,6 +24,7 @@ mod wrong_shapes;
 mod wrong_text;
 
 use super::*;
+use crate::text::Finding;
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use sched_core::{Arch, Arity, Build, Family, Info, Param, Slot, Storage, WorkerId, WorkerSet};
 
@@ -178,20 +179,20 @@ fn policy(text: &str) -> Policy {
 /// What a user sees of a text in which something is wrong: with the text, or with the policy. The rules on progress,
 /// which small policies break by the way, have tests of their own.
 fn wrong(text: &str) -> String {
-    problems(text, check::check_structure)
+    findings(text, check::check_structure)
 }
 
 /// The same, with the rules on progress.
 fn stalls(text: &str) -> String {
-    problems(text, check)
+    findings(text, check)
 }
 
-fn problems(text: &str, check: fn(&Policy, &Catalogue) -> Vec<Problem>) -> String {
-    let Parsed { policies, mut problems } = read("test.kdl", text);
+fn findings(text: &str, check: fn(&Policy, &Catalogue) -> Vec<Finding>) -> String {
+    let Parsed { policies, mut findings } = read("test.kdl", text);
     let catalogue = catalogue();
-    policies.iter().for_each(|policy| problems.extend(check(policy, &catalogue)));
-    assert!(!problems.is_empty(), "nothing is found wrong");
-    problems.iter().map(|problem| shown(problem)).collect::<Vec<_>>().join("\n")
+    policies.iter().for_each(|policy| findings.extend(check(policy, &catalogue)));
+    assert!(!findings.is_empty(), "nothing is found wrong");
+    findings.iter().map(|finding| shown(finding)).collect::<Vec<_>>().join("\n")
 }
 
 /// What a plan consists of, whatever its policy is called and its places in the text are.

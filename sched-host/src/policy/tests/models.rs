@@ -86,8 +86,8 @@ fn models_where_nothing_selects() {
     let worker = Info::new("worker", Family::Worker, "");
     let catalogue = Catalogue::new([(mct.describe(), "p"), (worker.describe(), "p")]);
     let policies = parse("test.kdl", r#"policy "p" { mct { each "worker" { worker } } }"#).expect("the text is sound");
-    let problems = check(&policies[0], &catalogue);
-    assert_snapshot!(problems.iter().map(|problem| shown(problem)).collect::<String>(), @r#"
+    let findings = check(&policies[0], &catalogue);
+    assert_snapshot!(findings.iter().map(|finding| shown(finding)).collect::<String>(), @r#"
     V5 policy::models
 
       × `mct` decides by performance models, and may get tasks without one

@@ -167,8 +167,8 @@ fn workers_that_would_have_to_pull_through_what_sorts() {
     shared "leaf" each="worker" { worker }
 }"#;
     let policies = parse("test.kdl", text).expect("the text is sound");
-    let problems = check(&policies[0], &stock());
-    assert_snapshot!(problems.iter().map(|problem| shown(problem)).collect::<String>(), @r#"
+    let findings = check(&policies[0], &stock());
+    assert_snapshot!(findings.iter().map(|finding| shown(finding)).collect::<String>(), @r#"
     V3 policy::push
 
       × no worker gets what `mct` leaves for it to pull, through `perfmodel-select`

@@ -1,7 +1,8 @@
 //! Random valid policies are valid, and each rule finds its mutation of them.
 
 use super::{Node, catalogue, shown};
-use crate::policy::{Component, Each, Level, Part, Policy, Problem, Shared, Use, check, expand};
+use crate::policy::{Component, Each, Level, Part, Policy, Shared, Use, check, expand};
+use crate::text::Finding;
 use proptest::prelude::*;
 use sched_core::Value;
 use std::collections::BTreeSet;
@@ -105,8 +106,8 @@ fn mutations(policy: &Policy) -> Vec<(&'static str, Policy)> {
     ]
 }
 
-fn rules(problems: &[Problem]) -> Vec<&str> {
-    problems.iter().filter(|problem| problem.is_error()).map(Problem::id).collect()
+fn rules(findings: &[Finding]) -> Vec<&str> {
+    findings.iter().filter(|finding| finding.is_error()).map(Finding::id).collect()
 }
 
 proptest! {
@@ -114,9 +115,9 @@ proptest! {
 
     #[test]
     fn valid_policies_are_laid_out_and_pumped(policy in valid(), cores in 1..4u32, gpus in 0..3u32) {
-        let problems = check(&policy, &catalogue());
-        let found: String = problems.iter().map(|problem| shown(problem)).collect();
-        prop_assert!(problems.is_empty(), "{}\n{}", policy.to_kdl(), found);
+        let findings = check(&policy, &catalogue());
+        let found: String = findings.iter().map(|finding| shown(finding)).collect();
+        prop_assert!(findings.is_empty(), "{}\n{}", policy.to_kdl(), found);
         let plan = expand(&policy, &catalogue(), &Node { cores, gpus }).map_err(|errors| {
             TestCaseError::fail(format!("{}\n{}", policy.to_kdl(), shown(&errors)))
         })?;
@@ -137,11 +138,11 @@ proptest! {
     #[test]
     fn each_rule_finds_its_mutation(policy in valid()) {
         for (id, broken) in mutations(&policy) {
-            let problems = check(&broken, &catalogue());
-            let found = rules(&problems);
+            let findings = check(&broken, &catalogue());
+            let found = rules(&findings);
             prop_assert!(found.contains(&id), "not {} but {:?} is found in\n{}", id, found, broken.to_kdl());
-            for problem in &problems {
-                prop_assert!(problem.position().is_some(), "no place: {}", problem);
+            for finding in &findings {
+                prop_assert!(finding.position().is_some(), "no place: {}", finding);
             }
             let plan = expand(&broken, &catalogue(), &Node { cores: 1, gpus: 0 });
             prop_assert!(plan.is_err());

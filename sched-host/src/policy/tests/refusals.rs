@@ -194,8 +194,8 @@ fn decisions_above_queues_without_bound_need_none_above_them() {
                 r#"policy "p" {{ {tree}; shared "queue" each="worker" {{ {queue} {{ worker }} }}; shared "only" {{ fifo {{ eager {{ use "queue" }} }} }} }}"#
             );
             let policy = &read("test.kdl", &text).policies[0];
-            let problems = check(policy, &stock());
-            problems.iter().filter(|problem| problem.is_error()).map(|problem| problem.id()).collect::<Vec<_>>()
+            let findings = check(policy, &stock());
+            findings.iter().filter(|finding| finding.is_error()).map(|finding| finding.id()).collect::<Vec<_>>()
         };
         assert_eq!(check("fifo"), [""; 0], "{tree}");
         assert_eq!(check("fifo ntasks-threshold=2"), ["V1"], "{tree}");

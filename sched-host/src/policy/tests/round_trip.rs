@@ -125,7 +125,7 @@ proptest! {
         policy.shared = shared;
         let text = policy.to_kdl();
         let read = crate::policy::read("printed", &text);
-        prop_assert!(read.problems.is_empty(), "{text}\n{:?}", read.problems);
+        prop_assert!(read.findings.is_empty(), "{text}\n{:?}", read.findings);
         prop_assert_eq!(&read.policies[..], std::slice::from_ref(&policy), "{}", text);
     }
 

@@ -1,15 +1,16 @@
 //! Checking whole policies.
 
 use super::{EAGER, HEFT, PREFETCHING, catalogue, policy, read, shown};
-use crate::policy::{Catalogue, Component, Each, FlatMachine, Level, Policy, Problem, check, expand};
+use crate::policy::{Catalogue, Component, Each, FlatMachine, Level, Policy, check, expand};
+use crate::text::Finding;
 use insta::assert_snapshot;
 use sched_core::{Family, Info, Value};
 
 #[test]
 fn valid_policies_have_no_problems() {
     for text in [EAGER, PREFETCHING, HEFT] {
-        let problems = check(&policy(text), &catalogue());
-        assert!(problems.is_empty(), "{problems:?}");
+        let findings = check(&policy(text), &catalogue());
+        assert!(findings.is_empty(), "{findings:?}");
     }
 }
 
@@ -20,8 +21,8 @@ fn a_worker_of_its_own_needs_no_decision_and_several_do() {
     assert!(expand(&alone, &catalogue(), &FlatMachine { workers: 1 }).is_ok());
     let rules = |tree: &str| {
         let policy = policy(&format!(r#"policy "p" {{ {tree} }}"#));
-        let problems = expand(&policy, &catalogue(), &FlatMachine { workers: 2 }).expect_err("nobody decides");
-        problems.problems().iter().map(Problem::id).collect::<Vec<_>>()
+        let findings = expand(&policy, &catalogue(), &FlatMachine { workers: 2 }).expect_err("nobody decides");
+        findings.findings().iter().map(Finding::id).collect::<Vec<_>>()
     };
     assert_eq!(rules(r#"fifo { each "machine" { worker } }"#), ["V4"], "one leaf for two workers");
     assert_eq!(rules(r#"fifo { each "worker" { worker } }"#), ["V2"], "two children of a queue");
@@ -36,8 +37,8 @@ fn each_machine_counts_as_one_child() {
 #[test]
 fn without_plugins_the_help_says_where_they_were_looked_for() {
     let nothing = Catalogue::default().looked_at(["/usr/lib/sched/libflow.so", "./plugins"]);
-    let problems = check(&policy("policy \"p\" {\n    fifo { worker }\n}"), &nothing);
-    assert_snapshot!(shown(&problems[0]), @r#"
+    let findings = check(&policy("policy \"p\" {\n    fifo { worker }\n}"), &nothing);
+    assert_snapshot!(shown(&findings[0]), @r#"
     V7 policy::component
 
       × there is no component `fifo`
@@ -66,8 +67,8 @@ fn plugins_that_were_looked_in_are_named_once_each() {
 fn a_policy_built_by_a_program_is_shown_as_text() {
     let leaf = Component::new("fifo").set("ntasks-threshold", Value::Int(-2)).child(Component::new("worker"));
     let policy = Policy::new("built", Component::new("fifo").child(Each::new(Level::Numa).child(leaf)));
-    let problems = check(&policy, &catalogue());
-    assert_snapshot!(problems.iter().map(|problem| shown(problem)).collect::<Vec<_>>().join("\n"), @r#"
+    let findings = check(&policy, &catalogue());
+    assert_snapshot!(findings.iter().map(|finding| shown(finding)).collect::<Vec<_>>().join("\n"), @r#"
     V7 policy::parameter
 
       × `ntasks-threshold` of `fifo` cannot be -2
@@ -101,16 +102,16 @@ fn a_policy_built_by_a_program_is_shown_as_text() {
 #[test]
 fn a_component_cannot_be_called_like_a_word_of_the_language() {
     let policy = Policy::new("built", Component::new("each").child(Component::new("worker")));
-    let problems = check(&policy, &catalogue());
-    assert_eq!(problems.iter().map(Problem::rule).collect::<Vec<_>>(), ["policy::component"]);
-    assert_eq!(problems[0].message(), "a component is called `each`, a word of the language");
+    let findings = check(&policy, &catalogue());
+    assert_eq!(findings.iter().map(Finding::rule).collect::<Vec<_>>(), ["policy::component"]);
+    assert_eq!(findings[0].message(), "a component is called `each`, a word of the language");
 }
 
 #[test]
 fn all_broken_rules_are_reported_in_one_go() {
     let parsed = read("test.kdl", "policy \"p\" { eagr { each \"worker\" { fifo depth=1 { use \"x\" }; fifo } } }");
-    let problems = check(&parsed.policies[0], &catalogue());
-    let mut rules: Vec<&str> = problems.iter().map(Problem::rule).collect();
+    let findings = check(&parsed.policies[0], &catalogue());
+    let mut rules: Vec<&str> = findings.iter().map(Finding::rule).collect();
     rules.sort_unstable();
     assert_eq!(rules, ["policy::arity", "policy::component", "policy::parameter", "policy::shared"]);
 }

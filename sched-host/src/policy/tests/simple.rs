@@ -247,8 +247,8 @@ proptest! {
         let stock = stock();
         match SimpleFlags::user_choice("simple", &all, &stock) {
             Ok(policy) => {
-                let problems = check(&policy, &stock);
-                prop_assert!(problems.is_empty(), "{}\n{:?}", policy.to_kdl(), problems);
+                let findings = check(&policy, &stock);
+                prop_assert!(findings.is_empty(), "{}\n{:?}", policy.to_kdl(), findings);
                 prop_assert_eq!(parse("simple.kdl", &policy.to_kdl()).expect("it parses"), [policy.clone()]);
                 let plans = [
                     expand(&policy, &stock, &Node { cores, gpus }),
@@ -256,7 +256,7 @@ proptest! {
                 ];
                 prop_assert!(plans.iter().all(Result::is_ok), "{}", policy.to_kdl());
             }
-            Err(errors) => prop_assert!(errors.problems().iter().all(|problem| problem.is_error())),
+            Err(errors) => prop_assert!(errors.findings().iter().all(|finding| finding.is_error())),
         }
     }
 }

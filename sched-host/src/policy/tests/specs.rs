@@ -226,8 +226,8 @@ proptest! {
         for machine in machines {
             let policy = specs.policy("any", machine);
             prop_assert_eq!(crate::policy::parse("any.kdl", &policy.to_kdl()).expect("it parses"), [policy.clone()]);
-            let problems = check(&policy, &stock());
-            prop_assert!(problems.is_empty(), "{}\n{:?}", policy.to_kdl(), problems);
+            let findings = check(&policy, &stock());
+            prop_assert!(findings.is_empty(), "{}\n{:?}", policy.to_kdl(), findings);
             prop_assert!(expand(&policy, &stock(), machine).is_ok(), "{}", policy.to_kdl());
         }
     }

@@ -1,7 +1,7 @@
 //! Reading policies.
 
 use super::{EAGER, parse, policy, read};
-use crate::policy::PolicyErrors;
+use crate::text::Findings;
 
 #[test]
 fn reads_the_comment_above_as_the_documentation() {
@@ -25,8 +25,8 @@ fn reads_several_policies_with_definitions_for_all() {
 
 #[test]
 fn errors_give_file_line_and_column() {
-    let errors: PolicyErrors = parse("dir/p.kdl", "policy \"p\" {\n  fifo µ=#null { worker }\n}").unwrap_err();
-    assert_eq!(errors.problems()[0].position(), Some(("dir/p.kdl", 2, 10)));
+    let errors: Findings = parse("dir/p.kdl", "policy \"p\" {\n  fifo µ=#null { worker }\n}").unwrap_err();
+    assert_eq!(errors.findings()[0].position(), Some(("dir/p.kdl", 2, 10)));
     assert_eq!(errors.to_string(), "dir/p.kdl: 1 error");
 }
 
@@ -44,6 +44,6 @@ fn commented_out_parts_are_not_there() {
 #[test]
 fn all_problems_of_a_text_are_reported() {
     let parsed = read("test.kdl", "policy {\n fifo 1 { each \"nmua\" { worker } }\n}\nstray\npolicy \"b\" { use }");
-    let lines: Vec<usize> = parsed.problems.iter().filter_map(|problem| Some(problem.position()?.1)).collect();
+    let lines: Vec<usize> = parsed.findings.iter().filter_map(|finding| Some(finding.position()?.1)).collect();
     assert_eq!(lines, [1, 2, 2, 4, 5]);
 }

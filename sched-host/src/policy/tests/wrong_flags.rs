@@ -248,6 +248,6 @@ fn what_is_no_list_of_words() {
 #[test]
 fn an_unknown_decision_is_found_by_the_check() {
     let flags = SimpleFlags::from_names(["mtc", "decide-workers", "fifo-above"]).expect("the words are sound");
-    let problems = check(&flags.policy("p", &stock()).expect("it is built"), &stock());
-    assert!(shown(&problems[0]).contains("did you mean `mct`?"), "{}", shown(&problems[0]));
+    let findings = check(&flags.policy("p", &stock()).expect("it is built"), &stock());
+    assert!(shown(&findings[0]).contains("did you mean `mct`?"), "{}", shown(&findings[0]));
 }

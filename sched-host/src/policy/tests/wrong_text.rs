@@ -10,7 +10,7 @@ fn syntax_error_shows_where() {
         worker
     }
 }"#), @r#"
-V7 policy::syntax
+V7 kdl::syntax
 
   × Expected property value
    ╭─[test.kdl:2:26]
@@ -30,7 +30,7 @@ fn unclosed_brace() {
     fifo {
         worker
 }"#), @r#"
-V7 policy::syntax
+V7 kdl::syntax
 
   × the `{` of `fifo` is not closed
    ╭─[test.kdl:2:10]
@@ -54,7 +54,7 @@ fn a_brace_too_many() {
     fifo { worker }}
     // What is told of } in a comment, or in a "}", does not count.
 }"#), @r#"
-V7 policy::syntax
+V7 kdl::syntax
 
   × a `}` closes nothing
    ╭─[test.kdl:4:1]
@@ -72,7 +72,7 @@ fn unclosed_text() {
     assert_snapshot!(wrong(r#"policy "p {
     fifo { eager { each "worker { worker } } }
 }"#), @r#"
-V7 policy::syntax
+V7 kdl::syntax
 
   × a text in quotes is not closed
    ╭─[test.kdl:1:8]
@@ -82,7 +82,7 @@ V7 policy::syntax
  2 │     fifo { eager { each "worker { worker } } }
    ╰────
   help: each text has `"` at its end, on the same line
-V7 policy::syntax
+V7 kdl::syntax
 
   × a text in quotes is not closed
    ╭─[test.kdl:2:25]
@@ -99,7 +99,7 @@ V7 policy::syntax
 #[test]
 fn unclosed_comment() {
     assert_snapshot!(wrong("policy \"p\" { fifo { worker } }\n/* an afterthought"), @r#"
-V7 policy::syntax
+V7 kdl::syntax
 
   × a comment is not closed
    ╭─[test.kdl:2:1]
@@ -119,7 +119,7 @@ fn components_on_one_line() {
         fifo { worker } fifo ntasks-threshold=2 { worker }
     }
 }"#), @r#"
-V7 policy::syntax
+V7 kdl::syntax
 
   × a component begins on the line where another one ends
    ╭─[test.kdl:3:25]
@@ -138,7 +138,7 @@ fn old_style_boolean() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo ready=true { worker }
 }"#), @r#"
-V7 policy::syntax
+V7 kdl::syntax
 
   × Expected identifier string
    ╭─[test.kdl:2:16]
@@ -322,7 +322,7 @@ fn deeply_nested_text_is_refused() {
     let nested = |depth: usize| format!("policy \"p\" {{ {} worker {} }}", "fifo {".repeat(depth), "}".repeat(depth));
     assert!(parse("test.kdl", &nested(60)).is_ok());
     let errors = parse("test.kdl", &nested(5000)).unwrap_err();
-    assert_eq!(errors.problems()[0].message(), "braces nest more than 64 deep");
+    assert_eq!(errors.findings()[0].message(), "braces nest more than 64 deep");
     assert!(parse("test.kdl", &"/*".repeat(5000)).is_err());
 }
 

@@ -2,14 +2,15 @@
 //! and workers are exchanged while it runs, by the very swap of trees that the runtime does.
 
 use super::{Engine, Plan};
-use crate::context::{ContextError, Facts, exchange, lay};
 use crate::plugin::Registry;
-use crate::policy::{Policy, PolicyErrors};
+use crate::policy::Policy;
 use crate::sim::Platform;
 use crate::sim::context::{Change, When};
 use crate::sim::desk::Desk;
 use crate::sim::error::SimError;
 use crate::sim::outcome::{ContextStats, Swapped};
+use crate::text::Findings;
+use crate::tree::context::{ContextConfig, ContextError, exchange, lay};
 use crate::tree::{Fault, Ledger, NodeState, Part, Services, Slot, Tree};
 use sched_core::{WorkerId, WorkerSet};
 use std::ops::RangeInclusive;
@@ -19,7 +20,7 @@ use std::time::Duration;
 /// One context.
 pub(super) struct Context {
     pub(super) tree: Tree,
-    facts: Facts,
+    config: ContextConfig,
     priorities: RangeInclusive<i32>,
     /// Policy at the beginning.
     policy: String,
@@ -63,7 +64,7 @@ impl Ground {
         platform: &Platform,
         policy: &Policy,
         workers: &WorkerSet,
-    ) -> Result<Vec<Part>, PolicyErrors> {
+    ) -> Result<Vec<Part>, Findings> {
         lay(policy, platform, workers, &self.registry, false)
     }
 }
@@ -77,7 +78,7 @@ impl Context {
         Context {
             tree: Tree::assemble_foreseeing(parts, &machine, services, ledger, seed, lookahead),
             policy: policy.name.clone(),
-            facts: Facts::new(name, policy, workers),
+            config: ContextConfig::new(name, policy, workers),
             priorities,
             swaps: Vec::new(),
             tasks: 0,
@@ -99,10 +100,10 @@ impl Context {
 
     fn stats(&self) -> ContextStats {
         ContextStats {
-            name: self.facts.name.clone(),
+            name: self.config.name.clone(),
             policy: self.policy.clone(),
             swaps: self.swaps.clone(),
-            workers: self.facts.workers.iter().map(|worker| worker.0).collect(),
+            workers: self.config.workers.iter().map(|worker| worker.0).collect(),
             tasks: self.tasks,
             makespan: Duration::from_nanos(self.end.saturating_sub(self.begin.unwrap_or(0))),
         }
@@ -219,7 +220,7 @@ impl Engine<'_> {
         }
         let Some(change) = planned.change.take() else { return };
         if let Err(error) = self.exchange(at, change) {
-            let context = self.contexts[at].facts.name.clone();
+            let context = self.contexts[at].config.name.clone();
             let done = format!("changed at {:?}", Duration::from_nanos(self.now));
             self.error = Some(SimError::Context { context, done, error });
         }
@@ -246,8 +247,8 @@ impl Engine<'_> {
                 workers.remove(worker);
             }
         };
-        if let Some(facts) = exchange(&context.tree, &context.facts, policy, change, lay, &|| {})? {
-            context.facts = facts;
+        if let Some(config) = exchange(&context.tree, &context.config, policy, change, lay, &|| {})? {
+            context.config = config;
             context.swaps.extend(swapped);
             self.stirred += 1;
             self.renew();
@@ -258,7 +259,7 @@ impl Engine<'_> {
 
     /// What to call a context in reports: nothing, where there is but one.
     fn name_in_reports(&self, context: &Context) -> String {
-        if self.contexts.len() == 1 { String::new() } else { context.facts.name.clone() }
+        if self.contexts.len() == 1 { String::new() } else { context.config.name.clone() }
     }
 
     /// Where tasks sit now.
@@ -281,8 +282,8 @@ impl Engine<'_> {
 
     /// Contexts with tasks that have not ended, and no workers.
     pub(super) fn without_workers(&self) -> Vec<String> {
-        let idle = |context: &&Context| context.ended < context.tasks && context.facts.workers.is_empty();
-        self.contexts.iter().filter(idle).map(|context| context.facts.name.clone()).collect()
+        let idle = |context: &&Context| context.ended < context.tasks && context.config.workers.is_empty();
+        self.contexts.iter().filter(idle).map(|context| context.config.name.clone()).collect()
     }
 
     /// How each context did.

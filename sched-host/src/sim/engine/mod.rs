@@ -14,11 +14,11 @@ mod workers;
 
 use super::desk::{Desk, Notes, task_of};
 use super::error::SimError;
-use super::event::{Event, Observer};
 use super::network::Network;
 use super::outcome::{LinkStats, MemoryStats, Outcome, WorkerStats};
 use super::platform::Overheads;
 use crate::graph::{TaskGraph, TaskId};
+use crate::trace::{Event, Observer};
 use crate::tree::Ledger;
 use agenda::Agenda;
 use contexts::Context;
@@ -232,7 +232,7 @@ impl<'a> Engine<'a> {
                 self.desk.get_up(other);
                 worker = WorkerId(other);
             }
-            self.tell(Event::Woken(worker));
+            self.tell(Event::Woken { worker });
             let wake_up = self.prices.wake_up;
             let state = &mut self.workers[worker.0 as usize];
             state.expected = true;
@@ -250,7 +250,7 @@ impl<'a> Engine<'a> {
     /// Pushes a ready task into the tree.
     fn push(&mut self, task: u32, by: Option<u32>, deferred: Option<&Cell<Option<WorkerId>>>) -> u32 {
         let by = by.map(WorkerId);
-        self.tell(Event::Pushed(TaskId(task), by));
+        self.tell(Event::Ready { task: TaskId(task).submitted(), by });
         self.desk.progress.reach(task, Stage::Ready);
         let context = self.context_of(task);
         let priority = self.contexts[context].priority(self.graph.tasks[task as usize].priority);
@@ -266,7 +266,7 @@ impl<'a> Engine<'a> {
     fn submit(&mut self) {
         let Prices { submission, push, .. } = self.prices;
         while let Some(task) = self.tasks.next_submitted() {
-            self.tell(Event::Submitted(TaskId(task)));
+            self.tell(Event::Submitted { task: TaskId(task).submitted() });
             self.desk.progress.submitted(task + 1);
             self.note_submitted(task);
             let mut cost = submission;
@@ -293,7 +293,7 @@ impl<'a> Engine<'a> {
         if self.graph.kind_of(self.graph.task(TaskId(task))).runs {
             return false;
         }
-        self.tell(Event::Passed(TaskId(task)));
+        self.tell(Event::Passed { task: TaskId(task).submitted() });
         self.desk.progress.reach(task, Stage::Ended);
         self.end = self.end.max(self.now);
         std::mem::swap(&mut self.tasks.ready, ready);

@@ -5,10 +5,11 @@
 
 use super::{Engine, Plan};
 use crate::graph::{DataId, Mode};
+use crate::memory::Reason;
 use crate::sim::error::SimError;
-use crate::sim::event::{Event, Reason, Transfer};
 use crate::sim::memory::Room;
 use crate::sim::network::Network;
+use crate::trace::{Event, Transfer};
 use sched_core::MemoryNode;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
@@ -379,6 +380,8 @@ impl Engine<'_> {
 
     fn tell_transfer(&mut self, number: u32, event: fn(Transfer) -> Event) {
         let Move { data, from, to, why, .. } = self.moves.moves[number as usize];
-        self.tell(event(Transfer { data: DataId(data), from: MemoryNode(from), to: MemoryNode(to), why }));
+        let (data, from, to) = (DataId(data), MemoryNode(from), MemoryNode(to));
+        let bytes = self.graph.data[data.index()].bytes;
+        self.tell(event(Transfer { data, from, to, bytes, why }));
     }
 }

@@ -1,17 +1,16 @@
 //! Parallel tasks: the members of a combined worker come together for one, and execute it from a common start to its end.
 //!
 //! Who looks for such tasks when, who is called, and in which order teams come for a worker that is in several, is as in the
-//! runtime (`runtime::gang`, [`runtime::team`](crate::runtime::team)). A member that has come waits: it neither pulls nor
+//! runtime (`runtime::gang`, [`tree::gathering`](crate::tree::gathering)). A member that has come waits: it neither pulls nor
 //! sleeps. When the last has come, the data of the task is fetched to where the first member is.
 
 use super::workers::Flight;
 use super::{Engine, Plan};
 use crate::graph::TaskId;
-use crate::runtime::Memberships;
-use crate::runtime::team::{Gathering, Gatherings};
 use crate::sim::desk::{Desk, task_of};
-use crate::sim::event::Event;
-use crate::tree::{Services, Slot};
+use crate::trace::Event;
+use crate::tree::gathering::{Gathering, Gatherings};
+use crate::tree::{Memberships, Services, Slot};
 use sched_core::{Stage, WorkerId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -103,7 +102,7 @@ impl Engine<'_> {
             let number = memberships.number(*combined);
             let length = self.desk.lengths.team_nanos(self.desk.lengths.row(task), number);
             self.desk.progress.reach(task, Stage::Taken);
-            self.tell(Event::Pulled(TaskId(task), WorkerId(worker)));
+            self.tell(Event::Pulled { task: TaskId(task).submitted(), worker: WorkerId(worker) });
             let team = memberships.team(*combined);
             let members = team.iter().map(|member| member.0 as usize).collect();
             let (slot, by, came) = (slot.index(), worker, AtomicUsize::new(0));
@@ -152,7 +151,7 @@ impl Engine<'_> {
         }
         self.pass_wake_on(worker);
         if worker != *by {
-            self.tell(Event::Pulled(TaskId(*task), WorkerId(worker)));
+            self.tell(Event::Pulled { task: TaskId(*task).submitted(), worker: WorkerId(worker) });
         }
         let team = self.teams.team(*combined);
         if came.fetch_add(1, Relaxed) + 1 < team.len() {

@@ -3,7 +3,7 @@
 use super::teams::Found;
 use super::{Engine, Plan, Prices, task_of};
 use crate::graph::{Mode, TaskId};
-use crate::sim::event::Event;
+use crate::trace::Event;
 use crate::tree::Slot;
 use sched_core::{MemoryNode, Stage, WorkerId, fetch_ahead};
 use smallvec::SmallVec;
@@ -174,7 +174,7 @@ impl Engine<'_> {
                 Found::Nothing => break,
             };
             let task = task_of(slot.head());
-            self.tell(Event::Pulled(TaskId(task), WorkerId(worker)));
+            self.tell(Event::Pulled { task: TaskId(task).submitted(), worker: WorkerId(worker) });
             self.desk.progress.reach(task, Stage::Taken);
             let flight = self.new_flight(Flight::new(task, slot.index(), worker));
             self.workers[worker as usize].flights.push(flight);
@@ -190,7 +190,7 @@ impl Engine<'_> {
         let idle = state.flights.is_empty();
         self.desk.fall_asleep(worker);
         if idle {
-            self.tell(Event::Idle(WorkerId(worker)));
+            self.tell(Event::Idle { worker: WorkerId(worker) });
         }
     }
 
@@ -303,12 +303,13 @@ impl Engine<'_> {
                 replicas.write(access.data.0, memory);
             }
         }
+        let (id, codelet) = (TaskId(task).submitted(), self.graph.tasks[task as usize].kind.0);
         self.each_member(flight, |engine, member| {
             let state = &mut engine.workers[member.0 as usize];
             state.busy += length;
             engine.joules += engine.desk.draws.joules(&engine.graph.tasks[task as usize], state.class, length);
             engine.desk.book(member.0, engine.now.saturating_add(length));
-            engine.tell(Event::Started(TaskId(task), member));
+            engine.tell(Event::Started { task: id, worker: member, codelet });
         });
         self.book_rest(worker);
         self.plan(self.now.saturating_add(length), Plan::End(worker));
@@ -322,7 +323,8 @@ impl Engine<'_> {
         let memory = state.memory;
         let ended = self.flights[flight as usize];
         let Flight { task, slot, scratch, .. } = ended;
-        self.each_member(ended, |engine, member| engine.tell(Event::Ended(TaskId(task), member)));
+        let id = TaskId(task).submitted();
+        self.each_member(ended, |engine, worker| engine.tell(Event::Ended { task: id, worker }));
         self.desk.progress.reach(task, Stage::Ended);
         self.stirred += 1;
         self.end = self.now;

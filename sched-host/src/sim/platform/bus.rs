@@ -1,7 +1,7 @@
 //! The links of a platform, as StarPU writes down what it measured.
 
 use super::Platform;
-use crate::model::starpu::{Bus, BusConfig, NodeMatrix};
+use crate::model::{Bus, BusConfig, NodeMatrix};
 use sched_core::Arch;
 use std::cmp::Ordering;
 
@@ -18,7 +18,7 @@ impl Platform {
     /// assert_eq!((bus.nodes(), bus.config.cpus, bus.config.cuda), (4, 12, 3));
     /// // 10 µs, and 11.5 GB/s.
     /// assert_eq!(bus.transfer(0, 1, 11_500_000), Some(1010.0));
-    /// # Ok::<(), sched_host::policy::PolicyErrors>(())
+    /// # Ok::<(), sched_host::text::Findings>(())
     /// ```
     #[must_use]
     pub fn starpu_bus(&self) -> Bus {

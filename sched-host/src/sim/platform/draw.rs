@@ -1,10 +1,11 @@
 //! Pictures of a platform: its memories, the workers near each, and what transfers between memories take.
 
 use super::{Platform, WorkerClass};
-use crate::model::plot::bytes;
-use crate::policy::ranges;
+use crate::text::amount::decimal_bytes as bytes;
+use crate::text::dot::quoted;
+use crate::text::ranges;
+use crate::text::xml::escaped;
 use crate::topology::CombinedWorker;
-use crate::xml::escaped;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -107,7 +108,6 @@ impl Platform {
     /// A graph in the DOT language: a box for each memory with the workers near it, and an edge for each way between two.
     #[must_use]
     pub fn to_dot(&self) -> String {
-        let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
         let title = quoted(&format!("{}: {}", self.name, self.summary()));
         let mut text = format!("digraph platform {{\n  graph [label={title}, labelloc=t, fontname=\"sans-serif\"];\n");
         text.push_str("  node [shape=box, style=filled, fillcolor=\"#f1f5f9\", fontname=\"sans-serif\"];\n");

@@ -1,7 +1,7 @@
 //! A platform made from what hwloc knows of a machine.
 
 use super::Platform;
-use crate::policy::PolicyErrors;
+use crate::text::Findings;
 use crate::topology::{BindingPlan, Level, Topology};
 use sched_core::Arch;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ impl Platform {
     ///
     /// # Errors
     /// When there are more memory nodes or workers than a platform has.
-    pub fn from_topology(topology: &Topology, plan: &BindingPlan) -> Result<Platform, PolicyErrors> {
+    pub fn from_topology(topology: &Topology, plan: &BindingPlan) -> Result<Platform, Findings> {
         let nodes = topology.level(Level::Numa);
         let sizes: BTreeMap<u32, Option<u64>> = nodes.iter().map(|node| (node.index(), node.memory_bytes)).collect();
         let mut used: Vec<u32> = plan.workers().iter().map(|worker| worker.numa.unwrap_or(0)).collect();

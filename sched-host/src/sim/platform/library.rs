@@ -1,8 +1,8 @@
 //! The platforms that come with the program, and finding a platform by name or file.
 
 use super::Platform;
-use crate::policy::{PolicyErrors, Problem, closest};
 use crate::text;
+use crate::text::{Finding, Findings, closest};
 use std::path::Path;
 
 /// A platform that comes with the program, as its file.
@@ -30,16 +30,16 @@ pub fn library() -> &'static [ShippedPlatform] {
 ///
 /// # Errors
 /// When there is none of this name, or everything that is wrong with the file.
-pub fn find(name_or_path: &str) -> Result<Platform, PolicyErrors> {
+pub fn find(name_or_path: &str) -> Result<Platform, Findings> {
     if let Some(shipped) = library().iter().find(|shipped| shipped.name == name_or_path) {
         return Platform::parse(&format!("{name_or_path}.kdl"), shipped.text);
     }
-    let lone = |problem| PolicyErrors::new(name_or_path, vec![problem]);
+    let lone = |problem| Findings::new(name_or_path, vec![problem]);
     let is_file = || name_or_path.contains('/') || name_or_path.ends_with(".kdl") || Path::new(name_or_path).is_file();
     if name_or_path == text::STANDARD_INPUT || is_file() {
         let name = text::file_name(Path::new(name_or_path));
         let text = text::read(Path::new(name_or_path)).map_err(|error| {
-            let problem = Problem::error(format!("the platform `{name}` cannot be read: {error}"));
+            let problem = Finding::error(format!("the platform `{name}` cannot be read: {error}"));
             lone(match error.help() {
                 Some(help) => problem.help(help),
                 None => problem,
@@ -52,5 +52,5 @@ pub fn find(name_or_path: &str) -> Result<Platform, PolicyErrors> {
         Some(name) => format!("did you mean `{name}`?"),
         None => format!("platforms: {}; or the path of a KDL file", names.collect::<Vec<_>>().join(", ")),
     };
-    Err(lone(Problem::error(format!("there is no platform `{name_or_path}`")).help(help)))
+    Err(lone(Finding::error(format!("there is no platform `{name_or_path}`")).help(help)))
 }

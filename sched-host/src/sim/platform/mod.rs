@@ -11,7 +11,6 @@ mod library;
 mod machine;
 mod parse;
 mod power;
-mod quantity;
 mod reader;
 mod routes;
 mod starpu;
@@ -21,7 +20,6 @@ mod tests;
 pub use kernels::{KernelTime, Kernels, Parallel, Sized};
 pub use library::{ShippedPlatform, find, library};
 pub use power::Power;
-pub(crate) use quantity::time;
 pub use starpu::{STARPU_OVERHEADS, StarpuError};
 
 use crate::bound::{BoundError, Bounds, Pool, bounds, team_bounds};

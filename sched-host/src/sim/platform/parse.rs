@@ -2,11 +2,13 @@
 
 mod kernels;
 
-use super::quantity::{self, BANDWIDTH, POWER, SIZE, TIME};
 use super::reader::Reader;
 use super::routes::{Edge, routes};
 use super::{Kernels, Link, MAX_MEMORIES, MAX_WORKERS, Memory, Overheads, Platform, Power, Worker, WorkerClass};
-use crate::policy::{ARCH_NAMES, PolicyErrors, Problem, Span, comment_above, document};
+use crate::policy::ARCH_NAMES;
+use crate::text::kdl::{comment_above, document};
+use crate::text::quantity::{self, BANDWIDTH, POWER, SIZE, TIME};
+use crate::text::{Finding, Findings, Span};
 use crate::topology::CombinedSizes;
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
 use kernels::On;
@@ -58,12 +60,12 @@ impl Platform {
     ///     }
     /// "#)?;
     /// assert_eq!(platform.workers.len(), 4);
-    /// # Ok::<(), sched_host::policy::PolicyErrors>(())
+    /// # Ok::<(), sched_host::text::Findings>(())
     /// ```
     ///
     /// # Errors
     /// Everything that is wrong with the text.
-    pub fn parse(source_name: &str, text: &str) -> Result<Platform, PolicyErrors> {
+    pub fn parse(source_name: &str, text: &str) -> Result<Platform, Findings> {
         let mut reader = Reader::new(source_name, text);
         let platform = match document(text) {
             Ok(found) => Builder::new(&mut reader).document(&found),
@@ -74,7 +76,7 @@ impl Platform {
         };
         match platform {
             Some(platform) if reader.problems.is_empty() => Ok(platform),
-            _ => Err(PolicyErrors::new(source_name, reader.problems)),
+            _ => Err(Findings::new(source_name, reader.problems)),
         }
     }
 }
@@ -133,18 +135,18 @@ impl<'a> Builder<'a> {
         }
         if let Some(second) = found.find(|node| node.name().value() == "platform") {
             let problem =
-                Problem::error("a file holds one platform").at(self.reader.span(second), "this is the second");
+                Finding::error("a file holds one platform").at(self.reader.span(second), "this is the second");
             self.reader.report(problem);
         }
         let Some(node) = node else {
-            self.reader.report(Problem::error("the file holds no platform").help("write `platform \"name\" { … }`"));
+            self.reader.report(Finding::error("the file holds no platform").help("write `platform \"name\" { … }`"));
             return None;
         };
         self.reader.shape(node, 1, &[]);
         let name = self.reader.argument(node, 0, "a name").map(|(name, _)| name);
         node.iter_children().for_each(|part| self.part(part, 0));
         if self.workers.is_empty() && self.reader.problems.is_empty() {
-            let problem = Problem::error("the platform has no workers").at(self.reader.span(node), "this one");
+            let problem = Finding::error("the platform has no workers").at(self.reader.span(node), "this one");
             self.reader.report(problem.help("write `workers \"cpu\" count=4 arch=\"cpu\" memory=\"ram\"`"));
         }
         self.finish(name?, comment_above(node))
@@ -154,7 +156,7 @@ impl<'a> Builder<'a> {
     fn once(&mut self, node: &KdlNode) {
         let name = node.name().value();
         if self.said.iter().any(|said| said == name) {
-            let problem = Problem::error(format!("`{name}` stands twice in the platform"));
+            let problem = Finding::error(format!("`{name}` stands twice in the platform"));
             let problem = problem.at(self.reader.span(node), "again here").help("write all of it in one place");
             return self.reader.report(problem);
         }
@@ -196,7 +198,7 @@ impl<'a> Builder<'a> {
             "repeat" => {
                 self.reader.shape(node, 1, &[]);
                 if depth > 2 {
-                    let problem = Problem::error("`repeat` is nested too deeply").at(self.reader.span(node), "here");
+                    let problem = Finding::error("`repeat` is nested too deeply").at(self.reader.span(node), "here");
                     return self.reader.report(problem);
                 }
                 for round in 0..self.reader.whole(node, "", 1, 1024).unwrap_or(1) {
@@ -204,7 +206,7 @@ impl<'a> Builder<'a> {
                     for child in node.iter_children() {
                         self.repeated += 1;
                         if self.repeated > MAX_REPEATED {
-                            let problem = Problem::error(format!("`repeat` makes more than {MAX_REPEATED} parts"));
+                            let problem = Finding::error(format!("`repeat` makes more than {MAX_REPEATED} parts"));
                             self.reader.report(problem.at(self.reader.span(node), "here").help("repeat less often"));
                             break;
                         }
@@ -228,19 +230,19 @@ impl<'a> Builder<'a> {
 
     fn new_place(&mut self, name: &str, span: Span) {
         if self.places().any(|known| known == name) {
-            let problem = Problem::error(format!("two places are called `{name}`")).at(span, "again here");
+            let problem = Finding::error(format!("two places are called `{name}`")).at(span, "again here");
             self.reader.report(problem.help("give one of them another name"));
         }
     }
 
     fn memory(&mut self, node: &KdlNode) {
         self.reader.shape(node, 1, &["size", "device"]);
-        let capacity = self.reader.quantity(node, "size", quantity::size, SIZE);
+        let capacity = self.reader.quantity(node, "size", quantity::parse_size, SIZE);
         let device = self.reader.flag(node, "device");
         let Some((name, span)) = self.reader.argument(node, 0, "a name") else { return };
         self.new_place(&name, span);
         if self.memories.len() == MAX_MEMORIES {
-            let problem = Problem::error(format!("a platform has {MAX_MEMORIES} memories at most"));
+            let problem = Finding::error(format!("a platform has {MAX_MEMORIES} memories at most"));
             return self.reader.report(problem.at(span, "this is one too many"));
         }
         self.memories.push(Memory { name, capacity, device });
@@ -255,8 +257,8 @@ impl<'a> Builder<'a> {
         let pipeline = reader.whole(node, "pipeline", 1, 64).unwrap_or(1);
         let speed = reader.positive(node, "speed").unwrap_or(1.0);
         let power = Power {
-            busy: reader.quantity(node, "watts", quantity::watts, POWER),
-            idle: reader.quantity(node, "idle-watts", quantity::watts, POWER).unwrap_or(0.0),
+            busy: reader.quantity(node, "watts", quantity::parse_power, POWER),
+            idle: reader.quantity(node, "idle-watts", quantity::parse_power, POWER).unwrap_or(0.0),
         };
         let package = reader.whole(node, "package", 0, 1 << 20).map(|number| number as u32);
         let arch = match reader.text(node, "arch") {
@@ -289,7 +291,7 @@ impl<'a> Builder<'a> {
         let number = match self.classes.iter().position(|known| known.name == class.name) {
             Some(number) if self.classes[number] == class => number,
             Some(_) => {
-                let problem = Problem::error(format!("the workers `{}` are not all alike", class.name));
+                let problem = Finding::error(format!("the workers `{}` are not all alike", class.name));
                 let span = self.reader.span(node);
                 return self.reader.report(
                     problem
@@ -311,9 +313,9 @@ impl<'a> Builder<'a> {
         reader.shape(node, 2, &["bandwidth", "back", "latency", "shared"]);
         let from = reader.argument(node, 0, "a memory or switch");
         let to = reader.argument(node, 1, "a second memory or switch");
-        let there = reader.quantity(node, "bandwidth", quantity::bandwidth, BANDWIDTH);
-        let back = reader.quantity(node, "back", quantity::bandwidth, BANDWIDTH);
-        let latency = reader.quantity(node, "latency", quantity::time, TIME).unwrap_or_default();
+        let there = reader.quantity(node, "bandwidth", quantity::parse_bandwidth, BANDWIDTH);
+        let back = reader.quantity(node, "back", quantity::parse_bandwidth, BANDWIDTH);
+        let latency = reader.quantity(node, "latency", quantity::parse_time, TIME).unwrap_or_default();
         let shared = reader.flag(node, "shared");
         if node.entry("bandwidth").is_none() {
             reader.missing(node, "bandwidth", "\"6.5 GB/s\"");
@@ -327,7 +329,7 @@ impl<'a> Builder<'a> {
         const KNOWN: &[&str] =
             &["submission", "push", "fetch", "kernel-queueing", "transfer-queueing", "allocation", "wake-up"];
         self.reader.shape(node, 0, KNOWN);
-        let mut time = |name| self.reader.quantity(node, name, quantity::time, TIME).unwrap_or(Duration::ZERO);
+        let mut time = |name| self.reader.quantity(node, name, quantity::parse_time, TIME).unwrap_or(Duration::ZERO);
         self.overheads = Overheads {
             submission: time("submission"),
             push: time("push"),
@@ -381,7 +383,7 @@ impl<'a> Builder<'a> {
             let cut_off = |to: usize| to != memory && routes[memory * count + to].links.is_empty();
             if self.reader.problems.is_empty() && (cut_off(0) || (memory != 0 && routes[memory].links.is_empty())) {
                 let (here, home) = (&self.memories[memory].name, &self.memories[0].name);
-                let problem = Problem::error(format!("there is no way between the memories `{home}` and `{here}`"));
+                let problem = Finding::error(format!("there is no way between the memories `{home}` and `{here}`"));
                 self.reader.report(problem.help(format!("write `link {home:?} {here:?} bandwidth=\"10 GB/s\"`")));
             }
         }

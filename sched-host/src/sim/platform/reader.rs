@@ -1,6 +1,7 @@
 //! Reading the nodes of a KDL document, and telling what is wrong with them.
 
-use crate::policy::{Problem, SourceText, Span, did_you_mean, trimmed};
+use crate::text::kdl::trimmed;
+use crate::text::{Finding, SourceText, Span, did_you_mean};
 use kdl::{KdlEntry, KdlNode, KdlValue};
 use miette::NamedSource;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 /// Collects what is wrong with a text.
 pub(super) struct Reader {
     pub(super) source: SourceText,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<Finding>,
 }
 
 impl Reader {
@@ -18,10 +19,10 @@ impl Reader {
     }
 
     /// Notes a problem, unless it was the last one too: what is repeated is wrong each time.
-    pub(super) fn report(&mut self, problem: Problem) {
+    pub(super) fn report(&mut self, problem: Finding) {
         let problem = problem.in_source(Some(&self.source));
         let told =
-            |problem: &Problem| (problem.position().map(|(_, line, column)| (line, column)), problem.to_string());
+            |problem: &Finding| (problem.position().map(|(_, line, column)| (line, column)), problem.to_string());
         if self.problems.last().map(told) != Some(told(&problem)) {
             self.problems.push(problem);
         }
@@ -38,7 +39,7 @@ impl Reader {
     /// Reports a node whose name is none of `known`.
     pub(super) fn unknown_node(&mut self, node: &KdlNode, within: &str, known: &'static [&'static str]) {
         let name = node.name().value();
-        let problem = Problem::error(format!("`{name}` cannot stand in {within}"))
+        let problem = Finding::error(format!("`{name}` cannot stand in {within}"))
             .at(self.span(node), "unknown")
             .help(did_you_mean(name, known.iter().copied(), &format!("what {within} holds")));
         self.report(problem);
@@ -54,17 +55,17 @@ impl Reader {
             let Some(name) = entry.name().map(|name| name.value()) else {
                 given += 1;
                 if given > arguments {
-                    let problem = Problem::error(format!("`{word}` takes {arguments} arguments"));
+                    let problem = Finding::error(format!("`{word}` takes {arguments} arguments"));
                     self.report(problem.at(span, "this is one too many"));
                 }
                 continue;
             };
             if !known.contains(&name) {
                 let help = did_you_mean(name, known.iter().copied(), &format!("properties of `{word}`"));
-                let problem = Problem::error(format!("`{word}` has no property `{name}`"));
+                let problem = Finding::error(format!("`{word}` has no property `{name}`"));
                 self.report(problem.at(span, "unknown property").help(help));
             } else if seen.contains(&name) {
-                self.report(Problem::error(format!("`{name}` is given twice")).at(span, "again here"));
+                self.report(Finding::error(format!("`{name}` is given twice")).at(span, "again here"));
             }
             seen.push(name);
         }
@@ -76,7 +77,7 @@ impl Reader {
 
     fn wrong<T>(&mut self, entry: &KdlEntry, expected: &str) -> Option<T> {
         let what = entry.name().map_or_else(|| "this".to_owned(), |name| format!("`{}`", name.value()));
-        let problem = Problem::error(format!("{what} is {}", entry.value()));
+        let problem = Finding::error(format!("{what} is {}", entry.value()));
         let span = self.entry_span(entry);
         self.report(problem.at(span, format!("expected {expected}")));
         None
@@ -89,7 +90,7 @@ impl Reader {
             Some((entry, KdlValue::String(text))) if !text.is_empty() => Some((text.clone(), self.entry_span(entry))),
             Some((entry, _)) => self.wrong(entry, expected),
             None => {
-                let problem = Problem::error(format!("`{}` lacks {expected}", node.name().value()));
+                let problem = Finding::error(format!("`{}` lacks {expected}", node.name().value()));
                 let span = self.span(node);
                 self.report(problem.at(span, format!("expected {expected} after this")));
                 None
@@ -166,14 +167,14 @@ impl Reader {
         let (text, span) = self.argument(node, number, expected)?;
         let found = parse(&text);
         if found.is_none() {
-            self.report(Problem::error(format!("this is {text:?}")).at(span, format!("expected {expected}")));
+            self.report(Finding::error(format!("this is {text:?}")).at(span, format!("expected {expected}")));
         }
         found
     }
 
     /// Reports that a property is missing.
     pub(super) fn missing(&mut self, node: &KdlNode, name: &str, example: &str) {
-        let problem = Problem::error(format!("`{}` has no `{name}`", node.name().value()));
+        let problem = Finding::error(format!("`{}` has no `{name}`", node.name().value()));
         let span = self.span(node);
         self.report(problem.at(span, "of this one").help(format!("write `{name}={example}`")));
     }
@@ -186,7 +187,7 @@ impl Reader {
         span: Span,
         known: impl IntoIterator<Item = &'a str> + Clone,
     ) {
-        let problem = Problem::error(format!("there is no {what} `{name}`"));
+        let problem = Finding::error(format!("there is no {what} `{name}`"));
         self.report(problem.at(span, format!("unknown {what}")).help(did_you_mean(name, known, what)));
     }
 }

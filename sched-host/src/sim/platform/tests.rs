@@ -4,17 +4,17 @@ use sched_core::Arch;
 
 fn errors(text: &str) -> Vec<String> {
     let errors = Platform::parse("mine.kdl", text).expect_err("the text is wrong");
-    let line = |problem: &crate::policy::Problem| match problem.position() {
+    let line = |problem: &crate::text::Finding| match problem.position() {
         Some((_, line, column)) => format!("{line}:{column}: {problem}"),
         None => problem.to_string(),
     };
-    errors.problems().iter().map(line).collect()
+    errors.findings().iter().map(line).collect()
 }
 
 #[test]
 fn every_shipped_platform_is_sound_and_says_where_its_figures_come_from() {
     for shipped in library() {
-        let platform = find(shipped.name).unwrap_or_else(|errors| panic!("{errors}: {:?}", errors.problems()));
+        let platform = find(shipped.name).unwrap_or_else(|errors| panic!("{errors}: {:?}", errors.findings()));
         assert_eq!(platform.name, shipped.name);
         assert!(platform.doc.contains("Published"), "{}", shipped.name);
         for (kind, class) in ["potrf", "trsm", "syrk", "gemm"]

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Contents, Stack, Use, label, summary, usage, use_of, workers};
+use crate::text::dot::quoted;
 use crate::topology::{BindingPlan, Object, Topology};
 
 /// The tree in the DOT language: `sched topology --format dot | dot -Tsvg > machine.svg`.
@@ -11,7 +12,10 @@ pub fn dot(topology: &Topology, plan: &BindingPlan) -> String {
     let mut title = vec![topology.source().to_string(), summary(topology), usage(topology, plan)];
     title.extend(plan.warnings().iter().map(|warning| format!("warning: {warning}")));
     let mut graph = Graph { out: String::from("graph topology {\n"), next: 0 };
-    graph.line(&format!("graph [label={}, labelloc=t, rankdir=LR, fontname=\"sans-serif\"];", quoted(&title)));
+    graph.line(&format!(
+        "graph [label={}, labelloc=t, rankdir=LR, fontname=\"sans-serif\"];",
+        quoted(&title.join("\n"))
+    ));
     graph.line("node [shape=box, style=filled, fillcolor=\"#f1f5f9\", color=\"#94a3b8\", fontname=\"sans-serif\"];");
     graph.line("edge [color=\"#94a3b8\"];");
     graph.stack(topology, plan, &Stack::new(topology.root()));
@@ -32,7 +36,7 @@ impl Graph {
     fn node(&mut self, lines: &[String], attributes: &str) -> usize {
         let id = self.next;
         self.next += 1;
-        self.line(&format!("n{id} [label={}{attributes}];", quoted(lines)));
+        self.line(&format!("n{id} [label={}{attributes}];", quoted(&lines.join("\n"))));
         id
     }
 
@@ -62,10 +66,4 @@ impl Graph {
             }
         }
     }
-}
-
-/// Lines as one DOT string.
-fn quoted(lines: &[String]) -> String {
-    let lines: Vec<String> = lines.iter().map(|line| line.replace('\\', "\\\\").replace('"', "\\\"")).collect();
-    format!("\"{}\"", lines.join("\\n"))
 }

@@ -16,6 +16,8 @@ pub use svg::svg;
 pub use text::text;
 
 use super::{BindingPlan, Level, Object, Topology};
+use crate::text::amount::bytes;
+use crate::text::{count, ranges};
 
 /// Objects of which each is the only content of the one before, drawn as one; and what the last contains.
 struct Stack<'a> {
@@ -51,8 +53,8 @@ impl<'a> Stack<'a> {
 fn label(object: &Object) -> String {
     match object.memory_bytes {
         // The summary tells the machine's memory; here it would repeat that of its nodes.
-        Some(bytes) if object.level != Level::Machine => {
-            format!("{} ({})", object.title(), size(bytes))
+        Some(size) if object.level != Level::Machine => {
+            format!("{} ({})", object.title(), bytes(size))
         }
         _ => object.title(),
     }
@@ -84,16 +86,16 @@ fn workers(numbers: &[usize]) -> String {
 
 /// `this machine: 2 packages, 2 memory nodes, 16 cores, 32 PUs, 64 GiB`.
 fn summary(topology: &Topology) -> String {
-    let count = |level: Level, name: &str| {
+    let objects = |level: Level, name: &str| {
         let n = topology.level(level).len();
-        (n > 0).then(|| format!("{n} {name}{}", if n == 1 { "" } else { "s" }))
+        (n > 0).then(|| count(n, name))
     };
     let mut told: Vec<String> =
         [(Level::Package, "package"), (Level::Numa, "memory node"), (Level::Core, "core"), (Level::Pu, "PU")]
             .into_iter()
-            .filter_map(|(level, name)| count(level, name))
+            .filter_map(|(level, name)| objects(level, name))
             .collect();
-    told.extend(topology.root().memory_bytes.map(|bytes| format!("{} of memory", size(bytes))));
+    told.extend(topology.root().memory_bytes.map(|size| format!("{} of memory", bytes(size))));
     told.join(", ")
 }
 
@@ -103,50 +105,15 @@ fn usage(topology: &Topology, plan: &BindingPlan) -> String {
     let used = topology.pus().iter().filter(|&&pu| !plan.workers_on(pu).is_empty()).count();
     let shared = plan.workers().iter().any(|place| place.shared);
     format!(
-        "{workers} worker{} on {used} of {} PU{}{}",
-        if workers == 1 { "" } else { "s" },
-        topology.pus().len(),
-        if topology.pus().len() == 1 { "" } else { "s" },
+        "{} on {used} of {}{}",
+        count(workers, "worker"),
+        count(topology.pus().len(), "PU"),
         match (shared, workers) {
             (true, _) => ", some sharing a PU",
             (false, 1) => "",
             (false, _) => ", each alone on its PU",
         },
     )
-}
-
-/// `512 B`, `32 KiB`, `1.5 GiB`: at most one decimal.
-fn size(bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-    // Tenths, rounded, in integers: exact, and the same everywhere.
-    let mut unit = 0;
-    let mut divisor = 1_u64;
-    while unit + 1 < UNITS.len() && bytes / divisor >= 1024 {
-        unit += 1;
-        divisor *= 1024;
-    }
-    let tenths = (u128::from(bytes) * 10 + u128::from(divisor / 2)) / u128::from(divisor);
-    match tenths % 10 {
-        0 => format!("{} {}", tenths / 10, UNITS[unit]),
-        rest => format!("{}.{rest} {}", tenths / 10, UNITS[unit]),
-    }
-}
-
-/// `0-7, 16-23, 30` for ascending numbers.
-pub(super) fn ranges<N: TryInto<u64>>(numbers: impl IntoIterator<Item = N>) -> String {
-    let mut runs: Vec<(u64, u64)> = Vec::new();
-    for number in numbers.into_iter().filter_map(|number| number.try_into().ok()) {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => runs.push((number, number)),
-        }
-    }
-    let told = runs.into_iter().map(|(first, last)| match last - first {
-        0 => first.to_string(),
-        1 => format!("{first}, {last}"),
-        _ => format!("{first}-{last}"),
-    });
-    told.collect::<Vec<_>>().join(", ")
 }
 
 /// The workers whose memory node is `node`.

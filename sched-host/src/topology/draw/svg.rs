@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use super::boxes::{CHAR, Frame, Item, PAD, PU_HEIGHT, STRIP};
-use super::{Stack, Use, label, ranges, summary, usage, use_of, workers};
+use super::{Stack, Use, label, summary, usage, use_of, workers};
+use crate::text::ranges;
+use crate::text::xml::escaped;
 use crate::topology::{BindingPlan, Level, Object, Topology};
-use crate::xml::escaped;
 
 // All lengths are in pixels.
 const MARGIN: usize = 20;

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Contents, Stack, Use, label, ranges, size, summary, usage, use_of, workers, workers_of_node};
+use super::{Contents, Stack, Use, label, summary, usage, use_of, workers, workers_of_node};
+use crate::text::amount::bytes;
+use crate::text::ranges;
 use crate::topology::{BindingPlan, Level, Object, Topology};
 
 /// The tree, the memory nodes, and the warnings, for a terminal.
@@ -86,7 +88,7 @@ fn memory(out: &mut String, topology: &Topology, plan: &BindingPlan) {
         .map(|node| {
             [
                 node.title(),
-                node.memory_bytes.map_or_else(|| "size unknown".to_owned(), size),
+                node.memory_bytes.map_or_else(|| "size unknown".to_owned(), bytes),
                 if node.pus.is_empty() {
                     "no PUs".to_owned()
                 } else {

@@ -26,14 +26,14 @@ fn the_text_shows_tree_memory_and_workers() -> Result<(), Box<dyn Error>> {
        └─ core 3: pu 6 [worker 3], pu 7 (free)
 
     memory nodes
-      numa 0  64 GiB  PUs 0-3  workers 0, 1, 4
-      numa 1  64 GiB  PUs 4-7  workers 2, 3
+      numa 0  64 GiB  PUs 0-3  workers 0-1, 4
+      numa 1  64 GiB  PUs 4-7  workers 2-3
 
     combined workers
       workers 0-4 of machine
-      workers 0, 1, 4 of l3 0
+      workers 0-1, 4 of l3 0
       workers 0, 4 of core 0
-      workers 2, 3 of l3 1
+      workers 2-3 of l3 1
     "#);
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use super::axis::{Axis, PLOT};
 use super::rows::Row;
-use super::words::span;
-use crate::xml::escaped;
+use crate::text::amount::nanos as span;
+use crate::text::xml::escaped;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

@@ -10,15 +10,17 @@ mod palette;
 mod rows;
 mod words;
 
-pub use crate::xml::escaped;
+use crate::text::amount::nanos as span;
+use crate::text::count;
+pub use crate::text::xml::escaped;
 pub use palette::colour;
 pub(super) use palette::reason_colour;
-use words::span;
 
 use super::timeline::{Activity, Span, Timeline};
 use super::track::Trace;
 use axis::{Axis, PLOT};
 use rows::{Row, rows};
+use sched_core::TaskId;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use words::text;
@@ -159,7 +161,7 @@ fn group_summary(rows: &[Row], group: &str, makespan: f64) -> String {
     let of: Vec<&Row> = rows.iter().filter(|row| row.group == group).collect();
     let busy: f64 = of.iter().map(|row| row.busy as f64).sum();
     let share = 100.0 * busy / (makespan * of.len() as f64).max(f64::MIN_POSITIVE);
-    format!("{} busy {share:.1} % of the time", words::count(of.len() as u64, of[0].what))
+    format!("{} busy {share:.1} % of the time", count(of.len() as u64, of[0].what))
 }
 
 /// The vertical lines: where, what they are, and their colour.
@@ -175,12 +177,8 @@ fn marks(makespan: f64, bound: Option<&Bound>) -> Vec<(f64, String, &'static str
 fn summary(trace: &Trace, timeline: &Timeline, bound: Option<&Bound>) -> String {
     let tasks = tasks(timeline).len() as u64;
     let workers = trace.workers.len() as u64;
-    let mut told = format!(
-        "{} on {}, makespan {}",
-        words::count(tasks, "task"),
-        words::count(workers, "worker"),
-        span(trace.end as f64)
-    );
+    let mut told =
+        format!("{} on {}, makespan {}", count(tasks, "task"), count(workers, "worker"), span(trace.end as f64));
     if let Some(bound) = bound.filter(|bound| bound.seconds > 0.0) {
         let _ = write!(told, ": {:.2} times the lower bound", trace.end as f64 * 1e-9 / bound.seconds);
     }
@@ -188,7 +186,7 @@ fn summary(trace: &Trace, timeline: &Timeline, bound: Option<&Bound>) -> String 
 }
 
 /// The tasks that were executed, with their codelets: each once, however many workers executed it together.
-fn tasks(timeline: &Timeline) -> HashMap<u64, u32> {
+fn tasks(timeline: &Timeline) -> HashMap<TaskId, u32> {
     let task = |span: &Span| match span.activity {
         Activity::Task { task, codelet } => Some((task, codelet)),
         Activity::Fetching { .. } | Activity::Idle => None,

@@ -1,6 +1,6 @@
 //! Colours that people with any kind of colour vision can tell apart.
 
-use crate::sim::Reason;
+use crate::memory::Reason;
 
 /// First those of Okabe and Ito, then of Tol's "muted" scheme.
 const PALETTE: [&str; 14] = [

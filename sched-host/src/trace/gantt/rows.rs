@@ -1,9 +1,10 @@
 //! What is drawn in each row.
 
 use super::palette::{colour, reason_colour};
-use super::words::count;
 use super::{BETWEEN, FETCHING, IDLE};
+use crate::text::count;
 use crate::trace::{Activity, LinkSpan, Span, Timeline, Trace};
+use sched_core::MemoryNode;
 
 /// A row: a worker or a link.
 pub(super) struct Row<'a> {
@@ -38,8 +39,8 @@ impl What<'_> {
     pub(super) fn told(&self) -> String {
         match self {
             What::Work(trace, Activity::Task { task, codelet }) => match trace.names.get(task) {
-                Some(name) => format!("{name} ({}, task {task})", trace.codelet(*codelet)),
-                None => format!("{}, task {task}", trace.codelet(*codelet)),
+                Some(name) => format!("{name} ({}, {task})", trace.codelet(*codelet)),
+                None => format!("{}, {task}", trace.codelet(*codelet)),
             },
             What::Work(trace, Activity::Fetching { task }) => format!("waits for data of {}", trace.task_name(*task)),
             What::Work(_, Activity::Idle) => "idle".to_owned(),
@@ -94,7 +95,7 @@ fn of_worker<'a>(trace: &'a Trace, name: &str, group: &str, spans: &[Span]) -> R
     Row { name: name.to_owned(), group: group.to_owned(), what: "worker", ground: BETWEEN, boxes, busy, tasks }
 }
 
-fn of_link<'a>(trace: &'a Trace, from: u32, to: u32, spans: &[LinkSpan]) -> Row<'a> {
+fn of_link<'a>(trace: &'a Trace, from: MemoryNode, to: MemoryNode, spans: &[LinkSpan]) -> Row<'a> {
     let within = spans.iter().filter(|span| span.begin <= trace.end);
     let boxes: Vec<Box<'_>> = within
         .map(|span| Box {

@@ -55,7 +55,7 @@ use crate::policy::part::Component;
 /// assert_eq!(flags.policy("mine", &catalogue)?, parse("mine.kdl", text)?[0].clone().doc(flags.summary()));
 /// assert_eq!(SimpleFlags::from_names(["eager", "decide-workers", "fifo-above"])?, flags);
 /// assert_eq!(flags.to_string(), "eager decide-workers fifo-above");
-/// # Ok::<(), sched_host::policy::PolicyErrors>(())
+/// # Ok::<(), sched_host::text::Findings>(())
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct SimpleFlags {

@@ -4,8 +4,9 @@ use super::words::SOURCE;
 use super::{Decide, Limit, Queue, QueuesBelow, Ready, SimpleFlags};
 use crate::policy::catalogue::Catalogue;
 use crate::policy::level::Level;
-use crate::policy::part::{Component, Each, Part, Policy, Shared, Span, Use};
-use crate::policy::problem::{PolicyErrors, Problem};
+use crate::policy::part::{Component, Each, Part, Policy, Shared, Use};
+use crate::text::Span;
+use crate::text::{Finding, Findings};
 use miette::NamedSource;
 use sched_core::{ComponentInfo, Value};
 use std::sync::Arc;
@@ -45,7 +46,7 @@ impl SimpleFlags {
     ///
     /// # Errors
     /// When flags are missing without which tasks would not move, or would reach a decision that cannot take them.
-    pub fn policy(&self, name: impl Into<String>, catalogue: &Catalogue) -> Result<Policy, PolicyErrors> {
+    pub fn policy(&self, name: impl Into<String>, catalogue: &Catalogue) -> Result<Policy, Findings> {
         SimpleFlags::user_choice(name, std::slice::from_ref(self), catalogue)
     }
 
@@ -59,15 +60,16 @@ impl SimpleFlags {
         name: impl Into<String>,
         schedulers: &[SimpleFlags],
         catalogue: &Catalogue,
-    ) -> Result<Policy, PolicyErrors> {
-        let mut problems: Vec<Problem> = schedulers.iter().flat_map(|flags| flags.problems(catalogue)).collect();
+    ) -> Result<Policy, Findings> {
+        let mut findings: Vec<Finding> = schedulers.iter().flat_map(|flags| flags.findings(catalogue)).collect();
         if schedulers.is_empty() {
-            let problem = Problem::error("a simple scheduler needs a component that decides");
-            problems
-                .push(problem.help("give one, such as `eager decide-workers fifo-above`").breaks("V7").code("flags"));
+            let finding = Finding::error("a simple scheduler needs a component that decides");
+            findings.push(
+                finding.help("give one, such as `eager decide-workers fifo-above`").breaks("V7").code("policy::flags"),
+            );
         }
-        if !problems.is_empty() {
-            return Err(PolicyErrors::new(SOURCE, problems));
+        if !findings.is_empty() {
+            return Err(Findings::new(SOURCE, findings));
         }
         let several = schedulers.len() > 1;
         let best = schedulers.iter().any(|flags| flags.best_implementation);
@@ -153,22 +155,22 @@ impl SimpleFlags {
     }
 
     /// Which flags are missing.
-    fn problems(&self, catalogue: &Catalogue) -> Vec<Problem> {
+    fn findings(&self, catalogue: &Catalogue) -> Vec<Finding> {
         let text = self.to_string();
         let name = &self.decision.name;
         // The decision stands first.
         let place = Span::new(0, name.len().min(text.len()));
-        let mut problems = Vec::new();
+        let mut findings = Vec::new();
         if self.combined_workers && Level::from_name(COMBINED).is_none() {
-            problems.push(Problem::error("policies cannot name combined workers").help("leave out `combined-workers`"));
+            findings.push(Finding::error("policies cannot name combined workers").help("leave out `combined-workers`"));
         }
         let Some(info) = self.info(catalogue) else {
             // The check of the policy says that there is no such component.
-            return finish(problems, &text);
+            return finish(findings, &text);
         };
         if info.needs_models && !self.perfmodel {
-            problems.push(
-                Problem::error(format!("`{name}` decides by performance models, and may get tasks without one"))
+            findings.push(
+                Finding::error(format!("`{name}` decides by performance models, and may get tasks without one"))
                     .at(place, "needs models")
                     .help("add `perfmodel`"),
             );
@@ -186,24 +188,24 @@ impl SimpleFlags {
                 }
                 false => ("no worker asks for one", "add `fifo-above`, or `impl`"),
             };
-            problems.push(
-                Problem::error(format!("nothing keeps tasks while {what}")).at(place, "keeps no task").help(mend),
+            findings.push(
+                Finding::error(format!("nothing keeps tasks while {what}")).at(place, "keeps no task").help(mend),
             );
         }
         if self.perfmodel && waits && !info.stores {
-            problems.push(
-                Problem::error("below `perfmodel`, tasks are pushed, and here workers would have to pull them")
+            findings.push(
+                Finding::error("below `perfmodel`, tasks are pushed, and here workers would have to pull them")
                     .at(place, "leaves tasks to be pulled by its workers")
                     .help("add `fifos-below` or `impl`"),
             );
         }
-        finish(problems, &text)
+        finish(findings, &text)
     }
 }
 
-fn finish(problems: Vec<Problem>, text: &str) -> Vec<Problem> {
+fn finish(findings: Vec<Finding>, text: &str) -> Vec<Finding> {
     let source = Arc::new(NamedSource::new(SOURCE, text.to_owned()).with_language("kdl"));
-    problems.into_iter().map(|problem| problem.breaks("V7").code("flags").in_source(Some(&source))).collect()
+    findings.into_iter().map(|finding| finding.breaks("V7").code("policy::flags").in_source(Some(&source))).collect()
 }
 
 fn summary(schedulers: &[SimpleFlags]) -> String {

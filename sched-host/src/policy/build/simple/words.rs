@@ -2,11 +2,12 @@
 
 use super::{Decide, Limit, Queue, QueuesBelow, Ready, SimpleFlags};
 use crate::policy::parse::Reader;
-use crate::policy::part::{Component, Setting, Span};
+use crate::policy::part::{Component, Setting};
 use crate::policy::print;
-use crate::policy::problem::{PolicyErrors, Problem};
-use crate::policy::suggest::did_you_mean;
-use crate::policy::syntax;
+use crate::text::Span;
+use crate::text::did_you_mean;
+use crate::text::kdl::document;
+use crate::text::{Finding, Findings};
 use kdl::{KdlNode, KdlValue};
 use miette::NamedSource;
 use sched_core::Value;
@@ -73,25 +74,25 @@ impl SimpleFlags {
     /// use sched_host::policy::SimpleFlags;
     /// let flags = SimpleFlags::parse("mct beta=2.0 decide-workers perfmodel fifo-above fifos-below ready exp impl")?;
     /// assert_eq!(flags.len(), 1);
-    /// assert_eq!(SimpleFlags::parse("mct decide-wrokers perfmodle").unwrap_err().problems().len(), 2);
-    /// # Ok::<(), sched_host::policy::PolicyErrors>(())
+    /// assert_eq!(SimpleFlags::parse("mct decide-wrokers perfmodle").unwrap_err().findings().len(), 2);
+    /// # Ok::<(), sched_host::text::Findings>(())
     /// ```
-    pub fn parse(text: &str) -> Result<Vec<SimpleFlags>, PolicyErrors> {
+    pub fn parse(text: &str) -> Result<Vec<SimpleFlags>, Findings> {
         let source = Arc::new(NamedSource::new(SOURCE, text.to_owned()).with_language("kdl"));
-        let mut reader = Reader { source, problems: Vec::new() };
+        let mut reader = Reader { source, findings: Vec::new() };
         let mut found = Vec::new();
-        match syntax::document(text) {
+        match document(text) {
             Ok(document) if document.nodes().is_empty() => reader.report(
-                Problem::error("a simple scheduler needs a component that decides")
+                Finding::error("a simple scheduler needs a component that decides")
                     .help("write `eager decide-workers fifo-above`, say")
-                    .code("flags"),
+                    .code("policy::flags"),
             ),
             Ok(document) => found.extend(document.nodes().iter().map(|node| read(&mut reader, node))),
-            Err(problems) => problems.into_iter().for_each(|problem| reader.report(problem)),
+            Err(findings) => findings.into_iter().for_each(|finding| reader.report(finding)),
         }
-        match reader.problems.is_empty() {
+        match reader.findings.is_empty() {
             true => Ok(found),
-            false => Err(PolicyErrors::new(SOURCE, reader.problems)),
+            false => Err(Findings::new(SOURCE, reader.findings)),
         }
     }
 
@@ -99,15 +100,15 @@ impl SimpleFlags {
     ///
     /// # Errors
     /// As for [`parse`](Self::parse); and when the names are those of several schedulers.
-    pub fn from_names<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Result<SimpleFlags, PolicyErrors> {
+    pub fn from_names<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Result<SimpleFlags, Findings> {
         let text = names.into_iter().map(|name| name.as_ref().to_owned()).collect::<Vec<_>>().join(" ");
         let mut found = SimpleFlags::parse(&text)?;
         match (found.pop(), found.is_empty()) {
             (Some(flags), true) => Ok(flags),
             _ => {
-                let problem =
-                    Problem::error(format!("`{text}` is several schedulers")).help("leave out `;` and newlines");
-                Err(PolicyErrors::new(SOURCE, vec![problem.breaks("V7").code("flags")]))
+                let finding =
+                    Finding::error(format!("`{text}` is several schedulers")).help("leave out `;` and newlines");
+                Err(Findings::new(SOURCE, vec![finding.breaks("V7").code("policy::flags")]))
             }
         }
     }
@@ -130,11 +131,11 @@ fn read(reader: &mut Reader, node: &KdlNode) -> SimpleFlags {
         }
     }
     if let Some(child) = node.iter_children().next() {
-        let problem = Problem::error("a simple scheduler is described by words, and has no children")
+        let finding = Finding::error("a simple scheduler is described by words, and has no children")
             .at(reader.name_span(child), "this is below the decision")
             .help("write a policy for a tree of your own: `sched policies` prints this one as a start")
-            .code("flags");
-        reader.report(problem);
+            .code("policy::flags");
+        reader.report(finding);
     }
     words.flags(reader, decision, ntasks, exp_len)
 }
@@ -154,17 +155,17 @@ impl Words {
         let plain = plain.strip_prefix("starpu-sched-simple-").unwrap_or(&plain);
         let plain = ALIASES.iter().find(|(alias, _)| *alias == plain).map_or(plain, |(_, word)| word);
         let Some((name, word)) = WORDS.iter().find(|(name, _)| *name == plain) else {
-            let problem = Problem::error(format!("there is no flag `{text}` of a simple scheduler"))
+            let finding = Finding::error(format!("there is no flag `{text}` of a simple scheduler"))
                 .at(span, "unknown flag")
                 .help(did_you_mean(plain, WORDS.map(|(name, _)| name), "flags"))
-                .code("flags");
+                .code("policy::flags");
             self.unknown = true;
-            return reader.report(problem);
+            return reader.report(finding);
         };
         if let Some((_, _, first)) = self.given.iter().find(|(_, known, _)| known == word) {
-            let problem =
-                Problem::error(format!("`{name}` is given twice")).at(span, "again here").at(*first, "first here");
-            return reader.report(problem.code("flags"));
+            let finding =
+                Finding::error(format!("`{name}` is given twice")).at(span, "again here").at(*first, "first here");
+            return reader.report(finding.code("policy::flags"));
         }
         self.given.push((name, *word, span));
     }
@@ -228,20 +229,20 @@ impl Words {
                 _ => None,
             })
             .collect();
-        let problem = match found.as_slice() {
+        let finding = match found.as_slice() {
             [(decide, ..)] => return Some(*decide),
             [] if self.unknown => return None,
-            [] => Problem::error(format!("nothing says among what `{}` decides", self.name))
+            [] => Finding::error(format!("nothing says among what `{}` decides", self.name))
                 .at(self.decision, "decides")
                 .help("add `decide-workers`, `decide-memory-nodes` or `decide-archs`"),
             [(_, one, first), (_, other, second), ..] => {
-                Problem::error(format!("`{one}` and `{other}` contradict each other"))
+                Finding::error(format!("`{one}` and `{other}` contradict each other"))
                     .at(*second, "among these")
                     .at(*first, "or these")
                     .help("a branch is a worker, a memory node or an architecture: leave out all but one")
             }
         };
-        reader.report(problem.code("flags"));
+        reader.report(finding.code("policy::flags"));
         found.first().map(|(decide, ..)| *decide)
     }
 
@@ -259,19 +260,19 @@ impl Words {
         // A word that could not be read may have been the missing one.
         if below.is_none() && !self.unknown {
             for (name, span) in words {
-                let problem = Problem::error(format!("`{name}` is about the queues below, and there are none"))
+                let finding = Finding::error(format!("`{name}` is about the queues below, and there are none"))
                     .at(span, "of which queues?")
                     .help("add `fifos-below` or `fifos-below-prio`");
-                reader.report(problem.code("flags"));
+                reader.report(finding.code("policy::flags"));
             }
         }
         let mut contradiction = |one: Option<Span>, other: Option<Span>, names: (&str, &str), why: &str| {
             let (Some(one), Some(other)) = (one, other) else { return };
-            let problem = Problem::error(format!("`{}` and `{}` contradict each other", names.0, names.1))
+            let finding = Finding::error(format!("`{}` and `{}` contradict each other", names.0, names.1))
                 .at(one, "this")
                 .at(other, "or this")
                 .help(why);
-            reader.report(problem.code("flags"));
+            reader.report(finding.code("policy::flags"));
         };
         contradiction(
             self.find(Word::Ready(Ready::First)),
@@ -284,19 +285,19 @@ impl Words {
             contradiction(Some(span), self.find(Word::NoLimit), (&name, "no-limit"), why);
         }
         if let (Some(combined), Some(Decide::MemoryNodes | Decide::Archs)) = (self.find(Word::Combined), decide) {
-            let problem = Problem::error("combined workers are decided among workers")
+            let finding = Finding::error("combined workers are decided among workers")
                 .at(combined, "not below a memory node or an architecture")
                 .help("write `decide-workers`, or leave out `combined-workers`");
-            reader.report(problem.code("flags"));
+            reader.report(finding.code("policy::flags"));
         }
     }
 }
 
 fn wrong<T>(reader: &mut Reader, setting: &Setting, expected: &str, none: &str) -> Option<T> {
-    let problem = Problem::error(format!("`{}` is {}", setting.name, print::value(&setting.value)))
+    let finding = Finding::error(format!("`{}` is {}", setting.name, print::value(&setting.value)))
         .at(setting.value_span, format!("expected {expected}"))
         .help(format!("write `{none}` for queues without bound"));
-    reader.report(problem.code("flags"));
+    reader.report(finding.code("policy::flags"));
     None
 }
 

@@ -1,9 +1,9 @@
 //! `kernel "gemm" { on "cpu" … }`: how long tasks of a kind take on a class of workers.
 
 use super::Builder;
-use crate::policy::{Problem, Span};
 use crate::sim::platform::kernels::{KernelTime, Kernels, Parallel, Sized};
-use crate::sim::platform::quantity::{self, POWER, SIZE, TIME};
+use crate::text::quantity::{self, POWER, SIZE, TIME};
+use crate::text::{Finding, Span};
 use kdl::KdlNode;
 use sched_core::Arch;
 
@@ -46,9 +46,9 @@ impl Builder<'_> {
             let class = self.reader.argument(on, 0, "the name of a class of workers");
             let time = self.kernel_time(on);
             let said = self.teams(on);
-            let watts = self.reader.quantity(on, "watts", quantity::watts, POWER);
+            let watts = self.reader.quantity(on, "watts", quantity::parse_power, POWER);
             if watts.is_some() && matches!(said, Teams::Size(_)) {
-                let problem = Problem::error("`watts` is what each worker draws, alone or in a team")
+                let problem = Finding::error("`watts` is what each worker draws, alone or in a team")
                     .at(self.reader.span(on), "of this one")
                     .help("write it beside the time of one worker");
                 self.reader.report(problem);
@@ -75,7 +75,7 @@ impl Builder<'_> {
         };
         let span = reader.span(node);
         reader.report(
-            Problem::error(wrong).at(span, "of this one").help(
+            Finding::error(wrong).at(span, "of this one").help(
                 "write `parallel=0.95 max-team=8` beside the time of one worker, or `team=4` beside that of four",
             ),
         );
@@ -85,8 +85,8 @@ impl Builder<'_> {
     fn kernel_time(&mut self, node: &KdlNode) -> Option<KernelTime> {
         let reader = &mut *self.reader;
         let before = reader.problems.len();
-        let fixed = reader.quantity(node, "time", quantity::time, TIME);
-        let overhead = reader.quantity(node, "overhead", quantity::time, TIME).unwrap_or_default();
+        let fixed = reader.quantity(node, "time", quantity::parse_time, TIME);
+        let overhead = reader.quantity(node, "overhead", quantity::parse_time, TIME).unwrap_or_default();
         let gflops = reader.positive(node, "gflops");
         let power = reader.positive(node, "a").zip(reader.number(node, "b"));
         let mut measured = Vec::new();
@@ -96,8 +96,8 @@ impl Builder<'_> {
                 continue;
             }
             reader.shape(at, 2, &[]);
-            let bytes = reader.quantity_argument(at, 0, quantity::size, SIZE);
-            let time = reader.quantity_argument(at, 1, quantity::time, TIME);
+            let bytes = reader.quantity_argument(at, 0, quantity::parse_size, SIZE);
+            let time = reader.quantity_argument(at, 1, quantity::parse_time, TIME);
             if let (Some(bytes), Some(time)) = (bytes.filter(|bytes| *bytes > 0), time) {
                 measured.push(Sized { bytes, time });
             }
@@ -117,7 +117,7 @@ impl Builder<'_> {
             return Some(time);
         }
         if reader.problems.len() == before {
-            let problem = Problem::error("`on` says in one way how long a kernel takes");
+            let problem = Finding::error("`on` says in one way how long a kernel takes");
             let span = reader.span(node);
             let help = "write `time=\"3 ms\"`, `gflops=10.0`, `a=0.1 b=1.5`, or `{ at \"11.06 MB\" \"87.8 ms\" }`";
             reader.report(problem.at(span, "expected one of the four").help(help));
@@ -136,7 +136,7 @@ impl Builder<'_> {
             _ => kernels.is_set(&on.kind, class),
         };
         if twice {
-            let problem = Problem::error(format!("it is said twice how long `{}` takes on `{}`", on.kind, on.class));
+            let problem = Finding::error(format!("it is said twice how long `{}` takes on `{}`", on.kind, on.class));
             return self.reader.report(problem.at(on.span, "again here").help("leave one of them out"));
         }
         let parallel = match (on.said, known) {
@@ -158,7 +158,7 @@ impl Builder<'_> {
                 "it is said in two ways how long teams take"
             }
         };
-        let problem = Problem::error(parallel).at(on.span, "of this class");
+        let problem = Finding::error(parallel).at(on.span, "of this class");
         self.reader.report(problem.help("leave out `parallel` or `team` here"));
     }
 }

@@ -1,21 +1,21 @@
-//! What leads the KDL parser astray, so that it blames what is around: braces, quotes and comments without their other half,
-//! and components that are not kept apart.
+//! Errors of KDL syntax that the parser reports at the wrong place: braces, quotes and comments without their other half, and
+//! nodes that nothing separates.
 
-use super::part::Span;
-use super::problem::Problem;
+use super::finding::Finding;
+use super::span::Span;
 
-/// What there is of it in a text that the parser refused, in order.
-pub(super) fn leads_astray(text: &str) -> Vec<Problem> {
-    let mut scan = Scan { text, offset: 0, braces: Vec::new(), problems: Vec::new() };
+/// The errors of this kind in a text that the parser refused, in the order of the text.
+pub(super) fn syntax_hints(text: &str) -> Vec<Finding> {
+    let mut scan = Scan { text, offset: 0, braces: Vec::new(), findings: Vec::new() };
     while scan.step() {}
-    let mut problems = scan.problems;
+    let mut findings = scan.findings;
     // Where quotes are open, braces may stand inside or outside of texts.
-    if problems.is_empty() {
-        problems.extend(unpaired(text, &scan.braces));
-        problems.extend(unseparated(text, &scan.braces));
+    if findings.is_empty() {
+        findings.extend(unpaired(text, &scan.braces));
+        findings.extend(unseparated(text, &scan.braces));
     }
-    problems.sort_by_key(|problem| problem.place().map(|place| place.offset()));
-    problems
+    findings.sort_by_key(|finding| finding.place().map(|place| place.offset()));
+    findings
 }
 
 /// A brace outside of texts and comments.
@@ -33,7 +33,7 @@ struct Scan<'a> {
     text: &'a str,
     offset: usize,
     braces: Vec<Brace>,
-    problems: Vec<Problem>,
+    findings: Vec<Finding>,
 }
 
 impl<'a> Scan<'a> {
@@ -83,9 +83,9 @@ impl<'a> Scan<'a> {
                 return end;
             }
         }
-        let problem = Problem::error("a comment is not closed".to_owned());
-        self.problems
-            .push(problem.at(Span::new(self.offset, 2), "begins here").help("end it with `*/`").code("syntax"));
+        let finding = Finding::error("a comment is not closed".to_owned());
+        self.findings
+            .push(finding.at(Span::new(self.offset, 2), "begins here").help("end it with `*/`").code("kdl::syntax"));
         rest.len()
     }
 
@@ -103,16 +103,16 @@ impl<'a> Scan<'a> {
                 _ => end += next.len_utf8(),
             }
         }
-        let problem = Problem::error("a text in quotes is not closed".to_owned());
+        let finding = Finding::error("a text in quotes is not closed".to_owned());
         let span = Span::new(self.offset, rest[..end].trim_end().len());
         let help = format!("each text has `{close}` at its end{}", if quotes == 1 { ", on the same line" } else { "" });
-        self.problems.push(problem.at(span, "begins here").help(help).code("syntax"));
+        self.findings.push(finding.at(span, "begins here").help(help).code("kdl::syntax"));
         end
     }
 }
 
 /// Braces without their other half.
-fn unpaired(text: &str, braces: &[Brace]) -> Vec<Problem> {
+fn unpaired(text: &str, braces: &[Brace]) -> Vec<Finding> {
     let (open, surplus) = match pair(braces, true) {
         // The lines are not indented by their braces.
         (open, surplus) if !open.is_empty() && !surplus.is_empty() => pair(braces, false),
@@ -122,16 +122,16 @@ fn unpaired(text: &str, braces: &[Brace]) -> Vec<Problem> {
         let line = text[..brace.offset].rfind('\n').map_or(0, |end| end + 1);
         let before = text[line..brace.offset].rsplit(['{', ';']).next().unwrap_or_default().trim();
         let what = before.split_whitespace().next().map_or(String::new(), |name| format!(" of `{name}`"));
-        Problem::error(format!("the `{{`{what} is not closed"))
+        Finding::error(format!("the `{{`{what} is not closed"))
             .at(Span::new(brace.offset, 1), "not closed")
             .help("add a `}` behind what stands in it")
-            .code("syntax")
+            .code("kdl::syntax")
     };
     let closes_nothing = |brace: Brace| {
-        Problem::error("a `}` closes nothing".to_owned())
+        Finding::error("a `}` closes nothing".to_owned())
             .at(Span::new(brace.offset, 1), "nothing is open here")
             .help("take it away, or add the `{` that it should close")
-            .code("syntax")
+            .code("kdl::syntax")
     };
     open.into_iter().map(not_closed).chain(surplus.into_iter().map(closes_nothing)).collect()
 }
@@ -158,18 +158,18 @@ fn pair(braces: &[Brace], by_indent: bool) -> (Vec<Brace>, Vec<Brace>) {
 }
 
 /// Components that stand on the line of the one before, with nothing between.
-fn unseparated(text: &str, braces: &[Brace]) -> Vec<Problem> {
+fn unseparated(text: &str, braces: &[Brace]) -> Vec<Finding> {
     let begins = |character: char| character.is_alphanumeric() || character == '_';
     let behind = braces.iter().filter(|brace| !brace.opens).filter_map(|brace| {
         let rest = text[brace.offset + 1..].trim_start_matches([' ', '\t']);
         let length = rest.find(|character: char| !(begins(character) || character == '-')).unwrap_or(rest.len());
         (length > 0 && rest.starts_with(begins)).then(|| Span::new(text.len() - rest.len(), length))
     });
-    let problem = |span| {
-        Problem::error("a component begins on the line where another one ends".to_owned())
+    let finding = |span| {
+        Finding::error("a component begins on the line where another one ends".to_owned())
             .at(span, "here")
             .help("write it on a line of its own, or put a `;` between the two")
-            .code("syntax")
+            .code("kdl::syntax")
     };
-    behind.map(problem).collect()
+    behind.map(finding).collect()
 }

@@ -3,12 +3,14 @@
 use crate::graph::generate::cholesky;
 use crate::graph::{Task, TaskGraph};
 use crate::reference::{Links, Problem, Processor, heft};
-use crate::sim::Platform;
 use crate::trace::{Activity, Event, Stamped, Timeline, Trace, WorkerTrack, measured_bound, planned};
-use sched_core::{Arch, WorkerId};
-use std::time::Duration;
+use sched_core::{Arch, TaskId, WorkerId};
 
 const W: WorkerId = WorkerId(0);
+
+fn t(sequence: u64) -> TaskId {
+    TaskId::new(sequence)
+}
 
 fn trace(events: &[(u64, Event)]) -> Trace {
     let workers = vec![WorkerTrack::new(0, "cpu".to_owned())];
@@ -25,26 +27,26 @@ fn spans(trace: &Trace) -> Vec<(u64, u64, Activity)> {
 fn time_is_idle_fetching_or_with_a_task() {
     // The second task is fetched while the first is executed.
     let trace = trace(&[
-        (100, Event::Submitted { task: 1 }),
-        (110, Event::Pulled { task: 1, worker: W }),
-        (120, Event::Started { task: 1, worker: W, codelet: 0 }),
-        (130, Event::Pulled { task: 2, worker: W }),
-        (140, Event::Ended { task: 1, worker: W }),
-        (145, Event::Started { task: 2, worker: W, codelet: 0 }),
-        (150, Event::Ended { task: 2, worker: W }),
+        (100, Event::Submitted { task: t(1) }),
+        (110, Event::Pulled { task: t(1), worker: W }),
+        (120, Event::Started { task: t(1), worker: W, codelet: 0 }),
+        (130, Event::Pulled { task: t(2), worker: W }),
+        (140, Event::Ended { task: t(1), worker: W }),
+        (145, Event::Started { task: t(2), worker: W, codelet: 0 }),
+        (150, Event::Ended { task: t(2), worker: W }),
         (150, Event::Idle { worker: W }),
-        (180, Event::Started { task: 3, worker: W, codelet: 0 }),
-        (190, Event::Ended { task: 3, worker: W }),
+        (180, Event::Started { task: t(3), worker: W, codelet: 0 }),
+        (190, Event::Ended { task: t(3), worker: W }),
         (195, Event::Idle { worker: W }),
     ]);
-    let task = |task| Activity::Task { task, codelet: 0 };
+    let task = |sequence| Activity::Task { task: t(sequence), codelet: 0 };
     assert_eq!(
         spans(&trace),
         [
             (0, 10, Activity::Idle),
-            (10, 20, Activity::Fetching { task: 1 }),
+            (10, 20, Activity::Fetching { task: t(1) }),
             (20, 40, task(1)),
-            (40, 45, Activity::Fetching { task: 2 }),
+            (40, 45, Activity::Fetching { task: t(2) }),
             (45, 50, task(2)),
             (50, 80, Activity::Idle),
             (80, 90, task(3)),
@@ -56,15 +58,15 @@ fn time_is_idle_fetching_or_with_a_task() {
 #[test]
 fn a_queue_is_as_long_as_tasks_are_in_it_and_what_is_said_too_late_does_not_count() {
     let trace = trace(&[
-        (0, Event::Submitted { task: 1 }),
-        (1, Event::Held { task: 1, node: 0 }),
-        (2, Event::Held { task: 2, node: 0 }),
+        (0, Event::Submitted { task: t(1) }),
+        (1, Event::Held { task: t(1), node: 0 }),
+        (2, Event::Held { task: t(2), node: 0 }),
         // It passes the second node within a moment.
-        (3, Event::Held { task: 1, node: 1 }),
-        (3, Event::Started { task: 1, worker: W, codelet: 0 }),
-        (4, Event::Held { task: 1, node: 1 }),
-        (5, Event::Held { task: 2, node: 1 }),
-        (9, Event::Ended { task: 1, worker: W }),
+        (3, Event::Held { task: t(1), node: 1 }),
+        (3, Event::Started { task: t(1), worker: W, codelet: 0 }),
+        (4, Event::Held { task: t(1), node: 1 }),
+        (5, Event::Held { task: t(2), node: 1 }),
+        (9, Event::Ended { task: t(1), worker: W }),
     ]);
     let lengths = trace.events.iter().filter_map(|stamped| match stamped.event {
         Event::QueueLength { node, length } => Some((stamped.nanos, node, length)),
@@ -76,11 +78,11 @@ fn a_queue_is_as_long_as_tasks_are_in_it_and_what_is_said_too_late_does_not_coun
 #[test]
 fn a_plan_is_a_trace_of_its_placements() {
     let graph = cholesky(4, 960);
-    let platform = Platform::flat(2, Duration::from_millis(10));
+    let workers = (0..2).map(|id| WorkerTrack::new(id, "cpu".to_owned())).collect();
     let processors = [Processor { arch: Arch::CPU, place: 0 }; 2];
     let problem = Problem::of(&graph, &processors, Links::FREE, |_, _| Some(0.01)).expect("every task can run");
     let schedule = heft(&problem);
-    let trace = planned(&graph, &platform, &schedule, "HEFT");
+    let trace = planned(&graph, &schedule, Trace { workers, ..Trace::of_graph(&graph, "HEFT") });
     assert_eq!(trace.end, (schedule.makespan() * 1e9).round() as u64);
     let tasks = Timeline::of(&trace).workers.into_iter().flatten();
     let tasks = tasks.filter(|span| matches!(span.activity, Activity::Task { .. }));
@@ -95,11 +97,11 @@ fn a_measured_run_cannot_have_been_shorter_than_its_chain_or_its_share() {
     let first = graph.add_task(Task::new(kind));
     graph.add_task(Task::new(kind).after(first));
     let events = [
-        (0, Event::Submitted { task: 1 }),
-        (1_000, Event::Started { task: 1, worker: W, codelet: 0 }),
-        (3_000, Event::Ended { task: 1, worker: W }),
-        (4_000, Event::Started { task: 2, worker: W, codelet: 0 }),
-        (7_000, Event::Ended { task: 2, worker: W }),
+        (0, Event::Submitted { task: t(1) }),
+        (1_000, Event::Started { task: t(1), worker: W, codelet: 0 }),
+        (3_000, Event::Ended { task: t(1), worker: W }),
+        (4_000, Event::Started { task: t(2), worker: W, codelet: 0 }),
+        (7_000, Event::Ended { task: t(2), worker: W }),
     ];
     let bound = measured_bound(&trace(&events), &graph).expect("all tasks are there");
     assert!((bound - 5e-6).abs() < 1e-12, "{bound}");

@@ -28,31 +28,37 @@ const SIZES: [(&str, f64); 9] = [
     ("TiB", 1_099_511_627_776.0),
 ];
 
-/// What is expected of each kind of quantity, for messages.
-pub(super) const TIME: &str = "a time, such as \"10 us\" (units: ns, us, ms, s)";
-pub(super) const SIZE: &str = "a size, such as \"16 GiB\" (units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)";
-pub(super) const BANDWIDTH: &str = "a bandwidth, such as \"6.5 GB/s\" (units as of sizes, with /s)";
-
-pub(super) const POWER: &str = "a power, such as \"95 W\" (units: mW, W, kW)";
+/// What a time looks like, for messages.
+pub const TIME: &str = "a time, such as \"10 us\" (units: ns, us, ms, s)";
+/// What a size looks like, for messages.
+pub const SIZE: &str = "a size, such as \"16 GiB\" (units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)";
+/// What a bandwidth looks like, for messages.
+pub const BANDWIDTH: &str = "a bandwidth, such as \"6.5 GB/s\" (units as of sizes, with /s)";
+/// What a power looks like, for messages.
+pub const POWER: &str = "a power, such as \"95 W\" (units: mW, W, kW)";
 
 /// A time.
-pub(crate) fn time(text: &str) -> Option<Duration> {
+#[must_use]
+pub fn parse_time(text: &str) -> Option<Duration> {
     let nanos = scaled(text, &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)])?;
     (nanos < 1e18).then(|| Duration::from_nanos(nanos.round() as u64))
 }
 
 /// A size in bytes.
-pub(super) fn size(text: &str) -> Option<u64> {
+#[must_use]
+pub fn parse_size(text: &str) -> Option<u64> {
     scaled(text, &SIZES).filter(|bytes| *bytes < 1e18).map(|bytes| bytes.round() as u64)
 }
 
-/// A bandwidth in bytes a nanosecond, more than none.
-pub(super) fn bandwidth(text: &str) -> Option<f64> {
+/// A bandwidth in bytes per nanosecond, more than 0.
+#[must_use]
+pub fn parse_bandwidth(text: &str) -> Option<f64> {
     scaled(text.trim().strip_suffix("/s")?, &SIZES).map(|bytes| bytes / 1e9).filter(|found| *found > 0.0)
 }
 
 /// A power in watts.
-pub(super) fn watts(text: &str) -> Option<f64> {
+#[must_use]
+pub fn parse_power(text: &str) -> Option<f64> {
     scaled(text, &[("mW", 1e-3), ("W", 1.0), ("kW", 1e3)])
 }
 
@@ -62,16 +68,16 @@ mod tests {
 
     #[test]
     fn quantities_have_units() {
-        assert_eq!(time("10 us"), Some(Duration::from_micros(10)));
-        assert_eq!(time("1.5ms"), Some(Duration::from_micros(1500)));
-        assert_eq!(size("1 GiB"), Some(1 << 30));
-        assert_eq!(bandwidth("6.5 GB/s"), Some(6.5));
+        assert_eq!(parse_time("10 us"), Some(Duration::from_micros(10)));
+        assert_eq!(parse_time("1.5ms"), Some(Duration::from_micros(1500)));
+        assert_eq!(parse_size("1 GiB"), Some(1 << 30));
+        assert_eq!(parse_bandwidth("6.5 GB/s"), Some(6.5));
         assert_eq!(
-            (watts("2.5 W"), watts("500mW"), watts("0 W"), watts("1.2")),
+            (parse_power("2.5 W"), parse_power("500mW"), parse_power("0 W"), parse_power("1.2")),
             (Some(2.5), Some(0.5), Some(0.0), None)
         );
         for wrong in ["10", "us", "-1 us", "1 parsec", ""] {
-            assert_eq!((time(wrong), size(wrong), bandwidth(wrong)), (None, None, None), "{wrong}");
+            assert_eq!((parse_time(wrong), parse_size(wrong), parse_bandwidth(wrong)), (None, None, None), "{wrong}");
         }
     }
 }

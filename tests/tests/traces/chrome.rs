@@ -1,7 +1,7 @@
 //! Chrome's format, read back.
 
-use super::factorisation;
-use crate::trace::{Format, Trace};
+use crate::factorisation;
+use sched_host::trace::{Format, Trace};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -17,7 +17,7 @@
 //! another one, since a worker attends its list in order; each executes a task that ends, or looks for work and finds the
 //! gathering. So all come, the task runs, and the gathering is over. Nobody holds one gathering while waiting for another.
 //!
-//! *No member sleeps through it.* Who enlists wakes each member afterwards (see [`sleep`](super::sleep)), by clearing its
+//! *No member sleeps through it.* Who enlists wakes each member afterwards (`runtime::sleep` is the protocol), by clearing its
 //! bit, set or not: a member that sets its bit later sees the gathering in its second look; one that did before is woken.
 //!
 //! A worker waits for its team while there may be other tasks: a member that gathers is lost to others for as long as the
@@ -43,7 +43,7 @@ struct List<T> {
 }
 
 impl<T> Gatherings<T> {
-    /// Lists for so many workers.
+    /// Empty lists for this number of workers.
     pub fn new(workers: usize) -> Gatherings<T> {
         let list = || List { waiting: Mutex::new(VecDeque::new()), len: AtomicUsize::new(0) };
         Gatherings { order: Mutex::new(()), lists: (0..workers).map(|_| CachePadded::new(list())).collect() }

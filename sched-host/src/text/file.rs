@@ -1,5 +1,6 @@
 //! Text in files that people give.
 
+use super::span::line_and_column;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
@@ -7,10 +8,10 @@ use std::path::Path;
 use std::sync::Mutex;
 
 /// Names the standard input where the path of a file is expected.
-pub(crate) const STANDARD_INPUT: &str = "-";
+pub const STANDARD_INPUT: &str = "-";
 
 /// What messages call the file of this path.
-pub(crate) fn file_name(path: &Path) -> String {
+pub fn file_name(path: &Path) -> String {
     if path.as_os_str() == STANDARD_INPUT { "standard input".to_owned() } else { path.display().to_string() }
 }
 
@@ -18,8 +19,8 @@ pub(crate) fn file_name(path: &Path) -> String {
 ///
 /// # Errors
 /// When it cannot be read, or is no text; the message says where.
-pub(crate) fn read(path: &Path) -> Result<String, Unread> {
-    text(read_bytes(path)?)
+pub fn read(path: &Path) -> Result<String, Unread> {
+    decode(read_bytes(path)?)
 }
 
 /// The bytes of a file, or of the [standard input](STANDARD_INPUT).
@@ -28,7 +29,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Unread> {
 ///
 /// # Errors
 /// When they cannot be read, or are too many.
-pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Unread> {
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Unread> {
     static KEPT: Mutex<Option<Vec<u8>>> = Mutex::new(None);
     if path.as_os_str() != STANDARD_INPUT {
         return limited(File::open(path)?);
@@ -53,32 +54,40 @@ const MOST: u64 = 4 << 30;
 ///
 /// # Errors
 /// When it is no text.
-pub(crate) fn text(bytes: Vec<u8>) -> Result<String, Unread> {
+pub fn decode(bytes: Vec<u8>) -> Result<String, Unread> {
     const MARK: char = '\u{feff}';
     let text = String::from_utf8(bytes).map_err(|error| {
         let sound = error.utf8_error().valid_up_to();
         let before = String::from_utf8_lossy(&error.as_bytes()[..sound]);
         let byte = error.as_bytes()[sound];
-        let in_line = before.rsplit('\n').next().unwrap_or_default();
-        Unread::NoText { byte, line: before.matches('\n').count() + 1, column: in_line.chars().count() + 1 }
+        let (line, column) = line_and_column(&before, sound);
+        Unread::NoText { byte, line, column }
     })?;
     Ok(text.strip_prefix(MARK).map(str::to_owned).unwrap_or(text))
 }
 
 /// Why there is no text.
 #[derive(Debug)]
-pub(crate) enum Unread {
+pub enum Unread {
     /// The system says so.
     Io(std::io::Error),
     /// It is in another encoding, compressed, or no text at all.
-    NoText { byte: u8, line: usize, column: usize },
-    /// It is larger than [`MOST`], or has no end.
+    NoText {
+        /// The first byte that is not text.
+        byte: u8,
+        /// Its line, from 1.
+        line: usize,
+        /// Its column, from 1.
+        column: usize,
+    },
+    /// It is larger than 4 GiB, or has no end.
     TooLarge,
 }
 
 impl Unread {
-    /// What to do about it, where that can be told.
-    pub(crate) fn help(&self) -> Option<&'static str> {
+    /// What to do about it, where that is known.
+    #[must_use]
+    pub fn help(&self) -> Option<&'static str> {
         match self {
             Unread::Io(_) | Unread::TooLarge => None,
             Unread::NoText { byte: 0xfe | 0xff, line: 1, column: 1 } => {
@@ -121,7 +130,7 @@ mod tests {
     use super::*;
 
     fn told(bytes: &[u8]) -> String {
-        match text(bytes.to_vec()) {
+        match decode(bytes.to_vec()) {
             Ok(text) => format!("{text:?}"),
             Err(error) => format!("{error} ({})", error.help().unwrap_or_default()),
         }

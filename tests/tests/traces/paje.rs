@@ -1,7 +1,7 @@
 //! Paje's format, read by a reader that believes the header only.
 
-use super::factorisation;
-use crate::trace::{Event, Format, Stamped};
+use crate::factorisation;
+use sched_host::trace::{Event, Format, Stamped};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A line: the event, and its fields by name.

@@ -1,7 +1,7 @@
 //! Footprints: the number under which the history of a model is kept.
 //!
-//! StarPU makes it with a CRC of the polynomial 0x1EDC6F41, most significant bit first, without reflection and without a
-//! final complement, which starts from a given register.
+//! As in StarPU it is a CRC of the polynomial 0x1EDC6F41, most significant bit first, without reflection and without a
+//! final complement, which continues from a given register.
 
 const POLYNOMIAL: u32 = 0x1EDC_6F41;
 
@@ -31,7 +31,7 @@ fn word(value: u32, start: u32) -> u32 {
     crc32(&value.to_le_bytes(), start)
 }
 
-/// What StarPU calls the interface of a data handle, with the numbers that its footprint is made of.
+/// Shape of a piece of data, with the numbers that its footprint is made of. StarPU calls it the interface of a handle.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DataShape {
     /// A matrix of `nx` rows and `ny` columns.
@@ -69,7 +69,7 @@ impl DataShape {
 /// The footprint of a task on these data, in the order of its codelet's buffers.
 ///
 /// ```
-/// use sched_host::model::starpu::{DataShape, task_footprint};
+/// use sched_host::model::{DataShape, task_footprint};
 /// let tile = DataShape::Matrix { nx: 960, ny: 960 };
 /// assert_eq!(task_footprint(&[tile; 3]), 0x24c8_4a50);
 /// ```

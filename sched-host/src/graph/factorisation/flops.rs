@@ -7,7 +7,7 @@
 /// Cholesky factor of an n×n tile: n³/3 + n²/2 + n/6.
 ///
 /// ```
-/// use sched_host::linalg::flops;
+/// use sched_host::graph::factorisation::flops;
 /// assert_eq!(flops::potrf(1), 1.0); // one square root
 /// assert_eq!(flops::potrf(2), 5.0); // √a₁₁, a₂₁ / l₁₁, a₂₂ − l₂₁ · l₂₁, √
 /// ```
@@ -44,7 +44,7 @@ pub fn unit_trsm(n: usize, m: usize) -> f64 {
 /// LU factors of an n×n tile, or of a whole matrix however it is cut into tiles: 2·n³/3 − n²/2 − n/6.
 ///
 /// ```
-/// use sched_host::linalg::flops;
+/// use sched_host::graph::factorisation::flops;
 /// assert_eq!(flops::lu(1), 0.0);
 /// assert_eq!(flops::lu(2), 3.0); // a₂₁ / a₁₁, a₂₂ − l₂₁ · u₁₂
 /// ```

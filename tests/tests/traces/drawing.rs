@@ -1,12 +1,14 @@
 //! Drawings: what is in them, and how large they are.
 
-use super::{factorisation, simulated};
-use crate::graph::generate::{cholesky, independent};
-use crate::sim::Platform;
-use crate::sim::platform::find;
-use crate::trace::{Bound, Event, Gantt, Stamped, Trace, WorkerTrack, gantt};
-use sched_core::WorkerId;
+use crate::{factorisation, simulated};
+use sched_core::{TaskId, WorkerId};
+use sched_host::graph::generate::{cholesky, independent};
+use sched_host::sim::Platform;
+use sched_host::sim::platform::find;
+use sched_host::trace::{Bound, Event, Gantt, Stamped, Trace, WorkerTrack, gantt};
 use std::time::Duration;
+
+const FIRST: TaskId = TaskId::new(1);
 
 fn bounded(seconds: f64) -> Gantt {
     Gantt { bound: Some(Bound { seconds, name: "lower bound".to_owned() }), ..Gantt::default() }
@@ -29,8 +31,7 @@ fn texts(drawing: &str) -> Vec<String> {
 fn rows_legend_lines_and_tooltips() {
     let texts = texts(&gantt(&factorisation(), &bounded(0.08)));
     let has = |wanted: &str| assert!(texts.iter().any(|text| text == wanted), "{wanted} is not among {texts:#?}");
-    for wanted in ["cpu 0", "gpu 11", "ram → gpu0", "potrf (8)", "gemm (56)", "idle", "lower bound 80.00 ms", "0 ms"]
-    {
+    for wanted in ["cpu 0", "gpu 11", "ram → gpu0", "potrf (8)", "gemm (56)", "idle", "lower bound 80 ms", "0 ms"] {
         has(wanted);
     }
     let starts = |wanted: &str| assert!(texts.iter().any(|text| text.starts_with(wanted)), "{wanted}: {texts:#?}");
@@ -66,7 +67,7 @@ fn nothing_at_all_and_strange_names_are_drawn() {
     texts(&gantt(&Trace::default(), &bounded(0.0)));
     let mut trace = factorisation();
     trace.title = "<&\"\u{1}>".to_owned();
-    trace.names.insert(1, "a < b & c".into());
+    trace.names.insert(FIRST, "a < b & c".into());
     trace.dropped = 3;
     let texts = texts(&gantt(&trace, &Gantt::default()));
     assert!(texts.iter().any(|text| text.starts_with("a < b & c (potrf, task 1)")));
@@ -93,10 +94,12 @@ fn schedules_side_by_side_share_an_axis() {
 #[test]
 fn a_task_that_several_execute_together_is_one_task() {
     let on = |event: fn(WorkerId) -> Event| (0..3).map(move |worker| event(WorkerId(worker)));
-    let started = on(|worker| Event::Started { task: 1, worker, codelet: 0 }).map(|event| Stamped { nanos: 0, event });
-    let ended = on(|worker| Event::Ended { task: 1, worker }).map(|event| Stamped { nanos: 50, event });
-    let workers = (0..3).map(|id| WorkerTrack::new(id, "cpu".to_owned())).collect();
-    let trace = Trace { workers, codelets: vec!["potrf".to_owned()], ..Trace::default() };
+    let started =
+        on(|worker| Event::Started { task: FIRST, worker, codelet: 0 }).map(|event| Stamped { nanos: 0, event });
+    let ended = on(|worker| Event::Ended { task: FIRST, worker }).map(|event| Stamped { nanos: 50, event });
+    let mut trace = Trace::default();
+    trace.workers = (0..3).map(|id| WorkerTrack::new(id, "cpu".to_owned())).collect();
+    trace.codelets = vec!["potrf".to_owned()];
     let texts = texts(&gantt(&trace.with_events(started.chain(ended).collect()), &Gantt::default()));
     assert!(texts.contains(&"1 task on 3 workers, makespan 50 ns".to_owned()), "{texts:#?}");
     assert!(texts.contains(&"potrf (1)".to_owned()), "{texts:#?}");

@@ -1,7 +1,6 @@
-//! Why a context does not do as asked.
+//! Why a context was not made, changed or deleted.
 
-use crate::policy::PolicyErrors;
-use crate::runtime::RunError;
+use crate::text::Findings;
 use crate::tree::{Fault, SwapError};
 
 /// Why a context was not made, changed or deleted. It is as it was before, with all of its tasks.
@@ -11,7 +10,7 @@ pub enum ContextError {
     /// The policy is not there, is wrong, does not fit the workers, or a component of it cannot be built.
     #[error(transparent)]
     #[diagnostic(transparent)]
-    Policy(#[from] PolicyErrors),
+    Policy(#[from] Findings),
     /// There is no such worker.
     #[error("there is no worker {worker}, only workers 0 to {}", .workers - 1)]
     #[diagnostic(code(sched::context::worker))]
@@ -82,8 +81,8 @@ pub enum ContextError {
     Stalled {
         /// The context.
         context: String,
-        /// Why they do not.
-        error: RunError,
+        /// Why they do not, as the back end reports it.
+        error: Box<dyn std::error::Error + Send + Sync>,
     },
     /// There is no room for another one.
     #[error("there are {most} contexts already")]
@@ -110,7 +109,9 @@ fn faults_text(faults: &[Fault]) -> String {
 }
 
 impl ContextError {
-    pub(super) fn of_swap(context: &str, error: SwapError) -> ContextError {
+    /// Why a swap of the tree of `context` failed.
+    #[must_use]
+    pub fn of_swap(context: &str, error: SwapError) -> ContextError {
         let context = context.to_owned();
         match error {
             SwapError::Busy => ContextError::Busy { context },

@@ -1,6 +1,5 @@
 //! How a square matrix is cut into tiles.
 
-use super::{Entries, Tile};
 use std::ops::Range;
 
 /// A square matrix of a given order, cut into square tiles of a given size from the first row and column on.
@@ -9,7 +8,7 @@ use std::ops::Range;
 /// named (i, j), row before column, from 0.
 ///
 /// ```
-/// use sched_host::linalg::Tiling;
+/// use sched_host::graph::factorisation::Tiling;
 /// let tiling = Tiling::new(1000, 256);
 /// assert_eq!(tiling.n_tiles(), 4);
 /// assert_eq!(tiling.rows(3), 768..1000);
@@ -106,31 +105,6 @@ impl Tiling {
     pub fn square_tiles(&self) -> impl Iterator<Item = (usize, usize)> + Clone + use<> {
         let n = self.n_tiles();
         (0..n).flat_map(move |i| (0..n).map(move |j| (i, j)))
-    }
-
-    /// Tile (i, j) of `matrix`.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such tile, or the matrix has another order.
-    pub fn tile_of(&self, matrix: &(impl Entries + ?Sized), i: usize, j: usize) -> Tile {
-        assert_eq!(matrix.order(), self.order, "order of the matrix");
-        let mut tile = Tile::zeros(self.size(i), self.size(j));
-        matrix.fill_tile(self.rows(i).start, self.rows(j).start, &mut tile);
-        tile
-    }
-
-    /// Checks that `tiles` are those of `places`.
-    ///
-    /// # Panics
-    ///
-    /// If they are too few or too many, or one of them has another shape.
-    pub(super) fn check(&self, places: impl Iterator<Item = (usize, usize)> + Clone, tiles: &[Tile]) {
-        assert_eq!(tiles.len(), places.clone().count(), "number of tiles");
-        for ((i, j), tile) in places.zip(tiles) {
-            let shape = (self.size(i), self.size(j));
-            assert_eq!((tile.rows(), tile.cols()), shape, "shape of tile ({i}, {j})");
-        }
     }
 }
 

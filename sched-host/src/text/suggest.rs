@@ -1,7 +1,8 @@
 //! "Did you mean": the known name that is closest to a mistyped one.
 
 /// The candidate closest to `wrong`, if one is close enough to be what was meant.
-pub(crate) fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |name: &str| name.to_lowercase().replace('_', "-");
     let wrong = plain(wrong);
     let far = |candidate: &str| (wrong.len().max(candidate.len()) / 3).clamp(1, 3);
@@ -15,11 +16,8 @@ pub(crate) fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a 
 }
 
 /// A help text: what was probably meant or, when nothing is close, all that is known.
-pub(crate) fn did_you_mean<'a>(
-    wrong: &str,
-    candidates: impl IntoIterator<Item = &'a str> + Clone,
-    known: &str,
-) -> String {
+#[must_use]
+pub fn did_you_mean<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str> + Clone, known: &str) -> String {
     match closest(wrong, candidates.clone()) {
         Some(name) => format!("did you mean `{name}`?"),
         None => {

@@ -1,9 +1,8 @@
 //! What transfers between memory nodes cost, as StarPU measured it.
 
-use super::scan::Scan;
-use super::write::Scientific;
-use crate::model::store::write_whole;
-use crate::model::{Flaw, ModelError};
+use super::starpu::{Scan, Scientific};
+use super::store::write_whole;
+use super::{Flaw, ModelError};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -238,7 +237,7 @@ impl BusConfig {
 }
 
 /// Reads a file of affinities.
-pub(super) fn affinity(path: &Path) -> Result<Vec<Vec<u32>>, ModelError> {
+pub(crate) fn affinity(path: &Path) -> Result<Vec<Vec<u32>>, ModelError> {
     read(path, |text| {
         let mut scan = Scan::new(text);
         let (mut rows, mut flaws) = (Vec::new(), Vec::new());

@@ -1,12 +1,13 @@
-//! What is wrong with a policy, and where.
+//! What is wrong with a text, and where.
 
-use super::part::{SourceText, Span};
+use super::count;
+use super::span::{SourceText, Span, line_and_column};
 use miette::{Diagnostic, LabeledSpan, Severity, SourceCode, SourceSpan};
 use std::fmt;
 
-/// One thing that is wrong with a policy, with its place in the text and the mend.
+/// One thing that is wrong with a text or with what it describes: its place, a message, and the fix.
 #[derive(Clone, Debug)]
-pub struct Problem {
+pub struct Finding {
     severity: Severity,
     id: &'static str,
     code: String,
@@ -16,10 +17,10 @@ pub struct Problem {
     source: Option<SourceText>,
 }
 
-impl Problem {
-    /// A problem with which the policy cannot be used.
-    pub fn error(message: impl Into<String>) -> Problem {
-        Problem {
+impl Finding {
+    /// A finding that makes the text unusable.
+    pub fn error(message: impl Into<String>) -> Finding {
+        Finding {
             severity: Severity::Error,
             id: "",
             code: String::new(),
@@ -30,21 +31,21 @@ impl Problem {
         }
     }
 
-    /// A problem with which the policy works, and probably does not do what was meant.
-    pub fn warning(message: impl Into<String>) -> Problem {
-        Problem { severity: Severity::Warning, ..Problem::error(message) }
+    /// A finding that leaves the text usable, though it probably does not say what was meant.
+    pub fn warning(message: impl Into<String>) -> Finding {
+        Finding { severity: Severity::Warning, ..Finding::error(message) }
     }
 
-    /// The same, pointing at `span`. The first place is the main one.
+    /// Points at `span`. The first place is the main one.
     #[must_use]
-    pub fn at(mut self, span: Span, label: impl Into<String>) -> Problem {
+    pub fn at(mut self, span: Span, label: impl Into<String>) -> Finding {
         self.labels.push((span, label.into()));
         self
     }
 
-    /// The same, with what to do about it; added to what was said before.
+    /// Adds what to do about it.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Problem {
+    pub fn help(mut self, help: impl Into<String>) -> Finding {
         let help = help.into();
         self.help = Some(match self.help {
             Some(before) => format!("{before}\n{help}"),
@@ -53,42 +54,41 @@ impl Problem {
         self
     }
 
-    /// The same, as a case of this rule: `arity` becomes the code `policy::arity`.
+    /// Sets the code, such as `policy::arity`.
     #[must_use]
-    pub fn code(mut self, code: impl fmt::Display) -> Problem {
-        self.code = format!("policy::{code}");
+    pub fn code(mut self, code: impl fmt::Display) -> Finding {
+        self.code = code.to_string();
         self
     }
 
-    /// The same, as a break of this rule of [`check`](super::check()): `V2`. It is shown before the code.
+    /// Sets the rule that is broken, such as `V2` of a policy. It is shown before the code.
     #[must_use]
-    pub fn breaks(mut self, id: &'static str) -> Problem {
+    pub fn breaks(mut self, id: &'static str) -> Finding {
         self.id = id;
         self
     }
 
-    /// The same, in this text, which its places point into: [`Policy::source`](super::Policy::source) or
-    /// [`Plan::source`](super::Plan::source).
+    /// Sets the text that its places point into.
     #[must_use]
-    pub fn in_source(mut self, source: Option<&SourceText>) -> Problem {
+    pub fn in_source(mut self, source: Option<&SourceText>) -> Finding {
         self.source = source.cloned();
         self
     }
 
-    /// Whether the policy cannot be used because of it.
+    /// Whether it makes the text unusable.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 
-    /// The rule of [`check`](super::check()) that it breaks, from `V1` to `V7`; empty for what is not about a policy's
-    /// text, such as a file that is not there.
+    /// The rule that it breaks, of those that a policy has from `V1` to `V7`; empty for what breaks none, such as a file that
+    /// is not there.
     #[must_use]
     pub fn id(&self) -> &'static str {
         self.id
     }
 
-    /// Which case of its rule it is, such as `policy::arity`.
+    /// Its code, such as `policy::arity`.
     #[must_use]
     pub fn rule(&self) -> &str {
         &self.code
@@ -110,22 +110,20 @@ impl Problem {
     #[must_use]
     pub fn position(&self) -> Option<(&str, usize, usize)> {
         let source = self.source.as_ref()?;
-        let offset = self.place()?.offset();
-        let before = source.inner().get(..offset)?;
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Some((source.name(), before.matches('\n').count() + 1, before[line_start..].chars().count() + 1))
+        let (line, column) = line_and_column(source.inner(), self.place()?.offset());
+        Some((source.name(), line, column))
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Problem {}
+impl std::error::Error for Finding {}
 
-impl Diagnostic for Problem {
+impl Diagnostic for Finding {
     fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         match (self.id, self.code.as_str()) {
             (_, "") => None,
@@ -159,44 +157,43 @@ impl Diagnostic for Problem {
     }
 }
 
-/// Everything that is wrong with a policy or a policy file: at least one error, and all warnings.
+/// Everything that was found wrong with a file, a policy or a platform: at least one error, and all warnings.
 ///
-/// `miette` shows each with its place in the text; [`problems`](Self::problems) has them as data.
+/// `miette` shows each with its place in the text; [`findings`](Self::findings) has them as data.
 #[derive(Clone, Debug)]
-pub struct PolicyErrors {
+pub struct Findings {
     what: String,
-    problems: Vec<Problem>,
+    findings: Vec<Finding>,
 }
 
-impl PolicyErrors {
-    /// `problems` of `what`, a file or a policy.
-    pub fn new(what: impl Into<String>, problems: Vec<Problem>) -> PolicyErrors {
-        PolicyErrors { what: what.into(), problems }
+impl Findings {
+    /// `findings` about `what`, a file or a policy.
+    pub fn new(what: impl Into<String>, findings: Vec<Finding>) -> Findings {
+        Findings { what: what.into(), findings }
     }
 
-    /// Every problem, in the order of the rules that found them.
+    /// Every finding, in the order of the rules that made them.
     #[must_use]
-    pub fn problems(&self) -> &[Problem] {
-        &self.problems
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
     }
 }
 
-impl fmt::Display for PolicyErrors {
+impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
-        let errors = self.problems.iter().filter(|problem| problem.is_error()).count();
+        let errors = self.findings.iter().filter(|finding| finding.is_error()).count();
         write!(f, "{}: {}", self.what, count(errors, "error"))?;
-        match self.problems.len() - errors {
+        match self.findings.len() - errors {
             0 => Ok(()),
             warnings => write!(f, " and {}", count(warnings, "warning")),
         }
     }
 }
 
-impl std::error::Error for PolicyErrors {}
+impl std::error::Error for Findings {}
 
-impl Diagnostic for PolicyErrors {
+impl Diagnostic for Findings {
     fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
-        Some(Box::new(self.problems.iter().map(|problem| problem as &dyn Diagnostic)))
+        Some(Box::new(self.findings.iter().map(|finding| finding as &dyn Diagnostic)))
     }
 }

@@ -1,8 +1,9 @@
 //! Traces of real runs.
 
-use super::registry;
-use crate::runtime::{ReadWrite, Runtime};
-use crate::trace::{Activity, Event, Format, Timeline, Trace};
+use sched_core::TaskId;
+use sched_host::runtime::{Builder, ReadWrite, Runtime};
+use sched_host::trace::{Activity, Event, Format, Timeline, Trace};
+use sched_tests::stock;
 use std::path::Path;
 
 const MANY: usize = 100_000;
@@ -25,7 +26,7 @@ fn tasks(trace: &Trace) -> Vec<u64> {
     let spans = Timeline::of(trace).workers.into_iter().flatten();
     let mut tasks: Vec<u64> = spans
         .filter_map(|span| match span.activity {
-            Activity::Task { task, .. } => Some(task),
+            Activity::Task { task, .. } => Some(task.sequence()),
             _ => None,
         })
         .collect();
@@ -33,8 +34,8 @@ fn tasks(trace: &Trace) -> Vec<u64> {
     tasks
 }
 
-fn builder() -> crate::runtime::Builder {
-    Runtime::builder().registry(registry()).policy("tree-eager-prefetching").workers(2).bind(false)
+fn builder() -> Builder {
+    Runtime::builder().registry(stock::registry(Vec::new())).policy("tree-eager-prefetching").workers(2).bind(false)
 }
 
 #[test]
@@ -43,7 +44,7 @@ fn every_task_is_there_once_with_its_name_and_the_queues_are_empty_in_the_end() 
     run(&runtime, 50);
     let trace = runtime.take_trace().expect("it was asked for");
     assert_eq!(tasks(&trace), (1..=100).collect::<Vec<_>>());
-    assert_eq!((trace.title.as_str(), &*trace.names[&1]), ("tree-eager-prefetching", "the first"));
+    assert_eq!((trace.title.as_str(), &*trace.names[&TaskId::new(1)]), ("tree-eager-prefetching", "the first"));
     assert_eq!((trace.dropped, trace.codelets.as_slice()), (0, &["count".to_owned()][..]));
     let mut left = vec![0; trace.nodes.len()];
     let mut ready = 0;

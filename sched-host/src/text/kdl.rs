@@ -1,27 +1,30 @@
-//! Text to a KDL document, and KDL's errors as problems.
+//! Text to a KDL document, and KDL's errors as findings.
 
-use super::astray::leads_astray;
-use super::part::Span;
-use super::problem::Problem;
-use kdl::{KdlDiagnostic, KdlDocument};
+use super::finding::Finding;
+use super::span::Span;
+use super::syntax_hints::syntax_hints;
+use kdl::{KdlDiagnostic, KdlDocument, KdlNode};
 use miette::SourceSpan;
 
 /// How deep braces and comments may nest. The KDL parser recurses, and would overflow its stack at some depth.
 const DEEPEST: usize = 64;
 
-/// The document of a text; else all that is wrong with its syntax.
-pub(crate) fn document(text: &str) -> Result<KdlDocument, Vec<Problem>> {
+/// The document of a text.
+///
+/// # Errors
+/// Everything that is wrong with its syntax.
+pub fn document(text: &str) -> Result<KdlDocument, Vec<Finding>> {
     if let Some(offset) = too_deep(text) {
         return Err(vec![
-            Problem::error(format!("braces nest more than {DEEPEST} deep"))
+            Finding::error(format!("braces nest more than {DEEPEST} deep"))
                 .at(Span::new(offset, 1), "too deep")
                 .help("no scheduler needs so many levels: a `}` may be missing, again and again")
-                .code("syntax"),
+                .code("kdl::syntax"),
         ]);
     }
     let found = KdlDocument::parse(text).map_err(|error| error.diagnostics);
     found.map_err(|mut found| {
-        let known = leads_astray(text);
+        let known = syntax_hints(text);
         if !known.is_empty() {
             // The parser loses its way there, and says of every brace around that it is not closed.
             let lost = [
@@ -35,18 +38,18 @@ pub(crate) fn document(text: &str) -> Result<KdlDocument, Vec<Problem>> {
             let is_lost = |message: &String| lost.iter().any(|begins| message.starts_with(begins));
             found.retain(|found| !found.message.as_ref().is_some_and(is_lost));
         }
-        known.into_iter().chain(found.into_iter().map(|found| problem(text, found))).collect()
+        known.into_iter().chain(found.into_iter().map(|found| finding(text, found))).collect()
     })
 }
 
 /// The span without the white space around it, which KDL counts in at some places.
-pub(crate) fn trimmed(text: &str, span: SourceSpan) -> Span {
+pub fn trimmed(text: &str, span: SourceSpan) -> Span {
     let found = text.get(span.offset()..span.offset() + span.len()).unwrap_or_default();
     let start = span.offset() + (found.len() - found.trim_start().len());
     Span::new(start, found.trim().len())
 }
 
-fn problem(text: &str, found: KdlDiagnostic) -> Problem {
+fn finding(text: &str, found: KdlDiagnostic) -> Finding {
     let mut span = trimmed(text, found.span);
     let word = |span: Span| span.get().and_then(|span| text.get(span.offset()..span.offset() + span.len()));
     // The parser's spans may start at the document's first node; the trouble is where they end.
@@ -58,10 +61,10 @@ fn problem(text: &str, found: KdlDiagnostic) -> Problem {
         Some(word @ ("true" | "false" | "null" | "inf" | "-inf" | "nan")) => format!("write `#{word}`"),
         _ => found.help.unwrap_or_else(|| "a component is written `name param=value { children }`".to_owned()),
     };
-    Problem::error(found.message.unwrap_or_else(|| "this is not KDL".to_owned()))
+    Finding::error(found.message.unwrap_or_else(|| "this is not KDL".to_owned()))
         .at(span, "here")
         .help(help)
-        .code("syntax")
+        .code("kdl::syntax")
 }
 
 /// Where braces or comments nest deeper than [`DEEPEST`]. Braces in texts and comments count too, which matters to
@@ -84,4 +87,17 @@ fn too_deep(text: &str) -> Option<usize> {
         rest = &rest[length..];
     }
     None
+}
+
+/// The comment lines right above a node, without slashes.
+#[must_use]
+pub fn comment_above(node: &KdlNode) -> String {
+    let leading = node.format().map_or("", |format| format.leading.trim_start_matches('\u{FEFF}'));
+    // What follows the last newline is the node's own indentation.
+    let above: Vec<&str> = leading.split('\n').collect();
+    let above = &above[..above.len() - 1];
+    let lines = above.iter().rev().map(|line| line.trim().strip_prefix("//")).map_while(|line| line);
+    let mut lines: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+    lines.reverse();
+    lines.join("\n")
 }

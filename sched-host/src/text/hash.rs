@@ -1,0 +1,76 @@
+//! Hashes and random numbers that are the same on every machine.
+
+/// The offset basis of the 64-bit FNV-1a hash: the hash of nothing.
+pub const FNV_1A_EMPTY: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// What SplitMix64 adds to its state for each output.
+pub const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// SplitMix64's output function, a bijection that spreads each bit over all others (Steele, Lea and Flood: "Fast
+/// splittable pseudorandom number generators", OOPSLA 2014).
+#[inline]
+#[must_use]
+pub const fn mix(word: u64) -> u64 {
+    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mix_rest(word)
+}
+
+/// Mixes `word` into `state`: the multiplications of [`mix`], without its first shift.
+#[inline]
+#[must_use]
+pub const fn fold(state: u64, word: u64) -> u64 {
+    mix_rest((state ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9))
+}
+
+#[inline]
+const fn mix_rest(word: u64) -> u64 {
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+/// SplitMix64, a generator of random numbers. The seed is its state.
+#[derive(Clone, Debug)]
+pub struct SplitMix64(pub u64);
+
+impl SplitMix64 {
+    /// Output number `index`, from 0, of a generator with this seed.
+    #[inline]
+    #[must_use]
+    pub const fn output(seed: u64, index: u64) -> u64 {
+        mix(seed.wrapping_add(GAMMA.wrapping_mul(index.wrapping_add(1))))
+    }
+
+    /// The next output.
+    #[inline]
+    #[expect(clippy::should_implement_trait, reason = "there is no last output")]
+    pub const fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(GAMMA);
+        mix(self.0)
+    }
+}
+
+/// The upper 53 bits of a random number as a number that is uniform in [0, 1).
+#[inline]
+#[must_use]
+pub const fn unit(random: u64) -> f64 {
+    (random >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generator_gives_the_published_numbers() {
+        // The first outputs for seed 1234567, as widely published for SplitMix64.
+        let published = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
+        assert_eq!([0, 1, 2].map(|index| SplitMix64::output(1_234_567, index)), published);
+        let mut generator = SplitMix64(1_234_567);
+        assert_eq!([(); 3].map(|()| generator.next()), published);
+    }
+
+    #[test]
+    fn units_are_below_one() {
+        assert_eq!((unit(0), unit(u64::MAX) < 1.0), (0.0, true));
+    }
+}

@@ -1,0 +1,29 @@
+//! What every room of the host that reads, reports or draws shares: files as text, findings with their places, KDL,
+//! suggestions, quantities with units, quoting for the formats that are written, and small numeric helpers.
+//!
+//! Nothing here names another room.
+
+pub mod amount;
+mod count;
+pub mod dot;
+mod file;
+mod finding;
+pub mod hash;
+pub mod kdl;
+mod median;
+pub mod quantity;
+mod ranges;
+mod span;
+mod spread;
+mod suggest;
+mod syntax_hints;
+pub mod xml;
+
+pub use count::count;
+pub use file::{STANDARD_INPUT, Unread, decode, file_name, read, read_bytes};
+pub use finding::{Finding, Findings};
+pub use median::median;
+pub use ranges::{ranges, workers};
+pub use span::{SourceText, Span, line_and_column};
+pub use spread::spread;
+pub use suggest::{closest, did_you_mean};

@@ -1,0 +1,9 @@
+//! Scheduling contexts as every back end has them: each is a tree, with a name, a policy and workers.
+
+mod config;
+mod error;
+mod lay;
+
+pub use config::{ContextConfig, exchange, worker_ids};
+pub use error::ContextError;
+pub use lay::{WantedPolicy, build_parts, lay};
