@@ -1,8 +1,8 @@
 //! `--format` and `--json`: what the answer is written in, in the same words for every command.
 
 use clap::Arg;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 /// What an answer is written in. Each command has some of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -30,6 +30,11 @@ pub(super) struct FormatOptions {
 }
 
 impl FormatOptions {
+    /// JSON, or text.
+    pub(super) const fn new(json: bool) -> FormatOptions {
+        FormatOptions { format: Format::Text, json }
+    }
+
     /// The format.
     pub(super) fn get(self) -> Format {
         if self.json { Format::Json } else { self.format }

@@ -54,13 +54,25 @@ pub struct Args {
     pub verbose: bool,
 }
 
+impl Args {
+    /// What `sched plugins` is without options, or with these.
+    #[must_use]
+    pub const fn new(verbose: bool, json: bool) -> Args {
+        Args { verbose, format: FormatOptions::new(json) }
+    }
+}
+
 /// Writes the list of `registry` to `out`.
 ///
 /// # Errors
 /// When `out` cannot be written to.
 pub fn run(args: &Args, registry: &Registry, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    if args.format.is_json() { json::write(registry, out) } else { out.write_all(text::render(registry, args.verbose).as_bytes()) }
-        .into_diagnostic()?;
+    if args.format.is_json() {
+        json::write(registry, out)
+    } else {
+        out.write_all(text::render(registry, args.verbose).as_bytes())
+    }
+    .into_diagnostic()?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,8 +6,20 @@ use std::collections::BTreeMap;
 
 /// Options that mean the same wherever they are.
 const SHARED: [&str; 14] = [
-    "policy", "platform", "synthetic", "xml", "starpu-sampling", "seed", "format", "json", "context", "trace", "gantt",
-    "powercap", "graph", "rounds",
+    "policy",
+    "platform",
+    "synthetic",
+    "xml",
+    "starpu-sampling",
+    "seed",
+    "format",
+    "json",
+    "context",
+    "trace",
+    "gantt",
+    "powercap",
+    "graph",
+    "rounds",
 ];
 
 /// All commands that do something, with the words that name them.
@@ -77,7 +89,8 @@ fn commands_have_the_options_that_they_can_have() {
         assert_eq!(without(&this_machine, long), [""; 0], "--{long}");
     }
     for long in ["context", "trace", "gantt"] {
-        let others = ["plugins", "policies", "tree", "check", "topology", "graph", "model", "bench", "completions", "man"];
+        let others =
+            ["plugins", "policies", "tree", "check", "topology", "graph", "model", "bench", "completions", "man"];
         assert_eq!(without(&others, long), [""; 0], "--{long}");
     }
 }

@@ -112,7 +112,9 @@ mod tests {
 
     #[test]
     fn a_platform_is_shown_in_every_format() -> miette::Result<()> {
-        for (format, start) in [("text", "platform cpu9-gpu3\n5 workers"), ("dot", "digraph platform {"), ("svg", "<svg")] {
+        for (format, start) in
+            [("text", "platform cpu9-gpu3\n5 workers"), ("dot", "digraph platform {"), ("svg", "<svg")]
+        {
             let printed = sched(&["--platform", "cpu9-gpu3", "-w", "2", "-f", format])?;
             assert!(printed.starts_with(start) && printed.ends_with('\n'), "{printed}");
         }

@@ -36,8 +36,11 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let wanted =
-        DecisionBench { components: args.components.clone(), children: args.children.clone(), rounds: args.rounds.rounds };
+    let wanted = DecisionBench {
+        components: args.components.clone(),
+        children: args.children.clone(),
+        rounds: args.rounds.rounds,
+    };
     let results = measured(|progress| decision_bench(&wanted, registry, progress))?;
     if args.format.is_json() {
         json::write(out, &Document { results: &results })?;

@@ -2,12 +2,12 @@
 
 use super::{Document, RoundOption, measured};
 use crate::bench::{SimulationBench, SimulationResult, simulation_bench};
-use crate::cli::graph_source::Sizes;
 use crate::cli::format::{FormatOptions, text_or_json};
+use crate::cli::graph_source::Sizes;
 use crate::cli::hints::GRAPH;
 use crate::cli::json;
-use crate::cli::table::table;
 use crate::cli::policy::PolicyOptions;
+use crate::cli::table::table;
 use crate::cli::values::{SeedOption, positive};
 use crate::plugin::Registry;
 use crate::sim::platform::MAX_WORKERS;

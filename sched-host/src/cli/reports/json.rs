@@ -52,7 +52,11 @@ fn place(error: &dyn Diagnostic, source: Option<&dyn SourceCode>) -> Option<[(St
     let contents = source?.read_span(span, 0, 0).ok()?;
     let name = contents.name().map_or(Value::Null, Into::into);
     let key = str::to_owned;
-    Some([(key("file"), name), (key("line"), (contents.line() + 1).into()), (key("column"), (contents.column() + 1).into())])
+    Some([
+        (key("file"), name),
+        (key("line"), (contents.line() + 1).into()),
+        (key("column"), (contents.column() + 1).into()),
+    ])
 }
 
 /// What is wrong with a command line, in the same form.

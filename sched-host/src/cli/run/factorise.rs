@@ -12,6 +12,7 @@ use crate::energy::EnergyMeter;
 use crate::linalg::{Entries, ReadLimits, Tiling};
 use crate::plugin::Registry;
 use crate::runtime::{RunError, Runtime};
+use crate::text::file_name;
 use crate::topology::Topology;
 use crate::workload::{Factored, Workload, WorkloadError};
 use miette::{IntoDiagnostic, WrapErr};
@@ -64,7 +65,7 @@ pub(super) fn factorise<W: Workload>(
     };
     let problem = Problem {
         workload: W::NAME,
-        matrix: file.as_ref().map(|path| path.display().to_string()),
+        matrix: file.as_deref().map(file_name),
         order: matrix.order(),
         tiles: matrix.order().div_ceil(*tile_size),
         tile_size: *tile_size,
@@ -80,8 +81,19 @@ pub(super) fn factorise<W: Workload>(
     let matrix = matrix.as_ref();
     let stored = Cell::new(true);
     let workload = PhantomData;
-    let series =
-        Series::<W> { options, policies, registry, topology, progress, helpers, meter, problem, matrix, stored, workload };
+    let series = Series::<W> {
+        options,
+        policies,
+        registry,
+        topology,
+        progress,
+        helpers,
+        meter,
+        problem,
+        matrix,
+        stored,
+        workload,
+    };
     if options.has_contexts() { series.contexts(files, out) } else { series.in_turn(files, out) }
 }
 

@@ -137,14 +137,8 @@ impl Case {
         }
     }
 
-    fn simulate(
-        &self,
-        policy: &str,
-        recording: Recording<'_>,
-        progress: &dyn Fn(u64),
-    ) -> Result<Simulated, SimError> {
-        let recorder =
-            recording.trace.then(|| SimRecorder::new(Arc::clone(&self.graph), Arc::clone(&self.platform)));
+    fn simulate(&self, policy: &str, recording: Recording<'_>, progress: &dyn Fn(u64)) -> Result<Simulated, SimError> {
+        let recorder = recording.trace.then(|| SimRecorder::new(Arc::clone(&self.graph), Arc::clone(&self.platform)));
         let mut watcher =
             Watcher { digest: Digest::default(), lines: recording.events, error: None, recorder, ended: 0, progress };
         let mut simulation = Simulation::new(Arc::clone(&self.graph), Arc::clone(&self.platform));

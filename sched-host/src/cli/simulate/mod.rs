@@ -86,8 +86,8 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     }
     let (pictures, mut events) = args.open(&policies)?;
     let targets: Vec<Option<Target>> = events.iter().map(|sink| sink.as_ref().map(|it| it.target().clone())).collect();
-    let takes_output = pictures.iter().any(PictureFiles::take_the_output)
-        || events.iter().flatten().any(Sink::is_standard);
+    let takes_output =
+        pictures.iter().any(PictureFiles::take_the_output) || events.iter().flatten().any(Sink::is_standard);
     let progress = Progress::new(policies.len() > 1, args.format.is_json());
     let mut standard = Some(&mut *out);
     let (simulated, failed) = case.simulate_all(&policies, &progress, |place| Recording {

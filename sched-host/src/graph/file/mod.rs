@@ -119,8 +119,7 @@ fn guessed(name: &str, text: Result<String, Unread>) -> Result<TaskGraph, GraphF
 /// As [`read`].
 pub fn parse(name: &str, text: String, format: Option<FileFormat>) -> Result<TaskGraph, GraphFileError> {
     let Some(format) = format.or_else(|| FileFormat::guess(name, &text)) else {
-        let known =
-            "known are this program's format (*.json, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json) and the Standard Task Graph format (*.stg)";
+        let known = "known are this program's format (*.json, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json) and the Standard Task Graph format (*.stg)";
         return Err(Found::only("it is in no known format", Some(known)).into_error(name, "a task graph", text));
     };
     let read = match format {

@@ -1,9 +1,9 @@
 //! The WfFormat of WfCommons, from schema 1.5 on.
 
 use super::findings::{Findings, Found, quote};
+use super::json::{Bytes, Seconds, Word, bytes, document, member, needed, nothing, shaped, words};
 use super::order::{told, topological};
 use crate::graph::{DataId, Datum, KindId, Lengths, Mode, Task, TaskGraph, TaskId};
-use super::json::{Bytes, Seconds, Word, bytes, document, member, needed, nothing, shaped, words};
 use jsonc_parser::ast::{Object, Value};
 use sched_core::Arch;
 use std::collections::{HashMap, HashSet};

@@ -175,8 +175,7 @@ impl Platform {
         for transfer in self.transfers() {
             y += LINE - 4;
             let words = format!("{} → {}: {}", transfer.from, transfer.to, transfer.words());
-            let _ =
-                writeln!(body, "<text x=\"{MARGIN}\" y=\"{y}\" fill=\"#475569\">{}</text>", escaped(&words));
+            let _ = writeln!(body, "<text x=\"{MARGIN}\" y=\"{y}\" fill=\"#475569\">{}</text>", escaped(&words));
         }
         y += MARGIN;
         format!(

@@ -44,7 +44,8 @@ impl Platform {
         let mut text = String::from("platform \"machine\" {\n");
         // Writing to a string does not fail.
         for node in &used {
-            let size = sizes.get(node).copied().flatten().map(|bytes| format!(" size=\"{bytes} B\"")).unwrap_or_default();
+            let size =
+                sizes.get(node).copied().flatten().map(|bytes| format!(" size=\"{bytes} B\"")).unwrap_or_default();
             let _ = writeln!(text, "memory \"numa{node}\"{size}");
         }
         if used.len() > 1 {

@@ -152,7 +152,17 @@ fn read_task<'v, 't>(
     findings: &mut Findings<'t>,
 ) -> Option<Task> {
     const MEMBERS: [&str; 11] = [
-        "id", "kind", "name", "priority", "context", "footprint", "flops", "seconds", "accesses", "after", "waits_for",
+        "id",
+        "kind",
+        "name",
+        "priority",
+        "context",
+        "footprint",
+        "flops",
+        "seconds",
+        "accesses",
+        "after",
+        "waits_for",
     ];
     refuse_others(task, &MEMBERS, findings);
     let number = graph.tasks.len();
@@ -221,13 +231,7 @@ fn mode<'t>(access: &Object<'t>, findings: &mut Findings<'t>) -> Option<Mode> {
 }
 
 /// The number that the member `name` of `object` gives, which has to be below `end`.
-fn place<'t>(
-    object: &Object<'t>,
-    name: &str,
-    end: usize,
-    what: &str,
-    findings: &mut Findings<'t>,
-) -> Option<u32> {
+fn place<'t>(object: &Object<'t>, name: &str, end: usize, what: &str, findings: &mut Findings<'t>) -> Option<u32> {
     let Whole(number) = needed(object, name, findings)?;
     if number < end as u64 {
         return u32::try_from(number).ok();
@@ -242,11 +246,7 @@ fn place<'t>(
 }
 
 /// The member `name`, where it is there and not `null`.
-fn optional<'v, 't, S: Shape<'v, 't>>(
-    object: &'v Object<'t>,
-    name: &str,
-    findings: &mut Findings<'t>,
-) -> Option<S> {
+fn optional<'v, 't, S: Shape<'v, 't>>(object: &'v Object<'t>, name: &str, findings: &mut Findings<'t>) -> Option<S> {
     let is_null = object.get(name).is_some_and(|property| matches!(property.value, Value::NullKeyword(_)));
     if is_null { None } else { member(object, name, findings) }
 }

@@ -32,9 +32,10 @@ pub fn to_json(graph: &TaskGraph, dependencies: &Dependencies) -> String {
     let ambiguous: HashSet<&str> =
         graph.kinds.iter().map(|kind| &*kind.name).filter(|name| !names.insert(*name)).collect();
     let kinds = graph.kinds.iter().map(|kind| line(&KindRow { name: &kind.name, runs: kind.runs }));
-    let data = graph.data.iter().map(|datum| {
-        line(&DataRow { name: datum.name.as_deref(), bytes: datum.bytes, home: datum.home.0 })
-    });
+    let data = graph
+        .data
+        .iter()
+        .map(|datum| line(&DataRow { name: datum.name.as_deref(), bytes: datum.bytes, home: datum.home.0 }));
     let tasks = graph.ids().zip(&graph.tasks).map(|(id, task)| {
         let name = &*graph.kind_of(task).name;
         let kind = if ambiguous.contains(name) { KindRef::Place(task.kind.0) } else { KindRef::Name(name) };
@@ -130,9 +131,7 @@ impl<'g> TaskRow<'g> {
             footprint: task.footprint,
             flops: task.flops,
             seconds: seconds.collect(),
-            accesses: accesses
-                .map(|access| AccessRow { data: access.data.0, mode: mode_name(access.mode) })
-                .collect(),
+            accesses: accesses.map(|access| AccessRow { data: access.data.0, mode: mode_name(access.mode) }).collect(),
             after: task.after.iter().map(|before| before.0).collect(),
             waits_for: dependencies.predecessors(id).iter().map(|before| before.0).collect(),
         }
