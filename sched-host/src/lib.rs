@@ -25,28 +25,18 @@
 //! ```
 //!
 //! If you are writing a component, you need `sched-core` only.
-#![allow(non_local_definitions, reason = "abi_stable's macros write them")]
 
-pub mod bench;
-pub mod bound;
-pub mod cli;
-pub mod context;
-pub mod energy;
-pub mod graph;
-pub mod linalg;
-pub mod memory;
-pub mod model;
-pub mod plugin;
-pub mod policy;
-pub mod reference;
-#[cfg(test)]
-mod reference_data;
-pub mod runtime;
-pub mod sim;
-mod sync;
-pub mod text;
-pub mod topology;
-pub mod trace;
-pub mod tree;
-mod watch;
-pub mod workload;
+pub use sched_graph as graph;
+pub use sched_graph::{bound, reference};
+pub use sched_machine::{energy, topology};
+pub use sched_memory as memory;
+pub use sched_model as model;
+pub use sched_policy as policy;
+pub use sched_runtime as runtime;
+pub use sched_runtime::context;
+pub use sched_sim as sim;
+pub use sched_text as text;
+pub use sched_trace as trace;
+pub use sched_tree as tree;
+pub use sched_tree::plugin;
+pub use sched_workloads::{bench, linalg, workload};

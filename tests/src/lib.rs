@@ -10,7 +10,6 @@ pub mod hold;
 pub mod onlooker;
 pub mod plugin_folder;
 pub mod program;
-pub mod reference_data;
 pub mod stock;
 
 use sched_core::TaskId;

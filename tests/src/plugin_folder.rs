@@ -1,7 +1,7 @@
 //! Folders of plugins, and what is told of them.
 
 use crate::fixtures;
-use sched_host::cli::plugins::{Args, run};
+use sched_cli::plugins::{Args, run};
 use sched_host::plugin::{Registry, SearchPath};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@
 //! (That what is added without followers is not taken, and the flag is taken away, only keeps memory and time.)
 
 #[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/src/runtime/follow.rs"]
+#[path = "../../sched-host/runtime/src/follow.rs"]
 mod follow;
 #[path = "loom/mod.rs"]
 mod sync;

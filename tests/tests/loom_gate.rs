@@ -5,7 +5,7 @@
 //! set; `Relaxed` for the order of leaving, of opening, of the look at `closed`, or of the look at the lanes.
 
 #[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/src/tree/gate.rs"]
+#[path = "../../sched-host/tree/src/gate.rs"]
 mod gate;
 #[path = "loom/mod.rs"]
 mod sync;

@@ -5,7 +5,7 @@
 //! the first look, of the end, of a release, or of the submission. (An end before the list is locked is as good.)
 
 #[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/src/runtime/link.rs"]
+#[path = "../../sched-host/runtime/src/link.rs"]
 mod link;
 #[path = "loom/mod.rs"]
 mod sync;

@@ -8,7 +8,7 @@
 //! notice, which takes more rounds than loom can try.
 
 #[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/src/runtime/sleep.rs"]
+#[path = "../../sched-host/runtime/src/sleep.rs"]
 mod sleep;
 #[path = "loom/mod.rs"]
 mod sync;

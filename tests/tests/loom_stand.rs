@@ -5,13 +5,13 @@
 //! push, the version before each pull. (Loom reports a worker that sleeps for ever as a deadlock, and ends the process.)
 
 #[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/src/tree/gate.rs"]
+#[path = "../../sched-host/tree/src/gate.rs"]
 mod gate;
 #[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/src/runtime/sleep.rs"]
+#[path = "../../sched-host/runtime/src/sleep.rs"]
 mod sleep;
 #[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/src/tree/stand.rs"]
+#[path = "../../sched-host/tree/src/stand.rs"]
 mod stand;
 #[path = "loom/mod.rs"]
 mod sync;

@@ -6,7 +6,7 @@
 #[path = "loom/mod.rs"]
 mod sync;
 #[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/src/context/tally.rs"]
+#[path = "../../sched-host/runtime/src/context/tally.rs"]
 mod tally;
 
 use loom::sync::Arc;

@@ -5,10 +5,10 @@
 //! dismissing the others.
 
 #[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/src/tree/gathering.rs"]
+#[path = "../../sched-host/tree/src/gathering.rs"]
 mod gathering;
 #[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/src/runtime/sleep.rs"]
+#[path = "../../sched-host/runtime/src/sleep.rs"]
 mod sleep;
 #[path = "loom/mod.rs"]
 mod sync;

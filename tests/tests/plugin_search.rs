@@ -1,6 +1,6 @@
 //! Where plugins are looked for, and what is told of the folders.
 
-use sched_host::cli::plugins::Args;
+use sched_cli::plugins::Args;
 use sched_host::plugin::{FolderState, Registry, SearchPath};
 use sched_tests::fixtures::{self, Profile, stock_plugin};
 use sched_tests::plugin_folder::{LIFO, PLAIN, fixture_folder, folder_of, listing};

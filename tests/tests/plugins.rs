@@ -1,6 +1,6 @@
 //! Loading plugins: good ones, and bad ones of every kind.
 
-use sched_host::cli::plugins::Args;
+use sched_cli::plugins::Args;
 use sched_host::plugin::{FileState, LoadErrorKind, Registry, SearchPath};
 use sched_tests::fixtures::{self, Profile, stock_plugin};
 use sched_tests::plugin_folder::{LIFO, PLAIN, fixture_folder, listing, load};

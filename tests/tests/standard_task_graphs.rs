@@ -6,7 +6,7 @@
 use sched_host::graph::priorities::Priorities;
 use sched_host::graph::{self, TaskGraph};
 use sched_host::sim::{Platform, Simulation, prioritise};
-use sched_tests::reference_data::reference_data;
+use sched_test_support::reference_folder;
 use sched_tests::stock;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const ASKED: [(&str, Priorities, f64); 6] = [
 
 #[test]
 fn a_policy_by_upward_rank_is_within_two_percent_of_the_optimum_on_average() {
-    let Some(data) = reference_data() else { return };
+    let Some(data) = reference_folder() else { return };
     let folder = data.join("graphs/stg");
     let known = std::fs::read_to_string(folder.join("optimal.csv")).expect("the reference data is complete");
     let registry = stock::registry(Vec::new());

@@ -6,7 +6,7 @@
 use sched_host::graph::{self, DataId, Datum, Mode, Task, TaskGraph, WontUse};
 use sched_host::sim::platform::Costs;
 use sched_host::sim::{Platform, Simulation};
-use sched_tests::reference_data::reference_data;
+use sched_test_support::reference_folder;
 use sched_tests::stock;
 use std::fmt::Write;
 use std::path::Path;
@@ -225,7 +225,7 @@ fn check(rows: &[Row], limits: impl Fn(&Pair) -> Option<(f64, f64)>) {
 
 #[test]
 fn sizes_that_were_not_recorded_are_like_those_that_were() {
-    let Some(data) = reference_data() else { return };
+    let Some(data) = reference_folder() else { return };
     let recorded = |tiles: usize| {
         graph::read(&data.join(format!("starpu-rec/cholesky-mirage-n{tiles}.tasks.rec"))).expect("the trace is sound")
     };
@@ -240,12 +240,12 @@ fn sizes_that_were_not_recorded_are_like_those_that_were() {
 
 #[test]
 fn makespans_agree_with_those_of_starpu() {
-    let Some(data) = reference_data() else { return };
+    let Some(data) = reference_folder() else { return };
     check(&runs(&data), |pair| pair.limits);
 }
 
 #[test]
 fn makespans_agree_with_those_of_starpus_replay() {
-    let Some(data) = reference_data() else { return };
+    let Some(data) = reference_folder() else { return };
     check(&replays(&data), replay_limits);
 }

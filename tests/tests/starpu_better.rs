@@ -5,7 +5,7 @@
 use sched_host::graph::{self, DataId, Datum, Mode, Task, TaskGraph, WontUse};
 use sched_host::sim::platform::Costs;
 use sched_host::sim::{Platform, Simulation};
-use sched_tests::reference_data::reference_data;
+use sched_test_support::reference_folder;
 use sched_tests::stock;
 use std::fmt::Write;
 use std::path::Path;
@@ -127,7 +127,7 @@ fn bound_of(graph: &TaskGraph, platform: &Platform) -> f64 {
 
 #[test]
 fn our_best_policy_is_nowhere_behind_the_best_of_starpu_and_far_ahead_on_average() {
-    let Some(data) = reference_data() else { return };
+    let Some(data) = reference_folder() else { return };
     let registry = stock::registry(Vec::new());
     let mut table = String::from("graph    machine  n costs          bound   StarPU     ours closed\n");
     let (mut wrong, mut gaps) = (Vec::new(), Vec::new());
@@ -158,7 +158,7 @@ fn our_best_policy_is_nowhere_behind_the_best_of_starpu_and_far_ahead_on_average
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
 fn looking_ahead_is_best_where_there_is_much_to_come() {
-    let Some(data) = reference_data() else { return };
+    let Some(data) = reference_folder() else { return };
     let registry = stock::registry(Vec::new());
     println!("graph    machine  n    bound   others     plan, times the bound");
     for host in ["mirage", "attila"] {

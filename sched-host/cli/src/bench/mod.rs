@@ -1,0 +1,65 @@
+//! `sched bench`: what scheduling costs on this machine.
+
+mod cholesky;
+mod decision;
+mod overhead;
+mod simulation;
+
+use crate::progress::Progress;
+use crate::values::positive;
+use clap::Subcommand;
+use sched_tree::plugin::Registry;
+use serde::Serialize;
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Measure what scheduling costs on this machine, beside peers in the same run
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum What {
+    Overhead(overhead::Args),
+    Decision(decision::Args),
+    Cholesky(cholesky::Args),
+    Simulation(simulation::Args),
+}
+
+/// Measures and writes the figures to `out`.
+///
+/// # Errors
+/// When a policy or a plugin does not let a runtime start, or `out` cannot be written to.
+pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    match &args.what {
+        What::Overhead(args) => overhead::run(args, &registry, out),
+        What::Decision(args) => decision::run(args, &registry, out),
+        What::Cholesky(args) => cholesky::run(args, &registry, out),
+        What::Simulation(args) => simulation::run(args, &registry, out),
+    }
+}
+
+/// How often.
+#[derive(clap::Args, Clone, Copy, Debug)]
+struct RoundOption<const DEFAULT: usize> {
+    /// Rounds
+    #[arg(long, short, alias = "repeat", value_name = "N", default_value_t = DEFAULT, value_parser = positive)]
+    rounds: usize,
+}
+
+/// What `bench` finds, with a bar meanwhile that shows how much of it is done.
+fn measured<T, E>(bench: impl FnOnce(&dyn Fn(f64)) -> Result<T, E>) -> miette::Result<T>
+where
+    miette::Report: From<E>,
+{
+    Ok(Progress::new(false, false).share("measuring", bench)?)
+}
+
+/// What `--json` prints of all benches but `overhead`, which has more to say.
+#[derive(Serialize)]
+struct Document<'a, T> {
+    results: &'a [T],
+}

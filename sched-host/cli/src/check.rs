@@ -1,0 +1,255 @@
+//! `sched check`: whether policies are valid, with all that is wrong with them.
+
+use super::format::{Format, FormatOptions, text_json_or_dot};
+use super::hints::POLICY;
+use super::machine::MachineOptions;
+use super::policy::PolicyOptions;
+use crate::json;
+use miette::{Diagnostic, IntoDiagnostic};
+use sched_policy::{Area, Catalogue, Fold, Machine, NodeIndex, Parsed, Plan, Policy, Source, check, expand, read};
+use sched_text::{Finding, Findings};
+use serde::Serialize;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Say whether policies are valid, and what is wrong with them
+///
+/// For a valid policy: its scheduling areas, which lie between the components that store tasks (reservoirs), with what
+/// moves tasks across each (pumps); the tree that it becomes on the machine (this one, unless another is named); and `ok`. For
+/// one that is not: everything that is wrong with it, each with its place, the rule that it breaks, the reason for the rule,
+/// and the fix.
+///
+/// The rules: V1 the root never refuses a task; V2 only components that choose, or with slots, have several children; V3
+/// every scheduling area has a pump for each direction of flow; V4 every leaf is a worker, and every worker has a leaf; V5
+/// components that need performance models stand below a slot `perfmodel`; V6 nothing is below itself; V7 names exist, and
+/// values are of the right type and in range. The same rules are checked before a runtime starts.
+///
+/// The exit code is 0 if all policies are valid, and 1 if one is not.
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("format", text_json_or_dot))]
+#[command(after_long_help = "Examples:
+  sched check mine.kdl                           every policy of a file
+  sched check mine.kdl#second tree-eager         one policy of a file, and one that comes with the program
+  sched check mine.kdl --workers 64              as with 64 workers on this machine
+  sched check mine.kdl --synthetic \"node:2 l3:4 core:8 pu:1\"   as on another machine; --xml for a saved one
+  sched check mine.kdl --platform cpu9-gpu3      on a machine with GPUs
+  sched check mine.kdl --json                    for programs: `.files[].problems[] | {id, file, line, message}`
+  sched check mine.kdl --format dot | dot -Tsvg > areas.svg")]
+pub struct Args {
+    /// Policies, as for --policy; of a file that holds several, all are checked
+    #[arg(value_name = "POLICY", value_parser = POLICY, hide_possible_values = true)]
+    named: Vec<String>,
+
+    #[command(flatten)]
+    policies: PolicyOptions,
+
+    #[command(flatten)]
+    machine: MachineOptions,
+
+    #[command(flatten)]
+    format: FormatOptions,
+}
+
+/// What was found about one file.
+struct Checked {
+    file: String,
+    problems: Vec<Finding>,
+    /// The policies that can be laid over the machine.
+    plans: Vec<Plan>,
+}
+
+/// Checks the policies, and writes what is valid to `out`.
+///
+/// # Errors
+/// Everything that is wrong with them; or `out` cannot be written.
+pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let machine = args.machine.machine()?;
+    let policies = args.policies.with(&args.named).several()?;
+    machine.with(|machine| check_all(&policies, args.format.get(), catalogue, machine, out))
+}
+
+fn check_all(
+    policies: &[String],
+    format: Format,
+    catalogue: &Catalogue,
+    machine: &dyn Machine,
+    out: &mut dyn Write,
+) -> miette::Result<ExitCode> {
+    let checked: Vec<Checked> = policies.iter().map(|name| find(name, catalogue, machine)).collect();
+    let wrong = checked.iter().flat_map(|checked| &checked.problems).any(Finding::is_error);
+    if format == Format::Json {
+        json::write(out, &Document { valid: !wrong, files: checked.iter().map(Row::new).collect() })?;
+        return Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+    }
+    for plan in checked.iter().flat_map(|checked| &checked.plans) {
+        match format {
+            Format::Dot => out.write_all(plan.to_dot_with_areas().as_bytes()),
+            _ => write_text(plan, machine, out),
+        }
+        .into_diagnostic()?;
+    }
+    let files: Vec<&str> =
+        checked.iter().filter(|found| !found.problems.is_empty()).map(|found| &*found.file).collect();
+    let files = files.join(", ");
+    let problems: Vec<Finding> = checked.iter().flat_map(|checked| checked.problems.iter().cloned()).collect();
+    if wrong {
+        return Err(Findings::new(files, problems).into());
+    }
+    // In the place of a comment, since Graphviz reads what is printed.
+    if format == Format::Text {
+        for problem in problems {
+            writeln!(out, "{:?}", miette::Report::new(problem)).into_diagnostic()?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine) -> Checked {
+    let source = match Source::find(name) {
+        Ok(source) => source,
+        Err(errors) => {
+            return Checked { file: name.to_owned(), problems: errors.findings().to_vec(), plans: Vec::new() };
+        }
+    };
+    let Parsed { policies, findings: mut problems } = read(&source.name, &source.text);
+    let mut checked = Checked { file: source.name.clone(), problems: Vec::new(), plans: Vec::new() };
+    let broken = problems.iter().any(Finding::is_error);
+    let chosen: Vec<&Policy> = match &source.wanted {
+        Some(wanted) => policies.iter().filter(|policy| policy.name == *wanted).collect(),
+        None => policies.iter().collect(),
+    };
+    if chosen.is_empty() && !broken {
+        // It says which policies the file holds.
+        problems.extend(source.policy().err().iter().flat_map(|errors| errors.findings().to_vec()));
+    }
+    for policy in chosen {
+        let found = check(policy, catalogue);
+        let wrong = found.iter().any(Finding::is_error);
+        problems.extend(found);
+        if wrong || broken {
+            continue;
+        }
+        match expand(policy, catalogue, machine) {
+            Ok(plan) => checked.plans.push(plan),
+            Err(errors) => problems.extend(errors.findings().to_vec()),
+        }
+    }
+    checked.problems = problems;
+    checked
+}
+
+fn write_text(plan: &Plan, machine: &dyn Machine, out: &mut dyn Write) -> std::io::Result<()> {
+    let plural = if machine.workers() == 1 { "" } else { "s" };
+    writeln!(out, "policy {}, on {} worker{plural}\n", plan.policy, machine.workers())?;
+    writeln!(out, "{}\n{}\nok", plan.areas_to_text(), plan.to_text(Fold::Runs))
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    valid: bool,
+    files: Vec<Row<'a>>,
+}
+
+/// What it prints of a file.
+#[derive(Serialize)]
+struct Row<'a> {
+    file: &'a str,
+    /// Whether every policy of it that was asked for is valid.
+    valid: bool,
+    problems: Vec<ProblemRow<'a>>,
+    /// Those that are valid.
+    policies: Vec<PolicyRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct ProblemRow<'a> {
+    /// The rule, from V1 to V7; empty for what is not about a policy's text.
+    id: &'a str,
+    rule: &'a str,
+    severity: &'static str,
+    message: &'a str,
+    /// The reason for the rule, and the fix.
+    help: String,
+    #[serde(flatten)]
+    position: Option<Position<'a>>,
+}
+
+#[derive(Serialize)]
+struct Position<'a> {
+    file: &'a str,
+    /// From 1, as the column.
+    line: usize,
+    column: usize,
+}
+
+#[derive(Serialize)]
+struct PolicyRow<'a> {
+    name: &'a str,
+    areas: Vec<AreaRow<'a>>,
+    tree: String,
+}
+
+#[derive(Serialize)]
+struct AreaRow<'a> {
+    /// None where the application pushes.
+    reservoir_above: Option<Reservoir<'a>>,
+    through: Vec<&'a str>,
+    reservoirs_below: Vec<Reservoir<'a>>,
+    /// Path of a component, or `application`.
+    pump_down: Option<&'a str>,
+    pumps_up: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Reservoir<'a> {
+    path: &'a str,
+    bounded: bool,
+}
+
+impl<'a> Row<'a> {
+    fn new(checked: &'a Checked) -> Row<'a> {
+        Row {
+            file: &checked.file,
+            valid: !checked.problems.iter().any(Finding::is_error),
+            problems: checked.problems.iter().map(ProblemRow::new).collect(),
+            policies: checked.plans.iter().map(PolicyRow::new).collect(),
+        }
+    }
+}
+
+impl<'a> ProblemRow<'a> {
+    fn new(problem: &'a Finding) -> ProblemRow<'a> {
+        ProblemRow {
+            id: problem.id(),
+            rule: problem.rule(),
+            severity: if problem.is_error() { "error" } else { "warning" },
+            message: problem.message(),
+            help: problem.help().map_or_else(String::new, |help| help.to_string()),
+            position: problem.position().map(|(file, line, column)| Position { file, line, column }),
+        }
+    }
+}
+
+impl<'a> PolicyRow<'a> {
+    fn new(plan: &'a Plan) -> PolicyRow<'a> {
+        let areas = plan.areas().iter().map(|area| AreaRow::new(plan, area)).collect();
+        PolicyRow { name: &plan.policy, areas, tree: plan.to_text(Fold::Runs) }
+    }
+}
+
+impl<'a> AreaRow<'a> {
+    fn new(plan: &'a Plan, area: &Area) -> AreaRow<'a> {
+        let path = |node: &NodeIndex| plan[*node].path.as_str();
+        let reservoir =
+            |node: &NodeIndex| Reservoir { path: path(node), bounded: plan[*node].bounds().next().is_some() };
+        let above = area.above.as_ref();
+        AreaRow {
+            reservoir_above: above.map(reservoir),
+            through: area.through.iter().map(path).collect(),
+            reservoirs_below: area.below.iter().map(reservoir).collect(),
+            pump_down: area.is_pumped_down(plan).then(|| above.map_or("application", path)),
+            pumps_up: area.workers.iter().map(path).collect(),
+        }
+    }
+}

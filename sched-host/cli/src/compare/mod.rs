@@ -1,0 +1,125 @@
+//! `sched compare`: several policies on the same graph and machine, simulated, in one table and on one page.
+
+mod page;
+mod references;
+mod table;
+
+use super::simulate::case::{Case, Recording, Simulated};
+use super::simulate::report::{Report, Run};
+use super::simulate::setup::Setup;
+use crate::contexts::ContextOptions;
+use crate::format::{FormatOptions, text_or_json};
+use crate::json;
+use crate::pictures::{Beside, Pictures};
+use crate::policy::{PolicyOptions, without_repetition};
+use crate::progress::Progress;
+use crate::streams::{self, Sink, Target};
+use miette::{IntoDiagnostic, miette};
+use sched_trace::Trace;
+use sched_tree::plugin::Registry;
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Simulate a task graph with several policies, and show them side by side in a table
+///
+/// Without --policy, all shipped ones are compared. Beside the policies stand static schedules of the literature (HEFT, CPOP,
+/// PEFT), which know the whole graph before they begin; their transfers do not get in each other's way. With --context the
+/// workload runs once in each context, the compared policy is that of all contexts that name none, and static schedules,
+/// which know no contexts, are left out.
+///
+/// --html writes a page that needs nothing from elsewhere: the table, each makespan beside the lower bound, and the schedule
+/// of each policy on the same axis of time.
+#[derive(clap::Args, Clone, Debug)]
+#[command(mut_arg("format", text_or_json))]
+#[command(after_long_help = "Examples:
+  sched compare cholesky --platform cpu9-gpu3 --policy tree-eager,tree-heft,mine.kdl
+  sched compare lu --tiles 20 --html lu.html
+  sched compare qr --policy tree-ws --policy tree-heft --gantt qr.svg    qr-tree-ws.svg and so on
+  sched compare cholesky --platform numa-2x12 --policy tree-eager,tree-ws \\
+                         --context a:workers=0-11 --context b:policy=tree-heft,workers=8-23
+  sched compare tasks.rec --starpu-sampling ~/.starpu/sampling --host mirage --json")]
+pub struct Args {
+    #[command(flatten)]
+    setup: Setup,
+
+    #[command(flatten)]
+    policies: PolicyOptions,
+
+    #[command(flatten)]
+    contexts: ContextOptions,
+
+    /// Write a page with the table and all schedules; `-` is the standard output
+    #[arg(long, value_name = "FILE")]
+    html: Option<Target>,
+
+    #[command(flatten)]
+    pictures: Pictures,
+
+    #[command(flatten)]
+    format: FormatOptions,
+}
+
+/// Simulates the workload with each policy that `args` name, and writes a table to `out`.
+///
+/// # Errors
+/// When graph, platform or a policy are wrong, no policy comes to an end, or a file cannot be written.
+pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let case = Case::load(&args.setup, &args.contexts.contexts, None, registry)?;
+    let policies = args.policies()?;
+    case.check(&policies)?;
+    let page = args.html.as_ref().map(Target::create).transpose()?;
+    for policy in &policies {
+        // Created again when there is something to write: what cannot be is found before anything runs.
+        args.pictures.open_for(policy)?;
+    }
+    let progress = Progress::new(true, args.format.is_json());
+    let trace = args.pictures.wanted() || page.is_some();
+    let (simulated, failed) = case.simulate_all(&policies, &progress, |_| Recording { trace, events: None })?;
+    let mut contenders: Vec<(Run, Option<Trace>)> =
+        simulated.into_iter().map(|Simulated { run, trace, .. }| (run, trace)).collect();
+    if args.contexts.contexts.is_empty() {
+        let references = references::all(&case.graph, &case.platform);
+        contenders.extend(references.into_iter().map(|(run, trace)| (run, Some(trace))));
+    }
+    // The quickest first.
+    contenders.sort_by(|(a, _), (b, _)| a.makespan_s.total_cmp(&b.makespan_s));
+    let (runs, traces): (Vec<Run>, Vec<Option<Trace>>) = contenders.into_iter().unzip();
+    let report = Report::new(&case, args.setup.costs, runs, failed);
+    streams::report(page.as_ref().is_some_and(Sink::is_standard), out, |out| match args.format.is_json() {
+        true => json::write(out, &report),
+        false => out.write_all(table::text(&report).as_bytes()).into_diagnostic(),
+    })?;
+    let traces: Vec<Trace> = traces.into_iter().flatten().collect();
+    args.draw(&report, &traces, out)?;
+    if let Some(sink) = page {
+        sink.write(out, |out| out.write_all(page::html(&report, &traces).as_bytes()))?;
+    }
+    Ok(if report.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Args {
+    /// The policies that are compared, each once.
+    fn policies(&self) -> miette::Result<Vec<String>> {
+        let contexts = &self.contexts.contexts;
+        if !contexts.is_empty() && contexts.iter().all(|context| context.policy.is_some()) {
+            return Err(miette!(
+                help = "leave policy= out of a context, which then has each of the compared policies in turn",
+                "every context names its policy, so that there is nothing to compare"
+            ));
+        }
+        Ok(without_repetition(self.policies.several_or("all")?))
+    }
+
+    /// Writes the pictures of each run.
+    fn draw(&self, report: &Report, traces: &[Trace], out: &mut dyn Write) -> miette::Result<()> {
+        if !self.pictures.wanted() {
+            return Ok(());
+        }
+        let beside = Beside { workload: &report.workload, bound: report.bound(), until: report.longest() };
+        for (run, trace) in report.runs.iter().zip(traces) {
+            self.pictures.open_for(&run.policy)?.write(trace, beside, out)?;
+        }
+        Ok(())
+    }
+}

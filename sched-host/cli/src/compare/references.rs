@@ -1,0 +1,81 @@
+//! Static schedules to stand beside the policies.
+
+use crate::simulate::report::Run;
+use sched_graph::reference::{Links, Problem, Processor, Schedule, cpop, heft, peft};
+use sched_graph::{Flows, TaskGraph};
+use sched_sim::Platform;
+use sched_trace::{Trace, planned};
+
+/// What static schedulers compute grows with tasks and the square of processors; beyond this it takes too long.
+const MOST: usize = 20_000_000;
+
+/// The static schedules of `graph` on `platform`; none where that would take too long, or some task can run nowhere.
+pub(super) fn all(graph: &TaskGraph, platform: &Platform) -> Vec<(Run, Trace)> {
+    let workers = platform.workers.len();
+    if graph.tasks.len().saturating_mul(workers.saturating_mul(workers)) > MOST {
+        return Vec::new();
+    }
+    let Some(problem) = problem(graph, platform) else { return Vec::new() };
+    let classes: Vec<String> =
+        platform.workers.iter().map(|worker| platform.classes[worker.class].name.clone()).collect();
+    let contender = |name: &str, schedule: Schedule| {
+        let (makespan, flops) = (schedule.makespan(), graph.flops());
+        let gflops = (flops > 0.0 && makespan > 0.0).then(|| flops / makespan / 1e9);
+        let trace = planned(graph, &schedule, platform.empty_trace(graph, name));
+        (Run::planned(&trace, &classes, makespan, gflops), trace)
+    };
+    vec![
+        contender("HEFT (static)", heft(&problem)),
+        contender("CPOP (static)", cpop(&problem)),
+        contender("PEFT (static)", peft(&problem)),
+    ]
+}
+
+/// The platform as the literature has it: a length of each task on each worker, and the same links everywhere.
+fn problem(graph: &TaskGraph, platform: &Platform) -> Option<Problem> {
+    let mut table = Vec::with_capacity(graph.tasks.len() * platform.workers.len());
+    for task in &graph.tasks {
+        let runs = graph.kind_of(task).runs;
+        let by_class: Vec<f64> = (0..platform.classes.len())
+            .map(|class| match runs {
+                true => platform.length(graph, task, class).map_or(f64::INFINITY, |length| length.as_secs_f64()),
+                false => 0.0,
+            })
+            .collect();
+        let first = table.len();
+        table.extend(platform.workers.iter().map(|worker| by_class[worker.class]));
+        if table[first..].iter().all(|seconds| seconds.is_infinite()) {
+            return None;
+        }
+    }
+    let (dependencies, flows) = (graph.dependencies(), Flows::of(graph));
+    let mut edges = Vec::new();
+    for task in graph.ids() {
+        edges.extend(flows.to(task).iter().map(|(from, bytes)| (from.index(), task.index(), *bytes as f64)));
+        edges.extend(dependencies.predecessors(task).iter().map(|from| (from.index(), task.index(), 0.0)));
+    }
+    let processor = |worker: &sched_sim::platform::Worker| Processor {
+        arch: platform.classes[worker.class].arch,
+        place: worker.memory.0,
+    };
+    let processors: Vec<Processor> = platform.workers.iter().map(processor).collect();
+    Some(Problem::new(processors, table, &edges, mean_links(platform)))
+}
+
+/// The mean of all routes between two memories.
+fn mean_links(platform: &Platform) -> Links {
+    let n = platform.memories.len();
+    let pairs = (0..n).flat_map(|from| (0..n).map(move |to| (from, to))).filter(|(from, to)| from != to);
+    let routes = pairs.map(|(from, to)| platform.route(from, to)).filter(|route| !route.links.is_empty());
+    let (mut latency, mut per_byte, mut count) = (0.0, 0.0, 0.0);
+    for route in routes {
+        latency += route.latency as f64 * 1e-9;
+        let slowest = route.links.iter().map(|link| platform.links[*link].bandwidth).fold(f64::INFINITY, f64::min);
+        per_byte += 1e-9 / slowest;
+        count += 1.0;
+    }
+    if count == 0.0 || platform.overheads.free_transfers {
+        return Links::FREE;
+    }
+    Links { latency: latency / count, per_byte: per_byte / count }
+}

@@ -1,0 +1,54 @@
+//! The comparison on a terminal.
+
+use crate::simulate::report::{Failed, Report, Run};
+use crate::table::table;
+use std::fmt::Write as _;
+
+/// The heads of the columns.
+pub(super) fn header(comparison: &Report) -> Vec<&'static str> {
+    let mut header = vec!["POLICY", "MAKESPAN (S)", "TIMES BOUND", "GFLOP/S", "BUSY (%)", "TRANSFERS", "MOVED (GB)"];
+    header.extend(comparison.knows_energy().then_some("ENERGY (J)"));
+    header
+}
+
+/// What stands in the columns for one policy of the comparison.
+pub(super) fn cells(comparison: &Report, contender: &Run) -> Vec<String> {
+    let or_none = |told: Option<String>| told.unwrap_or_else(|| "-".to_owned());
+    let mut cells = vec![
+        contender.policy.clone(),
+        format!("{:.6}", contender.makespan_s),
+        or_none(contender.ratio_to_bound.map(|ratio| format!("{ratio:.3}"))),
+        or_none(contender.gflops.map(|gflops| format!("{gflops:.1}"))),
+        format!("{:.1}", 100.0 * contender.busy_share),
+        or_none(contender.transfers.map(|transfers| transfers.to_string())),
+        or_none(contender.bytes_moved.map(|bytes| format!("{:.3}", bytes as f64 / 1e9))),
+    ];
+    let joules = || or_none(contender.energy_j.map(|joules| format!("{joules:.3}")));
+    cells.extend(comparison.knows_energy().then(joules));
+    cells
+}
+
+/// The comparison for people.
+pub(super) fn text(comparison: &Report) -> String {
+    let Report { workload, platform, workers, tasks, bounds_s, .. } = comparison;
+    let mut told = String::new();
+    // Writing to a string does not fail.
+    let _ = writeln!(told, "workload  {workload}, {tasks} tasks");
+    let _ = writeln!(told, "platform  {platform} ({workers} workers)");
+    if let Some(bounds) = bounds_s {
+        let _ = writeln!(told, "bound     {:.6} s: no schedule is shorter", bounds.best());
+        let _ = writeln!(told, "          {bounds}");
+    }
+    let header = header(comparison);
+    let (columns, rows) = (header.len(), comparison.runs.iter().map(|contender| cells(comparison, contender)));
+    let _ = writeln!(told, "\n{}", table(header, rows, 1..columns));
+    for contender in &comparison.runs {
+        for fault in &contender.faults {
+            let _ = writeln!(told, "{}: fault: {fault}", contender.policy);
+        }
+    }
+    for Failed { policy, why } in &comparison.failed {
+        let _ = writeln!(told, "{policy} did not come to an end: {why}");
+    }
+    told
+}

@@ -1,0 +1,95 @@
+//! `--context NAME:policy=POLICY,workers=0-1+3,priorities=0..9`: scheduling contexts, in the same words for every command.
+
+use sched_text::did_you_mean;
+use std::ops::RangeInclusive;
+
+/// In which contexts.
+#[derive(clap::Args, Clone, Debug)]
+pub(super) struct ContextOptions {
+    /// Scheduling context; given once for each, and the workload runs in all of them at the same time
+    ///
+    /// policy=POLICY is its policy (without it, that of --policy). workers=0-3+8 are its workers, which it may share with
+    /// other contexts (without it, all). priorities=0..9 are the priorities that its tasks may have.
+    #[arg(long = "context", short, value_name = "NAME:policy=POLICY,workers=…", value_parser = wanted)]
+    pub(super) contexts: Vec<Wanted>,
+}
+
+/// A context, as `--context` asks for it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) name: String,
+    pub(crate) policy: Option<String>,
+    pub(crate) workers: Option<Vec<u32>>,
+    pub(crate) priorities: Option<RangeInclusive<i32>>,
+}
+
+/// Reads `NAME:policy=POLICY,workers=0-1+3,priorities=0..9`.
+pub(crate) fn wanted(text: &str) -> Result<Wanted, String> {
+    let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+    if name.is_empty() {
+        return Err("a context has a name: NAME:policy=POLICY,workers=0-1".to_owned());
+    }
+    let mut wanted = Wanted { name: name.to_owned(), policy: None, workers: None, priorities: None };
+    for setting in rest.split(',').filter(|setting| !setting.is_empty()) {
+        let Some((key, value)) = setting.split_once('=') else {
+            return Err(format!("`{setting}` has no value: write policy=POLICY, workers=0-1 or priorities=0..9"));
+        };
+        match key {
+            "policy" => wanted.policy = Some(value.to_owned()),
+            "workers" => wanted.workers = Some(workers(value)?),
+            "priorities" => wanted.priorities = Some(priorities(value)?),
+            _ => {
+                let help = did_you_mean(key, ["policy", "workers", "priorities"], "it has");
+                return Err(format!("a context has no `{key}`: {help}"));
+            }
+        }
+    }
+    Ok(wanted)
+}
+
+/// Reads `0-1+3`.
+fn workers(text: &str) -> Result<Vec<u32>, String> {
+    let wrong = || format!("`{text}` are no workers: write 0, 0-3, or 0-1+3");
+    let mut workers = Vec::new();
+    for part in text.split('+') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().map_err(|_| wrong())?, last.parse().map_err(|_| wrong())?);
+        if first > last || last - first > u32::from(u16::MAX) {
+            return Err(wrong());
+        }
+        workers.extend(first..=last);
+    }
+    Ok(workers)
+}
+
+/// Reads `0..9`.
+fn priorities(text: &str) -> Result<RangeInclusive<i32>, String> {
+    let bounds = text.split_once("..").and_then(|(least, most)| Some(least.parse().ok()?..=most.parse().ok()?));
+    bounds.ok_or_else(|| format!("`{text}` is no range of priorities: write 0..9"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contexts_are_read() {
+        let read = wanted("b:policy=tree-ws,workers=0-1+3,priorities=-5..9").expect("it is right");
+        assert_eq!((&*read.name, read.policy.as_deref()), ("b", Some("tree-ws")));
+        assert_eq!((read.workers, read.priorities), (Some(vec![0, 1, 3]), Some(-5..=9)));
+        let bare = wanted("a").expect("everything has a default");
+        assert_eq!((bare.policy, bare.workers, bare.priorities), (None, None, None));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let error = |text: &str| wanted(text).expect_err("it is wrong");
+        insta::assert_snapshot!(error(":policy=a"), @"a context has a name: NAME:policy=POLICY,workers=0-1");
+        insta::assert_snapshot!(error("a:policy"), @"`policy` has no value: write policy=POLICY, workers=0-1 or priorities=0..9");
+        insta::assert_snapshot!(error("a:polcy=b"), @"a context has no `polcy`: did you mean `policy`?");
+        insta::assert_snapshot!(error("a:colour=red"), @"a context has no `colour`: it has: `policy`, `workers`, `priorities`");
+        insta::assert_snapshot!(error("a:workers=3-1"), @"`3-1` are no workers: write 0, 0-3, or 0-1+3");
+        insta::assert_snapshot!(error("a:workers=x"), @"`x` are no workers: write 0, 0-3, or 0-1+3");
+        insta::assert_snapshot!(error("a:priorities=3"), @"`3` is no range of priorities: write 0..9");
+    }
+}

@@ -1,0 +1,245 @@
+//! Where a command has its task graph from: a generator with its sizes, or a file.
+
+use super::hints::GRAPH;
+use super::streams::STREAM;
+use super::values::{positive, seconds, share};
+use miette::miette;
+use sched_graph::{TaskGraph, generate, read};
+use std::path::Path;
+use std::time::Duration;
+
+/// Which graph.
+#[derive(clap::Args, Clone, Debug)]
+pub(super) struct GraphOptions {
+    /// cholesky, lu, qr, stencil, fork-join, layered or independent, or the path of a file (`-` is the standard input)
+    #[arg(value_name = "GRAPH|FILE", required_unless_present = "graph", value_parser = GRAPH, hide_possible_values = true)]
+    workload: Option<String>,
+
+    /// Read the graph from this file, even if it is called like a generated one (`-` is the standard input)
+    #[arg(long, value_name = "FILE", conflicts_with = "workload")]
+    graph: Option<String>,
+
+    #[command(flatten)]
+    sizes: Sizes,
+}
+
+impl GraphOptions {
+    /// The graph; `seed` is for what is random in it.
+    ///
+    /// # Errors
+    /// A report when there is no such graph, a size is not of it, it would be too large, or its file is malformed.
+    pub(super) fn load(&self, seed: u64) -> miette::Result<TaskGraph> {
+        match (&self.graph, &self.workload) {
+            (Some(file), _) => self.sizes.file(file),
+            (None, workload) => self.sizes.graph(workload.as_deref().unwrap_or_default(), seed),
+        }
+    }
+}
+
+/// The names of the graphs that can be generated.
+pub(super) fn names() -> Vec<&'static str> {
+    GENERATORS.iter().map(|(name, _)| *name).collect()
+}
+
+/// Above them in the help of a command.
+const HEADING: &str = "Sizes of generated graphs";
+
+/// Sizes of generated graphs. Each says which graphs it is for.
+#[derive(clap::Args, Clone, Debug)]
+pub(super) struct Sizes {
+    /// Tiles in a row of tiles [cholesky, lu, qr; default: 16]
+    #[arg(long, short = 'n', value_name = "N", value_parser = positive, help_heading = HEADING)]
+    tiles: Option<usize>,
+
+    /// Rows of a tile [cholesky, lu, qr; default: 960]
+    #[arg(long, short = 'b', value_name = "B", value_parser = positive, help_heading = HEADING)]
+    tile_size: Option<usize>,
+
+    /// Tasks side by side [stencil, fork-join, layered; default: 16]
+    #[arg(long, value_name = "N", value_parser = positive, help_heading = HEADING)]
+    width: Option<usize>,
+
+    /// Steps, phases or layers one behind the other [stencil, fork-join, layered; default: 10]
+    #[arg(long, value_name = "N", value_parser = positive, help_heading = HEADING)]
+    steps: Option<usize>,
+
+    /// Number of tasks [independent; default: 1000]
+    #[arg(long, value_name = "N", value_parser = positive, help_heading = HEADING)]
+    tasks: Option<usize>,
+
+    /// How likely a task waits for a given one of the layer before, from 0 to 1 [layered; default: 0.2]
+    #[arg(long, value_name = "P", value_parser = share, help_heading = HEADING)]
+    density: Option<f64>,
+
+    /// Length of a task on a CPU, or its mean [stencil, fork-join, layered, independent; default: 0.001]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = HEADING)]
+    length: Option<Duration>,
+
+    /// Bytes that a task hands on [stencil, fork-join, layered; default: 1048576]
+    #[arg(long, value_name = "N", help_heading = HEADING)]
+    bytes: Option<u64>,
+}
+
+/// Names of the graphs that can be generated, with the sizes that they have.
+const GENERATORS: [(&str, &[&str]); 7] = [
+    ("cholesky", &["--tiles", "--tile-size"]),
+    ("lu", &["--tiles", "--tile-size"]),
+    ("qr", &["--tiles", "--tile-size"]),
+    ("stencil", &["--width", "--steps", "--length", "--bytes"]),
+    ("fork-join", &["--width", "--steps", "--length", "--bytes"]),
+    ("layered", &["--width", "--steps", "--density", "--length", "--bytes"]),
+    ("independent", &["--tasks", "--length"]),
+];
+
+/// More tasks than this are a slip: they would not fit into the memory of most machines.
+const MOST_TASKS: f64 = 3e7;
+
+impl Sizes {
+    /// The same with so many tasks, if their number is not given.
+    pub(super) fn or_tasks(mut self, tasks: usize) -> Sizes {
+        self.tasks.get_or_insert(tasks);
+        self
+    }
+
+    /// The graph that `name` means: that of a generator, or the one in a file (`-` is standard input). `seed` is for what
+    /// is random in it.
+    ///
+    /// # Errors
+    /// A report when there is no such generator or file, a size is not of that graph, the graph would be too large, or the
+    /// file is malformed.
+    pub(super) fn graph(&self, name: &str, seed: u64) -> miette::Result<TaskGraph> {
+        let Some((_, sizes)) = GENERATORS.iter().find(|(known, _)| *known == name) else {
+            return self.file(name);
+        };
+        self.refuse_others(name, sizes)?;
+        let (tiles, tile_size) = (self.tiles.unwrap_or(16), self.tile_size.unwrap_or(960));
+        let (width, steps) = (self.width.unwrap_or(16), self.steps.unwrap_or(10));
+        let (tasks, density) = (self.tasks.unwrap_or(1000), self.density.unwrap_or(0.2));
+        let (length, bytes) = (self.length.unwrap_or(Duration::from_millis(1)), self.bytes.unwrap_or(1 << 20));
+        let count = match name {
+            "cholesky" => (tiles as f64).powi(3) / 6.0,
+            "lu" | "qr" => (tiles as f64).powi(3) / 3.0,
+            "independent" => tasks as f64,
+            // A layer is looked through for each task behind it, which takes a hundredth of what is found.
+            "layered" => width as f64 * steps as f64 * (width as f64 * density.max(0.01)).max(1.0),
+            _ => width as f64 * steps as f64,
+        };
+        if count > MOST_TASKS {
+            return Err(miette!(
+                help = "take fewer",
+                "{name} of these sizes has some {count:.1e} tasks and dependencies, and {MOST_TASKS:.0e} is the most that is made"
+            ));
+        }
+        if tile_size > 1 << 20 {
+            return Err(miette!("a tile of {tile_size} rows is larger than any memory"));
+        }
+        Ok(match name {
+            "cholesky" => generate::cholesky(tiles, tile_size),
+            "lu" => generate::lu(tiles, tile_size),
+            "qr" => generate::qr(tiles, tile_size),
+            "stencil" => generate::stencil(width, steps, length, bytes),
+            "fork-join" => generate::fork_join(width, steps, length, bytes),
+            "layered" => generate::layered(generate::Layered { layers: steps, width, density, length, bytes, seed }),
+            _ => generate::independent(tasks, length),
+        })
+    }
+
+    /// The graph in the file of this name (`-` is standard input).
+    ///
+    /// # Errors
+    /// A report when there is no such file, sizes are given, or the file is malformed.
+    fn file(&self, name: &str) -> miette::Result<TaskGraph> {
+        self.refuse_others(name, &[])?;
+        file(name)
+    }
+
+    /// A size that would change nothing is a misunderstanding.
+    fn refuse_others(&self, name: &str, sizes: &[&str]) -> miette::Result<()> {
+        let given = [
+            ("--tiles", self.tiles.is_some()),
+            ("--tile-size", self.tile_size.is_some()),
+            ("--width", self.width.is_some()),
+            ("--steps", self.steps.is_some()),
+            ("--tasks", self.tasks.is_some()),
+            ("--density", self.density.is_some()),
+            ("--length", self.length.is_some()),
+            ("--bytes", self.bytes.is_some()),
+        ];
+        let others: Vec<&str> =
+            given.iter().filter(|(size, given)| *given && !sizes.contains(size)).map(|(size, _)| *size).collect();
+        if others.is_empty() {
+            return Ok(());
+        }
+        let others = others.join(", ");
+        if sizes.is_empty() {
+            return Err(miette!("{others} say the size of generated graphs, and `{name}` is a file"));
+        }
+        Err(miette!(help = format!("the sizes of {name} are {}", sizes.join(", ")), "{name} has no {others}"))
+    }
+}
+
+/// The graph in the file of this name.
+fn file(name: &str) -> miette::Result<TaskGraph> {
+    let path = Path::new(name);
+    let looks_like_a_file = name == STREAM || path.exists() || name.contains(['/', '.']);
+    if !looks_like_a_file {
+        let near = GENERATORS.iter().map(|(known, _)| (strsim::damerau_levenshtein(known, name), *known)).min();
+        let known: Vec<&str> = GENERATORS.iter().map(|(known, _)| *known).collect();
+        let help = match near {
+            Some((distance, near)) if distance <= 2 => format!("did you mean `{near}`?"),
+            _ => format!("graphs that can be generated: {}", known.join(", ")),
+        };
+        return Err(miette!(help = help, "there is no graph `{name}`, and no file of that name"));
+    }
+    Ok(read(path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use miette::IntoDiagnostic;
+
+    #[derive(Parser)]
+    struct Cli {
+        name: String,
+        #[command(flatten)]
+        sizes: Sizes,
+    }
+
+    fn graph(words: &[&str]) -> miette::Result<TaskGraph> {
+        let cli = Cli::try_parse_from([&["test"], words].concat()).into_diagnostic()?;
+        cli.sizes.graph(&cli.name, 42)
+    }
+
+    fn told(words: &[&str]) -> String {
+        let report = graph(words).expect_err("this is refused");
+        match report.help() {
+            Some(help) => format!("{report} ({help})"),
+            None => report.to_string(),
+        }
+    }
+
+    #[test]
+    fn every_generator_has_a_graph_of_the_sizes_asked_for() -> miette::Result<()> {
+        assert_eq!(graph(&["cholesky", "-n", "8"])?.tasks.len(), 120);
+        assert_eq!(graph(&["lu", "--tiles", "4", "--tile-size", "10"])?.tasks.len(), 30);
+        assert_eq!(graph(&["qr", "--tiles", "4"])?.tasks.len(), 30);
+        assert_eq!(graph(&["stencil", "--width", "3", "--steps", "5"])?.tasks.len(), 15);
+        assert_eq!(graph(&["fork-join", "--width", "3", "--steps", "5"])?.tasks.len(), 25);
+        assert_eq!(graph(&["layered", "--width", "3", "--steps", "5", "--density", "1"])?.tasks.len(), 15);
+        assert_eq!(graph(&["independent", "--tasks", "7", "--length", "0.5"])?.tasks.len(), 7);
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_not_meant_so_is_refused() {
+        insta::assert_snapshot!(told(&["choleski"]), @"there is no graph `choleski`, and no file of that name (did you mean `cholesky`?)");
+        insta::assert_snapshot!(told(&["sort"]), @"there is no graph `sort`, and no file of that name (graphs that can be generated: cholesky, lu, qr, stencil, fork-join, layered, independent)");
+        insta::assert_snapshot!(told(&["cholesky", "--width", "3", "--bytes", "9"]), @"cholesky has no --width, --bytes (the sizes of cholesky are --tiles, --tile-size)");
+        insta::assert_snapshot!(told(&["cholesky", "--tiles", "100000"]), @"cholesky of these sizes has some 1.7e14 tasks and dependencies, and 3e7 is the most that is made (take fewer)");
+        insta::assert_snapshot!(told(&["missing.stg"]), @"cannot read a task graph from `missing.stg`: one problem");
+        insta::assert_snapshot!(told(&["missing.stg", "--tiles", "4"]), @"--tiles say the size of generated graphs, and `missing.stg` is a file");
+        assert!(graph(&["layered", "--density", "2"]).is_err());
+    }
+}

@@ -1,0 +1,5 @@
+//! The `sched` command.
+
+fn main() -> std::process::ExitCode {
+    sched_cli::main()
+}

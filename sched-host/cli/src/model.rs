@@ -1,0 +1,205 @@
+//! `sched model`: what is known of how long tasks take, and of their energy.
+
+mod bus;
+mod energy;
+mod exchange;
+mod list;
+mod show;
+
+use crate::format::{FormatOptions, text_or_json};
+use crate::json;
+use crate::streams::Target;
+use crate::values::machine_name;
+use clap::Subcommand;
+use miette::IntoDiagnostic;
+use sched_machine::topology::Topology;
+use sched_model::{Fingerprint, ModelError, Quantity, Store, Stored, default_directory, plot};
+use serde::Serialize;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Look at performance models, and exchange them with StarPU
+///
+/// A model says how long the tasks of a codelet take, by architecture, implementation and size. It is learned while tasks
+/// run (`sched run cholesky --calibrate`), stored for each kind of machine, and used by schedulers that decide by expected
+/// lengths (`--policy tree-heft`). It may know their energy too, which a program measures (`Runtime::measure_energy`) where
+/// the machine has counters for it (`sched model energy`).
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  sched model list                                  what is known of this machine
+  sched model show cholesky_gemm                    every size: samples, estimate, spread
+  sched model plot cholesky_gemm > gemm.svg         a picture
+  sched model energy                                which energy counters this machine has
+  sched model reset cholesky_gemm                   forget it; it is measured again
+  sched model import ~/.starpu/sampling             take over what StarPU measured on this machine
+  sched model export /tmp/sampling --host node7     hand it on to StarPU
+  sched model export /tmp/sampling --bus cpu9-gpu3  what transfers cost on a described platform, for StarPU
+  sched model bus                                   what transfers between this machine's memory nodes take")]
+pub struct Args {
+    #[command(flatten)]
+    place: Place,
+
+    #[command(subcommand)]
+    what: What,
+}
+
+/// Which models.
+#[derive(Debug, clap::Args)]
+struct Place {
+    /// Directory of the models [default: $SCHED_MODEL_DIR, or sched/models in the user's data directory]
+    #[arg(long, value_name = "DIR", global = true)]
+    models: Option<PathBuf>,
+
+    /// The machine that was measured, as `sched model list` names it [default: this one]
+    #[arg(long, value_name = "FINGERPRINT", global = true, value_parser = machine_name)]
+    machine: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    List(list::Args),
+    Show(show::Args),
+    Plot(PlotArgs),
+    Energy(energy::Args),
+    Reset(ResetArgs),
+    Import(exchange::ImportArgs),
+    Export(exchange::ExportArgs),
+    Bus(bus::Args),
+}
+
+/// Draw a model: time or energy by size, both logarithmic, as SVG
+///
+/// A point for each size, filled when there are samples enough for an estimate, with a bar over the middle half of the samples,
+/// and the curve of the regression if the model has one.
+#[derive(Debug, clap::Args)]
+struct PlotArgs {
+    /// Name of the model
+    name: String,
+
+    /// Draw the energy instead of the time
+    #[arg(long)]
+    energy: bool,
+
+    /// Where to write the picture; `-` is the standard output
+    #[arg(long, short, value_name = "FILE.svg", default_value = "-")]
+    output: Target,
+}
+
+/// Forget models, so that they are measured again
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("format", text_or_json))]
+#[command(group = clap::ArgGroup::new("which").required(true).args(["names", "all"]))]
+struct ResetArgs {
+    /// Names of the models
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+
+    /// All models of the machine
+    #[arg(long)]
+    all: bool,
+
+    #[command(flatten)]
+    format: FormatOptions,
+}
+
+#[derive(Serialize)]
+struct Forgotten {
+    forgot: Vec<String>,
+}
+
+impl Place {
+    fn store(&self) -> miette::Result<Store> {
+        store(self.models.clone(), self.machine.as_deref())
+    }
+}
+
+/// The models of a machine: this one unless another is named, in the user's directory unless another is given.
+pub(super) fn store(directory: Option<PathBuf>, machine: Option<&str>) -> miette::Result<Store> {
+    let directory = match directory {
+        Some(directory) => directory,
+        None => default_directory(|name| std::env::var(name).ok())?,
+    };
+    let machine = match machine {
+        Some(name) => Fingerprint::named(name),
+        None => Fingerprint::of_this_machine(&Topology::this_machine()?),
+    };
+    Ok(Store::new(directory, machine))
+}
+
+/// Does what `args` say, and writes it to `out`; what is wrong with single models goes to stderr.
+///
+/// # Errors
+/// When the models cannot be read or written, there is none of that name, or `out` cannot be written.
+pub fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let store = || args.place.store();
+    match &args.what {
+        What::List(args) => list::run(args, &store()?, out),
+        What::Show(args) => show::run(args, &store()?, out),
+        What::Plot(args) => draw(args, &store()?, out),
+        What::Energy(args) => energy::run(args, out),
+        What::Reset(args) => reset(args, &store()?, out),
+        What::Import(args) => exchange::import(args, &store()?, out),
+        What::Export(args) => exchange::export(args, &store()?, out),
+        What::Bus(args) => bus::run(args, &store()?, out),
+    }
+}
+
+fn draw(args: &PlotArgs, store: &Store, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let stored = existing(store, &args.name)?;
+    let quantity = if args.energy { Quantity::Energy } else { Quantity::Time };
+    let Some(picture) = plot::svg(&stored, quantity, sched_model::MINIMUM_SAMPLES) else {
+        return Err(miette::miette!(
+            help = "`sched model show` lists what was",
+            "no {} of `{}` was measured",
+            quantity.name(),
+            args.name
+        ));
+    };
+    args.output.create()?.write(out, |out| out.write_all(picture.as_bytes()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn reset(args: &ResetArgs, store: &Store, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let names = if args.all { store.list()? } else { args.names.clone() };
+    // A name that is wrong changes nothing.
+    let known = store.list()?;
+    for name in &names {
+        if !known.contains(name) {
+            return Err(unknown(store, name).into());
+        }
+    }
+    let mut forgot = Vec::new();
+    for name in names {
+        if store.remove(&name)? {
+            forgot.push(name);
+        }
+    }
+    if args.format.is_json() {
+        json::write(out, &Forgotten { forgot })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for name in &forgot {
+        writeln!(out, "forgot {name}").into_diagnostic()?;
+    }
+    if forgot.is_empty() {
+        writeln!(out, "there was nothing to forget").into_diagnostic()?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is stored under a name.
+fn existing(store: &Store, name: &str) -> Result<Stored, ModelError> {
+    store.read(name)?.ok_or_else(|| unknown(store, name))
+}
+
+fn unknown(store: &Store, name: &str) -> ModelError {
+    let known = store.list().unwrap_or_default();
+    let likeness = |known: &String| strsim::jaro_winkler(known, name);
+    let near = known.into_iter().filter(|known| likeness(known) > 0.8);
+    let near = near.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    ModelError::Unknown { name: name.to_owned(), directory: store.directory().to_owned(), near }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! `sched model bus`.
+
+use crate::format::{FormatOptions, text_or_json};
+use crate::json;
+use crate::table::table;
+use crate::values::positive;
+use miette::{IntoDiagnostic, WrapErr};
+use sched_machine::topology::{BindingPlan, Topology};
+use sched_memory::{known, measure};
+use sched_model::Bus;
+use sched_model::{Fingerprint, Store};
+use sched_text::amount::decimal_bytes as bytes;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Show what transfers between the memory nodes of the machine take
+///
+/// A runtime with workers on several memory nodes brings data to where tasks run, and schedulers weigh what that takes. It is
+/// measured once for each kind of machine, by copying between threads bound to each pair of nodes, and stored with the models: the
+/// first time by whoever needs it, a run with --calibrate or this command.
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("format", text_or_json))]
+pub(super) struct Args {
+    /// Measure now, and store that in the place of what is stored
+    #[arg(long)]
+    measure: bool,
+
+    /// As if the machine had N memory nodes, among which its hardware threads are dealt out; nothing is stored
+    #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "measure")]
+    memory_nodes: Option<usize>,
+
+    #[command(flatten)]
+    format: FormatOptions,
+}
+
+/// The fields are the keys of the JSON.
+#[derive(Serialize)]
+struct Shown {
+    machine: String,
+    /// Where it is stored, if it is.
+    file: Option<PathBuf>,
+    memory_nodes: usize,
+    /// None between memory nodes of which one has no worker, or where there is one only.
+    links: Vec<Link>,
+    /// What was stored and could not be used, or could not be stored.
+    problems: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Link {
+    from: usize,
+    to: usize,
+    latency_us: f64,
+    bandwidth_mb_s: f64,
+}
+
+pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let topology = Topology::this_machine()?;
+    let is_here = *store.machine() == Fingerprint::of_this_machine(&topology);
+    let (mut file, mut problems) = (Some(store.bus_path()), Vec::new());
+    let bus = if let Some(nodes) = args.memory_nodes {
+        let plan = BindingPlan::new(&topology, BindingPlan::default_workers(&topology))?.with_memory_nodes(nodes)?;
+        file = None;
+        measured(&plan)?
+    } else if is_here {
+        let plan = BindingPlan::new(&topology, BindingPlan::default_workers(&topology))?;
+        let nodes = by_node(&plan);
+        if nodes.len() == 1 {
+            file = None;
+            Bus::default()
+        } else if args.measure {
+            let bus = measured(&plan)?;
+            problems.extend(store.keep_bus(&bus)?.map(|moved| moved.to_string()));
+            bus
+        } else {
+            let known = known(store, true, &nodes, &plan).into_diagnostic()?;
+            problems = known.problems;
+            known.bus
+        }
+    } else {
+        let help = "leave --machine out to see, or to measure, what they take on this machine";
+        if args.measure {
+            return Err(miette::miette!(help = help, "only this machine can be measured, not `{}`", store.machine()));
+        }
+        let stored = store.bus()?;
+        stored.ok_or_else(|| miette::miette!(help = help, "nothing is stored in {}", store.bus_path().display()))?
+    };
+    let shown = Shown { problems, ..Shown::new(store.machine(), file, &bus) };
+    if args.format.is_json() {
+        json::write(out, &shown)?;
+    } else {
+        out.write_all(shown.text().as_bytes()).into_diagnostic()?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The workers of each memory node.
+fn by_node(plan: &BindingPlan) -> Vec<Vec<usize>> {
+    let mut nodes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for place in plan.workers() {
+        nodes.entry(place.numa.unwrap_or(0) as usize).or_default().push(place.worker);
+    }
+    match nodes.len() {
+        1 => nodes.into_values().collect(),
+        _ => (0..=nodes.keys().last().copied().unwrap_or(0))
+            .map(|node| nodes.remove(&node).unwrap_or_default())
+            .collect(),
+    }
+}
+
+fn measured(plan: &BindingPlan) -> miette::Result<Bus> {
+    let measured = measure(&by_node(plan), Some(plan)).into_diagnostic();
+    measured.wrap_err("no threads could be started to measure with")
+}
+
+impl Shown {
+    fn new(machine: &Fingerprint, file: Option<PathBuf>, bus: &Bus) -> Shown {
+        let nodes = bus.nodes().max(1);
+        let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
+        let link = |(from, to)| {
+            let (latency_us, bandwidth_mb_s) = (bus.latency.get(from, to)?, bus.bandwidth.get(from, to)?);
+            Some(Link { from, to, latency_us, bandwidth_mb_s })
+        };
+        let links = pairs.filter(|(from, to)| from != to).filter_map(link).collect();
+        Shown { machine: machine.to_string(), file, memory_nodes: nodes, links, problems: Vec::new() }
+    }
+
+    fn text(&self) -> String {
+        let Shown { machine, file, memory_nodes, links, problems } = self;
+        if *memory_nodes == 1 {
+            return format!("machine {machine} has one memory node: nothing is transferred\n");
+        }
+        let kept = file.as_ref().map_or("not stored".to_owned(), |file| format!("stored in {}", file.display()));
+        let rows = links.iter().map(|Link { from, to, latency_us, bandwidth_mb_s }| {
+            let megabyte = latency_us + 1e6 / bandwidth_mb_s;
+            [
+                from.to_string(),
+                to.to_string(),
+                format!("{latency_us:.2} µs"),
+                format!("{}/s", bytes(bandwidth_mb_s * 1e6)),
+                format!("{megabyte:.1} µs"),
+            ]
+        });
+        let table = table(["FROM", "TO", "LATENCY", "BANDWIDTH", "A MEGABYTE"], rows, 0..5);
+        let problems: String = problems.iter().map(|problem| format!("{problem}\n")).collect();
+        format!("machine {machine}, {memory_nodes} memory nodes, {kept}\n{table}\n{problems}")
+    }
+}

@@ -1,0 +1,280 @@
+//! `sched model import` and `sched model export`: models of StarPU's.
+
+use crate::format::{FormatOptions, text_or_json};
+use crate::hints::PLATFORM;
+use crate::json;
+use crate::values::machine_name;
+use miette::{IntoDiagnostic, WrapErr};
+use sched_model::Bus;
+use sched_model::starpu::{CodeletFile, Sampling, directories, host_name};
+use sched_model::{ModelError, Quantity, Store, write_whole};
+use sched_sim::platform;
+use sched_text::closest;
+use serde::Serialize;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Take over models that StarPU measured
+///
+/// Reads codelets/45/NAME.HOST of the directory. Tasks find them by the name of their model and by footprint, which is
+/// computed as StarPU does.
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("format", text_or_json))]
+pub(super) struct ImportArgs {
+    /// Directory of StarPU's measurements [default: where StarPU looks, such as ~/.starpu/sampling]
+    directory: Option<PathBuf>,
+
+    /// Only these models [default: all of the machine]
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+
+    /// The machine's name in the names of StarPU's files [default: $STARPU_HOSTNAME, or this machine's]
+    #[arg(long, value_name = "HOST", value_parser = machine_name)]
+    host: Option<String>,
+
+    /// The models are of energy, in joules
+    #[arg(long)]
+    energy: bool,
+
+    /// Where there is a model of the name, add the samples to it (do this once only: they count twice otherwise)
+    #[arg(long, conflicts_with = "replace")]
+    merge: bool,
+
+    /// Where there is a model of the name, forget it first
+    #[arg(long)]
+    replace: bool,
+
+    #[command(flatten)]
+    format: FormatOptions,
+}
+
+/// Write models for StarPU to go on from
+///
+/// Writes codelets/45/NAME.HOST in the directory. StarPU gets the robust mean of each size, as the mean of its samples.
+/// With --bus it writes bus/HOST.bandwidth, .latency, .config and .affinity of a described platform.
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("format", text_or_json))]
+pub(super) struct ExportArgs {
+    /// Directory of measurements for StarPU; made if it is not there
+    directory: PathBuf,
+
+    /// Only these models [default: all]
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+
+    /// Instead of models, write what transfers cost on this platform: a shipped one, or a KDL file
+    #[arg(long, value_name = "PLATFORM", conflicts_with_all = ["names", "energy", "devices"])]
+    #[arg(value_parser = PLATFORM, hide_possible_values = true)]
+    bus: Option<String>,
+
+    /// The machine's name in the names of StarPU's files [default: $STARPU_HOSTNAME, or this machine's]
+    #[arg(long, value_name = "HOST", value_parser = machine_name)]
+    host: Option<String>,
+
+    /// Write the models of energy, instead of time
+    #[arg(long)]
+    energy: bool,
+
+    /// How many devices of each kind (CUDA and so on) the machine has: StarPU tells them apart
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    devices: u32,
+
+    /// Write over files that are there
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    format: FormatOptions,
+}
+
+/// What an import did. The fields are the keys of the JSON.
+#[derive(Serialize)]
+struct Imported {
+    /// Where the models are now.
+    directory: String,
+    models: Vec<ImportedModel>,
+    /// What was left out, and what was moved out of the way.
+    problems: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ImportedModel {
+    name: String,
+    kind: &'static str,
+    samples: u64,
+    /// Combinations of devices that have no counterpart.
+    skipped: usize,
+}
+
+/// What an export wrote.
+#[derive(Serialize)]
+struct Exported {
+    files: Vec<String>,
+}
+
+fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+const fn quantity(energy: bool) -> Quantity {
+    if energy { Quantity::Energy } else { Quantity::Time }
+}
+
+pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let host = args.host.clone().unwrap_or_else(|| host_name(env));
+    let default = || directories(env).into_iter().find(|directory| directory.exists());
+    let Some(directory) = args.directory.clone().or_else(default) else {
+        return Err(miette::miette!(
+            help = "name the directory with `codelets` and `bus` in it",
+            "StarPU has no directory of measurements"
+        ));
+    };
+    let mut sampling = Sampling::load(&directory, &host)?;
+    let mut problems: Vec<String> = sampling.problems.iter().map(|problem| format!("left out: {problem}")).collect();
+    let left_out = !problems.is_empty();
+    let mut missing = Vec::new();
+    for name in args.names.iter().filter(|name| !sampling.codelets.contains_key(*name)) {
+        missing.push(format!("`{name}`"));
+    }
+    if !missing.is_empty() {
+        let known = sampling.codelets.keys().map(String::as_str);
+        let meant = args.names.iter().filter(|name| !sampling.codelets.contains_key(*name));
+        let meant: Vec<String> = meant
+            .filter_map(|name| closest(name, known.clone()))
+            .map(|name| format!("did you mean `{name}`?\n"))
+            .collect();
+        let (missing, directory) = (missing.join(", "), directory.display());
+        return Err(miette::miette!(
+            help = format!("{}without names, all models of the machine are taken over", meant.concat()),
+            "{directory}: machine `{host}` has no model {missing}"
+        ));
+    }
+    sampling.codelets.retain(|name, _| args.names.is_empty() || args.names.contains(name));
+    if !args.merge && !args.replace {
+        refuse_known(store, sampling.codelets.keys())?;
+    }
+    let mut models = Vec::new();
+    for (name, file) in &sampling.codelets {
+        let imported = file.import(quantity(args.energy));
+        if args.replace {
+            store.remove(name)?;
+        }
+        let (_, moved) = store.add(name, &imported.kind, &imported.measurements)?;
+        problems.extend(moved.map(|moved| moved.to_string()));
+        let (kind, samples, skipped) = (imported.kind.name(), imported.measurements.samples(), imported.skipped);
+        models.push(ImportedModel { name: name.clone(), kind, samples, skipped });
+    }
+    let imported = Imported { directory: store.directory().display().to_string(), models, problems };
+    match args.format.is_json() {
+        true => json::write(out, &imported)?,
+        false => imported.text(out).into_diagnostic()?,
+    }
+    Ok(if left_out { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+impl Imported {
+    fn text(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        for problem in &self.problems {
+            writeln!(out, "{problem}")?;
+        }
+        for ImportedModel { name, kind, samples, skipped } in &self.models {
+            let left = match skipped {
+                0 => String::new(),
+                1 => ", without a combination of devices that has no counterpart".to_owned(),
+                count => format!(", without {count} combinations of devices that have no counterpart"),
+            };
+            writeln!(out, "{name}: {kind}, {samples} samples{left}")?;
+        }
+        let count = self.models.len();
+        let are = if count == 1 { "model is" } else { "models are" };
+        writeln!(out, "{count} {are} in {} now", self.directory)
+    }
+}
+
+impl Exported {
+    fn write(paths: &[PathBuf], json: bool, out: &mut dyn Write) -> miette::Result<()> {
+        let files: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        if json {
+            return json::write(out, &Exported { files });
+        }
+        files.iter().try_for_each(|file| writeln!(out, "{file}")).into_diagnostic()
+    }
+}
+
+/// What was measured here is not to be mixed with what comes unless that is said.
+fn refuse_known<'a>(store: &Store, names: impl Iterator<Item = &'a String>) -> miette::Result<()> {
+    let known = store.list()?;
+    let both: Vec<&str> = names.filter(|name| known.contains(name)).map(String::as_str).collect();
+    if both.is_empty() {
+        return Ok(());
+    }
+    Err(miette::miette!(
+        help = "`--replace` forgets them first; `--merge` adds the samples to them; or name the models to import",
+        "there are models of these names: {}",
+        both.join(", ")
+    ))
+}
+
+pub(super) fn export(args: &ExportArgs, store: &Store, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let host = args.host.clone().unwrap_or_else(|| host_name(env));
+    if let Some(name) = &args.bus {
+        return export_bus(args, name, &host, out);
+    }
+    let names = if args.names.is_empty() { store.list()? } else { args.names.clone() };
+    let mut files = Vec::new();
+    for name in &names {
+        let stored = super::existing(store, name)?;
+        let file = CodeletFile::export(&stored.kind, &stored.measurements, quantity(args.energy), args.devices);
+        let path = Sampling::codelet_path(&args.directory, name, &host);
+        refuse_existing(args, &path)?;
+        // A model of the other quantity alone has nothing to say.
+        if !file.combs.is_empty() {
+            files.push((path, file));
+        }
+    }
+    for (path, file) in &files {
+        if let Some(parent) = path.parent() {
+            make(parent)?;
+        }
+        write_whole(path, file.to_text().as_bytes())?;
+    }
+    if files.is_empty() {
+        return Err(ModelError::Unknown {
+            name: if args.energy { "of energy" } else { "of time" }.to_owned(),
+            directory: store.directory().to_owned(),
+            near: None,
+        }
+        .into());
+    }
+    let paths: Vec<PathBuf> = files.into_iter().map(|(path, _)| path).collect();
+    Exported::write(&paths, args.format.is_json(), out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn export_bus(args: &ExportArgs, platform: &str, host: &str, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let bus = platform::find(platform)?.starpu_bus();
+    let directory = args.directory.join("bus");
+    let paths = Bus::paths(&directory, host);
+    paths.iter().try_for_each(|path| refuse_existing(args, path))?;
+    make(&directory)?;
+    bus.write(&directory, host)?;
+    Exported::write(&paths, args.format.is_json(), out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn refuse_existing(args: &ExportArgs, path: &Path) -> miette::Result<()> {
+    if path.exists() && !args.force {
+        return Err(miette::miette!(
+            help = "`--force` writes over it",
+            "{}: there is such a file, and nothing was written",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
+fn make(directory: &Path) -> miette::Result<()> {
+    let made = std::fs::create_dir_all(directory).into_diagnostic();
+    made.wrap_err_with(|| format!("{}: it cannot be made", directory.display()))
+}

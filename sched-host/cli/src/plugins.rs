@@ -1,0 +1,102 @@
+//! `sched plugins`: what was looked at, what it offers, and what is wrong with the rest.
+
+mod json;
+mod text;
+
+use super::format::{FormatOptions, text_or_json};
+use miette::IntoDiagnostic;
+use sched_tree::plugin::{Registry, SearchPath};
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Where plugins are looked for; the options of every subcommand that loads them.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct PluginOptions {
+    /// A folder of plugins, searched before all others; may be given several times
+    #[arg(long = "plugin-dir", value_name = "DIR", global = true, help_heading = "Plugins")]
+    pub plugin_dirs: Vec<PathBuf>,
+
+    /// Folders of plugins separated by colons, searched after those of --plugin-dir
+    #[arg(long, value_name = "DIRS", env = sched_tree::plugin::PLUGIN_PATH_VARIABLE, global = true, help_heading = "Plugins")]
+    pub plugin_path: Option<OsString>,
+}
+
+impl PluginOptions {
+    /// The folders that were named, and then the default ones.
+    #[must_use]
+    pub fn search_path(&self) -> SearchPath {
+        let named = self.plugin_dirs.iter().fold(SearchPath::empty(), SearchPath::with_folder);
+        let listed = match &self.plugin_path {
+            Some(list) => named.with_list(list),
+            None => named,
+        };
+        listed.with_own_defaults()
+    }
+}
+
+/// List plugins, the components they offer, and why a file was not loaded
+///
+/// Every file is listed in the order of the search, which goes through the folders of --plugin-dir, then those of
+/// SCHED_PLUGIN_PATH, then `plugins` beside this program, this program's own folder, and `../lib/sched/plugins` from
+/// there. Where two plugins offer a component of one name, the first one has it.
+///
+/// The exit code is 0 even if files are rejected: a bad plugin keeps nothing else from working.
+#[derive(clap::Args, Clone, Debug)]
+#[command(mut_arg("format", text_or_json))]
+pub struct Args {
+    #[command(flatten)]
+    format: FormatOptions,
+
+    /// Also show folders that are not there, and what the scheduler knows of each component
+    #[arg(long, short)]
+    pub verbose: bool,
+}
+
+impl Args {
+    /// What `sched plugins` is without options, or with these.
+    #[must_use]
+    pub const fn new(verbose: bool, json: bool) -> Args {
+        Args { verbose, format: FormatOptions::new(json) }
+    }
+}
+
+/// Writes the list of `registry` to `out`.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn run(args: &Args, registry: &Registry, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    if args.format.is_json() {
+        json::write(registry, out)
+    } else {
+        out.write_all(text::render(registry, args.verbose).as_bytes())
+    }
+    .into_diagnostic()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use sched_tree::plugin::Origin;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        options: PluginOptions,
+    }
+
+    #[test]
+    fn folders_are_searched_in_the_order_of_the_help() {
+        let words = ["sched", "--plugin-path", "/c:/d", "--plugin-dir", "/a", "--plugin-dir=/b"];
+        let path = Command::parse_from(words).options.search_path();
+        let folders: Vec<_> = path.folders().iter().map(|folder| (folder.path.as_path(), folder.origin)).collect();
+        let named = ["/a", "/b"].map(|path| (path.as_ref(), Origin::Named));
+        let listed = ["/c", "/d"].map(|path| (path.as_ref(), Origin::Variable));
+        assert_eq!(folders[..4], [named, listed].concat());
+        assert_eq!(folders[4].1, Origin::BesideExecutable);
+        assert_eq!(folders.len(), 7);
+    }
+}

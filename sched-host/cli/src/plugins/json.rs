@@ -1,0 +1,206 @@
+//! The list of plugins for machines. Keys are added, never renamed.
+
+use sched_core::{Arity, ComponentInfo, ParamInfo, ParamKind, Value};
+use sched_tree::plugin::{ComponentState, FileReport, FileState, FolderState, ListedComponent, Registry};
+use serde::Serialize;
+use serde_json::{Number, Value as Json};
+use std::io::{self, Write};
+
+#[derive(Serialize)]
+struct List<'a> {
+    folders: Vec<Folder<'a>>,
+    files: Vec<File<'a>>,
+}
+
+#[derive(Serialize)]
+struct Folder<'a> {
+    path: String,
+    origin: String,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    path: String,
+    folder: usize,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plugin: Option<Plugin<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Problem>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    same_as: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Plugin<'a> {
+    package: &'a str,
+    version: &'a str,
+    abi: String,
+    components: Vec<Component<'a>>,
+    warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Problem {
+    kind: &'static str,
+    message: String,
+    mend: &'static str,
+}
+
+#[derive(Serialize)]
+struct Component<'a> {
+    name: &'a str,
+    usable: bool,
+    family: String,
+    arity: &'static str,
+    doc: &'a str,
+    stores: bool,
+    bounds: &'a [String],
+    may_refuse: bool,
+    needs_models: bool,
+    lookahead: u32,
+    slots: Vec<Slot<'a>>,
+    params: Vec<Param<'a>>,
+    errors: Vec<Problem>,
+}
+
+#[derive(Serialize)]
+struct Slot<'a> {
+    name: &'a str,
+    doc: &'a str,
+}
+
+#[derive(Serialize)]
+struct Param<'a> {
+    name: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    default: Json,
+    /// Absent where there is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max: Option<Json>,
+    unit: &'a str,
+    doc: &'a str,
+}
+
+/// Writes the list.
+pub(super) fn write(registry: &Registry, out: &mut dyn Write) -> io::Result<()> {
+    let list = List {
+        folders: registry.folders().iter().map(folder).collect(),
+        files: registry.files().iter().map(file).collect(),
+    };
+    serde_json::to_writer_pretty(&mut *out, &list)?;
+    writeln!(out)
+}
+
+fn folder(report: &sched_tree::plugin::FolderReport) -> Folder<'_> {
+    let (state, message) = match &report.state {
+        FolderState::Searched => ("searched", None),
+        FolderState::AlreadySearched => ("already-searched", None),
+        FolderState::Missing => ("missing", None),
+        FolderState::Unreadable(message) => ("unreadable", Some(message.as_str())),
+    };
+    Folder { path: report.folder.path.display().to_string(), origin: report.folder.origin.to_string(), state, message }
+}
+
+fn file(report: &FileReport) -> File<'_> {
+    let bare = File {
+        path: report.path.display().to_string(),
+        folder: report.folder,
+        state: "",
+        plugin: None,
+        error: None,
+        same_as: None,
+    };
+    match &report.state {
+        FileState::Loaded(plugin) => File {
+            state: "loaded",
+            plugin: Some(Plugin {
+                package: &plugin.id.package,
+                version: &plugin.id.version,
+                abi: format!("{}.{}", plugin.abi.0, plugin.abi.1),
+                components: plugin.components.iter().map(component).collect(),
+                warnings: &plugin.warnings,
+            }),
+            ..bare
+        },
+        FileState::Rejected(error) => File {
+            state: "rejected",
+            error: Some(Problem { kind: error.kind.code(), message: error.kind.to_string(), mend: error.mend() }),
+            ..bare
+        },
+        FileState::NotAPlugin(kind) => File {
+            state: "not-a-plugin",
+            error: Some(Problem { kind: kind.code(), message: kind.to_string(), mend: kind.mend() }),
+            ..bare
+        },
+        FileState::AlreadySeen(first) => {
+            File { state: "already-seen", same_as: Some(first.display().to_string()), ..bare }
+        }
+    }
+}
+
+fn component(listed: &ListedComponent) -> Component<'_> {
+    let ListedComponent { info, state } = listed;
+    let errors = match state {
+        ComponentState::Usable => Vec::new(),
+        ComponentState::Rejected(errors) => errors
+            .iter()
+            .map(|error| Problem { kind: error.code(), message: error.to_string(), mend: error.mend() })
+            .collect(),
+    };
+    Component {
+        name: &info.name,
+        usable: errors.is_empty(),
+        family: info.family.to_string(),
+        arity: arity(info),
+        doc: &info.doc,
+        stores: info.stores,
+        bounds: &info.bounds,
+        may_refuse: info.may_refuse,
+        needs_models: info.needs_models,
+        lookahead: info.lookahead,
+        slots: info.slots.iter().map(|slot| Slot { name: &slot.name, doc: &slot.doc }).collect(),
+        params: info.params.iter().map(param).collect(),
+        errors,
+    }
+}
+
+fn arity(info: &ComponentInfo) -> &'static str {
+    match info.arity {
+        Arity::Leaf => "leaf",
+        Arity::One => "one",
+        Arity::Many => "many",
+        Arity::Slots => "slots",
+        _ => "unknown",
+    }
+}
+
+fn param(info: &ParamInfo) -> Param<'_> {
+    let (kind, min, max) = match info.kind {
+        ParamKind::Bool => ("bool", None, None),
+        ParamKind::Int { min, max } => {
+            ("int", (min != i64::MIN).then(|| min.into()), (max != i64::MAX).then(|| max.into()))
+        }
+        ParamKind::Float { min, max } => ("float", finite(min), finite(max)),
+        ParamKind::Text => ("text", None, None),
+        _ => ("unknown", None, None),
+    };
+    let default = match &info.default {
+        Value::Bool(flag) => Json::Bool(*flag),
+        Value::Int(number) => (*number).into(),
+        // JSON has no infinity.
+        Value::Float(number) => finite(*number).unwrap_or_else(|| Json::String(number.to_string())),
+        Value::Text(text) => Json::String(text.clone()),
+    };
+    Param { name: &info.name, kind, default, min, max, unit: &info.unit, doc: &info.doc }
+}
+
+fn finite(number: f64) -> Option<Json> {
+    Number::from_f64(number).map(Json::Number)
+}

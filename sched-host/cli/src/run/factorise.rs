@@ -1,0 +1,191 @@
+//! What `sched run` does with every workload.
+
+use super::comparison::Runs;
+use super::options::Options;
+use super::problem::Problem;
+use super::report::{Measured, Report, store_models, warn_of_faults};
+use crate::pictures::PictureFiles;
+use crate::progress::Progress;
+use crate::size;
+use crate::values::positive;
+use miette::{IntoDiagnostic, WrapErr};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use sched_machine::energy::EnergyMeter;
+use sched_machine::topology::Topology;
+use sched_runtime::{RunError, Runtime};
+use sched_text::file_name;
+use sched_tree::plugin::Registry;
+use sched_workloads::linalg::{Entries, ReadLimits, Tiling};
+use sched_workloads::workload::{Factored, Workload, WorkloadError};
+use std::cell::Cell;
+use std::io::Write;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+#[derive(clap::Args, Clone, Debug)]
+pub(super) struct Args {
+    /// Tiles in a row of tiles; the matrix has tiles × tile-size rows
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 16, value_parser = positive, conflicts_with = "matrix")]
+    tiles: usize,
+
+    /// Rows of a tile: small ones make many short tasks, large ones few long tasks
+    #[arg(long, short = 'b', value_name = "B", default_value_t = 256, value_parser = positive)]
+    tile_size: usize,
+
+    /// Read the matrix from a Matrix Market file, dense (array) or sparse (coordinate); its order says how many tiles; `-` is
+    /// the standard input
+    #[arg(long, short, value_name = "FILE.mtx", value_hint = clap::ValueHint::FilePath)]
+    matrix: Option<PathBuf>,
+
+    #[command(flatten)]
+    options: Options,
+}
+
+/// Runs `W` as often as `args` say, and writes a report of the run, or a comparison of all runs, to `out`.
+pub(super) fn factorise<W: Workload>(
+    args: &Args,
+    registry: Arc<Registry>,
+    out: &mut dyn Write,
+) -> miette::Result<ExitCode> {
+    let Args { tiles, tile_size, matrix: file, options } = args;
+    if options.calibrate {
+        options.model_directory()?;
+    }
+    let meter = options.meter()?;
+    let policies = options.policies()?;
+    let runs = options.rounds(policies.len()).saturating_mul(policies.len());
+    let files = options.pictures.open_alone(runs)?;
+    let topology = Topology::this_machine()?;
+    let progress = Progress::new(runs > 1, options.format.is_json());
+    let matrix = match file {
+        Some(path) => progress.phase("reading the matrix", || W::read(path, ReadLimits::default()))?,
+        None => W::random(size::order(*tiles, *tile_size)?, options.seed()),
+    };
+    let problem = Problem {
+        workload: W::NAME,
+        matrix: file.as_deref().map(file_name),
+        order: matrix.order(),
+        tiles: matrix.order().div_ceil(*tile_size),
+        tile_size: *tile_size,
+        seed: options.seed(),
+        residual_tolerance: W::tolerance(matrix.order()),
+        workers: options.worker_count(&topology),
+    };
+    size::check::<W>(Tiling::new(problem.order, *tile_size), options.contexts.contexts.len().max(1))?;
+    let helpers = helpers(options, &topology)?;
+    for warning in options.try_all(&policies, &registry, &topology)? {
+        progress.warn(&format!("warning: {warning}"));
+    }
+    let matrix = matrix.as_ref();
+    let stored = Cell::new(true);
+    let workload = PhantomData;
+    let series = Series::<W> {
+        options,
+        policies,
+        registry,
+        topology,
+        progress,
+        helpers,
+        meter,
+        problem,
+        matrix,
+        stored,
+        workload,
+    };
+    if options.has_contexts() { series.contexts(files, out) } else { series.in_turn(files, out) }
+}
+
+/// Runs of one workload on one matrix.
+pub(super) struct Series<'a, W> {
+    pub(super) options: &'a Options,
+    /// At least one.
+    pub(super) policies: Vec<String>,
+    pub(super) registry: Arc<Registry>,
+    pub(super) topology: Topology,
+    pub(super) progress: Progress,
+    pub(super) helpers: ThreadPool,
+    /// Reads energy counters, where that is asked for.
+    meter: Option<EnergyMeter>,
+    pub(super) problem: Problem,
+    pub(super) matrix: &'a (dyn Entries + Send + Sync),
+    /// Whether all that was to be stored was.
+    pub(super) stored: Cell<bool>,
+    workload: PhantomData<fn() -> W>,
+}
+
+impl<W: Workload> Series<'_, W> {
+    /// Each policy in turn, and that again, so that whatever else the machine does meets all of them.
+    fn in_turn(self, files: PictureFiles, out: &mut dyn Write) -> miette::Result<ExitCode> {
+        let rounds = self.options.rounds(self.policies.len());
+        let alone = rounds * self.policies.len() == 1;
+        let (mut runs, mut trace) = (Runs::new(rounds), None);
+        for round in 0..rounds {
+            for (place, given) in self.policies.iter().enumerate() {
+                let before = round * self.policies.len() + place;
+                let (runtime, measured) = match alone {
+                    true => self.run(given, W::NAME, before)?,
+                    false => self
+                        .run(given, &format!("{} round {} of {rounds}, {given}", W::NAME, round + 1), before)
+                        .wrap_err_with(|| format!("{given}, round {} of {rounds}", round + 1))?,
+                };
+                runs.add(place, given, &runtime, measured);
+                trace = runtime.take_trace();
+            }
+        }
+        let report: Report = runs.report(self.problem);
+        report.write(self.options.format.is_json(), files.take_the_output(), &self.progress, out)?;
+        // What cannot be drawn does not take the report with it.
+        let drawn = trace.map_or(Ok(()), |trace| report.problem.draw(&trace, files, out));
+        report.problem.check(report.residual, || W::caveat(self.matrix))?;
+        drawn?;
+        Ok(if self.stored.get() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// A run by a runtime of its own, after `before` others.
+    fn run(&self, policy: &str, what: &str, before: usize) -> miette::Result<(Runtime, Measured)> {
+        let Series { progress, helpers, matrix, problem, .. } = self;
+        let matrix: &(dyn Entries + Sync) = *matrix;
+        let runtime = self.options.start(&self.registry, &self.topology, policy)?;
+        let tiles = progress.phase("making the tiles", || helpers.install(|| W::cut(matrix, problem.tile_size)));
+        // Far beyond what memory holds, this would be wrong.
+        let tasks = W::tasks(problem.tiles as f64) as u64;
+        let total = tasks * (self.options.rounds(self.policies.len()) * self.policies.len()) as u64;
+        let work = || progress.tasks(what, &runtime, tasks * before as u64, total, || W::run(&runtime, tiles));
+        let (done, consumption) = match &self.meter {
+            Some(meter) => meter.measure(work).map(|(done, consumption)| (done, Some(consumption)))?,
+            None => (work(), None),
+        };
+        let Factored { factors, figures } = match done {
+            Ok(factored) => factored,
+            Err(error) => return Err(self.unfinished(error, &runtime)),
+        };
+        if !store_models(&runtime, progress) {
+            self.stored.set(false);
+        }
+        let residual = progress.phase("checking the result", || helpers.install(|| W::residual(matrix, &factors)));
+        let measured = Measured::new(figures, consumption, residual, &runtime);
+        Ok((runtime, measured))
+    }
+
+    /// What to say when there is no result.
+    fn unfinished(&self, error: WorkloadError, runtime: &Runtime) -> miette::Report {
+        // The report of a stall tells the faults itself.
+        if !matches!(error, WorkloadError::Run(RunError::Stalled(_))) {
+            warn_of_faults(&runtime.faults(), &self.progress);
+        }
+        let report = miette::Report::new(error);
+        match &self.problem.matrix {
+            Some(file) => report.wrap_err(format!("the matrix of `{file}` was not factorised")),
+            None => report,
+        }
+    }
+}
+
+/// The threads that make the matrix and check the result; while the tasks run they sleep.
+fn helpers(options: &Options, topology: &Topology) -> miette::Result<ThreadPool> {
+    let threads = options.worker_count(topology).min(topology.allowed_pus().len());
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.into_diagnostic().wrap_err("no threads could be started to make the matrix")
+}

@@ -1,0 +1,128 @@
+//! `sched simulate`: a task graph on a described machine, under a virtual clock.
+
+pub(super) mod case;
+pub(super) mod report;
+pub(super) mod setup;
+mod swap;
+
+use crate::contexts::ContextOptions;
+use crate::format::{FormatOptions, text_or_json};
+use crate::pictures::{Beside, PictureFiles, Pictures};
+use crate::policy::{PolicyOptions, without_repetition};
+use crate::progress::Progress;
+use crate::streams::{self, Sink, Target, unwritten};
+use case::{Case, Recording, Simulated};
+use miette::{IntoDiagnostic, WrapErr};
+use report::{Report, Run};
+use sched_tree::plugin::Registry;
+use setup::Setup;
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use swap::{Swap, swap};
+
+/// Simulate a task graph on a described machine, with the same policies and plugins as real runs
+///
+/// The workload is a generated graph or a file: what `sched graph --json` writes, a StarPU trace (tasks.rec), a WfFormat
+/// workflow (.json) or a standard task graph (.stg). The machine is a shipped platform (cpu9-gpu3, unless another is named),
+/// a KDL file, a machine of a StarPU performance directory, or one that hwloc describes, whose speed is assumed. The same
+/// command gives the same schedule, event for event; `digest` tells whether it did. Several policies are simulated in turn;
+/// `sched compare` puts them side by side.
+#[derive(clap::Args, Clone, Debug)]
+#[command(mut_arg("format", text_or_json))]
+#[command(after_long_help = "Examples:
+  sched simulate cholesky --tiles 16 --platform cpu9-gpu3 --policy tree-heft
+  sched simulate lu --tiles 20 --platform mine.kdl --policy mine.kdl --json
+  sched simulate qr --synthetic \"node:2 core:8 pu:1\" --policy tree-ws
+                                 on a machine that you do not have
+  sched graph layered --json | sched simulate - --policy tree-prio
+  sched simulate --graph tasks.rec --starpu-sampling ~/.starpu/sampling --host mirage --policy tree-heft
+  sched simulate stencil --width 64 --steps 100 --platform numa-2x12 --policy tree-ws --events events.txt
+  sched simulate cholesky --platform numa-2x12 --context a:policy=tree-ws,workers=0-11 \\
+                          --context b:policy=tree-heft,workers=8-23
+                                 two contexts on one machine, which share four workers
+  sched simulate lu --policy tree-eager --swap-to tree-heft@0.5s
+                                 another policy from then on
+  sched simulate cholesky --tiles 8 --platform numa-2x12 --policy tree-pheft --parallel 0.95
+                                 combined workers execute tasks together
+  sched simulate cholesky --policy tree-heft --gantt heft.svg --trace heft.json
+                                 a picture for a browser, and a trace for https://ui.perfetto.dev
+  sched simulate cholesky --policy tree-eager,tree-heft --json | jq '.runs[] | {policy, makespan_s}'")]
+pub struct Args {
+    #[command(flatten)]
+    setup: Setup,
+
+    #[command(flatten)]
+    policies: PolicyOptions,
+
+    #[command(flatten)]
+    contexts: ContextOptions,
+
+    /// Swap to this policy, in each context: at a virtual time, such as tree-prio@20ms (units: ns, us, ms, s), or else when
+    /// half of its tasks have ended
+    #[arg(long, value_name = "POLICY[@TIME]", value_parser = swap)]
+    swap_to: Option<Swap>,
+
+    /// Write every event to a file, a line each: nanoseconds, and what happened; `-` is the standard output
+    #[arg(long, value_name = "FILE")]
+    events: Option<Target>,
+
+    #[command(flatten)]
+    pictures: Pictures,
+
+    #[command(flatten)]
+    format: FormatOptions,
+}
+
+/// Simulates the workload that `args` name and writes its figures to `out`.
+///
+/// # Errors
+/// When graph, platform or policy are wrong, no policy comes to its end, or a file cannot be written.
+pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let case = Case::load(&args.setup, &args.contexts.contexts, args.swap_to.as_ref(), registry)?;
+    let policies = without_repetition(args.policies.several()?);
+    if policies.len() > 1 {
+        case.check(&policies)?;
+    }
+    let (pictures, mut events) = args.open(&policies)?;
+    let targets: Vec<Option<Target>> = events.iter().map(|sink| sink.as_ref().map(|it| it.target().clone())).collect();
+    let takes_output =
+        pictures.iter().any(PictureFiles::take_the_output) || events.iter().flatten().any(Sink::is_standard);
+    let progress = Progress::new(policies.len() > 1, args.format.is_json());
+    let mut standard = Some(&mut *out);
+    let (simulated, failed) = case.simulate_all(&policies, &progress, |place| Recording {
+        trace: pictures[place].wanted(),
+        events: events[place].take().map(|sink| sink.writer(&mut standard)),
+    })?;
+    let recorded = simulated.into_iter().map(|Simulated { run, trace, written }| (run, (trace, written)));
+    let (runs, recorded): (Vec<Run>, Vec<_>) = recorded.unzip();
+    let report = Report::new(&case, args.setup.costs, runs, failed);
+    streams::report(takes_output, out, |out| report.write(args.format.is_json(), out))?;
+    // What cannot be written does not take the report with it.
+    let until = report.longest().filter(|_| policies.len() > 1);
+    let beside = Beside { workload: &case.graph.name, bound: report.bound(), until };
+    let mut ended = report.runs.iter().zip(recorded).peekable();
+    for ((policy, files), target) in policies.iter().zip(pictures).zip(targets) {
+        let Some((_, (trace, written))) = ended.next_if(|(run, _)| run.policy == *policy) else { continue };
+        if let Some(target) = target {
+            written.into_diagnostic().wrap_err_with(|| unwritten(&target))?;
+        }
+        trace.map_or(Ok(()), |trace| files.write(&trace, beside, out))?;
+    }
+    Ok(if report.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Args {
+    /// Creates the files for what is recorded of each policy.
+    fn open(&self, policies: &[String]) -> miette::Result<(Vec<PictureFiles>, Vec<Option<Sink>>)> {
+        if policies.len() == 1 {
+            return Ok((vec![self.pictures.open()?], vec![self.events.as_ref().map(Target::create).transpose()?]));
+        }
+        let events = |policy: &String| {
+            let target = self.events.as_ref().map(|target| target.of_several(policy)).transpose()?;
+            target.as_ref().map(Target::create).transpose()
+        };
+        let pictures = policies.iter().map(|policy| self.pictures.open_for(policy)).collect::<Result<_, _>>()?;
+        Ok((pictures, policies.iter().map(events).collect::<Result<_, _>>()?))
+    }
+}

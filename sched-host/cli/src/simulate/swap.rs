@@ -1,0 +1,43 @@
+//! `--swap-to POLICY[@TIME]`.
+
+use sched_text::quantity::parse_time;
+use std::time::Duration;
+
+/// Which policy is swapped to, and at which virtual time, if that is said.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Swap {
+    pub(crate) policy: String,
+    pub(crate) at: Option<Duration>,
+}
+
+/// Reads `tree-prio@20ms`.
+pub(crate) fn swap(text: &str) -> Result<Swap, String> {
+    let whole = || Swap { policy: text.to_owned(), at: None };
+    // A file may be called anything.
+    let Some((policy, at)) = text.rsplit_once('@').filter(|(_, at)| !at.contains(['/', '\\']) && !at.ends_with(".kdl"))
+    else {
+        return Ok(whole());
+    };
+    match parse_time(at) {
+        Some(at) => Ok(Swap { policy: policy.to_owned(), at: Some(at) }),
+        None => Err(format!("`{at}` is no time: write tree-prio@20ms (units: ns, us, ms, s)")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_may_have_a_time() {
+        let read = |text| swap(text).expect("it is right");
+        assert_eq!(read("tree-ws"), Swap { policy: "tree-ws".to_owned(), at: None });
+        assert_eq!(read("tree-ws@1.5 s"), Swap { policy: "tree-ws".to_owned(), at: Some(Duration::from_millis(1500)) });
+        assert_eq!(read("me@home/a.kdl").policy, "me@home/a.kdl");
+        assert_eq!(
+            read("me@home/a.kdl@3us"),
+            Swap { policy: "me@home/a.kdl".to_owned(), at: Some(Duration::from_micros(3)) }
+        );
+        insta::assert_snapshot!(swap("tree-ws@noon").expect_err("it is wrong"), @"`noon` is no time: write tree-prio@20ms (units: ns, us, ms, s)");
+    }
+}

@@ -1,0 +1,164 @@
+//! `sched topology`: what the machine is, and what a run would use of it.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use miette::{IntoDiagnostic, WrapErr};
+
+use super::format::{Format, FormatOptions};
+use super::machine::{Machine, MachineOptions};
+use sched_machine::topology::{BindingPlan, Surroundings, Topology, draw};
+use sched_sim::Platform;
+
+/// Show the machine and where workers would be bound on it
+///
+/// Prints every object that hwloc finds (memory nodes, packages, caches, cores and their hardware threads,
+/// called PUs) and the PU that each worker of a run gets: one worker for each core first, then the cores'
+/// further hardware threads. PUs that an affinity mask or a cgroup forbids are shown but never used. Warnings tell
+/// of workers that share a PU with each other or with another run, and of a cgroup that limits their time.
+///
+/// Objects are named as in policy files (`each "numa"`, `each "l3"`, `each "core"`); PUs and memory nodes
+/// have the numbers of the operating system, as `taskset` and `numactl` take them.
+///
+/// Of a platform for simulations it shows the memories, the workers near each, and what transfers take.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:
+  sched topology                                          this machine
+  sched topology --workers 4                              where 4 workers would be bound
+  sched topology --platform cpu9-gpu3                     a described machine, as simulations have it
+  sched topology --synthetic \"node:2 l3:1 core:8 pu:2\"    a machine that you do not have
+  sched topology --xml cluster.xml --format svg > c.svg   one saved with `lstopo cluster.xml`
+  sched topology --format dot | dot -Tpdf > machine.pdf   a graph, drawn by graphviz")]
+pub struct Args {
+    #[command(flatten)]
+    machine: MachineOptions,
+
+    #[command(flatten)]
+    format: FormatOptions,
+}
+
+/// Prints the machine that `args` name to `out`.
+///
+/// # Errors
+///
+/// A report with the fix when the machine cannot be described, when 0 workers are asked for, and when
+/// `out` cannot be written.
+pub fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let picture = match args.machine.machine()? {
+        Machine::Topology(topology, mut plan) => {
+            plan.warn_of(&Surroundings::look(None));
+            of_topology(&topology, &plan, args.format.get())
+        }
+        Machine::Platform(platform) => of_platform(&platform, args.format.get()),
+    };
+    out.write_all(picture.as_bytes()).into_diagnostic().wrap_err("cannot write the topology")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn of_topology(topology: &Topology, plan: &BindingPlan, format: Format) -> String {
+    match format {
+        Format::Text => draw::text(topology, plan),
+        Format::Dot => draw::dot(topology, plan),
+        Format::Svg => draw::svg(topology, plan),
+        Format::Json => draw::json(topology, plan),
+    }
+}
+
+fn of_platform(platform: &Platform, format: Format) -> String {
+    match format {
+        Format::Text => platform.to_text(),
+        Format::Dot => platform.to_dot(),
+        Format::Svg => platform.to_svg(),
+        Format::Json => platform.to_json(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn sched(words: &[&str]) -> miette::Result<String> {
+        let cli = Cli::try_parse_from([&["topology"], words].concat()).into_diagnostic()?;
+        let mut out = Vec::new();
+        run(&cli.args, &mut out)?;
+        String::from_utf8(out).into_diagnostic()
+    }
+
+    #[test]
+    fn every_format_starts_as_its_readers_expect() -> miette::Result<()> {
+        let machine = ["--synthetic", "core:2 pu:2"];
+        let starts = [
+            (vec![], "synthetic topology"),
+            (vec!["--format", "text"], "synthetic topology"),
+            (vec!["--format", "dot"], "graph topology {"),
+            (vec!["-f", "svg"], "<svg xmlns="),
+            (vec!["-f", "json"], "{\n"),
+            (vec!["--json"], "{\n"),
+        ];
+        for (words, start) in starts {
+            let printed = sched(&[&machine, words.as_slice()].concat())?;
+            assert!(printed.starts_with(start) && printed.ends_with('\n'), "{words:?}: {printed}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_platform_is_shown_in_every_format() -> miette::Result<()> {
+        for (format, start) in
+            [("text", "platform cpu9-gpu3\n5 workers"), ("dot", "digraph platform {"), ("svg", "<svg")]
+        {
+            let printed = sched(&["--platform", "cpu9-gpu3", "-w", "2", "-f", format])?;
+            assert!(printed.starts_with(start) && printed.ends_with('\n'), "{printed}");
+        }
+        let printed = sched(&["--platform", "cpu9-gpu3", "--json"])?;
+        let seen: serde_json::Value = serde_json::from_str(&printed).into_diagnostic()?;
+        assert_eq!(seen["workers"].as_array().map(Vec::len), Some(12));
+        assert_eq!((&seen["source"]["kind"], &seen["memory_nodes"][1]["device"]), (&"platform".into(), &true.into()));
+        let error = sched(&["--platform", "cpu9-gpu3", "-w", "10"]).expect_err("there are nine").to_string();
+        assert_eq!(error, "10 CPU workers are asked for, and the platform `cpu9-gpu3` has 9");
+        Ok(())
+    }
+
+    #[test]
+    fn this_machine_gets_a_worker_for_each_pu_that_may_be_used() -> miette::Result<()> {
+        let printed = sched(&["--json"])?;
+        let seen: serde_json::Value = serde_json::from_str(&printed).into_diagnostic()?;
+        assert_eq!(seen["workers"].as_array().map(Vec::len), seen["allowed_pus"].as_array().map(Vec::len));
+        assert_eq!(seen["source"]["kind"], "this-machine");
+        Ok(())
+    }
+
+    #[test]
+    fn more_workers_than_pus_is_a_warning_and_none_an_error() -> miette::Result<()> {
+        let printed = sched(&["--synthetic", "pu:2", "--workers", "8"])?;
+        assert!(printed.contains("warning: oversubscribed: workers 2-7 share PUs"), "{printed}");
+        let told = sched(&["--synthetic", "pu:2", "--workers", "0"]).expect_err("nobody would work").to_string();
+        assert!(told.contains("at least 1") || told.contains("worker"), "{told}");
+        Ok(())
+    }
+
+    #[test]
+    fn options_that_contradict_each_other_are_refused() {
+        for words in [["--synthetic", "pu:2", "--xml", "machine.xml"].as_slice(), &["--json", "--format", "svg"]] {
+            let told = sched(words).expect_err("they contradict each other").to_string();
+            assert!(told.contains("cannot be used with"), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_bad_description_is_reported_with_its_place_and_fix() {
+        let report = sched(&["--synthetic", "nood:2 core:2 pu:1"]).expect_err("there is no level `nood`");
+        let mut told = String::new();
+        let narrow = miette::NarratableReportHandler::new();
+        narrow.render_report(&mut told, report.as_ref()).expect("writing to a string never fails");
+        assert!(told.contains("did you mean `node`?") && told.contains("line 1, column 1"), "{told}");
+    }
+}

@@ -1,0 +1,213 @@
+//! Lower bounds of makespans: how short could any schedule be?
+//!
+//! - The **critical path**: the longest chain of tasks, each where it is fastest.
+//! - The **area**: all work, shared out among the workers as well as can be, as if no task waited for another and tasks
+//!   could be cut. It is the optimum of a linear program over the classes of tasks that take equally long, and the pools of
+//!   workers that are equally fast.
+//! - The **mixed** bound: the same with one chain of tasks that must also fit one behind the other, wherever the program
+//!   puts them (Agullo, Beaumont, Eyraud-Dubois, Herrmann, Kumar, Marchal and Thibault, *Bridging the gap between
+//!   performance and bounds of Cholesky factorization on heterogeneous platforms*, 2015). It is at least as large as both.
+//!
+//! Transfers count as nothing, so no schedule beats the bounds, and not all can be reached.
+//!
+//! ```
+//! use sched_graph::bound::{Pool, bounds};
+//! use sched_graph::generate::cholesky;
+//!
+//! let graph = cholesky(8, 960);
+//! // Eight cores, and a device that is ten times as fast, except with potrf.
+//! let pools = [Pool { workers: 8 }, Pool { workers: 1 }];
+//! let bounds = bounds(&graph, &graph.dependencies(), &pools, |task, pool| {
+//!     let speedup = if pool == 0 || task.kind.0 == 0 { 1.0 } else { 10.0 };
+//!     Some(task.flops * 1e-10 / speedup)
+//! })?;
+//! assert!(bounds.mixed >= bounds.area && bounds.mixed >= bounds.critical_path);
+//! assert_eq!(bounds.best(), bounds.mixed);
+//! # Ok::<(), sched_graph::bound::BoundError>(())
+//! ```
+
+mod classes;
+mod program;
+#[cfg(test)]
+mod tests;
+
+use crate::priorities::bottom_levels;
+use crate::{Dependencies, Task, TaskGraph, TaskId};
+use classes::Classes;
+use serde::Serialize;
+
+/// Workers that all take equally long for the same task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pool {
+    /// How many there are.
+    pub workers: u32,
+}
+
+/// Lower bounds of the makespan of a graph, in seconds.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Bounds {
+    /// The longest chain of tasks, each where it is fastest.
+    pub critical_path: f64,
+    /// All work, shared out as well as can be.
+    pub area: f64,
+    /// The same, with a chain of tasks that must fit one behind the other.
+    pub mixed: f64,
+}
+
+impl Bounds {
+    /// The largest.
+    #[must_use]
+    pub fn best(&self) -> f64 {
+        self.critical_path.max(self.area).max(self.mixed)
+    }
+
+    /// How many times as long as the largest bound `makespan` seconds are; 1 is as good as can be. 1 too, if nothing has to
+    /// be done.
+    #[must_use]
+    pub fn ratio(&self, makespan: f64) -> f64 {
+        if self.best() > 0.0 { makespan / self.best() } else { 1.0 }
+    }
+}
+
+impl std::fmt::Display for Bounds {
+    /// The three of them.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Bounds { critical_path, area, mixed } = self;
+        write!(f, "critical path {critical_path:.6} s, area {area:.6} s, mixed {mixed:.6} s")
+    }
+}
+
+/// Why there are no bounds.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BoundError {
+    /// A task can run in none of the pools.
+    #[error("task {number} ({what}) can run on none of the workers, so that no time is long enough")]
+    Unrunnable {
+        /// Its number, from 0.
+        number: usize,
+        /// Its name or kind.
+        what: String,
+    },
+    /// The linear program was not solved.
+    #[error("the linear program of the area bound was not solved: {why}")]
+    Unsolved {
+        /// What the solver says.
+        why: String,
+    },
+}
+
+/// How many chains are tried for the mixed bound.
+const CHAINS: usize = 4;
+
+/// Lower bounds of the makespan of `graph` on `pools` of workers, where `seconds` says how long a task takes in the pool of
+/// this number, if it can run there.
+///
+/// Where there are very many different lengths, some are taken for a little shorter, so that the program stays small: the
+/// bounds are then a little lower than they could be.
+///
+/// # Errors
+/// [`BoundError::Unrunnable`] with the first task that can run nowhere; [`BoundError::Unsolved`] when numbers are so far
+/// apart that the solver gives up.
+pub fn bounds(
+    graph: &TaskGraph,
+    dependencies: &Dependencies,
+    pools: &[Pool],
+    seconds: impl Fn(&Task, usize) -> Option<f64>,
+) -> Result<Bounds, BoundError> {
+    let lengths = Lengths::of(graph, pools, seconds)?;
+    let fastest = |task: TaskId| lengths.of_task(task).iter().copied().fold(f64::INFINITY, f64::min);
+    let critical_path = bottom_levels(dependencies, fastest).into_iter().fold(0.0, f64::max);
+    let classes = Classes::of(&lengths);
+
+    let area = program::solve(&classes, pools, &[])?;
+    // With one pool the work is shared out in one way only, and a chain takes what it takes.
+    let mut mixed = area.makespan.max(critical_path);
+    if pools.iter().filter(|pool| pool.workers > 0).count() > 1 {
+        let mut chain = longest_chain(dependencies, fastest);
+        for tried in 0..CHAINS {
+            let with_chain = program::solve(&classes, pools, &classes.count(&chain))?;
+            mixed = mixed.max(with_chain.makespan);
+            // The chain that takes longest where the program puts its tasks may tell more.
+            let shared = if tried == 0 { &area } else { &with_chain };
+            let next = longest_chain(dependencies, |task| shared.mean_length[classes.of_task(task)]);
+            if next == chain {
+                break;
+            }
+            chain = next;
+        }
+    }
+    Ok(Bounds { critical_path, area: area.makespan, mixed })
+}
+
+/// Lower bounds where several workers of a pool may execute a task together: `work` says how many seconds of one worker's
+/// time it takes at least in the pool of this number, and `seconds` how long it takes at least. There the chain and the work
+/// are not weighed against each other: the mixed bound is the larger of the two others.
+///
+/// # Errors
+/// As for [`bounds`].
+pub fn team_bounds(
+    graph: &TaskGraph,
+    dependencies: &Dependencies,
+    pools: &[Pool],
+    work: impl Fn(&Task, usize) -> Option<f64>,
+    seconds: impl Fn(&Task, usize) -> Option<f64>,
+) -> Result<Bounds, BoundError> {
+    let area = program::solve(&Classes::of(&Lengths::of(graph, pools, work)?), pools, &[])?.makespan;
+    let lengths = Lengths::of(graph, pools, seconds)?;
+    let fastest = |task: TaskId| lengths.of_task(task).iter().copied().fold(f64::INFINITY, f64::min);
+    let critical_path = bottom_levels(dependencies, fastest).into_iter().fold(0.0, f64::max);
+    Ok(Bounds { critical_path, area, mixed: area.max(critical_path) })
+}
+
+/// The tasks of a longest chain, where `length` says how long a task is.
+fn longest_chain(dependencies: &Dependencies, length: impl Fn(TaskId) -> f64) -> Vec<TaskId> {
+    let levels = bottom_levels(dependencies, length);
+    let longest = |tasks: &mut dyn Iterator<Item = TaskId>| {
+        tasks.reduce(|best, task| if levels[task.index()] > levels[best.index()] { task } else { best })
+    };
+    let mut chain = Vec::new();
+    let mut next = longest(&mut dependencies.entries());
+    while let Some(task) = next {
+        chain.push(task);
+        next = longest(&mut dependencies.successors(task).iter().copied());
+    }
+    chain
+}
+
+/// Seconds of each task in each pool, task by task; infinite where it cannot run.
+struct Lengths {
+    pools: usize,
+    seconds: Vec<f64>,
+}
+
+impl Lengths {
+    fn of(
+        graph: &TaskGraph,
+        pools: &[Pool],
+        seconds: impl Fn(&Task, usize) -> Option<f64>,
+    ) -> Result<Lengths, BoundError> {
+        let mut all = Vec::with_capacity(graph.tasks.len() * pools.len());
+        for (number, task) in graph.tasks.iter().enumerate() {
+            let first = all.len();
+            all.extend(pools.iter().enumerate().map(|(pool, Pool { workers })| match graph.kind_of(task).runs {
+                true if *workers == 0 => f64::INFINITY,
+                true => seconds(task, pool).filter(|seconds| *seconds >= 0.0).unwrap_or(f64::INFINITY),
+                false => 0.0,
+            }));
+            if all[first..].iter().all(|seconds| seconds.is_infinite()) {
+                let what = task.name.as_deref().unwrap_or(&graph.kind_of(task).name).to_owned();
+                return Err(BoundError::Unrunnable { number, what });
+            }
+        }
+        Ok(Lengths { pools: pools.len(), seconds: all })
+    }
+
+    fn of_task(&self, task: TaskId) -> &[f64] {
+        &self.seconds[task.index() * self.pools..(task.index() + 1) * self.pools]
+    }
+
+    fn n_tasks(&self) -> usize {
+        self.seconds.len().checked_div(self.pools).unwrap_or(0)
+    }
+}

@@ -1,0 +1,145 @@
+//! Task graphs from files: the format of this program, StarPU's `tasks.rec`, the WfFormat of WfCommons, and the Standard
+//! Task Graph format.
+
+mod error;
+mod findings;
+mod json;
+mod native;
+mod order;
+mod stg;
+mod tasks_rec;
+mod wf_format;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{GraphFileError, GraphFileProblem};
+pub use native::to_json;
+
+use super::TaskGraph;
+use findings::Found;
+use sched_text::{self as text, Unread};
+use std::path::Path;
+
+/// A format in which task graphs are written.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum FileFormat {
+    /// The format of this program, in JSON: everything that a [`TaskGraph`] holds. [`to_json`] writes it and describes it.
+    Native,
+    /// What StarPU's `starpu_fxt_tool` writes of a run, and its replay reads: records of `Field: value` lines.
+    ///
+    /// Tasks are submitted in their `SubmitOrder`, those without one first; they wait for each other as their handles
+    /// and modes ask, and as `DependsOn` says. The kind of a task is its `Model`. Records without a `WorkerId` had no
+    /// codelet: they become tasks that do nothing. Numbers missing from the `SubmitOrder`, which StarPU's replay fills
+    /// with empty tasks, stay missing.
+    TasksRec,
+    /// Workflows in JSON, schema 1.5 or later, from WfCommons and others.
+    ///
+    /// Files become data, which tasks read and write beside waiting for their `parents`. The kind of a task is the
+    /// program that it ran, or its `name`; its length on a CPU is its `runtimeInSeconds`, if the workflow was executed.
+    WfFormat,
+    /// Graphs of the Standard Task Graph Set: a line with the number, processing time and predecessors of each task.
+    ///
+    /// A unit of time is taken as a millisecond on a CPU. The dummy tasks at both ends do nothing.
+    Stg,
+}
+
+impl FileFormat {
+    /// The format of a file of this name with this content, if it looks like one.
+    #[must_use]
+    pub fn guess(name: &str, text: &str) -> Option<FileFormat> {
+        let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
+        match extension.map(str::to_ascii_lowercase).as_deref() {
+            Some("rec") => return Some(FileFormat::TasksRec),
+            Some("json") => return Some(FileFormat::of_json(text)),
+            Some("stg" | "std") => return Some(FileFormat::Stg),
+            _ => {}
+        }
+        let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
+        match line.chars().next()? {
+            '{' => Some(FileFormat::of_json(text)),
+            '0'..='9' => Some(FileFormat::Stg),
+            _ if tasks_rec::is_field(line) => Some(FileFormat::TasksRec),
+            _ => None,
+        }
+    }
+
+    fn of_json(text: &str) -> FileFormat {
+        if native::is_named(text) { FileFormat::Native } else { FileFormat::WfFormat }
+    }
+
+    /// What messages call a graph in this format.
+    const fn what(self) -> &'static str {
+        match self {
+            FileFormat::Native => "a task graph",
+            FileFormat::TasksRec => "StarPU tasks",
+            FileFormat::WfFormat => "a WfFormat workflow",
+            FileFormat::Stg => "a standard task graph",
+        }
+    }
+}
+
+/// Reads the task graph in the file `path` (`-` is the standard input); its name and content say in which format.
+///
+/// # Errors
+/// [`GraphFileError`] with all that is wrong with it: the file cannot be read, is in no format that is known, or is
+/// malformed.
+pub fn read(path: &Path) -> Result<TaskGraph, GraphFileError> {
+    guessed(&text::file_name(path), text::read(path))
+}
+
+/// Reads the task graph in `bytes`, the content of what messages call `name`; name and content say in which format.
+///
+/// # Errors
+/// As [`read`].
+pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<TaskGraph, GraphFileError> {
+    guessed(name, text::decode(bytes))
+}
+
+fn guessed(name: &str, text: Result<String, Unread>) -> Result<TaskGraph, GraphFileError> {
+    match text {
+        Ok(text) => parse(name, text, None),
+        Err(error) => Err(Found::only(error.to_string(), error.help()).into_error(name, "a task graph", String::new())),
+    }
+}
+
+/// Reads a task graph from `text`, the content of a file that messages call `name`; in `format`, or in the one that name
+/// and content suggest.
+///
+/// ```
+/// use sched_graph::{FileFormat, TaskId, parse};
+///
+/// let graph = parse("fork", "2\n0 0 0\n1 10 1 0\n2 20 1 0\n3 0 2 1 2\n".into(), Some(FileFormat::Stg))?;
+/// assert_eq!(graph.tasks.len(), 4);
+/// assert_eq!(graph.dependencies().predecessors(TaskId(3)), [TaskId(1), TaskId(2)]);
+/// # Ok::<(), sched_graph::GraphFileError>(())
+/// ```
+///
+/// # Errors
+/// As [`read`].
+pub fn parse(name: &str, text: String, format: Option<FileFormat>) -> Result<TaskGraph, GraphFileError> {
+    let Some(format) = format.or_else(|| FileFormat::guess(name, &text)) else {
+        let known = "known are this program's format (*.json, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json) and the Standard Task Graph format (*.stg)";
+        return Err(Found::only("it is in no known format", Some(known)).into_error(name, "a task graph", text));
+    };
+    let read = match format {
+        FileFormat::Native => native::parse(&text),
+        FileFormat::TasksRec => tasks_rec::parse(&text),
+        FileFormat::WfFormat => wf_format::parse(&text),
+        FileFormat::Stg => stg::parse(&text),
+    };
+    match read {
+        Ok(mut graph) => {
+            if graph.name.is_empty() {
+                let stem = Path::new(name).file_name().and_then(|name| name.to_str());
+                stem.unwrap_or(name).clone_into(&mut graph.name);
+            }
+            // They are shown on terminals.
+            let plain = |name: &mut String| *name = name.replace(char::is_control, " ");
+            plain(&mut graph.name);
+            graph.kinds.iter_mut().for_each(|kind| plain(&mut kind.name));
+            Ok(graph)
+        }
+        Err(found) => Err(found.into_error(name, format.what(), text)),
+    }
+}

@@ -1,0 +1,152 @@
+//! StarPU's `tasks.rec`, as its replay reads it.
+
+mod record;
+
+use super::findings::{Findings, Found};
+use super::order::{told, topological};
+use crate::{DataId, Datum, Kind, KindId, Mode, Task, TaskGraph, TaskId, WontUse};
+pub(super) use record::is_field;
+use record::{Record, records};
+use std::collections::HashMap;
+
+pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
+    let mut findings = Findings::new(text);
+    let mut records = records(text, &mut findings);
+    if records.is_empty() && findings.is_empty() {
+        return Err(Found::only(
+            "there are no records in it",
+            Some("a record has a line `JobId: 1`, and ends at a blank line"),
+        ));
+    }
+    if !findings.is_empty() {
+        return Err(findings.done());
+    }
+    // A priority that is not said is that of the record before; this is so in the order of the file.
+    let mut priority = 0;
+    for record in records.iter_mut().filter(|record| record.worker) {
+        priority = *record.priority.get_or_insert(priority);
+    }
+    // Stable, and none comes before all numbers.
+    records.sort_by_key(|record| record.submit_order);
+
+    let mut reading = Reading::default();
+    for record in &records {
+        reading.add(record);
+    }
+    let explicit = reading.explicit_dependencies(&records);
+    let graph = reading.graph;
+    match order(&graph, &explicit) {
+        Ok(order) => Ok(reordered(graph, &order, &explicit)),
+        Err(cycle) => {
+            let tasks: Vec<&Record<'_>> = records.iter().filter(|record| record.control.is_none()).collect();
+            let job = |task: u32| tasks[task as usize].job_id;
+            findings.report(job(cycle[0]), format!("job {}", told(&cycle, |task| job(task).to_owned())));
+            Err(findings.done())
+        }
+    }
+}
+
+/// The graph while records are added to it, in the order of submission.
+#[derive(Default)]
+struct Reading<'t> {
+    graph: TaskGraph,
+    /// By name, and whether tasks of it run.
+    kinds: HashMap<(&'t str, bool), KindId>,
+    data: HashMap<&'t str, DataId>,
+    /// The last task that does something.
+    last_run: Option<u32>,
+}
+
+impl<'t> Reading<'t> {
+    fn add(&mut self, record: &Record<'t>) {
+        if record.control.is_some() {
+            // Nobody uses data that no task named before.
+            let data = record.handles.first().and_then(|handle| self.data.get(handle));
+            let submitted = self.last_run.map_or(0, |task| task + 1);
+            self.graph.wont_use.extend(data.map(|data| WontUse { submitted, data: *data }));
+            return;
+        }
+        let mut task = Task::new(self.kind(record));
+        task.name = record.name.filter(|name| !name.is_empty()).map(Into::into);
+        if record.worker {
+            task.priority = record.priority.unwrap_or(0);
+            task.footprint = record.footprint;
+            task.flops = record.flops;
+        }
+        for (at, (handle, mode)) in record.handles.iter().zip(&record.modes).enumerate() {
+            let bytes = record.sizes.get(at).copied().unwrap_or(0);
+            let graph = &mut self.graph;
+            let data = *self.data.entry(handle).or_insert_with(|| graph.add_data(Datum::new(bytes).named(*handle)));
+            task = task.access(data, *mode);
+        }
+        let id = self.graph.add_task(task);
+        if record.worker {
+            self.last_run = Some(id.0);
+        }
+    }
+
+    fn kind(&mut self, record: &Record<'t>) -> KindId {
+        let name = match record.worker {
+            true => record.model.or(record.name).unwrap_or("task"),
+            false => "(nothing)",
+        };
+        let graph = &mut self.graph;
+        *self.kinds.entry((name, record.worker)).or_insert_with(|| {
+            let id = KindId(graph.kinds.len() as u32);
+            graph.kinds.push(Kind { name: name.to_owned(), runs: record.worker });
+            id
+        })
+    }
+
+    /// For each task, those that its `DependsOn` names. Jobs that are not in the file ended before it began.
+    fn explicit_dependencies(&self, records: &[Record<'t>]) -> Vec<Vec<u32>> {
+        let tasks = || records.iter().filter(|record| record.control.is_none());
+        let by_job: HashMap<&str, u32> = tasks().map(|record| record.job_id).zip(0..).collect();
+        let of = |record: &Record<'_>| record.depends_on.iter().filter_map(|job| by_job.get(job).copied()).collect();
+        tasks().map(of).collect()
+    }
+}
+
+/// An order of the tasks in which each waits for earlier ones only. Nearly always it is that in which they are.
+fn order(graph: &TaskGraph, explicit: &[Vec<u32>]) -> Result<Vec<u32>, Vec<u32>> {
+    if (0..).zip(explicit).all(|(task, before)| before.iter().all(|before| *before < task)) {
+        return Ok((0..graph.tasks.len() as u32).collect());
+    }
+    let dependencies = graph.dependencies();
+    let both = graph.ids().zip(explicit).map(|(task, explicit)| {
+        let implicit = dependencies.predecessors(task).iter().map(|before| before.0);
+        explicit.iter().copied().chain(implicit).collect()
+    });
+    topological(&both.collect::<Vec<Vec<u32>>>())
+}
+
+/// The graph with its tasks in this order, and what each waits for written into it.
+fn reordered(mut graph: TaskGraph, order: &[u32], explicit: &[Vec<u32>]) -> TaskGraph {
+    let mut place = vec![TaskId(0); order.len()];
+    for (at, task) in (0..).zip(order) {
+        place[*task as usize] = TaskId(at);
+    }
+    let mut tasks: Vec<Option<Task>> = std::mem::take(&mut graph.tasks).into_iter().map(Some).collect();
+    for number in order {
+        let mut task = tasks[*number as usize].take().expect("an order names each task once");
+        task.after = explicit[*number as usize].iter().map(|before| place[*before as usize]).collect();
+        graph.add_task(task);
+    }
+    // A hint stays behind the task that it came after.
+    for hint in &mut graph.wont_use {
+        hint.submitted = hint.submitted.checked_sub(1).map_or(0, |task| place[task as usize].0 + 1);
+    }
+    graph
+}
+
+/// What replay understands of a mode: `C` behind one says that such tasks commute.
+fn mode(word: &str) -> Option<Mode> {
+    match word {
+        "R" => Some(Mode::Read),
+        "W" => Some(Mode::Write),
+        "RW" => Some(Mode::ReadWrite),
+        "RWC" | "WC" | "X" => Some(Mode::Commute),
+        "S" => Some(Mode::Scratch),
+        _ => None,
+    }
+}

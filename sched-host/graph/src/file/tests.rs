@@ -1,0 +1,324 @@
+//! Files of all formats, good and bad.
+
+use super::*;
+use crate::{Mode, TaskId};
+use proptest::prelude::*;
+use sched_core::Arch;
+use sched_test_support::reference_data;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What is wrong with `text`, a line for each problem.
+fn wrong(name: &str, text: &str) -> String {
+    let error = parse(name, text.to_owned(), None).expect_err("the text is malformed");
+    let told = error.problems().iter().map(|problem| match problem.mend() {
+        Some(mend) => format!("{problem} ({mend})"),
+        None => problem.to_string(),
+    });
+    std::iter::once(error.to_string()).chain(told).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_trace_of_cholesky_is_the_graph_of_cholesky() {
+    let Some(file) = reference_data("starpu-rec/cholesky-mirage-n4.tasks.rec") else { return };
+    let graph = read(&file).expect("StarPU wrote it");
+    let tasks: Vec<&crate::Task> = graph.tasks.iter().filter(|task| graph.kind_of(task).runs).collect();
+    assert_eq!(tasks.len(), 20);
+    let names: Vec<&str> = tasks[..6].iter().filter_map(|task| task.name.as_deref()).collect();
+    assert_eq!(names, ["POTRF", "TRSM", "TRSM", "TRSM", "SYRK", "GEMM"]);
+    assert_eq!(graph.kind_of(tasks[0]).name, "chol_model_potrf");
+    assert_eq!((tasks[0].priority, tasks[0].footprint, tasks[0].flops), (8, Some(0x617e_5fe6), 0.295_372e9));
+    let modes: Vec<Mode> = tasks[1].accesses.iter().map(|access| access.mode).collect();
+    assert_eq!(modes, [Mode::Read, Mode::ReadWrite]);
+    assert!(graph.data.iter().all(|datum| datum.bytes == 3_686_400));
+    assert_eq!((graph.data.len(), graph.wont_use.len()), (10, 10));
+    let dependencies = graph.dependencies();
+    let first = graph.ids().find(|id| graph.kind_of(graph.task(*id)).runs).expect("there are twenty");
+    let next: Vec<&crate::Task> = dependencies.successors(first).iter().map(|id| graph.task(*id)).collect();
+    let next = next.into_iter().filter(|task| graph.kind_of(task).runs);
+    assert_eq!(next.filter_map(|task| task.name.as_deref()).collect::<Vec<_>>(), ["TRSM"; 3]);
+    // The tile of the first column's factor is not used any more after its three solves.
+    let hint = graph.wont_use[0];
+    let used = graph.tasks[hint.submitted as usize - 1].accesses[0].data;
+    assert_eq!(used, hint.data);
+}
+
+#[test]
+fn every_trace_and_graph_of_the_reference_data_can_be_read() {
+    for (folder, extension, at_least) in
+        [("starpu-rec", "rec", 8), ("starpu-rec/executed", "rec", 10), ("graphs/stg", "stg", 45)]
+    {
+        let Some(folder) = reference_data(folder) else { continue };
+        let entries =
+            std::fs::read_dir(folder).expect("it is a folder").map(|entry| entry.expect("it can be listed").path());
+        let files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == extension)).collect();
+        assert!(files.len() >= at_least);
+        for file in files {
+            let graph = read(&file).unwrap_or_else(|error| panic!("{:?}", miette::Report::new(error)));
+            assert!(graph.dependencies().n_edges() > graph.tasks.len() / 4, "{}", file.display());
+        }
+    }
+}
+
+#[test]
+fn explicit_dependencies_may_point_forward_and_into_nowhere() {
+    let text = "JobId: 1\nSubmitOrder: 1\nWorkerId: 0\nDependsOn: 3 99\n\n\
+                JobId: 2\nSubmitOrder: 2\nWorkerId: 0\nPriority: 5\nHandles: a\nModes: W\nSizes: 8\n\n\
+                JobId: 3\nSubmitOrder: 3\nWorkerId: 1\nHandles: a\nModes: R\nSizes: 8\n";
+    let graph = parse("t.rec", text.to_owned(), None).expect("it is well-formed");
+    let dependencies = graph.dependencies();
+    assert_eq!(graph.tasks.iter().map(|task| task.priority).collect::<Vec<_>>(), [5, 5, 0]);
+    assert_eq!(dependencies.predecessors(TaskId(1)), [TaskId(0)]);
+    assert_eq!(dependencies.predecessors(TaskId(2)), [TaskId(1)]);
+}
+
+#[test]
+fn every_problem_of_a_trace_is_told_with_its_line() {
+    let text = "JobId: 1\nPirority: 3\nFootprint: xyz\n\n\
+                Name: gemm\nHandles: a b\nModes: R Q\nSizes: 8\n\n\
+                JobId: 1\nJobId: 2\nGFlop: -1\nnonsense\n\n\
+                Control: Nothing\nJobId: 4x\nSubmitOrder: 3.5\n";
+    insta::assert_snapshot!(wrong("t.rec", text), @"
+    cannot read StarPU tasks from `t.rec`: 13 problems
+    line 2, column 1: there is no field `Pirority` (did you mean `Priority`?)
+    line 3, column 12: `xyz` is no footprint: up to eight hexadecimal digits are expected
+    line 5, column 1: the record has no `JobId` (records are parted by a blank line)
+    line 7, column 10: `Q` is no mode: R, W, RW, RWC (commutes), X (reduces) or S (scratch) is
+    line 8, column 1: there are 1 Sizes for 2 handles
+    line 10, column 8: job `1` is there already, at line 1
+    line 11, column 1: the record has a second `JobId` (records are parted by a blank line; is it missing?)
+    line 12, column 8: -1 billion operations cannot be: a number from 0 is expected
+    line 13, column 1: `nonsense` is no field: `Name: value` is expected (records are parted by a blank line)
+    line 15, column 1: a hint is about one handle, and this one names 0
+    line 15, column 10: `Nothing` is no control: `WontUse` is
+    line 16, column 8: `4x` is no job: a number is expected
+    line 17, column 14: `3.5` is not a whole number
+    ");
+}
+
+#[test]
+fn a_trace_that_waits_for_itself_is_refused() {
+    let text = "JobId: 1\nDependsOn: 2\nWorkerId: 0\n\nJobId: 2\nDependsOn: 1\nWorkerId: 0\n\n";
+    insta::assert_snapshot!(wrong("t.rec", text), @"
+    cannot read StarPU tasks from `t.rec`: one problem
+    line 1, column 8: job 1 waits for itself: 1 waits for 2 waits for 1
+    ");
+}
+
+#[test]
+fn a_standard_task_graph_has_its_critical_path() {
+    let Some(file) = reference_data("graphs/stg/rand0004.stg") else { return };
+    let graph = read(&file).expect("it is of the Standard Task Graph Set");
+    assert_eq!(graph.tasks.len(), 52);
+    assert_eq!(graph.tasks.iter().filter(|task| graph.kind_of(task).runs).count(), 50);
+    assert_eq!(graph.tasks[1].lengths.get(Arch::CPU), Some(Duration::from_millis(3)));
+    assert_eq!(graph.dependencies().n_edges(), 233 + 6);
+}
+
+#[test]
+fn every_problem_of_a_standard_task_graph_is_told_with_its_line() {
+    let text = "3\n0 0 0\n1 x 1 0\n2 5 2 0\n7 5 1 9\n4 -1\n";
+    insta::assert_snapshot!(wrong("t.stg", text), @"
+    cannot read a standard task graph from `t.stg`: 5 problems
+    line 3, column 3: `x` is not the processing time: a whole number below 2³² is expected
+    line 4, column 1: it says that the task waits for 2 others, and names 1
+    line 5, column 1: this is task 7, where task 3 is expected: tasks are numbered from 0
+    line 5, column 7: there is no task 9: tasks have the numbers 0 to 3
+    line 6, column 1: a task is its number, its processing time, how many tasks it waits for, and their numbers
+    ");
+    insta::assert_snapshot!(wrong("t.stg", "1\n0 0 0\n1 5 1 2\n2 0 1 1\n"), @"
+    cannot read a standard task graph from `t.stg`: one problem
+    line 3, column 1: task 1 waits for itself: 1 waits for 2 waits for 1
+    ");
+    insta::assert_snapshot!(wrong("t.stg", "7\n0 0 0\n1 5 1 0\n"), @"
+    cannot read a standard task graph from `t.stg`: one problem
+    line 1, column 1: it says 7 tasks, and there are lines for 2 (9 lines are expected, with the dummy tasks at both ends)
+    ");
+    insta::assert_snapshot!(wrong("t.stg", "# only a comment\n"), @"
+    cannot read a standard task graph from `t.stg`: one problem
+    there is nothing in it (the first line is the number of tasks)
+    ");
+}
+
+#[test]
+fn a_workflow_has_its_files_and_run_times() {
+    let Some(file) = reference_data("graphs/wfcommons/blast-60-seed1.json") else { return };
+    let graph = read(&file).expect("wfcommons made it");
+    assert_eq!(graph.name, "Blast-synthetic-instance");
+    assert_eq!(graph.tasks.len(), 58);
+    let first = &graph.tasks[0];
+    assert_eq!(
+        (first.name.as_deref(), graph.kind_of(first).name.as_str()),
+        (Some("split_fasta_00000001"), "split_fasta")
+    );
+    assert_eq!(first.lengths.get(Arch::CPU), Some(Duration::from_millis(724)));
+    assert_eq!(first.accesses.len(), 3);
+    assert_eq!(graph.data[first.accesses[0].data.index()].bytes, 148_740);
+    assert_eq!(graph.dependencies().successors(TaskId(0)).len(), 55);
+    for other in ["epigenomics-60", "genome-60", "montage-60", "seismology-105"] {
+        let file = reference_data(&format!("graphs/wfcommons/{other}-seed1.json")).expect("the others are beside it");
+        assert!(read(&file).is_ok_and(|graph| graph.tasks.len() > 50));
+    }
+}
+
+#[test]
+fn every_problem_of_a_workflow_is_told_with_its_line() {
+    let text = r#"{ "name": 7, "workflow": { "specification": {
+  "tasks": [
+    { "id": "a", "parents": ["b1"], "children": ["c"], "outputFiles": ["f", "g"] },
+    { "id": "b", "parents": "a", "children": [] },
+    { "name": "no id" },
+    { "id": "a", "children": [null] }
+  ],
+  "files": [ { "id": "f", "sizeInBytes": -4 }, { "id": "h", "size": 3 } ] },
+  "execution": { "tasks": [ { "id": "a", "runtimeInSeconds": "fast" }, { "id": "z", "runtimeInSecond": 1 } ] }
+} }"#;
+    insta::assert_snapshot!(wrong("t.json", text), @"
+    cannot read a WfFormat workflow from `t.json`: 14 problems
+    line 1, column 11: `name` is the number `7`: a string is expected
+    line 3, column 30: there is no task `b1`
+    line 3, column 50: there is no task `c`
+    line 3, column 77: there is no file `g` in `files`
+    line 4, column 13: task `b` is not among those of `execution`, which say how long they took
+    line 4, column 29: `parents` is not an array of strings, as is expected
+    line 5, column 5: the object that begins here has no `id`
+    line 6, column 13: task `a` is there already
+    line 6, column 31: `children` has an element that is no string
+    line 8, column 42: `sizeInBytes` is the number `-4`: a number of bytes, from 0 and below 9.2e18 is expected
+    line 8, column 48: the object that begins here has no `sizeInBytes`
+    line 9, column 62: `runtimeInSeconds` is the string `fast`: a number of seconds, from 0 and below 1.8e10 is expected
+    line 9, column 72: the object that begins here has no `runtimeInSeconds` (is `runtimeInSecond` meant to be `runtimeInSeconds`?)
+    line 9, column 80: there is no task `z`
+    ");
+    insta::assert_snapshot!(wrong("t.json", "{ \"workflow\": { \"specification\": [}"), @"
+    cannot read a WfFormat workflow from `t.json`: one problem
+    line 1, column 35: this is no JSON: Unexpected close brace
+    ");
+    insta::assert_snapshot!(wrong("t.json", "{\n\"workflow\": { \"jobs\": [] } }"), @"
+    cannot read a WfFormat workflow from `t.json`: one problem
+    line 2, column 15: this is WfFormat of a schema before 1.5 (schema 1.5 has `workflow.specification` and `workflow.execution` instead)
+    ");
+    insta::assert_snapshot!(wrong("t.json", ""), @"
+    cannot read a WfFormat workflow from `t.json`: one problem
+    there is nothing in it (a WfFormat file is a JSON object with a member `workflow`)
+    ");
+    let cycle = r#"{ "workflow": { "specification": { "tasks": [ { "id": "a", "parents": ["b"] }, { "id": "b", "parents": ["a"] } ] } } }"#;
+    insta::assert_snapshot!(wrong("t.json", cycle), @"
+    cannot read a WfFormat workflow from `t.json`: one problem
+    line 1, column 55: task `a` waits for itself: `a` waits for `b` waits for `a`
+    ");
+}
+
+#[test]
+fn what_no_workflow_can_have_is_told() {
+    let text = r#"{ "workflow": { "specification": { "tasks": [ { "id": "a" }, { "id": "b" } ],
+  "files": [ { "id": "f", "sizeInBytes": 1e19 }, { "id": "g", "sizeInBytes": 9e18 } ] },
+  "execution": { "tasks": [ { "id": "a", "runtimeInSeconds": 1e300 }, { "id": "b", "runtimeInSeconds": 1.8e10 },
+    { "id": "b", "runtimeInSeconds": 2 } ] } } }"#;
+    insta::assert_snapshot!(wrong("t.json", text), @r#"
+cannot read a WfFormat workflow from `t.json`: 3 problems
+line 2, column 42: `sizeInBytes` is the number `1e19`: a number of bytes, from 0 and below 9.2e18 is expected
+line 3, column 62: `runtimeInSeconds` is the number `1e300`: a number of seconds, from 0 and below 1.8e10 is expected
+line 4, column 13: the execution of task `b` is there already
+"#);
+}
+
+#[test]
+fn a_deep_document_does_not_overflow_the_stack() {
+    assert!(wrong("t.json", &"[".repeat(200_000)).contains("nesting"));
+}
+
+#[test]
+fn what_is_in_no_format_is_told_so() {
+    insta::assert_snapshot!(wrong("t.txt", "hello\n"), @r"
+    cannot read a task graph from `t.txt`: one problem
+    it is in no known format (known are this program's format (*.json, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json) and the Standard Task Graph format (*.stg))
+    ");
+    let told = read(Path::new("/nowhere/graph.stg")).expect_err("there is no such file").to_string();
+    assert!(told.starts_with("cannot read a task graph from `/nowhere/graph.stg`"), "{told}");
+}
+
+#[test]
+fn the_format_is_seen_by_the_content_where_the_name_says_nothing() {
+    for (text, format) in [
+        ("# c\n\nJobId: 1\n", Some(FileFormat::TasksRec)),
+        ("  12\n", Some(FileFormat::Stg)),
+        (" {\"a\": 1}", Some(FileFormat::WfFormat)),
+        (" {\"format\": \"sched-task-graph\"}", Some(FileFormat::Native)),
+        ("plain words", None),
+    ] {
+        assert_eq!(FileFormat::guess("graph", text), format);
+    }
+    assert_eq!(FileFormat::guess("a.STG", "anything"), Some(FileFormat::Stg));
+}
+
+/// Text that is nearly of a format: words of it, shuffled.
+fn nearly() -> impl Strategy<Value = String> {
+    let words = [
+        "JobId: 1\n",
+        "\n",
+        "DependsOn: 1 2\n",
+        "Handles: a b\n",
+        "Modes: R W\n",
+        "Sizes: 1 2\n",
+        "WorkerId: 0\n",
+        "SubmitOrder: 2\n",
+        "1 ",
+        "0 ",
+        "2 ",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\"id\"",
+        "\"a\"",
+        "\"workflow\"",
+        "\"specification\"",
+        "\"tasks\"",
+        "-",
+        "é",
+        "\t",
+    ];
+    prop::collection::vec(prop::sample::select(words.to_vec()), 0..40).prop_map(|words| words.concat())
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_a_reader_panic(text in prop_oneof![any::<String>(), nearly()]) {
+        for format in [FileFormat::Native, FileFormat::TasksRec, FileFormat::WfFormat, FileFormat::Stg] {
+            match parse("file", text.clone(), Some(format)) {
+                Ok(graph) => prop_assert!(graph.dependencies().n_tasks() == graph.tasks.len()),
+                Err(error) => prop_assert!(!error.problems().is_empty()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_or_with_a_byte_changed_makes_no_reader_panic(at in any::<prop::sample::Index>(), byte in 32u8..127, cut in any::<bool>()) {
+        let rec = "JobId: 1\nSubmitOrder: 1\nWorkerId: 0\nHandles: a b\nModes: R RW\nSizes: 8 9\n\nJobId: 2\nDependsOn: 1\n\n";
+        let stg = "2\n0 0 0\n1 5 1 0\n2 6 1 1\n3 0 1 2\n";
+        let wf = r#"{"workflow":{"specification":{"tasks":[{"id":"a","children":["b"],"outputFiles":["f"]},{"id":"b"}],"files":[{"id":"f","sizeInBytes":1}]},"execution":{"tasks":[{"id":"a","runtimeInSeconds":1},{"id":"b","runtimeInSeconds":2.5}]}}}"#;
+        for (text, format) in [(rec, FileFormat::TasksRec), (stg, FileFormat::Stg), (wf, FileFormat::WfFormat)] {
+            prop_assert!(parse("whole", text.to_owned(), Some(format)).is_ok());
+            let at = at.index(text.len());
+            let changed = if cut { text[..at].to_owned() } else { format!("{}{}{}", &text[..at], byte as char, &text[at + 1..]) };
+            let _ = parse("changed", changed, Some(format));
+        }
+    }
+}
+
+#[test]
+fn a_mark_that_an_editor_put_before_the_text_is_no_part_of_it() {
+    let (sound, marked) = (b"1\n0 7 0\n".to_vec(), b"\xef\xbb\xbf1\r\n0 7 0\r\n".to_vec());
+    let read = |bytes| from_bytes("a.stg", bytes).expect("it is one task");
+    assert_eq!(read(marked), read(sound));
+}
+
+#[test]
+fn names_cannot_steer_a_terminal() {
+    let text = r#"{"name":"a\u001b[31m","workflow":{"specification":{"tasks":[{"id":"a","name":"k\u0007"}]}}}"#;
+    let graph = parse("t.json", text.to_owned(), None).expect("it is one task");
+    assert_eq!((&*graph.name, &*graph.kinds[0].name), ("a [31m", "k "));
+}

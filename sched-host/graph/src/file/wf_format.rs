@@ -1,0 +1,249 @@
+//! The WfFormat of WfCommons, from schema 1.5 on.
+
+use super::findings::{Findings, Found, quote};
+use super::json::{Bytes, Seconds, Word, bytes, document, member, needed, nothing, shaped, words};
+use super::order::{told, topological};
+use crate::{DataId, Datum, KindId, Lengths, Mode, Task, TaskGraph, TaskId};
+use jsonc_parser::ast::{Object, Value};
+use sched_core::Arch;
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+/// A task of the specification.
+struct Specified<'v> {
+    id: Word<'v>,
+    name: &'v str,
+    parents: Vec<Word<'v>>,
+    children: Vec<Word<'v>>,
+    inputs: Vec<Word<'v>>,
+    outputs: Vec<Word<'v>>,
+}
+
+/// What is known of the execution of a task.
+struct Executed<'v> {
+    length: Duration,
+    program: Option<&'v str>,
+}
+
+pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
+    let mut findings = Findings::new(text);
+    let Some(document) = document(text, &mut findings) else {
+        return Err(if findings.is_empty() { nothing() } else { findings.done() });
+    };
+    let read = read(&document, &mut findings);
+    match read {
+        Some(graph) if findings.is_empty() => Ok(graph),
+        _ => Err(findings.done()),
+    }
+}
+
+fn read<'t>(document: &Value<'t>, findings: &mut Findings<'t>) -> Option<TaskGraph> {
+    let root: &Object<'t> = shaped(document, "the document", findings)?;
+    let name = member::<Word<'_>>(root, "name", findings).map_or("", |name| name.text);
+    let workflow: &Object<'t> = needed(root, "workflow", findings)?;
+    if workflow.get("specification").is_none()
+        && let Some(old) = ["tasks", "jobs"].iter().find_map(|name| workflow.get(name))
+    {
+        let help = "schema 1.5 has `workflow.specification` and `workflow.execution` instead".to_owned();
+        findings.report_at(bytes(old.range), "this is WfFormat of a schema before 1.5", Some(help));
+        return None;
+    }
+    let specification: &Object<'t> = needed(workflow, "specification", findings)?;
+    let tasks = specified(specification, findings);
+    let files = files(specification, findings);
+    let executed: Option<&Object<'t>> = member(workflow, "execution", findings);
+    let executed = executed.map(|execution| executions(execution, findings));
+
+    let by_id = places(&tasks, findings);
+    let executed = executed.map(|executed| by_task(executed, &tasks, &by_id, findings));
+    let waits_for = waits_for(&tasks, &by_id, findings);
+    for file in tasks.iter().flat_map(|task| task.inputs.iter().chain(&task.outputs)) {
+        if !files.contains_key(file.text) {
+            let message = format!("there is no file {} in `files`", quote(file.text));
+            findings.report_at(bytes(file.range), message, None);
+        }
+    }
+    if !findings.is_empty() {
+        return None;
+    }
+    let order = match topological(&waits_for) {
+        Ok(order) => order,
+        Err(cycle) => {
+            let message = format!("task {}", told(&cycle, |task| quote(tasks[task as usize].id.text)));
+            findings.report_at(bytes(tasks[cycle[0] as usize].id.range), message, None);
+            return None;
+        }
+    };
+    Some(graph(name, &tasks, &files, executed.as_deref(), &order, &waits_for))
+}
+
+fn specified<'v, 't>(specification: &'v Object<'t>, findings: &mut Findings<'t>) -> Vec<Specified<'v>> {
+    let Some(tasks) = needed::<&[Value<'t>]>(specification, "tasks", findings) else { return Vec::new() };
+    let mut all = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        let Some(task) = shaped::<&Object<'t>>(task, "a task", findings) else { continue };
+        let Some(id) = needed::<Word<'v>>(task, "id", findings) else { continue };
+        all.push(Specified {
+            id,
+            name: member::<Word<'v>>(task, "name", findings).map_or(id.text, |name| name.text),
+            parents: words(task, "parents", findings),
+            children: words(task, "children", findings),
+            inputs: words(task, "inputFiles", findings),
+            outputs: words(task, "outputFiles", findings),
+        });
+    }
+    all
+}
+
+/// Sizes of files by their names, and in which order they stand in the file.
+fn files<'v, 't>(specification: &'v Object<'t>, findings: &mut Findings<'t>) -> HashMap<&'v str, u64> {
+    let mut sizes = HashMap::new();
+    for file in member::<&[Value<'t>]>(specification, "files", findings).unwrap_or_default() {
+        let Some(file) = shaped::<&Object<'t>>(file, "a file", findings) else { continue };
+        let (id, size) = (needed::<Word<'v>>(file, "id", findings), needed::<Bytes>(file, "sizeInBytes", findings));
+        let size = size.map_or(0, |Bytes(size)| size);
+        if let Some(id) = id
+            && sizes.insert(id.text, size).is_some()
+        {
+            findings.report_at(bytes(id.range), format!("the file {} is there already", quote(id.text)), None);
+        }
+    }
+    sizes
+}
+
+fn executions<'v, 't>(execution: &'v Object<'t>, findings: &mut Findings<'t>) -> Vec<(Word<'v>, Executed<'v>)> {
+    let Some(tasks) = needed::<&[Value<'t>]>(execution, "tasks", findings) else { return Vec::new() };
+    let mut all = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        let Some(task) = shaped::<&Object<'t>>(task, "a task", findings) else { continue };
+        let Some(id) = needed::<Word<'v>>(task, "id", findings) else { continue };
+        let length = needed::<Seconds>(task, "runtimeInSeconds", findings);
+        let command: Option<&Object<'t>> = member(task, "command", findings);
+        let program = command.and_then(|command| member::<Word<'v>>(command, "program", findings));
+        let length = length.map_or(Duration::ZERO, |Seconds(length)| length);
+        all.push((id, Executed { length, program: program.map(|program| program.text) }));
+    }
+    all
+}
+
+fn places<'v>(tasks: &[Specified<'v>], findings: &mut Findings<'_>) -> HashMap<&'v str, u32> {
+    let mut by_id = HashMap::with_capacity(tasks.len());
+    for (place, task) in (0..).zip(tasks) {
+        if *by_id.entry(task.id.text).or_insert(place) != place {
+            findings.report_at(bytes(task.id.range), format!("task {} is there already", quote(task.id.text)), None);
+        }
+    }
+    by_id
+}
+
+/// The place of the task that `word` names; where there is none, that is told.
+fn place(word: Word<'_>, by_id: &HashMap<&str, u32>, findings: &mut Findings<'_>) -> Option<u32> {
+    let place = by_id.get(word.text).copied();
+    if place.is_none() {
+        let near = by_id.keys().map(|known| (strsim::damerau_levenshtein(known, word.text), *known));
+        let near = if findings.count() < 10 {
+            near.min().filter(|(distance, known)| *distance <= 2 && distance * 3 <= known.len())
+        } else {
+            None
+        };
+        let help = near.map(|(_, near)| format!("did you mean `{near}`?"));
+        findings.report_at(bytes(word.range), format!("there is no task {}", quote(word.text)), help);
+    }
+    place
+}
+
+fn by_task<'v>(
+    executed: Vec<(Word<'v>, Executed<'v>)>,
+    tasks: &[Specified<'v>],
+    by_id: &HashMap<&str, u32>,
+    findings: &mut Findings<'_>,
+) -> Vec<Option<Executed<'v>>> {
+    let mut of_task: Vec<Option<Executed<'v>>> = tasks.iter().map(|_| None).collect();
+    for (id, execution) in executed {
+        if let Some(place) = place(id, by_id, findings)
+            && of_task[place as usize].replace(execution).is_some()
+        {
+            let message = format!("the execution of task {} is there already", quote(id.text));
+            findings.report_at(bytes(id.range), message, None);
+        }
+    }
+    for (task, execution) in tasks.iter().zip(&of_task) {
+        let first = by_id.get(task.id.text).is_some_and(|place| std::ptr::eq(&tasks[*place as usize], task));
+        if execution.is_none() && first {
+            let message =
+                format!("task {} is not among those of `execution`, which say how long they took", quote(task.id.text));
+            findings.report_at(bytes(task.id.range), message, None);
+        }
+    }
+    of_task
+}
+
+/// For each task, those that it waits for: its parents, and who alone writes what it reads.
+fn waits_for(tasks: &[Specified<'_>], by_id: &HashMap<&str, u32>, findings: &mut Findings<'_>) -> Vec<Vec<u32>> {
+    let mut all: Vec<Vec<u32>> = vec![Vec::new(); tasks.len()];
+    for (at, task) in (0..).zip(tasks) {
+        for parent in &task.parents {
+            all[at as usize].extend(place(*parent, by_id, findings));
+        }
+        for child in &task.children {
+            if let Some(child) = place(*child, by_id, findings) {
+                all[child as usize].push(at);
+            }
+        }
+    }
+    let mut writers: HashMap<&str, Option<u32>> = HashMap::new();
+    for (at, task) in (0..).zip(tasks) {
+        for file in &task.outputs {
+            writers.entry(file.text).and_modify(|writer| *writer = None).or_insert(Some(at));
+        }
+    }
+    for (at, task) in (0..).zip(tasks) {
+        let before = &mut all[at as usize];
+        let made = task.inputs.iter().filter_map(|file| writers.get(file.text).copied().flatten());
+        before.extend(made.filter(|writer| *writer != at));
+        before.sort_unstable();
+        before.dedup();
+    }
+    all
+}
+
+/// The tasks in this order, as a graph.
+fn graph<'v>(
+    name: &str,
+    tasks: &[Specified<'v>],
+    files: &HashMap<&str, u64>,
+    executed: Option<&[Option<Executed<'v>>]>,
+    order: &[u32],
+    waits_for: &[Vec<u32>],
+) -> TaskGraph {
+    let mut graph = TaskGraph::new(name);
+    let mut kinds: HashMap<&str, KindId> = HashMap::new();
+    let mut data: HashMap<&str, DataId> = HashMap::new();
+    let mut ids = vec![TaskId(0); tasks.len()];
+    for number in order {
+        let specified = &tasks[*number as usize];
+        let execution = executed.and_then(|executed| executed[*number as usize].as_ref());
+        let kind = execution.and_then(|execution| execution.program).unwrap_or(specified.name);
+        let kind = *kinds.entry(kind).or_insert_with(|| graph.add_kind(kind));
+        let mut task = Task::new(kind).named(specified.id.text);
+        if let Some(execution) = execution {
+            task.lengths = Lengths::default().with(Arch::CPU, execution.length);
+        }
+        let written: HashSet<&str> = specified.outputs.iter().map(|file| file.text).collect();
+        let mut named = HashSet::new();
+        let modes = specified.inputs.iter().map(|file| match written.contains(file.text) {
+            true => (file.text, Mode::ReadWrite),
+            false => (file.text, Mode::Read),
+        });
+        for (file, mode) in modes.chain(specified.outputs.iter().map(|file| (file.text, Mode::Write))) {
+            if named.insert(file) {
+                let bytes = files.get(file).copied().unwrap_or(0);
+                let id = *data.entry(file).or_insert_with(|| graph.add_data(Datum::new(bytes).named(file)));
+                task = task.access(id, mode);
+            }
+        }
+        task.after = waits_for[*number as usize].iter().map(|before| ids[*before as usize]).collect();
+        ids[*number as usize] = graph.add_task(task);
+    }
+    graph
+}

@@ -1,0 +1,92 @@
+//! Which tasks hand data to which.
+
+use super::{TaskGraph, TaskId};
+
+/// For each task, how many bytes it gets from which others: from those that last wrote what it reads.
+///
+/// Data that nobody wrote before comes from nobody. Of tasks that commute the last one submitted counts as the writer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Flows {
+    /// Where the flows into each task begin, and where the last ones end.
+    starts: Vec<u32>,
+    flows: Vec<(TaskId, u64)>,
+}
+
+impl Flows {
+    /// The flows of `graph`.
+    #[must_use]
+    pub fn of(graph: &TaskGraph) -> Flows {
+        let mut writer: Vec<Option<TaskId>> = vec![None; graph.data.len()];
+        let mut starts = Vec::with_capacity(graph.tasks.len() + 1);
+        starts.push(0);
+        let mut flows: Vec<(TaskId, u64)> = Vec::new();
+        for (id, task) in graph.ids().zip(&graph.tasks) {
+            let first = flows.len();
+            let read = task.accesses.iter().filter(|access| access.mode.reads());
+            flows.extend(read.filter_map(|access| {
+                let from = writer[access.data.index()]?;
+                Some((from, graph.data[access.data.index()].bytes))
+            }));
+            for access in task.accesses.iter().filter(|access| access.mode.writes()) {
+                writer[access.data.index()] = Some(id);
+            }
+            flows[first..].sort_unstable();
+            // All that comes from one task is one flow.
+            let mut kept = first;
+            for at in first..flows.len() {
+                if at > first && flows[kept - 1].0 == flows[at].0 {
+                    flows[kept - 1].1 = flows[kept - 1].1.saturating_add(flows[at].1);
+                } else {
+                    flows[kept] = flows[at];
+                    kept += 1;
+                }
+            }
+            flows.truncate(kept);
+            starts.push(u32::try_from(flows.len()).expect("2³² flows do not fit into memory"));
+        }
+        Flows { starts, flows }
+    }
+
+    /// From which tasks `task` gets how many bytes, in the order of submission.
+    ///
+    /// # Panics
+    /// If there is no such task.
+    #[must_use]
+    pub fn to(&self, task: TaskId) -> &[(TaskId, u64)] {
+        &self.flows[self.starts[task.index()] as usize..self.starts[task.index() + 1] as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Datum, Mode, Task};
+
+    #[test]
+    fn data_comes_from_who_wrote_it_last() {
+        let mut graph = TaskGraph::new("flows");
+        let kind = graph.add_kind("k");
+        let [a, b, c] = [10, 20, 40].map(|bytes| graph.add_data(Datum::new(bytes)));
+        let task = || Task::new(kind);
+        graph.add_task(task().access(a, Mode::Write).access(b, Mode::Write));
+        graph.add_task(task().access(a, Mode::ReadWrite).access(c, Mode::Read));
+        graph.add_task(task().access(b, Mode::Read).access(a, Mode::Read).access(c, Mode::Scratch));
+        graph.add_task(task().access(a, Mode::Write).access(b, Mode::ReadWrite));
+        let flows = Flows::of(&graph);
+        let into = |task| flows.to(TaskId(task)).iter().map(|(from, bytes)| (from.0, *bytes)).collect::<Vec<_>>();
+        assert_eq!(into(0), []);
+        assert_eq!(into(1), [(0, 10)]);
+        assert_eq!(into(2), [(0, 20), (1, 10)]);
+        assert_eq!(into(3), [(0, 20)]);
+    }
+
+    #[test]
+    fn all_that_comes_from_one_task_is_one_flow() {
+        let mut graph = TaskGraph::new("flows");
+        let kind = graph.add_kind("k");
+        let [a, b] = [10, 20].map(|bytes| graph.add_data(Datum::new(bytes)));
+        graph.add_task(Task::new(kind).access(a, Mode::Write).access(b, Mode::Write));
+        graph.add_task(Task::new(kind).access(a, Mode::Read).access(b, Mode::Read));
+        assert_eq!(Flows::of(&graph).to(TaskId(1)), [(TaskId(0), 30)]);
+    }
+}

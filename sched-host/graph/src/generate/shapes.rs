@@ -1,0 +1,75 @@
+//! Regular shapes of equal tasks on CPUs.
+
+use super::prioritise_by_depth;
+use crate::{DataId, Datum, Lengths, Mode, Task, TaskGraph};
+use sched_core::Arch;
+use std::time::Duration;
+
+/// A stencil on `width` blocks in a row, `steps` times: each step of a block reads it and its neighbours as they were, and
+/// writes the block anew. All tasks are of kind stencil, and take `length`; blocks have `bytes` bytes.
+#[must_use]
+pub fn stencil(width: usize, steps: usize, length: Duration, bytes: u64) -> TaskGraph {
+    let mut graph = TaskGraph::new(format!("stencil of {steps} steps on {width} blocks"));
+    let kind = graph.add_kind("stencil");
+    // Blocks have two places, which take turns.
+    let places: [Vec<DataId>; 2] = ["even", "odd"].map(|turn| {
+        (0..width).map(|block| graph.add_data(Datum::new(bytes).named(format!("{turn}({block})")))).collect()
+    });
+    for step in 0..steps {
+        let (from, to) = (&places[step % 2], &places[(step + 1) % 2]);
+        for (block, written) in to.iter().enumerate() {
+            let mut task = Task::new(kind).named(format!("stencil({step},{block})"));
+            task.lengths = Lengths::default().with(Arch::CPU, length);
+            for read in &from[block.saturating_sub(1)..(block + 2).min(width)] {
+                task = task.access(*read, Mode::Read);
+            }
+            graph.add_task(task.access(*written, Mode::Write));
+        }
+    }
+    prioritise_by_depth(&mut graph);
+    graph
+}
+
+/// `phases` times: a fork, then `width` tasks side by side, then a join. Each task takes `length`, and hands `bytes` bytes to
+/// each that waits for it; kinds are fork, work and join.
+#[must_use]
+pub fn fork_join(width: usize, phases: usize, length: Duration, bytes: u64) -> TaskGraph {
+    let mut graph = TaskGraph::new(format!("fork-join ({phases} × {width} tasks)"));
+    let [fork, work, join] = ["fork", "work", "join"].map(|kind| graph.add_kind(kind));
+    let start = graph.add_data(Datum::new(bytes).named("start"));
+    let parts: Vec<DataId> =
+        (0..width).map(|part| graph.add_data(Datum::new(bytes).named(format!("part({part})")))).collect();
+    let lengths = Lengths::default().with(Arch::CPU, length);
+    for phase in 0..phases {
+        let named = |kind, name: String| {
+            let mut task = Task::new(kind).named(name);
+            task.lengths = lengths.clone();
+            task
+        };
+        graph.add_task(named(fork, format!("fork({phase})")).access(start, Mode::ReadWrite));
+        for (number, part) in parts.iter().enumerate() {
+            let task = named(work, format!("work({phase},{number})"));
+            graph.add_task(task.access(start, Mode::Read).access(*part, Mode::Write));
+        }
+        let mut task = named(join, format!("join({phase})"));
+        for part in &parts {
+            task = task.access(*part, Mode::Read);
+        }
+        graph.add_task(task.access(start, Mode::ReadWrite));
+    }
+    prioritise_by_depth(&mut graph);
+    graph
+}
+
+/// `tasks` tasks of kind work that wait for nothing, of `length` each.
+#[must_use]
+pub fn independent(tasks: usize, length: Duration) -> TaskGraph {
+    let mut graph = TaskGraph::new(format!("{tasks} independent tasks"));
+    let kind = graph.add_kind("work");
+    for _ in 0..tasks {
+        let mut task = Task::new(kind);
+        task.lengths = Lengths::default().with(Arch::CPU, length);
+        graph.add_task(task);
+    }
+    graph
+}

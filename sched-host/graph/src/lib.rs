@@ -1,0 +1,44 @@
+//! Task graphs as data: which tasks there are, what they access, and which of them wait for which.
+//!
+//! A [`TaskGraph`] is what an application would have submitted, written down: the kinds of its tasks, its data, and the
+//! tasks in the order of their submission. Nothing in it knows a machine. Its [`Dependencies`] follow from the accesses,
+//! as the runtime finds them, and from what tasks say to come [`after`](Task::after).
+//!
+//! ```
+//! use sched_graph::{Datum, Mode, Task, TaskGraph, TaskId};
+//!
+//! let mut graph = TaskGraph::new("two readers of one result");
+//! let (make, read) = (graph.add_kind("make"), graph.add_kind("read"));
+//! let result = graph.add_data(Datum::new(1 << 20));
+//! let maker = graph.add_task(Task::new(make).access(result, Mode::Write));
+//! let readers = [(); 2].map(|()| graph.add_task(Task::new(read).access(result, Mode::Read)));
+//!
+//! let dependencies = graph.dependencies();
+//! assert_eq!(dependencies.successors(maker), readers);
+//! assert_eq!(dependencies.predecessors(TaskId(2)), [maker]);
+//! ```
+
+pub mod bound;
+mod data;
+mod dependencies;
+pub mod draw;
+pub mod factorisation;
+mod file;
+mod flows;
+pub mod generate;
+mod lengths;
+pub mod priorities;
+pub mod reference;
+mod side_by_side;
+mod summary;
+mod task;
+mod task_graph;
+
+pub use data::{Access, DataId, Datum, Mode};
+pub use dependencies::Dependencies;
+pub use file::{FileFormat, GraphFileError, GraphFileProblem, from_bytes, parse, read, to_json};
+pub use flows::Flows;
+pub use lengths::Lengths;
+pub use summary::{KindSummary, Summary, Weight};
+pub use task::{Kind, KindId, Task, TaskId};
+pub use task_graph::{TaskGraph, WontUse};

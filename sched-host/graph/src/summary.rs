@@ -1,0 +1,175 @@
+//! What can be said of a graph in a few numbers.
+
+use super::priorities::bottom_levels;
+use super::{Dependencies, Task, TaskGraph, TaskId};
+use serde::Serialize;
+
+/// What tasks are weighed by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Weight {
+    /// By the seconds that the graph says, each where the task is fastest: where it says them for all tasks.
+    Seconds,
+    /// By floating-point operations: where they are known of all tasks.
+    Flops,
+    /// All tasks alike.
+    Tasks,
+}
+
+impl Weight {
+    /// What the tasks of `graph` can be weighed by. Those that do nothing weigh nothing.
+    #[must_use]
+    pub fn of(graph: &TaskGraph) -> Weight {
+        let all = |known: fn(&Task) -> bool| graph.tasks.iter().all(|task| known(task) || !graph.kind_of(task).runs);
+        if graph.tasks.is_empty() {
+            Weight::Tasks
+        } else if all(|task| !task.lengths.is_empty()) {
+            Weight::Seconds
+        } else if all(|task| task.flops > 0.0) {
+            Weight::Flops
+        } else {
+            Weight::Tasks
+        }
+    }
+
+    /// How much `task` weighs.
+    #[must_use]
+    pub fn of_task(self, graph: &TaskGraph, task: &Task) -> f64 {
+        if !graph.kind_of(task).runs {
+            return 0.0;
+        }
+        match self {
+            Weight::Seconds => {
+                let lengths = task.lengths.archs().iter().filter_map(|arch| task.lengths.get(arch)).min();
+                lengths.map_or(0.0, |length| length.as_secs_f64())
+            }
+            Weight::Flops => task.flops,
+            Weight::Tasks => 1.0,
+        }
+    }
+}
+
+/// How many tasks there are of a kind, and what they weigh together.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct KindSummary {
+    /// Name of the kind.
+    pub name: String,
+    /// Its tasks.
+    pub tasks: usize,
+    /// Their weight.
+    pub weight: f64,
+}
+
+/// What can be said of a graph in a few numbers.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Summary {
+    /// Name of the graph.
+    pub name: String,
+    /// Number of tasks.
+    pub tasks: usize,
+    /// Number of pairs of a task and one that waits for it.
+    pub dependencies: usize,
+    /// Number of data.
+    pub data: usize,
+    /// Bytes of all data.
+    pub bytes: u64,
+    /// Floating-point operations of all tasks.
+    pub flops: f64,
+    /// Tasks that wait for nothing.
+    pub entries: usize,
+    /// Tasks that nothing waits for.
+    pub exits: usize,
+    /// Tasks on the longest chain.
+    pub depth: usize,
+    /// The most tasks that are equally deep: so many can run side by side, and perhaps more.
+    pub width: usize,
+    /// What the next three are measured in.
+    pub weight: Weight,
+    /// Weight of all tasks.
+    pub work: f64,
+    /// The weight of the heaviest chain.
+    pub critical_path: f64,
+    /// Work by critical path: with more workers than that, some are idle at times.
+    pub parallelism: f64,
+    /// The kinds, in the order in which they first occur.
+    pub kinds: Vec<KindSummary>,
+}
+
+impl Summary {
+    /// That of `graph`, with its `dependencies`.
+    #[must_use]
+    pub fn of(graph: &TaskGraph, dependencies: &Dependencies) -> Summary {
+        let weight = Weight::of(graph);
+        let of_task = |task: TaskId| weight.of_task(graph, graph.task(task));
+        let levels = levels(dependencies);
+        let mut widths = vec![0; levels.iter().max().map_or(0, |deepest| deepest + 1)];
+        for level in &levels {
+            widths[*level] += 1;
+        }
+        let mut kinds: Vec<KindSummary> =
+            graph.kinds.iter().map(|kind| KindSummary { name: kind.name.clone(), tasks: 0, weight: 0.0 }).collect();
+        for task in &graph.tasks {
+            kinds[task.kind.index()].tasks += 1;
+            kinds[task.kind.index()].weight += weight.of_task(graph, task);
+        }
+        kinds.retain(|kind| kind.tasks > 0);
+        let work: f64 = graph.ids().map(of_task).sum();
+        let critical_path = bottom_levels(dependencies, of_task).into_iter().fold(0.0, f64::max);
+        Summary {
+            name: graph.name.clone(),
+            tasks: graph.tasks.len(),
+            dependencies: dependencies.n_edges(),
+            data: graph.data.len(),
+            bytes: graph.bytes(),
+            flops: graph.flops(),
+            entries: dependencies.entries().count(),
+            exits: dependencies.exits().count(),
+            depth: widths.len(),
+            width: widths.into_iter().max().unwrap_or(0),
+            weight,
+            work,
+            critical_path,
+            parallelism: if critical_path > 0.0 { work / critical_path } else { 0.0 },
+            kinds,
+        }
+    }
+}
+
+/// For each task, how many tasks are on the longest chain before it.
+pub(super) fn levels(dependencies: &Dependencies) -> Vec<usize> {
+    let mut levels = vec![0; dependencies.n_tasks()];
+    for task in (0..dependencies.n_tasks() as u32).map(TaskId) {
+        let before = dependencies.predecessors(task).iter();
+        levels[task.index()] = before.map(|before| levels[before.index()] + 1).max().unwrap_or(0);
+    }
+    levels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate;
+    use std::time::Duration;
+
+    #[test]
+    fn a_fork_join_has_the_width_of_its_fork() {
+        let graph = generate::fork_join(6, 2, Duration::from_millis(10), 100);
+        let summary = Summary::of(&graph, &graph.dependencies());
+        assert_eq!((summary.tasks, summary.depth, summary.width), (16, 6, 6));
+        assert_eq!((summary.entries, summary.exits), (1, 1));
+        assert_eq!(summary.weight, Weight::Seconds);
+        assert!((summary.work - 0.16).abs() < 1e-12 && (summary.critical_path - 0.06).abs() < 1e-12);
+        assert!((summary.parallelism - 16.0 / 6.0).abs() < 1e-12);
+        let kinds: Vec<_> = summary.kinds.iter().map(|kind| (kind.name.as_str(), kind.tasks)).collect();
+        assert_eq!(kinds, [("fork", 2), ("work", 12), ("join", 2)]);
+    }
+
+    #[test]
+    fn factorisations_are_weighed_by_their_operations() {
+        let graph = generate::cholesky(4, 10);
+        let summary = Summary::of(&graph, &graph.dependencies());
+        assert_eq!((summary.weight, summary.work), (Weight::Flops, graph.flops()));
+        let empty = TaskGraph::new("empty");
+        assert_eq!(Summary::of(&empty, &empty.dependencies()).parallelism, 0.0);
+    }
+}

@@ -1,0 +1,359 @@
+//! Which worker runs on which PU.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use hwlocality::cpu::binding::CpuBindingFlags;
+use hwlocality::cpu::cpuset::CpuSet;
+use serde::Serialize;
+
+use super::MOST_MEMORY_NODES;
+use super::combined::{CombinedSizes, CombinedWorker, combine};
+use super::error::BindingError;
+use super::object::{Level, Object};
+use super::source::Source;
+use super::surroundings::Surroundings;
+use super::{Claim, Topology};
+use sched_text::ranges;
+
+/// Where one worker runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WorkerBinding {
+    /// The worker's number, from 0.
+    pub worker: usize,
+    /// The operating system's number of its PU.
+    pub pu: u32,
+    /// The rank of its core in the topology, where there are cores.
+    pub core: Option<u32>,
+    /// The operating system's number of the memory node local to it, unless it was [dealt](BindingPlan::with_memory_nodes)
+    /// another.
+    pub numa: Option<u32>,
+    /// Whether another worker has the same PU, so that the two take turns.
+    pub shared: bool,
+}
+
+/// What a user should know about a plan before trusting its timings. None prevents a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum BindingWarning {
+    /// There are more workers than PUs that may be used.
+    Oversubscribed {
+        /// The workers that found no PU of their own and were given that of another.
+        workers: Range<usize>,
+        /// How many PUs there are to use.
+        pus: usize,
+    },
+    /// Some PUs of the machine are forbidden to this process.
+    Restricted {
+        /// How many it may use.
+        allowed: usize,
+        /// How many the machine has.
+        machine: usize,
+    },
+    /// hwloc was told by the environment to describe another machine than this one: nothing will be bound.
+    Redirected,
+    /// A control group allows less time than the workers could use, so that all of them are stopped in each period.
+    Quota {
+        /// What it allows, in thousandths of a PU.
+        thousandths: u64,
+        /// How many PUs the workers run on.
+        pus: usize,
+    },
+    /// Workers of another runtime are bound to PUs of the plan.
+    Neighbour {
+        /// The other runtime's process.
+        process: u32,
+        /// Whether that is this process, which then has two runtimes.
+        same_process: bool,
+        /// The PUs that both use.
+        pus: Vec<u32>,
+    },
+}
+
+impl fmt::Display for BindingWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Oversubscribed { workers, pus } => {
+                let last = workers.end.saturating_sub(1);
+                let (who, verb) = if workers.len() == 1 {
+                    (format!("worker {last}"), "shares its PU")
+                } else {
+                    (format!("workers {}-{last}", workers.start), "share PUs")
+                };
+                write!(
+                    f,
+                    "oversubscribed: {who} {verb} with other workers, because only {pus} may be used; timings and \
+                     performance models will be unreliable (use at most {pus} worker{})",
+                    if *pus == 1 { "" } else { "s" }
+                )
+            }
+            Self::Restricted { allowed, machine } => write!(
+                f,
+                "restricted: this process may use {allowed} of the machine's {machine} PUs (affinity mask or cgroup)"
+            ),
+            Self::Redirected => f.write_str(
+                "redirected: HWLOC_XMLFILE or HWLOC_SYNTHETIC makes hwloc describe another machine than this one, \
+                 so no thread can be bound (unset the variable)",
+            ),
+            Self::Quota { thousandths, pus } => {
+                let whole = (thousandths / 1000).max(1);
+                write!(
+                    f,
+                    "quota: the control group allows this process the time of {} PUs, and the workers run on {pus}; all of \
+                     them will be stopped again and again, and timings and performance models will be unreliable (use \
+                     at most {whole} worker{})",
+                    *thousandths as f64 / 1000.0,
+                    if whole == 1 { "" } else { "s" }
+                )
+            }
+            Self::Neighbour { process, same_process, pus } => {
+                let who = if *same_process {
+                    "another runtime of this process".to_owned()
+                } else {
+                    format!("another runtime, of process {process},")
+                };
+                let (noun, verb) = if pus.len() == 1 { ("PU", "is") } else { ("PUs", "are") };
+                write!(
+                    f,
+                    "shared: workers of {who} are bound to {noun} {}, which {verb} to be used here too; they will take \
+                     turns, and timings and performance models will be unreliable (give each runtime PUs of its own, with \
+                     `taskset` for example)",
+                    ranges(pus.iter().copied())
+                )
+            }
+        }
+    }
+}
+
+/// A PU for each worker, made before any worker starts.
+///
+/// Workers are spread over distinct cores first, in topology order, and over their further hardware
+/// threads only then. Only PUs that the process may use are given. When they do not suffice the plan starts
+/// over from the first: every worker has its place in the topology, several take turns on one PU, and a
+/// [`BindingWarning::Oversubscribed`] says so.
+#[derive(Clone, Debug)]
+pub struct BindingPlan {
+    workers: Vec<WorkerBinding>,
+    combined: Vec<CombinedWorker>,
+    by_pu: BTreeMap<u32, Vec<usize>>,
+    warnings: Vec<BindingWarning>,
+    source: Source,
+    /// `None` when the plan is for another machine.
+    hwloc: Option<Arc<hwlocality::Topology>>,
+}
+
+impl BindingPlan {
+    /// A plan for `workers` workers on `topology`.
+    ///
+    /// # Errors
+    ///
+    /// [`BindingError::NoWorkers`] for none; [`BindingError::NoAllowedPu`] when there is nowhere to run.
+    pub fn new(topology: &Topology, workers: usize) -> Result<Self, BindingError> {
+        if workers == 0 {
+            return Err(BindingError::NoWorkers);
+        }
+        let places = places(topology);
+        if places.is_empty() {
+            return Err(BindingError::NoAllowedPu { source_name: topology.source().clone() });
+        }
+        let mut by_pu: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let plan = (0..workers).map(|worker| {
+            let place = worker % places.len();
+            // Worker `place` has the PU first; the next to get it is a whole round later.
+            let shared = worker >= places.len() || place + places.len() < workers;
+            by_pu.entry(places[place].pu).or_default().push(worker);
+            WorkerBinding { worker, shared, ..places[place].clone() }
+        });
+        let plan: Vec<WorkerBinding> = plan.collect();
+        let mut warnings = Vec::new();
+        if *topology.source() == Source::ThisMachine && !topology.is_this_machine() {
+            warnings.push(BindingWarning::Redirected);
+        }
+        if places.len() < topology.pus().len() {
+            warnings.push(BindingWarning::Restricted { allowed: places.len(), machine: topology.pus().len() });
+        }
+        if workers > places.len() {
+            warnings.push(BindingWarning::Oversubscribed { workers: places.len()..workers, pus: places.len() });
+        }
+        Ok(Self {
+            combined: combine(topology, &plan, CombinedSizes::default()),
+            workers: plan,
+            by_pu,
+            warnings,
+            source: topology.source().clone(),
+            hwloc: topology.is_this_machine().then(|| Arc::clone(&topology.hwloc)),
+        })
+    }
+
+    /// The number of workers when the user names none: one for each PU that the process may use.
+    #[must_use]
+    pub fn default_workers(topology: &Topology) -> usize {
+        topology.allowed_pus().len()
+    }
+
+    /// Adds warnings of what limits or uses the plan's PUs beside it. A plan for another machine gets none.
+    pub fn warn_of(&mut self, around: &Surroundings) {
+        if self.hwloc.is_none() {
+            return;
+        }
+        let pus = self.by_pu.len();
+        if let Some(thousandths) = around.quota.filter(|quota| *quota < 1000 * pus as u64) {
+            self.warnings.push(BindingWarning::Quota { thousandths, pus });
+        }
+        for neighbour in &around.neighbours {
+            let both: Vec<u32> = neighbour.pus.iter().copied().filter(|pu| self.by_pu.contains_key(pu)).collect();
+            if !both.is_empty() {
+                let (process, same_process) = (neighbour.process, neighbour.process == std::process::id());
+                self.warnings.push(BindingWarning::Neighbour { process, same_process, pus: both });
+            }
+        }
+    }
+
+    /// Tells other runtimes of this user which PUs are used, for as long as the claim is kept; `None` for a plan for another
+    /// machine, and where there is no way to tell.
+    #[must_use]
+    pub fn claim(&self) -> Option<Claim> {
+        self.hwloc.as_ref().and_then(|_| Claim::new(self.by_pu.keys().copied()))
+    }
+
+    /// Every worker's place; worker `i` is the `i`-th.
+    #[must_use]
+    pub fn workers(&self) -> &[WorkerBinding] {
+        &self.workers
+    }
+
+    /// The same plan, on the `topology` that it was made for, with combined workers of other sizes than all.
+    #[must_use]
+    pub fn with_combined(mut self, topology: &Topology, sizes: CombinedSizes) -> Self {
+        self.combined = combine(topology, &self.workers, sizes);
+        self
+    }
+
+    /// The same plan, as if the machine had so many memory nodes: workers that are next to each other share one. For tests, and
+    /// to see what a policy does on a machine that has several.
+    ///
+    /// # Errors
+    /// [`BindingError::MemoryNodes`] for none, or for more than there are workers or than
+    /// replicas can be on ([`MOST_MEMORY_NODES`]).
+    ///
+    /// ```
+    /// # use sched_machine::topology::{BindingPlan, Topology};
+    /// let machine = Topology::from_synthetic("core:5 pu:1")?;
+    /// let plan = BindingPlan::new(&machine, 5)?.with_memory_nodes(2)?;
+    /// let nodes: Vec<u32> = plan.workers().iter().filter_map(|worker| worker.numa).collect();
+    /// assert_eq!(nodes, [0, 0, 0, 1, 1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_memory_nodes(mut self, nodes: usize) -> Result<Self, BindingError> {
+        let workers = self.workers.len();
+        if nodes == 0 || nodes > workers.min(MOST_MEMORY_NODES) {
+            return Err(BindingError::MemoryNodes { nodes, workers });
+        }
+        for place in &mut self.workers {
+            place.numa = Some((place.worker * nodes / workers) as u32);
+        }
+        Ok(self)
+    }
+
+    /// The combined workers that it offers for parallel tasks, an enclosing one before those inside.
+    ///
+    /// ```
+    /// # use sched_machine::topology::{BindingPlan, Topology};
+    /// let machine = Topology::from_synthetic("package:2 core:2 pu:1")?;
+    /// let plan = BindingPlan::new(&machine, 4)?;
+    /// let members: Vec<&[usize]> = plan.combined().iter().map(|combined| &combined.members[..]).collect();
+    /// assert_eq!(members, [&[0, 1, 2, 3][..], &[0, 1], &[2, 3]]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn combined(&self) -> &[CombinedWorker] {
+        &self.combined
+    }
+
+    /// What the user should be told.
+    #[must_use]
+    pub fn warnings(&self) -> &[BindingWarning] {
+        &self.warnings
+    }
+
+    /// The workers that run on PU `pu`, ascending; none for a PU that is not used.
+    #[must_use]
+    pub fn workers_on(&self, pu: u32) -> &[usize] {
+        self.by_pu.get(&pu).map_or(&[], Vec::as_slice)
+    }
+
+    /// Binds the calling thread to the PU of `worker`. Other threads keep their binding.
+    ///
+    /// # Errors
+    ///
+    /// [`BindingError::UnknownWorker`]; [`BindingError::NotThisMachine`] for a plan made on a synthetic or
+    /// foreign topology (which hwloc would accept, silently doing nothing); [`BindingError::Refused`] when
+    /// the operating system refuses.
+    pub fn bind_current_thread(&self, worker: usize) -> Result<(), BindingError> {
+        self.bind_current_thread_to(&[worker])
+    }
+
+    /// Lets the calling thread run on the PUs of any of these workers, and on no other: what the kernel of a parallel task
+    /// needs that begins threads of its own.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bind_current_thread`](Self::bind_current_thread).
+    pub fn bind_current_thread_to(&self, workers: &[usize]) -> Result<(), BindingError> {
+        let mut set = CpuSet::new();
+        let mut last = None;
+        for &worker in workers {
+            let Some(place) = self.workers.get(worker) else {
+                return Err(BindingError::UnknownWorker { worker, workers: self.workers.len() });
+            };
+            let refused = |why| BindingError::Refused { worker, pu: place.pu, why };
+            set.set(usize::try_from(place.pu).map_err(|error| refused(error.to_string()))?);
+            last = Some((worker, place.pu));
+        }
+        let Some((worker, pu)) = last else { return Ok(()) };
+        let Some(hwloc) = &self.hwloc else {
+            return Err(BindingError::NotThisMachine { worker, source_name: self.source.clone() });
+        };
+        let refused = |why| BindingError::Refused { worker, pu, why };
+        hwloc.bind_cpu(&set, CpuBindingFlags::THREAD).map_err(|error| refused(error.to_string()))
+    }
+}
+
+/// The PUs to use in the order in which workers get them: the first of each core, then the second of each…
+fn places(topology: &Topology) -> Vec<WorkerBinding> {
+    // The most local node last, so that it stays.
+    let mut nodes = topology.level(Level::Numa);
+    nodes.sort_by_key(|node| Reverse((node.pus.len(), node.logical_index)));
+    let local: BTreeMap<u32, u32> =
+        nodes.iter().flat_map(|node| node.pus.iter().map(|&pu| (pu, node.index()))).collect();
+
+    let mut rounds: Vec<Vec<WorkerBinding>> = Vec::new();
+    let mut taken: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut place = |pu: u32, core: Option<&Object>| {
+        if topology.allowed_pus().binary_search(&pu).is_err() {
+            return;
+        }
+        let round = core.map_or(0, |core| {
+            let used = taken.entry(core.logical_index).or_default();
+            *used += 1;
+            *used - 1
+        });
+        if rounds.len() <= round {
+            rounds.push(Vec::new());
+        }
+        let core = core.map(|core| core.logical_index);
+        rounds[round].push(WorkerBinding { worker: 0, pu, core, numa: local.get(&pu).copied(), shared: false });
+    };
+    let mut core = None;
+    for object in topology.root().walk() {
+        match object.level {
+            Level::Core => core = Some(object),
+            Level::Pu => place(object.index(), core.filter(|core| core.contains(object.index()))),
+            _ => {}
+        }
+    }
+    rounds.concat()
+}

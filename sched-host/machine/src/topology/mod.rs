@@ -1,0 +1,154 @@
+//! The machine: what hwloc found, as plain data, and which worker runs where.
+//!
+//! A [`Topology`] comes from this machine, from a line of text that describes one that you do not have, or
+//! from an XML file saved on another machine. It answers the questions of scheduling: what are the objects
+//! of a level, which memory node is local to a PU, how far apart are two PUs. A [`BindingPlan`] gives every
+//! worker a PU of it, and says what is wrong with that before anything runs. [`draw`] shows both.
+//!
+//! No hwloc type leaves this module.
+//!
+//! ```
+//! use sched_machine::topology::{BindingPlan, Level, Topology};
+//!
+//! let machine = Topology::from_synthetic("node:2 core:2 pu:2")?;
+//! assert_eq!(machine.level(Level::Core).len(), 4);
+//! assert!(machine.distance(0, 1) < machine.distance(0, 2)); // same core, same node
+//! assert!(machine.distance(0, 2) < machine.distance(0, 4)); // same node, other node
+//!
+//! let plan = BindingPlan::new(&machine, 4)?;
+//! let pus: Vec<u32> = plan.workers().iter().map(|worker| worker.pu).collect();
+//! assert_eq!(pus, [0, 2, 4, 6]); // one worker a core
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod binding;
+mod claims;
+pub mod combined;
+mod convert;
+mod distance;
+pub mod draw;
+mod error;
+mod object;
+mod quota;
+mod source;
+mod surroundings;
+mod synthetic;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use distance::Distances;
+
+/// Maximum number of memory nodes of one machine: sets of them are the bits of a word.
+pub const MOST_MEMORY_NODES: usize = u64::BITS as usize;
+
+pub use binding::{BindingPlan, BindingWarning, WorkerBinding};
+pub use claims::{Claim, Neighbour};
+pub use combined::{CombinedSizes, CombinedWorker};
+pub use distance::WorkerDistances;
+pub use error::{BindingError, TopologyError};
+pub use object::{Level, Object, UnknownLevel};
+pub use source::Source;
+pub use surroundings::Surroundings;
+pub use synthetic::SyntheticProblem;
+
+/// A machine as hwloc described it. Cheap to query, immutable, safe to share between threads.
+///
+/// PUs are named by the operating system's numbers everywhere.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    source: Source,
+    root: Object,
+    allowed: Vec<u32>,
+    distances: Distances,
+    this_machine: bool,
+    hwloc: Arc<hwlocality::Topology>,
+}
+
+impl Topology {
+    fn new(source: Source, hwloc: hwlocality::Topology) -> Self {
+        let root = convert::tree(&hwloc);
+        let distances = Distances::new(&root);
+        let this_machine = hwloc.is_this_system();
+        let allowed = source::allowed_pus(&hwloc, &root);
+        Self { source, root, allowed, distances, this_machine, hwloc: Arc::new(hwloc) }
+    }
+
+    /// Where the description came from.
+    #[must_use]
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Whether it describes the machine on which this process runs: only then can threads be bound.
+    ///
+    /// False for synthetic and XML topologies, and for [`Topology::this_machine`] under hwloc's own
+    /// `HWLOC_XMLFILE` or `HWLOC_SYNTHETIC`; `HWLOC_THISSYSTEM=1` asserts that an XML file describes this machine.
+    #[must_use]
+    pub fn is_this_machine(&self) -> bool {
+        self.this_machine
+    }
+
+    /// The root of the tree, of level [`Level::Machine`].
+    #[must_use]
+    pub fn root(&self) -> &Object {
+        &self.root
+    }
+
+    /// Every PU of the machine, ascending.
+    #[must_use]
+    pub fn pus(&self) -> &[u32] {
+        &self.root.pus
+    }
+
+    /// The PUs that this process may use, ascending: for this machine, those that both its cgroup and its
+    /// affinity mask (`taskset`) permit; for another, those that its description permits.
+    #[must_use]
+    pub fn allowed_pus(&self) -> &[u32] {
+        &self.allowed
+    }
+
+    /// The objects of a level in topology order; none if the machine has no such level.
+    #[must_use]
+    pub fn level(&self, level: Level) -> Vec<&Object> {
+        let mut found: Vec<&Object> = self.root.walk().filter(|object| object.level == level).collect();
+        // Memory nodes may stand at different depths; groups are ranked within their depth only.
+        if level != Level::Group {
+            found.sort_by_key(|object| object.logical_index);
+        }
+        found
+    }
+
+    /// The objects of a level that contain PU `pu`: usually one; several where nodes of different memory
+    /// (or groups in groups) serve the same PUs.
+    #[must_use]
+    pub fn containing(&self, level: Level, pu: u32) -> Vec<&Object> {
+        self.root.walk().filter(|object| object.level == level && object.contains(pu)).collect()
+    }
+
+    /// The memory node local to PU `pu`. Where several are, the one that serves the fewest PUs, and among
+    /// equals the first (ordinary memory comes before special memory). `None` for an unknown PU.
+    #[must_use]
+    pub fn numa_of(&self, pu: u32) -> Option<&Object> {
+        let nodes = self.containing(Level::Numa, pu);
+        nodes.into_iter().min_by_key(|node| (node.pus.len(), node.logical_index))
+    }
+
+    /// The core of PU `pu`; `None` for an unknown PU, and in a description without cores.
+    #[must_use]
+    pub fn core_of(&self, pu: u32) -> Option<&Object> {
+        self.containing(Level::Core, pu).into_iter().next()
+    }
+
+    /// How far apart two PUs are: the height in the tree of the smallest object that encloses both.
+    ///
+    /// 0 for a PU and itself; larger means that less is shared: first the core, then caches, the memory
+    /// node, the machine. Only the order means something; heights differ from one machine to another. It is
+    /// an ultrametric: `distance(a, c) <= max(distance(a, b), distance(b, c))`, so the PUs within a given
+    /// distance form disjoint neighbourhoods. `None` when either PU does not exist.
+    #[must_use]
+    pub fn distance(&self, a: u32, b: u32) -> Option<u32> {
+        self.distances.between(a, b)
+    }
+}

@@ -1,0 +1,132 @@
+//! Where a topology comes from, and reading it from there.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use hwlocality::cpu::binding::CpuBindingFlags;
+use hwlocality::topology::builder::{BuildFlags, TopologyBuilder};
+use serde::Serialize;
+
+use super::error::TopologyError;
+use super::object::Object;
+use super::{Topology, synthetic};
+use sched_text as text;
+
+/// Where a [`Topology`] came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Source {
+    /// The machine on which this process runs.
+    ThisMachine,
+    /// A line of hwloc's synthetic language.
+    Synthetic {
+        /// The line.
+        description: String,
+    },
+    /// A file that `lstopo FILE.xml` (or hwloc's library) wrote on some machine.
+    Xml {
+        /// The file.
+        #[serde(serialize_with = "lossy")]
+        path: PathBuf,
+    },
+}
+
+/// A path that is no Unicode must not fail the whole document.
+fn lossy<S: serde::Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(&path.display())
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ThisMachine => f.write_str("this machine"),
+            Self::Synthetic { description } => write!(f, "synthetic topology {description:?}"),
+            Self::Xml { path } => write!(f, "topology file {}", path.display()),
+        }
+    }
+}
+
+impl Topology {
+    /// Looks at the machine on which this process runs (about a millisecond).
+    ///
+    /// # Errors
+    ///
+    /// [`TopologyError::Discovery`] when hwloc cannot.
+    pub fn this_machine() -> Result<Self, TopologyError> {
+        let hwloc = build(TopologyBuilder::new()).map_err(|why| TopologyError::Discovery { why })?;
+        Ok(Self::new(Source::ThisMachine, hwloc))
+    }
+
+    /// Describes a machine that need not exist, in [hwloc's synthetic language][language]: the levels from
+    /// the outermost to the PUs, each with how many there are *in each object of the level before*.
+    ///
+    /// ```
+    /// # use sched_machine::topology::{Level, Topology};
+    /// let machine = Topology::from_synthetic("node:2 l3:1 core:8 pu:2")?;
+    /// assert_eq!(machine.level(Level::Numa).len(), 2);
+    /// assert_eq!(machine.level(Level::Core).len(), 16);
+    /// assert_eq!(machine.pus().len(), 32);
+    /// # Ok::<(), sched_machine::topology::TopologyError>(())
+    /// ```
+    ///
+    /// [language]: https://hwloc.readthedocs.io/en/stable/synthetic.html
+    ///
+    /// # Errors
+    ///
+    /// [`TopologyError::Synthetic`] for a description that hwloc does not understand, and for one of more
+    /// than 16384 PUs (a slip of the pen, on which hwloc would spend gigabytes).
+    pub fn from_synthetic(description: &str) -> Result<Self, TopologyError> {
+        let refused = |problems| TopologyError::Synthetic { description: description.to_owned(), problems };
+        if let Some(problem) = synthetic::too_large(description) {
+            return Err(refused(vec![problem]));
+        }
+        let hwloc = TopologyBuilder::new()
+            .from_synthetic(description)
+            .map_err(|error| error.to_string())
+            .and_then(build)
+            .map_err(|why| refused(synthetic::diagnose(description, &why)))?;
+        Ok(Self::new(Source::Synthetic { description: description.to_owned() }, hwloc))
+    }
+
+    /// Reads the description of a machine from an XML file, as `lstopo machine.xml` writes it.
+    ///
+    /// # Errors
+    ///
+    /// [`TopologyError::UnreadableXml`] when the file is missing or cannot be read as text;
+    /// [`TopologyError::BadXml`] when it is no topology that the installed hwloc understands.
+    pub fn from_xml_file(path: &Path) -> Result<Self, TopologyError> {
+        // Reading the file here, not in hwloc: the crate panics on a file that cannot be opened.
+        let xml =
+            text::read(path).map_err(|why| TopologyError::UnreadableXml { path: path.to_owned(), why: why.into() })?;
+        let hwloc = TopologyBuilder::new()
+            .from_xml(&xml)
+            .map_err(|error| error.to_string())
+            .and_then(build)
+            .map_err(|why| TopologyError::BadXml { path: path.to_owned(), why })?;
+        Ok(Self::new(Source::Xml { path: path.to_owned() }, hwloc))
+    }
+}
+
+/// PUs that a cgroup forbids are kept, so that people see the machine they know and what they may use of it.
+fn build(builder: TopologyBuilder) -> Result<hwlocality::Topology, String> {
+    builder
+        .with_flags(BuildFlags::INCLUDE_DISALLOWED)
+        .map_err(|error| error.to_string())?
+        .build()
+        .map_err(|error| error.to_string())
+}
+
+/// The PUs of `root` that this process may use.
+pub(super) fn allowed_pus(hwloc: &hwlocality::Topology, root: &Object) -> Vec<u32> {
+    let permitted = hwloc.allowed_cpuset();
+    // The mask of the process, not of the calling thread, which may itself be a bound worker. A system that
+    // cannot tell restricts nothing.
+    let mask = if hwloc.is_this_system() { hwloc.cpu_binding(CpuBindingFlags::PROCESS).ok() } else { None };
+    let usable = |pu: u32| {
+        let Ok(index) = usize::try_from(pu) else {
+            return false;
+        };
+        permitted.is_set(index) && mask.as_ref().is_none_or(|mask| mask.is_set(index))
+    };
+    root.pus.iter().copied().filter(|&pu| usable(pu)).collect()
+}

@@ -1,0 +1,213 @@
+//! Which replicas of one piece of data hold its value.
+
+/// What a replica is worth.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum State {
+    /// It holds the value, and no other does.
+    Modified,
+    /// It holds the value, as others do.
+    Shared,
+    /// It does not hold the value, whether there is memory for it or not.
+    Invalid,
+}
+
+/// The replicas of one piece of data: on which memory nodes there is one, and which of them hold the value.
+///
+/// Whoever copies notes the [`version`](Self::version) before, and says that the copy has [arrived](Self::arrive) afterwards:
+/// one that a write has overtaken is not valid. Who calls sees to it that a replica is neither read nor given back while it is
+/// written, and that one stays valid.
+///
+/// ```
+/// use sched_memory::{Coherence, State};
+///
+/// let mut replicas = Coherence::at(0);
+/// assert_eq!(replicas.state(0), State::Modified);
+/// let version = replicas.version();
+/// replicas.allocate(1);
+/// assert!(replicas.arrive(1, version));
+/// assert_eq!((replicas.state(0), replicas.state(1)), (State::Shared, State::Shared));
+/// replicas.write(1);
+/// assert_eq!((replicas.state(0), replicas.state(1)), (State::Invalid, State::Modified));
+/// // Its memory is still there, for the next copy.
+/// assert!(replicas.is_allocated(0));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Coherence {
+    valid: u64,
+    allocated: u64,
+    version: u32,
+}
+
+impl Coherence {
+    /// Maximum number of memory nodes, which are numbered from 0.
+    pub const MOST_NODES: usize = sched_machine::topology::MOST_MEMORY_NODES;
+
+    /// The value is on `node`, and nowhere else.
+    #[must_use]
+    pub const fn at(node: u32) -> Coherence {
+        Coherence { valid: 1 << node, allocated: 1 << node, version: 0 }
+    }
+
+    /// Where the value is: bit *n* stands for memory node *n*.
+    #[must_use]
+    pub const fn valid(&self) -> u64 {
+        self.valid
+    }
+
+    /// Goes up with each write, and begins anew after 2³² of them.
+    #[must_use]
+    pub const fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// Whether the replica on `node` holds the value.
+    #[must_use]
+    pub const fn is_valid(&self, node: u32) -> bool {
+        self.valid & 1 << node != 0
+    }
+
+    /// Whether there is memory for a replica on `node`.
+    #[must_use]
+    pub const fn is_allocated(&self, node: u32) -> bool {
+        self.allocated & 1 << node != 0
+    }
+
+    /// The nodes with memory for a replica, whatever it is worth: bit *n* stands for memory node *n*.
+    #[must_use]
+    pub const fn allocated(&self) -> u64 {
+        self.allocated
+    }
+
+    /// What the replica on `node` is worth.
+    #[must_use]
+    pub const fn state(&self, node: u32) -> State {
+        match self.is_valid(node) {
+            true if self.valid == 1 << node => State::Modified,
+            true => State::Shared,
+            false => State::Invalid,
+        }
+    }
+
+    /// There is memory for a replica on `node` from now on. Whether there was none.
+    pub const fn allocate(&mut self, node: u32) -> bool {
+        let is_new = !self.is_allocated(node);
+        self.allocated |= 1 << node;
+        is_new
+    }
+
+    /// The memory of the replica on `node` is given back.
+    pub const fn free(&mut self, node: u32) {
+        self.allocated &= !(1 << node);
+        self.valid &= !(1 << node);
+    }
+
+    /// A copy of what the data was at `version` has arrived on `node`, where there is memory. Whether the data is still that.
+    pub const fn arrive(&mut self, node: u32, version: u32) -> bool {
+        let is_current = self.version == version;
+        if is_current {
+            self.valid |= 1 << node;
+        }
+        is_current
+    }
+
+    /// The replica on `node` is changed: no other is valid any more.
+    pub const fn write(&mut self, node: u32) {
+        self.version = self.version.wrapping_add(1);
+        self.allocated |= 1 << node;
+        self.valid = 1 << node;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    const NODES: u32 = 5;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// Read on a node, where a copy is made first if need be.
+        Read(u32),
+        /// Write on a node, which may have no replica yet.
+        Write(u32),
+        /// A copy to a node begins.
+        Begin(u32),
+        /// The copy that began first ends.
+        End,
+        /// A replica goes, unless it is the last valid one.
+        Free(u32),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let node = 0..NODES;
+        prop_oneof![
+            node.clone().prop_map(Step::Read),
+            node.clone().prop_map(Step::Write),
+            node.clone().prop_map(Step::Begin),
+            Just(Step::End),
+            node.prop_map(Step::Free),
+        ]
+    }
+
+    proptest! {
+        /// Against memories that hold numbers: what is valid is what was written last, and a copy that was overtaken counts
+        /// for nothing.
+        #[test]
+        fn every_valid_replica_holds_what_was_written_last(steps in prop::collection::vec(step(), 0..200)) {
+            let mut replicas = Coherence::at(0);
+            let mut memories: BTreeMap<u32, u64> = BTreeMap::from([(0, 0)]);
+            let (mut written, mut on_their_way) = (0, Vec::new());
+            for step in steps {
+                match step {
+                    Step::Read(node) => {
+                        if !replicas.is_valid(node) {
+                            let value = memories[&replicas.valid().trailing_zeros()];
+                            prop_assert_eq!(replicas.allocate(node), memories.insert(node, value).is_none());
+                            prop_assert!(replicas.arrive(node, replicas.version()));
+                        }
+                        prop_assert_eq!(memories[&node], written);
+                    }
+                    Step::Write(node) => {
+                        written += 1;
+                        memories.insert(node, written);
+                        replicas.write(node);
+                        prop_assert_eq!(replicas.state(node), State::Modified);
+                    }
+                    Step::Begin(node) if !replicas.is_valid(node) => {
+                        let value = memories[&replicas.valid().trailing_zeros()];
+                        on_their_way.push((node, replicas.version(), value));
+                    }
+                    Step::End if !on_their_way.is_empty() => {
+                        let (node, version, value) = on_their_way.remove(0);
+                        // What is valid is read by others, and needs no copy any more.
+                        if !replicas.is_valid(node) {
+                            replicas.allocate(node);
+                            memories.insert(node, value);
+                            prop_assert_eq!(replicas.arrive(node, version), value == written);
+                        }
+                    }
+                    Step::Free(node) if replicas.state(node) != State::Modified => {
+                        memories.remove(&node);
+                        replicas.free(node);
+                    }
+                    Step::Begin(_) | Step::End | Step::Free(_) => {}
+                }
+                prop_assert!(replicas.valid() != 0, "the value is somewhere");
+                for node in 0..NODES {
+                    prop_assert_eq!(replicas.is_allocated(node), memories.contains_key(&node));
+                    let expected = match (replicas.is_valid(node), replicas.valid().count_ones()) {
+                        (true, 1) => State::Modified,
+                        (true, _) => State::Shared,
+                        (false, _) => State::Invalid,
+                    };
+                    prop_assert_eq!(replicas.state(node), expected);
+                    if replicas.is_valid(node) {
+                        prop_assert_eq!(memories[&node], written);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! A codelet's performance model, in version 45 of StarPU's format.
+
+use super::scan::{Field, Line, Scan};
+use crate::{Flaw, ModelError};
+use sched_core::Arch;
+use std::path::Path;
+
+/// The version of the format that is read and written.
+pub(super) const VERSION: u64 = 45;
+
+/// What StarPU knows of one codelet on one machine.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct CodeletFile {
+    /// What it measured, for each combination of devices that a task ran on.
+    pub combs: Vec<Comb>,
+}
+
+/// A combination of devices, which run a task together; most often one worker.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Comb {
+    /// The devices.
+    pub devices: Vec<Device>,
+    /// What was measured with each implementation, in the order of the codelet's implementations.
+    pub implementations: Vec<Implementation>,
+}
+
+/// A device of a combination.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Device {
+    /// StarPU's number of the architecture; see [`arch`](Self::arch).
+    pub kind: u32,
+    /// Number of the device among those of its architecture; 0 for all CPU cores.
+    pub id: u32,
+    /// Cores that work together: more than 1 for a combined worker.
+    pub cores: u32,
+}
+
+/// StarPU's numbers of architectures.
+const KINDS: [(u32, Arch); 7] = [
+    (0, Arch::CPU),
+    (1, Arch::CUDA),
+    (2, Arch::OPENCL),
+    (4, Arch::FPGA),
+    (5, Arch::MPI),
+    (7, Arch::HIP),
+    (8, Arch::SYCL),
+];
+
+impl Device {
+    /// The device with this number, of an architecture that StarPU knows.
+    #[must_use]
+    pub fn new(arch: Arch, id: u32, cores: u32) -> Option<Device> {
+        let (kind, _) = KINDS.iter().find(|(_, known)| *known == arch)?;
+        Some(Device { kind: *kind, id, cores })
+    }
+
+    /// Its architecture, if there is one here that corresponds.
+    #[must_use]
+    pub fn arch(self) -> Option<Arch> {
+        KINDS.iter().find(|(kind, _)| *kind == self.kind).map(|(_, arch)| *arch)
+    }
+}
+
+/// What was measured with one implementation.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Implementation {
+    /// Time as a power of the size.
+    pub linear: LinearRegression,
+    /// Time as `a · sizeᵇ + c`: the three coefficients, each NaN when unknown.
+    pub nonlinear: [f64; 3],
+    /// Multiple linear regression: the intercept, then a coefficient for each monomial. Empty if there is none.
+    pub multiple: Vec<f64>,
+    /// Means by footprint.
+    pub history: Vec<HistoryEntry>,
+}
+
+/// `time = alpha · size^beta`, and the sums that it was computed from.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LinearRegression {
+    /// Sum of the logarithms of the sizes.
+    pub sumlnx: f64,
+    /// Sum of their squares.
+    pub sumlnx2: f64,
+    /// Sum of the logarithms of the times.
+    pub sumlny: f64,
+    /// Sum of the products of the logarithms.
+    pub sumlnxlny: f64,
+    /// Factor; NaN when unknown.
+    pub alpha: f64,
+    /// Exponent; NaN when unknown.
+    pub beta: f64,
+    /// Samples.
+    pub samples: u64,
+    /// Smallest size.
+    pub min: u64,
+    /// Largest size.
+    pub max: u64,
+}
+
+impl Default for LinearRegression {
+    /// No samples.
+    fn default() -> LinearRegression {
+        let (alpha, beta) = (f64::NAN, f64::NAN);
+        LinearRegression {
+            sumlnx: 0.0,
+            sumlnx2: 0.0,
+            sumlny: 0.0,
+            sumlnxlny: 0.0,
+            alpha,
+            beta,
+            samples: 0,
+            min: 0,
+            max: 0,
+        }
+    }
+}
+
+/// What was measured of tasks with one footprint. Times are microseconds; in models of energy they are joules.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct HistoryEntry {
+    /// The [footprint](crate::task_footprint).
+    pub footprint: u32,
+    /// Bytes of all buffers together.
+    pub size: u64,
+    /// Floating-point operations; 0 or NaN when unknown.
+    pub flops: f64,
+    /// Mean time.
+    pub mean: f64,
+    /// Standard deviation.
+    pub deviation: f64,
+    /// Sum of the times.
+    pub sum: f64,
+    /// Sum of their squares.
+    pub sum2: f64,
+    /// Samples.
+    pub samples: u64,
+}
+
+impl CodeletFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, has another version, or is no such file; all flaws of history lines are reported at once.
+    pub fn read(path: &Path) -> Result<CodeletFile, ModelError> {
+        let bytes = std::fs::read(path).map_err(|error| ModelError::io(path, "read", error))?;
+        CodeletFile::parse(&String::from_utf8_lossy(&bytes)).map_err(|flaws| ModelError::damaged(path, flaws))
+    }
+
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// All flaws of history lines, or what else is wrong, with its place: after that, nothing can be made of the rest.
+    pub fn parse(text: &str) -> Result<CodeletFile, Vec<Flaw>> {
+        let mut scan = Scan::new(text);
+        let mut flaws = Vec::new();
+        match file(&mut scan, &mut flaws) {
+            Ok(file) if flaws.is_empty() => Ok(file),
+            Ok(_) => Err(flaws),
+            Err(flaw) => {
+                flaws.push(flaw);
+                Err(flaws)
+            }
+        }
+    }
+
+    /// What was measured on one device, or on `cores` CPU cores together; `device` is 0 for cores.
+    #[must_use]
+    pub fn comb(&self, arch: Arch, device: u32, cores: u32) -> Option<&Comb> {
+        self.combs.iter().find(|comb| match comb.devices[..] {
+            // Old files have 0 cores for one worker.
+            [only] => only.arch() == Some(arch) && only.id == device && only.cores.max(1) == cores.max(1),
+            _ => false,
+        })
+    }
+
+    /// Mean time in microseconds (or energy in joules) of the tasks with this footprint on one device. `None` if there
+    /// was never one; see [`HistoryEntry::samples`] for how far to trust it.
+    #[must_use]
+    pub fn history_mean(
+        &self,
+        arch: Arch,
+        device: u32,
+        cores: u32,
+        implementation: usize,
+        footprint: u32,
+    ) -> Option<f64> {
+        let measured = self.comb(arch, device, cores)?.implementations.get(implementation)?;
+        measured.entry(footprint).map(|entry| entry.mean)
+    }
+}
+
+impl Implementation {
+    /// What was measured of tasks with this footprint.
+    #[must_use]
+    pub fn entry(&self, footprint: u32) -> Option<&HistoryEntry> {
+        self.history.iter().find(|entry| entry.footprint == footprint && entry.samples > 0)
+    }
+}
+
+fn file(scan: &mut Scan<'_>, flaws: &mut Vec<Flaw>) -> Result<CodeletFile, Flaw> {
+    if scan.is_at_end() {
+        return Err(scan.flaw("the file is empty, expected a performance model".to_owned()));
+    }
+    let before = scan.flaw(String::new());
+    let version: u64 = scan.value("the version of the format, 45")?;
+    if version != VERSION {
+        let message = format!("found version {version} of the format, expected {VERSION}");
+        return Err(Flaw { message, ..before });
+    }
+    let count: u64 = scan.value("the number of combinations of devices")?;
+    let mut combs = Vec::new();
+    for _ in 0..count {
+        combs.push(comb(scan, flaws)?);
+    }
+    Ok(CodeletFile { combs })
+}
+
+fn comb(scan: &mut Scan<'_>, flaws: &mut Vec<Flaw>) -> Result<Comb, Flaw> {
+    let mut comb = Comb::default();
+    let devices: u64 = scan.value("the number of devices of the combination")?;
+    for _ in 0..devices {
+        comb.devices.push(Device {
+            kind: scan.value("the number of an architecture")?,
+            id: scan.value("the number of a device")?,
+            cores: scan.value("a number of cores")?,
+        });
+    }
+    let implementations: u64 = scan.value("the number of implementations")?;
+    for _ in 0..implementations {
+        comb.implementations.push(implementation(scan, flaws)?);
+    }
+    Ok(comb)
+}
+
+fn implementation(scan: &mut Scan<'_>, flaws: &mut Vec<Flaw>) -> Result<Implementation, Flaw> {
+    let entries: u64 = scan.value("the number of history lines")?;
+    let linear = LinearRegression {
+        sumlnx: scan.value("sumlnx, a number")?,
+        sumlnx2: scan.value("sumlnx2, a number")?,
+        sumlny: scan.value("sumlny, a number")?,
+        sumlnxlny: scan.value("sumlnxlny, a number")?,
+        alpha: scan.value("alpha, a number")?,
+        beta: scan.value("beta, a number")?,
+        samples: scan.value("n, a number of samples")?,
+        min: scan.value("minx, a size in bytes")?,
+        max: scan.value("maxx, a size in bytes")?,
+    };
+    let nonlinear = [scan.value("a, a number")?, scan.value("b, a number")?, scan.value("c, a number")?];
+    let coefficients: u64 = scan.value("the number of coefficients of the multiple regression")?;
+    let mut multiple = Vec::new();
+    for _ in 0..coefficients {
+        multiple.push(scan.value("a coefficient")?);
+    }
+    let mut history = Vec::new();
+    for _ in 0..entries {
+        let Some(line) = scan.line() else {
+            return Err(scan.flaw("the file ends, expected a history line".to_owned()));
+        };
+        match history_entry(&line) {
+            Ok(entry) => history.push(entry),
+            Err(mut found) => flaws.append(&mut found),
+        }
+    }
+    Ok(Implementation { linear, nonlinear, multiple, history })
+}
+
+fn history_entry(line: &Line<'_>) -> Result<HistoryEntry, Vec<Flaw>> {
+    let fields = line.fields();
+    // Older files have no column of operations.
+    let (hash, size, flops, [mean, deviation, sum, sum2, samples]) = match fields[..] {
+        [hash, size, flops, mean, deviation, sum, sum2, n] => {
+            (hash, size, Some(flops), [mean, deviation, sum, sum2, n])
+        }
+        [hash, size, mean, deviation, sum, sum2, n] => (hash, size, None, [mean, deviation, sum, sum2, n]),
+        _ => {
+            let message = format!(
+                "found {} fields, expected the 8 of a history line: hash, size, flops, mean, dev, sum, sum2, n",
+                fields.len()
+            );
+            return Err(vec![line.flaw(message)]);
+        }
+    };
+    let mut flaws = Vec::new();
+    let mut keep = |found: Result<f64, Flaw>| found.map_err(|flaw| flaws.push(flaw)).unwrap_or_default();
+    let number = |field: Field<'_>, what: &str| field.parse::<f64>(what);
+    let not_negative = |field: Field<'_>, what: &str| match field.parse::<f64>(what) {
+        Ok(value) if value < 0.0 => Err(field.flaw(what)),
+        parsed => parsed,
+    };
+    let flops = flops.map_or(f64::NAN, |field| keep(number(field, "a number of operations")));
+    let mean = keep(not_negative(mean, "a mean, not below 0"));
+    let deviation = keep(not_negative(deviation, "a standard deviation, not below 0"));
+    let sum = keep(not_negative(sum, "a sum, not below 0"));
+    let sum2 = keep(number(sum2, "a sum of squares"));
+    let footprint = u32::from_str_radix(hash.text, 16).map_err(|_| hash.flaw("a footprint of 8 hexadecimal digits"));
+    let size = size.parse::<u64>("a size in bytes");
+    let samples = samples.parse::<u64>("a number of samples");
+    match (footprint, size, samples) {
+        (Ok(footprint), Ok(size), Ok(samples)) if flaws.is_empty() => {
+            Ok(HistoryEntry { footprint, size, flops, mean, deviation, sum, sum2, samples })
+        }
+        (footprint, size, samples) => {
+            flaws.extend(footprint.err().into_iter().chain(size.err()).chain(samples.err()));
+            flaws.sort_by_key(|flaw| flaw.column);
+            Err(flaws)
+        }
+    }
+}

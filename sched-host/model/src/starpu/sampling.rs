@@ -1,0 +1,120 @@
+//! A directory of StarPU's measurements.
+
+use super::codelet::CodeletFile;
+use crate::ModelError;
+use crate::bus::{self, Bus, BusConfig, NodeMatrix};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// All that StarPU measured on one machine.
+#[derive(Debug)]
+pub struct Sampling {
+    /// The machine's name, as in the names of the files.
+    pub host: String,
+    /// The models, by codelet: their name without the machine's.
+    pub codelets: BTreeMap<String, CodeletFile>,
+    /// The links, if both bandwidths and latencies are there.
+    pub bus: Option<Bus>,
+    /// Files that could not be used. The others were.
+    pub problems: Vec<ModelError>,
+}
+
+/// Where codelets' models are, below a directory of measurements.
+const CODELETS: &str = "codelets/45";
+
+impl Sampling {
+    /// Reads every file of the machine `host` below `directory`.
+    ///
+    /// # Errors
+    /// When the directory has nothing of that machine. Damaged files are [problems](Self::problems) of what is returned.
+    pub fn load(directory: impl AsRef<Path>, host: &str) -> Result<Sampling, ModelError> {
+        let directory = directory.as_ref();
+        let mut sampling =
+            Sampling { host: host.to_owned(), codelets: BTreeMap::new(), bus: None, problems: Vec::new() };
+        for path in files(&directory.join(CODELETS)) {
+            let name = path.file_name().and_then(|name| name.to_str());
+            let Some(symbol) = name.and_then(|name| name.strip_suffix(host)?.strip_suffix('.')) else { continue };
+            match CodeletFile::read(&path) {
+                Ok(file) => drop(sampling.codelets.insert(symbol.to_owned(), file)),
+                Err(problem) => sampling.problems.push(problem),
+            }
+        }
+        sampling.load_bus(&directory.join("bus"));
+        if sampling.codelets.is_empty() && sampling.bus.is_none() && sampling.problems.is_empty() {
+            let directory = directory.to_owned();
+            let hosts = hosts(&directory);
+            return Err(ModelError::NoSampling { directory, host: host.to_owned(), hosts });
+        }
+        Ok(sampling)
+    }
+
+    fn load_bus(&mut self, directory: &Path) {
+        let path = |what: &str| directory.join(format!("{}.{what}", self.host));
+        let mut problems = Vec::new();
+        let bandwidth = optional(&path("bandwidth"), NodeMatrix::read, &mut problems);
+        let latency = optional(&path("latency"), NodeMatrix::read, &mut problems);
+        let config = optional(&path("config"), BusConfig::read, &mut problems).unwrap_or_default();
+        let affinity = optional(&path("affinity"), bus::affinity, &mut problems).unwrap_or_default();
+        if let (Some(bandwidth), Some(latency)) = (bandwidth, latency) {
+            self.bus = Some(Bus { bandwidth, latency, config, affinity });
+        }
+        self.problems.append(&mut problems);
+    }
+
+    /// The path of a codelet's model below `directory`. As with StarPU, a name with a dot gets no machine's name behind it.
+    #[must_use]
+    pub fn codelet_path(directory: &Path, symbol: &str, host: &str) -> PathBuf {
+        let name = if symbol.contains('.') { symbol.to_owned() } else { format!("{symbol}.{host}") };
+        directory.join(CODELETS).join(name)
+    }
+}
+
+fn optional<T>(
+    path: &Path,
+    read: impl Fn(&Path) -> Result<T, ModelError>,
+    problems: &mut Vec<ModelError>,
+) -> Option<T> {
+    if !path.exists() {
+        return None;
+    }
+    read(path).map_err(|problem| problems.push(problem)).ok()
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    paths.sort();
+    paths
+}
+
+/// The machines that a directory has files of.
+fn hosts(directory: &Path) -> Vec<String> {
+    let mut hosts = BTreeSet::new();
+    for path in files(&directory.join(CODELETS)) {
+        hosts.extend(path.extension().and_then(|host| host.to_str()).map(str::to_owned));
+    }
+    for path in files(&directory.join("bus")) {
+        hosts.extend(
+            path.file_stem().and_then(|host| host.to_str()).filter(|host| !host.contains('.')).map(str::to_owned),
+        );
+    }
+    hosts.into_iter().collect()
+}
+
+/// Where StarPU looks for its measurements, first things first, given the environment: `STARPU_PERF_MODEL_DIR`, the
+/// entries of `STARPU_PERF_MODEL_PATH`, and `.starpu/sampling` in `STARPU_HOME` or `HOME`.
+#[must_use]
+pub fn directories(env: impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = env("STARPU_PERF_MODEL_DIR").map(PathBuf::from).into_iter().collect();
+    found.extend(env("STARPU_PERF_MODEL_PATH").iter().flat_map(std::env::split_paths));
+    let home = env("STARPU_HOME").or_else(|| env("HOME"));
+    found.extend(home.map(|home| Path::new(&home).join(".starpu/sampling")));
+    found
+}
+
+/// The machine's name in the names of StarPU's files, given the environment: `STARPU_HOSTNAME`, or the system's name.
+#[must_use]
+pub fn host_name(env: impl Fn(&str) -> Option<String>) -> String {
+    let system = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned());
+    env("STARPU_HOSTNAME").or_else(system).unwrap_or_else(|| "localhost".to_owned())
+}

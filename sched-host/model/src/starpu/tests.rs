@@ -1,0 +1,313 @@
+use super::*;
+use crate::{Bus, BusConfig, DataShape, NodeMatrix, task_footprint};
+use proptest::prelude::*;
+use sched_core::Arch;
+use sched_test_support::reference_data;
+use std::path::{Path, PathBuf};
+
+fn square(n: u32) -> DataShape {
+    DataShape::Matrix { nx: n, ny: n }
+}
+
+#[test]
+fn footprints_are_starpus() {
+    assert_eq!(task_footprint(&[square(960); 1]), 0x617e_5fe6);
+    assert_eq!(task_footprint(&[square(960); 2]), 0xff82_dda0);
+    assert_eq!(task_footprint(&[square(960); 3]), 0x24c8_4a50);
+    assert_eq!(task_footprint(&[square(640); 3]), 0xf0ac_7beb);
+    assert_eq!(task_footprint(&[square(320); 3]), 0xd464_31bb);
+}
+
+const SMALL: &str = "\
+##################
+# Performance Model Version
+45
+
+# COMBs
+1
+# COMB_0
+1
+0
+0
+1
+# implementations
+2
+# entries
+2
+1.0e+00 2.0e+00 3.0e+00 4.0e+00 nan -nan 7 10 1000
+nan\tnan\tnan
+# not multiple-regression-base
+0
+# hash size flops mean dev sum sum2 n
+24c84a50\t11059200       \t1.769472e+09\t8.778020e+04\t9.598441e+02\t2.889724e+08\t2.536909e+13\t3292
+# seven columns, from a hand
+0000ff01\t4096\t5.0e+1\t2.5\t5.002746e+6\t7.5e+9\t12
+0
+0 0 0 0 nan nan 0 0 0
+1.5 0.5 inf
+3 0.25 1 2
+";
+
+#[test]
+fn both_kinds_of_history_lines_are_read() {
+    let file = CodeletFile::parse(SMALL).expect("it is a model");
+    assert_eq!(file.history_mean(Arch::CPU, 0, 1, 0, 0x24c8_4a50), Some(87780.2));
+    let old = file.combs[0].implementations[0].entry(0xff01).expect("the second line");
+    assert_eq!((old.size, old.mean, old.sum, old.samples), (4096, 50.0, 5_002_746.0, 12));
+    assert!(old.flops.is_nan());
+    let second = &file.combs[0].implementations[1];
+    assert_eq!(second.nonlinear, [1.5, 0.5, f64::INFINITY]);
+    assert_eq!(second.multiple, [0.25, 1.0, 2.0]);
+    assert_eq!(file.history_mean(Arch::CPU, 0, 2, 0, 0x24c8_4a50), None, "nothing ran on two cores");
+    assert_eq!(file.history_mean(Arch::CUDA, 0, 1, 0, 0x24c8_4a50), None);
+}
+
+#[test]
+fn what_is_written_reads_the_same() {
+    let file = CodeletFile::parse(SMALL).expect("it is a model");
+    let text = file.to_text();
+    let again = CodeletFile::parse(&text).expect("what was written is a model");
+    // NaN is not equal to itself.
+    assert_eq!(format!("{again:?}"), format!("{file:?}"));
+    assert_eq!(again.to_text(), text);
+}
+
+#[test]
+fn every_bad_history_line_is_reported_with_its_place() {
+    let text = SMALL.replace("8.778020e+04", "-1").replace("4096", "big").replace("24c84a50", "xyz");
+    let flaws = CodeletFile::parse(&text).expect_err("three fields are wrong");
+    let told: Vec<String> =
+        flaws.iter().map(|flaw| format!("{}:{}: {}", flaw.line, flaw.column, flaw.message)).collect();
+    insta::assert_snapshot!(told.join("\n"), @r"
+    21:1: found `xyz`, expected a footprint of 8 hexadecimal digits
+    21:34: found `-1`, expected a mean, not below 0
+    23:10: found `big`, expected a size in bytes
+    ");
+}
+
+#[test]
+fn other_versions_and_cut_off_files_are_refused() {
+    let told = |text: &str| {
+        let flaws = CodeletFile::parse(text).expect_err("it is no model");
+        flaws.iter().map(|flaw| format!("{}:{}: {}", flaw.line, flaw.column, flaw.message)).collect::<String>()
+    };
+    assert_eq!(told("# nothing\n\n"), "3:1: the file is empty, expected a performance model");
+    assert_eq!(told("# v\n44\n1\n"), "2:1: found version 44 of the format, expected 45");
+    assert_eq!(told("45 1 1 0 0"), "1:11: the file ends, expected a number of cores");
+    for end in 0..SMALL.len() {
+        // The last coefficient may lose nothing but its end of line.
+        let parsed = CodeletFile::parse(&SMALL[..end]);
+        assert_eq!(parsed.is_ok(), end >= SMALL.len() - 1, "cut off at {end}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_text_never_panics(text in "[0-9a-f#\\-\\.\n\t nan\\PC]{0,400}") {
+        let _ = CodeletFile::parse(&text);
+        let _ = NodeMatrix::parse(&text);
+        let _ = BusConfig::parse(&text);
+    }
+
+    #[test]
+    fn a_damaged_model_never_panics(at in 0..SMALL.len(), with in any::<u8>()) {
+        let mut bytes = SMALL.as_bytes().to_vec();
+        bytes[at] = with;
+        let _ = CodeletFile::parse(&String::from_utf8_lossy(&bytes));
+    }
+}
+
+#[test]
+fn nodes_that_were_not_there_are_left_out() {
+    let text = "# to 0\t\tto 1\n0.0\t6030.9\tnan\tnan\t\n6.5e+03\t0.0\tnan\tnan\nnan\tnan\tnan\tnan\n";
+    let matrix = NodeMatrix::parse(text).expect("it is a matrix");
+    assert_eq!(matrix.nodes(), 2);
+    assert_eq!((matrix.get(0, 1), matrix.get(1, 0), matrix.get(0, 2)), (Some(6030.9), Some(6500.0), None));
+    assert_eq!(NodeMatrix::parse(&matrix.to_text()), Ok(matrix));
+    let flaws = NodeMatrix::parse("0 -1\nfast 0\n").expect_err("two values are wrong");
+    assert_eq!(flaws.len(), 2);
+    assert_eq!((flaws[1].line, flaws[1].column), (2, 1));
+}
+
+#[test]
+fn the_counts_of_devices_are_found_by_their_comments() {
+    let old =
+        "# Current configuration\n12 # Number of CPUs\n3 # Number of CUDA devices\n2 # Number of OpenCL devices\n";
+    let config = BusConfig::parse(old).expect("it is a configuration");
+    assert_eq!((config.cpus, config.cuda, config.opencl), (12, 3, 2));
+    let newer = "8 # Number of CPUs\n2 # Number of NUMA nodes\n1 # Number of CUDA devices\n";
+    let config = BusConfig::parse(newer).expect("it is a configuration");
+    assert_eq!((config.cpus, config.cuda, config.opencl), (8, 1, 0));
+}
+
+#[test]
+fn real_measurements_are_read_whole() {
+    let Some(directory) = reference_data("starpu-sampling") else { return };
+    for host in ["mirage", "attila"] {
+        let sampling = Sampling::load(&directory, host).expect("it has files of this machine");
+        assert!(sampling.problems.is_empty(), "{:?}", sampling.problems);
+        let names: Vec<_> = std::fs::read_dir(directory.join("codelets/45")).expect("it is there").collect();
+        let of_host = names.iter().flatten().filter(|entry| entry.path().extension().is_some_and(|e| e == host));
+        assert_eq!(sampling.codelets.len(), of_host.count());
+        let bus = sampling.bus.expect("both matrices are there");
+        assert_eq!((bus.nodes(), bus.config.cpus, bus.config.cuda), (7, 12, 3));
+        assert_eq!(bus.affinity.len(), 6);
+        for (symbol, file) in &sampling.codelets {
+            let again = CodeletFile::parse(&file.to_text()).unwrap_or_else(|flaws| panic!("{symbol}: {flaws:?}"));
+            assert_eq!(format!("{again:?}"), format!("{file:?}"), "{symbol}");
+        }
+    }
+}
+
+#[test]
+fn a_gemm_on_mirage_took_88_ms_on_a_core_and_a_tile_travels_in_half_a_ms() {
+    let Some(directory) = reference_data("starpu-sampling") else { return };
+    let sampling = Sampling::load(&directory, "mirage").expect("it has files of mirage");
+    let gemm = &sampling.codelets["chol_model_gemm"];
+    let footprint = task_footprint(&[square(960); 3]);
+    assert_eq!(gemm.history_mean(Arch::CPU, 0, 1, 0, footprint), Some(87780.2));
+    let on_gpus: Vec<_> = (0..3).map(|gpu| gemm.history_mean(Arch::CUDA, gpu, 1, 0, footprint)).collect();
+    assert!(on_gpus.iter().all(|mean| mean.is_some_and(|mean| mean < 8000.0)), "{on_gpus:?}");
+    let bus = sampling.bus.expect("both matrices are there");
+    let travel = bus.transfer(0, 1, 960 * 960 * 4).expect("the link was measured");
+    assert!((600.0..700.0).contains(&travel), "{travel} µs");
+    assert!(bus.predicted_transfer(0, 1, 960 * 960 * 4, 3).is_some_and(|predicted| predicted > 5.5 * travel));
+}
+
+#[test]
+fn bus_files_that_are_written_read_the_same() {
+    let matrix = |values: [f64; 9]| NodeMatrix::new(3, values.to_vec());
+    let config = "4 # Number of CPUs\n1 # Number of CUDA devices\n1 # Number of OpenCL devices\n";
+    let bus = Bus {
+        bandwidth: matrix([0.0, 6000.0, 5000.0, 6500.0, 0.0, 2500.0, 4000.0, 2400.0, 0.0]),
+        latency: matrix([0.0, 10.0, 11.0, 12.5, 0.0, 23.0, 14.0, 24.0, 0.0]),
+        config: BusConfig::parse(config).expect("it is a configuration"),
+        affinity: vec![vec![0, 1], vec![1, 0]],
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let below = directory.path().join("bus");
+    assert!(bus.write(&below, "node7").is_err(), "the directory is not there");
+    std::fs::create_dir(&below).expect("a directory");
+    bus.write(&below, "node7").expect("it can be written");
+    let sampling = Sampling::load(directory.path(), "node7").expect("it was just written");
+    assert!(sampling.problems.is_empty(), "{:?}", sampling.problems);
+    assert_eq!(sampling.bus, Some(bus));
+    let affinity = std::fs::read_to_string(below.join("node7.affinity")).expect("it was written");
+    assert_eq!(affinity, "# GPU\tNUMA0\tNUMA1\n0\t0\t1\n0\t1\t0\n");
+}
+
+#[test]
+fn a_machine_without_files_is_an_error_that_names_those_with() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let codelets = directory.path().join("codelets/45");
+    std::fs::create_dir_all(&codelets).expect("a directory");
+    std::fs::write(codelets.join("potrf.node7"), SMALL).expect("a file");
+    std::fs::write(codelets.join("trsm.node7"), "45 x").expect("a file");
+    let error = Sampling::load(directory.path(), "node8").expect_err("nothing of node8");
+    assert!(error.to_string().ends_with("neither models nor bus files of machine `node8`; it has files of node7"));
+    let sampling = Sampling::load(directory.path(), "node7").expect("one file is good");
+    assert_eq!(sampling.codelets.keys().collect::<Vec<_>>(), ["potrf"]);
+    assert_eq!(sampling.problems.len(), 1);
+    assert!(sampling.problems[0].to_string().contains("trsm.node7:1:4: found `x`"), "{}", sampling.problems[0]);
+}
+
+#[test]
+fn measurements_are_looked_for_where_starpu_does() {
+    let env = |name: &str| {
+        let value = match name {
+            "STARPU_PERF_MODEL_PATH" => "/a:/b",
+            "HOME" => "/home/me",
+            _ => return None,
+        };
+        Some(value.to_owned())
+    };
+    let expected = ["/a", "/b", "/home/me/.starpu/sampling"].map(PathBuf::from);
+    assert_eq!(directories(env), expected);
+    let path = Sampling::codelet_path(Path::new("/d"), "gemm", "here");
+    assert_eq!(path, Path::new("/d/codelets/45/gemm.here"));
+    assert_eq!(Sampling::codelet_path(Path::new("/d"), "gemm.mine", "here"), Path::new("/d/codelets/45/gemm.mine"));
+}
+
+mod converted {
+    use super::*;
+    use crate::{CodeletModel, Kind, Model, Quantity, SizeInfo, Variant};
+    use sched_core::Estimate;
+    use std::time::Duration;
+
+    #[test]
+    fn calibration_of_years_is_there_at_once() {
+        let Some(directory) = reference_data("starpu-sampling") else { return };
+        let sampling = Sampling::load(&directory, "mirage").expect("it has files of mirage");
+        let imported = sampling.codelets["chol_model_gemm"].import(Quantity::Time);
+        assert_eq!((&imported.kind, imported.skipped), (&Kind::History, 0));
+        let model = CodeletModel::new(Model::history("chol_model_gemm"), 10, imported.measurements.clone());
+        let size = SizeInfo { footprint: task_footprint(&[square(960); 3]), bytes: 11_059_200, ..SizeInfo::default() };
+        let on_a_core = model.estimate(Variant::of(Arch::CPU), &size);
+        assert_eq!(on_a_core.known().map(|known| known.as_millis()), Some(87));
+        let on_a_gpu = model.estimate(Variant::of(Arch::CUDA), &size).known().expect("it ran there");
+        assert!(on_a_gpu < Duration::from_millis(8), "{on_a_gpu:?}");
+        // And back: StarPU would read the same means for a core.
+        let exported = CodeletFile::export(&Kind::History, &imported.measurements, Quantity::Time, 3);
+        let (again, before) = (CodeletFile::parse(&exported.to_text()), &sampling.codelets["chol_model_gemm"]);
+        let again = again.expect("what is exported is a model");
+        for entry in &before.comb(Arch::CPU, 0, 1).expect("it ran there").implementations[0].history {
+            let mean = again.history_mean(Arch::CPU, 0, 1, 0, entry.footprint).expect("it is still there");
+            assert!((mean / entry.mean - 1.0).abs() < 1e-4, "{entry:?}: {mean}");
+        }
+        assert!((0..3).all(|gpu| again.comb(Arch::CUDA, gpu, 1).is_some()));
+    }
+
+    #[test]
+    fn every_real_model_comes_along() {
+        let Some(directory) = reference_data("starpu-sampling") else { return };
+        for host in ["mirage", "attila"] {
+            for (symbol, file) in Sampling::load(&directory, host).expect("it has files").codelets {
+                let imported = file.import(Quantity::Time);
+                let lines = file.combs.iter().flat_map(|comb| &comb.implementations).flat_map(|i| &i.history);
+                let samples: u64 = lines.filter(|entry| entry.sum > 0.0).map(|entry| entry.samples).sum();
+                assert_eq!(imported.measurements.samples(), samples, "{symbol}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_regression_without_its_samples_is_used_and_handed_on() {
+        let text = "45 1 1 0 0 1 1 0 60.0 400.0 50.0 333.0 0.002 1.5 25 1000 9000 nan nan nan 0";
+        let imported = CodeletFile::parse(text).expect("it is a model").import(Quantity::Time);
+        assert_eq!(imported.kind, Kind::Regression);
+        let model = CodeletModel::new(Model::regression("scale"), 10, imported.measurements.clone());
+        let sized = |bytes| SizeInfo { bytes, ..SizeInfo::default() };
+        let found = model.expected(Variant::of(Arch::CPU), Quantity::Time, &sized(4000)).expect("the regression");
+        assert!((found - 0.002 * 4000f64.powf(1.5)).abs() < 1e-6);
+        assert_eq!(model.estimate(Variant::of(Arch::CPU), &sized(100_000)), Estimate::Uncalibrated);
+        let exported = CodeletFile::export(&imported.kind, &imported.measurements, Quantity::Time, 1);
+        assert_eq!(exported.combs[0].implementations[0].linear.sumlnxlny, 333.0);
+        assert_eq!(exported.combs[0].implementations[0].linear.samples, 25);
+    }
+
+    #[test]
+    fn absurd_numbers_are_no_panic() {
+        let line = format!("1f 8 1 2 3 1e300 1e300 {}\n", u64::MAX);
+        let history = [&*line, &line.replace("1f", "2f")].concat();
+        let text = format!("45 1 1 0 0 1 1 2 0 0 0 0 1 1 {} 1 2 nan nan nan 0\n{history}", u64::MAX);
+        let imported = CodeletFile::parse(&text).expect("it is a model").import(Quantity::Time);
+        let text = text.replace("1e300", "1e20");
+        let sane = CodeletFile::parse(&text).expect("it is a model").import(Quantity::Time);
+        for imported in [imported, sane] {
+            let model = CodeletModel::new(Model::nonlinear("absurd"), 10, imported.measurements.clone());
+            assert!(model.record_time(Variant::of(Arch::CPU), &SizeInfo::default(), Duration::from_secs(1)));
+            let exported = CodeletFile::export(&imported.kind, &imported.measurements, Quantity::Time, 1);
+            assert!(CodeletFile::parse(&exported.to_text()).is_ok());
+        }
+    }
+
+    #[test]
+    fn what_has_no_counterpart_is_counted() {
+        // A CPU core and a GPU together; an architecture that is no more.
+        let two = "2 0 0 1 1 0 1  0";
+        let old = "1 3 0 1  0";
+        let imported = CodeletFile::parse(&format!("45 2 {two} {old}")).expect("it is a model").import(Quantity::Time);
+        assert_eq!(imported.skipped, 2);
+        assert!(imported.measurements.is_empty());
+    }
+}

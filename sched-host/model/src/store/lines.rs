@@ -1,0 +1,155 @@
+//! Texts of stored files: a line of JSON for each thing, the first of which says what the file is, and the last whether it is
+//! whole.
+
+use crate::crc32;
+use crate::{Flaw, ModelError};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::Path;
+
+/// What a file is, in its first line.
+pub(super) struct Format {
+    pub(super) name: &'static str,
+    /// The highest version that is known here.
+    pub(super) version: u64,
+    /// What it holds, for people.
+    pub(super) holds: &'static str,
+}
+
+/// The last line.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EndLine {
+    /// How many lines come before this one.
+    lines: usize,
+    /// StarPU's CRC of all bytes before this line, eight hexadecimal digits.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    checksum: Option<String>,
+}
+
+/// A line behind the first one.
+pub(super) trait Line: Serialize + DeserializeOwned {
+    /// The last line of a file.
+    fn end(end: EndLine) -> Self;
+
+    /// What this is the last line of a file with, or itself.
+    fn into_end(self) -> Result<EndLine, Self>;
+}
+
+/// A text in the making.
+#[derive(Default)]
+pub(super) struct Lines {
+    text: String,
+    count: usize,
+}
+
+impl Lines {
+    /// Adds a line.
+    pub(super) fn push(&mut self, line: &impl Serialize) {
+        self.text.push_str(&serde_json::to_string(line).expect("such lines hold nothing that JSON has no words for"));
+        self.text.push('\n');
+        self.count += 1;
+    }
+
+    /// The text, with its last line.
+    pub(super) fn end<L: Line>(mut self) -> String {
+        let checksum = Some(format!("{:08x}", crc32(self.text.as_bytes(), 0)));
+        self.push(&L::end(EndLine { lines: self.count, checksum }));
+        self.text
+    }
+}
+
+/// What is wrong with a text, as far as it was read.
+#[derive(Default)]
+pub(super) struct Reader {
+    pub(super) flaws: Vec<Flaw>,
+}
+
+impl Reader {
+    /// Something is wrong in a place.
+    pub(super) fn flaw(&mut self, line: usize, column: usize, message: String) {
+        self.flaws.push(Flaw { line, column, message });
+    }
+
+    fn json<'a, T: Deserialize<'a>>(&mut self, number: usize, line: &'a str, what: &str) -> Option<T> {
+        match serde_json::from_str(line) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let told = error.to_string();
+                // The place is said already, and it is that of the line in the file.
+                let told = told.rsplit_once(" at line ").map_or(told.as_str(), |(told, _)| told);
+                self.flaw(number, error.column().max(1), format!("expected {what}: {told}"));
+                None
+            }
+        }
+    }
+
+    fn check_end(&mut self, number: usize, end: &EndLine, before: &[u8], ended: bool) {
+        if end.lines != number - 1 {
+            let (found, expected) = (number - 1, end.lines);
+            self.flaw(number, 1, format!("found {found} lines, expected {expected}: some are missing or too many"));
+        }
+        let sum = format!("{:08x}", crc32(before, 0));
+        if end.checksum.as_ref().is_some_and(|expected| *expected != sum) {
+            let message = "the checksum is that of another text: the file is damaged, or was edited (leave the checksum out then)";
+            self.flaw(number, 1, message.to_owned());
+        }
+        if !ended {
+            self.flaw(number, 1, "the end of the last line is missing: the file was cut off".to_owned());
+        }
+    }
+}
+
+/// Reads the text of a file: its first line, unless that is wrong, while `each` is told of those between the first and the last
+/// with their numbers.
+///
+/// # Errors
+/// When it is no text at all, or one of a newer version. What else is wrong, the reader has.
+pub(super) fn read<'a, H: Deserialize<'a>, L: Line>(
+    bytes: &'a [u8],
+    path: &Path,
+    format: &Format,
+    mut each: impl FnMut(&mut Reader, usize, L),
+) -> Result<(Option<H>, Reader), ModelError> {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        let flaw = Flaw { line: 1, column: 1, message: "this is no text".to_owned() };
+        return Err(ModelError::damaged(path, vec![flaw]));
+    };
+    let first = text.lines().next().unwrap_or_default();
+    // Before all else: a newer version may have other lines.
+    let header: Value = serde_json::from_str(first).unwrap_or_default();
+    if header["format"] == format.name
+        && let Some(found) = header["version"].as_u64()
+        && found > format.version
+    {
+        return Err(ModelError::Newer { path: path.to_owned(), found, known: format.version });
+    }
+    let mut reader = Reader::default();
+    let what = |part: &str| format!("{part} line of {}", format.holds);
+    let known = reader.json(1, first, &what("the first"));
+    let (mut number, mut offset, mut end) = (1, first.len() + 1, None);
+    for line in text.lines().skip(1) {
+        number += 1;
+        if end.is_some() {
+            reader.flaw(number, 1, "there is a line behind the last one".to_owned());
+            break;
+        }
+        match reader.json::<L>(number, line, &what("a")).map(L::into_end) {
+            Some(Ok(line)) => end = Some((number, line, offset)),
+            Some(Err(line)) => each(&mut reader, number, line),
+            None => {}
+        }
+        offset += line.len() + 1;
+    }
+    match &end {
+        None => reader.flaw(number, 1, "the last line is missing: the file was cut off".to_owned()),
+        Some((at, line, offset)) => reader.check_end(*at, line, &text.as_bytes()[..*offset], text.ends_with('\n')),
+    }
+    if known.is_some() && (header["format"] != format.name || header["version"] != format.version) {
+        let found = header["format"].as_str().unwrap_or_default();
+        let (version, name, expected) = (&header["version"], format.name, format.version);
+        reader.flaw(1, 1, format!("found format `{found}` {version}, expected `{name}` {expected}"));
+    }
+    Ok((known, reader))
+}

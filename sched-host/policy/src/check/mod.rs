@@ -1,0 +1,212 @@
+//! What makes a policy valid: a list of rules, each with the reason that its errors give.
+//!
+//! To add a rule, write a function from [`Subject`] to findings and name it in [`RULES`].
+
+mod below;
+mod models;
+mod names;
+mod progress;
+mod shape;
+mod sharing;
+mod site;
+
+use super::catalogue::Catalogue;
+use super::part::Policy;
+use sched_text::Finding;
+pub(super) use site::Subject;
+
+/// A rule of the language.
+struct Rule {
+    /// What it is a part of; see [`check`].
+    id: &'static str,
+    /// Ends the code of its errors: `policy::arity`.
+    name: &'static str,
+    /// Why there is such a rule, or what it says; the last line of its errors' help.
+    reason: &'static str,
+    /// Whether it needs to know the components.
+    catalogue: bool,
+    /// Whether it is only about progress: a policy that breaks it can be built, and might stall.
+    progress: bool,
+    find: fn(&Subject<'_>) -> Vec<Finding>,
+}
+
+const RULES: &[Rule] = &[
+    Rule {
+        id: "V2",
+        name: "root",
+        reason: "tasks enter a scheduler at one component, its root",
+        catalogue: false,
+        progress: false,
+        find: shape::root,
+    },
+    Rule {
+        id: "V7",
+        name: "component",
+        reason: "a policy is made of the components that the loaded plugins provide",
+        catalogue: true,
+        progress: false,
+        find: names::component,
+    },
+    Rule {
+        id: "V7",
+        name: "parameter",
+        reason: "a component declares its parameters with type, range and default",
+        catalogue: true,
+        progress: false,
+        find: names::parameter,
+    },
+    Rule {
+        id: "V7",
+        name: "slots",
+        reason: "a component with slots sorts tasks into them, and needs one child in each",
+        catalogue: true,
+        progress: false,
+        find: names::slots,
+    },
+    Rule {
+        id: "V2",
+        name: "arity",
+        reason: "a component says whether it takes no child (a leaf), one, or several",
+        catalogue: true,
+        progress: false,
+        find: shape::arity,
+    },
+    Rule {
+        id: "V2",
+        name: "each",
+        reason: "`each` repeats its children, so it stands where several children may",
+        catalogue: true,
+        progress: false,
+        find: shape::each,
+    },
+    Rule {
+        id: "V4",
+        name: "leaf",
+        reason: "a task that arrives at a leaf must be given to a worker there",
+        catalogue: true,
+        progress: false,
+        find: shape::leaf,
+    },
+    Rule {
+        id: "V7",
+        name: "shared",
+        reason: "`use \"name\"` links to `shared \"name\"` of the same policy or file, which is one component",
+        catalogue: false,
+        progress: false,
+        find: sharing::defined,
+    },
+    Rule {
+        id: "V2",
+        name: "use",
+        reason: "outside an `each`, `use` links to every instance of what is shared",
+        catalogue: true,
+        progress: false,
+        find: sharing::single,
+    },
+    Rule {
+        id: "V6",
+        name: "cycle",
+        reason: "tasks go down the tree, and would go round for ever",
+        catalogue: false,
+        progress: false,
+        find: sharing::cycle,
+    },
+    Rule {
+        id: "V4",
+        name: "unused",
+        reason: "what is shared exists only where a `use` links to it",
+        catalogue: false,
+        progress: false,
+        find: sharing::unused,
+    },
+    Rule {
+        id: "V2",
+        name: "family",
+        reason: "only a component that chooses, or that has slots, knows which of several children a task is for",
+        catalogue: true,
+        progress: false,
+        find: shape::family,
+    },
+    Rule {
+        id: "V1",
+        name: "refusal",
+        reason: "nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse",
+        catalogue: true,
+        progress: true,
+        find: progress::refuses,
+    },
+    Rule {
+        id: "V3",
+        name: "pump",
+        reason: "between two queues tasks move only if the upper one pumps, and the lower one says when it has room",
+        catalogue: true,
+        progress: true,
+        find: progress::pumps,
+    },
+    Rule {
+        id: "V3",
+        name: "push",
+        reason: "what sorts tasks has them pushed when it is pulled, so that workers cannot pull them through it",
+        catalogue: true,
+        progress: true,
+        find: progress::pushed,
+    },
+    Rule {
+        id: "V5",
+        name: "models",
+        reason: "a task whose model is missing or not calibrated has no expected length to decide by",
+        catalogue: true,
+        progress: true,
+        find: models::models,
+    },
+];
+
+/// Everything that is wrong with `policy` for components of `catalogue`, errors and warnings; empty when it is fine.
+///
+/// Each finding names the [rule](Finding::id) that it breaks:
+///
+/// | rule | what it says |
+/// |---|---|
+/// | V1 | the root never refuses: an unbounded queue stands above every bounded one, and above all that may refuse |
+/// | V2 | only components that choose (resource mapping), or that have slots, have several children |
+/// | V3 | every scheduling area, which lies between two queues, has a pump for each direction in which tasks flow |
+/// | V4 | every leaf is a worker, every worker has a leaf, and nothing is unused |
+/// | V5 | a component that needs performance models stands below a slot `perfmodel` |
+/// | V6 | nothing is below itself |
+/// | V7 | components, parameters, slots and what is shared exist, and values have the right type and range |
+///
+/// V1 and V3 trust what components declare: see [`forwards_push`](sched_core::Info::forwards_push),
+/// [`wakes_workers`](sched_core::Info::wakes_workers), [`pulled_only`](sched_core::Info::pulled_only) and
+/// [`pushes_on_pull`](sched_core::Info::pushes_on_pull).
+///
+/// A policy that a program built is shown as its [text](Policy::to_kdl).
+#[must_use]
+pub fn check(policy: &Policy, catalogue: &Catalogue) -> Vec<Finding> {
+    run(&policy.located(), catalogue, |_| true)
+}
+
+/// What is wrong with `policy` so that no tree can be built, whether tasks would move in it or not.
+pub(super) fn check_structure(policy: &Policy, catalogue: &Catalogue) -> Vec<Finding> {
+    run(&policy.located(), catalogue, |rule| !rule.progress)
+}
+
+/// What is wrong with `policy` whatever the components are.
+pub(super) fn check_text(policy: &Policy) -> Vec<Finding> {
+    run(policy, &Catalogue::default(), |rule| !rule.catalogue)
+}
+
+fn run(policy: &Policy, catalogue: &Catalogue, wanted: impl Fn(&Rule) -> bool) -> Vec<Finding> {
+    let subject = Subject::new(policy, catalogue);
+    let rules = RULES.iter().filter(|rule| wanted(rule));
+    rules
+        .flat_map(|rule| {
+            (rule.find)(&subject).into_iter().map(|finding| {
+                let finding = finding
+                    .breaks(rule.id)
+                    .code(format_args!("policy::{}", rule.name))
+                    .help(format!("why: {}", rule.reason));
+                finding.in_source(policy.source.as_ref())
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,141 @@
+//! Rules about names: components, parameters and slots exist, are of the right type, and are given once.
+
+use super::site::{Owner, Role, Subject};
+use crate::part::{Component, Part};
+use crate::print;
+use sched_core::{Arity, ParamInfo};
+use sched_text::Finding;
+use sched_text::did_you_mean;
+
+/// Words of the language, which no component can have as its name.
+const WORDS: [&str; 4] = ["policy", "shared", "each", "use"];
+
+pub(super) fn component(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (component, entry) in subject.components() {
+        let name = &component.name;
+        if WORDS.contains(&name.as_str()) {
+            findings.push(
+                Finding::error(format!("a component is called `{name}`, a word of the language"))
+                    .at(component.span, "not a component")
+                    .help("a component of this name cannot be used in a policy: rename it in its plugin"),
+            );
+        } else if entry.is_none() {
+            let names = subject.catalogue.iter().map(|entry| entry.info.name.as_str());
+            let mut finding =
+                Finding::error(format!("there is no component `{name}`")).at(component.span, "unknown component");
+            if subject.catalogue.iter().next().is_some() {
+                finding = finding.help(did_you_mean(name, names, "components"));
+            }
+            findings.push(finding.help(subject.catalogue.origin()));
+        }
+    }
+    findings
+}
+
+pub(super) fn parameter(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (component, entry) in subject.components() {
+        for (index, setting) in component.params.iter().enumerate() {
+            let name = &setting.name;
+            if let Some(first) = component.params[..index].iter().find(|first| first.name == *name) {
+                findings.push(
+                    Finding::error(format!("`{name}` of `{}` is set twice", component.name))
+                        .at(setting.span, "again here")
+                        .at(first.span, "first here")
+                        .help("leave one of them out"),
+                );
+            }
+            let Some(info) = entry.map(|entry| &entry.info) else { continue };
+            let Some(param) = info.param(name) else {
+                let names = info.params.iter().map(|param| param.name.as_str());
+                findings.push(
+                    Finding::error(format!("`{}` has no parameter `{name}`", component.name))
+                        .at(setting.span, "unknown parameter")
+                        .help(did_you_mean(name, names, &format!("parameters of `{}`", component.name))),
+                );
+                continue;
+            };
+            if setting.value.clone().coerce(&param.kind).is_none() {
+                let found = print::value(&setting.value);
+                findings.push(
+                    Finding::error(format!("`{name}` of `{}` cannot be {found}", component.name))
+                        .at(setting.value_span, format!("found {found}, expected {}", param.kind))
+                        .help(explain(param)),
+                );
+            }
+        }
+    }
+    findings
+}
+
+/// A line on what a parameter means.
+fn explain(param: &ParamInfo) -> String {
+    let unit = if param.unit.is_empty() { String::new() } else { format!(", in {}", param.unit) };
+    format!("`{}`: {}{unit} (default {})", param.name, param.doc, print::value(&param.default))
+}
+
+pub(super) fn slots(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for (component, entry) in subject.known().filter(|(_, entry)| entry.info.arity == Arity::Slots) {
+        let slots = &entry.info.slots;
+        let mut seen: Vec<&Component> = Vec::new();
+        for child in &component.children {
+            let Part::Component(node) = child else {
+                findings.push(
+                    Finding::error(format!("below `{}` stand its slots", component.name))
+                        .at(child.span(), "expected a slot")
+                        .help(slot_names(component, slots.iter().map(|slot| slot.name.as_str())))
+                        .help("`each` and `use` stand inside a slot"),
+                );
+                continue;
+            };
+            if let Some(first) = seen.iter().find(|first| first.name == node.name) {
+                findings.push(
+                    Finding::error(format!("slot `{}` of `{}` is given twice", node.name, component.name))
+                        .at(node.span, "again here")
+                        .at(first.span, "first here")
+                        .help("leave one of them out"),
+                );
+            } else if !slots.iter().any(|slot| slot.name == node.name) {
+                let names = slots.iter().map(|slot| slot.name.as_str());
+                findings.push(
+                    Finding::error(format!("`{}` has no slot `{}`", component.name, node.name))
+                        .at(node.span, "unknown slot")
+                        .help(did_you_mean(&node.name, names, &format!("slots of `{}`", component.name))),
+                );
+            }
+            seen.push(node);
+        }
+        let missing: Vec<_> = slots.iter().filter(|slot| seen.iter().all(|node| node.name != slot.name)).collect();
+        if !missing.is_empty() {
+            let names: Vec<String> = missing.iter().map(|slot| format!("`{}`", slot.name)).collect();
+            let plural = if names.len() == 1 { "" } else { "s" };
+            let finding =
+                Finding::error(format!("`{}` lacks its slot{plural} {}", component.name, names.join(" and ")))
+                    .at(component.span, format!("expected {} below", names.join(" and ")));
+            findings.push(
+                missing
+                    .iter()
+                    .fold(finding, |finding, slot| finding.help(format!("add `{} {{ … }}`: {}", slot.name, slot.doc))),
+            );
+        }
+    }
+    for site in &subject.sites {
+        if let (Role::Slot(slot), Owner::Component(component, _)) = (site.role, site.owner)
+            && let Some(setting) = slot.params.first()
+        {
+            findings.push(
+                Finding::error(format!("`{}` is a slot of `{}` and has no parameters", slot.name, component.name))
+                    .at(setting.span, "not here")
+                    .help("parameters are set at a component: at the slot's child, or at the one that has the slot"),
+            );
+        }
+    }
+    findings
+}
+
+fn slot_names<'a>(component: &Component, names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    format!("slots of `{}`: {}", component.name, names.join(", "))
+}

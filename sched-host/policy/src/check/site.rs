@@ -1,0 +1,117 @@
+//! A policy laid out for the rules: each part with what is above and below it.
+
+use crate::catalogue::{Catalogue, Entry};
+use crate::level::Level;
+use crate::part::{Component, Each, Part, Policy, Shared, Use};
+use sched_core::Arity;
+use sched_text::Span;
+
+/// The policy that the rules look at.
+pub(crate) struct Subject<'a> {
+    pub policy: &'a Policy,
+    pub catalogue: &'a Catalogue,
+    /// Every part, parents before children.
+    pub sites: Vec<Site<'a>>,
+}
+
+/// One part at its place.
+pub(crate) struct Site<'a> {
+    pub role: Role<'a>,
+    /// What it hangs below; `each` is not counted.
+    pub owner: Owner<'a>,
+    /// The `each` parts between the owner and this, outermost first.
+    pub repeats: Vec<&'a Each>,
+    /// Whether it certainly exists once in the machine, because nothing above it repeats.
+    pub once: bool,
+}
+
+/// What a part is, once the components are known.
+#[derive(Clone, Copy)]
+pub(crate) enum Role<'a> {
+    /// A component, and what the catalogue knows of it.
+    Component(&'a Component, Option<&'a Entry>),
+    /// A node directly below a component with slots: one of them, if the name is right.
+    Slot(&'a Component),
+    Each(&'a Each),
+    Use(&'a Use),
+}
+
+/// What a part hangs below.
+#[derive(Clone, Copy)]
+pub(crate) enum Owner<'a> {
+    Policy,
+    Shared(&'a Shared),
+    Component(&'a Component, Option<&'a Entry>),
+    Slot(&'a Component),
+}
+
+impl Owner<'_> {
+    /// Whether exactly one child is expected here.
+    pub(super) fn takes_one(self) -> bool {
+        match self {
+            Owner::Slot(_) => true,
+            Owner::Component(_, entry) => entry.is_some_and(|entry| entry.info.arity == Arity::One),
+            Owner::Policy | Owner::Shared(_) => false,
+        }
+    }
+
+    /// What to call it, and where it stands.
+    pub(super) fn name(self) -> (String, Span) {
+        match self {
+            Owner::Policy => ("the policy".to_owned(), Span::NONE),
+            Owner::Shared(shared) => (format!("shared `{}`", shared.name), shared.span),
+            Owner::Component(component, _) => (format!("`{}`", component.name), component.span),
+            Owner::Slot(slot) => (format!("slot `{}`", slot.name), slot.span),
+        }
+    }
+}
+
+impl<'a> Subject<'a> {
+    pub(super) fn new(policy: &'a Policy, catalogue: &'a Catalogue) -> Subject<'a> {
+        let mut subject = Subject { policy, catalogue, sites: Vec::new() };
+        subject.place(&policy.root, Owner::Policy, &[], true);
+        for shared in &policy.shared {
+            let once = shared.each.is_none_or(|level| level == Level::Machine);
+            subject.place(&shared.children, Owner::Shared(shared), &[], once);
+        }
+        subject
+    }
+
+    fn place(&mut self, parts: &'a [Part], owner: Owner<'a>, repeats: &[&'a Each], once: bool) {
+        for part in parts {
+            let role = match part {
+                Part::Component(node) if repeats.is_empty() && has_slots(owner) => Role::Slot(node),
+                Part::Component(node) => Role::Component(node, self.catalogue.get(&node.name)),
+                Part::Each(each) => Role::Each(each),
+                Part::Use(link) => Role::Use(link),
+            };
+            self.sites.push(Site { role, owner, repeats: repeats.to_vec(), once });
+            match role {
+                Role::Component(node, entry) => self.place(&node.children, Owner::Component(node, entry), &[], once),
+                Role::Slot(node) => self.place(&node.children, Owner::Slot(node), &[], once),
+                Role::Each(each) => {
+                    let inner: Vec<&Each> = repeats.iter().copied().chain([each]).collect();
+                    self.place(&each.children, owner, &inner, once && each.level == Level::Machine);
+                }
+                Role::Use(_) => {}
+            }
+        }
+    }
+
+    /// Every component that is not a slot.
+    pub(super) fn components(&self) -> impl Iterator<Item = (&'a Component, Option<&'a Entry>)> {
+        self.sites.iter().filter_map(|site| match site.role {
+            Role::Component(component, entry) => Some((component, entry)),
+            _ => None,
+        })
+    }
+
+    /// Every component that the catalogue has.
+    pub(super) fn known(&self) -> impl Iterator<Item = (&'a Component, &'a Entry)> {
+        self.components().filter_map(|(component, entry)| Some((component, entry?)))
+    }
+}
+
+fn has_slots(owner: Owner<'_>) -> bool {
+    matches!(owner, Owner::Component(_, Some(entry)) if entry.info.arity == Arity::Slots)
+}

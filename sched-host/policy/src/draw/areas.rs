@@ -1,0 +1,65 @@
+//! The scheduling areas of a plan in words.
+
+use super::title;
+use crate::areas::Area;
+use crate::plan::{NodeIndex, Plan, PlanNode};
+use crate::print;
+
+impl Plan {
+    /// The scheduling areas, each with its reservoirs and pumps; like ones are told once.
+    #[must_use]
+    pub fn areas_to_text(&self) -> String {
+        let mut told: Vec<(String, usize, usize)> = Vec::new();
+        for (index, area) in self.areas().iter().enumerate() {
+            let text = self.words(area);
+            match told.iter_mut().find(|(known, ..)| *known == text) {
+                Some((_, _, count)) => *count += 1,
+                None => told.push((text, index + 1, 1)),
+            }
+        }
+        let mut text = String::new();
+        for (words, first, count) in told {
+            let times = if count > 1 { format!(" × {count}") } else { String::new() };
+            text += &format!("area {first}{times}: {words}");
+        }
+        text
+    }
+
+    fn words(&self, area: &Area) -> String {
+        let names = |nodes: &[NodeIndex]| self.counted(nodes, |node| node.info.name.clone());
+        let from = area.above.map_or("the application", |node| &self[node].info.name).to_owned();
+        let to: Vec<String> = names(&area.below).into_iter().chain(names(&area.workers)).collect();
+        let mut text = format!("{} ─▶ {}\n", from, to.join(", "));
+        let mut line = |what: &str, words: Vec<String>| {
+            if !words.is_empty() {
+                text += &format!("    {what:<16} {}\n", words.join(", "));
+            }
+        };
+        line("reservoir above", area.above.map(|node| reservoir(&self[node])).into_iter().collect());
+        line("through", self.counted(&area.through, |node| title(node, " ")));
+        line("reservoirs below", self.counted(&area.below, reservoir));
+        line("pump down", Some(from).filter(|_| area.is_pumped_down(self)).into_iter().collect());
+        line("pump up", names(&area.workers));
+        text
+    }
+
+    /// What these are called, each name once with their number.
+    fn counted(&self, nodes: &[NodeIndex], name: impl Fn(&PlanNode) -> String) -> Vec<String> {
+        let mut counts: Vec<(String, usize)> = Vec::new();
+        for name in nodes.iter().map(|node| name(&self[*node])) {
+            match counts.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((name, 1)),
+            }
+        }
+        let words = counts.into_iter();
+        words.map(|(name, count)| if count > 1 { format!("{name} × {count}") } else { name }).collect()
+    }
+}
+
+/// `fifo (holds any number)`, `fifo (bounded by ntasks-threshold=2)`.
+fn reservoir(node: &PlanNode) -> String {
+    let bounds: Vec<String> = node.bounds().map(|(name, value)| format!("{name}={}", print::value(value))).collect();
+    let holds = if bounds.is_empty() { "unbounded".to_owned() } else { format!("bounded by {}", bounds.join(" and ")) };
+    format!("{} ({holds})", node.info.name)
+}

@@ -1,0 +1,151 @@
+//! Plans as a drawing of their own.
+
+use super::{colour, title};
+use crate::plan::{Plan, PlanNode};
+use sched_text::spread;
+use sched_text::xml::escaped;
+use std::fmt::Write;
+
+// All lengths are in pixels.
+const MARGIN: f64 = 24.0;
+const LINE: f64 = 16.0;
+/// An average character of the 12-pixel font.
+const CHAR: f64 = 6.8;
+const GAP: f64 = 14.0;
+/// Between a layer and the one below it.
+const DROP: f64 = 46.0;
+const NARROWEST: f64 = 320.0;
+
+/// A component's box.
+struct Shape {
+    lines: Vec<String>,
+    layer: usize,
+    /// Its left edge.
+    x: f64,
+    y: f64,
+    height: f64,
+}
+
+impl Plan {
+    /// The plan as an SVG picture: a box for each component, coloured by family, above the workers that it schedules for. It
+    /// needs no style sheet or font from elsewhere.
+    #[must_use]
+    pub fn to_svg(&self) -> String {
+        let mut shapes = self.shapes();
+        let longest = shapes.iter().flat_map(|shape| &shape.lines).map(|line| line.chars().count()).max().unwrap_or(0);
+        let width = longest as f64 * CHAR + 16.0;
+        let (across, down) = self.place(&mut shapes, width);
+        let (across, down) = ((across + 2.0 * MARGIN).max(NARROWEST), down + MARGIN);
+
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{across:.0}\" height=\"{down:.0}\" viewBox=\"0 0 {across:.0} {down:.0}\" \
+             font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" font-size=\"12\">\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+        );
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            out,
+            "<text x=\"{MARGIN}\" y=\"{:.0}\" font-size=\"16\" font-weight=\"bold\">{}</text>",
+            MARGIN + LINE,
+            escaped(&self.policy)
+        );
+        for node in &self.nodes {
+            for child in &node.children {
+                edge(&mut out, &shapes[node.id.0], &shapes[child.node.0], width, child.slot.as_deref());
+            }
+        }
+        for (node, shape) in self.nodes.iter().zip(&shapes) {
+            draw(&mut out, node, shape, width);
+        }
+        out + "</svg>\n"
+    }
+
+    /// What is written in each box, and how deep it is: below all of its parents.
+    fn shapes(&self) -> Vec<Shape> {
+        let mut shapes: Vec<Shape> = Vec::new();
+        for node in &self.nodes {
+            let mut lines: Vec<String> = title(node, "\n").lines().map(str::to_owned).collect();
+            lines.extend(node.leaf_worker.map(|worker| {
+                let archs: Vec<String> = node.archs.iter().map(|arch| arch.to_string()).collect();
+                format!("{worker} ({})", archs.join(", "))
+            }));
+            let layer = node.parents.iter().map(|parent| shapes[parent.0].layer + 1).max().unwrap_or(0);
+            let height = lines.len() as f64 * LINE + 10.0;
+            shapes.push(Shape { lines, layer, x: 0.0, y: 0.0, height });
+        }
+        shapes
+    }
+
+    /// Puts each box above the middle of its workers, as far as its neighbours let it. How far the boxes go, across and down.
+    fn place(&self, shapes: &mut [Shape], width: f64) -> (f64, f64) {
+        let layers = shapes.iter().map(|shape| shape.layer + 1).max().unwrap_or(0);
+        let crowd = |layer| shapes.iter().filter(|shape| shape.layer == layer).count();
+        let columns = (0..layers).map(crowd).max().unwrap_or(1) as f64;
+        // Workers in the order of their numbers, over the width of the fullest layer.
+        let workers: Vec<_> = self.root().workers.iter().collect();
+        let each = columns / workers.len().max(1) as f64;
+        let middle = |node: &PlanNode| {
+            let numbers = node.workers.iter().filter_map(|worker| workers.binary_search(&worker).ok());
+            let (sum, count) = numbers.fold((0, 0), |(sum, count), number| (sum + number, count + 1));
+            (sum as f64 / f64::from(count.max(1)) + 0.5) * each - 0.5
+        };
+        let mut y = MARGIN + 2.5 * LINE;
+        for layer in 0..layers {
+            let here = || (0..shapes.len()).filter(|node| shapes[*node].layer == layer);
+            let mut wanted: Vec<(f64, usize)> = here().map(|node| (middle(&self.nodes[node]), node)).collect();
+            wanted.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let height = here().map(|node| shapes[node].height).fold(0.0, f64::max);
+            let places: Vec<f64> = wanted.iter().map(|(place, _)| *place).collect();
+            for (place, (_, node)) in spread(&places).into_iter().zip(&wanted) {
+                (shapes[*node].x, shapes[*node].y) = (place * (width + GAP), y);
+            }
+            y += height + DROP;
+        }
+        let least = shapes.iter().map(|shape| shape.x).fold(f64::INFINITY, f64::min);
+        let most = shapes.iter().map(|shape| shape.x + width).fold(0.0, f64::max);
+        // A narrow tree stands in the middle of its picture.
+        let indent = ((NARROWEST - 2.0 * MARGIN - (most - least)) / 2.0).max(0.0);
+        shapes.iter_mut().for_each(|shape| shape.x += MARGIN + indent - least);
+        (most - least, y - DROP)
+    }
+}
+
+fn edge(out: &mut String, above: &Shape, below: &Shape, width: f64, slot: Option<&str>) {
+    let (x1, y1) = (above.x + width / 2.0, above.y + above.height);
+    let (x2, y2) = (below.x + width / 2.0, below.y);
+    let bend = (y2 - y1) / 2.0;
+    let _ = writeln!(
+        out,
+        "<path d=\"M{x1:.1} {y1:.1}C{x1:.1} {:.1} {x2:.1} {:.1} {x2:.1} {y2:.1}\" fill=\"none\" stroke=\"#94a3b8\"/>",
+        y1 + bend,
+        y2 - bend
+    );
+    if let Some(slot) = slot {
+        let _ = writeln!(
+            out,
+            "<text x=\"{x2:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"11\" fill=\"#475569\" stroke=\"white\" \
+             stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
+            y2 - 6.0,
+            escaped(slot)
+        );
+    }
+}
+
+fn draw(out: &mut String, node: &PlanNode, shape: &Shape, width: f64) {
+    let Shape { lines, x, y, height, .. } = shape;
+    let _ = write!(
+        out,
+        "<g><rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" rx=\"5\" fill=\"{}\" stroke=\"#334155\"/>",
+        colour(node.info.family)
+    );
+    for (line, number) in lines.iter().zip(1..) {
+        let _ = write!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            x + width / 2.0,
+            y + f64::from(number) * LINE,
+            escaped(line)
+        );
+    }
+    let _ = writeln!(out, "<title>{}</title></g>", escaped(&node.path));
+}

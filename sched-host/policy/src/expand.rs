@@ -1,0 +1,454 @@
+//! A policy and a machine to a plan.
+
+use super::catalogue::{Catalogue, Entry};
+use super::check;
+use super::leaves::check_leaves;
+use super::level::Level;
+use super::machine::{Group, Machine};
+use super::part::{Component, Each, Part, Policy, Shared, Use};
+use super::plan::{Child, NodeIndex, Plan, PlanNode};
+use sched_core::{Arch, ArchSet, Arity, Family, Params, WorkerId, WorkerSet};
+use sched_text as text;
+use sched_text::Span;
+use sched_text::{Finding, Findings};
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Lays `policy` over `machine`: one node for each component that will exist there.
+///
+/// An `each` that matches nothing on this machine leaves nothing behind, nor does a component all of whose children
+/// vanish so. Every worker of the machine ends up below exactly one leaf.
+///
+/// # Errors
+/// Everything that [`check`](super::check()) finds; and what only the machine tells: a leaf that stands for several
+/// workers, a component that takes one child and would have several, workers without a leaf or with several.
+pub fn expand(policy: &Policy, catalogue: &Catalogue, machine: &dyn Machine) -> Result<Plan, Findings> {
+    lay(policy, catalogue, machine, check::check)
+}
+
+/// The same without the rules on progress (V1, V3 and V5): the policy may stall. It is for tests of what happens then.
+///
+/// # Errors
+/// As for [`expand`].
+pub fn expand_unchecked(policy: &Policy, catalogue: &Catalogue, machine: &dyn Machine) -> Result<Plan, Findings> {
+    lay(policy, catalogue, machine, check::check_structure)
+}
+
+fn lay(
+    policy: &Policy,
+    catalogue: &Catalogue,
+    machine: &dyn Machine,
+    check: fn(&Policy, &Catalogue) -> Vec<Finding>,
+) -> Result<Plan, Findings> {
+    let policy = &policy.located();
+    let fail = |findings: Vec<Finding>| {
+        let findings = findings.into_iter().map(|finding| finding.in_source(policy.source.as_ref())).collect();
+        Findings::new(format!("policy `{}`", policy.name), findings)
+    };
+    let findings = check(policy, catalogue);
+    if findings.iter().any(Finding::is_error) {
+        return Err(fail(findings));
+    }
+    let count = u32::try_from(machine.workers()).unwrap_or(u32::MAX);
+    let mut expansion = Expansion {
+        policy,
+        catalogue,
+        machine,
+        archs: (0..count).map(|worker| machine.arch(WorkerId(worker))).collect(),
+        combined: OnceCell::new(),
+        present: machine.present(),
+        groups: HashMap::new(),
+        drafts: Vec::new(),
+        instances: HashMap::new(),
+        findings: Vec::new(),
+    };
+    let everything = Scope { workers: machine.present(), place: "machine".to_owned(), path: String::new() };
+    let root = expansion.parts(&policy.root, &everything).first().copied();
+    let Some(root) = root.filter(|_| expansion.findings.is_empty()) else {
+        if expansion.findings.is_empty() {
+            let finding = Finding::error(format!("nothing is left of policy `{}` on this machine", policy.name));
+            let finding = finding
+                .at(policy.span, "every `each` in it is empty")
+                .help(expansion.inventory())
+                .breaks("V4")
+                .code("policy::empty");
+            expansion.findings.push(finding);
+        }
+        return Err(fail(expansion.findings));
+    };
+    let plan = expansion.plan(root);
+    let findings = check_leaves(&plan, policy, &everything.workers, count);
+    if findings.is_empty() { Ok(plan) } else { Err(fail(findings)) }
+}
+
+/// The part of the machine that the parts being expanded stand for.
+struct Scope {
+    workers: WorkerSet,
+    place: String,
+    path: String,
+}
+
+impl Scope {
+    /// The same workers, one step further down.
+    fn below(&self, step: &str) -> Scope {
+        Scope { workers: self.workers.clone(), place: self.place.clone(), path: join(&self.path, step) }
+    }
+
+    fn inside(&self, group: Group) -> Scope {
+        Scope { path: join(&self.path, &group.label), workers: group.workers, place: group.label }
+    }
+}
+
+fn join(path: &str, step: &str) -> String {
+    if path.is_empty() { step.to_owned() } else { format!("{path}/{step}") }
+}
+
+/// A node before the order of nodes is known; children are numbers of drafts.
+struct Draft {
+    entry: Entry,
+    params: Params,
+    children: Vec<(usize, Option<String>)>,
+    leaf_worker: Option<WorkerId>,
+    place: String,
+    path: String,
+    span: Span,
+}
+
+struct Expansion<'a> {
+    policy: &'a Policy,
+    catalogue: &'a Catalogue,
+    machine: &'a dyn Machine,
+    /// The architecture of each simple worker.
+    archs: Vec<Arch>,
+    /// The members of each combined worker: most policies have none, and a large machine has many.
+    combined: OnceCell<Vec<WorkerSet>>,
+    /// The workers that the policy is laid over.
+    present: WorkerSet,
+    groups: HashMap<(Level, Option<Arch>), Rc<[Group]>>,
+    drafts: Vec<Draft>,
+    /// What a shared definition became for a group, by its name and the group's number.
+    instances: HashMap<(&'a str, usize), Vec<usize>>,
+    findings: Vec<Finding>,
+}
+
+impl<'a> Expansion<'a> {
+    /// The drafts that these parts become; none for what this machine lacks.
+    fn parts(&mut self, parts: &'a [Part], scope: &Scope) -> Vec<usize> {
+        let mut drafts = Vec::new();
+        let mut linked = HashSet::new();
+        for part in parts {
+            let found = match part {
+                Part::Component(component) => self.component(component, scope).into_iter().collect(),
+                Part::Each(each) => self.each(each, scope),
+                Part::Use(link) => self.link(link, scope),
+            };
+            for draft in found {
+                // Two ways to the same shared component are one link.
+                if linked.insert(draft) {
+                    drafts.push(draft);
+                }
+            }
+        }
+        drafts
+    }
+
+    fn each(&mut self, each: &'a Each, scope: &Scope) -> Vec<usize> {
+        let mut drafts = Vec::new();
+        for group in self.groups(each.level, each.arch).iter() {
+            let mut group = group.clone();
+            match each.level {
+                Level::CombinedWorker if self.encloses(&scope.workers, &group.workers) => {}
+                _ => group.workers.intersect_with(&scope.workers),
+            }
+            if !group.workers.is_empty() {
+                drafts.extend(self.parts(&each.children, &scope.inside(group)));
+            }
+        }
+        drafts
+    }
+
+    fn combined(&self) -> &[WorkerSet] {
+        self.combined.get_or_init(|| self.machine.combined())
+    }
+
+    /// Number of the combined worker that a worker is, if it is none of the simple ones.
+    fn combined_number(&self, worker: WorkerId) -> Option<usize> {
+        (worker.0 as usize).checked_sub(self.archs.len())
+    }
+
+    /// The simple workers of a set, and the members of the combined ones in it.
+    fn simple(&self, workers: &WorkerSet) -> WorkerSet {
+        let mut simple = WorkerSet::new();
+        for worker in workers.iter() {
+            match self.combined_number(worker) {
+                None => drop(simple.insert(worker)),
+                Some(number) => simple.union_with(&self.combined()[number]),
+            }
+        }
+        simple
+    }
+
+    /// Whether workers `inner` are some of `outer`. A combined worker is one of those that it is in, and, as a simple
+    /// worker also can be, one of a set that has all of its members.
+    fn encloses(&self, outer: &WorkerSet, inner: &WorkerSet) -> bool {
+        let has_combined = |workers: &WorkerSet| workers.iter().any(|worker| self.combined_number(worker).is_some());
+        inner.is_subset(outer) || (has_combined(inner) && !has_combined(outer) && self.simple(inner).is_subset(outer))
+    }
+
+    /// The groups of a level that have workers of `arch`, with only these.
+    fn groups(&mut self, level: Level, arch: Option<Arch>) -> Rc<[Group]> {
+        if let Some(groups) = self.groups.get(&(level, arch)) {
+            return Rc::clone(groups);
+        }
+        let mut groups = self.machine.groups(level);
+        if let Some(arch) = arch {
+            let first = self.archs.len();
+            let combined = if level == Level::CombinedWorker { self.combined().len() } else { 0 };
+            let combined = (first..first + combined).map(|number| WorkerId(number as u32));
+            let of_arch: WorkerSet =
+                self.workers_of(arch).chain(combined.filter(|worker| self.arch(*worker) == Some(arch))).collect();
+            groups.iter_mut().for_each(|group| group.workers.intersect_with(&of_arch));
+        }
+        groups.retain(|group| !group.workers.is_empty());
+        let groups: Rc<[Group]> = groups.into();
+        self.groups.insert((level, arch), Rc::clone(&groups));
+        groups
+    }
+
+    /// The architecture of a worker; of a combined one, that of its members.
+    fn arch(&self, worker: WorkerId) -> Option<Arch> {
+        let worker = match self.combined_number(worker) {
+            None => worker,
+            Some(number) => self.combined().get(number)?.iter().next()?,
+        };
+        self.archs.get(worker.0 as usize).copied()
+    }
+
+    fn workers_of(&self, arch: Arch) -> impl Iterator<Item = WorkerId> {
+        let all = self.archs.iter().enumerate();
+        let of_arch = all.filter(move |(_, found)| **found == arch).map(|(worker, _)| WorkerId(worker as u32));
+        of_arch.filter(|worker| self.present.contains(*worker))
+    }
+
+    fn link(&mut self, link: &Use, scope: &Scope) -> Vec<usize> {
+        let policy = self.policy;
+        let Some(shared) = policy.find_shared(&link.name) else { return Vec::new() };
+        let groups = self.groups(shared.each.unwrap_or(Level::Machine), shared.arch);
+        let numbers = |linked: &dyn Fn(&Group) -> bool| -> Vec<usize> {
+            groups.iter().enumerate().filter(|(_, group)| linked(group)).map(|(number, _)| number).collect()
+        };
+        let mut linked = numbers(&|group| self.encloses(&scope.workers, &group.workers));
+        if linked.is_empty() {
+            linked = numbers(&|group| self.encloses(&group.workers, &scope.workers));
+        }
+        let mut drafts = Vec::new();
+        for number in linked {
+            drafts.extend(self.instance(shared, number, groups[number].clone()));
+        }
+        drafts
+    }
+
+    fn instance(&mut self, shared: &'a Shared, number: usize, group: Group) -> Vec<usize> {
+        let key = (shared.name.as_str(), number);
+        if let Some(drafts) = self.instances.get(&key) {
+            return drafts.clone();
+        }
+        let top = Scope { workers: WorkerSet::new(), place: String::new(), path: shared.name.clone() };
+        let scope = match shared.each {
+            Some(_) => top.inside(group),
+            None => Scope { workers: group.workers, place: "machine".to_owned(), path: shared.name.clone() },
+        };
+        let drafts = self.parts(&shared.children, &scope);
+        self.instances.insert(key, drafts.clone());
+        drafts
+    }
+
+    fn component(&mut self, component: &'a Component, scope: &Scope) -> Option<usize> {
+        // The check has found every component in the catalogue.
+        let entry = self.catalogue.get(&component.name)?.clone();
+        let scope = scope.below(&component.name);
+        let mut leaf_worker = None;
+        let children = if entry.info.family == Family::Worker {
+            leaf_worker = Some(self.the_worker(component, entry.info.combined, &scope)?);
+            Vec::new()
+        } else {
+            self.children(component, &entry, &scope)?
+        };
+        let params = Params::from_values(entry.info.params.iter().map(|param| {
+            let set = component.params.iter().find(|setting| setting.name == param.name);
+            let set = set.and_then(|setting| setting.value.clone().coerce(&param.kind));
+            (param.name.clone(), set.unwrap_or_else(|| param.default.clone()))
+        }));
+        let Scope { place, path, .. } = scope;
+        self.drafts.push(Draft { entry, params, children, leaf_worker, place, path, span: component.span });
+        Some(self.drafts.len() - 1)
+    }
+
+    /// The one worker that a leaf stands for, simple or combined as the leaf is made for.
+    fn the_worker(&mut self, leaf: &Component, combined: bool, scope: &Scope) -> Option<WorkerId> {
+        let level = if combined { Level::CombinedWorker } else { Level::Worker };
+        let mut workers = scope.workers.iter();
+        let here = match (workers.next(), workers.next()) {
+            (Some(worker), None) => match (combined, self.combined_number(worker)) {
+                (true, Some(_)) | (false, None) => return Some(worker),
+                (true, None) => format!("`{}` is for combined workers, and stands for one that is simple", leaf.name),
+                (false, Some(_)) => format!("`{}` is for simple workers, and stands for a combined one", leaf.name),
+            },
+            _ => format!("`{}` stands for {} workers", leaf.name, scope.workers.len()),
+        };
+        let finding = Finding::error(here)
+            .at(leaf.span, format!("{} here: {}", scope.place, text::workers(&scope.workers)))
+            .help(format!("write `each \"{level}\" {{ {} }}` for one leaf for each {}", leaf.name, words(level)))
+            .help("why: a leaf hands tasks to exactly one worker")
+            .breaks("V4")
+            .code("policy::leaf");
+        self.report_once(finding);
+        None
+    }
+
+    /// The children of a component with the slots they fill; `None` when the component vanishes with them.
+    fn children(
+        &mut self,
+        component: &'a Component,
+        entry: &Entry,
+        scope: &Scope,
+    ) -> Option<Vec<(usize, Option<String>)>> {
+        let errors = self.findings.len();
+        let children: Vec<(usize, Option<String>)> = match entry.info.arity {
+            Arity::Slots => {
+                let mut children = Vec::new();
+                let mut vanished = Vec::new();
+                for slot in &entry.info.slots {
+                    let nodes = component.children.iter().filter_map(|child| match child {
+                        Part::Component(node) if node.name == slot.name => Some(node),
+                        _ => None,
+                    });
+                    for node in nodes {
+                        let drafts = self.parts(&node.children, &scope.below(&slot.name));
+                        self.at_most_one(&format!("slot `{}`", slot.name), node.span, &drafts, scope);
+                        if drafts.is_empty() {
+                            vanished.push(node);
+                        }
+                        children.extend(drafts.first().map(|draft| (*draft, Some(slot.name.clone()))));
+                    }
+                }
+                if let (false, Some(node), true) =
+                    (children.is_empty(), vanished.first(), self.findings.len() == errors)
+                {
+                    let finding = Finding::error(format!("slot `{}` is empty on this machine", node.name))
+                        .at(node.span, format!("no worker below, for {}: {}", scope.place, text::workers(&scope.workers)))
+                        .help(self.inventory())
+                        .help("why: a component with slots needs a child in each; give this one workers that the machine has")
+                        .breaks("V7")
+                        .code("policy::slots");
+                    self.report_once(finding);
+                }
+                children
+            }
+            arity => {
+                let drafts = self.parts(&component.children, scope);
+                if arity == Arity::One {
+                    self.at_most_one(&format!("`{}`", component.name), component.span, &drafts, scope);
+                }
+                drafts.into_iter().map(|draft| (draft, None)).collect()
+            }
+        };
+        (!children.is_empty()).then_some(children)
+    }
+
+    fn at_most_one(&mut self, name: &str, span: Span, drafts: &[usize], scope: &Scope) {
+        if drafts.len() > 1 {
+            let finding = Finding::error(format!("{name} takes one child, and gets {} on this machine", drafts.len()))
+                .at(span, format!("for {}: {}", scope.place, text::workers(&scope.workers)))
+                .help("put a component between that takes several, such as `eager { … }`")
+                .breaks("V2")
+                .code("policy::arity");
+            self.report_once(finding);
+        }
+    }
+
+    /// Reports a finding unless the same was reported for another worker or group.
+    fn report_once(&mut self, finding: Finding) {
+        let known = self.findings.iter().any(|old| old.rule() == finding.rule() && old.place() == finding.place());
+        if !known || finding.place().is_none() {
+            self.findings.push(finding);
+        }
+    }
+
+    /// The workers of the machine, by architecture.
+    fn inventory(&self) -> String {
+        let archs: ArchSet = self.archs.iter().copied().collect();
+        let counts: Vec<String> =
+            archs.iter().map(|arch| format!("{} × {arch}", self.workers_of(arch).count())).collect();
+        format!("workers of this machine: {}", if counts.is_empty() { "none".to_owned() } else { counts.join(", ") })
+    }
+
+    /// Puts the drafts below `root` in order, parents first, and fills in what depends on neighbours.
+    fn plan(self, root: usize) -> Plan {
+        let mut order = Vec::new();
+        post_order(&self.drafts, root, &mut vec![false; self.drafts.len()], &mut order);
+        order.reverse();
+        let mut index = vec![NodeIndex(0); self.drafts.len()];
+        order.iter().enumerate().for_each(|(place, draft)| index[*draft] = NodeIndex(place));
+
+        let mut paths: HashMap<&str, usize> = HashMap::new();
+        let mut nodes: Vec<PlanNode> = Vec::with_capacity(order.len());
+        for draft in order.iter().map(|draft| &self.drafts[*draft]) {
+            let seen = paths.entry(&draft.path).or_default();
+            *seen += 1;
+            nodes.push(PlanNode {
+                id: NodeIndex(nodes.len()),
+                info: Arc::clone(&draft.entry.info),
+                plugin: draft.entry.plugin.clone(),
+                params: draft.params.clone(),
+                children: draft
+                    .children
+                    .iter()
+                    .map(|(child, slot)| Child { node: index[*child], slot: slot.clone() })
+                    .collect(),
+                parents: Vec::new(),
+                workers: draft.leaf_worker.into_iter().collect(),
+                archs: ArchSet::EMPTY,
+                leaf_worker: draft.leaf_worker,
+                place: draft.place.clone(),
+                path: if *seen == 1 { draft.path.clone() } else { format!("{}#{seen}", draft.path) },
+                span: draft.span,
+            });
+        }
+        for parent in (0..nodes.len()).rev() {
+            for child in nodes[parent].children.clone() {
+                let below = nodes[child.node.0].workers.clone();
+                nodes[parent].workers.union_with(&below);
+            }
+            nodes[parent].archs = nodes[parent].workers.iter().filter_map(|worker| self.arch(worker)).collect();
+        }
+        for parent in 0..nodes.len() {
+            for child in nodes[parent].children.clone() {
+                let parents = &mut nodes[child.node.0].parents;
+                // The same child may fill two slots.
+                if parents.last() != Some(&NodeIndex(parent)) {
+                    parents.push(NodeIndex(parent));
+                }
+            }
+        }
+        Plan { policy: self.policy.name.clone(), nodes, source: self.policy.source.clone() }
+    }
+}
+
+/// What to call one group of a level of leaves.
+fn words(level: Level) -> &'static str {
+    if level == Level::CombinedWorker { "combined worker" } else { "worker" }
+}
+
+/// Children before parents, later children first: reversed, it reads like the policy.
+fn post_order(drafts: &[Draft], draft: usize, seen: &mut [bool], order: &mut Vec<usize>) {
+    if std::mem::replace(&mut seen[draft], true) {
+        return;
+    }
+    for (child, _) in drafts[draft].children.iter().rev() {
+        post_order(drafts, *child, seen, order);
+    }
+    order.push(draft);
+}

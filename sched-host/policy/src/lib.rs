@@ -1,0 +1,64 @@
+//! Policies: the text that describes a scheduler as a tree of components.
+//!
+//! A policy is read from KDL text ([`parse()`]) or built by a program (from its parts with [`Policy::new`], by hand with
+//! [`Connect`], from [`Recipe`]s for the levels of the machine with [`TopologySpecs`], or from [`SimpleFlags`]), checked against the components
+//! that plugins provide ([`check()`] with a [`Catalogue`]), laid over a machine ([`expand()`], which gives a [`Plan`]),
+//! printed ([`Policy::to_kdl`]) and drawn ([`Plan::to_text`], [`Plan::to_dot`]). [`Source::find`] finds one by name
+//! among those that come with the program ([`library()`]), or in a file.
+//!
+//! # The language
+//!
+//! ```kdl
+//! // What the policy is for: the comment right above it is its documentation.
+//! policy "my-heft" {
+//!     prio {                                       // a component, by name
+//!         perfmodel-select {                       // a component with slots: below it stand their names
+//!             perfmodel    { mct alpha=1.0 { each "worker" { prio ntasks-threshold=30 { use "leaf" } } } }
+//!             calibrator   { eager-calibration { use "leaf" } }
+//!             no-perfmodel { eager { use "leaf" } }
+//!         }
+//!     }
+//!     shared "leaf" each="worker" { best-implementation { worker } }
+//! }
+//! ```
+//!
+//! - `name param=value … { children }` is a component. Values are whole numbers, numbers, texts, `#true` and `#false`.
+//! - `each "level" arch="cpu" { … }` has its children once for each group of workers at a [`Level`] of the machine;
+//!   within another `each`, for the groups within that one's workers. With `arch`, other workers are left out.
+//! - `each "combined-worker" { combined-worker }` has leaves for the combined workers of the machine, which execute parallel
+//!   tasks; within another `each`, for those with all members in that one's group.
+//! - `shared "name" each="level" arch="cpu" { … }` defines a component that several places link to, once for each group
+//!   (once, without `each`). It stands in a policy, or at the top of a file for all its policies.
+//! - `use "name"` links to it: within an `each`, to the instances for those workers; elsewhere, to all of them.
+
+mod areas;
+mod build;
+mod catalogue;
+mod check;
+mod draw;
+mod expand;
+mod leaves;
+mod level;
+mod library;
+mod machine;
+mod parse;
+mod part;
+mod plan;
+mod print;
+mod share_out;
+#[cfg(test)]
+mod tests;
+
+pub use areas::Area;
+pub use build::{ComponentId, Connect, Decide, Limit, Queue, QueuesBelow, Ready, Recipe, SimpleFlags, TopologySpecs};
+pub use catalogue::{Catalogue, Entry};
+pub use check::check;
+pub use draw::Fold;
+pub use expand::{expand, expand_unchecked};
+pub use level::Level;
+pub use library::{Shipped, Source, library};
+pub use machine::{BoundMachine, FlatMachine, Group, Machine, SomeWorkers, combined_groups};
+pub use parse::ARCH_NAMES;
+pub use parse::{Parsed, parse, read};
+pub use part::{Component, Each, Part, Policy, Setting, Shared, Use};
+pub use plan::{Child, NodeIndex, Plan, PlanNode};

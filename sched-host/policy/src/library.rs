@@ -1,0 +1,172 @@
+//! The policies that come with the program, and finding a policy by name or file.
+
+use super::parse;
+use super::part::Policy;
+use sched_text::closest;
+use sched_text::{self as text, Unread};
+use sched_text::{Finding, Findings};
+use std::borrow::Cow;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// A policy that comes with the program, as its file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shipped {
+    /// Its name.
+    pub name: &'static str,
+    /// Its text, with comments that explain it.
+    pub text: &'static str,
+}
+
+impl Shipped {
+    /// The policy.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        let policies = parse::read(&format!("{}.kdl", self.name), self.text).policies;
+        policies.into_iter().next().expect("every shipped file holds a policy, which a test checks")
+    }
+}
+
+macro_rules! shipped {
+    ($($name:literal),+ $(,)?) => {
+        &[$(Shipped { name: $name, text: include_str!(concat!("../policies/", $name, ".kdl")) }),+]
+    };
+}
+
+/// The policies that come with the program.
+#[must_use]
+pub fn library() -> &'static [Shipped] {
+    shipped![
+        "tree-eager",
+        "tree-eager-prefetching",
+        "tree-eager-prio",
+        "tree-prio",
+        "tree-prio-prefetching",
+        "tree-random",
+        "tree-random-prefetching",
+        "tree-random-prio",
+        "tree-random-prio-prefetching",
+        "tree-ws",
+        "tree-heft",
+        "tree-heft-prio",
+        "tree-heft2",
+        "tree-pheft",
+        "tree-heft-ws",
+        "tree-heteroprio",
+        "tree-replan",
+        "tree-replan-spare",
+        "tree-plan",
+        "tree-dmda",
+        "tree-dmdap",
+        "tree-dmdar",
+        "tree-dmdas",
+    ]
+}
+
+/// The text of a policy, found by name or file.
+///
+/// ```
+/// use sched_policy::Source;
+/// let policy = Source::find("modular-eager")?.policy()?;
+/// assert_eq!(policy.name, "tree-eager");
+/// # Ok::<(), sched_text::Findings>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Source {
+    /// What errors call the text: the path, or the file name of a shipped policy.
+    pub name: String,
+    /// The text.
+    pub text: Cow<'static, str>,
+    /// Which of its policies was asked for.
+    pub wanted: Option<String>,
+}
+
+impl Source {
+    /// The text of:
+    /// - a shipped policy, by its name (`tree-eager`) or by the name that StarPU has for it (`modular-eager`);
+    /// - a policy file, by its path (`mine.kdl`), with `#name` if it holds several policies (`mine.kdl#second`); `-` is the
+    ///   standard input.
+    ///
+    /// # Errors
+    /// When nothing shipped has this name, or the file cannot be read.
+    pub fn find(name_or_path: &str) -> Result<Source, Findings> {
+        let tree_name = name_or_path.strip_prefix("modular-").map(|rest| format!("tree-{rest}"));
+        let name = tree_name.as_deref().unwrap_or(name_or_path);
+        if let Some(shipped) = library().iter().find(|shipped| shipped.name == name) {
+            let text = Cow::Borrowed(shipped.text);
+            return Ok(Source { name: format!("{name}.kdl"), text, wanted: Some(name.to_owned()) });
+        }
+        let (path, wanted) = match name_or_path.rsplit_once('#') {
+            Some((path, wanted)) if !Path::new(name_or_path).exists() => (path, Some(wanted.to_owned())),
+            _ => (name_or_path, None),
+        };
+        let is_file = || path.contains('/') || path.ends_with(".kdl") || Path::new(path).is_file();
+        if path == text::STANDARD_INPUT || is_file() {
+            let name = text::file_name(Path::new(path));
+            return match text::read(Path::new(path)) {
+                Ok(text) => Ok(Source { name, text: text.into(), wanted }),
+                Err(error) => Err(unreadable(&name, &error)),
+            };
+        }
+        Err(unknown(name_or_path, name))
+    }
+
+    /// The policy: the one asked for, or the only one of the text.
+    ///
+    /// # Errors
+    /// What [`parse`](parse::parse) finds wrong with the text; that it holds no policy of the name, or several when
+    /// none was named.
+    pub fn policy(&self) -> Result<Policy, Findings> {
+        let mut policies = parse::parse(&self.name, &self.text)?;
+        let names: Vec<String> = policies.iter().map(|policy| policy.name.clone()).collect();
+        let position = match &self.wanted {
+            Some(wanted) => names.iter().position(|name| name == wanted),
+            None => (names.len() == 1).then_some(0),
+        };
+        if let Some(position) = position {
+            return Ok(policies.swap_remove(position));
+        }
+        let finding = match &self.wanted {
+            Some(wanted) => {
+                let finding = Finding::error(format!("`{}` holds no policy `{wanted}`", self.name));
+                match closest(wanted, names.iter().map(String::as_str)) {
+                    Some(name) => finding.help(format!("did you mean `{}#{name}`?", self.name)),
+                    None => finding.help(format!("it holds: {}", names.join(", "))),
+                }
+            }
+            None => Finding::error(format!("`{}` holds {} policies", self.name, names.len())).help(format!(
+                "name one: {}",
+                names.iter().map(|name| format!("`{}#{name}`", self.name)).collect::<Vec<_>>().join(", ")
+            )),
+        };
+        Err(Findings::new(self.name.clone(), vec![finding.code("policy::choice")]))
+    }
+}
+
+fn unknown(found: &str, name: &str) -> Findings {
+    let names = || library().iter().map(|shipped| shipped.name);
+    // `eager` is short for `tree-eager`.
+    let close = closest(name, names()).or_else(|| closest(&format!("tree-{name}"), names()));
+    let finding = Finding::error(format!("there is no policy `{found}`"));
+    let finding = match close {
+        Some(close) => finding.help(format!("did you mean `{close}`?")),
+        None => finding.help(format!("shipped policies: {}", names().collect::<Vec<_>>().join(", "))),
+    };
+    let finding = finding.help("a policy of your own is given by the path of its file, which ends in `.kdl`");
+    Findings::new(format!("policy `{found}`"), vec![finding.code("policy::unknown")])
+}
+
+fn unreadable(path: &str, error: &Unread) -> Findings {
+    let finding = Finding::error(format!("`{path}` cannot be read: {error}"));
+    let help = match error {
+        Unread::Io(error) if error.kind() == ErrorKind::NotFound => {
+            Some("give the path of a policy file, or the name of a shipped policy")
+        }
+        other => other.help(),
+    };
+    let finding = match help {
+        Some(help) => finding.help(help),
+        None => finding,
+    };
+    Findings::new(path, vec![finding.code("policy::unreadable")])
+}

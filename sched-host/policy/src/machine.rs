@@ -1,0 +1,243 @@
+//! The machine that a policy is laid over.
+
+use super::level::Level;
+use sched_core::{Arch, WorkerId, WorkerSet};
+use sched_machine::topology::combined::aligned;
+use sched_machine::topology::{self, BindingPlan, CombinedSizes, Level as Kind, Topology};
+use sched_text as text;
+
+/// Some workers that belong together at a level of the machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Group {
+    /// What to call it: `worker 3`, `numa 1`.
+    pub label: String,
+    /// Its workers, at least one.
+    pub workers: WorkerSet,
+}
+
+/// The workers of a machine and how they are grouped.
+pub trait Machine {
+    /// Number of workers; they are numbered from 0.
+    fn workers(&self) -> usize;
+
+    /// The workers that a policy is laid over: all of them, unless the machine says otherwise.
+    fn present(&self) -> WorkerSet {
+        WorkerSet::first(u32::try_from(self.workers()).unwrap_or(u32::MAX))
+    }
+
+    /// Architecture of a worker.
+    fn arch(&self, worker: WorkerId) -> Arch;
+
+    /// The groups of a level, in order, disjoint. A worker that has no place at this level is in none of them.
+    ///
+    /// Each group of [`Level::CombinedWorker`] is one combined worker: [`combined_groups`] makes them from
+    /// [`combined`](Self::combined).
+    fn groups(&self, level: Level) -> Vec<Group>;
+
+    /// Whether the machine has objects of this level, rather than others that stand for them.
+    fn has(&self, level: Level) -> bool {
+        !self.groups(level).is_empty()
+    }
+
+    /// The members of each combined worker, two workers at least. They are numbered on from the workers.
+    fn combined(&self) -> Vec<WorkerSet> {
+        Vec::new()
+    }
+}
+
+/// Some workers of a machine: those of a scheduling context. They keep their numbers.
+#[derive(Clone, Copy)]
+pub struct SomeWorkers<'a> {
+    /// The machine.
+    pub machine: &'a dyn Machine,
+    /// The workers.
+    pub workers: &'a WorkerSet,
+}
+
+impl Machine for SomeWorkers<'_> {
+    fn workers(&self) -> usize {
+        self.machine.workers()
+    }
+
+    fn present(&self) -> WorkerSet {
+        let mut present = self.machine.present();
+        present.intersect_with(self.workers);
+        present
+    }
+
+    fn arch(&self, worker: WorkerId) -> Arch {
+        self.machine.arch(worker)
+    }
+
+    fn combined(&self) -> Vec<WorkerSet> {
+        self.machine.combined()
+    }
+
+    fn has(&self, level: Level) -> bool {
+        self.machine.has(level)
+    }
+
+    fn groups(&self, level: Level) -> Vec<Group> {
+        let mut groups = self.machine.groups(level);
+        if level == Level::CombinedWorker {
+            // One is there if all of its members are.
+            let mut teams = self.machine.combined().into_iter();
+            groups.retain(|_| teams.next().is_some_and(|team| team.iter().all(|member| self.workers.contains(member))));
+            return groups;
+        }
+        groups.iter_mut().for_each(|group| group.workers.intersect_with(self.workers));
+        groups.retain(|group| !group.workers.is_empty());
+        groups
+    }
+}
+
+/// The groups of [`Level::CombinedWorker`]: one for each combined worker of `machine`, in order.
+#[must_use]
+pub fn combined_groups(machine: &dyn Machine) -> Vec<Group> {
+    let first = u32::try_from(machine.workers()).unwrap_or(u32::MAX);
+    let group = |(members, number): (WorkerSet, u32)| Group {
+        label: format!("{} {}", Level::CombinedWorker, text::ranges(members.iter().map(|member| member.0))),
+        workers: [WorkerId(number)].into_iter().collect(),
+    };
+    machine.combined().into_iter().zip(first..).map(group).collect()
+}
+
+fn set_of(members: &[usize]) -> WorkerSet {
+    members.iter().map(|member| WorkerId(*member as u32)).collect()
+}
+
+/// A machine of CPU workers only, a core each, with one memory node. It combines workers 0 and 1, 2 and 3, and so on; 0 to
+/// 3, and so on; and all further powers of two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlatMachine {
+    /// Number of workers.
+    pub workers: usize,
+}
+
+impl Machine for FlatMachine {
+    fn workers(&self) -> usize {
+        self.workers
+    }
+
+    fn arch(&self, _: WorkerId) -> Arch {
+        Arch::CPU
+    }
+
+    fn groups(&self, level: Level) -> Vec<Group> {
+        let workers = WorkerSet::first(u32::try_from(self.workers).unwrap_or(u32::MAX));
+        match level {
+            Level::Worker | Level::Core | Level::L2 => workers
+                .iter()
+                .map(|worker| Group { label: format!("{level} {}", worker.0), workers: [worker].into_iter().collect() })
+                .collect(),
+            _ if workers.is_empty() => Vec::new(),
+            Level::Machine => vec![Group { label: "machine".to_owned(), workers }],
+            Level::Arch => vec![Group { label: Arch::CPU.to_string(), workers }],
+            Level::MemoryNode | Level::Numa | Level::Package | Level::L3 => {
+                vec![Group { label: format!("{level} 0"), workers }]
+            }
+            Level::CombinedWorker => combined_groups(self),
+        }
+    }
+
+    fn combined(&self) -> Vec<WorkerSet> {
+        aligned(self.workers, CombinedSizes::default()).iter().map(|combined| set_of(&combined.members)).collect()
+    }
+}
+
+/// The workers of a binding plan on a machine that hwloc explored.
+///
+/// Where the machine lacks a level, as synthetic and virtual machines do, the next one stands for it, so that a policy for
+/// any machine fits: the package for a level-3 cache, the core for a level-2 cache, the processing unit for a core, and the
+/// whole machine for a NUMA node or a package.
+#[derive(Clone, Copy, Debug)]
+pub struct BoundMachine<'a> {
+    topology: &'a Topology,
+    plan: &'a BindingPlan,
+}
+
+impl<'a> BoundMachine<'a> {
+    /// The workers of `plan` on the machine that it was made for.
+    #[must_use]
+    pub fn new(topology: &'a Topology, plan: &'a BindingPlan) -> BoundMachine<'a> {
+        BoundMachine { topology, plan }
+    }
+
+    /// Workers by a number that some of them share.
+    fn by(&self, level: Level, number: impl Fn(&topology::WorkerBinding) -> Option<u32>) -> Vec<Group> {
+        let mut groups: Vec<(u32, WorkerSet)> = Vec::new();
+        for worker in self.plan.workers() {
+            let Some(number) = number(worker) else { continue };
+            let at = groups.binary_search_by_key(&number, |group| group.0).unwrap_or_else(|at| {
+                groups.insert(at, (number, WorkerSet::new()));
+                at
+            });
+            groups[at].1.insert(WorkerId(worker.worker as u32));
+        }
+        groups.into_iter().map(|(number, workers)| Group { label: format!("{level} {number}"), workers }).collect()
+    }
+
+    /// Workers by the object of the topology that holds their processing unit; `None` where the machine has none of these.
+    fn within(&self, level: Level, kind: Kind) -> Option<Vec<Group>> {
+        let index = |pu| self.topology.containing(kind, pu).first().map(|object| object.index());
+        Some(self.by(level, |worker| index(worker.pu))).filter(|groups| !groups.is_empty())
+    }
+
+    /// All workers as the only group of a level.
+    fn whole(&self, level: Level) -> Vec<Group> {
+        self.by(level, |_| Some(0))
+    }
+
+    /// Each processing unit as a group of a level.
+    fn each_pu(&self, level: Level) -> Vec<Group> {
+        self.by(level, |worker| Some(worker.pu))
+    }
+}
+
+impl Machine for BoundMachine<'_> {
+    fn workers(&self) -> usize {
+        self.plan.workers().len()
+    }
+
+    fn arch(&self, _: WorkerId) -> Arch {
+        Arch::CPU
+    }
+
+    fn groups(&self, level: Level) -> Vec<Group> {
+        match level {
+            Level::Machine | Level::Arch => FlatMachine { workers: self.workers() }.groups(level),
+            Level::Worker => self.by(level, |worker| Some(worker.worker as u32)),
+            Level::MemoryNode => self.by(level, |worker| Some(worker.numa.unwrap_or(0))),
+            Level::Numa => self.within(level, Kind::Numa).unwrap_or_else(|| self.whole(level)),
+            Level::Package => self.within(level, Kind::Package).unwrap_or_else(|| self.whole(level)),
+            Level::L3 => {
+                let package = || self.within(level, Kind::Package);
+                self.within(level, Kind::L3).or_else(package).unwrap_or_else(|| self.whole(level))
+            }
+            Level::L2 => {
+                let core = || self.within(level, Kind::Core);
+                self.within(level, Kind::L2).or_else(core).unwrap_or_else(|| self.each_pu(level))
+            }
+            Level::Core => self.within(level, Kind::Core).unwrap_or_else(|| self.each_pu(level)),
+            Level::CombinedWorker => combined_groups(self),
+        }
+    }
+
+    fn has(&self, level: Level) -> bool {
+        let kind = match level {
+            Level::Numa => Kind::Numa,
+            Level::Package => Kind::Package,
+            Level::L3 => Kind::L3,
+            Level::L2 => Kind::L2,
+            Level::Core => Kind::Core,
+            Level::Machine | Level::MemoryNode | Level::Arch | Level::Worker | Level::CombinedWorker => {
+                return !self.groups(level).is_empty();
+            }
+        };
+        self.within(level, kind).is_some()
+    }
+
+    fn combined(&self) -> Vec<WorkerSet> {
+        self.plan.combined().iter().map(|combined| set_of(&combined.members)).collect()
+    }
+}

@@ -1,0 +1,100 @@
+//! A policy laid over a machine: one node for each component that will exist.
+
+use sched_core::{ArchSet, ComponentInfo, Params, WorkerId, WorkerSet};
+use sched_text::{SourceText, Span};
+use std::ops::Index;
+use std::sync::Arc;
+
+/// Number of a node in its [`Plan`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeIndex(pub usize);
+
+/// A policy laid over a machine, ready to be built: what `sched tree` draws and the tree is assembled from.
+///
+/// It is a directed graph without cycles: a node that is shared has several parents.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Name of the policy.
+    pub policy: String,
+    /// The nodes, parents before children; the root is the first.
+    pub nodes: Vec<PlanNode>,
+    /// The text that spans of nodes point into.
+    pub source: Option<SourceText>,
+}
+
+/// One component of a [`Plan`].
+#[derive(Clone, Debug)]
+pub struct PlanNode {
+    /// Its number in the plan.
+    pub id: NodeIndex,
+    /// What the component says of itself; its name is `info.name`.
+    pub info: Arc<ComponentInfo>,
+    /// Name of the plugin that provides it.
+    pub plugin: String,
+    /// Every parameter that it declares, as the policy sets it or its default.
+    pub params: Params,
+    /// The children in the order of the policy (in the order that the component declares its slots).
+    pub children: Vec<Child>,
+    /// The parents, in the order of the plan; empty for the root.
+    pub parents: Vec<NodeIndex>,
+    /// All workers below it.
+    pub workers: WorkerSet,
+    /// Their architectures.
+    pub archs: ArchSet,
+    /// The worker that a leaf hands tasks to.
+    pub leaf_worker: Option<WorkerId>,
+    /// The part of the machine that the innermost `each` around it stands for: `worker 3`, `numa 1`; else `machine`.
+    pub place: String,
+    /// A name that no other node of the plan has: the way to it from the root or from its shared definition, such as
+    /// `fifo/eager/worker 1/fifo`.
+    pub path: String,
+    /// Where its name stands in the policy.
+    pub span: Span,
+}
+
+/// A link from a node to one of its children.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Child {
+    /// The child.
+    pub node: NodeIndex,
+    /// The slot it fills, of a parent with slots.
+    pub slot: Option<String>,
+}
+
+impl PlanNode {
+    /// The parameters whose value is not the default.
+    pub fn changed_params(&self) -> impl Iterator<Item = (&str, &sched_core::Value)> {
+        self.params.iter().filter(|(name, value)| self.info.param(name).is_none_or(|param| param.default != **value))
+    }
+}
+
+impl Plan {
+    /// Where tasks enter.
+    ///
+    /// # Panics
+    /// When the plan has no node, which [`expand`](super::expand()) never returns.
+    #[must_use]
+    pub fn root(&self) -> &PlanNode {
+        &self.nodes[0]
+    }
+
+    /// The leaf that hands tasks to `worker`.
+    #[must_use]
+    pub fn leaf(&self, worker: WorkerId) -> Option<&PlanNode> {
+        self.nodes.iter().find(|node| node.leaf_worker == Some(worker))
+    }
+
+    /// The node of this path.
+    #[must_use]
+    pub fn find(&self, path: &str) -> Option<&PlanNode> {
+        self.nodes.iter().find(|node| node.path == path)
+    }
+}
+
+impl Index<NodeIndex> for Plan {
+    type Output = PlanNode;
+
+    fn index(&self, index: NodeIndex) -> &PlanNode {
+        &self.nodes[index.0]
+    }
+}

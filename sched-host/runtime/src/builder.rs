@@ -1,0 +1,375 @@
+//! How a runtime is put together: policy, plugins, workers.
+
+use super::{Runtime, Start};
+use crate::context::PolicyGround;
+use sched_core::{Arch, MemoryNode, WorkerId, WorkerSet};
+use sched_machine::topology::{
+    BindingError, BindingPlan, CombinedSizes, Surroundings, Topology, TopologyError, WorkerBinding, WorkerDistances,
+};
+use sched_memory::{Coherence, Known, known, measure_once};
+use sched_model::Bus;
+use sched_model::Models;
+use sched_policy::Policy;
+use sched_text::Findings;
+use sched_tree::context::WantedPolicy;
+use sched_tree::plugin::{Registry, SearchPath};
+use sched_tree::{PushPull, WorkerFacts};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A runtime in the making; see [`Runtime::builder`].
+#[must_use = "a runtime starts with `build`"]
+#[derive(Clone)]
+pub struct Builder {
+    policy: WantedPolicy,
+    registry: Option<Arc<Registry>>,
+    search_path: Option<SearchPath>,
+    topology: Option<Topology>,
+    workers: Option<usize>,
+    memory_nodes: Option<usize>,
+    bus: Option<Bus>,
+    bind: bool,
+    seed: u64,
+    quiet_period: Duration,
+    priorities: RangeInclusive<i32>,
+    unchecked: bool,
+    combined: Option<CombinedSizes>,
+    trace: Option<usize>,
+    models: Learning,
+}
+
+/// What becomes of what is learned about codelets.
+#[derive(Clone)]
+enum Learning {
+    Forgotten,
+    Kept(Arc<Models>),
+    Nothing,
+}
+
+/// Why a runtime did not start. No worker runs then.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The policy is not there, is wrong, or does not fit the machine.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Policy(#[from] Findings),
+    /// The machine could not be explored.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Topology(#[from] TopologyError),
+    /// There is no processing unit to run on.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Binding(#[from] BindingError),
+    /// The range of priorities is empty.
+    #[error("priorities range from {min} to {max}, which is nothing")]
+    #[diagnostic(code(sched::start::priorities), help("give the lower bound first"))]
+    Priorities {
+        /// The lower bound.
+        min: i32,
+        /// The upper bound.
+        max: i32,
+    },
+    /// More workers than any machine has hardware threads.
+    #[error("{asked} workers were asked for, expected at most {MOST_WORKERS}")]
+    #[diagnostic(
+        code(sched::start::workers),
+        help("more workers than hardware threads gain nothing; `sched simulate` has machines of any size")
+    )]
+    TooManyWorkers {
+        /// How many were asked for.
+        asked: usize,
+    },
+    /// The system gave no more threads.
+    #[error("a worker's thread could not be started: {0}")]
+    #[diagnostic(help("ask for fewer workers, or raise the limit of threads"))]
+    Thread(#[source] std::io::Error),
+}
+
+/// Some thousands more threads than this, and the system ends a process that has a panic among them, for want of mappings.
+const MOST_WORKERS: usize = 8192;
+
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder {
+            policy: WantedPolicy::Named("tree-eager".to_owned()),
+            registry: None,
+            search_path: None,
+            topology: None,
+            workers: None,
+            memory_nodes: None,
+            bus: None,
+            bind: true,
+            seed: 0,
+            quiet_period: Duration::from_secs(2),
+            priorities: i32::MIN..=i32::MAX,
+            unchecked: false,
+            combined: None,
+            trace: None,
+            models: Learning::Forgotten,
+        }
+    }
+}
+
+impl Builder {
+    /// The policy: the name of a shipped one, or the path of a KDL file. `tree-eager` by default.
+    pub fn policy(mut self, name_or_path: impl Into<String>) -> Builder {
+        self.policy = WantedPolicy::Named(name_or_path.into());
+        self
+    }
+
+    /// A policy made by the program.
+    pub fn policy_value(mut self, policy: Policy) -> Builder {
+        self.policy = WantedPolicy::Value(Box::new(policy));
+        self
+    }
+
+    /// The plugins, loaded before; otherwise they are looked for as [`search_path`](Self::search_path) says.
+    pub fn registry(mut self, registry: Arc<Registry>) -> Builder {
+        self.registry = Some(registry);
+        self
+    }
+
+    /// Where to look for plugins; by default where [`SearchPath::default_for_executable`] says.
+    pub fn search_path(mut self, path: SearchPath) -> Builder {
+        self.search_path = Some(path);
+        self
+    }
+
+    /// Number of workers; by default one for each processing unit that this process may use.
+    pub fn workers(mut self, count: usize) -> Builder {
+        self.workers = Some(count);
+        self
+    }
+
+    /// As if the machine had so many memory nodes: workers that are next to each other share one. By default there is one for
+    /// each NUMA node that has workers. With more than one, [replicated](super::Submitter::replicated) data is copied between
+    /// them, and schedulers go by where data is; it is for tests, and to see what a policy does.
+    ///
+    /// Starting fails with [`BindingError::MemoryNodes`] if there are none, or more than workers.
+    pub fn memory_nodes(mut self, count: usize) -> Builder {
+        self.memory_nodes = Some(count);
+        self
+    }
+
+    /// What transfers between memory nodes take, instead of what is measured. Where there are several, and neither this is said nor
+    /// it is stored with the [models](Self::models), the first runtime of a process [measures](sched_memory::measure()) it, which takes
+    /// some ten milliseconds for each pair of nodes; it is stored if models are. (What is measured between
+    /// [dealt](Self::memory_nodes) memory nodes, or without binding, says nothing of the machine, and is not stored.)
+    pub fn bus(mut self, bus: Bus) -> Builder {
+        self.bus = Some(bus);
+        self
+    }
+
+    /// The machine, explored before. Workers are bound only if it is this one.
+    pub fn topology(mut self, topology: Topology) -> Builder {
+        self.topology = Some(topology);
+        self
+    }
+
+    /// Whether each worker is bound to a processing unit of its own; true by default.
+    pub fn bind(mut self, bind: bool) -> Builder {
+        self.bind = bind;
+        self
+    }
+
+    /// Which sizes of combined workers there are for parallel tasks. By default the environment says:
+    /// `SCHED_MIN_WORKERSIZE` (2 unless set) and `SCHED_MAX_WORKERSIZE` (all workers), and
+    /// `SCHED_SYNTHESIZE_ARITY_COMBINED_WORKER` (2), which is the [arity](CombinedSizes::arity).
+    pub fn combined_sizes(mut self, sizes: CombinedSizes) -> Builder {
+        self.combined = Some(sizes);
+        self
+    }
+
+    /// Seeds the randomness of every component; 0 by default.
+    pub fn seed(mut self, seed: u64) -> Builder {
+        self.seed = seed;
+        self
+    }
+
+    /// How long nothing may move, while somebody waits, before the run is given up as stalled; 2 s by default.
+    pub fn quiet_period(mut self, period: Duration) -> Builder {
+        self.quiet_period = period;
+        self
+    }
+
+    /// The priorities that tasks of the default context may have; any, if this is not called. What
+    /// [`ContextBuilder::priorities`](crate::context::ContextBuilder::priorities) says of other contexts holds here.
+    pub fn priorities(mut self, range: RangeInclusive<i32>) -> Builder {
+        self.priorities = range;
+        self
+    }
+
+    /// The performance models of codelets that [declare one](super::CodeletBuilder::model). By default they are learned
+    /// anew by each runtime and then forgotten; models with a [`Store`](sched_model::Store) go on from the last run, and
+    /// are stored when the runtime is dropped.
+    ///
+    /// ```no_run
+    /// use sched_model::{Fingerprint, Models, Store, default_directory};
+    /// use sched_host::{runtime::Runtime, topology::Topology};
+    /// use std::sync::Arc;
+    ///
+    /// # fn main() -> miette::Result<()> {
+    /// let topology = Topology::this_machine()?;
+    /// let directory = default_directory(|name| std::env::var(name).ok())?;
+    /// let store = Store::new(directory, Fingerprint::of_this_machine(&topology));
+    /// let models = Arc::new(Models::with_store(store));
+    /// let runtime = Runtime::builder().policy("tree-heft").topology(topology).models(models).build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn models(mut self, models: Arc<Models>) -> Builder {
+        self.models = Learning::Kept(models);
+        self
+    }
+
+    /// Ignores that codelets declare performance models: nothing is measured, and schedulers know only what codelets say
+    /// themselves.
+    pub fn without_models(mut self) -> Builder {
+        self.models = Learning::Nothing;
+        self
+    }
+
+    /// Starts even with a policy whose root may refuse tasks, or in which tasks may stop moving: one that breaks the rules
+    /// V1, V3 or V5 of [`check`](sched_policy::check()). It is for tests of what happens then.
+    pub fn unchecked(mut self) -> Builder {
+        self.unchecked = true;
+        self
+    }
+
+    /// Writes down what happens, for [`Runtime::take_trace`](super::Runtime::take_trace): so many events of each worker, and of the application, at most. Those
+    /// beyond are counted only. Without this nothing is written, and no time is taken for it.
+    pub fn trace(mut self, most_events: usize) -> Builder {
+        self.trace = Some(most_events);
+        self
+    }
+
+    /// Starts the workers.
+    ///
+    /// # Errors
+    /// See [`StartError`]; nothing was started then.
+    pub fn build(self) -> Result<Runtime, StartError> {
+        Runtime::start(self.prepare()?).map_err(StartError::Thread)
+    }
+
+    /// The tree alone, to measure what it costs.
+    ///
+    /// # Errors
+    /// As for [`build`](Self::build).
+    pub fn push_pull(self) -> Result<PushPull, StartError> {
+        let start = self.prepare()?;
+        Ok(PushPull::new(start.parts, &start.workers, start.combined))
+    }
+
+    fn prepare(self) -> Result<Start, StartError> {
+        let (min, max) = (*self.priorities.start(), *self.priorities.end());
+        if min > max {
+            return Err(StartError::Priorities { min, max });
+        }
+        let registry = self.registry.unwrap_or_else(|| {
+            let path = self.search_path.unwrap_or_else(SearchPath::default_for_executable);
+            Arc::new(Registry::load(&path))
+        });
+        let policy = self.policy.find()?;
+        let topology = match self.topology {
+            Some(topology) => topology,
+            None => Topology::this_machine()?,
+        };
+        let count = self.workers.unwrap_or_else(|| BindingPlan::default_workers(&topology));
+        if count > MOST_WORKERS {
+            return Err(StartError::TooManyWorkers { asked: count });
+        }
+        let mut warnings = Vec::new();
+        let sizes = self.combined.unwrap_or_else(|| CombinedSizes::from_environment(&mut warnings));
+        let mut binding = BindingPlan::new(&topology, count)?.with_combined(&topology, sizes);
+        if let Some(nodes) = self.memory_nodes {
+            binding = binding.with_memory_nodes(nodes)?;
+        }
+        // Claimed before it looks around: of two runtimes that start at once, one at least sees the other.
+        let claim = if self.bind { binding.claim() } else { None };
+        let mut around = Surroundings::look(claim.as_ref());
+        if !self.bind {
+            // Workers that are bound to nothing get out of each other's way.
+            around.neighbours.clear();
+        }
+        binding.warn_of(&around);
+        warnings.extend(binding.warnings().iter().map(ToString::to_string));
+        let ground =
+            PolicyGround { registry, topology, binding: binding.clone(), unchecked: self.unchecked, seed: self.seed };
+        let parts = ground.lay(&policy, &WorkerSet::first(count as u32))?;
+        let facts = |worker: &WorkerBinding| WorkerFacts {
+            arch: Arch::CPU,
+            memory_node: MemoryNode(worker.numa.unwrap_or(0)),
+            relative_speedup: 1.0,
+        };
+        let workers: Vec<WorkerFacts> = binding.workers().iter().map(facts).collect();
+        let members = |members: &[usize]| members.iter().map(|member| WorkerId(*member as u32)).collect();
+        let combined = binding.combined().iter().map(|combined| members(&combined.members)).collect();
+        let distances = WorkerDistances::new(&ground.topology, &binding);
+        let binding = Some(binding).filter(|_| self.bind && ground.topology.is_this_machine());
+        let models = match self.models {
+            Learning::Forgotten => Some(Arc::new(Models::in_memory())),
+            Learning::Kept(models) => Some(models),
+            Learning::Nothing => None,
+        };
+        let nodes = by_memory_node(&workers);
+        let bus = match self.bus {
+            _ if nodes.len() <= 1 => None,
+            _ if nodes.len() > Coherence::MOST_NODES => {
+                let (last, most) = (nodes.len() - 1, Coherence::MOST_NODES);
+                warnings.push(format!(
+                    "there are workers on memory node {last}, and replicas can be on the first {most} only: data is not copied"
+                ));
+                None
+            }
+            Some(bus) => Some(bus),
+            None => {
+                let store = models.as_ref().and_then(|models| Some((models.store()?, !models.is_read_only())));
+                let known = match (store, &binding) {
+                    // What memory nodes are dealt out as says nothing of the machine.
+                    (Some((store, keep)), Some(plan)) if self.memory_nodes.is_none() => {
+                        known(store, keep, &nodes, plan)
+                    }
+                    _ => measure_once(&nodes, binding.as_ref()).map(|bus| Known { bus, problems: Vec::new() }),
+                };
+                let Known { bus, problems } = known.map_err(StartError::Thread)?;
+                warnings.extend(problems);
+                Some(bus)
+            }
+        };
+        let (seed, quiet_period, trace) = (self.seed, self.quiet_period, self.trace);
+        let (policy, laid) = (policy.name.clone(), policy);
+        Ok(Start {
+            policy,
+            parts,
+            workers,
+            combined,
+            distances,
+            binding,
+            claim,
+            warnings,
+            seed,
+            laid,
+            ground,
+            quiet_period,
+            priorities: self.priorities,
+            models,
+            trace,
+            bus,
+        })
+    }
+}
+
+/// The workers of each memory node, by its number; of the first one alone if there is no other.
+fn by_memory_node(workers: &[WorkerFacts]) -> Vec<Vec<usize>> {
+    let node = |worker: &WorkerFacts| worker.memory_node.0 as usize;
+    let last = workers.iter().map(node).max().unwrap_or(0);
+    if workers.iter().all(|worker| node(worker) == last) {
+        return vec![(0..workers.len()).collect()];
+    }
+    let mut nodes = vec![Vec::new(); last + 1];
+    workers.iter().enumerate().for_each(|(number, worker)| nodes[node(worker)].push(number));
+    nodes
+}

@@ -1,0 +1,399 @@
+//! What happens when a task becomes ready, and when it ends.
+
+use super::codelet::Job;
+use super::core::{Core, TaskPlace, Vacant};
+use super::data::{DataHeader, Places};
+use super::failure::{Cause, Outcome};
+use super::record::{Dependent, Extra, Taken};
+use crate::context::{ContextCore, enter_task};
+use crate::sync::light_fence;
+use sched_core::WorkerId;
+use sched_tree::{Phase, Slot, Tree};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::*, fence};
+
+/// What a thread has in its hands while tasks end: kept from one end to the next, so that no memory is asked for.
+#[derive(Default)]
+pub(crate) struct Hands {
+    dependents: Vec<Dependent>,
+    /// Tasks that end without having run, and how.
+    ending: Vec<(u32, Outcome)>,
+    /// Tasks to schedule again, since a turn was given back.
+    retry: Vec<u32>,
+    /// Slots of tasks that this thread made ready since it last pulled, where it will pull itself.
+    pub(crate) pushed: Vec<u32>,
+    /// This thread will pull a task next.
+    will_pull: bool,
+    /// A worker to wake if the next pull gives another task than one of `pushed`.
+    pub(crate) deferred: Cell<Option<WorkerId>>,
+    /// Slots to give back to their codelets.
+    freed: Freed,
+}
+
+impl Hands {
+    /// For a worker, which pulls by itself.
+    pub(crate) fn of_worker() -> Hands {
+        Hands { will_pull: true, ..Hands::default() }
+    }
+}
+
+/// Slots of ended tasks, until there are enough of them.
+#[derive(Default)]
+struct Freed {
+    places: Vec<Vacant>,
+    /// Those of one codelet, while they are given back.
+    alike: Vec<Vacant>,
+    /// The codelet of all of them, unless they are `mixed`.
+    codelet: u32,
+    mixed: bool,
+}
+
+/// Slots are given back in batches of this size.
+const FREED_BATCH: usize = 64;
+
+impl Freed {
+    /// Adds one, whose task was of this codelet. Whether it is time to give them back.
+    #[inline(always)]
+    fn push(&mut self, codelet: u32, place: Vacant) -> bool {
+        if codelet != self.codelet {
+            self.note_codelet(codelet);
+        }
+        self.places.push(place);
+        self.places.len() >= FREED_BATCH
+    }
+
+    #[inline(never)]
+    fn note_codelet(&mut self, codelet: u32) {
+        self.mixed = !self.places.is_empty();
+        self.codelet = codelet;
+    }
+}
+
+impl Core {
+    /// Everything that a task of this context waited for has ended. `requester` is the worker whose thread this is, here
+    /// and everywhere below.
+    #[inline]
+    pub(crate) fn make_ready(&self, context: &ContextCore, task: TaskPlace, requester: Option<WorkerId>) {
+        if task.record.is_special() {
+            self.make_special_ready(task, requester);
+        } else {
+            self.push(&context.tree, task, requester, None);
+        }
+    }
+
+    #[inline(never)]
+    fn make_special_ready(&self, task: TaskPlace, requester: Option<WorkerId>) {
+        let mut hands = Hands::default();
+        self.schedule(task, requester, &mut hands);
+        self.settle(requester, &mut hands);
+        self.give_back(&mut hands);
+    }
+
+    /// The task ends, and so may others that are cancelled with it. The arguments of a task that was executed
+    /// well are let go before. A worker is in the context of the task: callbacks, and what arguments do when they are
+    /// dropped, may submit tasks.
+    #[inline(never)]
+    pub(crate) fn end(
+        &self,
+        task: TaskPlace,
+        outcome: &Outcome,
+        taken: Taken,
+        requester: Option<WorkerId>,
+        hands: &mut Hands,
+    ) {
+        self.end_here(task, outcome, taken, requester, hands);
+    }
+
+    /// [`end`](Self::end), compiled into its caller.
+    #[inline(always)]
+    pub(crate) fn end_here(
+        &self,
+        task: TaskPlace,
+        outcome: &Outcome,
+        taken: Taken,
+        requester: Option<WorkerId>,
+        hands: &mut Hands,
+    ) {
+        self.end_one(task, outcome, taken, requester, hands);
+        self.settle(requester, hands);
+    }
+
+    /// Ends and schedules what earlier ends left to do, without recursion: a chain of cancelled tasks may be long.
+    #[inline]
+    fn settle(&self, requester: Option<WorkerId>, hands: &mut Hands) {
+        if !hands.ending.is_empty() || !hands.retry.is_empty() {
+            self.settle_all(requester, hands);
+        }
+    }
+
+    #[inline(never)]
+    fn settle_all(&self, requester: Option<WorkerId>, hands: &mut Hands) {
+        loop {
+            if let Some((slot, outcome)) = hands.ending.pop() {
+                let task = self.place(slot);
+                if requester.is_some() {
+                    enter_task(self.id, task.record.context());
+                }
+                let taken = task.record.body.lock().take();
+                self.end_one(task, &outcome, taken, requester, hands);
+            } else if let Some(slot) = hands.retry.pop() {
+                self.schedule(self.place(slot), requester, hands);
+            } else {
+                break;
+            }
+        }
+    }
+
+    /// Pushes a ready task into the tree, or notes that it ends without running.
+    fn schedule(&self, task: TaskPlace, requester: Option<WorkerId>, hands: &mut Hands) {
+        let (slot, record) = (task.slot.index(), task.record);
+        if record.is_special() {
+            let mut body = record.body.lock();
+            let is_task = body.job.is_some();
+            let extra = body.extra(record);
+            if let Some(cause) = extra.cancelled.take() {
+                // It has had no turn that it could give back.
+                extra.turns.clear();
+                hands.ending.push((slot, Outcome::Cancelled(cause)));
+                return;
+            }
+            if !extra.turns.is_empty() && !take_turns(slot, &extra.turns, &mut hands.retry) {
+                return;
+            }
+            if let Some(header) = extra.unused.take() {
+                drop(body);
+                self.let_go(task, &header);
+                hands.ending.push((slot, Outcome::Done));
+                return;
+            }
+            if !is_task {
+                // The application's own access: it is told that its turn has come, and ends the access itself.
+                let ready = extra.callback.take();
+                drop(body);
+                if let Some(ready) = ready {
+                    ready(&Outcome::Done);
+                }
+                return;
+            }
+        }
+        let deferred = hands.will_pull.then_some(&hands.deferred);
+        if hands.will_pull {
+            hands.pushed.push(slot);
+        }
+        self.push(self.tree_of(record), task, requester, deferred);
+    }
+
+    /// The turn of one who says that data is not used for now: `task` stands for it.
+    #[cold]
+    fn let_go(&self, task: TaskPlace, header: &DataHeader) {
+        if let Places::Replicated(copies) = &header.places {
+            aside(&task.slot.head().sequence, "the drop of a replica", || copies.let_go());
+        }
+        self.turns[1].fetch_add(1, SeqCst);
+    }
+
+    /// Pushes a task into the tree of its context.
+    #[inline]
+    fn push(
+        &self,
+        tree: &Tree,
+        task: TaskPlace,
+        requester: Option<WorkerId>,
+        deferred: Option<&Cell<Option<WorkerId>>>,
+    ) {
+        if let Some(gangs) = &self.gangs
+            && task.slot.head().width.load(Relaxed) > 1
+        {
+            gangs.note_pushed();
+        }
+        match requester {
+            None => tree.push_from_outside(task.slot),
+            Some(_) => tree.push(task.slot, requester, deferred),
+        }
+    }
+
+    #[inline(always)]
+    fn end_one(
+        &self,
+        task: TaskPlace,
+        outcome: &Outcome,
+        taken: Taken,
+        requester: Option<WorkerId>,
+        hands: &mut Hands,
+    ) {
+        let TaskPlace { slot, record } = task;
+        let current = &slot.head().sequence;
+        let context = record.context();
+        let Taken { mut job, extra } = taken;
+        let failed = match outcome {
+            Outcome::Done => None,
+            Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
+        };
+        if let Some(cause) = failed {
+            self.note_bad(context, current.load(Relaxed), outcome, cause, job.as_deref());
+            if let Some(job) = &mut job {
+                clear(&mut **job, current);
+            }
+        }
+        if let Some(extra) = extra {
+            self.end_extra(slot, outcome, *extra, requester, hands);
+        }
+        let codelet = slot.head().codelet.load(Relaxed);
+        let (watched, vacant);
+        {
+            let mut body = record.body.lock();
+            vacant = Vacant::new(task, job.as_deref());
+            body.job = job;
+            if !body.dependents.is_empty() {
+                hands.dependents.extend(body.dependents.drain(..));
+            }
+            record.close(current);
+            watched = record.take_watched();
+        }
+        slot.renew(Phase::Free);
+        if hands.freed.push(codelet, vacant) {
+            self.give_back(hands);
+        }
+        if !hands.dependents.is_empty() {
+            let mut dependents = std::mem::take(&mut hands.dependents);
+            for dependent in dependents.drain(..) {
+                let next = self.place(dependent.slot());
+                let waiting = next.record;
+                if let Some(cause) = failed.filter(|_| dependent.is_explicit()) {
+                    let mut body = waiting.body.lock();
+                    body.extra(waiting).cancelled.get_or_insert_with(|| Arc::clone(cause));
+                }
+                if waiting.release() {
+                    self.schedule(next, requester, hands);
+                }
+            }
+            hands.dependents = dependents;
+        }
+        self.count_finished(context, requester);
+        if watched {
+            self.ends.tell();
+        }
+    }
+
+    /// A task that does not end well, and the data that it should have written.
+    #[cold]
+    fn note_bad(&self, context: u16, task: u64, outcome: &Outcome, cause: &Cause, job: Option<&dyn Job>) {
+        self.ends.note_bad(context, task, outcome, cause);
+        if let Some(job) = job {
+            job.visit(&mut |header, mode| {
+                if mode.writes() {
+                    header.failed.store(cause.task, Release);
+                }
+            });
+        }
+    }
+
+    /// What few tasks have: a callback, turns to give back.
+    fn end_extra(&self, slot: &Slot, outcome: &Outcome, extra: Extra, requester: Option<WorkerId>, hands: &mut Hands) {
+        if let Some(callback) = extra.callback {
+            // However long it takes is no stall. Only the worker itself writes what it executes.
+            let executing = requester.map(|worker| &self.counters[worker.0 as usize].executing);
+            let before = executing.map(|executing| executing.load(Relaxed));
+            executing.inspect(|executing| executing.store(slot.index() + 1, Relaxed));
+            aside(&slot.head().sequence, "a callback", || callback(outcome));
+            executing.inspect(|executing| executing.store(before.unwrap_or(0), Relaxed));
+        }
+        for header in &extra.turns {
+            header.give_turn(&mut hands.retry);
+        }
+    }
+
+    #[inline(always)]
+    fn count_finished(&self, context: u16, requester: Option<WorkerId>) {
+        match requester {
+            _ if context != 0 => {
+                if self.roster.get(context).tally.end() {
+                    self.ends.tell();
+                }
+                if requester.is_none() {
+                    self.note_if_finished();
+                }
+            }
+            Some(worker) => {
+                // Only the worker itself writes its counter.
+                let finished = &self.counters[worker.0 as usize].finished;
+                finished.store(finished.load(Relaxed) + 1, Release);
+                // Who waits for everything is told by workers that have nothing to do; but those of this context may have
+                // much to do for others.
+                light_fence();
+                if self.ends.is_default_awaited() {
+                    self.note_if_default_finished();
+                }
+            }
+            None => {
+                self.finished_outside.fetch_add(1, SeqCst);
+                self.note_if_finished();
+            }
+        }
+    }
+
+    #[cold]
+    fn note_if_default_finished(&self) {
+        // The last two may end at once: one of them sees the other.
+        fence(SeqCst);
+        let (finished, submitted) = self.counts(&self.roster.default);
+        if finished == submitted {
+            self.ends.tell();
+        }
+    }
+
+    /// Gives free slots back to the codelets whose jobs they hold.
+    pub(crate) fn give_back(&self, hands: &mut Hands) {
+        let Freed { places, alike, codelet, mixed } = &mut hands.freed;
+        // Often they are of one codelet, and else of few.
+        while *mixed && let Some(last) = places.last() {
+            let of = |vacant: &Vacant| vacant.place.slot.head().codelet.load(Relaxed);
+            let codelet = of(last);
+            // Taken out first: as soon as a slot is given back, a task of another codelet may be in it.
+            alike.extend(places.extract_if(.., |vacant| of(vacant) == codelet));
+            self.put_back(codelet, |list| list.append(alike));
+        }
+        if !places.is_empty() {
+            self.put_back(*codelet, |list| list.append(places));
+        }
+        *mixed = false;
+    }
+
+    fn put_back(&self, codelet: u32, add: impl FnOnce(&mut Vec<Vacant>)) {
+        match self.clock.codelets.read().get(codelet as usize) {
+            Some(facts) => facts.slots.put_back(add),
+            None => {
+                let mut without_codelet = Vec::new();
+                add(&mut without_codelet);
+                self.keep_fresh(&without_codelet);
+            }
+        }
+    }
+}
+
+/// Lets the arguments of a task go. Their drop is the application's code: no lock is held while it runs.
+pub(crate) fn clear(job: &mut dyn Job, task: &AtomicU64) {
+    aside(task, "the drop of a task's arguments", || job.clear());
+}
+
+/// Runs the application's code beside a kernel. A panic is logged.
+fn aside(task: &AtomicU64, what: &str, body: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(body)) {
+        // The drop of a payload may panic in its turn.
+        std::mem::forget(payload);
+        tracing::error!(task = task.load(Relaxed), "{what} panicked");
+    }
+}
+
+/// Takes the turn at each data, or none: then the task waits for the first that is taken.
+fn take_turns(slot: u32, turns: &[Arc<DataHeader>], retry: &mut Vec<u32>) -> bool {
+    for (number, header) in turns.iter().enumerate() {
+        if !header.take_turn(slot) {
+            turns[..number].iter().for_each(|taken| taken.give_turn(retry));
+            return false;
+        }
+    }
+    true
+}

@@ -1,0 +1,105 @@
+//! How a context is put together.
+
+use super::{ContextCore, ContextError, SchedContext};
+use crate::{Ahead, Submitter};
+use sched_core::WorkerSet;
+use sched_policy::Policy;
+use sched_tree::Tree;
+use sched_tree::context::{ContextConfig, WantedPolicy, worker_ids};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+
+/// A context in the making; see [`Submitter::context`].
+#[must_use = "a context is made by `build`"]
+pub struct ContextBuilder<'a> {
+    submitter: &'a Submitter,
+    name: String,
+    policy: Option<WantedPolicy>,
+    workers: Option<Vec<u32>>,
+    priorities: RangeInclusive<i32>,
+}
+
+impl<'a> ContextBuilder<'a> {
+    pub(super) fn new(submitter: &'a Submitter, name: String) -> ContextBuilder<'a> {
+        ContextBuilder { submitter, name, policy: None, workers: None, priorities: i32::MIN..=i32::MAX }
+    }
+
+    /// The policy: the name of a shipped one, or the path of a KDL file. That of the default context, if none is given.
+    pub fn policy(mut self, name_or_path: impl Into<String>) -> Self {
+        self.policy = Some(WantedPolicy::Named(name_or_path.into()));
+        self
+    }
+
+    /// A policy made by the program.
+    pub fn policy_value(mut self, policy: Policy) -> Self {
+        self.policy = Some(WantedPolicy::Value(Box::new(policy)));
+        self
+    }
+
+    /// The workers, by number: some, or none for the time being. All of the runtime's, if this is not called. They stay in
+    /// the contexts that they are in already.
+    pub fn workers(mut self, workers: impl IntoIterator<Item = u32>) -> Self {
+        self.workers = Some(workers.into_iter().collect());
+        self
+    }
+
+    /// The priorities that tasks of this context may have; any, if this is not called. One outside of the range is refused
+    /// rather than moved into it, since the order of the tasks would silently be another. A task that sets no priority has
+    /// 0, or the bound next to 0.
+    pub fn priorities(mut self, range: RangeInclusive<i32>) -> Self {
+        self.priorities = range;
+        self
+    }
+
+    /// Makes the context.
+    ///
+    /// # Errors
+    /// See [`ContextError`]; there is no such context then.
+    pub fn build(self) -> Result<SchedContext, ContextError> {
+        let core = &self.submitter.core;
+        if core.stop.load(SeqCst) {
+            return Err(ContextError::Ended { context: self.name });
+        }
+        let (min, max) = (*self.priorities.start(), *self.priorities.end());
+        if min > max {
+            return Err(ContextError::Priorities { context: self.name, min, max });
+        }
+        let count = core.facts.len();
+        let workers = match self.workers {
+            Some(workers) => worker_ids(workers, count)?,
+            None => WorkerSet::first(count as u32),
+        };
+        let policy = match self.policy {
+            Some(policy) => policy.find()?,
+            None => (*core.roster.default.config().policy).clone(),
+        };
+        let _opening = core.roster.opening.lock();
+        if core.roster.contexts().any(|context| context.name() == self.name) {
+            return Err(ContextError::NameTaken { name: self.name });
+        }
+        let parts = core.ground.lay(&policy, &workers)?;
+        core.note_parts(&parts);
+        let place = core.roster.free_place(|number| {
+            let (services, ledger) = (Arc::<_>::clone(&core.clock), Arc::clone(&core.ledger));
+            let ahead = Arc::new(Ahead::new(number, Arc::clone(&core.clock), Arc::clone(&core.ledger)));
+            ahead.serve(core);
+            let told = Some(Arc::<Ahead>::clone(&ahead) as _);
+            let tree = Tree::assemble_foreseeing(Vec::new(), &core.facts, services, ledger, core.ground.seed, told);
+            ContextCore::new(number, tree, ahead, String::new(), policy.clone(), WorkerSet::new())
+        });
+        let context = place.ok_or(ContextError::TooMany { most: super::roster::MOST })?;
+        let _changing = context.changing.lock();
+        context.tree.swap(parts, &|| core.roster.renew()).map_err(|error| ContextError::of_swap(&self.name, error))?;
+        context.tree.forget_past();
+        context.set_priorities(&self.priorities);
+        {
+            let mut config = context.config.lock();
+            *config = ContextConfig::new(self.name, policy, workers);
+            context.before.store(context.tally.counts().1, SeqCst);
+        }
+        context.tally.open();
+        core.roster.renew();
+        Ok(SchedContext::of(self.submitter, context))
+    }
+}

@@ -1,0 +1,147 @@
+//! Changes of a context at work: workers, policy, and its end.
+
+use super::{ContextCore, ContextError, SchedContext};
+use crate::Core;
+use sched_core::WorkerSet;
+use sched_policy::Policy;
+use sched_tree::Fault;
+use sched_tree::context::{WantedPolicy, exchange, worker_ids};
+use std::sync::atomic::Ordering::SeqCst;
+
+impl SchedContext {
+    /// Lets further workers serve the context. Those that do already are no error.
+    ///
+    /// # Errors
+    /// See [`ContextError`]; the context goes on as it was then.
+    pub fn add_workers(&self, workers: impl IntoIterator<Item = u32>) -> Result<(), ContextError> {
+        let added = worker_ids(workers, self.submitter.core.facts.len())?;
+        self.change(None, |workers| workers.union_with(&added))
+    }
+
+    /// Lets workers serve the context no more. Those that do not are no error; all may go. A task that one of them
+    /// executes now is not disturbed.
+    ///
+    /// # Errors
+    /// See [`ContextError`]; the context goes on as it was then. A policy may need workers that would go.
+    pub fn remove_workers(&self, workers: impl IntoIterator<Item = u32>) -> Result<(), ContextError> {
+        let removed = worker_ids(workers, self.submitter.core.facts.len())?;
+        self.change(None, |workers| {
+            for worker in removed.iter() {
+                workers.remove(worker);
+            }
+        })
+    }
+
+    /// Schedules with another policy from now on: the name of a shipped one, or the path of a KDL file.
+    ///
+    /// ```
+    /// use sched_runtime::Runtime;
+    /// # use sched_components::{flow_control::Prio, flow_control::Fifo, resource_mapping::Eager, worker::Simple};
+    /// # use sched_core::Offer;
+    /// # use std::sync::Arc;
+    /// # let mut components = sched_tree::plugin::Registry::empty();
+    /// # let stock = [Offer::of::<Fifo>(), Offer::of::<Prio>(), Offer::of::<Eager>(), Offer::of::<Simple>()];
+    /// # components.add_builtin("stock", stock.into()).expect("stock components are sound");
+    /// # let runtime = Runtime::builder().registry(Arc::new(components)).workers(2).build()?;
+    /// let context = runtime.default_context();
+    /// context.swap_policy("tree-prio")?;
+    /// assert_eq!(context.policy(), "tree-prio");
+    /// let wrong = context.swap_policy("tree-pro").unwrap_err().to_string();
+    /// assert!(wrong.contains("tree-pro"), "{wrong}");
+    /// assert_eq!(context.policy(), "tree-prio", "it goes on as it was");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// See [`ContextError`]; the policy before goes on then, with all tasks.
+    pub fn swap_policy(&self, name_or_path: impl Into<String>) -> Result<(), ContextError> {
+        self.change(Some(WantedPolicy::Named(name_or_path.into()).find()?), |_| {})
+    }
+
+    /// The same with a policy made by the program.
+    ///
+    /// # Errors
+    /// As for [`swap_policy`](Self::swap_policy).
+    pub fn swap_policy_value(&self, policy: Policy) -> Result<(), ContextError> {
+        self.change(Some(policy), |_| {})
+    }
+
+    fn change(&self, policy: Option<Policy>, workers: impl FnOnce(&mut WorkerSet)) -> Result<(), ContextError> {
+        let _changing = self.context.changing.lock();
+        if !self.context.tally.is_there(self.serial) {
+            return Err(self.deleted());
+        }
+        reshape(&self.submitter.core, &self.context, policy, workers)
+    }
+
+    /// Ends the context: it takes no more tasks, and when those that it has have ended, it goes. Workers that are in no
+    /// other context go to the default one. Tasks of it that failed are reported by the runtime's next `wait_all`.
+    ///
+    /// # Errors
+    /// See [`ContextError`]; the context goes on then.
+    pub fn delete(&self) -> Result<(), ContextError> {
+        let (core, context) = (&self.submitter.core, &self.context);
+        if context.number == 0 {
+            return Err(ContextError::Default);
+        }
+        if self.is_inside() {
+            return Err(ContextError::Inside { context: self.name().to_owned() });
+        }
+        if !context.tally.close(self.serial) {
+            return Err(self.deleted());
+        }
+        let reopened = |error| {
+            context.tally.reopen(self.serial);
+            error
+        };
+        core.wait_until_ended(self).map_err(|error| {
+            reopened(ContextError::Stalled { context: self.name().to_owned(), error: error.into() })
+        })?;
+        let changing = context.changing.lock();
+        context
+            .tree
+            .swap(Vec::new(), &|| core.roster.renew())
+            .map_err(|error| reopened(ContextError::of_swap(self.name(), error)))?;
+        let named = |fault| Fault { context: self.name().to_owned(), ..fault };
+        core.roster.past.lock().extend(context.tree.faults().into_iter().map(named));
+        core.ends.forget_context(context.number);
+        let workers = std::mem::take(&mut context.config.lock().workers);
+        context.tally.free(self.serial);
+        drop(changing);
+        let default = &core.roster.default;
+        let _changing = default.changing.lock();
+        let idle = |worker: &_| !core.roster.contexts().any(|context| context.tree.serves(*worker));
+        let idle: WorkerSet = workers.iter().filter(idle).collect();
+        match idle.is_empty() {
+            true => Ok(()),
+            false => reshape(core, default, None, |workers| workers.union_with(&idle)),
+        }
+    }
+
+    fn deleted(&self) -> ContextError {
+        ContextError::Deleted { context: self.name().to_owned() }
+    }
+}
+
+/// Lays a policy, or that of before, over the workers that `change` makes of those of before, and exchanges the trees. The
+/// caller holds `changing`.
+fn reshape(
+    core: &Core,
+    context: &ContextCore,
+    policy: Option<Policy>,
+    change: impl FnOnce(&mut WorkerSet),
+) -> Result<(), ContextError> {
+    if core.stop.load(SeqCst) {
+        return Err(ContextError::Ended { context: context.name() });
+    }
+    let lay = |policy: &Policy, workers: &WorkerSet| {
+        let parts = core.ground.lay(policy, workers)?;
+        core.note_parts(&parts);
+        Ok(parts)
+    };
+    let renew = || core.roster.renew();
+    if let Some(config) = exchange(&context.tree, &context.config(), policy, change, lay, &renew)? {
+        *context.config.lock() = config;
+    }
+    Ok(())
+}

@@ -1,0 +1,370 @@
+//! Registered data: the handle that tasks name, and the order of accesses to it.
+//!
+//! Tasks that name the same data run as if one after the other in the order of their submission (*sequential
+//! consistency*): a task that reads waits for the last one before it that writes; a task that writes waits for every one
+//! before it that reads or writes. The value stands behind a lock that is never waited for: the order of the tasks alone
+//! keeps them apart, and a lock that is found taken is a defect of the runtime, not a race. (Replicas are also copied ahead
+//! of their turn, so locks of theirs are waited for: see [`replicas`](super::replicas).)
+
+use super::measure::footprint_of_bytes;
+use super::memories::Memories;
+use super::record::TaskKey;
+use super::replicas::{Copies, Replicas};
+use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+
+/// How a task uses data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Reads.
+    Read,
+    /// Writes without reading what was there.
+    Write,
+    /// Reads and writes.
+    ReadWrite,
+    /// Reads and writes; such tasks may run in any order, one at a time.
+    Commute,
+}
+
+impl Mode {
+    /// Whether what was there before matters.
+    pub(crate) fn reads(self) -> bool {
+        self != Mode::Write
+    }
+
+    /// Whether the value may change.
+    pub(crate) fn writes(self) -> bool {
+        self != Mode::Read
+    }
+}
+
+/// Data of type `T` that the runtime looks after. Handles are cheap to clone; the data goes when the last handle and the
+/// last task that names it are gone.
+///
+/// ```
+/// use sched_runtime::{ReadWrite, Runtime};
+/// # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
+/// # use std::sync::Arc;
+/// # let mut components = sched_tree::plugin::Registry::empty();
+/// # let stock = [sched_core::Offer::of::<Fifo>(), sched_core::Offer::of::<Eager>(), sched_core::Offer::of::<Simple>()];
+/// # components.add_builtin("stock", stock.into()).expect("stock components are sound");
+/// # let components = Arc::new(components);
+/// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
+/// let handle = runtime.register(vec![3, 1, 2]);
+/// let sort = runtime.codelet::<(ReadWrite<Vec<i32>>,), ()>("sort").cpu("sort", |_, (values,)| values.sort()).build();
+/// runtime.task(&sort, (&handle,)).submit()?;
+/// // The application reads in its turn: after the tasks submitted so far.
+/// assert_eq!(*runtime.read(&handle)?, [1, 2, 3]);
+/// assert_eq!(runtime.unregister(handle)?.expect("it is the only handle"), [1, 2, 3]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Handle<T> {
+    pub(crate) cell: Arc<DataCell<T>>,
+}
+
+/// The value and its access order.
+pub(crate) struct DataCell<T> {
+    pub(crate) header: Arc<DataHeader>,
+    value: Value<T>,
+}
+
+/// Where the value is.
+enum Value<T> {
+    /// Here, for all workers.
+    One(RwLock<T>),
+    /// On each memory node where it is needed.
+    Replicated(Arc<Replicas<T>>),
+}
+
+/// A value that is locked for reading, by who has the turn.
+pub(crate) type Reading<'a, T> = MappedRwLockReadGuard<'a, T>;
+/// A value that is locked for writing, by who has the turn.
+pub(crate) type Writing<'a, T> = MappedRwLockWriteGuard<'a, T>;
+
+const KEPT_APART: &str = "the order of accesses keeps them apart";
+
+impl<T> DataCell<T> {
+    /// The value for a worker that runs a task, to read.
+    #[inline(always)]
+    pub(crate) fn read_by(&self, worker: usize) -> Reading<'_, T> {
+        match &self.value {
+            Value::One(value) => RwLockReadGuard::map(value.try_read().expect(KEPT_APART), |value| value),
+            Value::Replicated(replicas) => replicas.read(replicas.node_of(worker)),
+        }
+    }
+
+    /// The value for a worker that runs a task, to change.
+    #[inline(always)]
+    pub(crate) fn write_by(&self, worker: usize) -> Writing<'_, T> {
+        match &self.value {
+            Value::One(value) => RwLockWriteGuard::map(value.try_write().expect(KEPT_APART), |value| value),
+            Value::Replicated(replicas) => replicas.write(replicas.node_of(worker)),
+        }
+    }
+
+    /// The value for the application, to read: where it is.
+    pub(crate) fn read_in_place(&self) -> Reading<'_, T> {
+        match &self.value {
+            Value::One(_) => self.read_by(0),
+            Value::Replicated(replicas) => replicas.read(replicas.some_valid()),
+        }
+    }
+
+    /// The value for the application, to change: where it is.
+    pub(crate) fn write_in_place(&self) -> Writing<'_, T> {
+        match &self.value {
+            Value::One(_) => self.write_by(0),
+            Value::Replicated(replicas) => replicas.write(replicas.some_valid()),
+        }
+    }
+
+    /// The value, when nobody uses it any more.
+    pub(crate) fn into_value(self) -> T {
+        match self.value {
+            Value::One(value) => value.into_inner(),
+            // A prefetch may still hold the replicas.
+            Value::Replicated(replicas) => replicas.take(),
+        }
+    }
+}
+
+impl<T> Clone for Handle<T> {
+    fn clone(&self) -> Handle<T> {
+        Handle { cell: Arc::clone(&self.cell) }
+    }
+}
+
+impl<T> fmt::Debug for Handle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Handle({})", self.cell.header.id)
+    }
+}
+
+impl<T> Handle<T> {
+    pub(crate) fn new(value: T, size: DataSize, runtime: u64) -> Handle<T> {
+        let header = DataHeader::new(size, runtime, |_| Places::One(Home::default()));
+        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Value::One(RwLock::new(value)) }) }
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> Handle<T> {
+    /// Data with replicas, the first of which is on `node`.
+    pub(crate) fn replicated(value: T, size: DataSize, runtime: u64, node: u32, memories: &Arc<Memories>) -> Handle<T> {
+        let replicas = |id| Arc::new(Replicas::new(value, node, id, size.bytes, memories));
+        let mut typed = None;
+        let header = DataHeader::new(size, runtime, |id| {
+            let replicas = typed.insert(replicas(id));
+            Places::Replicated(Arc::<Replicas<T>>::clone(replicas))
+        });
+        let replicas = typed.expect("the places of data are made once");
+        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Value::Replicated(replicas) }) }
+    }
+}
+
+/// How large data is, and what that adds to the footprint of a task with a model.
+#[derive(Clone, Copy)]
+pub(crate) struct DataSize {
+    pub(crate) bytes: u64,
+    pub(crate) footprint: u32,
+}
+
+impl DataSize {
+    /// That of data whose shape is not known.
+    pub(crate) fn of_bytes(bytes: u64) -> DataSize {
+        DataSize { bytes, footprint: footprint_of_bytes(bytes) }
+    }
+}
+
+/// Where data of any type is.
+pub(crate) enum Places {
+    /// In one place for all workers.
+    One(Home),
+    /// In replicas on several memory nodes.
+    Replicated(Arc<dyn Copies>),
+}
+
+impl Places {
+    /// The memory nodes from which a task there has it at once, as bits; none if that is not known.
+    pub(crate) fn valid(&self) -> u64 {
+        match self {
+            Places::One(home) => home.node().map_or(0, |node| 1 << node),
+            Places::Replicated(copies) => copies.coherence().valid(),
+        }
+    }
+}
+
+/// The memory node of data that has one place, as far as it is known: that of the first task which wrote it.
+pub(crate) struct Home(AtomicU32);
+
+impl Default for Home {
+    fn default() -> Home {
+        Home(AtomicU32::new(u32::MAX))
+    }
+}
+
+impl Home {
+    fn node(&self) -> Option<u32> {
+        Some(self.0.load(Relaxed)).filter(|node| *node != u32::MAX)
+    }
+
+    /// A task writes it on `node`; no other does at the same time.
+    pub(crate) fn settle(&self, node: u32) {
+        if self.node().is_none() {
+            self.0.store(node, Relaxed);
+        }
+    }
+}
+
+/// What the runtime knows of data of any type.
+pub struct DataHeader {
+    pub(crate) id: u64,
+    /// The runtime that it is registered with.
+    pub(crate) runtime: u64,
+    /// Size of the data.
+    pub(crate) bytes: u64,
+    /// What its size and shape add to the footprint of a task with a model.
+    pub(crate) footprint: u32,
+    pub(crate) places: Places,
+    pub(crate) order: Mutex<AccessOrder>,
+    commute: Mutex<CommuteTurn>,
+    /// The task that failed while it wrote this data, as [`TaskKey::sequence`]; 0 when the data is good.
+    pub(crate) failed: AtomicU64,
+}
+
+/// The tasks that a new one may have to wait for.
+#[derive(Default)]
+pub(crate) struct AccessOrder {
+    /// The last task that writes; or several that commute.
+    writers: Tasks,
+    commuting: bool,
+    /// What each of the commuting tasks waits for.
+    before: Tasks,
+    /// Tasks that read since.
+    readers: Tasks,
+    /// Finished readers, or commuting tasks, are forgotten when there are so many.
+    forget_at: usize,
+}
+
+type Tasks = SmallVec<[TaskKey; 2]>;
+
+impl AccessOrder {
+    /// Notes the access of a new task; `wait_for` is told which tasks it has to wait for. `finished` tells which need no
+    /// longer be remembered.
+    pub(crate) fn access(
+        &mut self,
+        task: TaskKey,
+        mode: Mode,
+        mut wait_for: impl FnMut(TaskKey),
+        finished: impl Fn(TaskKey) -> bool,
+    ) {
+        match mode {
+            Mode::Read => {
+                self.writers.iter().copied().for_each(wait_for);
+                self.readers.push(task);
+                if self.readers.len() >= self.forget_at.max(16) {
+                    self.readers.retain(|reader| !finished(*reader));
+                    self.forget_at = 2 * self.readers.len();
+                }
+            }
+            Mode::Commute if self.commuting && self.readers.is_empty() => {
+                self.before.iter().copied().for_each(wait_for);
+                self.writers.push(task);
+                if self.writers.len() >= self.forget_at.max(16) {
+                    self.writers.retain(|writer| !finished(*writer));
+                    self.forget_at = 2 * self.writers.len();
+                }
+            }
+            Mode::Write | Mode::ReadWrite | Mode::Commute => {
+                // Every reader waits for the writers, so there is no need to wait for both.
+                let before = if self.readers.is_empty() { &self.writers } else { &self.readers };
+                before.iter().copied().for_each(&mut wait_for);
+                self.commuting = mode == Mode::Commute;
+                if self.commuting {
+                    self.before.clone_from(before);
+                }
+                self.readers.clear();
+                self.writers.clear();
+                self.writers.push(task);
+            }
+        }
+    }
+}
+
+/// Whose turn it is among tasks that commute.
+#[derive(Default)]
+struct CommuteTurn {
+    taken: bool,
+    /// Ready tasks that wait for their turn, by slot.
+    waiting: VecDeque<u32>,
+}
+
+impl DataHeader {
+    /// Of new data, whose places are made for its number.
+    fn new(size: DataSize, runtime: u64, places: impl FnOnce(u64) -> Places) -> DataHeader {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Relaxed);
+        DataHeader {
+            id,
+            runtime,
+            bytes: size.bytes,
+            footprint: size.footprint,
+            places: places(id),
+            order: Mutex::default(),
+            commute: Mutex::default(),
+            failed: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes the turn for the task in `slot`, or lets it wait for the next.
+    pub(crate) fn take_turn(&self, slot: u32) -> bool {
+        let mut turn = self.commute.lock();
+        if turn.taken {
+            turn.waiting.push_back(slot);
+        } else {
+            turn.taken = true;
+            return true;
+        }
+        false
+    }
+
+    /// Gives the turn back; the tasks that wait for it may try again.
+    pub(crate) fn give_turn(&self, retry: &mut Vec<u32>) {
+        let mut turn = self.commute.lock();
+        turn.taken = false;
+        retry.extend(turn.waiting.drain(..));
+    }
+}
+
+/// Memory for the time of a task: each worker has its own, made when it first needs it, and nothing is ordered by it.
+/// What a task finds in it is what the worker's last task left.
+pub struct Scratchpad<T> {
+    pub(crate) pads: Arc<Pads<T>>,
+}
+
+pub(crate) struct Pads<T> {
+    pub(crate) make: Box<dyn Fn() -> T + Send + Sync>,
+    pub(crate) of_worker: Box<[Mutex<Option<T>>]>,
+}
+
+impl<T> Scratchpad<T> {
+    pub(crate) fn new(workers: usize, make: impl Fn() -> T + Send + Sync + 'static) -> Scratchpad<T> {
+        let of_worker = (0..workers).map(|_| Mutex::new(None)).collect();
+        Scratchpad { pads: Arc::new(Pads { make: Box::new(make), of_worker }) }
+    }
+}
+
+impl<T> Clone for Scratchpad<T> {
+    fn clone(&self) -> Scratchpad<T> {
+        Scratchpad { pads: Arc::clone(&self.pads) }
+    }
+}
+
+impl<T> fmt::Debug for Scratchpad<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scratchpad")
+    }
+}

@@ -1,0 +1,96 @@
+//! Parallel implementations: ones that several workers execute together.
+
+use super::access::AccessList;
+use super::codelet::{CodeletBuilder, Context, Kernel};
+use super::crew::{Crew, Team};
+use super::parts::TeamAccessList;
+use parking_lot::Mutex;
+use sched_core::Arch;
+
+/// What the runtime knows of an implementation.
+pub(crate) struct Implementation {
+    pub(crate) arch: Arch,
+    pub(crate) name: String,
+    /// How many workers can execute it together, at most.
+    pub(crate) most: u16,
+}
+
+impl Implementation {
+    fn parallel(name: &str, most: usize) -> Implementation {
+        let most = u16::try_from(most).unwrap_or(u16::MAX).max(1);
+        Implementation { arch: Arch::CPU, name: name.to_owned(), most }
+    }
+}
+
+type CrewKernel<L, P> = Box<dyn Fn(&<L as AccessList>::Handles, &P, &Crew<'_>) + Send + Sync>;
+
+/// What runs.
+pub(crate) enum Code<L: AccessList, P> {
+    /// On one thread, that of the crew's first member.
+    Once(Kernel<L, P>),
+    /// On the threads of the whole crew, which it sees to itself.
+    Together(CrewKernel<L, P>),
+}
+
+/// Parallel implementations. They run on combined workers of at most `max_size` workers, where the policy has leaves for
+/// such, and on single workers, as a team of one.
+impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
+    /// Adds an implementation for CPU cores that the first member of a team runs for all, at most `max_size`; its thread
+    /// may run wherever a member may. [`Team::run`] runs a part of it on every member.
+    pub fn cpu_fork(
+        self,
+        name: &str,
+        max_size: usize,
+        kernel: impl for<'a> Fn(&Context<'_, P>, L::Views<'a>) + Send + Sync + 'static,
+    ) -> Self {
+        let run = move |handles: &L::Handles, params: &P, crew: &Crew<'_>| {
+            let mut guards = L::guards(handles, crew.first().0 as usize);
+            let context = Context { params, worker: crew.first(), team: Team::of(crew) };
+            let _widened = crew.widen();
+            kernel(&context, L::views(&mut guards));
+        };
+        self.add(Implementation::parallel(name, max_size), Code::Together(Box::new(run)))
+    }
+
+    /// Adds an implementation for CPU cores that every member of a team runs at once, at most `max_size`. What a member
+    /// sees of data that it reads is all of it; of data that it writes, a part of its own, as [`Share`](super::Share)
+    /// divides it; and a scratchpad of its own. They meet at [`Team::barrier`]. When one panics, the task fails, and the
+    /// others unwind from the barrier.
+    ///
+    /// ```
+    /// # use sched_runtime::{Read, ReadWrite, Submitter};
+    /// # fn make(submitter: &Submitter) {
+    /// let axpy = submitter
+    ///     .codelet::<(Read<Vec<f64>>, ReadWrite<Vec<f64>>), f64>("axpy")
+    ///     .cpu_spmd("axpy_spmd", 8, |context, (x, part)| {
+    ///         // Parts are even: this is where the part of this member begins.
+    ///         let team = context.team();
+    ///         let begin = (x.len() / team.size()) * team.rank() + team.rank().min(x.len() % team.size());
+    ///         part.iter_mut().zip(&x[begin..]).for_each(|(y, x)| *y += context.params * x);
+    ///     })
+    ///     .build();
+    /// # }
+    /// ```
+    pub fn cpu_spmd(
+        self,
+        name: &str,
+        max_size: usize,
+        kernel: impl for<'a> Fn(&Context<'_, P>, L::Parts<'a>) + Send + Sync + 'static,
+    ) -> Self
+    where
+        L: TeamAccessList,
+        P: Sync,
+    {
+        let run = move |handles: &L::Handles, params: &P, crew: &Crew<'_>| {
+            let mut guards = L::team_guards(handles, crew.members);
+            let parts = L::parts(&mut guards, crew.members.len());
+            let parts: Vec<Mutex<Option<L::Parts<'_>>>> =
+                parts.into_iter().map(|part| Mutex::new(Some(part))).collect();
+            crew.run(&|team: Team<'_>| {
+                let part = parts[team.rank()].lock().take().expect("each member runs once");
+                kernel(&Context { params, worker: team.worker(), team }, part);
+            });
+        };
+        self.add(Implementation::parallel(name, max_size), Code::Together(Box::new(run)))
+    }
+}

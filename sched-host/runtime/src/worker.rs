@@ -1,0 +1,369 @@
+//! What a worker's thread does.
+
+use super::codelet::Job;
+use super::complete::{Hands, clear};
+use super::core::{Core, TaskPlace};
+use super::crew::Crew;
+use super::data::Mode;
+use super::failure::{Cause, Outcome, TaskFailure};
+use super::gang::Work;
+use super::memories::Memories;
+use super::record::{Extra, Taken};
+use super::submit::Submitter;
+use crate::context::{ContextCore, enter_task};
+use sched_core::{Arch, TaskId, WorkerId};
+use sched_trace::Event;
+use sched_tree::{Services, Slot};
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::*;
+use std::time::Instant;
+
+/// How often an idle worker looks for a task before it goes to sleep: first in quick succession, then letting others on
+/// its processing unit. Together 10 to 20 µs, twice what waking it would cost.
+const QUICK_LOOKS: u32 = 8;
+/// So often the pause between quick looks is doubled.
+const LONGEST_PAUSE: u32 = 4;
+const POLITE_LOOKS: u32 = 40;
+
+thread_local! {
+    /// The runtime and the worker whose thread this is.
+    static THIS: Cell<Option<(u64, WorkerId)>> = const { Cell::new(None) };
+}
+
+/// The worker of `core` whose thread this is. (What a submitter was lent to says nothing: tasks hand it on to threads of
+/// their own, which may touch neither the worker's counters nor its lane of the gate.)
+pub(crate) fn this_worker(core: &Core) -> Option<WorkerId> {
+    THIS.get().filter(|(runtime, _)| *runtime == core.id).map(|(_, worker)| worker)
+}
+
+/// The context of the task that this thread executes for `core`, by its number.
+pub(crate) fn executed_here(core: &Core) -> Option<u16> {
+    let executing = core.counters[this_worker(core)?.0 as usize].executing.load(Relaxed);
+    executing.checked_sub(1).map(|slot| core.records.get(slot).context())
+}
+
+/// One worker at work.
+pub(crate) struct Worker {
+    pub(super) core: Arc<Core>,
+    pub(super) id: WorkerId,
+    arch: Arch,
+    /// The contexts that it serves, as of this version of the roster.
+    pub(super) contexts: Vec<Arc<ContextCore>>,
+    version: u64,
+    /// Which of them to ask first.
+    next: usize,
+    /// The same for parallel tasks.
+    pub(super) next_for_team: usize,
+    pub(super) submitter: Submitter,
+    pub(super) hands: Hands,
+    /// Parallel tasks come first, the next time that it looks.
+    pub(super) teams_next: bool,
+}
+
+impl Worker {
+    pub(crate) fn new(core: Arc<Core>, id: WorkerId) -> Worker {
+        let submitter = Submitter { core: Arc::clone(&core) };
+        let (contexts, hands) = (Vec::new(), Hands::of_worker());
+        let arch = core.facts[id.0 as usize].arch;
+        Worker { core, id, arch, contexts, version: 0, next: 0, next_for_team: 0, submitter, hands, teams_next: true }
+    }
+
+    /// Executes tasks until the runtime stops.
+    pub(crate) fn run(mut self) {
+        THIS.set(Some((self.core.id, self.id)));
+        while let Some(work) = self.look().or_else(|| self.wait_for_task()) {
+            match work {
+                Work::Alone(slot) => self.execute(slot),
+                Work::Together(gathering) => self.attend(&gathering),
+            }
+        }
+        self.core.give_back(&mut self.hands);
+    }
+
+    /// A task for this worker alone.
+    #[inline(always)]
+    pub(super) fn pull(&mut self) -> Option<&'static Slot> {
+        self.look_whom_to_serve();
+        let slot = match &*self.contexts {
+            [only] => only.tree.pull(self.id),
+            _ => self.pull_in_turn(),
+        };
+        if let Some(gangs) = &self.core.gangs
+            && slot.is_some_and(|slot| slot.head().width.load(Relaxed) > 1)
+        {
+            gangs.note_pulled();
+        }
+        if self.hands.deferred.get().is_some() {
+            self.wake_deferred_unless(slot);
+        }
+        self.hands.pushed.clear();
+        slot
+    }
+
+    /// A wake was put off for a task that a pull was expected to give, which gave this one.
+    #[inline(never)]
+    fn wake_deferred_unless(&self, slot: Option<&Slot>) {
+        let Some(other) = self.hands.deferred.take() else { return };
+        // Where it gave another, or there were several, the other worker may be the only one that comes by the others.
+        if slot.is_none_or(|slot| self.hands.pushed != [slot.index()]) {
+            self.core.clock.sleep.wake(other.0 as usize);
+        }
+    }
+
+    /// Does a wake that was put off for a pull that does not come now.
+    pub(super) fn wake_deferred(&mut self) {
+        if let Some(other) = self.hands.deferred.take() {
+            self.core.clock.sleep.wake(other.0 as usize);
+        }
+        self.hands.pushed.clear();
+    }
+
+    /// Whether contexts were made, changed or deleted.
+    #[inline]
+    pub(super) fn look_whom_to_serve(&mut self) {
+        if self.core.roster.version() != self.version {
+            self.look_again_whom_to_serve();
+        }
+    }
+
+    #[cold]
+    fn look_again_whom_to_serve(&mut self) {
+        // First: what changes after this is seen the next time.
+        self.version = self.core.roster.version();
+        self.contexts = self.core.roster.places().filter(|context| context.tree.serves(self.id)).cloned().collect();
+        (self.next, self.next_for_team) = (0, 0);
+    }
+
+    /// Asks each context, beginning behind the one that gave the last task.
+    fn pull_in_turn(&mut self) -> Option<&'static Slot> {
+        let count = self.contexts.len();
+        for turn in 0..count {
+            let asked = (self.next + turn) % count;
+            if let Some(slot) = self.contexts[asked].tree.pull(self.id) {
+                self.next = asked + 1;
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Somebody may have counted on this worker for a task of any of its contexts, and it has another one: wakes a worker
+    /// like it for each.
+    fn pass_wake_on(&self) {
+        let facts = &self.core.facts;
+        let arch = facts[self.id.0 as usize].arch;
+        for context in &self.contexts {
+            let like_me = |other: usize| facts[other].arch == arch && context.tree.serves(WorkerId(other as u32));
+            self.core.clock.sleep.wake_any(like_me);
+        }
+    }
+
+    /// Looks for a task for a while, then sleeps until there is one; `None` when the runtime stops.
+    fn wait_for_task(&mut self) -> Option<Work> {
+        let core = Arc::clone(&self.core);
+        let (me, sleep) = (self.id.0 as usize, &core.clock.sleep);
+        let counters = &core.counters[me];
+        let since = core.clock.now().as_nanos();
+        counters.idle_since.store(since + 1, Relaxed);
+        core.clock.record(Some(self.id), || Event::Idle { worker: self.id });
+        core.note_if_finished();
+        core.give_back(&mut self.hands);
+        let mut found = None;
+        for look in 0..QUICK_LOOKS + POLITE_LOOKS {
+            if look < QUICK_LOOKS {
+                // Every look takes what it looks at from those who push. So they come in ever longer intervals.
+                (0..2 << look.min(LONGEST_PAUSE)).for_each(|_| std::hint::spin_loop());
+            } else {
+                std::thread::yield_now();
+            }
+            found = self.look();
+            if found.is_some() {
+                break;
+            }
+        }
+        while found.is_none() && !core.stop.load(SeqCst) {
+            sleep.announce(me);
+            found = self.look();
+            if found.is_some() || core.stop.load(SeqCst) {
+                if sleep.retract(me) {
+                    self.pass_wake_on();
+                }
+                break;
+            }
+            // Here rather than earlier: a last task may have ended on another worker meanwhile.
+            core.note_if_finished();
+            counters.sleeps.store(counters.sleeps.load(Relaxed) + 1, Relaxed);
+            sleep.sleep(me);
+            sleep.retract(me);
+            core.clock.record(Some(self.id), || Event::Woken { worker: self.id });
+            found = self.look();
+            // The end of the runtime wakes everybody, for no task.
+            if found.is_some() || !core.stop.load(SeqCst) {
+                counters.wakes.store(counters.wakes.load(Relaxed) + 1, Relaxed);
+                let in_vain = u64::from(found.is_none());
+                counters.wakes_in_vain.store(counters.wakes_in_vain.load(Relaxed) + in_vain, Relaxed);
+            }
+            if (found.is_some() && self.contexts.len() > 1) || matches!(found, Some(Work::Together(_))) {
+                // It may have been woken for another task, which one like it can run.
+                self.pass_wake_on();
+            }
+        }
+        let idle = core.clock.now().as_nanos().saturating_sub(since);
+        counters.idle.store(counters.idle.load(Relaxed) + idle, Relaxed);
+        counters.idle_since.store(0, Relaxed);
+        found
+    }
+
+    #[inline]
+    fn execute(&mut self, slot: &'static Slot) {
+        let counters = &self.core.counters[self.id.0 as usize];
+        counters.executing.store(slot.index() + 1, Relaxed);
+        let predicted = slot.head().predicted.load(Relaxed);
+        if predicted != u64::MAX {
+            self.core.clock.times.pre_exec(self.id.0 as usize, self.core.clock.now(), predicted);
+        }
+        let task = TaskPlace { slot, record: self.core.records.get(slot.index()) };
+        enter_task(self.core.id, task.record.context());
+        let mut taken = task.record.body.lock().take();
+        let outcome = self.outcome(slot, &mut taken, &Crew::alone(&self.id, &self.submitter), self.id);
+        if predicted != u64::MAX {
+            self.core.clock.times.post_exec(self.id.0 as usize);
+        }
+        counters.executing.store(0, Relaxed);
+        counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
+        match outcome {
+            Outcome::Done => self.core.end_here(task, &Outcome::Done, taken, Some(self.id), &mut self.hands),
+            otherwise => self.core.end(task, &otherwise, taken, Some(self.id), &mut self.hands),
+        }
+    }
+
+    /// Has the crew run the kernel, unless its input is bad. It is `worker`: this one, or a combined one that it leads. The
+    /// arguments of a task that was executed well are let go.
+    #[inline(always)]
+    pub(super) fn outcome(&self, slot: &Slot, taken: &mut Taken, crew: &Crew<'_>, worker: WorkerId) -> Outcome {
+        let core = &*self.core;
+        let some_bad = core.ends.any_bad();
+        if some_bad && let Some(cause) = self.bad_input(taken) {
+            return Outcome::Cancelled(cause);
+        }
+        let Some(job) = &mut taken.job else { return Outcome::Done };
+        let facts = job.facts();
+        let arch = self.arch;
+        let size = crew.members.len() as u16;
+        let chosen = Some(slot.head().implementation.load(Relaxed)).filter(|chosen| *chosen != u16::MAX).map(u32::from);
+        let implementation =
+            facts.select(arch, size, chosen).expect("the tree gives workers tasks that they can execute");
+        let keeps_nothing = facts.keeps_nothing;
+        let has_model = facts.model.is_some();
+        let records = core.clock.recorder.is_some();
+        // Before the time of the kernel begins.
+        if let Some(memories) = &core.clock.memories
+            && let Err(message) = self.bring(memories, slot, &**job, crew)
+        {
+            return failed(slot, taken, implementation, worker, message);
+        }
+        let began = has_model.then(Instant::now);
+        if records {
+            self.record_start(slot, taken.extra.as_deref(), crew);
+        }
+        let ran = catch_unwind(AssertUnwindSafe(|| job.run(implementation, crew)));
+        if records {
+            self.record_end(slot, crew);
+        }
+        if let Err(payload) = ran {
+            return failed(slot, taken, implementation, worker, message_of(payload, ""));
+        }
+        if let Some(began) = began {
+            let footprint = slot.head().footprint.load(Relaxed);
+            job.facts().record((arch, size), implementation, footprint, &**job, began.elapsed());
+        }
+        if some_bad {
+            // What is written whole is good again. (What commutes may have become bad meanwhile, and stays so.)
+            job.visit(&mut |header, mode| {
+                if mode == Mode::Write {
+                    header.failed.store(0, Release);
+                }
+            });
+        }
+        if !keeps_nothing {
+            clear(&mut **job, &slot.head().sequence);
+        }
+        Outcome::Done
+    }
+
+    /// Has the data of a task where its kernel will run: on the memory node of the first of the crew. The message of the panic
+    /// if that fails.
+    #[cold]
+    #[inline(never)]
+    fn bring(&self, memories: &Memories, slot: &Slot, job: &dyn Job, crew: &Crew<'_>) -> Result<(), String> {
+        if self.core.clock.recorder.is_some() {
+            let task = TaskId::new(slot.head().sequence.load(Relaxed));
+            self.core.clock.record(Some(self.id), || Event::Pulled { task, worker: self.id });
+        }
+        let brought = catch_unwind(AssertUnwindSafe(|| memories.bring(job, crew.first())));
+        brought.map_err(|payload| message_of(payload, "while its data was copied to the worker's memory node: "))
+    }
+
+    /// Writes down that a kernel has ended.
+    #[cold]
+    fn record_end(&self, slot: &Slot, crew: &Crew<'_>) {
+        let task = TaskId::new(slot.head().sequence.load(Relaxed));
+        for member in crew.members {
+            self.core.clock.record(Some(self.id), || Event::Ended { task, worker: *member });
+        }
+    }
+
+    /// Writes down that a kernel begins.
+    #[cold]
+    fn record_start(&self, slot: &Slot, extra: Option<&Extra>, crew: &Crew<'_>) {
+        let Some(recorder) = &self.core.clock.recorder else { return };
+        let (task, codelet) = (TaskId::new(slot.head().sequence.load(Relaxed)), slot.head().codelet.load(Relaxed));
+        if let Some(name) = extra.and_then(|extra| extra.name.as_ref()) {
+            recorder.name(task, name);
+        }
+        for member in crew.members {
+            self.core.clock.record(Some(self.id), || Event::Started { task, worker: *member, codelet });
+        }
+    }
+
+    #[cold]
+    fn bad_input(&self, taken: &Taken) -> Option<Cause> {
+        let mut bad = 0;
+        taken.job.as_ref()?.visit(&mut |header, mode| {
+            let failed = header.failed.load(Acquire);
+            if failed != 0 && mode.reads() {
+                bad = failed;
+            }
+        });
+        (bad != 0).then(|| self.core.ends.cause(bad)).flatten()
+    }
+}
+
+/// A task whose kernel ended with a panic, or did not begin.
+#[cold]
+#[inline(never)]
+fn failed(slot: &Slot, taken: &Taken, implementation: usize, worker: WorkerId, message: String) -> Outcome {
+    let facts = taken.job.as_ref().map(|job| job.facts());
+    Outcome::Failed(Arc::new(TaskFailure {
+        task: slot.head().sequence.load(Relaxed),
+        codelet: facts.map_or_else(String::new, |facts| facts.name.clone()),
+        implementation: facts.map_or_else(String::new, |facts| facts.implementations[implementation].name.clone()),
+        name: taken.extra.as_ref().and_then(|extra| extra.name.as_deref().map(str::to_owned)),
+        worker: worker.0,
+        message,
+    }))
+}
+
+/// What a panic said, behind what was being done.
+#[cold]
+#[inline(never)]
+fn message_of(payload: Box<dyn Any + Send>, doing: &str) -> String {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    // The drop of a payload may panic in its turn.
+    std::mem::forget(payload);
+    format!("{doing}{}", text.unwrap_or_else(|| "a panic without a message".to_owned()))
+}

@@ -1,0 +1,81 @@
+//! Scheduling contexts of a simulation: what is asked for.
+
+use sched_core::WorkerSet;
+use sched_policy::Policy;
+use sched_tree::context::{ContextError, WantedPolicy};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// A scheduling context of a simulation; see [`Simulation::context`](super::Simulation::context).
+#[must_use = "a context does nothing before it is given to a simulation"]
+#[derive(Clone, Debug)]
+pub struct Context {
+    pub(super) name: String,
+    pub(super) policy: Option<WantedPolicy>,
+    pub(super) workers: Option<Vec<u32>>,
+    pub(super) priorities: RangeInclusive<i32>,
+}
+
+impl Context {
+    /// Name of the context that every simulation has.
+    pub const DEFAULT: &'static str = "default";
+
+    /// With the policy of the default context, all workers, and any priorities.
+    pub fn new(name: impl Into<String>) -> Context {
+        Context { name: name.into(), policy: None, workers: None, priorities: i32::MIN..=i32::MAX }
+    }
+
+    /// The policy: the name of a shipped one, or the path of a KDL file.
+    pub fn policy(mut self, name_or_path: impl Into<String>) -> Context {
+        self.policy = Some(WantedPolicy::Named(name_or_path.into()));
+        self
+    }
+
+    /// A policy made by the program.
+    pub fn policy_value(mut self, policy: Policy) -> Context {
+        self.policy = Some(WantedPolicy::Value(Box::new(policy)));
+        self
+    }
+
+    /// The workers, by number: some, or none for the time being. Contexts may share workers.
+    pub fn workers(mut self, workers: impl IntoIterator<Item = u32>) -> Context {
+        self.workers = Some(workers.into_iter().collect());
+        self
+    }
+
+    /// The priorities that tasks of this context may have. One outside of the range is an error, but for 0, which every task
+    /// has that was given none: it becomes the bound next to it.
+    pub fn priorities(mut self, range: RangeInclusive<i32>) -> Context {
+        self.priorities = range;
+        self
+    }
+
+    /// What is wrong with it beside others of these names.
+    pub(super) fn check<'a>(&self, mut before: impl Iterator<Item = &'a str>) -> Result<(), ContextError> {
+        if before.any(|name| name == self.name) {
+            return Err(ContextError::NameTaken { name: self.name.clone() });
+        }
+        let (min, max) = (*self.priorities.start(), *self.priorities.end());
+        if min > max {
+            return Err(ContextError::Priorities { context: self.name.clone(), min, max });
+        }
+        Ok(())
+    }
+}
+
+/// When something is done in a simulation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    /// At this virtual time.
+    At(Duration),
+    /// When so many tasks of the context have ended.
+    AfterTasks(u64),
+}
+
+/// What is changed of a context while a simulation runs.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    Policy(Box<Policy>),
+    AddWorkers(WorkerSet),
+    RemoveWorkers(WorkerSet),
+}

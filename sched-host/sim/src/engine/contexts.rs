@@ -1,0 +1,288 @@
+//! Scheduling contexts: each has a tree of its own; workers that serve several ask each in turn, as in the runtime. Policies
+//! and workers are exchanged while it runs, by the very swap of trees that the runtime does.
+
+use super::{Engine, Plan};
+use crate::Platform;
+use crate::context::{Change, When};
+use crate::desk::Desk;
+use crate::error::SimError;
+use crate::outcome::{ContextStats, Swapped};
+use sched_core::{WorkerId, WorkerSet};
+use sched_policy::Policy;
+use sched_text::Findings;
+use sched_tree::context::{ContextConfig, ContextError, exchange, lay};
+use sched_tree::plugin::Registry;
+use sched_tree::{Fault, Ledger, NodeState, Part, Services, Slot, Tree};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One context.
+pub(super) struct Context {
+    pub(super) tree: Tree,
+    config: ContextConfig,
+    priorities: RangeInclusive<i32>,
+    /// Policy at the beginning.
+    policy: String,
+    swaps: Vec<Swapped>,
+    /// All its tasks, and those that have ended.
+    tasks: u64,
+    ended: u64,
+    /// When its first task was submitted, and its last one ended.
+    begin: Option<u64>,
+    end: u64,
+}
+
+/// What contexts are made of.
+pub(crate) struct Ground {
+    pub(crate) registry: Arc<Registry>,
+    /// Seeds the randomness of every component.
+    pub(crate) seed: u64,
+}
+
+/// A context to be.
+pub(crate) struct Opening {
+    pub(crate) name: String,
+    pub(crate) policy: Policy,
+    pub(crate) workers: WorkerSet,
+    pub(crate) priorities: RangeInclusive<i32>,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// A change to come.
+pub(crate) struct Planned {
+    pub(crate) context: usize,
+    pub(crate) when: When,
+    /// Taken when it is done.
+    pub(crate) change: Option<Change>,
+}
+
+impl Ground {
+    /// Builds the components of a policy laid over some workers of the platform.
+    pub(crate) fn lay(&self, platform: &Platform, policy: &Policy, workers: &WorkerSet) -> Result<Vec<Part>, Findings> {
+        lay(policy, platform, workers, &self.registry, false)
+    }
+}
+
+impl Context {
+    pub(super) fn new(opening: Opening, desk: &Arc<Desk>, ledger: &Arc<Ledger>, seed: u64) -> Context {
+        let Opening { name, policy, workers, priorities, parts } = opening;
+        let services: Arc<dyn Services> = Arc::<Desk>::clone(desk);
+        let lookahead = desk.foresees.then(|| Arc::<Desk>::clone(desk) as _);
+        let (ledger, machine) = (Arc::clone(ledger), desk.platform.worker_facts());
+        Context {
+            tree: Tree::assemble_foreseeing(parts, &machine, services, ledger, seed, lookahead),
+            policy: policy.name.clone(),
+            config: ContextConfig::new(name, policy, workers),
+            priorities,
+            swaps: Vec::new(),
+            tasks: 0,
+            ended: 0,
+            begin: None,
+            end: 0,
+        }
+    }
+
+    /// One more task belongs to it.
+    pub(super) fn count_task(&mut self) {
+        self.tasks += 1;
+    }
+
+    /// The priority that a task has here.
+    pub(super) fn priority(&self, given: i32) -> i32 {
+        if given == 0 { 0.clamp(*self.priorities.start(), *self.priorities.end()) } else { given }
+    }
+
+    fn stats(&self) -> ContextStats {
+        ContextStats {
+            name: self.config.name.clone(),
+            policy: self.policy.clone(),
+            swaps: self.swaps.clone(),
+            workers: self.config.workers.iter().map(|worker| worker.0).collect(),
+            tasks: self.tasks,
+            makespan: Duration::from_nanos(self.end.saturating_sub(self.begin.unwrap_or(0))),
+        }
+    }
+}
+
+impl Engine<'_> {
+    /// The context of a task.
+    pub(super) fn context_of(&self, task: u32) -> usize {
+        usize::from(self.graph.tasks[task as usize].context)
+    }
+
+    /// Which contexts each worker serves.
+    pub(super) fn renew(&mut self) {
+        for (number, worker) in self.workers.iter_mut().enumerate() {
+            let serves = |context: &usize| self.contexts[*context].tree.serves(WorkerId(number as u32));
+            worker.contexts = (0..self.contexts.len()).filter(serves).collect();
+            (worker.next, worker.next_for_team) = (0, 0);
+        }
+    }
+
+    /// A task for a worker alone, from the contexts that it serves in turn, beginning behind the one that gave the last.
+    pub(super) fn pull_in_turn(&mut self, worker: u32) -> Option<&'static Slot> {
+        let state = &mut self.workers[worker as usize];
+        let count = state.contexts.len();
+        for turn in 0..count {
+            let asked = (state.next + turn) % count;
+            if let Some(slot) = self.contexts[state.contexts[asked]].tree.pull(WorkerId(worker)) {
+                state.next = asked + 1;
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// A parallel task for a combined worker, from the contexts that the member serves, in turn likewise.
+    pub(super) fn pull_for_team_in_turn(&mut self, member: u32, combined: WorkerId) -> Option<&'static Slot> {
+        let state = &mut self.workers[member as usize];
+        let count = state.contexts.len();
+        for turn in 0..count {
+            let asked = (state.next_for_team + turn) % count;
+            let tree = &self.contexts[state.contexts[asked]].tree;
+            if let Some(slot) = tree.pull_for_team(WorkerId(member), combined) {
+                state.next_for_team = asked + 1;
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// If somebody counts on this worker for a task of any of its contexts, and it does something else, wakes one like it for
+    /// each of them.
+    pub(super) fn pass_wake_on(&mut self, worker: u32) {
+        let state = &mut self.workers[worker as usize];
+        if !std::mem::take(&mut state.expected) {
+            return;
+        }
+        let arch = self.desk.platform.classes[state.class].arch;
+        for context in &self.workers[worker as usize].contexts {
+            let tree = &self.contexts[*context].tree;
+            let like_it =
+                |other| self.desk.platform.class(WorkerId(other)).arch == arch && tree.serves(WorkerId(other));
+            if let Some(other) = self.desk.find_sleeper(like_it) {
+                self.desk.wake(WorkerId(other));
+            }
+        }
+        self.settle_notes();
+    }
+
+    /// The first task of a context may be this one.
+    pub(super) fn note_submitted(&mut self, task: u32) {
+        let context = self.context_of(task);
+        self.contexts[context].begin.get_or_insert(self.now);
+    }
+
+    /// A task has ended: changes that waited for that are done when what happens now is.
+    pub(super) fn note_ended(&mut self, task: u32) {
+        let number = self.context_of(task);
+        let context = &mut self.contexts[number];
+        context.ended += 1;
+        context.end = self.now;
+        let due = When::AfterTasks(context.ended);
+        self.plan_changes(|planned| planned.context == number && planned.when == due);
+    }
+
+    /// Plans the changes that are due at the beginning, or at a time.
+    pub(super) fn plan_timed_changes(&mut self) {
+        for change in 0..self.changes.len() {
+            match self.changes[change].when {
+                When::At(time) => {
+                    let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+                    self.plan(time, Plan::Change(change as u32));
+                }
+                When::AfterTasks(0) => self.plan(0, Plan::Change(change as u32)),
+                When::AfterTasks(_) => {}
+            }
+        }
+    }
+
+    fn plan_changes(&mut self, due: impl Fn(&Planned) -> bool) {
+        for change in 0..self.changes.len() {
+            if due(&self.changes[change]) {
+                self.plan(self.now, Plan::Change(change as u32));
+            }
+        }
+    }
+
+    /// Changes a context, unless all of its tasks have ended.
+    pub(super) fn change(&mut self, number: u32) {
+        let planned = &mut self.changes[number as usize];
+        let at = planned.context;
+        if self.contexts[at].ended == self.contexts[at].tasks {
+            return;
+        }
+        let Some(change) = planned.change.take() else { return };
+        if let Err(error) = self.exchange(at, change) {
+            let context = self.contexts[at].config.name.clone();
+            let done = format!("changed at {:?}", Duration::from_nanos(self.now));
+            self.error = Some(SimError::Context { context, done, error });
+        }
+    }
+
+    fn exchange(&mut self, at: usize, change: Change) -> Result<(), ContextError> {
+        let context = &mut self.contexts[at];
+        let (mut policy, mut added, mut removed) = (None, WorkerSet::new(), WorkerSet::new());
+        match change {
+            Change::Policy(new) => policy = Some(*new),
+            Change::AddWorkers(workers) => added = workers,
+            Change::RemoveWorkers(workers) => removed = workers,
+        }
+        let swapped = policy.as_ref().map(|policy| Swapped {
+            policy: policy.name.clone(),
+            at: Duration::from_nanos(self.now),
+            after_tasks: context.ended,
+        });
+        let platform = Arc::clone(&self.desk.platform);
+        let lay = |policy: &Policy, workers: &WorkerSet| self.ground.lay(&platform, policy, workers);
+        let change = |workers: &mut WorkerSet| {
+            workers.union_with(&added);
+            for worker in removed.iter() {
+                workers.remove(worker);
+            }
+        };
+        if let Some(config) = exchange(&context.tree, &context.config, policy, change, lay, &|| {})? {
+            context.config = config;
+            context.swaps.extend(swapped);
+            self.stirred += 1;
+            self.renew();
+        }
+        self.settle_notes();
+        Ok(())
+    }
+
+    /// What to call a context in reports: nothing, where there is but one.
+    fn name_in_reports(&self, context: &Context) -> String {
+        if self.contexts.len() == 1 { String::new() } else { context.config.name.clone() }
+    }
+
+    /// Where tasks sit now.
+    pub(super) fn survey(&self) -> Vec<NodeState> {
+        let of = |context| {
+            let name = self.name_in_reports(context);
+            context.tree.survey().into_iter().map(move |state| NodeState { context: name.clone(), ..state })
+        };
+        self.contexts.iter().flat_map(of).collect()
+    }
+
+    /// What components did wrong so far.
+    pub(super) fn faults(&self) -> Vec<Fault> {
+        let of = |context| {
+            let name = self.name_in_reports(context);
+            context.tree.faults().into_iter().map(move |fault| Fault { context: name.clone(), ..fault })
+        };
+        self.contexts.iter().flat_map(of).collect()
+    }
+
+    /// Contexts with tasks that have not ended, and no workers.
+    pub(super) fn without_workers(&self) -> Vec<String> {
+        let idle = |context: &&Context| context.ended < context.tasks && context.config.workers.is_empty();
+        self.contexts.iter().filter(idle).map(|context| context.config.name.clone()).collect()
+    }
+
+    /// How each context did.
+    pub(super) fn context_stats(&self) -> Vec<ContextStats> {
+        self.contexts.iter().map(Context::stats).collect()
+    }
+}

@@ -1,0 +1,315 @@
+//! A platform out of StarPU's performance directory: workers and links as its simulation sees them, times of kernels from
+//! its models.
+
+use super::{
+    KernelTime, Kernels, Link, Memory, Overheads, Parallel, Platform, Power, Route, Sized, Worker, WorkerClass,
+};
+use roxmltree::Node;
+use sched_core::{Arch, MemoryNode};
+use sched_machine::topology::CombinedSizes;
+use sched_model::ModelError;
+use sched_model::starpu::{CodeletFile, Sampling};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Why there is no platform in a performance directory.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[non_exhaustive]
+pub enum StarpuError {
+    /// The models cannot be read, or there are none of that machine.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Model(#[from] ModelError),
+    /// A file is missing or cannot be read.
+    #[error("{}: {source}", path.display())]
+    #[diagnostic(help("StarPU writes it when it is built for simulation, or when `starpu_machine_display` is run"))]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file does not hold what it should.
+    #[error("{}:{line}: {what}", path.display())]
+    #[diagnostic(help("a platform file of StarPU for SimGrid 3.13 or later is expected"))]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u32,
+        /// What is wrong.
+        what: String,
+    },
+    /// Several of the above.
+    #[error("there are {} problems in {}", causes.len(), directory.display())]
+    Several {
+        /// The performance directory.
+        directory: PathBuf,
+        /// All of them.
+        #[related]
+        causes: Vec<StarpuError>,
+    },
+}
+
+/// What StarPU's simulation charges by default.
+pub const STARPU_OVERHEADS: Overheads = Overheads {
+    submission: Duration::from_micros(1),
+    push: Duration::from_micros(1),
+    fetch: Duration::from_micros(1),
+    kernel_queueing: Duration::from_micros(10),
+    transfer_queueing: Duration::from_micros(10),
+    allocation: Duration::from_micros(175),
+    wake_up: Duration::ZERO,
+    free_transfers: false,
+};
+
+/// How much faster than a core StarPU takes a CUDA device to be, for components that go by that.
+const CUDA_SPEED: f64 = 13.33;
+
+/// Names that generated graphs have for kinds whose models StarPU's examples call otherwise.
+const ALIASES: [(&str, &str); 4] = [
+    ("potrf", "chol_model_potrf"),
+    ("trsm", "chol_model_trsm"),
+    ("syrk", "chol_model_syrk"),
+    ("gemm", "chol_model_gemm"),
+];
+
+impl Platform {
+    /// The machine `host` of StarPU's performance directory `directory`, with its cores and CUDA devices. As in StarPU,
+    /// each device takes a core away, and schedulers are told to expect transfers to take as if all devices
+    /// used the bus in both directions. What it measured on several cores together says how teams of them do.
+    ///
+    /// # Errors
+    /// When files are missing, or do not hold what they should.
+    pub fn from_starpu(directory: &Path, host: &str) -> Result<Platform, StarpuError> {
+        let mut sampling = Sampling::load(directory, host)?;
+        let mut causes: Vec<StarpuError> = sampling.problems.drain(..).map(StarpuError::from).collect();
+        let path = directory.join("bus").join(format!("{host}.platform.v4.xml"));
+        let drawn = match std::fs::read_to_string(&path) {
+            Ok(text) => Drawn::read(&text).map_err(|problems| {
+                let wrong = |(line, what)| StarpuError::Wrong { path: path.clone(), line, what };
+                problems.into_iter().map(wrong).collect()
+            }),
+            Err(source) => Err(vec![StarpuError::Unreadable { path, source }]),
+        };
+        match drawn {
+            Ok(drawn) if causes.is_empty() => return Ok(drawn.platform(host, &sampling)),
+            Ok(_) => {}
+            Err(problems) => causes.extend(problems),
+        }
+        Err(match causes.len() {
+            1 => causes.remove(0),
+            _ => StarpuError::Several { directory: directory.to_owned(), causes },
+        })
+    }
+}
+
+/// What a platform file of SimGrid says.
+struct Drawn {
+    cores: usize,
+    /// Bytes of each CUDA device.
+    devices: Vec<u64>,
+    links: Vec<(Link, u64)>,
+    /// From, to (0 is main memory, then the devices), links.
+    routes: BTreeMap<(usize, usize), Vec<usize>>,
+}
+
+/// A line of a platform file, and what is wrong there.
+type Flaw = (u32, String);
+
+impl Drawn {
+    fn read(text: &str) -> Result<Drawn, Vec<Flaw>> {
+        let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+        let document = roxmltree::Document::parse_with_options(text, options)
+            .map_err(|error| vec![(error.pos().row, error.to_string())])?;
+        let mut drawn = Drawn { cores: 0, devices: Vec::new(), links: Vec::new(), routes: BTreeMap::new() };
+        let mut names: BTreeMap<String, usize> = BTreeMap::new();
+        let mut flaws = Vec::new();
+        for node in document.descendants().filter(roxmltree::Node::is_element) {
+            let read = match node.tag_name().name() {
+                "host" => drawn.host(node),
+                "link" => drawn.link(node, &mut names),
+                "route" => drawn.route(node, &names),
+                _ => Ok(()),
+            };
+            flaws.extend(read.err());
+        }
+        if drawn.cores <= drawn.devices.len() {
+            flaws.push((1, format!("{} cores for {} devices", drawn.cores, drawn.devices.len())));
+        }
+        // Without a way data would be there in no time.
+        let devices = if flaws.is_empty() { drawn.devices.len() } else { 0 };
+        for device in 0..devices {
+            let missing = |(from, to): (&str, &str)| (1, format!("there is no route from {from} to {to}"));
+            let name = format!("CUDA{device}");
+            let ways = [((0, device + 1), ("RAM", &*name)), ((device + 1, 0), (&*name, "RAM"))];
+            let there = |way| drawn.routes.get(way).is_some_and(|links| !links.is_empty());
+            flaws.extend(ways.iter().filter(|(way, _)| !there(way)).map(|(_, names)| missing(*names)));
+        }
+        if flaws.is_empty() { Ok(drawn) } else { Err(flaws) }
+    }
+
+    fn host(&mut self, node: Node<'_, '_>) -> Result<(), Flaw> {
+        let id = need(node, "id")?;
+        if id.starts_with("CPU") {
+            self.cores += 1;
+        } else if id.starts_with("CUDA") {
+            let size = node.children().find(|prop| prop.attribute("id") == Some("memsize"));
+            let size = size.and_then(|prop| prop.attribute("value")?.parse().ok());
+            self.devices.push(size.unwrap_or(u64::MAX));
+        }
+        Ok(())
+    }
+
+    fn link(&mut self, node: Node<'_, '_>, names: &mut BTreeMap<String, usize>) -> Result<(), Flaw> {
+        let name = need(node, "id")?.to_owned();
+        // Routes over it are sound even if the link is not.
+        names.insert(name.clone(), self.links.len());
+        self.links.push((Link { name, bandwidth: 1.0 }, 0));
+        let bandwidth = number(node, "bandwidth", "Bps", f64::MIN_POSITIVE)? / 1e9;
+        let latency = (number(node, "latency", "s", 0.0)? * 1e9).round() as u64;
+        let (link, known_latency) = self.links.last_mut().expect("one was just added");
+        (link.bandwidth, *known_latency) = (bandwidth, latency);
+        Ok(())
+    }
+
+    fn route(&mut self, node: Node<'_, '_>, names: &BTreeMap<String, usize>) -> Result<(), Flaw> {
+        let place = |name: &str| match name.strip_prefix("CUDA") {
+            Some(number) => number.parse::<usize>().ok().and_then(|number| number.checked_add(1)),
+            None => (name == "RAM").then_some(0),
+        };
+        let (Some(from), Some(to)) = (place(need(node, "src")?), place(need(node, "dst")?)) else { return Ok(()) };
+        let mut passed = Vec::new();
+        for part in node.children().filter(|part| part.has_tag_name("link_ctn")) {
+            let name = need(part, "id")?;
+            let link = names.get(name).copied();
+            passed.push(link.ok_or_else(|| (line(part), format!("there is no link `{name}`")))?);
+        }
+        self.routes.insert((from, to), passed);
+        Ok(())
+    }
+
+    /// The links from one memory to another: between devices that have no route of their own, through main memory.
+    fn way(&self, from: usize, to: usize) -> Vec<usize> {
+        let route = |from, to| self.routes.get(&(from, to)).filter(|links| !links.is_empty());
+        match route(from, to) {
+            Some(links) => links.clone(),
+            None if from == to => Vec::new(),
+            None => [route(from, 0), route(0, to)].into_iter().flatten().flatten().copied().collect(),
+        }
+    }
+
+    fn platform(self, host: &str, sampling: &Sampling) -> Platform {
+        let devices = self.devices.len();
+        let mut classes: Vec<WorkerClass> = (0..devices)
+            .map(|device| WorkerClass {
+                name: format!("cuda{device}"),
+                arch: Arch::CUDA,
+                speed: CUDA_SPEED,
+                pipeline: 2,
+                power: Power::default(),
+            })
+            .collect();
+        let power = Power::default();
+        classes.push(WorkerClass { name: "cpu".to_owned(), arch: Arch::CPU, speed: 1.0, pipeline: 1, power });
+        // In StarPU's simulation cores win the race of idle workers for a task; here the first workers do.
+        let on_device = |device| Worker { class: device, memory: MemoryNode(device as u32 + 1), package: None };
+        let on_core = Worker { class: devices, memory: MemoryNode(0), package: Some(0) };
+        let mut workers = vec![on_core; self.cores - devices];
+        workers.extend((0..devices).map(on_device));
+        let mut memories = vec![Memory { name: "ram".to_owned(), capacity: None, device: false }];
+        memories.extend(self.devices.iter().enumerate().map(|(device, bytes)| Memory {
+            name: format!("cuda{device}"),
+            capacity: (*bytes != u64::MAX).then_some(*bytes),
+            device: true,
+        }));
+        let pairs = (0..memories.len()).flat_map(|from| (0..memories.len()).map(move |to| (from, to)));
+        let routes = pairs.map(|(from, to)| {
+            let links = self.way(from, to);
+            let latency = links.iter().map(|link| self.links[*link].1).sum();
+            // Schedulers of StarPU reckon with transfers between devices through main memory.
+            let hops: &[(usize, usize)] =
+                if from > 0 && to > 0 && from != to { &[(from, 0), (0, to)] } else { &[(from, to)] };
+            let measured = |bytes| {
+                let bus = sampling.bus.as_ref()?;
+                hops.iter()
+                    .map(|(from, to)| bus.predicted_transfer(*from, *to, bytes, devices as u32))
+                    .sum::<Option<f64>>()
+            };
+            // Of no bytes, and of many: a straight line.
+            let expected = match (measured(0), measured(1 << 30)) {
+                (Some(none), Some(many)) => ((none * 1e3) as u64, (many - none) * 1e3 / f64::from(1 << 30)),
+                _ => (0, 0.0),
+            };
+            Route { links, latency, expected }
+        });
+        let routes = routes.collect();
+        let mut kernels = Kernels::default();
+        let kinds = sampling.codelets.iter().map(|(name, file)| (name.as_str(), file));
+        let renamed = ALIASES.iter().filter_map(|(alias, name)| Some((*alias, sampling.codelets.get(*name)?)));
+        for (kind, file) in kinds.chain(renamed) {
+            for (number, class) in classes.iter().enumerate() {
+                let device = if class.arch == Arch::CUDA { number as u32 } else { 0 };
+                if let Some(time) = history(file, class.arch, device, 1) {
+                    kernels.set(kind, number, time);
+                }
+                if class.arch == Arch::CPU {
+                    let sizes = 2..=u16::try_from(workers.len()).unwrap_or(u16::MAX);
+                    let known = |size| Some((size, history(file, class.arch, device, u32::from(size))?));
+                    let times: BTreeMap<u16, KernelTime> = sizes.filter_map(known).collect();
+                    if !times.is_empty() {
+                        kernels.set_parallel(kind, number, Parallel::Sizes(times));
+                    }
+                }
+            }
+        }
+        Platform {
+            name: host.to_owned(),
+            doc: String::new(),
+            classes,
+            workers,
+            memories,
+            links: self.links.into_iter().map(|(link, _)| link).collect(),
+            routes,
+            overheads: STARPU_OVERHEADS,
+            kernels,
+            combined_sizes: CombinedSizes::default(),
+        }
+    }
+}
+
+fn line(node: Node<'_, '_>) -> u32 {
+    node.document().text_pos_at(node.range().start).row
+}
+
+fn need<'x>(node: Node<'x, '_>, name: &str) -> Result<&'x str, Flaw> {
+    let found = node.attribute(name);
+    found.ok_or_else(|| (line(node), format!("a `{}` without `{name}`", node.tag_name().name())))
+}
+
+/// An attribute that is a number with a unit, `least` or more.
+fn number(node: Node<'_, '_>, name: &str, unit: &str, least: f64) -> Result<f64, Flaw> {
+    let text = need(node, name)?;
+    let value: Option<f64> = text.strip_suffix(unit).unwrap_or(text).parse().ok();
+    value.filter(|value| *value >= least && value.is_finite()).ok_or_else(|| {
+        let from = if least > 0.0 { "more than 0" } else { "from 0" };
+        (line(node), format!("`{name}` is `{text}`, expected a number of {unit}, {from}"))
+    })
+}
+
+/// The history of the fastest implementation for each footprint, on one device, or so many cores together.
+fn history(file: &CodeletFile, arch: Arch, device: u32, cores: u32) -> Option<KernelTime> {
+    let mut times: BTreeMap<u32, Duration> = BTreeMap::new();
+    let mut sizes: BTreeMap<u64, Duration> = BTreeMap::new();
+    let measured = &file.comb(arch, device, cores)?.implementations;
+    for entry in measured.iter().flat_map(|measured| &measured.history).filter(|entry| entry.samples > 0) {
+        let time = Duration::from_nanos((entry.mean * 1e3).round() as u64);
+        let best = times.entry(entry.footprint).or_insert(time);
+        *best = time.min(*best);
+        let best = sizes.entry(entry.size).or_insert(time);
+        *best = time.min(*best);
+    }
+    let measured: Vec<Sized> = sizes.into_iter().map(|(bytes, time)| Sized { bytes: bytes.max(1), time }).collect();
+    (!times.is_empty()).then_some(KernelTime::History { times, measured })
+}

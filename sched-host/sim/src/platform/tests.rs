@@ -1,0 +1,312 @@
+use super::*;
+use sched_core::Arch;
+use sched_policy::{Level, Machine};
+
+fn errors(text: &str) -> Vec<String> {
+    let errors = Platform::parse("mine.kdl", text).expect_err("the text is wrong");
+    let line = |problem: &sched_text::Finding| match problem.position() {
+        Some((_, line, column)) => format!("{line}:{column}: {problem}"),
+        None => problem.to_string(),
+    };
+    errors.findings().iter().map(line).collect()
+}
+
+#[test]
+fn every_shipped_platform_is_sound_and_says_where_its_figures_come_from() {
+    for shipped in library() {
+        let platform = find(shipped.name).unwrap_or_else(|errors| panic!("{errors}: {:?}", errors.findings()));
+        assert_eq!(platform.name, shipped.name);
+        assert!(platform.doc.contains("Published"), "{}", shipped.name);
+        for (kind, class) in ["potrf", "trsm", "syrk", "gemm"]
+            .iter()
+            .flat_map(|kind| (0..platform.classes.len()).map(move |class| (kind, class)))
+        {
+            assert!(platform.kernels.get(kind, class).is_some(), "{kind} on {}", platform.classes[class].name);
+        }
+    }
+}
+
+#[test]
+fn transfers_between_gpus_pass_both_of_their_links() {
+    let platform = find("cpu9-gpu3").expect("it is shipped");
+    let names = |from, to| -> Vec<&str> {
+        platform.route(from, to).links.iter().map(|link| platform.links[*link].name.as_str()).collect()
+    };
+    assert_eq!(names(1, 2), ["gpu0-bridge", "bridge-gpu1"]);
+    assert_eq!(names(0, 3), ["ram-bridge", "bridge-gpu2"]);
+    assert_eq!(platform.route(0, 3).latency, 10_000);
+    assert_eq!(platform.expected_transfer(0, 3, 11_500_000), 3_010_000);
+    assert_eq!(platform.expected_transfer(2, 2, 11_500_000), 0);
+}
+
+#[test]
+fn starpu_is_told_of_main_memories_first_and_of_the_nearest_to_each_device() {
+    let text = r#"platform "x" {
+        memory "gpu" device=#true
+        memory "near"
+        memory "far"
+        memory "alone"
+        memory "spare" device=#true
+        link "near" "gpu" bandwidth="10 GB/s" latency="5 us"
+        link "far" "near" bandwidth="4 GB/s" latency="2 us"
+        workers "far" count=2 arch="cpu" memory="far"
+        workers "near" count=2 arch="cpu" memory="near"
+        workers "gpu" arch="cuda" memory="gpu"
+        kernel "*" { on "far" time="1 ms"; on "near" time="1 ms"; on "gpu" time="1 ms"; }
+    }"#;
+    let bus = Platform::parse("mine.kdl", text).expect("it is sound").starpu_bus();
+    // Near, far, alone and the device.
+    let mega = 1_000_000;
+    assert_eq!(bus.nodes(), 4);
+    assert_eq!([bus.transfer(0, 3, mega), bus.transfer(1, 3, mega)], [Some(105.0), Some(257.0)]);
+    assert_eq!([bus.transfer(2, 3, mega), bus.transfer(2, 2, mega)], [None, Some(0.0)]);
+    assert_eq!(bus.affinity, [[0, 1, 2]]);
+    assert_eq!((bus.config.cpus, bus.config.cuda, bus.config.opencl), (5, 1, 0));
+}
+
+#[test]
+fn a_platform_of_starpus_gives_the_bus_that_it_was_made_of() {
+    let Some(directory) = sched_test_support::reference_data("starpu-sampling") else { return };
+    let sampling = sched_model::starpu::Sampling::load(&directory, "mirage").expect("it is sound");
+    let measured = sampling.bus.expect("both matrices are there");
+    let bus = Platform::from_starpu(&directory, "mirage").expect("it is sound").starpu_bus();
+    assert_eq!((bus.nodes(), bus.config.cpus, bus.config.cuda), (4, measured.config.cpus, measured.config.cuda));
+    for (from, to) in (1..4).flat_map(|device| [(0, device), (device, 0)]) {
+        let [ours, theirs] = [&bus, &measured].map(|bus| bus.transfer(from, to, 1 << 22).expect("there is a link"));
+        // Each was measured in a run of its own, and latencies of the machine are rounded to microseconds.
+        assert!((ours / theirs - 1.0).abs() < 0.01, "{from} to {to}: {ours} µs and {theirs} µs");
+    }
+}
+
+#[test]
+fn a_platform_has_the_levels_that_policies_go_over() {
+    let platform = find("numa-2x12").expect("it is shipped");
+    let count = |level| platform.groups(level).len();
+    assert_eq!([Level::Worker, Level::MemoryNode, Level::Package, Level::Arch].map(count), [24, 2, 2, 1]);
+    let platform = find("cpu9-gpu3").expect("it is shipped");
+    let archs: Vec<String> = platform.groups(Level::Arch).into_iter().map(|group| group.label).collect();
+    assert_eq!(archs, ["cpu", "cuda"]);
+    assert_eq!(platform.archs().iter().collect::<Vec<_>>(), [Arch::CPU, Arch::CUDA]);
+    assert_eq!(platform.groups(Level::Numa).len(), 1);
+}
+
+#[test]
+fn all_that_is_wrong_with_a_platform_is_said() {
+    let text = r#"platform "x" {
+    memory "ram" sise="3 GB"
+    memory "gpu" size="3 parsec"
+    workers "cpu" count=0 arch="cup" memory="rma"
+    link "ram" "gup" latency="1 us"
+    kernal "a" { }
+    kernel "b" { on "cpu" }
+}"#;
+    insta::assert_snapshot!(errors(text).join("\n"), @r#"
+    2:18: `memory` has no property `sise`
+    3:18: `size` is "3 parsec"
+    4:19: `count` is 0
+    4:27: there is no architecture `cup`
+    4:38: there is no memory `rma`
+    5:5: `link` has no `bandwidth`
+    6:5: `kernal` cannot stand in a platform
+    7:18: `on` says in one way how long a kernel takes
+    "#);
+}
+
+#[test]
+fn cores_are_combined_by_package_memory_and_halves() {
+    let combined = |platform: Platform| -> Vec<String> {
+        let line = |team: sched_machine::topology::CombinedWorker| format!("{:?} of {}", team.members, team.within);
+        platform.combined_workers().into_iter().map(line).collect()
+    };
+    let mine = |text: &str| Platform::parse("mine.kdl", &format!("platform \"x\" {{ {text} }}")).expect("it is sound");
+    let two = mine(
+        r#"memory "a"; memory "b"; link "a" "b" bandwidth="1 GB/s"; memory "gpu"; link "a" "gpu" bandwidth="1 GB/s"
+        workers "cpu" count=2 memory="a" package=0; workers "gpu" arch="cuda" memory="gpu"
+        workers "cpu" count=3 memory="b" package=1"#,
+    );
+    insta::assert_snapshot!(combined(two).join("\n"), @r"
+    [0, 1, 3, 4, 5] of machine
+    [0, 1] of memory-node 0
+    [3, 4, 5] of memory-node 1
+    [3, 4] of memory-node 1
+    ");
+    let bounded = mine(r#"memory "a"; workers "cpu" count=8; combined-workers min=3 max=4"#);
+    assert_eq!(combined(bounded), ["[0, 1, 2, 3] of memory-node 0", "[4, 5, 6, 7] of memory-node 0"]);
+    assert_eq!(combined(mine(r#"memory "a"; workers "gpu" arch="cuda" count=4"#)), [""; 0]);
+}
+
+#[test]
+fn what_is_wrong_about_teams_is_said() {
+    let text = r#"platform "x" {
+    memory "ram"
+    workers "cpu" count=4
+    workers "gpu" arch="cuda"
+    kernel "a" { on "cpu" time="1 ms" parallel=1.5; }
+    kernel "b" { on "cpu" time="1 ms" parallel=0.5 team=2; }
+    kernel "c" { on "cpu" time="1 ms" max-team=2; }
+    kernel "d" { on "cpu" time="1 ms" team=1; }
+}"#;
+    insta::assert_snapshot!(errors(text).join("\n"), @r"
+    5:18: `parallel` is a share of a task, from 0 to 1
+    6:18: `team` says how long a task takes, so `parallel` cannot
+    7:18: `max-team` goes with `parallel`
+    8:39: `team` is 1
+    ");
+    let text = r#"platform "x" {
+    memory "ram"
+    workers "cpu" count=4
+    workers "gpu" arch="cuda"
+    kernel "a" { on "gpu" time="1 ms" parallel=0.5; }
+    kernel "b" { on "cpu" time="1 ms" parallel=0.5; on "cpu" time="1 ms" team=2; }
+}"#;
+    insta::assert_snapshot!(errors(text).join("\n"), @r"
+    5:21: only CPU workers execute tasks together
+    6:56: it is said in two ways how long teams take
+    ");
+}
+
+#[test]
+fn what_is_wrong_about_watts_is_said() {
+    let text = r#"platform "x" {
+    memory "ram"
+    workers "cpu" count=4 watts=10 idle-watts="-1 W"
+    kernel "a" { on "cpu" time="1 ms" watts="1 parsec"; }
+    kernel "b" { on "cpu" time="1 ms"; on "cpu" time="1 ms" team=2 watts="10 W"; }
+}"#;
+    insta::assert_snapshot!(errors(text).join("\n"), @r#"
+    3:27: `watts` is 10
+    3:36: `idle-watts` is "-1 W"
+    4:39: `watts` is "1 parsec"
+    5:40: `watts` is what each worker draws, alone or in a team
+    "#);
+}
+
+#[test]
+fn memories_without_a_way_between_them_are_refused() {
+    let text = r#"platform "x" { memory "ram"; memory "gpu"; workers "cpu" memory="ram"; workers "gpu" arch="cuda" memory="gpu"; }"#;
+    assert_eq!(errors(text), ["there is no way between the memories `ram` and `gpu`"]);
+}
+
+#[test]
+fn what_starpu_measured_on_several_cores_says_how_teams_do() {
+    use sched_model::starpu::{CodeletFile, Comb, Device, HistoryEntry, Implementation};
+    let comb = |cores, mean| {
+        let entry =
+            HistoryEntry { footprint: 7, size: 64, flops: 0.0, mean, deviation: 0.0, sum: mean, sum2: 0.0, samples: 1 };
+        let measured = Implementation { history: vec![entry], ..Implementation::default() };
+        Comb { devices: vec![Device { kind: 0, id: 0, cores }], implementations: vec![measured] }
+    };
+    let file = CodeletFile { combs: vec![comb(1, 80.0), comb(4, 20.0)] };
+    let directory = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| directory.path().join(name);
+    std::fs::create_dir_all(path("bus")).expect("there is room");
+    std::fs::create_dir_all(path("codelets/45")).expect("there is room");
+    std::fs::write(path("codelets/45/wide.here"), file.to_text()).expect("there is room");
+    let hosts: String = (0..6).map(|core| format!("<host id=\"CPU{core}\" speed=\"2e9f\"/>")).collect();
+    std::fs::write(path("bus/here.platform.v4.xml"), format!("<platform version=\"4\">{hosts}</platform>"))
+        .expect("there is room");
+
+    let platform = Platform::from_starpu(directory.path(), "here").expect("the directory is sound");
+    let mut graph = TaskGraph::new("one");
+    let kind = graph.add_kind("wide");
+    let task = Task { footprint: Some(7), ..Task::new(kind) };
+    let micros = |size| platform.team_length(&graph, &task, 0, size).map(|length| length.as_micros());
+    assert_eq!([1, 2, 3, 4, 6].map(micros), [Some(80), Some(40), Some(26), Some(20), None]);
+}
+
+#[test]
+fn what_would_not_count_is_said() {
+    let text = r#"platform "x" {
+    memory "ram"
+    link "ram" "gup" bandwidth="1 GB/s"
+    workers "cpu" count=2
+    overheads push="1 us"
+    overheads submission="1 us"
+    kernel "a" { on "cpu" time="1 ms"; on "cpu" gflops=2.0; }
+    kernel "b" { on "cpu" time="1 ms"; on "cpu" team=2 time="1 ms"; on "cpu" team=2 time="2 ms"; }
+}"#;
+    insta::assert_snapshot!(errors(text).join("\n"), @r#"
+    6:5: `overheads` stands twice in the platform
+    3:16: there is no memory or switch `gup`
+    7:43: it is said twice how long `a` takes on `cpu`
+    8:72: it is said twice how long `b` takes on `cpu`
+    "#);
+}
+
+#[test]
+fn no_few_lines_make_parts_without_end() {
+    let text = r#"platform "x" { memory "ram"; workers "cpu"
+    repeat 1024 { repeat 1024 { repeat 1024 { switch "s{}" } } }
+    repeat 1024 { repeat 1024 { repeat 1024 { kernel "a" { on "cpu" time="1 ms"; } } } }
+}"#;
+    insta::assert_snapshot!(errors(text).join("\n"), @r#"
+    2:54: two places are called `s0`
+    3:33: `repeat` makes more than 100000 parts
+    3:63: it is said twice how long `a` takes on `cpu`
+    "#);
+}
+
+#[test]
+fn what_is_no_text_is_refused_with_its_place() {
+    let file = tempfile::NamedTempFile::with_suffix(".kdl").expect("there is room");
+    std::fs::write(file.path(), b"platform \"x\" {\n  memory \"\xe9\"\n}").expect("there is room");
+    let path = file.path().display().to_string();
+    let error = find(&path).expect_err("it is in Latin-1");
+    assert!(format!("{:?}", miette::Report::new(error)).contains("line 2, column 11"), "the place is told");
+}
+
+/// A performance directory with this platform file, of the machine `here`.
+fn sampling(machine: &str) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("there is room");
+    for folder in ["bus", "codelets/45"] {
+        std::fs::create_dir_all(directory.path().join(folder)).expect("there is room");
+    }
+    let text = format!("<platform version=\"4\">{machine}</platform>");
+    std::fs::write(directory.path().join("bus/here.platform.v4.xml"), text).expect("there is room");
+    std::fs::write(directory.path().join("bus/here.bandwidth"), "0").expect("there is room");
+    std::fs::write(directory.path().join("bus/here.latency"), "0").expect("there is room");
+    directory
+}
+
+#[test]
+fn devices_without_a_link_of_their_own_reach_each_other_through_main_memory() {
+    let hosts = r#"<host id="CPU0"/><host id="CPU1"/><host id="CPU2"/><host id="CUDA0"/><host id="CUDA1"/>"#;
+    let ends = [("RAM", "CUDA0"), ("CUDA0", "RAM"), ("RAM", "CUDA1"), ("CUDA1", "RAM")];
+    let way = |(from, to)| {
+        format!(
+            r#"<link id="{from}-{to}" bandwidth="1e9Bps" latency="0.001s"/>
+            <route src="{from}" dst="{to}"><link_ctn id="{from}-{to}"/></route>"#
+        )
+    };
+    let whole = format!("{hosts}{}", ends.map(way).concat());
+    let platform = Platform::from_starpu(sampling(&whole).path(), "here").expect("it is sound");
+    assert_eq!((&platform.route(1, 2).links[..], platform.route(1, 2).latency), (&[1, 2][..], 2_000_000));
+    let without = format!("{hosts}{}", ends.map(way)[1..].concat());
+    let error = Platform::from_starpu(sampling(&without).path(), "here").expect_err("a way is missing");
+    assert!(error.to_string().ends_with("xml:1: there is no route from RAM to CUDA0"), "{error}");
+}
+
+#[test]
+fn all_that_is_wrong_with_a_machine_of_starpus_is_said() {
+    let machine = r#"<host id="CPU0"/><host id="CPU1"/><host id="CUDA0"/><host/>
+<link id="up" bandwidth="-infBps" latency="0s"/>
+<link id="down" bandwidth="6e9Bps" latency="-1s"/>
+<link id="side" bandwidth="nanBps" latency="0s"/>
+<link bandwidth="0Bps" latency="0s"/>
+<route src="RAM" dst="CUDA0"><link_ctn id="up"/></route>
+<route src="CUDA0" dst="RAM"><link_ctn id="dwon"/></route>"#;
+    let directory = sampling(machine);
+    std::fs::write(directory.path().join("codelets/45/gemm.here"), "44").expect("there is room");
+    let error = Platform::from_starpu(directory.path(), "here").expect_err("all of it is wrong");
+    let told = |error: &dyn miette::Diagnostic| error.to_string().replace(&directory.path().display().to_string(), "");
+    let related = miette::Diagnostic::related(&error).into_iter().flatten();
+    insta::assert_snapshot!(related.map(told).collect::<Vec<_>>().join("\n"), @r#"
+    /codelets/45/gemm.here:1:1: found version 44 of the format, expected 45
+    /bus/here.platform.v4.xml:1: a `host` without `id`
+    /bus/here.platform.v4.xml:2: `bandwidth` is `-infBps`, expected a number of Bps, more than 0
+    /bus/here.platform.v4.xml:3: `latency` is `-1s`, expected a number of s, from 0
+    /bus/here.platform.v4.xml:4: `bandwidth` is `nanBps`, expected a number of Bps, more than 0
+    /bus/here.platform.v4.xml:5: a `link` without `id`
+    /bus/here.platform.v4.xml:7: there is no link `dwon`
+    "#);
+}

@@ -1,5 +1,0 @@
-//! The `sched` command.
-
-fn main() -> std::process::ExitCode {
-    sched_host::cli::main()
-}

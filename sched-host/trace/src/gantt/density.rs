@@ -1,0 +1,121 @@
+//! Which boxes are drawn one by one, and what becomes of those that are too narrow.
+
+use super::axis::{Axis, PLOT};
+use super::rows::Row;
+use sched_text::amount::nanos as span;
+use sched_text::xml::escaped;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// So many boxes are drawn one by one at most.
+const MOST_BOXES: usize = 4000;
+/// So many columns are there at most, all rows together.
+const MOST_COLUMNS: f64 = 10_000.0;
+/// But no column is wider than this, in pixels: neighbours that are alike are one anyway.
+const WIDEST_COLUMN: f64 = 8.0;
+/// How strong a colour can be: so many steps.
+const STEPS: f64 = 6.0;
+
+/// How fine the drawing is, in pixels.
+pub(super) struct Detail {
+    /// Boxes of this width and more are drawn one by one.
+    narrowest: f64,
+    /// Width of a column, in which narrower ones are put together.
+    column: f64,
+}
+
+impl Detail {
+    /// So fine that the drawing does not grow too large.
+    pub(super) fn of(rows: &[Row<'_>], axis: &Axis) -> Detail {
+        let widths = || rows.iter().flat_map(|row| &row.boxes).map(|of| axis.x((of.end - of.begin) as f64));
+        let mut narrowest = 1.0;
+        while widths().filter(|width| *width >= narrowest).count() > MOST_BOXES {
+            narrowest *= 1.5;
+        }
+        Detail { narrowest, column: (rows.len() as f64 * PLOT / MOST_COLUMNS).clamp(1.0, WIDEST_COLUMN) }
+    }
+
+    /// Draws the boxes of a row of this height.
+    pub(super) fn draw(&self, out: &mut String, row: &Row<'_>, axis: &Axis, height: f64) {
+        let mut columns = Columns::new(self.column);
+        // By colour, which then stands there once.
+        let mut wide: BTreeMap<&str, String> = BTreeMap::new();
+        for of in &row.boxes {
+            let (from, to) = (axis.x(of.begin as f64), axis.x(of.end as f64));
+            if to - from < self.narrowest {
+                columns.add(from, to, of.fill);
+                continue;
+            }
+            let told = escaped(&of.what.told());
+            let (at, length) = (span(of.begin as f64), span((of.end - of.begin) as f64));
+            let boxes = wide.entry(of.fill).or_default();
+            let width = to - from;
+            // Neighbours of one colour stay apart.
+            let shown = if width > 4.0 { width - 0.6 } else { width };
+            let _ = writeln!(
+                boxes,
+                "<rect x=\"{from:.1}\" width=\"{shown:.1}\" height=\"{height}\"><title>{told}: {length} from {at}</title></rect>"
+            );
+        }
+        columns.draw(out, height);
+        for (fill, boxes) in wide {
+            let _ = writeln!(out, "<g fill=\"{fill}\">\n{boxes}</g>");
+        }
+    }
+}
+
+/// How long each colour is there in each column, in pixels.
+struct Columns {
+    width: f64,
+    filled: BTreeMap<u32, BTreeMap<&'static str, f64>>,
+    /// Where the last box ends.
+    last: f64,
+}
+
+impl Columns {
+    fn new(width: f64) -> Columns {
+        Columns { width, filled: BTreeMap::new(), last: 0.0 }
+    }
+
+    fn add(&mut self, from: f64, to: f64, fill: &'static str) {
+        self.last = self.last.max(to);
+        let (first, last) = ((from / self.width) as u32, (to / self.width) as u32);
+        for column in first..=last {
+            let begin = f64::from(column) * self.width;
+            let length = to.min(begin + self.width) - from.max(begin);
+            // A box without length is there all the same.
+            if length > 0.0 || first == last {
+                *self.filled.entry(column).or_default().entry(fill).or_default() += length;
+            }
+        }
+    }
+
+    /// A path for each colour and strength; columns that are alike are one rectangle.
+    fn draw(&self, out: &mut String, height: f64) {
+        let mut paths: BTreeMap<(&str, u32), String> = BTreeMap::new();
+        let mut run: Option<(u32, u32, &str, u32)> = None;
+        let mut close = |run: Option<(u32, u32, &'static str, u32)>| {
+            if let Some((first, end, fill, strength)) = run {
+                let x = f64::from(first) * self.width;
+                let wide = (f64::from(end - first) * self.width).min((self.last - x).max(0.1));
+                let path = paths.entry((fill, strength)).or_default();
+                let _ = write!(path, "M{x:.1} 0h{wide:.1}v{height}h-{wide:.1}z");
+            }
+        };
+        for (column, fills) in &self.filled {
+            let most = fills.iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
+            let Some((fill, _)) = most else { continue };
+            let share = fills.values().sum::<f64>() / self.width;
+            let strength = (share * STEPS).ceil().clamp(1.0, STEPS) as u32;
+            match &mut run {
+                Some((_, end, of, like)) if *end == *column && of == fill && *like == strength => *end += 1,
+                _ => close(run.replace((*column, column + 1, fill, strength))),
+            }
+        }
+        close(run);
+        for ((fill, strength), path) in paths {
+            let opacity = 0.25 + 0.75 * f64::from(strength) / STEPS;
+            let _ = writeln!(out, "<path fill=\"{fill}\" fill-opacity=\"{opacity:.2}\" d=\"{path}\"/>");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What is drawn in each row.
+
+use super::palette::{colour, reason_colour};
+use super::{BETWEEN, FETCHING, IDLE};
+use crate::{Activity, LinkSpan, Span, Timeline, Trace};
+use sched_core::MemoryNode;
+use sched_text::count;
+
+/// A row: a worker or a link.
+pub(super) struct Row<'a> {
+    pub(super) name: String,
+    pub(super) group: String,
+    /// What one of its group is.
+    pub(super) what: &'static str,
+    /// The colour where nothing is.
+    pub(super) ground: &'static str,
+    /// Boxes in the order of time, which do not overlap.
+    pub(super) boxes: Vec<Box<'a>>,
+    /// Nanoseconds with a task, or a transfer.
+    pub(super) busy: u64,
+    tasks: u64,
+}
+
+/// What a row shows from one moment to another.
+pub(super) struct Box<'a> {
+    pub(super) begin: u64,
+    pub(super) end: u64,
+    pub(super) fill: &'static str,
+    pub(super) what: What<'a>,
+}
+
+/// What a tooltip speaks of.
+pub(super) enum What<'a> {
+    Work(&'a Trace, Activity),
+    Move(&'a Trace, LinkSpan),
+}
+
+impl What<'_> {
+    pub(super) fn told(&self) -> String {
+        match self {
+            What::Work(trace, Activity::Task { task, codelet }) => match trace.names.get(task) {
+                Some(name) => format!("{name} ({}, {task})", trace.codelet(*codelet)),
+                None => format!("{}, {task}", trace.codelet(*codelet)),
+            },
+            What::Work(trace, Activity::Fetching { task }) => format!("waits for data of {}", trace.task_name(*task)),
+            What::Work(_, Activity::Idle) => "idle".to_owned(),
+            What::Move(trace, span) => {
+                let moved = span.transfer;
+                format!("{} ({} bytes, {})", trace.data_name(moved.data), moved.bytes, moved.why.name())
+            }
+        }
+    }
+}
+
+impl Row<'_> {
+    /// What happened in it.
+    pub(super) fn summary(&self, makespan: f64) -> String {
+        let thing = if self.what == "link" { "transfer" } else { "task" };
+        let share = 100.0 * self.busy as f64 / makespan.max(1.0);
+        format!("{}, busy {share:.1} % of the time", count(self.tasks, thing))
+    }
+}
+
+/// The workers, those of a group together, then the links.
+pub(super) fn rows<'a>(trace: &'a Trace, timeline: &Timeline) -> Vec<Row<'a>> {
+    let mut groups: Vec<&str> = Vec::new();
+    for worker in &trace.workers {
+        if !groups.contains(&worker.group.as_str()) {
+            groups.push(&worker.group);
+        }
+    }
+    let mut rows = Vec::new();
+    for group in groups {
+        let of_group = trace.workers.iter().zip(&timeline.workers).filter(|(worker, _)| worker.group == group);
+        rows.extend(of_group.map(|(worker, spans)| of_worker(trace, &worker.name, group, spans)));
+    }
+    rows.extend(timeline.links.iter().map(|((from, to), spans)| of_link(trace, *from, *to, spans)));
+    rows
+}
+
+fn of_worker<'a>(trace: &'a Trace, name: &str, group: &str, spans: &[Span]) -> Row<'a> {
+    let (mut busy, mut tasks, mut boxes) = (0, 0, Vec::with_capacity(spans.len()));
+    for Span { begin, end, activity } in spans {
+        let fill = match activity {
+            Activity::Task { codelet, .. } => {
+                busy += end - begin;
+                tasks += 1;
+                colour(*codelet as usize)
+            }
+            Activity::Fetching { .. } => FETCHING,
+            Activity::Idle => IDLE,
+        };
+        boxes.push(Box { begin: *begin, end: *end, fill, what: What::Work(trace, *activity) });
+    }
+    Row { name: name.to_owned(), group: group.to_owned(), what: "worker", ground: BETWEEN, boxes, busy, tasks }
+}
+
+fn of_link<'a>(trace: &'a Trace, from: MemoryNode, to: MemoryNode, spans: &[LinkSpan]) -> Row<'a> {
+    let within = spans.iter().filter(|span| span.begin <= trace.end);
+    let boxes: Vec<Box<'_>> = within
+        .map(|span| Box {
+            begin: span.begin,
+            end: span.end.min(trace.end),
+            fill: reason_colour(span.transfer.why),
+            what: What::Move(trace, *span),
+        })
+        .collect();
+    Row {
+        name: trace.link_name(from, to),
+        group: "links".to_owned(),
+        what: "link",
+        ground: "#f3f5f8",
+        busy: boxes.iter().map(|of| of.end - of.begin).sum(),
+        tasks: spans.len() as u64,
+        boxes,
+    }
+}

@@ -1,0 +1,112 @@
+//! Observers of a simulation: they see each event as it happens.
+
+use super::event::{Event, Stamped, Transfer};
+use std::fmt;
+
+/// Sees what happens, in the order of time. Pictures and traces are made by observers.
+pub trait Observer {
+    /// `event` happens, `nanos` after the beginning.
+    fn event(&mut self, nanos: u64, event: &Event);
+}
+
+/// Keeps all events.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct EventLog {
+    /// What happened, in the order of time.
+    pub events: Vec<Stamped>,
+}
+
+impl Observer for EventLog {
+    fn event(&mut self, nanos: u64, event: &Event) {
+        self.events.push(Stamped { nanos, event: *event });
+    }
+}
+
+impl fmt::Display for EventLog {
+    /// A line for each event.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.events.iter().try_for_each(|stamped| writeln!(f, "{stamped}"))
+    }
+}
+
+/// Folds all events into a number: two simulations with the same number had, for all practical purposes, the same events in
+/// the same order at the same times.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Digest(u64);
+
+impl Default for Digest {
+    fn default() -> Digest {
+        Digest(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Digest {
+    /// The number so far.
+    #[must_use]
+    pub fn value(self) -> u64 {
+        self.0
+    }
+
+    fn fold(&mut self, word: u64) {
+        // The finalizer of SplitMix64 over state and word.
+        let mut mixed = (self.0 ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        self.0 = mixed ^ mixed >> 31;
+    }
+}
+
+impl Observer for Digest {
+    fn event(&mut self, nanos: u64, event: &Event) {
+        // Published digests count tasks from 0.
+        let place = |task: &sched_core::TaskId| task.sequence().wrapping_sub(1);
+        let pair = |high: u64, low: u32| high << 32 | u64::from(low);
+        let moved = |of: &Transfer| pair(of.data.0.into(), of.from.0 << 16 | of.to.0 << 8 | of.why as u32);
+        let (kind, word) = match event {
+            Event::Submitted { task } => (0, place(task)),
+            Event::Ready { task, by } => (1, pair(place(task), by.map_or(u32::MAX, |worker| worker.0))),
+            Event::Pulled { task, worker } => (2, pair(place(task), worker.0)),
+            Event::Started { task, worker, .. } => (3, pair(place(task), worker.0)),
+            Event::Ended { task, worker } => (4, pair(place(task), worker.0)),
+            Event::Passed { task } => (5, place(task)),
+            Event::Idle { worker } => (6, u64::from(worker.0)),
+            Event::Woken { worker } => (7, u64::from(worker.0)),
+            Event::TransferStarted(transfer) => (8, moved(transfer)),
+            Event::TransferEnded(transfer) => (9, moved(transfer)),
+            // Moves within the scheduler are the witness's; they add nothing to the schedule.
+            Event::Refused { .. } | Event::Held { .. } | Event::QueueLength { .. } => return,
+        };
+        self.fold(nanos << 4 | kind);
+        self.fold(word);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched_core::{MemoryNode, WorkerId};
+    use sched_graph::{DataId, TaskId};
+    use sched_memory::Reason;
+
+    #[test]
+    fn digests_that_were_published_hold() {
+        let task = |number| TaskId(number).submitted();
+        let (worker, from, to) = (WorkerId(1), MemoryNode(0), MemoryNode(1));
+        let transfer = Transfer { data: DataId(7), from, to, bytes: 8, why: Reason::Prefetch };
+        let events = [
+            Event::Submitted { task: task(4) },
+            Event::Ready { task: task(4), by: None },
+            Event::Ready { task: task(5), by: Some(WorkerId(2)) },
+            Event::Pulled { task: task(4), worker },
+            Event::Started { task: task(4), worker, codelet: 9 },
+            Event::Ended { task: task(4), worker },
+            Event::Passed { task: task(6) },
+            Event::Idle { worker },
+            Event::Woken { worker: WorkerId(3) },
+            Event::TransferStarted(transfer),
+            Event::TransferEnded(transfer),
+        ];
+        let mut digest = Digest::default();
+        events.iter().zip(0..).for_each(|(event, nanos)| digest.event(nanos, event));
+        assert_eq!(digest.value(), 0x2e4b_a244_8c32_7257);
+    }
+}

@@ -1,0 +1,101 @@
+//! What the workers of a runtime write down.
+
+use super::event::{Event, Stamped};
+use super::track::{Trace, WorkerTrack};
+use crossbeam::queue::SegQueue;
+use crossbeam::utils::CachePadded;
+use parking_lot::Mutex;
+use sched_core::{Refusal, TaskId, WorkerId};
+use sched_tree::Witness;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// Where the workers of a runtime write down what happens: a queue without locks for each of them, and one for the
+/// application. What no queue has room for is counted.
+pub struct Recorder {
+    /// The last one is the application's.
+    lanes: Box<[CachePadded<Lane>]>,
+    most: usize,
+    nodes: Mutex<Vec<String>>,
+    names: SegQueue<(TaskId, Arc<str>)>,
+}
+
+#[derive(Default)]
+struct Lane {
+    events: SegQueue<Stamped>,
+    written: AtomicUsize,
+    dropped: AtomicU64,
+}
+
+impl Recorder {
+    /// For so many workers, with room for `most` events of each.
+    #[must_use]
+    pub fn new(workers: usize, most: usize) -> Recorder {
+        let lanes = (0..=workers).map(|_| CachePadded::default()).collect();
+        Recorder { lanes, most, nodes: Mutex::default(), names: SegQueue::new() }
+    }
+
+    /// Writes down what a worker, or the application, did.
+    #[cold]
+    pub fn note(&self, nanos: u64, by: Option<WorkerId>, event: Event) {
+        let application = self.lanes.len() - 1;
+        let lane = &self.lanes[by.map_or(application, |worker| (worker.0 as usize).min(application))];
+        if lane.written.fetch_add(1, Relaxed) < self.most {
+            lane.events.push(Stamped { nanos, event });
+        } else {
+            lane.dropped.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// A task has a name of its own.
+    pub fn name(&self, task: TaskId, name: &Arc<str>) {
+        if self.names.len() < self.most.saturating_mul(self.lanes.len()) {
+            self.names.push((task, Arc::clone(name)));
+        }
+    }
+
+    /// Takes out what was written so far, as a trace of these workers and codelets.
+    #[must_use]
+    pub fn take(&self, title: String, workers: Vec<WorkerTrack>, codelets: Vec<String>) -> Trace {
+        let mut events = Vec::new();
+        let mut dropped = 0;
+        for lane in &self.lanes {
+            let before = events.len();
+            events.extend(std::iter::from_fn(|| lane.events.pop()));
+            dropped += lane.dropped.swap(0, Relaxed);
+            // Those beyond were dropped, and are told now.
+            let kept = events.len() - before;
+            let _ = lane
+                .written
+                .fetch_update(Relaxed, Relaxed, |written| Some(written.min(self.most).saturating_sub(kept)));
+        }
+        let names = std::iter::from_fn(|| self.names.pop()).collect();
+        let nodes = self.nodes.lock().clone();
+        Trace { title, workers, nodes, codelets, names, dropped, ..Trace::default() }.with_events(events)
+    }
+}
+
+impl Witness for Recorder {
+    fn nodes(&self, paths: &[&str]) -> u32 {
+        add_nodes(&mut self.nodes.lock(), paths)
+    }
+
+    fn ready(&self, nanos: u64, by: Option<WorkerId>, task: TaskId) {
+        self.note(nanos, by, Event::Ready { task, by });
+    }
+
+    fn held(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: u32) {
+        self.note(nanos, by, Event::Held { task, node });
+    }
+
+    fn refused(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: u32, why: Refusal) {
+        self.note(nanos, by, Event::Refused { task, node, why });
+    }
+}
+
+/// Adds the nodes of a tree to those of a trace, and returns the number of the first: what [`Witness::nodes`] asks for.
+pub fn add_nodes(nodes: &mut Vec<String>, paths: &[&str]) -> u32 {
+    let first = nodes.len() as u32;
+    nodes.extend(paths.iter().map(ToString::to_string));
+    first
+}

@@ -1,0 +1,111 @@
+//! What workers did when, from single events.
+
+use crate::{Activity, Event, Stamped, Timeline, Trace, WorkerTrack, measured_bound, planned};
+use sched_core::{Arch, TaskId, WorkerId};
+use sched_graph::generate::cholesky;
+use sched_graph::reference::{Links, Problem, Processor, heft};
+use sched_graph::{Task, TaskGraph};
+
+const W: WorkerId = WorkerId(0);
+
+fn t(sequence: u64) -> TaskId {
+    TaskId::new(sequence)
+}
+
+fn trace(events: &[(u64, Event)]) -> Trace {
+    let workers = vec![WorkerTrack::new(0, "cpu".to_owned())];
+    let stamped = events.iter().map(|(nanos, event)| Stamped { nanos: *nanos, event: *event });
+    let codelets = vec!["k".to_owned()];
+    Trace { workers, codelets, nodes: vec!["fifo".to_owned(); 2], ..Trace::default() }.with_events(stamped.collect())
+}
+
+fn spans(trace: &Trace) -> Vec<(u64, u64, Activity)> {
+    Timeline::of(trace).workers[0].iter().map(|span| (span.begin, span.end, span.activity)).collect()
+}
+
+#[test]
+fn time_is_idle_fetching_or_with_a_task() {
+    // The second task is fetched while the first is executed.
+    let trace = trace(&[
+        (100, Event::Submitted { task: t(1) }),
+        (110, Event::Pulled { task: t(1), worker: W }),
+        (120, Event::Started { task: t(1), worker: W, codelet: 0 }),
+        (130, Event::Pulled { task: t(2), worker: W }),
+        (140, Event::Ended { task: t(1), worker: W }),
+        (145, Event::Started { task: t(2), worker: W, codelet: 0 }),
+        (150, Event::Ended { task: t(2), worker: W }),
+        (150, Event::Idle { worker: W }),
+        (180, Event::Started { task: t(3), worker: W, codelet: 0 }),
+        (190, Event::Ended { task: t(3), worker: W }),
+        (195, Event::Idle { worker: W }),
+    ]);
+    let task = |sequence| Activity::Task { task: t(sequence), codelet: 0 };
+    assert_eq!(
+        spans(&trace),
+        [
+            (0, 10, Activity::Idle),
+            (10, 20, Activity::Fetching { task: t(1) }),
+            (20, 40, task(1)),
+            (40, 45, Activity::Fetching { task: t(2) }),
+            (45, 50, task(2)),
+            (50, 80, Activity::Idle),
+            (80, 90, task(3)),
+        ]
+    );
+    assert_eq!(trace.end, 90);
+}
+
+#[test]
+fn a_queue_is_as_long_as_tasks_are_in_it_and_what_is_said_too_late_does_not_count() {
+    let trace = trace(&[
+        (0, Event::Submitted { task: t(1) }),
+        (1, Event::Held { task: t(1), node: 0 }),
+        (2, Event::Held { task: t(2), node: 0 }),
+        // It passes the second node within a moment.
+        (3, Event::Held { task: t(1), node: 1 }),
+        (3, Event::Started { task: t(1), worker: W, codelet: 0 }),
+        (4, Event::Held { task: t(1), node: 1 }),
+        (5, Event::Held { task: t(2), node: 1 }),
+        (9, Event::Ended { task: t(1), worker: W }),
+    ]);
+    let lengths = trace.events.iter().filter_map(|stamped| match stamped.event {
+        Event::QueueLength { node, length } => Some((stamped.nanos, node, length)),
+        _ => None,
+    });
+    assert_eq!(lengths.collect::<Vec<_>>(), [(1, 0, 1), (2, 0, 2), (3, 0, 1), (5, 0, 0), (5, 1, 1)]);
+}
+
+#[test]
+fn a_plan_is_a_trace_of_its_placements() {
+    let graph = cholesky(4, 960);
+    let workers = (0..2).map(|id| WorkerTrack::new(id, "cpu".to_owned())).collect();
+    let processors = [Processor { arch: Arch::CPU, place: 0 }; 2];
+    let problem = Problem::of(&graph, &processors, Links::FREE, |_, _| Some(0.01)).expect("every task can run");
+    let schedule = heft(&problem);
+    let trace = planned(&graph, &schedule, Trace { workers, ..Trace::of_graph(&graph, "HEFT") });
+    assert_eq!(trace.end, (schedule.makespan() * 1e9).round() as u64);
+    let tasks = Timeline::of(&trace).workers.into_iter().flatten();
+    let tasks = tasks.filter(|span| matches!(span.activity, Activity::Task { .. }));
+    assert!(tasks.clone().all(|span| span.end - span.begin >= 9_999_999));
+    assert_eq!(tasks.count(), graph.tasks.len());
+}
+
+#[test]
+fn a_measured_run_cannot_have_been_shorter_than_its_chain_or_its_share() {
+    let mut graph = TaskGraph::new("two");
+    let kind = graph.add_kind("k");
+    let first = graph.add_task(Task::new(kind));
+    graph.add_task(Task::new(kind).after(first));
+    let events = [
+        (0, Event::Submitted { task: t(1) }),
+        (1_000, Event::Started { task: t(1), worker: W, codelet: 0 }),
+        (3_000, Event::Ended { task: t(1), worker: W }),
+        (4_000, Event::Started { task: t(2), worker: W, codelet: 0 }),
+        (7_000, Event::Ended { task: t(2), worker: W }),
+    ];
+    let bound = measured_bound(&trace(&events), &graph).expect("all tasks are there");
+    assert!((bound - 5e-6).abs() < 1e-12, "{bound}");
+    assert_eq!(measured_bound(&trace(&events[..3]), &graph), None, "a task is missing");
+    graph.kinds[0].name = "other".to_owned();
+    assert_eq!(measured_bound(&trace(&events), &graph), None, "it is another graph");
+}

@@ -1,0 +1,97 @@
+//! From a policy to the parts of a tree: the policy is laid over workers, and its components are built.
+
+use crate::Part;
+use crate::plugin::Registry;
+use sched_core::WorkerSet;
+use sched_policy::{Machine, Plan, Policy, SomeWorkers, Source, expand, expand_unchecked};
+use sched_text::{Finding, Findings};
+
+/// A policy that is data, or the name of one.
+#[derive(Clone, Debug)]
+pub enum WantedPolicy {
+    /// The name of a shipped policy, or the path of a file.
+    Named(String),
+    /// A policy made by the program.
+    Value(Box<Policy>),
+}
+
+impl WantedPolicy {
+    /// The policy itself.
+    ///
+    /// # Errors
+    /// There is no policy of this name, or its text is wrong.
+    pub fn find(self) -> Result<Policy, Findings> {
+        match self {
+            WantedPolicy::Named(name) => Source::find(&name)?.policy(),
+            WantedPolicy::Value(policy) => Ok(*policy),
+        }
+    }
+}
+
+/// Builds the components of a policy laid over some of a machine's workers; no component if there are no workers. With
+/// `unchecked` the policy may break the rules on progress.
+///
+/// # Errors
+/// Everything that is wrong with the policy, whether there are workers or not; what the components' constructors say.
+pub fn lay(
+    policy: &Policy,
+    machine: &dyn Machine,
+    workers: &WorkerSet,
+    registry: &Registry,
+    unchecked: bool,
+) -> Result<Vec<Part>, Findings> {
+    let plan = |workers| -> Result<Plan, Findings> {
+        let lay = if unchecked { expand_unchecked } else { expand };
+        lay(policy, &registry.catalogue(), &SomeWorkers { machine, workers })
+    };
+    if workers.is_empty() {
+        plan(&WorkerSet::first(machine.workers() as u32))?;
+        return Ok(Vec::new());
+    }
+    build_parts(&plan(workers)?, registry)
+}
+
+/// Builds the component of each node of a plan.
+///
+/// # Errors
+/// What the components' constructors say, for every node that one of them refuses.
+pub fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, Findings> {
+    let mut parts = Vec::with_capacity(plan.nodes.len());
+    let mut findings = Vec::new();
+    for node in &plan.nodes {
+        let name = &node.info.name;
+        let Some(registered) = registry.component(name) else {
+            unreachable!("the plan names components of the catalogue, which is made from the registry");
+        };
+        match registered.build(&node.params) {
+            Ok(component) => parts.push(Part {
+                component,
+                name: name.clone(),
+                plugin: node.plugin.clone(),
+                path: node.path.clone(),
+                object: node.place.clone(),
+                children: node
+                    .children
+                    .iter()
+                    .map(|child| (child.node.0 as u32, child.slot.clone().unwrap_or_default()))
+                    .collect(),
+                workers: node.workers.clone(),
+                worker: node.leaf_worker,
+                forwards_pull: node.info.forwards_pull,
+                empty_until_pushed: node.info.empty_until_pushed,
+                end_is_noted: node.info.end_is_noted,
+            }),
+            Err(error) => findings.push(
+                Finding::error(error.to_string())
+                    .at(node.span, "this one")
+                    .code("policy::build")
+                    .in_source(plan.source.as_ref()),
+            ),
+        }
+    }
+    if findings.is_empty() {
+        Ok(parts)
+    } else {
+        Err(Findings::new(format!("policy `{}` cannot be built", plan.policy), findings))
+    }
+}

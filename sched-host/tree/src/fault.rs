@@ -1,0 +1,86 @@
+//! What components did wrong during a run.
+
+use serde::Serialize;
+use std::fmt;
+
+/// A component that did not keep its contract. The run goes on without harm: every task is executed exactly once.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Fault {
+    /// The context that the tree schedules for; empty where there is but one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub context: String,
+    /// The node, by its path in the tree.
+    pub node: String,
+    /// The component in it.
+    pub component: String,
+    /// The plugin it came from.
+    pub plugin: String,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: FaultKind,
+}
+
+/// What a component did wrong.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "fault", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// It panicked. The node is quarantined: calls pass through it as if it were not there.
+    Panicked {
+        /// What it said, and where.
+        message: String,
+        /// Tasks taken back from it.
+        rehomed: u64,
+    },
+    /// It called its neighbours in a circle. The node is quarantined.
+    Cycle {
+        /// Tasks taken back from it.
+        rehomed: u64,
+    },
+    /// It dropped tasks, which ran all the same.
+    Dropped {
+        /// How many.
+        tasks: u64,
+    },
+    /// It gave workers tasks that they cannot execute, which ran elsewhere.
+    WrongWorker {
+        /// How many.
+        tasks: u64,
+    },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fault { context, node, component, plugin, kind } = self;
+        if !context.is_empty() {
+            write!(f, "context `{context}`, ")?;
+        }
+        write!(f, "component `{component}` of {plugin}, node `{node}`: ")?;
+        match kind {
+            FaultKind::Panicked { message, rehomed } => {
+                write!(f, "panicked: {message}; the node is quarantined, {} taken back from it", were(*rehomed))
+            }
+            FaultKind::Cycle { rehomed } => {
+                let taken = were(*rehomed);
+                write!(f, "calls went in a circle through it; the node is quarantined, {taken} taken back from it")
+            }
+            FaultKind::Dropped { tasks: 1 } => f.write_str("dropped a task, which was executed all the same"),
+            FaultKind::Dropped { tasks } => write!(f, "dropped {tasks} tasks, which were executed all the same"),
+            FaultKind::WrongWorker { tasks: 1 } => {
+                f.write_str("gave a task to a worker that cannot execute it; it was executed elsewhere")
+            }
+            FaultKind::WrongWorker { tasks } => {
+                write!(f, "gave {tasks} tasks to workers that cannot execute them; they were executed elsewhere")
+            }
+        }
+    }
+}
+
+fn were(tasks: u64) -> String {
+    format!("{} {}", task_count(tasks), if tasks == 1 { "was" } else { "were" })
+}
+
+/// So many tasks, in words.
+pub fn task_count(tasks: u64) -> String {
+    if tasks == 1 { "1 task".to_owned() } else { format!("{tasks} tasks") }
+}

@@ -1,0 +1,359 @@
+//! Who holds each task: a slot for each, in memory that is never given back.
+//!
+//! A component holds a task as a handle: a pointer to the head of its slot, and a generation. The slot says which
+//! node holds the task. Each hop moves that note along with the task, so that at any moment the host can say where every
+//! task is, can take tasks away from a node that failed (*revocation*: the slot gets a new generation, the handles
+//! that the node still has are stale and are ignored), and can give a task that was dropped to somebody else.
+//!
+//! A note is moved with a plain load and store: a handle is owned by one thread at a time, so nobody else moves it.
+//! Revocation happens only while the [gate](super::gate) is closed, when no call is in the tree. One thing may come even
+//! then: a handle dropped by a thread of a plugin's own, outside any call. So both are a compare-and-swap.
+//!
+//! All trees of a runtime share one ledger. So each takes a range of numbers for its nodes, and gives it back when it
+//! goes: a slot says which tree holds its task, too.
+
+use super::fallback::Fallback;
+use parking_lot::Mutex;
+use sched_core::abi::{RawTask, TaskHead};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
+use std::sync::{Arc, OnceLock};
+
+/// Number of a node: in its tree, or among those of all trees where the text says so.
+pub type NodeId = u32;
+
+/// Where a task is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// The slot holds no task.
+    Free,
+    /// The task waits for others, or is being submitted.
+    Waiting,
+    /// A node holds it: its number among those of all trees.
+    InTree(NodeId),
+    /// It left the tree by another way than a pull and waits in the fallback store of its context.
+    Fallback,
+    /// A worker executes it.
+    Running,
+}
+
+/// The phase in the lower half of a state word: the kind above, the node below.
+const NODE_BITS: u32 = 24;
+const FREE: u64 = 0;
+const WAITING: u64 = 1 << NODE_BITS;
+const IN_TREE: u64 = 2 << NODE_BITS;
+const FALLBACK: u64 = 3 << NODE_BITS;
+const RUNNING: u64 = 4 << NODE_BITS;
+const NODE_MASK: u64 = (1 << NODE_BITS) - 1;
+const KIND_MASK: u64 = 0xff << NODE_BITS;
+
+impl Phase {
+    fn to_bits(self) -> u64 {
+        match self {
+            Phase::Free => FREE,
+            Phase::Waiting => WAITING,
+            Phase::InTree(node) => IN_TREE | u64::from(node),
+            Phase::Fallback => FALLBACK,
+            Phase::Running => RUNNING,
+        }
+    }
+
+    fn from_bits(bits: u64) -> Phase {
+        match bits & KIND_MASK {
+            FREE => Phase::Free,
+            WAITING => Phase::Waiting,
+            IN_TREE => Phase::InTree((bits & NODE_MASK) as NodeId),
+            FALLBACK => Phase::Fallback,
+            _ => Phase::Running,
+        }
+    }
+}
+
+/// A task's place in the ledger: two cache lines, of which the second is seldom needed but for `state`.
+#[repr(C, align(128))]
+pub struct Slot {
+    /// What components see. First, so that a pointer to it is a pointer to the slot.
+    /// Its state word has the generation in the upper half, the phase in the lower.
+    head: TaskHead,
+    /// The ledger that uses the slot now. Whoever has a handle of the current generation may read it.
+    home: AtomicPtr<Home>,
+}
+
+impl Slot {
+    /// What components see.
+    pub fn head(&self) -> &TaskHead {
+        &self.head
+    }
+
+    /// Begins to bring the slot near, to be written soon.
+    #[inline]
+    pub fn fetch(&self) {
+        fetch_to_write(std::ptr::from_ref(self).addr());
+    }
+
+    /// Number of the slot.
+    pub fn index(&self) -> u32 {
+        self.head.record
+    }
+
+    /// The generation now.
+    pub fn generation(&self) -> u32 {
+        (self.head.state.load(Acquire) >> 32) as u32
+    }
+
+    /// Where the task is.
+    pub fn phase(&self) -> Phase {
+        Phase::from_bits(self.head.state.load(Acquire))
+    }
+
+    /// Generation and phase, read together.
+    pub fn state(&self) -> (u32, Phase) {
+        let bits = self.head.state.load(Acquire);
+        ((bits >> 32) as u32, Phase::from_bits(bits))
+    }
+
+    /// Moves the task, which the caller owns.
+    #[inline]
+    pub fn set_phase(&self, phase: Phase) {
+        let bits = self.head.state.load(Relaxed);
+        self.head.state.store(bits >> 32 << 32 | phase.to_bits(), Release);
+    }
+
+    /// Makes every handle stale, and moves the task, which the caller owns.
+    #[inline]
+    pub fn renew(&self, phase: Phase) {
+        let generation = (self.head.state.load(Relaxed) >> 32) as u32;
+        let next = u64::from(generation.wrapping_add(1));
+        self.head.state.store(next << 32 | phase.to_bits(), Release);
+    }
+
+    /// Takes the task away from the node that holds it, if that is one of `nodes`: every handle becomes stale. Whether it
+    /// did; then the caller owns the task.
+    pub(super) fn take_from(&self, nodes: &Range<NodeId>, phase: Phase) -> bool {
+        let bits = self.head.state.load(Acquire);
+        let held = matches!(Phase::from_bits(bits), Phase::InTree(node) if nodes.contains(&node));
+        let next = u64::from(((bits >> 32) as u32).wrapping_add(1)) << 32 | phase.to_bits();
+        held && self.head.state.compare_exchange(bits, next, AcqRel, Relaxed).is_ok()
+    }
+
+    /// Notes that `node` holds the task from now on, which the caller owns; its handle.
+    #[inline]
+    pub(super) fn enter(&self, node: NodeId) -> RawTask {
+        let generation = self.head.state.load(Relaxed) >> 32;
+        let task = RawTask { head: &raw const self.head, generation };
+        self.hold(task, node);
+        task
+    }
+
+    /// A handle of the current generation.
+    pub fn handle(&self) -> RawTask {
+        RawTask { head: &raw const self.head, generation: u64::from(self.generation()) }
+    }
+
+    /// The slot of a handle, unless the handle is none or stale.
+    #[inline]
+    pub(super) fn of(task: RawTask) -> Option<&'static Slot> {
+        let slot = Slot::of_any(task)?;
+        let held = task.generation << 32 | IN_TREE;
+        (slot.head.state.load(Acquire) & !NODE_MASK == held).then_some(slot)
+    }
+
+    /// Notes that `node` holds the task now, of which the caller has the current handle.
+    #[inline]
+    pub(super) fn hold(&self, task: RawTask, node: NodeId) {
+        self.head.state.store(task.generation << 32 | IN_TREE | u64::from(node), Release);
+    }
+
+    fn of_any(task: RawTask) -> Option<&'static Slot> {
+        // SAFETY: handles are made by `handle` only, from a slot whose first field is the head; slots are in chunks that
+        // are never given back.
+        (!task.is_none()).then(|| unsafe { &*task.head.cast::<Slot>() })
+    }
+}
+
+/// What all slots of one ledger share. Never given back, like the slots.
+struct Home {
+    /// The trees, by the first of their numbers.
+    trees: Mutex<BTreeMap<NodeId, Numbered>>,
+}
+
+/// The nodes of one tree.
+struct Numbered {
+    count: u32,
+    fallback: Arc<Fallback>,
+    /// How many tasks each node dropped.
+    lost_by: BTreeMap<NodeId, u64>,
+}
+
+/// A component dropped a handle: the task goes to the fallback store, and the node that held it is noted.
+extern "C" fn lost(task: RawTask) {
+    let Some(slot) = Slot::of_any(task) else { return };
+    let bits = slot.head.state.load(Acquire);
+    let (generation, phase) = (bits >> 32, Phase::from_bits(bits));
+    let Phase::InTree(node) = phase else { return };
+    if generation != task.generation {
+        return;
+    }
+    // SAFETY: the generation was current, so the ledger that set `home` still uses the slot; homes are never given back.
+    let home = unsafe { &*slot.home.load(Acquire) };
+    let fallback = {
+        let mut trees = home.trees.lock();
+        // A tree that is gone holds nothing: somebody has taken the task from it.
+        let Some((_, tree)) = trees.range_mut(..=node).next_back() else { return };
+        if !slot.take_from(&(node..node + 1), Phase::Fallback) {
+            return;
+        }
+        *tree.lost_by.entry(node).or_insert(0) += 1;
+        Arc::clone(&tree.fallback)
+    };
+    fallback.put(slot);
+}
+
+/// Sizes of chunks double, so that an index finds its chunk with a bit operation and no chunk ever moves.
+const FIRST_CHUNK: usize = 1024;
+pub const CHUNKS: usize = 22;
+
+/// The chunk of a number, and the place in it.
+#[inline]
+pub fn chunk_of(index: u32) -> (usize, usize) {
+    let place = index as usize + FIRST_CHUNK;
+    let chunk = (place.ilog2() - FIRST_CHUNK.ilog2()) as usize;
+    (chunk, place - (FIRST_CHUNK << chunk))
+}
+
+/// Begins to bring the cache line of an address near that will be written soon: it was last written by another core.
+#[inline(always)]
+pub fn fetch_to_write(address: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing, whatever the address. (`_mm_prefetch` with the hint to write becomes one to read, unless
+    // the whole program is compiled for newer processors: then the line is shared, and is asked for once more.)
+    unsafe {
+        std::arch::asm!("prefetchw [{0}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+/// Slots that no ledger uses, for the next ledger: they are never given back, because a plugin may hold a stale handle
+/// for as long as its library is there, and libraries are never unloaded.
+static UNUSED: Mutex<Vec<&'static [Slot]>> = Mutex::new(Vec::new());
+
+/// The slots of all tasks of a runtime.
+pub struct Ledger {
+    chunks: [OnceLock<&'static [Slot]>; CHUNKS],
+    len: AtomicUsize,
+    grow: Mutex<()>,
+    home: &'static Home,
+}
+
+impl Ledger {
+    /// No slots yet.
+    #[must_use]
+    pub fn new() -> Ledger {
+        let home = Box::leak(Box::new(Home { trees: Mutex::default() }));
+        Ledger { chunks: [const { OnceLock::new() }; CHUNKS], len: AtomicUsize::new(0), grow: Mutex::new(()), home }
+    }
+
+    /// New free slots; their numbers.
+    ///
+    /// # Panics
+    /// From 2³² records on.
+    pub fn grow(&self) -> std::ops::Range<u32> {
+        let _one_at_a_time = self.grow.lock();
+        let number = self.chunks.iter().position(|chunk| chunk.get().is_none()).expect("fewer than 2^32 tasks at once");
+        let size = FIRST_CHUNK << number;
+        let first = size - FIRST_CHUNK;
+        let unused = {
+            let mut unused = UNUSED.lock();
+            let fits = unused.iter().position(|slots| slots.len() == size);
+            fits.map(|fits| unused.swap_remove(fits))
+        };
+        let slots = unused.unwrap_or_else(|| {
+            let slot = |index| Slot {
+                head: TaskHead::new((first + index) as u32, lost),
+                home: AtomicPtr::new(std::ptr::null_mut()),
+            };
+            Vec::leak((0..size).map(slot).collect())
+        });
+        for slot in slots {
+            slot.home.store(std::ptr::from_ref(self.home).cast_mut(), Release);
+        }
+        let _ = self.chunks[number].set(slots);
+        self.len.store(first + size, Release);
+        first as u32..(first + size) as u32
+    }
+
+    /// The slot of this number.
+    ///
+    /// # Panics
+    /// When there is no such slot.
+    #[inline]
+    pub fn slot(&self, index: u32) -> &'static Slot {
+        let (chunk, offset) = chunk_of(index);
+        let slots: &'static [Slot] = self.chunks[chunk].get().expect("numbers of slots come from `grow`");
+        &slots[offset]
+    }
+
+    /// All slots.
+    pub fn slots(&self) -> impl Iterator<Item = &'static Slot> {
+        (0..self.len.load(Acquire) as u32).map(|index| self.slot(index))
+    }
+
+    /// Numbers for the nodes of a tree, whose dropped tasks go to this store. `None` when there are no more.
+    pub(super) fn take_numbers(&self, count: u32, fallback: Arc<Fallback>) -> Option<NodeId> {
+        let mut trees = self.home.trees.lock();
+        let mut first = 0;
+        for (start, tree) in trees.iter() {
+            if start - first >= count.max(1) {
+                break;
+            }
+            first = start + tree.count.max(1);
+        }
+        if u64::from(first) + u64::from(count.max(1)) > NODE_MASK {
+            return None;
+        }
+        trees.insert(first, Numbered { count, fallback, lost_by: BTreeMap::new() });
+        Some(first)
+    }
+
+    /// The tree with these numbers goes, and holds nothing any more.
+    pub(super) fn give_numbers_back(&self, first: NodeId) {
+        self.home.trees.lock().remove(&first);
+    }
+
+    /// How many tasks each node of this tree dropped so far.
+    pub(super) fn lost_by(&self, first: NodeId) -> BTreeMap<NodeId, u64> {
+        self.home.trees.lock().get(&first).map_or_else(BTreeMap::new, |tree| tree.lost_by.clone())
+    }
+
+    /// The slots of tasks that these nodes hold, in order of submission.
+    pub(super) fn held_by(&self, nodes: &Range<NodeId>) -> Vec<&'static Slot> {
+        let held = |slot: &&Slot| matches!(slot.phase(), Phase::InTree(node) if nodes.contains(&node));
+        let mut slots: Vec<_> = self.slots().filter(held).collect();
+        slots.sort_unstable_by_key(|slot| slot.head().sequence.load(Relaxed));
+        slots
+    }
+}
+
+impl Default for Ledger {
+    fn default() -> Ledger {
+        Ledger::new()
+    }
+}
+
+impl Drop for Ledger {
+    /// Gives the slots to the next ledger; every handle is stale then.
+    fn drop(&mut self) {
+        for chunk in &mut self.chunks {
+            if let Some(chunk) = chunk.take() {
+                for slot in chunk {
+                    // A task that never ended is none of the next ledger's.
+                    slot.head().sequence.store(0, Relaxed);
+                    slot.renew(Phase::Free);
+                }
+                UNUSED.lock().push(chunk);
+            }
+        }
+    }
+}

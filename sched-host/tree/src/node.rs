@@ -1,0 +1,431 @@
+//! One node of a tree: a component, its neighbours, and the host as that component sees it.
+
+use super::books;
+use super::call::Call;
+use super::fault::{Fault, FaultKind};
+use super::ledger::NodeId;
+use super::lookahead::{Foresight, GRAPH};
+use super::prospects::{Alike, PROSPECTS};
+use super::teams::TeamsBelow;
+use super::ways::{Ways, words};
+use parking_lot::Mutex;
+use sched_core::abi::extension::{
+    HostEnds, HostGraph, HostLog, HostProspects, HostTeams, HostTimes, Named, RawExtension, WorkerDistance,
+};
+use sched_core::abi::std_types::{ROption, RStr};
+use sched_core::abi::wire::{CallRef, NO_ID, REQUESTER, RawNode, RawPlace, RawPush, RawWorker};
+use sched_core::abi::{ComponentObject, RawTask, TaskHead, WireHost};
+use sched_core::{Arch, LogLevel, MemoryNode, WorkerId};
+use sched_text::hash::{self, mix};
+use smallvec::SmallVec;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
+
+/// The fixed facts of a node, in the form in which components read them.
+pub(super) struct Place {
+    raw: RawPlace<'static>,
+    // What `raw` points to.
+    _path: Box<str>,
+    _object: Box<str>,
+    _slot: Box<str>,
+    _workers: Box<[u64]>,
+}
+
+impl Place {
+    /// `fill` completes a place that has its texts and workers.
+    pub(super) fn new(
+        path: &str,
+        object: &str,
+        slot: &str,
+        workers: &[u64],
+        fill: impl FnOnce(&mut RawPlace<'static>),
+    ) -> Place {
+        let (path, object, slot): (Box<str>, Box<str>, Box<str>) = (path.into(), object.into(), slot.into());
+        let workers: Box<[u64]> = workers.into();
+        // SAFETY: the boxes live as long as the place and their contents do not move with it; `raw` is lent out for no
+        // longer than the place lives.
+        let (raw_path, raw_object, raw_slot, raw_workers) =
+            unsafe { (extend(&*path), extend(&*object), extend(&*slot), extend(&*workers)) };
+        let mut raw = RawPlace {
+            id: 0,
+            children: 0,
+            parents: 0,
+            flags: 0,
+            memory_node: NO_ID,
+            worker: NO_ID,
+            relative_speedup: 0.0,
+            path: raw_path.into(),
+            object: raw_object.into(),
+            slot: raw_slot.into(),
+            workers: raw_workers.into(),
+            workers_in_context: raw_workers.into(),
+        };
+        fill(&mut raw);
+        Place { raw, _path: path, _object: object, _slot: slot, _workers: workers }
+    }
+
+    pub(super) fn raw(&self) -> &RawPlace<'_> {
+        &self.raw
+    }
+
+    pub(super) fn path(&self) -> &str {
+        self.raw.path.as_str()
+    }
+
+    pub(super) fn leaf_worker(&self) -> Option<WorkerId> {
+        (self.raw.worker != NO_ID).then_some(WorkerId(self.raw.worker))
+    }
+}
+
+/// # Safety
+/// The result is not used after what it refers to is gone.
+unsafe fn extend<T: ?Sized>(reference: &T) -> &'static T {
+    // SAFETY: as the caller promises.
+    unsafe { &*std::ptr::from_ref(reference) }
+}
+
+/// One node. What nearly every hop looks at comes first, on one cache line: there may be a thousand leaves, and each task
+/// is pulled by another.
+#[repr(C, align(64))]
+pub(super) struct TreeNode {
+    /// Whom a pull asks: the parents, or who stands above one that only forwards pulls.
+    pub(super) sources: Box<[(NodeId, u32)]>,
+    pub(super) component: ComponentObject,
+    pub(super) id: NodeId,
+    /// Its number among the nodes of all trees.
+    pub(super) number: NodeId,
+    /// Architectures of the workers below.
+    pub(super) archs: u32,
+    /// No task was pushed to the component yet, and it has none before that.
+    untouched: AtomicBool,
+    /// Calls pass through the node as if it were not there.
+    pub(super) quarantined: AtomicBool,
+    /// The estimated end follows from what is noted here, so the component is not asked.
+    pub(super) end_is_noted: bool,
+    pub(super) component_name: String,
+    pub(super) plugin: String,
+    pub(super) children: Box<[NodeId]>,
+    /// Each parent, and which of its children this node is.
+    pub(super) parents: Box<[(NodeId, u32)]>,
+    /// The workers below.
+    pub(super) alike: Box<[Alike]>,
+    /// For each child, the first one of which the same is to be expected, whatever the task.
+    pub(super) like: Box<[NodeId]>,
+    /// The words of sets of workers in which there are workers below.
+    pub(super) words: Range<usize>,
+    /// From sleepers to children, where it can be told.
+    pub(super) ways: Option<Ways>,
+    /// The combined workers below, if there are any.
+    pub(super) teams: Option<TeamsBelow>,
+    /// Expected length of what waits here, in nanoseconds, as the component notes it.
+    pub(super) queued: AtomicU64,
+    pub(super) places: Arc<[Place]>,
+    pub(super) workers: Arc<[RawWorker]>,
+    /// The way down, where it is a chain of such nodes to the leaf of a simple worker: that worker, and all nodes whose
+    /// notes count.
+    pub(super) straight: Option<(WorkerId, SmallVec<[NodeId; 4]>)>,
+    /// What the back end tells of tasks to come, if anything.
+    pub(super) foresight: Option<Arc<Foresight>>,
+    pub(super) health: Health,
+    random: AtomicU64,
+}
+
+/// How a node behaves.
+#[derive(Default)]
+pub(super) struct Health {
+    /// The first panic.
+    pub(super) panic: Mutex<Option<String>>,
+    pub(super) cycle: AtomicBool,
+    pub(super) rehomed: AtomicU64,
+    pub(super) wrong_worker: AtomicU64,
+    /// Code of the last refusal, 0 when there was none.
+    pub(super) last_refusal: AtomicU32,
+    /// How many there were. Not exact when several threads refuse at once.
+    pub(super) refusals: AtomicU64,
+}
+
+impl TreeNode {
+    #[expect(clippy::too_many_arguments, reason = "the parts of a node, once")]
+    pub(super) fn new(
+        id: NodeId,
+        number: NodeId,
+        component: ComponentObject,
+        component_name: String,
+        plugin: String,
+        empty_until_pushed: bool,
+        end_is_noted: bool,
+        children: Box<[NodeId]>,
+        parents: Box<[(NodeId, u32)]>,
+        sources: Box<[(NodeId, u32)]>,
+        places: Arc<[Place]>,
+        workers: Arc<[RawWorker]>,
+        alike: Box<[Alike]>,
+        teams: Option<TeamsBelow>,
+        seed: u64,
+    ) -> TreeNode {
+        let below = sched_core::WorkerSet::from_words(&places[id as usize].raw().workers_in_context);
+        let archs = below
+            .iter()
+            .filter_map(|worker| workers.get(worker.0 as usize))
+            .fold(0, |archs, worker| archs | 1 << worker.arch);
+        let random = AtomicU64::new(mix(seed ^ mix(u64::from(id) + 1)));
+        TreeNode {
+            id,
+            number,
+            component,
+            component_name,
+            plugin,
+            words: words(places[id as usize].raw()),
+            // Combined workers do not sleep: their members do.
+            ways: if teams.is_none() { Ways::new(&children, &places) } else { None },
+            children,
+            parents,
+            sources,
+            archs,
+            alike,
+            like: Box::default(),
+            teams,
+            queued: AtomicU64::new(0),
+            places,
+            workers,
+            untouched: AtomicBool::new(empty_until_pushed),
+            end_is_noted,
+            straight: None,
+            foresight: None,
+            quarantined: AtomicBool::new(false),
+            health: Health::default(),
+            random,
+        }
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        &self.places[self.id as usize]
+    }
+
+    /// Number of workers below, 1 at least.
+    pub(super) fn count_in_context(&self) -> u64 {
+        let words = self.place().raw().workers_in_context.iter();
+        words.map(|word| u64::from(word.count_ones())).sum::<u64>().max(1)
+    }
+
+    pub(super) fn is_quarantined(&self) -> bool {
+        self.quarantined.load(Relaxed)
+    }
+
+    /// Whether a pull has nothing to expect of the component, and asks those above at once.
+    pub(super) fn is_passed_by(&self) -> bool {
+        self.is_quarantined() || self.untouched.load(Relaxed)
+    }
+
+    /// A task is about to be pushed to the component. A worker that looks past it meanwhile finds the task all the same:
+    /// this store comes before the pusher's look for sleepers, as the task does.
+    pub(super) fn touch(&self) {
+        if self.untouched.load(Relaxed) {
+            self.untouched.store(false, Relaxed);
+        }
+    }
+
+    /// Runs `body` with the node as the component sees it in this call.
+    #[inline]
+    pub(super) fn with<T>(&self, call: &Call<'_>, body: impl FnOnce(&ComponentObject, &RawNode) -> T) -> T {
+        // SAFETY: node and call outlive the `RawNode`, which lives for this block.
+        let raw = unsafe { RawNode::new(self, call.reference()) };
+        body(&self.component, &raw)
+    }
+
+    pub(super) fn note_refusal(&self, code: u32) {
+        self.health.last_refusal.store(code, Relaxed);
+        self.health.refusals.store(self.health.refusals.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// What the node did wrong; `lost` is the number of tasks that it dropped.
+    pub(super) fn faults(&self, lost: u64) -> Vec<Fault> {
+        let rehomed = self.health.rehomed.load(Relaxed);
+        let mut kinds = Vec::new();
+        if let Some(message) = self.health.panic.lock().clone() {
+            // Tasks in the hands of a call that panics are dropped by the unwinding: no fault of their own.
+            kinds.push(FaultKind::Panicked { message, rehomed: rehomed + lost });
+        } else if self.health.cycle.load(Relaxed) {
+            kinds.push(FaultKind::Cycle { rehomed: rehomed + lost });
+        } else if lost > 0 {
+            kinds.push(FaultKind::Dropped { tasks: lost });
+        }
+        let wrong = self.health.wrong_worker.load(Relaxed);
+        if wrong > 0 {
+            kinds.push(FaultKind::WrongWorker { tasks: wrong });
+        }
+        let fault = |kind| Fault {
+            context: String::new(),
+            node: self.place().path().to_owned(),
+            component: self.component_name.clone(),
+            plugin: self.plugin.clone(),
+            kind,
+        };
+        kinds.into_iter().map(fault).collect()
+    }
+}
+
+/// The host's record of the call.
+pub(super) fn record<'a>(call: CallRef<'a>) -> &'a Call<'a> {
+    // SAFETY: a `CallRef` is made from a `Call` by `Call::reference` only, and components, which cannot make one, hand
+    // back the one that they were lent for the call.
+    unsafe { &*call.as_ptr().cast::<Call<'a>>() }
+}
+
+pub(super) fn head<'a>(task: RawTask) -> Option<&'a TaskHead> {
+    // SAFETY: a handle's head lies in a slot of a ledger, which is never given back.
+    unsafe { task.head.as_ref() }
+}
+
+impl WireHost for TreeNode {
+    fn push_to(&self, call: CallRef<'_>, child: u32, task: RawTask) -> RawPush {
+        let call = record(call);
+        match self.children.get(child as usize) {
+            Some(target) => call.tree.hop_push(call, self.id, *target, task),
+            None => RawPush { refused: task, why: 2 },
+        }
+    }
+
+    fn pull_from(&self, call: CallRef<'_>, parent: u32) -> RawTask {
+        let call = record(call);
+        call.tree.hop_pull(call, self, (parent != NO_ID).then_some(parent))
+    }
+
+    fn parents_can_push(&self, call: CallRef<'_>) -> bool {
+        let call = record(call);
+        call.tree.hop_can_push(call, self)
+    }
+
+    fn child_can_pull(&self, call: CallRef<'_>, child: u32) -> bool {
+        let call = record(call);
+        call.tree.hop_can_pull(call, self, (child != NO_ID).then_some(child), false)
+    }
+
+    fn wake(&self, call: CallRef<'_>, all: bool) -> bool {
+        let call = record(call);
+        call.tree.hop_can_pull(call, self, None, all)
+    }
+
+    fn child_estimated_end(&self, call: CallRef<'_>, child: u32) -> u64 {
+        let call = record(call);
+        self.children.get(child as usize).map_or(0, |target| call.tree.hop_estimated_end(call, *target))
+    }
+
+    fn child_estimated_load(&self, call: CallRef<'_>, child: u32) -> f64 {
+        let call = record(call);
+        self.children.get(child as usize).map_or(0.0, |target| call.tree.hop_estimated_load(call, *target))
+    }
+
+    fn place(&self) -> &RawPlace<'_> {
+        self.place().raw()
+    }
+
+    fn child_place(&self, child: u32) -> ROption<&RawPlace<'_>> {
+        self.children.get(child as usize).map(|target| self.places[*target as usize].raw()).into()
+    }
+
+    fn worker(&self, worker: u32) -> ROption<RawWorker> {
+        self.workers.get(worker as usize).copied().into()
+    }
+
+    fn requester(&self, call: CallRef<'_>) -> u32 {
+        record(call).requester.map_or(NO_ID, |worker| worker.0)
+    }
+
+    fn now(&self, call: CallRef<'_>) -> u64 {
+        record(call).look_at_clock().as_nanos()
+    }
+
+    fn random(&self, _call: CallRef<'_>) -> u64 {
+        mix(self.random.fetch_add(hash::GAMMA, Relaxed))
+    }
+
+    fn can_execute(&self, call: CallRef<'_>, worker: u32, task: RawTask) -> bool {
+        let Some(head) = head(task) else { return false };
+        let worker = match worker {
+            REQUESTER => record(call).requester.map_or(NO_ID, |worker| worker.0),
+            worker => worker,
+        };
+        if worker == NO_ID { self.some_fits(head) } else { record(call).tree.fits(worker, head) }
+    }
+
+    fn child_can_execute(&self, call: CallRef<'_>, child: u32, task: RawTask) -> bool {
+        let (Some(head), Some(target)) = (head(task), self.children.get(child as usize)) else { return false };
+        record(call).tree.nodes[*target as usize].some_fits(head)
+    }
+
+    fn implementations(&self, call: CallRef<'_>, worker: u32, task: RawTask) -> u32 {
+        let (Some(head), Some(worker)) = (head(task), self.workers.get(worker as usize)) else { return 0 };
+        let arch = u8::try_from(worker.arch).ok().and_then(Arch::new);
+        arch.map_or(0, |arch| record(call).tree.services.implementations(arch, head))
+    }
+
+    fn expected_length(&self, call: CallRef<'_>, worker: u32, task: RawTask, implementation: u32) -> u64 {
+        let Some(head) = head(task) else { return u64::MAX };
+        let chosen = (implementation != NO_ID).then_some(implementation);
+        record(call).tree.services.expected_length(WorkerId(worker), head, chosen).to_wire()
+    }
+
+    fn expected_transfer(&self, call: CallRef<'_>, memory_node: u32, task: RawTask) -> u64 {
+        let Some(head) = head(task) else { return 0 };
+        let length = record(call).tree.services.expected_transfer(MemoryNode(memory_node), head);
+        u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn expected_energy(&self, call: CallRef<'_>, worker: u32, task: RawTask, implementation: u32) -> f64 {
+        let Some(head) = head(task) else { return f64::NAN };
+        let chosen = (implementation != NO_ID).then_some(implementation);
+        record(call).tree.services.expected_energy(WorkerId(worker), head, chosen).unwrap_or(f64::NAN)
+    }
+
+    fn prefetch(&self, call: CallRef<'_>, memory_node: u32, task: RawTask) {
+        if let Some(head) = head(task) {
+            record(call).tree.services.prefetch(MemoryNode(memory_node), head);
+        }
+    }
+
+    fn report_panic(&self, call: CallRef<'_>, message: RStr<'_>) {
+        self.health.panic.lock().get_or_insert_with(|| message.to_string());
+        record(call).tree.quarantine(self);
+    }
+
+    fn extension(&self, name: RStr<'_>) -> ROption<RawExtension> {
+        match name.as_str() {
+            HostLog::NAME => ROption::RSome(RawExtension::new(&HOST_LOG)),
+            WorkerDistance::NAME => ROption::RSome(RawExtension::new(&WORKER_DISTANCE)),
+            HostTimes::NAME => ROption::RSome(RawExtension::new(&books::TIMES)),
+            HostProspects::NAME => ROption::RSome(RawExtension::new(&PROSPECTS)),
+            HostGraph::NAME => {
+                let told = self.foresight.as_ref().map(|foresight| {
+                    foresight.ask();
+                    RawExtension::new(&GRAPH)
+                });
+                told.into()
+            }
+            HostEnds::NAME => ROption::RSome(RawExtension::new(&books::ENDS)),
+            HostTeams::NAME => ROption::RSome(RawExtension::new(&books::TEAMS)),
+            _ => ROption::RNone,
+        }
+    }
+}
+
+static HOST_LOG: HostLog = HostLog { log };
+
+extern "C" fn log(call: CallRef<'_>, node: u32, level: u32, line: RStr<'_>) {
+    let tree = record(call).tree;
+    let level = match level {
+        1 => LogLevel::Error,
+        2 => LogLevel::Warn,
+        3 => LogLevel::Info,
+        _ => LogLevel::Debug,
+    };
+    let path = tree.nodes.get(node as usize).map_or("", |node| node.place().path());
+    tree.services.log(path, level, line.as_str());
+}
+
+static WORKER_DISTANCE: WorkerDistance = WorkerDistance { between };
+
+extern "C" fn between(call: CallRef<'_>, _node: u32, one: u32, other: u32) -> u32 {
+    record(call).tree.services.worker_distance(WorkerId(one), WorkerId(other)).unwrap_or(NO_ID)
+}

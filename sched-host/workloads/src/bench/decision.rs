@@ -1,0 +1,91 @@
+//! What one decision of a component costs, by the number of its children.
+
+use sched_machine::topology::Topology;
+use sched_policy as policy;
+use sched_runtime::{Runtime, StartError};
+use sched_tree::PushPull;
+use sched_tree::plugin::Registry;
+use serde::Serialize;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct DecisionBench {
+    /// Components that choose among their children, by name.
+    pub components: Vec<String>,
+    /// Numbers of children.
+    pub children: Vec<usize>,
+    /// Rounds; the least time of all counts.
+    pub rounds: usize,
+}
+
+/// One row: a component above so many queues, each above a worker.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct DecisionResult {
+    /// The component.
+    pub component: String,
+    /// Its children.
+    pub children: usize,
+    /// Nanoseconds from a push into the component until it is back, the task lying in one of the queues: the least of all
+    /// rounds.
+    pub ns_per_decision: f64,
+    /// The same, divided by the number of children.
+    pub ns_per_child: f64,
+}
+
+/// Tasks of one round.
+const TASKS: u32 = 512;
+
+/// How long each task is expected to take.
+const LENGTH: Duration = Duration::from_micros(100);
+
+/// Measures, telling `progress` how much of all is done, from 0 to 1. Every round measures each component with each number
+/// of children once. No worker is at work, all are alike, and every task is expected to take equally long.
+///
+/// # Errors
+/// When a tree cannot be built: no such component, or one that cannot have so many children.
+///
+/// # Panics
+/// When a component loses tasks: then its figures would be worthless.
+pub fn decision_bench(
+    wanted: &DecisionBench,
+    registry: &Arc<Registry>,
+    mut progress: impl FnMut(f64),
+) -> Result<Vec<DecisionResult>, StartError> {
+    let mut trees = Vec::new();
+    for component in &wanted.components {
+        for children in &wanted.children {
+            trees.push((component, *children, above_queues(component, *children, registry)?, Duration::MAX));
+        }
+    }
+    let rounds = wanted.rounds.max(1);
+    for round in 0..rounds {
+        for (.., tree, least) in &mut trees {
+            *least = tree.pushes(TASKS).min(*least);
+        }
+        progress((round + 1) as f64 / rounds as f64);
+    }
+    let row = |(component, children, _, least): (&String, usize, PushPull, Duration)| {
+        let ns_per_decision = least.as_nanos() as f64 / f64::from(TASKS);
+        DecisionResult {
+            component: component.clone(),
+            children,
+            ns_per_decision,
+            ns_per_child: ns_per_decision / children as f64,
+        }
+    };
+    Ok(trees.into_iter().map(row).collect())
+}
+
+/// The component, above a queue for each of so many workers.
+fn above_queues(component: &str, children: usize, registry: &Arc<Registry>) -> Result<PushPull, StartError> {
+    let text = format!("policy \"{component}\" {{ {component} {{ each \"worker\" {{ fifo {{ worker }} }} }} }}");
+    let policy = policy::parse("the bench", &text)?.remove(0);
+    let machine = Topology::from_synthetic(&format!("core:{children} pu:1"))?;
+    let builder = Runtime::builder().registry(Arc::clone(registry)).policy_value(policy);
+    // Whoever chooses by lengths is measured by itself, without the component that sorts tasks for it.
+    let tree = builder.topology(machine).workers(children).bind(false).unchecked().push_pull()?;
+    tree.expect(LENGTH);
+    Ok(tree)
+}

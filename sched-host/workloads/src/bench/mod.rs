@@ -1,0 +1,262 @@
+//! What scheduling costs: empty tasks through a tree, beside peers that are measured in the same run.
+//!
+//! The speed of a machine wanders, so a figure alone means little: every round measures each contender once, one after
+//! the other, and the least time of all rounds counts for each.
+
+mod cholesky;
+mod decision;
+mod peers;
+mod shapes;
+mod simulation;
+
+pub use cholesky::{CholeskyBench, CholeskyBenchError, CholeskyReport, CholeskyRound, cholesky_bench};
+pub use decision::{DecisionBench, DecisionResult, decision_bench};
+pub use shapes::Shape;
+pub use simulation::{SimulationBench, SimulationResult, simulation_bench};
+
+use sched_runtime::{Builder, Codelet, Handle, Read, ReadWrite, Runtime, StartError};
+use sched_tree::PushPull;
+use sched_tree::plugin::Registry;
+use serde::Serialize;
+use shapes::Graph;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Overhead {
+    /// Policies, by name or path.
+    pub policies: Vec<String>,
+    /// Task graphs.
+    pub shapes: Vec<Shape>,
+    /// Numbers of workers.
+    pub workers: Vec<usize>,
+    /// Tasks of the independent and the chain shape.
+    pub tasks: usize,
+    /// Rounds; the least time of all counts.
+    pub rounds: usize,
+}
+
+/// One row: a shape with a number of workers under a policy.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct OverheadResult {
+    /// The task graph.
+    pub shape: Shape,
+    /// Workers.
+    pub workers: usize,
+    /// The policy.
+    pub policy: String,
+    /// Tasks in the graph.
+    pub tasks: usize,
+    /// Nanoseconds a task, submission included: the least of all rounds.
+    pub ns_per_task: f64,
+    /// The same for each peer.
+    pub peer_ns: PeerTimes,
+}
+
+/// What peers need for the same graph, in nanoseconds a task.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct PeerTimes {
+    /// rayon's `scope.spawn`, each task spawned by the last one that it waits for; the graph is known beforehand.
+    pub rayon: f64,
+    /// Threads that share one deque behind a mutex; the graph is known beforehand.
+    pub floor: f64,
+}
+
+/// A push and a pull of one task through a tree, with nothing else.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PushPullResult {
+    /// The policy.
+    pub policy: String,
+    /// Nanoseconds for the pair: the least of all rounds.
+    pub ns_per_pair: f64,
+    /// The same for a deque behind a mutex.
+    pub floor_ns: f64,
+}
+
+/// Everything that was measured.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct OverheadReport {
+    /// Each shape, number of workers and policy.
+    pub results: Vec<OverheadResult>,
+    /// Each policy.
+    pub push_pull: Vec<PushPullResult>,
+}
+
+/// Measures, telling `progress` how much of all is done, from 0 to 1. Every round measures each policy and each peer once.
+///
+/// # Errors
+/// When a runtime does not start.
+///
+/// # Panics
+/// When a task of the benchmark is not executed: then its figures would be worthless.
+pub fn overhead(
+    wanted: &Overhead,
+    registry: &Arc<Registry>,
+    mut progress: impl FnMut(f64),
+) -> Result<OverheadReport, StartError> {
+    let mut results = Vec::new();
+    let steps = wanted.policies.len() * wanted.workers.len() * wanted.shapes.len();
+    for workers in &wanted.workers {
+        for shape in &wanted.shapes {
+            results.extend(measure(wanted, registry, *workers, *shape)?);
+            progress(results.len() as f64 / steps as f64);
+        }
+    }
+    Ok(OverheadReport { results, push_pull: measure_pairs(wanted, registry)? })
+}
+
+fn builder(registry: &Arc<Registry>, policy: &str, workers: usize) -> Builder {
+    Runtime::builder().registry(Arc::clone(registry)).policy(policy).workers(workers)
+}
+
+/// A row for each policy.
+fn measure(
+    wanted: &Overhead,
+    registry: &Arc<Registry>,
+    workers: usize,
+    shape: Shape,
+) -> Result<Vec<OverheadResult>, StartError> {
+    let start = |policy: &String| Contest::new(builder(registry, policy, workers), workers, shape, wanted.tasks);
+    let contests = wanted.policies.iter().map(start).collect::<Result<Vec<Contest>, StartError>>()?;
+    let Some(first) = contests.first() else { return Ok(Vec::new()) };
+    let mut ours = vec![Duration::MAX; contests.len()];
+    let (mut rayon, mut floor) = (Duration::MAX, Duration::MAX);
+    for _ in 0..wanted.rounds.max(1) {
+        for (least, contest) in ours.iter_mut().zip(&contests) {
+            *least = contest.ours().min(*least);
+        }
+        rayon = rayon.min(first.rayon());
+        floor = floor.min(first.floor());
+    }
+    let per_task = |time: Duration| time.as_nanos() as f64 / first.tasks() as f64;
+    let row = |(contest, ours): (&Contest, Duration)| OverheadResult {
+        shape,
+        workers,
+        policy: contest.runtime.policy().to_owned(),
+        tasks: contest.tasks(),
+        ns_per_task: per_task(ours),
+        peer_ns: PeerTimes { rayon: per_task(rayon), floor: per_task(floor) },
+    };
+    Ok(contests.iter().zip(ours).map(row).collect())
+}
+
+/// One graph of empty tasks, on our runtime and on its peers.
+pub struct Contest {
+    runtime: Runtime,
+    rayon: rayon::ThreadPool,
+    workers: usize,
+    shape: Shape,
+    graph: Graph,
+    free: Codelet<()>,
+    update: Codelet<(ReadWrite<()>,)>,
+    combine1: Codelet<(Read<()>, ReadWrite<()>)>,
+    combine2: Codelet<(Read<()>, Read<()>, ReadWrite<()>)>,
+    data: Vec<Handle<()>>,
+}
+
+impl Contest {
+    /// Starts the runtime of `builder`, which has so many workers, and peers of as many threads. `tasks` is for the shapes
+    /// whose size is free.
+    ///
+    /// # Errors
+    /// When the runtime does not start.
+    ///
+    /// # Panics
+    /// When the system gives rayon no threads.
+    pub fn new(builder: Builder, workers: usize, shape: Shape, tasks: usize) -> Result<Contest, StartError> {
+        let runtime = builder.build()?;
+        let graph = shape.graph(tasks);
+        let data = match shape {
+            Shape::Independent => 0,
+            Shape::Chain => 1,
+            Shape::Cholesky => shapes::lower_tiles(shapes::tiles_of(graph.len())),
+        };
+        Ok(Contest {
+            rayon: rayon::ThreadPoolBuilder::new().num_threads(workers).build().expect("a small pool of threads"),
+            workers,
+            shape,
+            graph,
+            free: runtime.codelet("free").cpu("empty", |_, ()| {}).build(),
+            update: runtime.codelet("update").cpu("empty", |_, _| {}).build(),
+            combine1: runtime.codelet("combine1").cpu("empty", |_, _| {}).build(),
+            combine2: runtime.codelet("combine2").cpu("empty", |_, _| {}).build(),
+            data: (0..data).map(|_| runtime.register(())).collect(),
+            runtime,
+        })
+    }
+
+    /// Tasks in the graph.
+    #[must_use]
+    pub fn tasks(&self) -> usize {
+        self.graph.len()
+    }
+
+    /// The time of our runtime: each task names its data, and nothing is known beforehand.
+    ///
+    /// # Panics
+    /// When a task is not executed exactly once.
+    #[must_use]
+    pub fn ours(&self) -> Duration {
+        let executed = || self.runtime.stats().iter().map(|worker| worker.tasks).sum::<u64>();
+        let before = executed();
+        let began = Instant::now();
+        match self.shape {
+            Shape::Independent => (0..self.tasks()).for_each(|_| {
+                self.runtime.task(&self.free, ()).submit().expect("a task without data");
+            }),
+            Shape::Chain => (0..self.tasks()).for_each(|_| {
+                self.runtime.task(&self.update, (&self.data[0],)).submit().expect("a task with one handle");
+            }),
+            Shape::Cholesky => shapes::cholesky(shapes::tiles_of(self.tasks()), |reads, writes| {
+                let submitted = match *reads {
+                    [] => self.runtime.task(&self.update, (&self.data[writes],)).submit(),
+                    [a] => self.runtime.task(&self.combine1, (&self.data[a], &self.data[writes])).submit(),
+                    [a, b, ..] => {
+                        self.runtime.task(&self.combine2, (&self.data[a], &self.data[b], &self.data[writes])).submit()
+                    }
+                };
+                submitted.expect("a task with handles of its own runtime");
+            }),
+        }
+        self.runtime.wait_all().expect("empty tasks end well");
+        let took = began.elapsed();
+        assert_eq!(executed() - before, self.tasks() as u64, "every task is executed once");
+        took
+    }
+
+    /// The time of rayon's `scope.spawn`.
+    #[must_use]
+    pub fn rayon(&self) -> Duration {
+        peers::on_rayon(&self.rayon, &self.graph)
+    }
+
+    /// The time of threads that share a deque behind a mutex.
+    #[must_use]
+    pub fn floor(&self) -> Duration {
+        peers::on_deque(self.workers, &self.graph)
+    }
+}
+
+/// A row for each policy.
+fn measure_pairs(wanted: &Overhead, registry: &Arc<Registry>) -> Result<Vec<PushPullResult>, StartError> {
+    const PAIRS: u32 = 20_000;
+    let start = |policy: &String| builder(registry, policy, 1).push_pull();
+    let trees = wanted.policies.iter().map(start).collect::<Result<Vec<PushPull>, StartError>>()?;
+    let (mut least, mut floor) = (vec![Duration::MAX; trees.len()], Duration::MAX);
+    for _ in 0..wanted.rounds.max(1) {
+        for (least, tree) in least.iter_mut().zip(&trees) {
+            let began = Instant::now();
+            tree.pairs(PAIRS);
+            *least = began.elapsed().min(*least);
+        }
+        floor = floor.min(peers::deque_pairs(PAIRS));
+    }
+    let per_pair = |time: Duration| time.as_nanos() as f64 / f64::from(PAIRS);
+    let row = |(policy, least): (&String, Duration)| PushPullResult {
+        policy: policy.clone(),
+        ns_per_pair: per_pair(least),
+        floor_ns: per_pair(floor),
+    };
+    Ok(wanted.policies.iter().zip(least).map(row).collect())
+}

@@ -1,0 +1,38 @@
+//! Why a workload has no result.
+
+use crate::linalg::{NoLuFactors, NotPositiveDefiniteMatrix};
+use sched_runtime::{DataError, RunError, SubmitError};
+
+/// Why a workload has no result.
+#[derive(Clone, Debug, thiserror::Error, miette::Diagnostic)]
+#[non_exhaustive]
+pub enum WorkloadError {
+    /// The matrix has no Cholesky factor.
+    #[error(transparent)]
+    #[diagnostic(
+        code(sched::workload::not_positive_definite),
+        help("only symmetric positive definite matrices have a Cholesky factor")
+    )]
+    NotPositiveDefinite(#[from] NotPositiveDefiniteMatrix),
+    /// The matrix has no LU factors without pivoting.
+    #[error(transparent)]
+    #[diagnostic(
+        code(sched::workload::zero_pivot),
+        help(
+            "nothing is pivoted here: use a matrix that is dominated by its diagonal, or order its rows so that it is"
+        )
+    )]
+    ZeroPivot(#[from] NoLuFactors),
+    /// A kernel panicked, or nothing moves any more.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Run(#[from] RunError),
+    /// A task was not taken.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Submit(#[from] SubmitError),
+    /// The result could not be had.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Data(#[from] DataError),
+}

@@ -1,0 +1,149 @@
+//! The tiled LU factorisation without pivoting as tasks.
+
+use super::elimination::{Alone, Elimination, WithOne, WithTwo};
+use super::figures::run_measured;
+use super::{AnyMatrix, Factored, Workload, WorkloadError, make_tiles, register, sum_up, take_back};
+use crate::linalg::{Entries, MatrixMarketError, RandomMatrix, ReadLimits, SquareTiles, Tile, Tiling, read_general};
+use crate::linalg::{LuStep, NoLuFactors, check_dominance, flops, lu_norms, lu_steps};
+use crate::linalg::{gemm_nn, getrf, trsm_column, trsm_row};
+use sched_runtime::{Codelet, Handle, Runtime, SubmitError};
+use std::path::Path;
+
+/// Replaces a matrix by its LU factors, without pivoting: a task for each of its [`lu_steps`], ordered by the tiles that they
+/// name.
+///
+/// That is sure to go well where the diagonal dominates the matrix. A pivot that is zero is an error,
+/// [`WorkloadError::ZeroPivot`] with its row: the tasks behind it then do nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Lu;
+
+impl Workload for Lu {
+    const NAME: &'static str = "lu";
+    type Tiles = SquareTiles;
+    type Factors = SquareTiles;
+
+    fn random(order: usize, seed: u64) -> AnyMatrix {
+        Box::new(RandomMatrix::dominant(order, seed))
+    }
+
+    fn read(path: &Path, limits: ReadLimits) -> Result<AnyMatrix, MatrixMarketError> {
+        Ok(Box::new(read_general(path, limits)?))
+    }
+
+    fn tasks(n: f64) -> f64 {
+        n * (n + 1.0) * (2.0 * n + 1.0) / 6.0
+    }
+
+    fn numbers(n: f64, tile_size: f64) -> f64 {
+        (n * tile_size).powi(2)
+    }
+
+    fn cut(matrix: &(dyn Entries + Sync), tile_size: usize) -> SquareTiles {
+        let tiling = Tiling::new(matrix.order(), tile_size);
+        SquareTiles::from_tiles(tiling, make_tiles(matrix, tiling, tiling.square_tiles().collect()))
+    }
+
+    fn run(runtime: &Runtime, matrix: SquareTiles) -> Result<Factored<SquareTiles>, WorkloadError> {
+        let tiling = matrix.tiling();
+        let tiles = register(runtime, matrix.into_tiles());
+        let elimination = Elimination::new(runtime, Self::NAME);
+        let kernels = Kernels::new(&elimination, tiling);
+        let submit = || lu_steps(tiling.n_tiles()).try_for_each(|step| kernels.submit(runtime, step, &tiles));
+        let figures = run_measured(runtime, flops::lu(tiling.order()), submit)?;
+        if let Some(error) = elimination.failure() {
+            return Err((*error).into());
+        }
+        Ok(Factored { factors: SquareTiles::from_tiles(tiling, take_back(runtime, tiles)?), figures })
+    }
+
+    fn residual(matrix: &(dyn Entries + Sync), factors: &SquareTiles) -> f64 {
+        sum_up(factors.tiling().square_tiles().collect(), |(i, j)| lu_norms(matrix, factors, i, j))
+    }
+
+    fn caveat(matrix: &(dyn Entries + Sync)) -> Option<String> {
+        let found = check_dominance(matrix).err()?;
+        Some(format!("nothing is pivoted, which is sure to go well only where the diagonal dominates; {found}"))
+    }
+}
+
+/// The codelets.
+struct Kernels {
+    tiling: Tiling,
+    getrf: Codelet<Alone, LuStep>,
+    trsm_row: Codelet<WithOne, LuStep>,
+    trsm_column: Codelet<WithOne, LuStep>,
+    gemm: Codelet<WithTwo, LuStep>,
+}
+
+impl Kernels {
+    fn new(elimination: &Elimination<'_, NoLuFactors>, tiling: Tiling) -> Kernels {
+        Kernels {
+            tiling,
+            getrf: elimination.pivot("getrf", move |step: &LuStep, tile| {
+                getrf(tile).map_err(|in_tile| NoLuFactors::new(tiling, step.writes().0, in_tile))
+            }),
+            trsm_row: elimination.with_one("trsm_row", trsm_row),
+            trsm_column: elimination.with_one("trsm_column", trsm_column),
+            gemm: elimination.with_two("gemm", gemm_nn),
+        }
+    }
+
+    fn submit(&self, runtime: &Runtime, step: LuStep, tiles: &[Handle<Tile>]) -> Result<(), SubmitError> {
+        let tile = |(i, j)| &tiles[self.tiling.square_index(i, j)];
+        let urgency = i32::try_from(step.priority(self.tiling.n_tiles())).unwrap_or(i32::MAX);
+        let written = tile(step.writes());
+        match step {
+            LuStep::Getrf { .. } => runtime.task_with(&self.getrf, step, (written,)).priority(urgency).submit(),
+            LuStep::TrsmRow { k, .. } => {
+                runtime.task_with(&self.trsm_row, step, (tile((k, k)), written)).priority(urgency).submit()
+            }
+            LuStep::TrsmColumn { k, .. } => {
+                runtime.task_with(&self.trsm_column, step, (tile((k, k)), written)).priority(urgency).submit()
+            }
+            LuStep::Gemm { k, i, j } => {
+                runtime.task_with(&self.gemm, step, (tile((i, k)), tile((k, j)), written)).priority(urgency).submit()
+            }
+        }
+        .map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::{Matrix, lu_in_place};
+    use crate::workload::testing::{check_figures, runtime};
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_factors_are_those_of_the_sequential_steps_bit_for_bit() {
+        for (policy, workers) in [("tree-eager", 1), ("tree-eager", 3), ("tree-eager-prefetching", 2)] {
+            let runtime = runtime(policy, workers);
+            for (order, tile_size) in [(0, 4), (1, 4), (60, 12), (61, 12), (7, 100)] {
+                let a = RandomMatrix::dominant(order, 5);
+                let mut expected = SquareTiles::cut(&a, tile_size);
+                assert_eq!(Lu::cut(&a, tile_size), expected);
+                let factored = Lu::run(&runtime, expected.clone()).expect("the diagonal dominates");
+                lu_in_place(&mut expected).expect("the diagonal dominates");
+                assert_eq!(factored.factors, expected);
+                assert!(Lu::residual(&a, &expected) <= Lu::tolerance(order));
+                check_figures::<Lu>(&factored.figures, expected.tiling(), workers);
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn a_zero_pivot_is_named_by_its_row_and_the_runtime_can_be_used_on(order in 1usize..50, tile_size in 1usize..20, at in any::<prop::sample::Index>()) {
+            let bad = at.index(order);
+            let matrix = Matrix::from_fn(order, |r, c| if r == c && r != bad { 1.0 } else { 0.0 }).unwrap();
+            let runtime = runtime("tree-eager", 2);
+            match Lu::run(&runtime, SquareTiles::cut(&matrix, tile_size)) {
+                Err(WorkloadError::ZeroPivot(error)) => prop_assert_eq!(error.row, bad + 1),
+                other => prop_assert!(false, "{:?}", other),
+            }
+            prop_assert!(Lu::run(&runtime, Lu::cut(&RandomMatrix::dominant(order, 1), tile_size)).is_ok());
+        }
+    }
+}
