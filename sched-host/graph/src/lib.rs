@@ -42,7 +42,7 @@ pub use access::{Access, AccessMode};
 pub use data::{DataId, Datum};
 pub use dependencies::Dependencies;
 #[cfg(feature = "files")]
-pub use file::{FileFormat, GraphFileError, GraphFileProblem, from_bytes, parse, read};
+pub use file::{FileFormat, GraphFileError, GraphFileProblem, from_bytes, parse, read, to_json};
 pub use flows::Flows;
 pub use lengths::Lengths;
 pub use order::AccessOrder;

@@ -20,6 +20,7 @@ use entries::Entry;
 pub use error::{MatrixMarketError, Problem, ProblemKind};
 use header::{Format, Header, Symmetry};
 use problems::{Halt, Place, Problems};
+use sched_text as text;
 
 /// Bounds of what a reader takes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,23 +53,23 @@ enum Wanted {
 /// supported matrix, the matrix is not square, not symmetric or too large, entries are malformed, not finite, out of range, repeated,
 /// missing or too many.
 pub fn read_symmetric(path: &Path, limits: ReadLimits) -> Result<SymmetricMatrix, MatrixMarketError> {
-    parse_symmetric(&path.display().to_string(), read(path, Wanted::Symmetric)?, limits)
+    parse_symmetric(&text::file_name(path), read(path, Wanted::Symmetric)?, limits)
 }
 
-/// Reads the square matrix in the Matrix Market file `path`, symmetric or not.
+/// Reads the square matrix in the Matrix Market file `path` (`-` is the standard input), symmetric or not.
 ///
 /// # Errors
 ///
 /// As [`read_symmetric`], but for symmetry.
 pub fn read_general(path: &Path, limits: ReadLimits) -> Result<Matrix, MatrixMarketError> {
-    parse_general(&path.display().to_string(), read(path, Wanted::General)?, limits)
+    parse_general(&text::file_name(path), read(path, Wanted::General)?, limits)
 }
 
 fn read(path: &Path, wanted: Wanted) -> Result<String, MatrixMarketError> {
-    let name = path.display().to_string();
-    match std::fs::read(path) {
+    let name = text::file_name(path);
+    match text::read_bytes(path) {
         Ok(bytes) => String::from_utf8(bytes).map_err(|error| MatrixMarketError::not_text(&name, &error, wanted)),
-        Err(error) => Err(MatrixMarketError::unreadable(&name, &error, wanted)),
+        Err(error) => Err(MatrixMarketError::unreadable(&name, &error.into(), wanted)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! How long a run took, and who did what in it.
 
 use super::WorkloadError;
-use sched_runtime::{Runtime, SubmitError};
+use sched_runtime::{Runtime, SubmitError, WorkerStats};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,30 @@ pub struct WorkerShare {
 }
 
 impl Figures {
+    /// What the workers did in the `makespan` between two looks at their figures.
+    #[must_use]
+    pub fn between(before: &[WorkerStats], after: &[WorkerStats], makespan: Duration, flops: f64) -> Figures {
+        let share = |(before, after): (&WorkerStats, &WorkerStats)| {
+            let idle = after.idle.saturating_sub(before.idle);
+            WorkerShare {
+                id: after.id,
+                tasks: after.tasks - before.tasks,
+                busy_s: makespan.saturating_sub(idle).as_secs_f64(),
+                wakes: after.wakes - before.wakes,
+                wakes_in_vain: after.wakes_in_vain - before.wakes_in_vain,
+            }
+        };
+        let per_worker: Vec<WorkerShare> = before.iter().zip(after).map(share).collect();
+        Figures { tasks: per_worker.iter().map(|worker| worker.tasks).sum(), makespan, flops, per_worker }
+    }
+
+    /// How much of the time a worker was busy, from 0 to 1: the mean over all of them.
+    #[must_use]
+    pub fn busy_share(&self) -> f64 {
+        let busy: f64 = self.per_worker.iter().map(|worker| worker.busy_s).sum();
+        busy / (self.makespan.as_secs_f64() * self.per_worker.len() as f64).max(f64::MIN_POSITIVE)
+    }
+
     /// Billions of floating-point operations a second; 0 where nothing was done.
     #[must_use]
     pub fn gflops(&self) -> f64 {
@@ -56,18 +80,7 @@ pub(super) fn run_measured(
     let makespan = began.elapsed();
     ended?;
     let after = runtime.stats();
-    let per_worker = before.iter().zip(&after).map(|(before, after)| {
-        let idle = after.idle.saturating_sub(before.idle);
-        WorkerShare {
-            id: after.id,
-            tasks: after.tasks - before.tasks,
-            busy_s: makespan.saturating_sub(idle).as_secs_f64(),
-            wakes: after.wakes - before.wakes,
-            wakes_in_vain: after.wakes_in_vain - before.wakes_in_vain,
-        }
-    });
-    let per_worker: Vec<WorkerShare> = per_worker.collect();
-    Ok(Figures { tasks: per_worker.iter().map(|worker| worker.tasks).sum(), makespan, flops, per_worker })
+    Ok(Figures::between(&before, &after, makespan, flops))
 }
 
 #[cfg(test)]
