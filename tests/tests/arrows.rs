@@ -44,8 +44,8 @@ fn cargo(arguments: &[&str]) -> String {
 }
 
 fn packages() -> Vec<Value> {
-    let metadata: Value = serde_json::from_str(&cargo(&["metadata", "--format-version", "1", "--no-deps"]))
-        .expect("cargo writes JSON");
+    let metadata: Value =
+        serde_json::from_str(&cargo(&["metadata", "--format-version", "1", "--no-deps"])).expect("cargo writes JSON");
     metadata["packages"].as_array().expect("a workspace has packages").clone()
 }
 

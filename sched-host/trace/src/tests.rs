@@ -1,8 +1,6 @@
 //! What workers did when, from single events.
 
-use crate::{
-    Activity, CodeletId, Event, Gantt, Stamped, Timeline, Trace, WorkerTrack, gantt, measured_bound, planned,
-};
+use crate::{Activity, CodeletId, Event, Gantt, Stamped, Timeline, Trace, WorkerTrack, gantt, measured_bound, planned};
 use sched_core::{Arch, TaskId, WorkerId};
 use sched_graph::generate::cholesky;
 use sched_graph::reference::{Links, Problem, Processor, heft};

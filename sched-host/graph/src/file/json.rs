@@ -217,7 +217,7 @@ impl<'v, 't> Shape<'v, 't> for Truth {
 }
 
 /// Reports each member of `object` that is not among the `known` ones.
-pub(super) fn refuse_others(object: &Object<'_>, known: &[&str], findings: &mut Findings<'_>) {
+pub(super) fn refuse_others(object: &Object<'_>, known: &[&str], problems: &mut Problems<'_>) {
     for property in &object.properties {
         let name = property.name.as_str();
         if known.contains(&name) {
@@ -230,7 +230,7 @@ pub(super) fn refuse_others(object: &Object<'_>, known: &[&str], findings: &mut 
             None => format!("it may have: {}", known.join(", ")),
         };
         let message = format!("there is no member {} here", quote(name));
-        findings.report_at(bytes(property.name.range()), message, Some(help));
+        problems.report_at(bytes(property.name.range()), message, Some(help));
     }
 }
 

@@ -6,10 +6,10 @@ mod write;
 
 pub use write::to_json;
 
-use super::findings::{Findings, Found, quote};
 use super::json::{Number, Seconds, Signed, Truth, Whole, Word};
 use super::json::{Shape, bytes, document, member, needed, nothing, refuse_others, shaped};
-use crate::{Access, DataId, Datum, Kind, KindId, Lengths, Mode, Task, TaskGraph, TaskId, WontUse};
+use super::problems::{Found, Problems, quote};
+use crate::{Access, AccessMode, DataId, Datum, Kind, KindId, Lengths, Task, TaskGraph, TaskId, WontUse};
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use sched_core::{Arch, MemoryNode};
@@ -22,15 +22,15 @@ const FORMAT: &str = "sched-task-graph";
 const VERSION: u64 = 1;
 
 /// Names of modes.
-const MODES: [(&str, Mode); 5] = [
-    ("read", Mode::Read),
-    ("write", Mode::Write),
-    ("read-write", Mode::ReadWrite),
-    ("commute", Mode::Commute),
-    ("scratch", Mode::Scratch),
+const MODES: [(&str, AccessMode); 5] = [
+    ("read", AccessMode::Read),
+    ("write", AccessMode::Write),
+    ("read-write", AccessMode::ReadWrite),
+    ("commute", AccessMode::Commute),
+    ("scratch", AccessMode::Scratch),
 ];
 
-fn mode_name(mode: Mode) -> &'static str {
+fn mode_name(mode: AccessMode) -> &'static str {
     MODES.iter().find(|(_, known)| *known == mode).map_or("read-write", |(name, _)| name)
 }
 
@@ -40,50 +40,50 @@ pub(super) fn is_named(text: &str) -> bool {
 }
 
 pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
-    let mut findings = Findings::new(text);
-    let Some(document) = document(text, &mut findings) else {
-        return Err(if findings.is_empty() { nothing() } else { findings.done() });
+    let mut problems = Problems::new(text);
+    let Some(document) = document(text, &mut problems) else {
+        return Err(if problems.is_empty() { nothing() } else { problems.done() });
     };
-    match read(&document, &mut findings) {
-        Some(graph) if findings.is_empty() => Ok(graph),
-        _ => Err(findings.done()),
+    match read(&document, &mut problems) {
+        Some(graph) if problems.is_empty() => Ok(graph),
+        _ => Err(problems.done()),
     }
 }
 
-fn read<'t>(document: &Value<'t>, findings: &mut Findings<'t>) -> Option<TaskGraph> {
-    let root: &Object<'t> = shaped(document, "the document", findings)?;
-    let format: Word<'_> = needed(root, "format", findings)?;
+fn read<'t>(document: &Value<'t>, problems: &mut Problems<'t>) -> Option<TaskGraph> {
+    let root: &Object<'t> = shaped(document, "the document", problems)?;
+    let format: Word<'_> = needed(root, "format", problems)?;
     if format.text != FORMAT {
         let message = format!("`format` is {}: `{FORMAT}` is expected", quote(format.text));
-        findings.report_at(bytes(format.range), message, None);
+        problems.report_at(bytes(format.range), message, None);
         return None;
     }
-    let Whole(version) = needed(root, "version", findings)?;
+    let Whole(version) = needed(root, "version", problems)?;
     if version != VERSION {
         let place = root.get("version").map_or(root.range, |property| property.value.range());
         let help = "a later version of the program reads it".to_owned();
-        findings.report_at(bytes(place), format!("`version` is {version}: {VERSION} is expected"), Some(help));
+        problems.report_at(bytes(place), format!("`version` is {version}: {VERSION} is expected"), Some(help));
         return None;
     }
     let members = ["format", "version", "name", "summary", "kinds", "data", "tasks", "wont_use"];
-    refuse_others(root, &members, findings);
-    let mut graph = TaskGraph::new(optional::<Word<'_>>(root, "name", findings).map_or("", |name| name.text));
-    let mut kinds = Kinds::read(root, &mut graph, findings);
-    for datum in objects(root, "data", findings) {
-        graph.data.push(read_datum(datum, findings));
+    refuse_others(root, &members, problems);
+    let mut graph = TaskGraph::new(optional::<Word<'_>>(root, "name", problems).map_or("", |name| name.text));
+    let mut kinds = Kinds::read(root, &mut graph, problems);
+    for datum in objects(root, "data", problems) {
+        graph.data.push(read_datum(datum, problems));
     }
     if root.get("tasks").is_none() {
-        needed::<&[Value<'t>]>(root, "tasks", findings);
+        needed::<&[Value<'t>]>(root, "tasks", problems);
     }
-    for task in objects(root, "tasks", findings) {
+    for task in objects(root, "tasks", problems) {
         // One that is wrong keeps its place, so that the numbers of the others are right.
-        let task = read_task(task, &mut kinds, &mut graph, findings).unwrap_or_else(|| Task::new(KindId(0)));
+        let task = read_task(task, &mut kinds, &mut graph, problems).unwrap_or_else(|| Task::new(KindId(0)));
         graph.tasks.push(task);
     }
-    for hint in objects(root, "wont_use", findings) {
-        refuse_others(hint, &["submitted", "data"], findings);
-        let submitted = place(hint, "submitted", graph.tasks.len() + 1, "task", findings);
-        let data = place(hint, "data", graph.data.len(), "data", findings);
+    for hint in objects(root, "wont_use", problems) {
+        refuse_others(hint, &["submitted", "data"], problems);
+        let submitted = place(hint, "submitted", graph.tasks.len() + 1, "task", problems);
+        let data = place(hint, "data", graph.data.len(), "data", problems);
         graph.wont_use.extend(submitted.zip(data).map(|(submitted, data)| WontUse { submitted, data: DataId(data) }));
     }
     Some(graph)
@@ -97,12 +97,12 @@ struct Kinds<'v> {
 }
 
 impl<'v> Kinds<'v> {
-    fn read<'t>(root: &'v Object<'t>, graph: &mut TaskGraph, findings: &mut Findings<'t>) -> Kinds<'v> {
+    fn read<'t>(root: &'v Object<'t>, graph: &mut TaskGraph, problems: &mut Problems<'t>) -> Kinds<'v> {
         let mut kinds = Kinds { by_name: HashMap::new(), listed: root.get("kinds").is_some() };
-        for kind in objects(root, "kinds", findings) {
-            refuse_others(kind, &["name", "runs"], findings);
-            let name = needed::<Word<'v>>(kind, "name", findings).map_or("", |name| name.text);
-            let runs = optional::<Truth>(kind, "runs", findings).is_none_or(|Truth(runs)| runs);
+        for kind in objects(root, "kinds", problems) {
+            refuse_others(kind, &["name", "runs"], problems);
+            let name = needed::<Word<'v>>(kind, "name", problems).map_or("", |name| name.text);
+            let runs = optional::<Truth>(kind, "runs", problems).is_none_or(|Truth(runs)| runs);
             kinds.by_name.insert(name, KindId(graph.kinds.len() as u32));
             graph.kinds.push(Kind { name: name.to_owned(), runs });
         }
@@ -114,12 +114,12 @@ impl<'v> Kinds<'v> {
         &mut self,
         task: &'v Object<'t>,
         graph: &mut TaskGraph,
-        findings: &mut Findings<'t>,
+        problems: &mut Problems<'t>,
     ) -> Option<KindId> {
         if task.get("kind").is_some_and(|kind| kind.value.as_number_lit().is_some()) {
-            return place(task, "kind", graph.kinds.len(), "kind", findings).map(KindId);
+            return place(task, "kind", graph.kinds.len(), "kind", problems).map(KindId);
         }
-        let word: Word<'v> = needed(task, "kind", findings)?;
+        let word: Word<'v> = needed(task, "kind", problems)?;
         if let Some(known) = self.by_name.get(word.text) {
             return Some(*known);
         }
@@ -127,7 +127,7 @@ impl<'v> Kinds<'v> {
             let near = self.by_name.keys().map(|known| (strsim::damerau_levenshtein(known, word.text), *known)).min();
             let near = near.filter(|(distance, _)| *distance <= 2);
             let help = near.map(|(_, near)| format!("did you mean `{near}`?"));
-            findings.report_at(bytes(word.range), format!("there is no kind {} in `kinds`", quote(word.text)), help);
+            problems.report_at(bytes(word.range), format!("there is no kind {} in `kinds`", quote(word.text)), help);
             return None;
         }
         let kind = graph.add_kind(word.text);
@@ -136,11 +136,11 @@ impl<'v> Kinds<'v> {
     }
 }
 
-fn read_datum<'t>(datum: &Object<'t>, findings: &mut Findings<'t>) -> Datum {
-    refuse_others(datum, &["name", "bytes", "home"], findings);
-    let size = needed::<Whole>(datum, "bytes", findings).map_or(0, |Whole(size)| size);
-    let home = optional::<Node>(datum, "home", findings).map_or(MemoryNode(0), |Node(home)| home);
-    let name = optional::<Word<'_>>(datum, "name", findings).map(|name| name.text.into());
+fn read_datum<'t>(datum: &Object<'t>, problems: &mut Problems<'t>) -> Datum {
+    refuse_others(datum, &["name", "bytes", "home"], problems);
+    let size = needed::<Whole>(datum, "bytes", problems).map_or(0, |Whole(size)| size);
+    let home = optional::<Node>(datum, "home", problems).map_or(MemoryNode(0), |Node(home)| home);
+    let name = optional::<Word<'_>>(datum, "name", problems).map(|name| name.text.into());
     Datum { name, bytes: size, home }
 }
 
@@ -149,7 +149,7 @@ fn read_task<'v, 't>(
     task: &'v Object<'t>,
     kinds: &mut Kinds<'v>,
     graph: &mut TaskGraph,
-    findings: &mut Findings<'t>,
+    problems: &mut Problems<'t>,
 ) -> Option<Task> {
     const MEMBERS: [&str; 11] = [
         "id",
@@ -164,75 +164,75 @@ fn read_task<'v, 't>(
         "after",
         "waits_for",
     ];
-    refuse_others(task, &MEMBERS, findings);
+    refuse_others(task, &MEMBERS, problems);
     let number = graph.tasks.len();
-    if let Some(Whole(id)) = optional(task, "id", findings)
+    if let Some(Whole(id)) = optional(task, "id", problems)
         && id != number as u64
     {
         let message = format!("this is task {id}, where task {number} is expected: tasks are numbered from 0");
         let range = task.get("id").map_or(task.range, |property| property.value.range());
-        findings.report_at(bytes(range), message, None);
+        problems.report_at(bytes(range), message, None);
     }
-    let kind = kinds.of_task(task, graph, findings);
+    let kind = kinds.of_task(task, graph, problems);
     let mut read = Task::new(kind.unwrap_or(KindId(0)));
-    read.name = optional::<Word<'_>>(task, "name", findings).map(|name| name.text.into());
-    read.priority = optional::<Signed>(task, "priority", findings).map_or(0, |Signed(priority)| priority);
-    read.context = optional::<Short>(task, "context", findings).map_or(0, |Short(context)| context);
-    read.footprint = optional::<Footprint>(task, "footprint", findings).map(|Footprint(footprint)| footprint);
-    read.flops = optional::<Number>(task, "flops", findings).map_or(0.0, |Number(flops)| flops);
-    read.lengths = lengths(task, findings);
-    for access in objects(task, "accesses", findings) {
-        refuse_others(access, &["data", "mode"], findings);
-        let data = place(access, "data", graph.data.len(), "data", findings);
-        let mode = mode(access, findings);
+    read.name = optional::<Word<'_>>(task, "name", problems).map(|name| name.text.into());
+    read.priority = optional::<Signed>(task, "priority", problems).map_or(0, |Signed(priority)| priority);
+    read.context = optional::<Short>(task, "context", problems).map_or(0, |Short(context)| context);
+    read.footprint = optional::<Footprint>(task, "footprint", problems).map(|Footprint(footprint)| footprint);
+    read.flops = optional::<Number>(task, "flops", problems).map_or(0.0, |Number(flops)| flops);
+    read.lengths = lengths(task, problems);
+    for access in objects(task, "accesses", problems) {
+        refuse_others(access, &["data", "mode"], problems);
+        let data = place(access, "data", graph.data.len(), "data", problems);
+        let mode = mode(access, problems);
         read.accesses.extend(data.zip(mode).map(|(data, mode)| Access { data: DataId(data), mode }));
     }
-    for before in optional::<&[Value<'t>]>(task, "after", findings).unwrap_or_default() {
-        let Some(Whole(before_number)) = shaped(before, "after", findings) else { continue };
+    for before in optional::<&[Value<'t>]>(task, "after", problems).unwrap_or_default() {
+        let Some(Whole(before_number)) = shaped(before, "after", problems) else { continue };
         if before_number < number as u64 {
             read.after.push(TaskId(before_number as u32));
         } else {
             let message = format!("task {number} comes after task {before_number}, which is not before it");
             let help = "tasks stand in the order of submission, and wait for earlier ones only".to_owned();
-            findings.report_at(bytes(before.range()), message, Some(help));
+            problems.report_at(bytes(before.range()), message, Some(help));
         }
     }
     kind.map(|_| read)
 }
 
-fn lengths<'t>(task: &Object<'t>, findings: &mut Findings<'t>) -> Lengths {
+fn lengths<'t>(task: &Object<'t>, problems: &mut Problems<'t>) -> Lengths {
     let mut lengths = Lengths::default();
-    let Some(seconds) = optional::<&Object<'t>>(task, "seconds", findings) else { return lengths };
+    let Some(seconds) = optional::<&Object<'t>>(task, "seconds", problems) else { return lengths };
     for property in &seconds.properties {
         let name = property.name.as_str();
-        let length = shaped::<Seconds>(&property.value, name, findings);
+        let length = shaped::<Seconds>(&property.value, name, problems);
         match (Arch::from_name(name), length) {
             (Some(arch), Some(Seconds(length))) => lengths = lengths.with(arch, length),
             (Some(_), None) => {}
             (None, _) => {
                 let message = format!("there is no architecture {}", quote(name));
                 let help = "`cpu`, `cuda`, `opencl`, `hip`, `sycl`, `mpi`, `fpga`, or `arch7` to `arch31`".to_owned();
-                findings.report_at(bytes(property.name.range()), message, Some(help));
+                problems.report_at(bytes(property.name.range()), message, Some(help));
             }
         }
     }
     lengths
 }
 
-fn mode<'t>(access: &Object<'t>, findings: &mut Findings<'t>) -> Option<Mode> {
-    let word: Word<'_> = needed(access, "mode", findings)?;
+fn mode<'t>(access: &Object<'t>, problems: &mut Problems<'t>) -> Option<AccessMode> {
+    let word: Word<'_> = needed(access, "mode", problems)?;
     let known = MODES.iter().find(|(name, _)| *name == word.text).map(|(_, mode)| *mode);
     if known.is_none() {
         let message =
             format!("{} is no mode: read, write, read-write, commute or scratch is expected", quote(word.text));
-        findings.report_at(bytes(word.range), message, None);
+        problems.report_at(bytes(word.range), message, None);
     }
     known
 }
 
 /// The number that the member `name` of `object` gives, which has to be below `end`.
-fn place<'t>(object: &Object<'t>, name: &str, end: usize, what: &str, findings: &mut Findings<'t>) -> Option<u32> {
-    let Whole(number) = needed(object, name, findings)?;
+fn place<'t>(object: &Object<'t>, name: &str, end: usize, what: &str, problems: &mut Problems<'t>) -> Option<u32> {
+    let Whole(number) = needed(object, name, problems)?;
     if number < end as u64 {
         return u32::try_from(number).ok();
     }
@@ -241,20 +241,20 @@ fn place<'t>(object: &Object<'t>, name: &str, end: usize, what: &str, findings: 
         _ => format!("there is no {what} {number}: {} is the last", end - 1),
     };
     let range = object.get(name).map_or(object.range, |property| property.value.range());
-    findings.report_at(bytes(range), message, None);
+    problems.report_at(bytes(range), message, None);
     None
 }
 
 /// The member `name`, where it is there and not `null`.
-fn optional<'v, 't, S: Shape<'v, 't>>(object: &'v Object<'t>, name: &str, findings: &mut Findings<'t>) -> Option<S> {
+fn optional<'v, 't, S: Shape<'v, 't>>(object: &'v Object<'t>, name: &str, problems: &mut Problems<'t>) -> Option<S> {
     let is_null = object.get(name).is_some_and(|property| matches!(property.value, Value::NullKeyword(_)));
-    if is_null { None } else { member(object, name, findings) }
+    if is_null { None } else { member(object, name, problems) }
 }
 
 /// The objects of the array `name`; those that are something else are reported.
-fn objects<'v, 't>(object: &'v Object<'t>, name: &str, findings: &mut Findings<'t>) -> Vec<&'v Object<'t>> {
-    let elements: &'v [Value<'t>] = optional(object, name, findings).unwrap_or_default();
-    elements.iter().filter_map(|element| shaped(element, name, findings)).collect()
+fn objects<'v, 't>(object: &'v Object<'t>, name: &str, problems: &mut Problems<'t>) -> Vec<&'v Object<'t>> {
+    let elements: &'v [Value<'t>] = optional(object, name, problems).unwrap_or_default();
+    elements.iter().filter_map(|element| shaped(element, name, problems)).collect()
 }
 
 /// The number of a memory node.
