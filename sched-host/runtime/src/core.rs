@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::codelet::{CodeletFacts, Job};
 use super::data::DataHeader;
 use super::ends::Ends;
-use super::gang::Gangs;
+use super::combined::Combined;
 use super::record::{Dependent, Record, Records, TaskKey};
 use super::stats::WorkerCounters;
 use super::submit::TaskRef;
@@ -38,7 +38,7 @@ pub(crate) struct Core {
     /// Architectures that workers have.
     pub(crate) archs: ArchSet,
     /// Where the machine has combined workers.
-    pub(crate) gangs: Option<Gangs>,
+    pub(crate) combined: Option<Combined>,
     pub(crate) counters: Box<[CachePadded<WorkerCounters>]>,
     /// Tasks submitted so far; also the order of submission.
     submitted: CachePadded<AtomicU64>,
@@ -94,7 +94,7 @@ impl Core {
         ledger: Arc<Ledger>,
         clock: Arc<Clock>,
         facts: Vec<WorkerFacts>,
-        gangs: Option<Gangs>,
+        combined: Option<Combined>,
         quiet_period: Duration,
         models: Option<Arc<Models>>,
     ) -> Core {
@@ -108,7 +108,7 @@ impl Core {
             archs: facts.iter().map(|worker| worker.arch).collect(),
             counters: facts.iter().map(|_| CachePadded::default()).collect(),
             facts,
-            gangs,
+            combined,
             clock,
             submitted: CachePadded::new(AtomicU64::new(0)),
             finished_outside: AtomicU64::new(0),
@@ -137,10 +137,10 @@ impl Core {
 
     /// A tree of these parts is about to take its place.
     pub(crate) fn note_parts(&self, parts: &[Part]) {
-        if let Some(gangs) = &self.gangs
+        if let Some(combined) = &self.combined
             && has_team_leaves(parts, self.facts.len())
         {
-            gangs.workers.begin_use();
+            combined.workers.begin_use();
         }
     }
 

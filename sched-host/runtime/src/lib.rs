@@ -15,7 +15,7 @@ mod ends;
 mod energy;
 pub(crate) mod failure;
 mod follow;
-mod gang;
+mod combined;
 mod hints;
 mod link;
 mod measure;
@@ -59,7 +59,7 @@ pub(crate) use worker::executed_here;
 use self::clock::Clock;
 use crate::context::{ContextCore, PolicyGround, Roster};
 use crew::Crews;
-use gang::Gangs;
+use combined::Combined;
 use sched_core::{WorkerId, WorkerSet};
 use sched_machine::topology::{BindingPlan, Claim, WorkerDistances};
 use sched_model::Bus;
@@ -169,18 +169,18 @@ impl Runtime {
         let tree =
             Tree::assemble_foreseeing(start.parts, &start.workers, services, Arc::clone(&ledger), start.seed, told);
         let crews = Crews::new(count, &start.combined, start.binding.clone());
-        let gangs = Gangs::new(count, &start.combined, crews);
-        if let Some(gangs) = &gangs
+        let combined = Combined::new(count, &start.combined, crews);
+        if let Some(combined) = &combined
             && has_teams
         {
-            gangs.workers.begin_use();
+            combined.workers.begin_use();
         }
         let everybody = WorkerSet::first(count as u32);
         let default = ContextCore::new(0, tree, ahead, "default".to_owned(), start.laid, everybody);
         default.set_priorities(&start.priorities);
         let roster = Roster::new(default);
         let (quiet_period, models) = (start.quiet_period, start.models);
-        let core = Core::new(roster, start.ground, ledger, clock, start.workers, gangs, quiet_period, models);
+        let core = Core::new(roster, start.ground, ledger, clock, start.workers, combined, quiet_period, models);
         let core = Arc::new(core);
         core.roster.default.ahead.serve(&core);
         if let Some(memories) = &core.clock.memories {

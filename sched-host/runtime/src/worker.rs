@@ -1,11 +1,11 @@
 //! What a worker's thread does.
 
 use super::codelet::Job;
-use super::complete::{Hands, clear};
+use super::complete::{WorkerScratch, clear};
 use super::core::{Core, TaskPlace};
 use super::crew::Crew;
 use super::failure::{Cause, Outcome, TaskFailure};
-use super::gang::Purpose;
+use super::combined::Purpose;
 use super::memories::Memories;
 use super::record::{Extra, Taken};
 use super::submit::Submitter;
@@ -53,14 +53,14 @@ pub(crate) struct Worker {
     pub(super) arch: Arch,
     pub(super) seat: Seat<Arc<ContextCore>>,
     pub(super) submitter: Submitter,
-    pub(super) hands: Hands,
+    pub(super) scratch: WorkerScratch,
 }
 
 impl Worker {
     pub(crate) fn new(core: Arc<Core>, id: WorkerId) -> Worker {
         let submitter = Submitter { core: Arc::clone(&core) };
         let arch = core.facts[id.0 as usize].arch;
-        Worker { core, id, arch, seat: Seat::new(id), submitter, hands: Hands::of_worker() }
+        Worker { core, id, arch, seat: Seat::new(id), submitter, scratch: WorkerScratch::of_worker() }
     }
 
     /// Executes tasks until the runtime stops.
@@ -72,7 +72,7 @@ impl Worker {
                 Work::Together(gathering) => self.attend(&gathering),
             }
         }
-        self.core.give_back(&mut self.hands);
+        self.core.give_back(&mut self.scratch);
     }
 
     /// Looks for a task for a while, then sleeps until there is one; `None` when the runtime stops.
@@ -84,7 +84,7 @@ impl Worker {
         counters.idle_since.store(since + 1, Relaxed);
         core.clock.record(Some(self.id), || Event::Idle { worker: self.id });
         core.note_if_finished();
-        core.give_back(&mut self.hands);
+        core.give_back(&mut self.scratch);
         let mut found = None;
         for look in 0..QUICK_LOOKS + POLITE_LOOKS {
             if look < QUICK_LOOKS {
@@ -148,8 +148,8 @@ impl Worker {
         counters.executing.store(0, Relaxed);
         counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
         match outcome {
-            Outcome::Done => self.core.end_here(task, &Outcome::Done, taken, Some(self.id), &mut self.hands),
-            otherwise => self.core.end(task, &otherwise, taken, Some(self.id), &mut self.hands),
+            Outcome::Done => self.core.end_here(task, &Outcome::Done, taken, Some(self.id), &mut self.scratch),
+            otherwise => self.core.end(task, &otherwise, taken, Some(self.id), &mut self.scratch),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Time, sleeping workers, and what the trees of a real run ask for.
 
 use super::codelet::CodeletFacts;
-use super::gang::arch_and_size;
+use super::combined::arch_and_size;
 use super::memories::Memories;
 use super::sleep::Sleep;
 use super::times::Times;
