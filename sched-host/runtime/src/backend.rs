@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// Time and sleeping workers: the tree's back end.
-pub(crate) struct Clock {
+/// The back end of trees whose workers are threads.
+pub(crate) struct ThreadBackend {
     pub(crate) began: Instant,
     pub(crate) sleep: Sleep,
     pub(crate) times: Times,
@@ -34,17 +34,17 @@ pub(crate) struct Clock {
     pub(crate) memories: Option<Arc<Memories>>,
 }
 
-impl Clock {
+impl ThreadBackend {
     pub(crate) fn new(
         workers: &[WorkerFacts],
         combined: &[Box<[WorkerId]>],
         distances: WorkerDistances,
         recorder: Option<Arc<Recorder>>,
         bus: Option<Bus>,
-    ) -> Clock {
+    ) -> ThreadBackend {
         let began = Instant::now();
         let memories = bus.map(|bus| Arc::new(Memories::new(workers, bus, recorder.clone(), began)));
-        Clock {
+        ThreadBackend {
             began,
             sleep: Sleep::new(workers.len()),
             times: Times::new(workers.len()),
@@ -71,7 +71,7 @@ impl Clock {
     }
 }
 
-impl Services for Clock {
+impl Services for ThreadBackend {
     fn now(&self) -> Time {
         Time::from_nanos(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }

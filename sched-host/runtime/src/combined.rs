@@ -52,7 +52,7 @@ impl Worker {
             && let Some(teams) = &self.core.combined
         {
             let team = teams.workers.memberships().team(combined);
-            team.iter().for_each(|member| self.core.clock.times.expect_team(member.0 as usize, expected));
+            team.iter().for_each(|member| self.core.backend.times.expect_team(member.0 as usize, expected));
         }
         Purpose { slot, combined, expected }
     }
@@ -65,16 +65,16 @@ impl Worker {
         let Purpose { slot, combined, expected } = gathering.purpose;
         let counters = &core.counters[me];
         if expected > 0 {
-            core.clock.times.joined_team(me, expected);
-            core.clock.times.pre_exec(me, core.clock.now(), expected);
+            core.backend.times.joined_team(me, expected);
+            core.backend.times.pre_exec(me, core.backend.now(), expected);
         }
         counters.in_team.store(slot.index() + 1, Relaxed);
         if gathering.is_led_by(me) {
             let team = gathering.lead();
             if expected > 0 {
                 // Those who came first have waited.
-                let now = core.clock.now();
-                let begin = |member: &WorkerId| core.clock.times.pre_exec(member.0 as usize, now, expected);
+                let now = core.backend.now();
+                let begin = |member: &WorkerId| core.backend.times.pre_exec(member.0 as usize, now, expected);
                 teams.workers.memberships().team(combined).iter().for_each(begin);
             }
             counters.executing.store(slot.index() + 1, Relaxed);
@@ -89,7 +89,7 @@ impl Worker {
                     .memberships()
                     .team(combined)
                     .iter()
-                    .for_each(|member| core.clock.times.post_exec(member.0 as usize));
+                    .for_each(|member| core.backend.times.post_exec(member.0 as usize));
             }
             drop(team);
             counters.executing.store(0, Relaxed);

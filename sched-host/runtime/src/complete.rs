@@ -288,7 +288,14 @@ impl Core {
     }
 
     /// What few tasks have: a callback, turns to give back.
-    fn end_extra(&self, slot: &Slot, outcome: &Outcome, extra: Extra, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
+    fn end_extra(
+        &self,
+        slot: &Slot,
+        outcome: &Outcome,
+        extra: Extra,
+        requester: Option<WorkerId>,
+        scratch: &mut WorkerScratch,
+    ) {
         if let Some(callback) = extra.callback {
             // However long it takes is no stall. Only the worker itself writes what it executes.
             let executing = requester.map(|worker| &self.counters[worker.0 as usize].executing);
@@ -359,7 +366,7 @@ impl Core {
     }
 
     fn put_back(&self, codelet: u32, add: impl FnOnce(&mut Vec<Vacant>)) {
-        match self.clock.codelets.read().get(codelet as usize) {
+        match self.backend.codelets.read().get(codelet as usize) {
             Some(facts) => facts.slots.put_back(add),
             None => {
                 let mut without_codelet = Vec::new();

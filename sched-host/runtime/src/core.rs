@@ -1,10 +1,10 @@
 //! What all parts of a runtime share, and how a task enters it.
 
-use super::clock::Clock;
+use super::backend::ThreadBackend;
 use super::codelet::{CodeletFacts, Job};
+use super::combined::Combined;
 use super::data::DataHeader;
 use super::ends::Ends;
-use super::combined::Combined;
 use super::record::{Dependent, Record, Records, TaskKey};
 use super::stats::WorkerCounters;
 use super::submit::TaskRef;
@@ -33,7 +33,7 @@ pub(crate) struct Core {
     pub(crate) ground: PolicyGround,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) records: Records,
-    pub(crate) clock: Arc<Clock>,
+    pub(crate) backend: Arc<ThreadBackend>,
     pub(crate) facts: Vec<WorkerFacts>,
     /// Architectures that workers have.
     pub(crate) archs: ArchSet,
@@ -92,7 +92,7 @@ impl Core {
         roster: Roster,
         ground: PolicyGround,
         ledger: Arc<Ledger>,
-        clock: Arc<Clock>,
+        backend: Arc<ThreadBackend>,
         facts: Vec<WorkerFacts>,
         combined: Option<Combined>,
         quiet_period: Duration,
@@ -109,7 +109,7 @@ impl Core {
             counters: facts.iter().map(|_| CachePadded::default()).collect(),
             facts,
             combined,
-            clock,
+            backend,
             submitted: CachePadded::new(AtomicU64::new(0)),
             finished_outside: AtomicU64::new(0),
             turns: Default::default(),
@@ -123,7 +123,7 @@ impl Core {
     }
 
     pub(crate) fn register_codelet(&self, make: impl FnOnce(u32, u64) -> CodeletFacts) -> Arc<CodeletFacts> {
-        let mut codelets = self.clock.codelets.write();
+        let mut codelets = self.backend.codelets.write();
         let facts = Arc::new(make(codelets.len() as u32, self.id));
         codelets.push(Arc::clone(&facts));
         facts

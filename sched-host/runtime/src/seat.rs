@@ -45,11 +45,11 @@ impl Seated for Worker {
     }
 
     fn wake(&self, worker: WorkerId) {
-        self.core.clock.sleep.wake(worker.0 as usize);
+        self.core.backend.sleep.wake(worker.0 as usize);
     }
 
     fn wake_any(&self, suits: impl Fn(WorkerId) -> bool) {
-        self.core.clock.sleep.wake_any(|other| suits(WorkerId(other as u32)));
+        self.core.backend.sleep.wake_any(|other| suits(WorkerId(other as u32)));
     }
 
     fn is_like(&self, other: WorkerId) -> bool {

@@ -81,8 +81,8 @@ impl<'a> ContextBuilder<'a> {
         let parts = core.ground.lay(&policy, &workers)?;
         core.note_parts(&parts);
         let place = core.roster.free_place(|number| {
-            let (services, ledger) = (Arc::<_>::clone(&core.clock), Arc::clone(&core.ledger));
-            let ahead = Arc::new(Ahead::new(number, Arc::clone(&core.clock), Arc::clone(&core.ledger)));
+            let (services, ledger) = (Arc::<_>::clone(&core.backend), Arc::clone(&core.ledger));
+            let ahead = Arc::new(Ahead::new(number, Arc::clone(&core.backend), Arc::clone(&core.ledger)));
             ahead.serve(core);
             let told = Some(Arc::<Ahead>::clone(&ahead) as _);
             let tree = Tree::assemble_foreseeing(Vec::new(), &core.facts, services, ledger, core.ground.seed, told);
