@@ -32,8 +32,8 @@
 //! ```
 
 mod ahead;
+mod backend;
 mod context;
-mod desk;
 mod engine;
 mod error;
 mod lengths;
@@ -55,8 +55,8 @@ pub use platform::Platform;
 pub use recorder::SimRecorder;
 pub use urgency::prioritise;
 
+use backend::SimBackend;
 use context::Change;
-use desk::Desk;
 use engine::{Engine, Ground, Opening, Planned};
 use lengths::Lengths;
 use sched_core::WorkerSet;
@@ -232,10 +232,10 @@ impl Simulation {
         let dependencies = self.graph.dependencies();
         check_homes(&self.graph, &platform)?;
         let alone = contexts.len() == 1 && changes.is_empty();
-        let mut desk = Desk::new(self.graph, Arc::new(dependencies), platform, lengths, combined);
-        desk.witness = self.witness;
-        desk.foresees = alone;
-        Engine::new(desk, ground, contexts, changes, observer).run()
+        let mut backend = SimBackend::new(self.graph, Arc::new(dependencies), platform, lengths, combined);
+        backend.witness = self.witness;
+        backend.foresees = alone;
+        Engine::new(backend, ground, contexts, changes, observer).run()
     }
 }
 

@@ -46,8 +46,8 @@ fn digest(policy: &Policy, platform: &Arc<Platform>, registry: &Arc<Registry>, c
     let lengths = Lengths::new(&graph, platform, &combined).expect("every task can run");
     let dependencies = graph.dependencies();
     let mut digest = Digest::default();
-    let desk = Desk::new(graph, Arc::new(dependencies), Arc::clone(platform), lengths, combined);
-    Engine::new(desk, ground, contexts, Vec::new(), &mut digest).run().expect("it runs to the end");
+    let backend = SimBackend::new(graph, Arc::new(dependencies), Arc::clone(platform), lengths, combined);
+    Engine::new(backend, ground, contexts, Vec::new(), &mut digest).run().expect("it runs to the end");
     digest.value()
 }
 

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// See the [module](self).
-pub(super) struct Desk {
+pub(super) struct SimBackend {
     now: AtomicU64,
     sleeping: Arc<SharedSet>,
     /// When each worker should be done with the tasks that it has pulled, in nanoseconds; 0 when it has none.
@@ -51,19 +51,19 @@ pub(super) struct Notes {
     pub(super) prefetch: Vec<(u32, u32)>,
 }
 
-impl Desk {
+impl SimBackend {
     pub(super) fn new(
         graph: Arc<TaskGraph>,
         dependencies: Arc<Dependencies>,
         platform: Arc<Platform>,
         lengths: Lengths,
         combined: Vec<Box<[WorkerId]>>,
-    ) -> Desk {
+    ) -> SimBackend {
         let replicas = (platform.memories.len() > 1).then(|| {
             let capacities: Vec<Option<u64>> = platform.memories.iter().map(|memory| memory.capacity).collect();
             Mutex::new(Replicas::new(graph.data.iter().map(|datum| (datum.bytes, datum.home.0)), &capacities))
         });
-        Desk {
+        SimBackend {
             now: AtomicU64::new(0),
             sleeping: Arc::new(SharedSet::new(platform.workers.len())),
             busy: platform.workers.iter().map(|_| AtomicU64::new(0)).collect(),
@@ -162,7 +162,7 @@ pub(super) fn task_of(head: &TaskHead) -> u32 {
     head.sequence.load(Relaxed).wrapping_sub(1) as u32
 }
 
-impl Services for Desk {
+impl Services for SimBackend {
     fn now(&self) -> Time {
         Time::from_nanos(self.now.load(Relaxed))
     }
