@@ -90,7 +90,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     let mut simulation = args.with_contexts(simulation.policy(&args.policy), &graph);
     simulation = simulation.registry(registry).seed(args.setup.seed);
     if let Some(recorder) = &observer.recorder {
-        simulation = simulation.witness(recorder.witness());
+        simulation = simulation.tree_observer(recorder.tree_observer());
     }
     let began = Instant::now();
     let outcome = simulation.observe(&mut observer)?;

@@ -11,7 +11,7 @@ use sched_core::{Arch, Estimate, MemoryNode, SharedSet, Time, WorkerId};
 use sched_machine::topology::WorkerDistances;
 use sched_model::Bus;
 use sched_trace::{Event, Recorder};
-use sched_tree::{Services, Witness, WorkerFacts};
+use sched_tree::{Services, TreeObserver, WorkerFacts};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -135,7 +135,7 @@ impl Services for ThreadBackend {
         }
     }
 
-    fn witness(&self) -> Option<Arc<dyn Witness>> {
-        self.recorder.clone().map(|recorder| recorder as Arc<dyn Witness>)
+    fn tree_observer(&self) -> Option<Arc<dyn TreeObserver>> {
+        self.recorder.clone().map(|recorder| recorder as Arc<dyn TreeObserver>)
     }
 }

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
 use sched_core::{Estimate, MemoryNode, SharedSet, Time, WorkerId};
 use sched_graph::{Access, Dependencies, TaskGraph};
-use sched_tree::{Services, Witness};
+use sched_tree::{Services, TreeObserver};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub(super) struct SimBackend {
     notes: Mutex<Notes>,
     /// Something is in `notes`.
     noted: AtomicU64,
-    pub(super) witness: Option<Arc<dyn Witness>>,
+    pub(super) tree_observer: Option<Arc<dyn TreeObserver>>,
 }
 
 /// What the engine is to do.
@@ -79,7 +79,7 @@ impl SimBackend {
             replicas,
             notes: Mutex::default(),
             noted: AtomicU64::new(0),
-            witness: None,
+            tree_observer: None,
         }
     }
 
@@ -254,7 +254,7 @@ impl Services for SimBackend {
         self.notes.lock().prefetch.push((memory_node.0, task_of(task)));
     }
 
-    fn witness(&self) -> Option<Arc<dyn Witness>> {
-        self.witness.clone()
+    fn tree_observer(&self) -> Option<Arc<dyn TreeObserver>> {
+        self.tree_observer.clone()
     }
 }

@@ -64,7 +64,7 @@ use sched_graph::TaskGraph;
 use sched_policy::{Policy, Source};
 use sched_text::Findings;
 use sched_trace::{Event, Observer};
-use sched_tree::Witness;
+use sched_tree::TreeObserver;
 use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{ContextError, WantedPolicy, worker_ids};
 use sched_tree::plugin::{Registry, SearchPath};
@@ -79,7 +79,7 @@ pub struct Simulation {
     policy: Result<Policy, Findings>,
     registry: Option<Arc<Registry>>,
     seed: u64,
-    witness: Option<Arc<dyn Witness>>,
+    tree_observer: Option<Arc<dyn TreeObserver>>,
     contexts: Vec<Context>,
     changes: Vec<Wish>,
 }
@@ -108,7 +108,7 @@ impl Simulation {
             policy: Source::find("tree-eager").and_then(|source| source.policy()),
             registry: None,
             seed: 0,
-            witness: None,
+            tree_observer: None,
             contexts: Vec::new(),
             changes: Vec::new(),
         }
@@ -139,9 +139,9 @@ impl Simulation {
         self
     }
 
-    /// Who is told where tasks are in the tree, while it runs.
-    pub fn witness(mut self, witness: Arc<dyn Witness>) -> Simulation {
-        self.witness = Some(witness);
+    /// Observes where tasks are in the tree, while the simulation runs.
+    pub fn tree_observer(mut self, tree_observer: Arc<dyn TreeObserver>) -> Simulation {
+        self.tree_observer = Some(tree_observer);
         self
     }
 
@@ -233,7 +233,7 @@ impl Simulation {
         check_homes(&self.graph, &platform)?;
         let alone = contexts.len() == 1 && changes.is_empty();
         let mut backend = SimBackend::new(self.graph, Arc::new(dependencies), platform, lengths, combined);
-        backend.witness = self.witness;
+        backend.tree_observer = self.tree_observer;
         backend.foresees = alone;
         Engine::new(backend, ground, contexts, changes, observer).run()
     }

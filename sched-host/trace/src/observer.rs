@@ -72,7 +72,7 @@ impl Observer for Digest {
             Event::Woken { worker } => (7, u64::from(worker.0)),
             Event::TransferStarted(transfer) => (8, moved(transfer)),
             Event::TransferEnded(transfer) => (9, moved(transfer)),
-            // Moves within the scheduler are the witness's; they add nothing to the schedule.
+            // Moves within the scheduler are the tree observer's; they add nothing to the schedule.
             Event::Refused { .. } | Event::Held { .. } | Event::QueueLength { .. } => return,
         };
         self.fold(nanos << 4 | kind);

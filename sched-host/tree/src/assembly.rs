@@ -8,11 +8,11 @@ use super::fault::Fault;
 use super::ledger::{Ledger, NodeId, Phase, Slot};
 use super::lookahead::{Foresight, Lookahead};
 use super::node::{Place, TreeNode};
+use super::observer::Observed;
 use super::prospects;
 use super::services::Services;
 use super::survey::NodeState;
 use super::teams::Teams;
-use super::witness::Watch;
 use sched_core::abi::wire::{NO_ID, RawWorker, place};
 use sched_core::{Refusal, SharedSet, WorkerId};
 use std::collections::BTreeMap;
@@ -55,8 +55,8 @@ pub(crate) struct Shared {
     pub(super) repairs: AtomicBool,
     /// What components are told of tasks to come, if anything.
     pub(super) foresight: Option<Arc<Foresight>>,
-    /// Who is told where tasks are.
-    pub(super) watch: Option<Watch>,
+    /// Sees where tasks are, if anybody wants to know.
+    pub(super) watch: Option<Observed>,
 }
 
 impl Shared {
@@ -68,7 +68,7 @@ impl Shared {
         let (seed, teams) = (ground.seed, &ground.teams);
         let first = ground.ledger.take_numbers(parts.len() as u32, Arc::clone(&ground.fallback))?;
         let paths: Vec<&str> = parts.iter().map(|part| part.path.as_str()).collect();
-        let watch = Watch::of(&*ground.services, &paths);
+        let watch = Observed::of(&*ground.services, &paths);
         let mut parents = vec![Vec::new(); parts.len()];
         let mut slots = vec![String::new(); parts.len()];
         for (id, part) in parts.iter().enumerate() {

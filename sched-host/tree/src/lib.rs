@@ -21,6 +21,7 @@ pub mod ledger;
 mod lookahead;
 mod memberships;
 mod node;
+mod observer;
 pub mod plugin;
 mod prospects;
 mod push_pull;
@@ -32,17 +33,16 @@ mod swap;
 pub mod sync;
 mod teams;
 mod ways;
-mod witness;
 
 pub use fault::{Fault, FaultKind};
 pub use ledger::{Ledger, NodeId, Phase, Slot};
 pub use lookahead::Lookahead;
 pub use memberships::Memberships;
+pub use observer::{ObservedNode, TreeObserver};
 pub use push_pull::PushPull;
 pub use services::Services;
 pub use survey::NodeState;
 pub use swap::SwapError;
-pub use witness::{Witness, WitnessedNode};
 
 pub(crate) use assembly::Shared;
 
