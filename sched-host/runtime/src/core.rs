@@ -8,7 +8,7 @@ use super::ends::Ends;
 use super::record::{Dependent, Record, Records, TaskKey};
 use super::stats::WorkerCounters;
 use super::submit::TaskRef;
-use crate::context::{ContextCore, PolicyGround, Roster};
+use crate::context::{ContextCore, PolicyEnv, Roster};
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{ArchSet, Time, WorkerId};
@@ -30,7 +30,7 @@ pub(crate) struct Core {
     /// The contexts, each with its tree.
     pub(crate) roster: Roster,
     /// What policies are laid over.
-    pub(crate) ground: PolicyGround,
+    pub(crate) policy_env: PolicyEnv,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) records: Records,
     pub(crate) backend: Arc<ThreadBackend>,
@@ -90,7 +90,7 @@ impl Core {
     #[expect(clippy::too_many_arguments, reason = "the parts of a runtime, once")]
     pub(crate) fn new(
         roster: Roster,
-        ground: PolicyGround,
+        policy_env: PolicyEnv,
         ledger: Arc<Ledger>,
         backend: Arc<ThreadBackend>,
         facts: Vec<WorkerFacts>,
@@ -102,7 +102,7 @@ impl Core {
         Core {
             id: NEXT.fetch_add(1, Relaxed),
             roster,
-            ground,
+            policy_env,
             ledger,
             records: Records::default(),
             archs: facts.iter().map(|worker| worker.arch).collect(),

@@ -57,7 +57,7 @@ pub(crate) use ahead::Ahead;
 pub(crate) use worker::executed_here;
 
 use self::backend::ThreadBackend;
-use crate::context::{ContextCore, PolicyGround, Roster};
+use crate::context::{ContextCore, PolicyEnv, Roster};
 use combined::Combined;
 use crew::Crews;
 use sched_core::{WorkerId, WorkerSet};
@@ -114,7 +114,7 @@ pub(crate) struct Start {
     pub(crate) seed: u64,
     /// The policy itself, and what it and those of other contexts are laid over.
     pub(crate) laid: Policy,
-    pub(crate) ground: PolicyGround,
+    pub(crate) policy_env: PolicyEnv,
     pub(crate) models: Option<Arc<Models>>,
     pub(crate) quiet_period: Duration,
     /// Those that tasks of the default context may have.
@@ -181,7 +181,7 @@ impl Runtime {
         default.set_priorities(&start.priorities);
         let roster = Roster::new(default);
         let (quiet_period, models) = (start.quiet_period, start.models);
-        let core = Core::new(roster, start.ground, ledger, backend, start.workers, combined, quiet_period, models);
+        let core = Core::new(roster, start.policy_env, ledger, backend, start.workers, combined, quiet_period, models);
         let core = Arc::new(core);
         core.roster.default.ahead.serve(&core);
         if let Some(memories) = &core.backend.memories {

@@ -20,7 +20,7 @@ use super::outcome::{LinkStats, MemoryStats, Outcome, WorkerStats};
 use super::platform::Overheads;
 use agenda::Agenda;
 use contexts::Context;
-pub(super) use contexts::{Ground, Opening, Planned};
+pub(super) use contexts::{Opening, Planned, PolicyEnv};
 use moves::Moves;
 use sched_core::{Stage, WorkerId};
 use sched_graph::{TaskGraph, TaskId};
@@ -63,7 +63,7 @@ pub(super) struct Engine<'a> {
     backend: Arc<SimBackend>,
     graph: Arc<TaskGraph>,
     prices: Prices,
-    ground: Ground,
+    policy_env: PolicyEnv,
     /// The default one first.
     contexts: Vec<Context>,
     planned: Vec<Planned>,
@@ -93,14 +93,14 @@ impl<'a> Engine<'a> {
     /// The first of the contexts is the default one.
     pub(super) fn new(
         backend: SimBackend,
-        ground: Ground,
+        policy_env: PolicyEnv,
         contexts: Vec<Opening>,
         planned: Vec<Planned>,
         observer: &'a mut dyn Observer,
     ) -> Engine<'a> {
         let backend = Arc::new(backend);
         let ledger = Arc::new(Ledger::new());
-        let open = |opening| Context::new(opening, &backend, &ledger, ground.seed);
+        let open = |opening| Context::new(opening, &backend, &ledger, policy_env.seed);
         let mut contexts: Vec<Context> = contexts.into_iter().map(open).collect();
         backend.graph.tasks.iter().for_each(|task| contexts[usize::from(task.context)].count_task());
         let platform = Arc::clone(&backend.platform);
@@ -114,7 +114,7 @@ impl<'a> Engine<'a> {
         }
         let bandwidth = platform.links.iter().map(|link| link.bandwidth).collect();
         Engine {
-            ground,
+            policy_env,
             contexts,
             planned,
             graph: Arc::clone(&backend.graph),

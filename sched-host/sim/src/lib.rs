@@ -57,7 +57,7 @@ pub use urgency::prioritise;
 
 use backend::SimBackend;
 use context::Change;
-use engine::{Engine, Ground, Opening, Planned};
+use engine::{Engine, Opening, Planned, PolicyEnv};
 use lengths::Lengths;
 use sched_core::WorkerSet;
 use sched_graph::TaskGraph;
@@ -219,8 +219,8 @@ impl Simulation {
     pub fn observe(self, observer: &mut dyn Observer) -> Result<Outcome, SimError> {
         let registry = self.registry.unwrap_or_else(|| Arc::new(Registry::load(&SearchPath::default_for_executable())));
         let platform = self.platform;
-        let ground = Ground { registry, seed: self.seed };
-        let contexts = openings(self.policy?, self.contexts, &platform, &ground)?;
+        let policy_env = PolicyEnv { registry, seed: self.seed };
+        let contexts = openings(self.policy?, self.contexts, &platform, &policy_env)?;
         let changes = planned(self.changes, &contexts, platform.workers.len())?;
         check_contexts(&self.graph, &contexts)?;
         // A large machine has many teams, and most policies have no leaf for any.
@@ -235,7 +235,7 @@ impl Simulation {
         let mut backend = SimBackend::new(self.graph, Arc::new(dependencies), platform, lengths, combined);
         backend.tree_observer = self.tree_observer;
         backend.foresees = alone;
-        Engine::new(backend, ground, contexts, changes, observer).run()
+        Engine::new(backend, policy_env, contexts, changes, observer).run()
     }
 }
 
@@ -244,11 +244,11 @@ fn openings(
     policy: Policy,
     contexts: Vec<Context>,
     platform: &Platform,
-    ground: &Ground,
+    policy_env: &PolicyEnv,
 ) -> Result<Vec<Opening>, SimError> {
     let count = platform.workers.len();
     let everybody = WorkerSet::first(count as u32);
-    let parts = ground.lay(platform, &policy, &everybody)?;
+    let parts = policy_env.lay(platform, &policy, &everybody)?;
     let (name, any) = (Context::DEFAULT.to_owned(), i32::MIN..=i32::MAX);
     let mut openings =
         vec![Opening { name, policy: policy.clone(), workers: everybody.clone(), priorities: any, parts }];
@@ -260,7 +260,7 @@ fn openings(
                 None => everybody.clone(),
             };
             let policy = context.policy.clone().map_or_else(|| Ok(policy.clone()), WantedPolicy::find)?;
-            let parts = ground.lay(platform, &policy, &workers)?;
+            let parts = policy_env.lay(platform, &policy, &workers)?;
             Ok(Opening { name: context.name.clone(), policy, workers, priorities: context.priorities.clone(), parts })
         };
         openings.push(open().map_err(|error| not_made(&context.name, error))?);

@@ -20,8 +20,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 
-/// What all trees of one context stand on.
-pub(super) struct Ground {
+/// What all trees of one context have in common: workers, back end, ledger and seed.
+pub(super) struct TreeEnv {
     /// Each worker, simple or combined.
     pub(super) workers: Arc<[RawWorker]>,
     pub(super) teams: Arc<Teams>,
@@ -56,7 +56,7 @@ pub(crate) struct Shared {
     /// What components are told of tasks to come, if anything.
     pub(super) foresight: Option<Arc<Foresight>>,
     /// Sees where tasks are, if anybody wants to know.
-    pub(super) watch: Option<Observed>,
+    pub(super) observed: Option<Observed>,
 }
 
 impl Shared {
@@ -64,11 +64,11 @@ impl Shared {
     ///
     /// # Panics
     /// When a child's number is not that of a later part: plans are checked before.
-    pub(super) fn assemble(parts: Vec<Part>, ground: &Ground) -> Option<Shared> {
-        let (seed, teams) = (ground.seed, &ground.teams);
-        let first = ground.ledger.take_numbers(parts.len() as u32, Arc::clone(&ground.fallback))?;
+    pub(super) fn assemble(parts: Vec<Part>, env: &TreeEnv) -> Option<Shared> {
+        let (seed, teams) = (env.seed, &env.teams);
+        let first = env.ledger.take_numbers(parts.len() as u32, Arc::clone(&env.fallback))?;
         let paths: Vec<&str> = parts.iter().map(|part| part.path.as_str()).collect();
-        let watch = Observed::of(&*ground.services, &paths);
+        let observed = Observed::of(&*env.services, &paths);
         let mut parents = vec![Vec::new(); parts.len()];
         let mut slots = vec![String::new(); parts.len()];
         for (id, part) in parts.iter().enumerate() {
@@ -88,7 +88,7 @@ impl Shared {
                     raw.parents = parents[id].len() as u32;
                     raw.worker = part.worker.map_or(NO_ID, |worker| worker.0);
                     let simple = teams.simple(&part.workers);
-                    let below = || simple.iter().filter_map(|worker| ground.workers.get(worker.0 as usize));
+                    let below = || simple.iter().filter_map(|worker| env.workers.get(worker.0 as usize));
                     raw.relative_speedup = below().map(|worker| worker.relative_speedup).sum();
                     if let Some(first) = below().next() {
                         if below().all(|worker| worker.arch == first.arch) {
@@ -102,7 +102,7 @@ impl Shared {
                     if part.worker.is_some() {
                         raw.flags |= place::LEAF;
                     }
-                    if !ground.services.transfers() {
+                    if !env.services.transfers() {
                         raw.flags |= place::NO_TRANSFERS;
                     }
                 })
@@ -119,7 +119,7 @@ impl Shared {
             sources.push(asked);
         }
         // Without them, leaves note at each pull until when their worker should be busy.
-        let keeps_books = ground.services.busy_until(WorkerId(0)).is_some();
+        let keeps_books = env.services.busy_until(WorkerId(0)).is_some();
         let mut leaves = vec![None; teams.count()];
         let mut leaves_for = vec![Vec::new(); teams.count_simple()];
         let mut nodes: Box<[TreeNode]> = parts
@@ -134,10 +134,10 @@ impl Shared {
                         leaves_for[member.0 as usize].push(id as NodeId);
                     }
                 }
-                let alike = prospects::alike(&part.workers, ground);
-                let teams_below = teams.below(&part.workers, &ground.workers);
+                let alike = prospects::alike(&part.workers, env);
+                let teams_below = teams.below(&part.workers, &env.workers);
                 let children = part.children.iter().map(|(child, _)| *child).collect();
-                let (places, workers) = (Arc::clone(&places), Arc::clone(&ground.workers));
+                let (places, workers) = (Arc::clone(&places), Arc::clone(&env.workers));
                 TreeNode::new(
                     id as NodeId,
                     first + id as NodeId,
@@ -157,7 +157,7 @@ impl Shared {
                 )
             })
             .collect();
-        let foresight = ground.lookahead.as_ref().map(|lookahead| Arc::new(Foresight::new(Arc::clone(lookahead))));
+        let foresight = env.lookahead.as_ref().map(|lookahead| Arc::new(Foresight::new(Arc::clone(lookahead))));
         // Children come later, so theirs are known.
         for id in (0..nodes.len()).rev() {
             nodes[id].straight = books::straight(&nodes[id], &nodes, &leaves_for);
@@ -170,14 +170,14 @@ impl Shared {
             leaves: leaves.into(),
             leaves_for: leaves_for.into_iter().map(Vec::into_boxed_slice).collect(),
             teams: Arc::clone(teams),
-            workers: Arc::clone(&ground.workers),
-            services: Arc::clone(&ground.services),
-            sleeping: ground.services.sleeping(),
-            ledger: Arc::clone(&ground.ledger),
-            fallback: Arc::clone(&ground.fallback),
+            workers: Arc::clone(&env.workers),
+            services: Arc::clone(&env.services),
+            sleeping: env.services.sleeping(),
+            ledger: Arc::clone(&env.ledger),
+            fallback: Arc::clone(&env.fallback),
             repairs: AtomicBool::new(false),
             foresight,
-            watch,
+            observed,
         })
     }
 

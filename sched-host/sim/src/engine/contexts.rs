@@ -33,8 +33,8 @@ pub(super) struct Context {
     end: u64,
 }
 
-/// What contexts are made of.
-pub(crate) struct Ground {
+/// What policies are laid over, besides the platform: the components that there are.
+pub(crate) struct PolicyEnv {
     pub(crate) registry: Arc<Registry>,
     /// Seeds the randomness of every component.
     pub(crate) seed: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Planned {
     pub(crate) change: Option<Change>,
 }
 
-impl Ground {
+impl PolicyEnv {
     /// Builds the components of a policy laid over some workers of the platform.
     pub(crate) fn lay(&self, platform: &Platform, policy: &Policy, workers: &WorkerSet) -> Result<Vec<Part>, Findings> {
         lay(policy, platform, workers, &self.registry, false)
@@ -178,7 +178,7 @@ impl Engine<'_> {
             after_tasks: context.ended,
         });
         let platform = Arc::clone(&self.backend.platform);
-        let lay = |policy: &Policy, workers: &WorkerSet| self.ground.lay(&platform, policy, workers);
+        let lay = |policy: &Policy, workers: &WorkerSet| self.policy_env.lay(&platform, policy, workers);
         let change = |workers: &mut WorkerSet| {
             workers.union_with(&added);
             for worker in removed.iter() {
