@@ -247,7 +247,7 @@ fn a_trace_shows_who_waits_for_a_team_and_all_who_execute_its_task() {
     let (graph, platform) = (Arc::new(graph), Arc::new(platform));
     let mut recorder = SimRecorder::new(Arc::clone(&graph), Arc::clone(&platform));
     let simulation = Simulation::new(graph, platform).registry(stock::registry(Vec::new()));
-    let simulation = simulation.policy_value(stock::policy(TEAMS)).witness(recorder.witness());
+    let simulation = simulation.policy_value(stock::policy(TEAMS)).tree_observer(recorder.tree_observer());
     simulation.observe(&mut recorder).expect("it runs to the end");
     let trace = recorder.finish("teams");
     let what = |activity| match activity {

@@ -191,7 +191,7 @@ impl Core {
     /// Tells who wants to know that a task is submitted.
     #[cold]
     fn announce(&self, context: &ContextCore, place: TaskPlace, sequence: u64) {
-        self.clock.record(this_worker(self), || Event::Submitted { task: TaskId::new(sequence) });
+        self.backend.record(this_worker(self), || Event::Submitted { task: TaskId::new(sequence) });
         context.ahead.note(place, sequence);
     }
 }

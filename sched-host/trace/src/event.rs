@@ -3,7 +3,7 @@
 use sched_core::{MemoryNode, Refusal, TaskId, WorkerId};
 use sched_graph::DataId;
 use sched_memory::Reason;
-use sched_tree::WitnessedNode;
+use sched_tree::ObservedNode;
 use std::fmt;
 
 /// An event of a run or a simulation.
@@ -70,7 +70,7 @@ pub enum Event {
         /// The task.
         task: TaskId,
         /// The node: its place in [`Trace::nodes`](super::Trace::nodes).
-        node: WitnessedNode,
+        node: ObservedNode,
         /// Reason of the refusal.
         why: Refusal,
     },
@@ -79,12 +79,12 @@ pub enum Event {
         /// The task.
         task: TaskId,
         /// The node: its place in [`Trace::nodes`](super::Trace::nodes).
-        node: WitnessedNode,
+        node: ObservedNode,
     },
     /// The number of tasks that a node of the scheduler stores has changed.
     QueueLength {
         /// The node: its place in [`Trace::nodes`](super::Trace::nodes).
-        node: WitnessedNode,
+        node: ObservedNode,
         /// Number of tasks.
         length: u32,
     },

@@ -19,7 +19,7 @@
 //! let graph = Arc::new(cholesky(4, 960));
 //! let platform = Arc::new(Platform::flat(2, Duration::from_millis(10)));
 //! let mut recorder = SimRecorder::new(Arc::clone(&graph), Arc::clone(&platform));
-//! let simulation = Simulation::new(graph, platform).registry(registry.into()).witness(recorder.witness());
+//! let simulation = Simulation::new(graph, platform).registry(registry.into()).tree_observer(recorder.tree_observer());
 //! simulation.observe(&mut recorder)?;
 //! let trace = recorder.finish("tree-eager");
 //!

@@ -72,7 +72,7 @@ impl Observer for Digest {
             Event::Woken { worker } => (7, u64::from(worker.0)),
             Event::TransferStarted(transfer) => (8, moved(transfer)),
             Event::TransferEnded(transfer) => (9, moved(transfer)),
-            // Moves within the scheduler are reported by a witness, where there is one. They are not part of the schedule.
+            // Moves within the scheduler are reported by a tree observer, where there is one. They are not part of the schedule.
             Event::Refused { .. } | Event::Held { .. } | Event::QueueLength { .. } => return,
         };
         self.fold(nanos << 4 | kind);

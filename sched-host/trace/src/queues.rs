@@ -2,7 +2,7 @@
 
 use super::event::{Event, Stamped};
 use sched_core::TaskId;
-use sched_tree::WitnessedNode;
+use sched_tree::ObservedNode;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ pub(super) fn queue_lengths(events: Vec<Stamped>, nodes: usize) -> Vec<Stamped> 
 /// Location of a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Location {
-    Node(WitnessedNode),
+    Node(ObservedNode),
     /// A worker has it. Later reports of those who pushed it are out of date.
     Gone,
 }
@@ -47,7 +47,7 @@ struct Queues {
     lengths: Vec<u32>,
     /// The lengths that were reported last.
     reported: Vec<u32>,
-    changed: BTreeSet<WitnessedNode>,
+    changed: BTreeSet<ObservedNode>,
     all: Vec<Stamped>,
 }
 
@@ -69,7 +69,7 @@ impl Queues {
         }
     }
 
-    fn change(&mut self, node: WitnessedNode, by: impl Fn(u32) -> u32) {
+    fn change(&mut self, node: ObservedNode, by: impl Fn(u32) -> u32) {
         if let Some(length) = self.lengths.get_mut(node.index()) {
             *length = by(*length);
             self.changed.insert(node);

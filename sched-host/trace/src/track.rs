@@ -5,7 +5,7 @@ use super::queues::queue_lengths;
 use sched_core::{MemoryNode, TaskId};
 use sched_graph::{DataId, TaskGraph};
 use sched_text::svg::KernelColours;
-use sched_tree::WitnessedNode;
+use sched_tree::ObservedNode;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ impl Trace {
 
     /// Path of a node of the scheduler.
     #[must_use]
-    pub fn node_path(&self, node: WitnessedNode) -> &str {
+    pub fn node_path(&self, node: ObservedNode) -> &str {
         self.nodes.get(node.index()).map_or("?", String::as_str)
     }
 

@@ -8,11 +8,11 @@ use super::fault::Fault;
 use super::ledger::{Ledger, NodeId, Phase, Slot};
 use super::lookahead::{Foresight, Lookahead};
 use super::node::{NodeParts, Place, TreeNode};
+use super::observer::Observed;
 use super::prospects;
 use super::services::Services;
 use super::survey::NodeState;
 use super::teams::Teams;
-use super::witness::Watch;
 use sched_core::abi::wire::{NO_ID, RawWorker, place};
 use sched_core::{Refusal, SharedSet, WorkerId};
 use std::collections::BTreeMap;
@@ -20,8 +20,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 
-/// What all trees of one context stand on.
-pub(super) struct Ground {
+/// What all trees of one context have in common: workers, back end, ledger and seed.
+pub(super) struct TreeEnv {
     /// Each worker, simple or combined.
     pub(super) workers: Arc<[RawWorker]>,
     pub(super) teams: Arc<Teams>,
@@ -55,8 +55,8 @@ pub(crate) struct Shared {
     pub(super) repairs: AtomicBool,
     /// What components are told of tasks to come, if anything.
     pub(super) foresight: Option<Arc<Foresight>>,
-    /// Who is told where tasks are.
-    pub(super) watch: Option<Watch>,
+    /// Sees where tasks are, if anybody wants to know.
+    pub(super) observed: Option<Observed>,
 }
 
 impl Shared {
@@ -64,30 +64,30 @@ impl Shared {
     ///
     /// # Panics
     /// When a child's number is not that of a later part: plans are checked before.
-    pub(super) fn assemble(parts: Vec<Part>, ground: &Ground) -> Option<Shared> {
-        let first = ground.ledger.take_numbers(parts.len() as u32, Arc::clone(&ground.fallback))?;
+    pub(super) fn assemble(parts: Vec<Part>, env: &TreeEnv) -> Option<Shared> {
+        let first = env.ledger.take_numbers(parts.len() as u32, Arc::clone(&env.fallback))?;
         let paths: Vec<&str> = parts.iter().map(|part| part.path.as_str()).collect();
-        let watch = Watch::of(&*ground.services, &paths);
+        let observed = Observed::of(&*env.services, &paths);
         let links = Links::of(&parts);
-        let places: Arc<[Place]> = (0..parts.len()).map(|id| place_of(id, &parts[id], &links, ground)).collect();
-        let leaves = Leaves::of(&parts, &ground.teams);
-        let foresight = ground.lookahead.as_ref().map(|lookahead| Arc::new(Foresight::new(Arc::clone(lookahead))));
-        let nodes = nodes(parts, links, &places, ground, first);
+        let places: Arc<[Place]> = (0..parts.len()).map(|id| place_of(id, &parts[id], &links, env)).collect();
+        let leaves = Leaves::of(&parts, &env.teams);
+        let foresight = env.lookahead.as_ref().map(|lookahead| Arc::new(Foresight::new(Arc::clone(lookahead))));
+        let nodes = nodes(parts, links, &places, env, first);
         let nodes = linked(nodes, &leaves, foresight.as_ref());
         Some(Shared {
             nodes,
             first,
             leaves: leaves.of_worker.into(),
             leaves_for: leaves.for_member.into_iter().map(Vec::into_boxed_slice).collect(),
-            teams: Arc::clone(&ground.teams),
-            workers: Arc::clone(&ground.workers),
-            services: Arc::clone(&ground.services),
-            sleeping: ground.services.sleeping(),
-            ledger: Arc::clone(&ground.ledger),
-            fallback: Arc::clone(&ground.fallback),
+            teams: Arc::clone(&env.teams),
+            workers: Arc::clone(&env.workers),
+            services: Arc::clone(&env.services),
+            sleeping: env.services.sleeping(),
+            ledger: Arc::clone(&env.ledger),
+            fallback: Arc::clone(&env.fallback),
             repairs: AtomicBool::new(false),
             foresight,
-            watch,
+            observed,
         })
     }
 
@@ -245,14 +245,14 @@ impl Leaves {
 }
 
 /// What a component sees of its place in the tree.
-fn place_of(id: usize, part: &Part, links: &Links, ground: &Ground) -> Place {
+fn place_of(id: usize, part: &Part, links: &Links, env: &TreeEnv) -> Place {
     Place::new(&part.path, &part.object, &links.slots[id], part.workers.words(), |raw| {
         raw.id = id as NodeId;
         raw.children = part.children.len() as u32;
         raw.parents = links.parents[id].len() as u32;
         raw.worker = part.worker.map_or(NO_ID, |worker| worker.0);
-        let simple = ground.teams.simple(&part.workers);
-        let below = || simple.iter().filter_map(|worker| ground.workers.get(worker.0 as usize));
+        let simple = env.teams.simple(&part.workers);
+        let below = || simple.iter().filter_map(|worker| env.workers.get(worker.0 as usize));
         raw.relative_speedup = below().map(|worker| worker.relative_speedup).sum();
         if let Some(first) = below().next() {
             if below().all(|worker| worker.arch == first.arch) {
@@ -266,16 +266,16 @@ fn place_of(id: usize, part: &Part, links: &Links, ground: &Ground) -> Place {
         if part.worker.is_some() {
             raw.flags |= place::LEAF;
         }
-        if !ground.services.transfers() {
+        if !env.services.transfers() {
             raw.flags |= place::NO_TRANSFERS;
         }
     })
 }
 
 /// The nodes, without what depends on other nodes.
-fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, ground: &Ground, first: NodeId) -> Box<[TreeNode]> {
+fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, first: NodeId) -> Box<[TreeNode]> {
     // Without expected ends, leaves note at each pull until when their worker should be busy.
-    let keeps_books = ground.services.busy_until(WorkerId(0)).is_some();
+    let keeps_books = env.services.busy_until(WorkerId(0)).is_some();
     let linked = parts.into_iter().zip(links.parents).zip(links.sources).enumerate();
     let node = |(id, ((part, parents), sources)): (usize, ((Part, Vec<_>), Vec<_>))| {
         TreeNode::new(NodeParts {
@@ -287,10 +287,10 @@ fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, ground: &Ground,
             parents: parents.into(),
             sources: sources.into(),
             places: Arc::clone(places),
-            workers: Arc::clone(&ground.workers),
-            alike: prospects::alike(&part.workers, ground),
-            teams: ground.teams.below(&part.workers, &ground.workers),
-            seed: ground.seed,
+            workers: Arc::clone(&env.workers),
+            alike: prospects::alike(&part.workers, env),
+            teams: env.teams.below(&part.workers, &env.workers),
+            seed: env.seed,
             component: part.component,
             component_name: part.name,
             plugin: part.plugin,
