@@ -145,7 +145,7 @@ impl Case {
         simulation = self.with_contexts(simulation.policy(policy));
         simulation = simulation.registry(Arc::clone(&self.registry)).seed(self.seed);
         if let Some(recorder) = &watcher.recorder {
-            simulation = simulation.witness(recorder.witness());
+            simulation = simulation.tree_observer(recorder.tree_observer());
         }
         let began = Instant::now();
         let outcome = simulation.observe(&mut watcher)?;
