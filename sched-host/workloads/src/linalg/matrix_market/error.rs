@@ -14,7 +14,6 @@ use super::problems::{MAX_LINE, Place, Problems};
 
 /// Why a file is not a matrix of the required kind in Matrix Market format: every problem found, up to the limit, with
 /// its position.
-#[derive(Debug)]
 pub struct MatrixMarketError {
     source: NamedSource<String>,
     problems: Vec<Problem>,
@@ -358,3 +357,5 @@ fn allowance(limit: Option<usize>) -> String {
         None => "there is not enough memory".into(),
     }
 }
+
+sched_text::debug_as_text!(MatrixMarketError);
