@@ -1,4 +1,4 @@
-//! How long a run took, and who did what in it.
+//! Duration of a run, and each worker's share in it.
 
 use super::WorkloadError;
 use sched_runtime::{Runtime, SubmitError, WorkerStats};
@@ -8,28 +8,28 @@ use std::time::{Duration, Instant};
 /// The figures of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figures {
-    /// Tasks that were executed.
+    /// Number of tasks executed.
     pub tasks: u64,
-    /// From just before the first submission to when all tasks had ended.
+    /// Time from just before the first submission to the end of all tasks.
     pub makespan: Duration,
-    /// Floating-point operations of all tasks.
+    /// Number of floating-point operations of all tasks.
     pub flops: f64,
-    /// What each worker did, in the order of their numbers.
+    /// Each worker's share, in the order of their numbers.
     pub per_worker: Vec<WorkerShare>,
 }
 
-/// What one worker did in a run.
+/// One worker's share in a run.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct WorkerShare {
     /// Its number.
     pub id: u32,
-    /// Tasks that it executed.
+    /// Number of tasks executed.
     pub tasks: u64,
-    /// Time with a task, in seconds: with its kernel, and with getting it and ending it.
+    /// Time spent on tasks, in seconds: in kernels, and in getting and ending tasks.
     pub busy_s: f64,
-    /// How often it was woken.
+    /// Number of wakes.
     pub wakes: u64,
-    /// Of these wakes, those after which it found no task.
+    /// Number of wakes after which it found no task.
     pub wakes_in_vain: u64,
 }
 
@@ -58,7 +58,7 @@ impl Figures {
         busy / (self.makespan.as_secs_f64() * self.per_worker.len() as f64).max(f64::MIN_POSITIVE)
     }
 
-    /// Billions of floating-point operations a second; 0 where nothing was done.
+    /// Billions of floating-point operations per second; 0 if nothing was executed.
     #[must_use]
     pub fn gflops(&self) -> f64 {
         let seconds = self.makespan.as_secs_f64();
@@ -66,7 +66,7 @@ impl Figures {
     }
 }
 
-/// Submits a task graph of so many floating-point operations, waits for it, and takes the figures from just before to just
+/// Submits a task graph of `flops` floating-point operations, waits for it, and measures from just before to just
 /// after.
 pub(super) fn run_measured(
     runtime: &Runtime,
