@@ -11,10 +11,13 @@
 //! lock of their group, and a summary bit is cleared under that lock, by who finds all words below it empty. Taking a number
 //! out takes no lock, unless it was the last of its word.
 //!
-//! `tests/tests/loom_set.rs` tries every order.
+//! The module `models` beside this file tries every order (see CONTRIBUTING.md).
 
 use crate::sync::{AtomicU64, Mutex, Ordering::*, lock};
 use std::ops::Range;
+
+#[cfg(all(test, loom))]
+mod models;
 
 /// A set of numbers below a bound, of workers or children for instance, that many threads look at and few change: who sleeps,
 /// or whose queue holds tasks.

@@ -6,6 +6,9 @@ use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering::*};
 use sched_core::fetch_ahead;
 use std::collections::VecDeque;
 
+#[cfg(all(test, loom))]
+mod models;
+
 /// A [`TaskQueue`] for threads that push and threads that pop at once.
 ///
 /// What is pushed arrives in a list of its own, with a lock of its own, and is taken over as a whole when those who pop

@@ -1,12 +1,12 @@
 //! How a worker takes part in parallel tasks: when it looks for them, and what it does then. Who meets whom is the business
-//! of [`gathering`](sched_tree::gathering).
+//! of [`gathering`](sched_sync::gathering).
 
 use super::core::TaskPlace;
 use super::crew::Crews;
 use super::worker::Worker;
 use crate::context::enter_task;
 use sched_core::{Arch, WorkerId};
-use sched_tree::gathering::{Gathering, Gatherings};
+use sched_sync::gathering::{Gathering, Gatherings};
 use sched_tree::{Memberships, Part, Services, Slot};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};

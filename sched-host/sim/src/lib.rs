@@ -6,7 +6,7 @@
 //! policy and seed only: the same in each run, on each build.
 //!
 //! Scheduling [contexts](Simulation::context), swaps of policies, and [combined workers](Platform::combined_workers) for
-//! parallel tasks work as in the runtime: `context` describes the former, [`tree::gathering`](sched_tree::gathering) how teams
+//! parallel tasks work as in the runtime: `context` describes the former, [`sched_sync::gathering`] how teams
 //! come together.
 //!
 //! ```

@@ -21,7 +21,7 @@
 //! How a worker learns which contexts it serves: before a new tree gets its first task, whoever swaps notes its workers,
 //! then counts up a version number. A worker looks at the number before each pull. A task that is stored wakes a worker
 //! after that, so the one that is woken knows where to look; and a worker that looks once more before it sleeps either
-//! sees the new number, or is seen to sleep by whoever stores the next task (`runtime::sleep`).
+//! sees the new number, or is seen to sleep by whoever stores the next task ([`sleep`](sched_sync::sleep)).
 //!
 //! A worker that was woken for a task of one context may first be given one of another. So a worker with several contexts
 //! that finds a task after it slept wakes another worker for each of the others: it may be in vain, but no task waits for
@@ -44,13 +44,11 @@ mod builder;
 mod change;
 mod ground;
 mod roster;
-mod tally;
 
 pub use builder::ContextBuilder;
 pub(crate) use ground::PolicyGround;
 pub(crate) use roster::{ContextCore, Roster};
 pub use sched_tree::context::ContextError;
-pub(crate) use tally::Refused;
 
 use crate::{RunError, Submitter};
 use sched_tree::NodeState;

@@ -1,7 +1,7 @@
 //! Parallel tasks: the members of a combined worker come together for one, and execute it from a common start to its end.
 //!
 //! Who looks for such tasks when, who is called, and in which order teams come for a worker that is in several, is as in the
-//! runtime (`runtime::gang`, [`tree::gathering`](sched_tree::gathering)). A member that has come waits: it neither pulls nor
+//! runtime (`runtime::gang`, [`sched_sync::gathering`]). A member that has come waits: it neither pulls nor
 //! sleeps. When the last has come, the data of the task is fetched to where the first member is.
 
 use super::workers::Flight;
@@ -10,7 +10,7 @@ use crate::desk::{Desk, task_of};
 use sched_core::{Stage, WorkerId};
 use sched_graph::TaskId;
 use sched_trace::Event;
-use sched_tree::gathering::{Gathering, Gatherings};
+use sched_sync::gathering::{Gathering, Gatherings};
 use sched_tree::{Memberships, Services, Slot};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
