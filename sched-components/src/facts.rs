@@ -1,22 +1,22 @@
-//! What a component asks of its node with each task, asked once.
+//! Properties of a node that its component needs for every task, cached.
 
 use sched_core::*;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
-/// Facts of a node that change only when the workers below do. Asking the host is a call each time, and it would be asked
-/// with every task.
+/// Cache of the properties of a node that change only when the workers below do. Asking the host would cost a call for
+/// each task.
 #[derive(Debug, Default)]
 pub(crate) struct Facts(AtomicU64);
 
-/// A copy of them.
+/// A snapshot of the cached properties.
 #[derive(Clone, Copy)]
 pub(crate) struct Known(u64);
 
-/// They are known.
+/// The properties are cached.
 const KNOWN: u64 = 1;
-/// Data of tasks that are here is worth fetching.
+/// Prefetching data for tasks here is worthwhile.
 const PREFETCHES: u64 = 1 << 1;
-/// Where all workers below are simple ones of one architecture, its bit is in the upper half.
+/// If all workers below are simple ones of one architecture, its bit is in the upper half.
 const ARCHS_SHIFT: u32 = 32;
 
 impl Facts {
@@ -43,20 +43,20 @@ impl Facts {
         bits
     }
 
-    /// The workers below have changed.
+    /// Clears the cache because the workers below changed.
     pub(crate) fn forget(&self) {
         self.0.store(0, Relaxed);
     }
 }
 
 impl Known {
-    /// Whether a task that comes should have its data fetched.
+    /// Whether to prefetch the data of an arriving task.
     #[inline]
     pub(crate) fn prefetches(self) -> bool {
         self.0 & PREFETCHES != 0
     }
 
-    /// The architecture of all workers below, where a task that has it can be executed by each of them; else none.
+    /// The architecture of all workers below, if every one of them can execute a task that supports it; else none.
     #[inline]
     pub(crate) fn archs(self) -> ArchSet {
         ArchSet::from_bits((self.0 >> ARCHS_SHIFT) as u32)

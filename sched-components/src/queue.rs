@@ -1,4 +1,4 @@
-//! A queue of tasks by priority, in order of arrival where priorities are equal.
+//! A queue of tasks by priority, then by order of arrival.
 
 mod by_archs;
 mod counted;
@@ -16,8 +16,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// A task in a queue, with what a pull asks of it. The task itself lies in the cache of who made it ready: looking at it
-/// under the queue's lock would make everybody wait for it to come over.
+/// A task in a queue, with the properties that a pull needs. The task itself lies in the cache of the worker that made
+/// it ready: reading it under the queue's lock would make every other thread wait for the cache miss.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) task: Task,
@@ -34,53 +34,53 @@ impl Held {
         self.archs
     }
 
-    /// Whether a worker of this architecture may be able to execute it; true where the architecture does not matter.
+    /// Whether a worker of this architecture may be able to execute it; true if the architecture does not matter.
     pub(crate) fn suits(&self, arch: Option<Arch>) -> bool {
         arch.is_none_or(|arch| self.archs.contains(arch))
     }
 }
 
-/// Keeps what one worker writes off the cache lines of others: two lines, since processors fetch them in pairs.
+/// Keeps one worker's writes off the cache lines of others: two lines, since processors fetch them in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Padded<T>(pub(crate) T);
 
-/// The architecture to look for in a queue on behalf of the worker that asks; none where all workers below are alike, and
-/// so, nearly always, are the tasks.
+/// The architecture to look for in a queue on behalf of the requesting worker; none where all workers below have the
+/// same one, because then nearly all tasks do too.
 pub(crate) fn arch_to_find(node: Node<'_>) -> Option<Arch> {
     if node.is_homogeneous() { None } else { node.requester().and_then(|worker| node.arch(worker)) }
 }
 
-/// Storage of emptied levels that is kept for levels to come, so that a queue that sees few priorities at once does not
+/// Number of emptied levels whose storage is kept for reuse, so that a queue with few simultaneous priorities does not
 /// allocate.
 const KEPT_STORAGE: usize = 64;
 
 /// Tasks, higher priorities first, and each priority in order of arrival.
 ///
-/// Pushing and popping take O(log p) for p priorities present; while there is one, it costs what a deque costs.
+/// Pushing and popping take O(log p) with p priorities present; with a single one, they cost as much as in a deque.
 #[derive(Debug)]
 pub(crate) struct TaskQueue<T = Task> {
-    /// The level of the highest priority. When it is used up, the next pop puts the next one in its place.
+    /// The level of the highest priority. When it is exhausted, the next pop replaces it with the next level.
     main: Level<T>,
     main_priority: i32,
     len: usize,
     expected: u64,
     arrivals: u64,
-    /// Out of the way, so that what every task needs takes few cache lines.
+    /// Boxed, so that what every task needs occupies few cache lines.
     rest: Box<Rest<T>>,
 }
 
-/// What a queue of one priority does not need.
+/// The part of a queue that tasks of a single priority do not need.
 #[derive(Debug)]
 struct Rest<T> {
-    /// The levels below `main`, none of which is empty.
+    /// The levels below `main`, all nonempty.
     levels: BTreeMap<Reverse<i32>, Level<T>>,
-    /// Emptied storage of levels that are gone.
+    /// Storage of levels that were emptied.
     spare: Vec<Level<T>>,
 }
 
 impl<T> Rest<T> {
-    /// Keeps the storage of a level without tasks.
+    /// Keeps the storage of an emptied level.
     fn keep(&mut self, emptied: Level<T>) {
         if self.spare.len() < KEPT_STORAGE {
             self.spare.push(emptied);
@@ -88,7 +88,7 @@ impl<T> Rest<T> {
     }
 }
 
-/// The place of a popped task in its queue, for giving it back.
+/// The position of a popped task in its queue, for putting it back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     priority: i32,
@@ -97,7 +97,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// What the task counted with towards the expected length.
+    /// The task's contribution to the expected length.
     pub(crate) fn expected(self) -> u64 {
         self.expected
     }
@@ -120,12 +120,12 @@ impl<T> TaskQueue<T> {
         self.len
     }
 
-    /// Nanoseconds that the tasks were pushed with, added up.
+    /// Sum of the tasks' expected lengths in nanoseconds.
     pub(crate) fn expected(&self) -> u64 {
         self.expected
     }
 
-    /// Puts `task` behind all of its `priority` and above. It counts with `expected` nanoseconds.
+    /// Inserts `task` behind all tasks of its `priority` or higher. Its expected length is `expected` nanoseconds.
     #[inline(always)]
     pub(crate) fn push(&mut self, task: T, priority: i32, expected: u64) {
         let arrival = self.arrivals;
@@ -134,7 +134,8 @@ impl<T> TaskQueue<T> {
         self.add(expected);
     }
 
-    /// Puts tasks of one priority behind all of it and above, in their order, which count with nothing.
+    /// Appends tasks of one priority, in their order, behind all tasks of that priority or higher. Their expected
+    /// length is zero.
     fn append(&mut self, priority: i32, entries: &mut VecDeque<Entry<T>>) {
         let (arrival, count) = (self.arrivals, entries.len());
         if count > 0 {
@@ -153,7 +154,7 @@ impl<T> TaskQueue<T> {
     /// Takes the first task that is `eligible`.
     #[inline(always)]
     pub(crate) fn pop(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
-        // Nearly always the first one fits.
+        // The first task nearly always fits.
         if self.main.get(0).is_some_and(|first| eligible(&first.task)) {
             return Some(self.take_main(0));
         }
@@ -167,7 +168,7 @@ impl<T> TaskQueue<T> {
         Some(self.take(key, index))
     }
 
-    /// Takes the last task that is `eligible` of the highest priority that has one.
+    /// Takes the last `eligible` task of the highest priority that has one.
     #[inline(always)]
     pub(crate) fn pop_newest(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
         let last = self.main.len().wrapping_sub(1);
@@ -184,33 +185,32 @@ impl<T> TaskQueue<T> {
         Some(self.take(key, index))
     }
 
-    /// The level of the highest priority in which something is found, and the place there.
+    /// The level of the highest priority in which `find` succeeds, and the position there.
     fn find(&self, mut find: impl FnMut(&Level<T>) -> Option<usize>) -> Option<(Reverse<i32>, usize)> {
         self.levels().find_map(|(key, level)| Some((key, find(level)?)))
     }
 
-    /// All levels, the highest priority first.
+    /// All levels, highest priority first.
     fn levels(&self) -> impl Iterator<Item = (Reverse<i32>, &Level<T>)> {
         let below = self.rest.levels.iter().map(|(key, level)| (*key, level));
         std::iter::once((Reverse(self.main_priority), &self.main)).chain(below)
     }
 
-    /// When the first task that is `eligible` leaves, to compare with those of other queues: its priority and the number
-    /// of its arrival.
+    /// The priority and arrival number of the first `eligible` task, for comparison with other queues.
     fn first(&self, mut eligible: impl FnMut(&T) -> bool) -> Option<(Reverse<i32>, u64)> {
         let (key, index) = self.find(|level| level.find(&mut eligible))?;
         let level = if key.0 == self.main_priority { &self.main } else { self.rest.levels.get(&key)? };
         Some((key, level.arrival(level.get(index)?)))
     }
 
-    /// Puts a popped task back where it was, whatever was pushed, popped or put back meanwhile.
+    /// Puts a popped task back at its position, whatever was pushed, popped or put back meanwhile.
     pub(crate) fn unpop(&mut self, task: T, place: Place) {
         let Place { priority, arrival, expected } = place;
         self.level(priority).unpop(arrival, expected, task);
         self.add(expected);
     }
 
-    /// Takes all tasks, in order.
+    /// Removes all tasks, in order.
     pub(crate) fn drain(&mut self) -> Vec<T> {
         std::iter::from_fn(|| self.pop(|_| true)).map(|(task, _)| task).collect()
     }
@@ -220,7 +220,7 @@ impl<T> TaskQueue<T> {
         self.expected = self.expected.saturating_add(expected);
     }
 
-    /// The level that a task of `priority` belongs in, which is about to be put there.
+    /// The level for a task of `priority`, which the caller is about to insert.
     #[inline(always)]
     fn level(&mut self, priority: i32) -> &mut Level<T> {
         if self.len == 0 {
@@ -244,7 +244,7 @@ impl<T> TaskQueue<T> {
         &mut self.main
     }
 
-    /// Takes the task at a place that was just found.
+    /// Removes the task at a position that was just found.
     fn take(&mut self, key: Reverse<i32>, index: usize) -> (T, Place) {
         if key.0 == self.main_priority { self.take_main(index) } else { self.take_other(key, index) }
     }
@@ -256,7 +256,7 @@ impl<T> TaskQueue<T> {
         self.taken(entry, priority, arrival)
     }
 
-    /// If the highest priority is used up, the next one is the highest.
+    /// Replaces an exhausted highest level with the next one.
     fn promote(&mut self) {
         if self.main.is_empty()
             && let Some((Reverse(priority), level)) = self.rest.levels.pop_first()
@@ -282,29 +282,29 @@ impl<T> TaskQueue<T> {
     fn taken(&mut self, entry: Entry<T>, priority: i32, arrival: u64) -> (T, Place) {
         let Entry { expected, task, .. } = entry;
         self.len -= 1;
-        // The sum may have been cut at the end of the numbers; an empty queue begins anew.
+        // The sum may have saturated; an empty queue starts again at zero.
         self.expected = if self.len == 0 { 0 } else { self.expected.saturating_sub(expected) };
         (task, Place { priority, arrival, expected })
     }
 }
 
-/// What `task` adds to a queue that has `ahead` to do first, in nanoseconds: its expected length and that of its
-/// transfers, as far as they do not hide behind the tasks ahead. Nothing when no model knew.
+/// Nanoseconds that `task` adds to a queue whose tasks take `ahead`: its expected length and the part of its transfers
+/// that is not hidden behind the tasks ahead. Zero if no model knew.
 pub(crate) fn expected_addition(task: &Task, ahead: impl FnOnce() -> u64) -> u64 {
     let Some(length) = task.predicted() else { return 0 };
     let transfer = task.predicted_transfer().map_or(0, nanos);
     nanos(length).saturating_add(if transfer == 0 { 0 } else { transfer.saturating_sub(ahead()) })
 }
 
-/// What `tasks` tasks at a node add to its load.
+/// The load that `tasks` tasks add to a node.
 pub(crate) fn load_here(node: Node<'_>, tasks: usize) -> f64 {
     let speed = node.relative_speedup();
     if speed > 0.0 { tasks as f64 / speed } else { tasks as f64 }
 }
 
-/// Nanoseconds, which last for 584 years.
+/// Nanoseconds; 64 bits suffice for 584 years.
 pub(crate) fn nanos(length: Duration) -> u64 {
-    // In 64 bits: it is asked for every child of a decision.
+    // 64-bit arithmetic, because every decision calls this for every child.
     length.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(length.subsec_nanos()))
 }
 

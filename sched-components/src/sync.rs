@@ -1,4 +1,4 @@
-//! Locks and atomics of what threads share: under `cfg(loom)` those of a model checker, which tries every order.
+//! Locks and atomics for shared state, in one place so that a model checker can replace them.
 
 pub(crate) use chosen::{AtomicBool, AtomicU64, AtomicUsize, Mutex};
 pub(crate) use std::sync::atomic::Ordering;

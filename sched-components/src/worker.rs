@@ -1,4 +1,4 @@
-//! Workers: the leaves, which hand tasks to those who execute them.
+//! Workers: the leaves, which hand tasks to workers for execution.
 
 mod combined;
 mod list;

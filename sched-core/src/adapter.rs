@@ -1,4 +1,4 @@
-//! A component behind its stable object, and the one place where a panic stops.
+//! Wraps a component in its stable object, and stops panics at that boundary.
 
 use crate::abi::ComponentObject;
 use crate::abi::component::{WireComponent, WireComponent_TO};
@@ -14,7 +14,8 @@ use std::any::Any;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Puts a component behind the stable interface. Hosts do this for components that are compiled in; plugins for theirs.
+/// Puts a component behind the stable interface. Hosts use it for components that are compiled in, plugins for their
+/// own.
 pub fn adapt<C: Component>(component: C) -> ComponentObject {
     WireComponent_TO::from_ptr(RBox::new(Adapter(ManuallyDrop::new(component))), TD_Opaque)
 }
@@ -22,34 +23,35 @@ pub fn adapt<C: Component>(component: C) -> ComponentObject {
 struct Adapter<C>(ManuallyDrop<C>);
 
 impl<C> Drop for Adapter<C> {
-    /// A panic here would be one of `extern "C"` code, which ends the process. There is no host to tell it to any more.
+    /// Catches a panic in the component's drop: unwinding out of `extern "C"` code would end the process. There is no
+    /// host left to report it to.
     fn drop(&mut self) {
-        // SAFETY: the component is dropped here only, and not used afterwards.
+        // SAFETY: the component is dropped only here, and not used afterwards.
         let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(&mut self.0) }));
         if let Err(payload) = dropped {
-            // The drop of a payload may panic in its turn.
+            // Dropping a panic payload may panic again.
             std::mem::forget(payload);
         }
     }
 }
 
-/// Runs `body`; a panic is told to the host, and the answer is `otherwise`.
+/// Runs `body`; if it panics, reports the panic to the host and returns `otherwise`.
 ///
-/// Tasks that `body` owned when it panicked are dropped by the unwinding and so given back to the host; those that the
-/// component stored are taken back by the host, which knows where each task is.
+/// Unwinding drops the tasks that `body` owned, which returns them to the host. The host takes back those that the
+/// component had stored: it knows where each task is.
 fn guarded<T>(node: &RawNode, otherwise: T, body: impl FnOnce() -> T) -> T {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(answer) => answer,
         Err(payload) => {
             node.host().report_panic(node.call(), RStr::from(panic_message(&*payload).as_str()));
-            // The drop of a payload may panic in its turn.
+            // Dropping a panic payload may panic again.
             std::mem::forget(payload);
             otherwise
         }
     }
 }
 
-/// The text of a panic, and where it happened if this library's hook saw it.
+/// The message of a panic, and its location if this library's hook recorded it.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
     let text = payload
         .downcast_ref::<&str>()

@@ -1,4 +1,4 @@
-//! The component: what an author writes.
+//! The component: the type that an author writes.
 
 use crate::estimate::Time;
 use crate::info::Info;
@@ -7,42 +7,42 @@ use crate::params::{BuildError, Params};
 use crate::task::Task;
 use std::fmt;
 
-/// The answer to a push: taken, or handed back with the reason.
+/// The answer to a push: accepted, or handed back with the reason.
 pub type Push = Result<(), Refused>;
 
-/// A task that was not taken.
+/// A task that was not accepted.
 #[derive(Debug)]
 #[must_use = "the task inside is yours again: keep it, or hand it on"]
 pub struct Refused {
-    /// The task, which belongs to the caller again.
+    /// The task, which the caller owns again.
     pub task: Task,
     /// Why it was not taken.
     pub why: Refusal,
 }
 
 impl Refused {
-    /// Hands `task` back.
+    /// Hands `task` back to the caller.
     pub fn new(task: Task, why: Refusal) -> Refused {
         Refused { task, why }
     }
 }
 
-/// Why a task was not taken.
+/// Why a task was not accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// There is no room now. A `can_push` follows when there is.
+    /// No room now. A `can_push` follows when there is.
     Full,
     /// No worker below can execute it.
     NoWorker,
-    /// A worker below was told to come and pull it.
+    /// A worker below was woken to pull it.
     PullInstead,
-    /// A model needs it to be measured first.
+    /// A performance model needs it to be measured first.
     Uncalibrated,
 }
 
 impl Refusal {
-    /// The number that stands for it on the wire.
+    /// The wire encoding of this refusal.
     pub(crate) fn code(self) -> u32 {
         match self {
             Refusal::Full => 1,
@@ -52,8 +52,8 @@ impl Refusal {
         }
     }
 
-    /// Reads a number from the wire. One of a later version is taken for [`Refusal::Full`], which is always safe: the
-    /// task waits.
+    /// Decodes a refusal from the wire. An unknown code, from a later version, reads as [`Refusal::Full`], which is
+    /// always safe: the task waits.
     #[must_use]
     pub fn from_code(code: u32) -> Refusal {
         match code {
@@ -70,7 +70,7 @@ impl fmt::Display for Refusal {
         f.write_str(match self {
             Refusal::Full => "full",
             Refusal::NoWorker => "no worker below can execute it",
-            Refusal::PullInstead => "a worker was told to pull it instead",
+            Refusal::PullInstead => "a worker was woken to pull it instead",
             Refusal::Uncalibrated => "a model needs it to be measured first",
         })
     }
@@ -78,62 +78,63 @@ impl fmt::Display for Refusal {
 
 /// One component of a scheduler tree.
 ///
-/// The host calls a component from many threads at once, one call for each; `self` is shared, so what changes stands
-/// behind a lock of the component's own ([`Mutex`](crate::Mutex)) or in atomics. Two rules:
+/// The host calls a component from many threads concurrently, each with its own call. `self` is shared, so mutable
+/// state belongs in a lock of the component's own ([`Mutex`](crate::Mutex)) or in atomics. Two rules:
 ///
-/// - **Never hold a lock across a hop** (any method of [`Node`] that reaches another component: they are marked *hop*).
-///   The neighbour may call back. Debug builds and the rig assert this for [`Mutex`](crate::Mutex).
-/// - **Read nothing ambient**: time, randomness and settings come from [`Node`] and [`Params`], so that the same
+/// - **Never hold a lock across a hop**: any method of [`Node`] that reaches another component, marked *hop*. The
+///   neighbour may call back. Debug builds and the rig assert this for [`Mutex`](crate::Mutex).
+/// - **Read no ambient state**: time, randomness and settings come from [`Node`] and [`Params`], so that the same
 ///   component runs under a virtual clock and gives the same run for the same seed.
 ///
-/// Every method but [`push_task`](Component::push_task) has a default that passes the call on, so a component only
-/// says what it does differently.
+/// Every method but [`push_task`](Component::push_task) has a default that forwards the call, so a component implements
+/// only where it differs.
 pub trait Component: Send + Sync + 'static {
-    /// Takes `task`, keeping it or pushing it on, or hands it back with the reason.
+    /// Takes `task` and stores it or pushes it on, or hands it back with the reason.
     ///
     /// # Errors
-    /// [`Refused`] with the task in it.
+    /// [`Refused`], which contains the task.
     fn push_task(&self, node: Node<'_>, task: Task) -> Push;
 
-    /// Gives a task to child `to`, one that the worker on whose behalf the call happens ([`Node::requester`]) can execute.
+    /// Gives child `to` a task that the requesting worker ([`Node::requester`]) can execute.
     fn pull_task(&self, node: Node<'_>, to: Child) -> Option<Task> {
         let _ = to;
         node.pull_from_parents()
     }
 
-    /// Child `to` has room: sends something down to it, or asks further up. Whether anything was sent.
+    /// Called when child `to` has room: pushes tasks down to it, or asks the parents for more. Returns whether any task
+    /// was sent.
     fn can_push(&self, node: Node<'_>, to: Child) -> bool {
         let _ = to;
         node.parents_can_push()
     }
 
-    /// There is work above: wakes a worker that can use it. Whether one was woken.
+    /// Called when there is work above: wakes a worker that can use it. Returns whether one was woken.
     fn can_pull(&self, node: Node<'_>) -> bool {
         node.wake_one()
     }
 
-    /// When the workers below will have nothing left to do.
+    /// The time at which the workers below run out of work.
     fn estimated_end(&self, node: Node<'_>) -> Time {
         node.earliest_end_below()
     }
 
-    /// Tasks waiting here and below, divided by the relative speed of the workers below.
+    /// Number of tasks waiting here and below, divided by the relative speed of the workers below.
     fn estimated_load(&self, node: Node<'_>) -> f64 {
         node.load_below()
     }
 
-    /// Workers were added to the context, or removed. No other call is in the tree meanwhile.
+    /// Called after workers were added to the context or removed from it. No other call is in the tree meanwhile.
     fn notify_change_workers(&self, node: Node<'_>) {
         let _ = node;
     }
 
-    /// Gives up every stored task, in the order in which they should run: on a swap, a resize or a shutdown. No other
-    /// call is in the tree meanwhile.
+    /// Gives up every stored task, in the order in which they should run. The host calls it when the policy is swapped,
+    /// when workers are added or removed, and at shutdown. No other call is in the tree meanwhile.
     fn drain(&self) -> Vec<Task> {
         Vec::new()
     }
 
-    /// What a stall report or a picture should say about the component now.
+    /// Adds the component's current state to a stall report or a picture of the tree.
     fn describe(&self, report: &mut Report) {
         let _ = report;
     }
@@ -141,17 +142,18 @@ pub trait Component: Send + Sync + 'static {
 
 /// A component that a policy can name.
 pub trait Build: Component + Sized {
-    /// What it is.
+    /// The component's name, family, parameters and properties.
     const INFO: Info;
 
-    /// Makes one from its parameters: every parameter that [`INFO`](Build::INFO) declares is there, typed and in range.
+    /// Builds a component from its parameters: each one that [`INFO`](Build::INFO) declares is present, typed and in
+    /// range.
     ///
     /// # Errors
-    /// When the values do not make sense together; the message goes to the author of the policy.
+    /// When values contradict each other; the message is shown to the author of the policy.
     fn build(params: &Params) -> Result<Self, BuildError>;
 }
 
-/// Facts about a component, for people.
+/// Facts about a component, for people to read.
 #[derive(Clone, Default, Debug)]
 pub struct Report {
     facts: Vec<(String, String)>,
@@ -163,7 +165,7 @@ impl Report {
         self.facts.push((name.into(), value.to_string()));
     }
 
-    /// What was added, in order.
+    /// The facts, in the order in which they were added.
     #[must_use]
     pub fn facts(&self) -> &[(String, String)] {
         &self.facts

@@ -1,20 +1,20 @@
-//! Time, and what is known about the duration of a task.
+//! Points in time, and estimates of a task's duration.
 
 use std::fmt;
 use std::ops::Add;
 use std::time::Duration;
 
-/// An instant of the run: nanoseconds since its start, on the runtime's clock or the simulator's virtual one.
+/// A point in time of the run: nanoseconds since its start, on the runtime's clock or the simulator's virtual one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Time(u64);
 
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
-    /// Later than every other instant.
+    /// Later than every other time.
     pub const FAR: Time = Time(u64::MAX);
 
-    /// The instant this many nanoseconds after the start.
+    /// The time this many nanoseconds after the start.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Time {
         Time(nanos)
@@ -32,7 +32,7 @@ impl Time {
         self.0 as f64 / 1e3
     }
 
-    /// The time from `earlier` to this instant; zero when `earlier` is later.
+    /// The duration from `earlier` to this time; zero when `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -42,7 +42,7 @@ impl Time {
 impl Add<Duration> for Time {
     type Output = Time;
 
-    /// The instant `length` later, at most [`Time::FAR`].
+    /// The time `length` later, at most [`Time::FAR`].
     fn add(self, length: Duration) -> Time {
         Time(self.0.saturating_add(nanos(length)))
     }
@@ -54,24 +54,24 @@ impl fmt::Display for Time {
     }
 }
 
-/// A duration in nanoseconds, at most `u64::MAX` − 1 (which is 584 years).
+/// A duration in nanoseconds, at most `u64::MAX` − 1 (584 years).
 pub(crate) fn nanos(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX - 1)
 }
 
-/// What a performance model says of the duration of a task on a worker.
+/// A performance model's estimate of the duration of a task on a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Estimate {
-    /// The task is expected to take this long.
+    /// The expected duration.
     Known(Duration),
-    /// There is a model, and it has not seen enough executions: the task should run where it can be measured.
+    /// The model has not seen enough executions: the task should run where it can be measured.
     Uncalibrated,
     /// The codelet has no model.
     NoModel,
 }
 
 impl Estimate {
-    /// The duration, where it is known.
+    /// The duration, if known.
     #[must_use]
     pub fn known(self) -> Option<Duration> {
         match self {
@@ -80,7 +80,7 @@ impl Estimate {
         }
     }
 
-    /// One word for the wire: nanoseconds, or one of the two highest numbers.
+    /// Encodes the estimate in one word for the wire: nanoseconds, or one of the two highest numbers.
     #[must_use]
     pub fn to_wire(self) -> u64 {
         match self {
@@ -90,7 +90,7 @@ impl Estimate {
         }
     }
 
-    /// Reads what [`to_wire`](Self::to_wire) wrote.
+    /// Decodes a word from [`to_wire`](Self::to_wire).
     #[must_use]
     pub fn from_wire(word: u64) -> Estimate {
         match word {

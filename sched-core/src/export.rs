@@ -1,4 +1,4 @@
-//! How a library becomes a plugin.
+//! Exports components from a library, which makes it a plugin.
 
 use crate::abi::ComponentObject;
 use crate::abi::extension::{KNOWN, KnownExtension};
@@ -12,10 +12,10 @@ use abi_stable::std_types::{RResult, RSlice, RStr, RString, RVec};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Makes a library into a plugin that offers the named types, each a [`Build`].
+/// Makes a library a plugin that offers the named types, each of which implements [`Build`].
 ///
-/// Write it once in the root of a crate of type `cdylib`. It exports two symbols: the stamp, which a host reads before it
-/// loads the library, and the entry point.
+/// Write it once, in the root of a crate of type `cdylib`. It exports two symbols: the stamp, which a host reads before
+/// it loads the library, and the entry point.
 ///
 /// ```
 /// # use sched_core::*;
@@ -33,7 +33,7 @@ macro_rules! export_components {
     ($($component:ty),+ $(,)?) => {
         #[doc(hidden)]
         pub mod __sched_plugin {
-            // A private path would not do: the types named may be private to the crate.
+            // The glob makes the named types visible here even if they are private to the crate's root.
             #[allow(unused_imports)]
             use super::*;
 
@@ -79,7 +79,7 @@ pub type Name<'a> = RStr<'a>;
 #[doc(hidden)]
 pub type RawParams<'a> = RSlice<'a, RawParam>;
 
-/// One component of a plugin: what it is, and how to make it.
+/// A component that a plugin offers: its description and its constructor.
 #[derive(Debug)]
 pub struct Offer {
     info: &'static Info,
@@ -87,22 +87,22 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// The offer of a component type.
+    /// The offer for a component type.
     #[must_use]
     pub const fn of<C: Build>() -> Offer {
         Offer { info: const { &C::INFO }, build: |params| C::build(params).map(adapt) }
     }
 
-    /// What it is.
+    /// The component's description.
     #[must_use]
     pub fn info(&self) -> &'static Info {
         self.info
     }
 
-    /// Makes one.
+    /// Builds a component.
     ///
     /// # Errors
-    /// What the component's constructor says.
+    /// The error of the component's constructor.
     pub fn build(&self, params: &Params) -> Result<ComponentObject, BuildError> {
         (self.build)(params)
     }
@@ -146,8 +146,8 @@ thread_local! {
     static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Replaces this library's panic hook, which is its own copy: a panic in a component is the host's to tell, once, with
-/// the name of the node; the hook only notes where it happened.
+/// Replaces the panic hook of this library, which has its own copy of the standard library: the host reports a
+/// component's panic, once, with the name of the node; the hook only records the location.
 #[doc(hidden)]
 pub fn quiet_panics() {
     std::panic::set_hook(Box::new(|panic| {
@@ -160,7 +160,7 @@ pub fn quiet_panics() {
     }));
 }
 
-/// Where the last panic of this thread happened, if the hook saw it; once.
+/// Takes the location of this thread's last panic, if the hook recorded one.
 pub(crate) fn last_panic_location() -> Option<String> {
     LOCATION.try_with(|last| last.try_borrow_mut().ok()?.take()).ok().flatten()
 }

@@ -1,17 +1,17 @@
-//! What a component says of itself before it is built: enough to list it, to check a policy, and to draw a tree.
+//! The description of a component before it is built: enough to list it, to check a policy, and to draw a tree.
 
 use crate::params::{Param, ParamInfo};
 use std::fmt;
 
-/// The family of a component, as the StarPU handbook groups them.
+/// The family of a component, as in the StarPU handbook.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Family {
     /// Holds tasks back and lets them go: fifo, prio.
     FlowControl,
-    /// Chooses among children: eager, random, work-stealing, mct, heft.
+    /// Chooses among its children: eager, random, work-stealing, mct, heft.
     ResourceMapping,
-    /// Neither: selects an implementation, a sub-tree by performance model.
+    /// Neither: for example, chooses an implementation, or a subtree by performance model.
     SpecialPurpose,
     /// A leaf, which hands tasks to a worker.
     Worker,
@@ -28,7 +28,7 @@ impl fmt::Display for Family {
     }
 }
 
-/// How many children a component takes.
+/// Number of children that a component takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Arity {
@@ -38,39 +38,40 @@ pub enum Arity {
     One,
     /// One or more.
     Many,
-    /// Exactly one for each of its [slots](Info::slots).
+    /// One for each of its [slots](Info::slots).
     Slots,
 }
 
-/// Where a component keeps tasks between calls.
+/// How a component stores tasks between calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Storage {
-    /// It keeps none: each task is passed on or refused during the call.
+    /// Stores none: each task is passed on or refused during the call.
     None,
     /// A queue that never refuses.
     Unbounded,
-    /// A queue that refuses when full, if one of these parameters is other than 0; with all of them 0 it never refuses.
+    /// A queue that refuses tasks when full, if one of these parameters is nonzero; with all of them 0 it never
+    /// refuses.
     BoundedBy(&'static [&'static str]),
 }
 
-/// A named place for a child.
+/// A named position for a child.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot {
-    /// The name a policy writes.
+    /// The name, as a policy writes it.
     pub name: &'static str,
-    /// Which tasks go there.
+    /// Which tasks the child receives.
     pub doc: &'static str,
 }
 
-/// What a component is: the constant [`Build::INFO`](crate::Build::INFO).
+/// The description of a component: the constant [`Build::INFO`](crate::Build::INFO).
 ///
 /// ```
 /// use sched_core::{Arity, Family, Info, Param, Storage};
 /// const INFO: Info = Info::new("fifo", Family::FlowControl, "Holds tasks in the order of their arrival.")
 ///     .arity(Arity::One)
 ///     .storage(Storage::BoundedBy(&["ntasks-threshold"]))
-///     .params(const { &[Param::int("ntasks-threshold", 0, "tasks held at most; 0 means no limit").at_least(0)] });
+///     .params(const { &[Param::int("ntasks-threshold", 0, "maximum number of tasks held; 0 means no limit").at_least(0)] });
 /// ```
 #[derive(Clone, Debug)]
 pub struct Info {
@@ -95,9 +96,9 @@ pub struct Info {
 }
 
 impl Info {
-    /// A component of this name (lower case, words joined by `-`), family and one-line description. It takes one child,
-    /// or many in the resource-mapping family, or none in the worker family; it keeps no tasks and has no parameters,
-    /// until the other methods say otherwise.
+    /// Describes a component of this name (lower case, words joined by `-`), family and one-line description. By
+    /// default it takes one child (many in the resource-mapping family, none in the worker family), stores no tasks and
+    /// has no parameters; the other methods change this.
     #[must_use]
     pub const fn new(name: &'static str, family: Family, doc: &'static str) -> Info {
         let arity = match family {
@@ -127,21 +128,21 @@ impl Info {
         }
     }
 
-    /// How many children it takes.
+    /// Sets the number of children that it takes.
     #[must_use]
     pub const fn arity(mut self, arity: Arity) -> Info {
         self.arity = arity;
         self
     }
 
-    /// Where it keeps tasks between calls.
+    /// Sets how it stores tasks between calls.
     #[must_use]
     pub const fn storage(mut self, storage: Storage) -> Info {
         self.storage = storage;
         self
     }
 
-    /// Named children; sets the arity to [`Arity::Slots`].
+    /// Declares named children; sets the arity to [`Arity::Slots`].
     #[must_use]
     pub const fn slots(mut self, slots: &'static [Slot]) -> Info {
         self.slots = slots;
@@ -149,101 +150,105 @@ impl Info {
         self
     }
 
-    /// Parameters that a policy may set.
+    /// Declares the parameters that a policy may set.
     #[must_use]
     pub const fn params(mut self, params: &'static [Param]) -> Info {
         self.params = params;
         self
     }
 
-    /// How many tasks a queue below should hold for this component to decide well: 2 by default, more for a component
-    /// that plans ahead (StarPU gives 30 to mct and heft).
+    /// Sets the number of tasks that a queue below should hold for this component to decide well: 2 by default, more
+    /// for a component that plans ahead (StarPU uses 30 for mct and heft).
     #[must_use]
     pub const fn lookahead(mut self, tasks: u32) -> Info {
         self.lookahead = tasks;
         self
     }
 
-    /// Whether it may refuse a task, or pass on a child's refusal. Queues that [`Storage`] describes need not say so.
+    /// Sets whether it may refuse a task, or forward a child's refusal. Queues described by [`Storage`] need not set
+    /// it.
     #[must_use]
     pub const fn may_refuse(mut self, may_refuse: bool) -> Info {
         self.may_refuse = may_refuse;
         self
     }
 
-    /// It decides by performance models, and belongs below a component that sorts out tasks without one.
+    /// Declares that it decides by performance models, and belongs below a component that sorts out tasks without one.
     #[must_use]
     pub const fn needs_models(mut self) -> Info {
         self.needs_models = true;
         self
     }
 
-    /// Its [`pull_task`](crate::Component::pull_task) is the default one. The host then asks the parents itself, and saves
-    /// the call. (Since 1.1: an older host calls.)
+    /// Declares that its [`pull_task`](crate::Component::pull_task) is the default one. The host then pulls from the
+    /// parents itself and saves the call. (Since 1.1; an older host calls the component.)
     #[must_use]
     pub const fn forwards_pull(mut self) -> Info {
         self.forwards_pull = true;
         self
     }
 
-    /// It keeps no tasks, and refuses one only when the children that it could give it to refuse it. A policy may then do
-    /// without a queue above it, where the children never refuse. (Since 1.1: an older host does not ask.)
+    /// Declares that it stores no tasks and refuses one only when every child that could take it refuses. A policy then
+    /// needs no queue above it if the children never refuse. (Since 1.1; ignored by an older host.)
     #[must_use]
     pub const fn forwards_push(mut self) -> Info {
         self.forwards_push = true;
         self
     }
 
-    /// It does not push to a child that is a worker, but wakes it to pull, and refuses the task: above it there must be a
-    /// queue that keeps it. (Since 1.1: an older host does not ask.)
+    /// Declares that it does not push to a child that is a worker, but wakes the worker to pull and refuses the task: a
+    /// queue above it must keep the task. (Since 1.1; ignored by an older host.)
     #[must_use]
     pub const fn wakes_workers(mut self) -> Info {
         self.wakes_workers = true;
         self
     }
 
-    /// It gives its tasks to those who pull, and nothing else makes them move: it neither sends them down when a child has
-    /// room ([`Node::pump`](crate::Node::pump)), nor asks its parents for more
-    /// ([`Node::parents_can_push`](crate::Node::parents_can_push)). No other queue can work right above it or right below
-    /// it. A component that stores and does not say so is taken to do both. (Since 1.1: an older host does not ask.)
+    /// Declares that its tasks move only when they are pulled: it neither sends them down when a child has room
+    /// ([`Node::pump`](crate::Node::pump)), nor asks its parents for more
+    /// ([`Node::parents_can_push`](crate::Node::parents_can_push)). No other queue works directly above or below it. A
+    /// component that stores tasks without this declaration is assumed to do both. (Since 1.1; ignored by an older
+    /// host.)
     #[must_use]
     pub const fn pulled_only(mut self) -> Info {
         self.pulled_only = true;
         self
     }
 
-    /// As long as no task was pushed to it, its [`pull_task`](crate::Component::pull_task) does nothing but ask the parents,
-    /// at least where the host says when workers are free
-    /// ([`Node::worker_busy_until`](crate::Node::worker_busy_until)). Such a host then asks them itself, and saves the call.
-    /// (Since 1.1: an older host calls.)
+    /// Declares that until a first task is pushed to it, its [`pull_task`](crate::Component::pull_task) only pulls from
+    /// the parents, at least where the host knows when workers are free
+    /// ([`Node::worker_busy_until`](crate::Node::worker_busy_until)). Such a host then pulls from the parents itself
+    /// and saves the call. (Since 1.1; an older host calls the component.)
     #[must_use]
     pub const fn empty_until_pushed(mut self) -> Info {
         self.empty_until_pushed = true;
         self
     }
 
-    /// A leaf that hands tasks to a combined worker, which executes them together: it stands in an
-    /// `each "combined-worker"`. (Since 1.1: an older host has no combined workers.)
+    /// Declares a leaf that hands tasks to a combined worker, whose members execute them together: it stands in an
+    /// `each "combined-worker"`. (Since 1.1; an older host has no combined workers.)
     #[must_use]
     pub const fn combined(mut self) -> Info {
         self.combined = true;
         self
     }
 
-    /// It answers a pull by asking its parents to push, and gives what comes to the child that it is for; it never hands a
-    /// task of its parents to who pulls. Below it, tasks have to be pushed all the way to a queue or a worker: nothing that
-    /// [wakes workers](Self::wakes_workers) to pull may stand right above them. (Since 1.1: an older host does not ask.)
+    /// Declares that it answers a pull by asking its parents to push, and gives the tasks that arrive to the child that
+    /// each is for; it never passes a parent's task directly to the puller. Below it, tasks have to be pushed all the
+    /// way to a queue or a worker: no component that [wakes workers](Self::wakes_workers) to pull may stand directly
+    /// above them. (Since 1.1; ignored by an older host.)
     #[must_use]
     pub const fn pushes_on_pull(mut self) -> Info {
         self.pushes_on_pull = true;
         self
     }
 
-    /// Its [`estimated_end`](crate::Component::estimated_end) is what
-    /// [`Node::end_below_with_queued`](crate::Node::end_below_with_queued) says of the length that it last
-    /// [noted](crate::Node::note_queued), of none if it never did; at a leaf, what
-    /// [`Node::worker_free_at`](crate::Node::worker_free_at) says. So the default method is, where nothing is noted. A host
-    /// that knows when workers are free then finds the end itself, and saves the call. (Since 1.1: an older host calls.)
+    /// Declares that its [`estimated_end`](crate::Component::estimated_end) equals
+    /// [`Node::end_below_with_queued`](crate::Node::end_below_with_queued) for the length that it last
+    /// [reported](crate::Node::note_queued) (zero if it never did); at a leaf, that it equals
+    /// [`Node::worker_free_at`](crate::Node::worker_free_at). The default method does so where nothing is reported. A
+    /// host that knows when workers are free then computes the end itself and saves the call. (Since 1.1; an older host
+    /// calls the component.)
     #[must_use]
     pub const fn end_is_noted(mut self) -> Info {
         self.end_is_noted = true;
@@ -262,7 +267,7 @@ impl Info {
         self.params
     }
 
-    /// The same, owned: what the host keeps of a plugin's manifest.
+    /// An owned copy of this description, as the host keeps it from a plugin's manifest.
     #[must_use]
     pub fn describe(&self) -> ComponentInfo {
         let bounds = match self.storage {
@@ -297,55 +302,55 @@ impl Info {
     }
 }
 
-/// A named place for a child, as found in a plugin's manifest.
+/// A named position for a child, as read from a plugin's manifest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SlotInfo {
-    /// The name a policy writes.
+    /// The name, as a policy writes it.
     pub name: String,
-    /// Which tasks go there.
+    /// Which tasks the child receives.
     pub doc: String,
 }
 
-/// What a component is, as found in a plugin's manifest; see [`Info`] for the meaning of each part.
+/// The description of a component, as read from a plugin's manifest; [`Info`] explains each field.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ComponentInfo {
     /// Its name in a policy.
     pub name: String,
     /// Its family.
     pub family: Family,
-    /// What it does, in a line.
+    /// One-line description.
     pub doc: String,
-    /// How many children it takes.
+    /// Number of children that it takes.
     pub arity: Arity,
-    /// Whether it keeps tasks between calls.
+    /// Whether it stores tasks between calls.
     pub stores: bool,
-    /// The parameters that bound its storage when other than 0.
+    /// The parameters that bound its storage when nonzero.
     pub bounds: Vec<String>,
-    /// Named places for children.
+    /// Named positions for children.
     pub slots: Vec<SlotInfo>,
-    /// What a policy may set.
+    /// Parameters that a policy may set.
     pub params: Vec<ParamInfo>,
-    /// How many tasks a queue below should hold for it to decide well.
+    /// Number of tasks that a queue below should hold for it to decide well.
     pub lookahead: u32,
-    /// Whether it may refuse a task for another reason than a full queue of its own.
+    /// Whether it may refuse a task for a reason other than a full queue of its own.
     pub may_refuse: bool,
     /// Whether it decides by performance models.
     pub needs_models: bool,
-    /// Whether its way to pull is to ask its parents, so that it need not be called for that.
+    /// Whether it only pulls from its parents when pulled from, so that the host can skip the call.
     pub forwards_pull: bool,
     /// Whether it refuses a task only when its children do.
     pub forwards_push: bool,
-    /// Whether it leaves tasks to be pulled where its child is a worker.
+    /// Whether it wakes a child that is a worker instead of pushing to it.
     pub wakes_workers: bool,
-    /// Whether its tasks move only when somebody pulls, so that it is no pump.
+    /// Whether its tasks move only when pulled, so that it never pumps.
     pub pulled_only: bool,
-    /// Whether it need not be called for a pull before a task was pushed to it.
+    /// Whether a pull need not call it before a first task was pushed to it.
     pub empty_until_pushed: bool,
     /// Whether it is a leaf for combined workers.
     pub combined: bool,
-    /// Whether it answers a pull by having tasks pushed.
+    /// Whether it answers a pull by having its parents push.
     pub pushes_on_pull: bool,
-    /// Whether its estimated end follows from what it notes, so that it need not be called for that.
+    /// Whether its estimated end follows from the length that it reports, so that the host can skip the call.
     pub end_is_noted: bool,
 }
 

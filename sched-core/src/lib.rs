@@ -1,11 +1,11 @@
 //! Write components of a modular task scheduler.
 //!
-//! A scheduler is a **tree of components**. Tasks that are ready to run enter at the root, pass from component to
-//! component, and leave at the leaves, which are workers. Each component does one thing: hold tasks back (*flow control*:
-//! `fifo`, `prio`), choose among its children (*resource mapping*: `eager`, `mct`, `heft`), or something special, such as
-//! choosing an implementation. A policy is a text file that names components and says which stands above which. This
-//! crate is all that a component needs: you write a type, compile it into a plugin, and put the file where the host finds
-//! it. Nothing else is compiled again.
+//! A scheduler is a **tree of components**. Ready tasks enter at the root, pass from component to component, and leave
+//! at the leaves, which are workers. Each component has one job: hold tasks back (*flow control*: `fifo`, `prio`),
+//! choose among its children (*resource mapping*: `eager`, `mct`, `heft`), or something special, such as selecting an
+//! implementation. A policy is a text file that names components and arranges them in a tree. This crate is all that a
+//! component depends on: write a type, compile it into a plugin, and put the file where the host looks for plugins.
+//! Nothing else is recompiled.
 //!
 //! # The four verbs
 //!
@@ -15,37 +15,37 @@
 //!       │ push       │ can_push      push: take this task, or hand it back
 //!       │ can_pull   │ pull          pull: give me a task
 //!       ▼            │               can_push: I have room, send something
-//!         component                  can_pull: there is work, come for it
+//!         component                  can_pull: there is work, come and get it
 //!       │            ▲
 //!       ▼            │
 //!           child
 //! ```
 //!
-//! *push* carries a task down and *pull* carries one up; *can_push* goes up and *can_pull* goes down to say that it is
-//! worth trying. They are the methods of [`Component`], and the hops of [`Node`]. Only
-//! [`push_task`](Component::push_task) has to be written: the other methods pass the call on.
+//! *push* moves a task down and *pull* moves one up. *can_push* goes up and *can_pull* goes down; each announces that
+//! the opposite verb is worth trying. They are the methods of [`Component`] and the hops of [`Node`]. Only
+//! [`push_task`](Component::push_task) is required: the default implementations forward the call.
 //!
-//! A component that stores tasks is where a flow ends. Pushed a task, it keeps it and tells its children
-//! ([`Node::children_can_pull`]); pulled from, it gives one; told that a child has room, it *pumps*
-//! ([`Node::pump`]); and when it has room itself, it tells its parents ([`Node::parents_can_push`]).
+//! A component that stores tasks ends a flow. When a task is pushed to it, it stores the task and notifies its children
+//! ([`Node::children_can_pull`]). When pulled from, it gives a task. When a child has room, it *pumps* tasks down to
+//! that child ([`Node::pump`]). When it has room itself, it notifies its parents ([`Node::parents_can_push`]).
 //!
 //! # A component
 //!
-//! A stack with room for a few tasks, and its test:
+//! A bounded stack, and its test:
 //!
 //! ```
 //! use sched_core::*;
 //!
-//! /// Gives back the task that was pushed last.
+//! /// Gives the task that was pushed last.
 //! struct Stack {
 //!     tasks: Mutex<Vec<Task>>,
 //!     room: usize,
 //! }
 //!
 //! impl Build for Stack {
-//!     const INFO: Info = Info::new("stack", Family::FlowControl, "Gives back the task that was pushed last.")
+//!     const INFO: Info = Info::new("stack", Family::FlowControl, "Gives the task that was pushed last.")
 //!         .storage(Storage::BoundedBy(&["room"]))
-//!         .params(const { &[Param::int("room", 0, "tasks held at most; 0 means no limit").at_least(0)] });
+//!         .params(const { &[Param::int("room", 0, "maximum number of tasks held; 0 means no limit").at_least(0)] });
 //!
 //!     fn build(params: &Params) -> Result<Self, BuildError> {
 //!         let room = usize::try_from(params.int("room")?).unwrap_or(0);
@@ -73,7 +73,7 @@
 //!             Some(tasks.remove(found))
 //!         };
 //!         let task = pop();
-//!         // There is room now; and if there was nothing, a parent may have something.
+//!         // There is room now; and if the stack was empty, a parent may have a task.
 //!         let sent = node.parents_can_push();
 //!         task.or_else(|| if sent { pop() } else { None })
 //!     }
@@ -99,51 +99,53 @@
 //! assert_eq!(rig.push(tasks[2]), Err(Refusal::Full));
 //!
 //! assert!(rig.can_push(Child(0)));
-//! assert_eq!(rig.child_tasks(Child(0)), [tasks[1]], "the last comes first, and the child had room for one");
+//! assert_eq!(rig.child_tasks(Child(0)), [tasks[1]], "last in, first out; the child had room for one");
 //! assert_eq!(rig.pull(Child(0)), Some(tasks[0]));
 //! ```
 //!
 //! # Tasks are owned
 //!
-//! A [`Task`] can be moved, and neither copied nor lost: when a push returns `Ok`, the task belongs to the component
-//! below; when it is refused, it comes back inside the [`Refused`]. A component that drops a task is at fault: the host
-//! reports it by name, and runs the task all the same. On a swap of policies, on a resize and at the end, the host takes
-//! what a component stores with [`drain`](Component::drain).
+//! A [`Task`] can be moved, but neither copied nor lost: when a push returns `Ok`, the task belongs to the component
+//! below; when it is refused, the task comes back inside the [`Refused`]. A component that drops a task is faulty: the
+//! host reports the component by name and still runs the task. When the policy is swapped, when workers are added or
+//! removed, and at shutdown, the host takes a component's stored tasks with [`drain`](Component::drain).
 //!
-//! # A refusal says why
+//! # Refusals have reasons
 //!
 //! | [`Refusal`] | what the component above does |
 //! |---|---|
 //! | [`Full`](Refusal::Full) | keeps the task; a *can_push* follows when there is room |
-//! | [`NoWorker`](Refusal::NoWorker) | tries another child: none below this one can execute it |
-//! | [`PullInstead`](Refusal::PullInstead) | keeps the task: a worker was woken, and will pull |
-//! | [`Uncalibrated`](Refusal::Uncalibrated) | sends it where it can be measured |
+//! | [`NoWorker`](Refusal::NoWorker) | tries another child: no worker below this one can execute the task |
+//! | [`PullInstead`](Refusal::PullInstead) | keeps the task: a worker was woken and will pull |
+//! | [`Uncalibrated`](Refusal::Uncalibrated) | sends the task where its execution can be measured |
 //!
-//! The root of a tree must take every task. A policy without an unbounded queue at the top is refused before it runs.
+//! The root of a tree must accept every task. A policy without an unbounded queue at the top is rejected before it
+//! runs.
 //!
 //! # Locks
 //!
-//! Many threads call a component at once, so what changes stands behind a [`Mutex`] or in atomics. **Never hold a lock
-//! across a hop**: the neighbour may call back, on the same thread. Methods of [`Node`] that are hops say so, and in a
-//! debug build they panic when the thread holds a [`Mutex`]. The other methods, such as [`Node::expected_length`], are
-//! services, which call no component.
+//! Many threads call a component concurrently, so mutable state belongs in a [`Mutex`] or in atomics. **Never hold a
+//! lock across a hop**: the neighbour may call back on the same thread. The docs of [`Node`] mark hops as such; in a
+//! debug build a hop panics when the thread holds a [`Mutex`]. The other methods, such as [`Node::expected_length`],
+//! are services, which call no component.
 //!
-//! # Nothing ambient
+//! # No ambient state
 //!
-//! The clock is [`Node::now`], randomness is [`Node::random`], settings are [`Params`]. The same plugin then runs under
-//! a virtual clock on a machine that is only described, and the same seed gives the same run. A component starts no
-//! threads, sleeps on nothing, and reads neither environment nor files.
+//! The clock is [`Node::now`], randomness is [`Node::random`], and settings are [`Params`]. The same plugin therefore
+//! also runs in a simulator, under a virtual clock, and the same seed gives the same run. A component starts no
+//! threads, never sleeps, and reads neither environment variables nor files.
 //!
 //! # Parameters
 //!
-//! [`Build::INFO`] declares them, with type, default, range and a line of documentation; the host checks what a policy
-//! sets, tells its author of mistakes, and shows them in its help. [`Build::build`] is given every one of them.
+//! [`Build::INFO`] declares each parameter with its type, default, range and a line of documentation. The host checks
+//! what a policy sets, reports mistakes to its author, and shows the parameters in its help. [`Build::build`] receives
+//! a value for every parameter.
 //!
 //! # Testing
 //!
 //! With the feature `rig`, the module `rig` drives one component with fake neighbours and a fake clock, as above. It
-//! fails the test when a task is lost, given twice or kept, when the component panics, and when a lock is held across a
-//! hop.
+//! fails the test when a task is lost, given away twice or kept, when the component panics, and when a lock is held
+//! across a hop.
 //!
 //! ```toml
 //! [dev-dependencies]
@@ -175,7 +177,7 @@
 //! # }
 //! ```
 //!
-//! The built library goes into the host's plugin directory, and a policy names the component as any other:
+//! Copy the built library into the host's plugin directory; a policy then names the component like any other:
 //!
 //! ```text
 //! policy "stacks" {
@@ -189,8 +191,8 @@
 //! }
 //! ```
 //!
-//! Plugins are compatible for a whole major version of this crate, in both directions: one that was built last year
-//! loads in this year's host, and the other way round. See [`abi`] for how.
+//! Plugins and hosts are compatible in both directions within a major version of this crate: last year's plugin loads
+//! in this year's host, and this year's plugin in last year's host. [`abi`] explains how.
 #![allow(non_local_definitions, non_camel_case_types, reason = "abi_stable's macros write them")]
 
 pub mod abi;

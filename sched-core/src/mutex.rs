@@ -1,38 +1,38 @@
-//! A lock for components, which knows when it is held across a hop.
+//! A lock for components, which detects that it is held across a hop.
 
 #[cfg(debug_assertions)]
 thread_local! {
     static HELD: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
-/// A lock for the state of a component: `parking_lot`'s, and in a debug build it notes that the thread holds it, so that
-/// a hop made meanwhile panics with the name of the hop.
+/// A lock for the state of a component. It wraps `parking_lot`'s; in a debug build it also records that the thread
+/// holds it, so that a hop made meanwhile panics with the name of the hop.
 ///
-/// Each plugin has its own copy of the lock's code, with its own list of waiting threads. A lock must therefore be used
-/// by one library only: keep it inside the component.
+/// Each plugin has its own copy of the lock's code, with its own list of waiting threads. Only one library may
+/// therefore use a given lock: keep it inside the component.
 #[derive(Default, Debug)]
 pub struct Mutex<T> {
     inner: parking_lot::Mutex<T>,
 }
 
 impl<T> Mutex<T> {
-    /// A free lock around `value`.
+    /// Creates an unlocked mutex around `value`.
     pub const fn new(value: T) -> Mutex<T> {
         Mutex { inner: parking_lot::Mutex::new(value) }
     }
 
-    /// Waits for the lock.
+    /// Locks the mutex, waiting for it if necessary.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         MutexGuard::new(self.inner.lock())
     }
 
-    /// The value, without locking: nobody else can have it.
+    /// The value, without locking: `&mut self` excludes other users.
     pub fn get_mut(&mut self) -> &mut T {
         self.inner.get_mut()
     }
 }
 
-/// Access to the value of a [`Mutex`] until dropped.
+/// Access to the value of a [`Mutex`]; unlocks it when dropped.
 #[derive(Debug)]
 pub struct MutexGuard<'a, T> {
     inner: parking_lot::MutexGuard<'a, T>,
@@ -67,7 +67,7 @@ impl<T> Drop for MutexGuard<'_, T> {
     }
 }
 
-/// Called by every hop.
+/// Panics in debug builds if this thread holds a [`Mutex`]. Every hop calls it.
 #[inline]
 #[track_caller]
 pub(crate) fn assert_none_held(hop: &str) {
@@ -75,7 +75,7 @@ pub(crate) fn assert_none_held(hop: &str) {
     HELD.with(|held| {
         assert!(
             held.get() == 0,
-            "`{hop}` was called while holding a lock: the neighbour may call back and wait for it for ever"
+            "`{hop}` was called while holding a lock: the neighbour may call back and deadlock on it"
         );
     });
     #[cfg(not(debug_assertions))]

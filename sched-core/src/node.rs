@@ -1,4 +1,4 @@
-//! A component's place in the tree, as it sees it during one call.
+//! A component's position in the tree during one call.
 
 mod ends;
 mod estimates;
@@ -23,7 +23,7 @@ pub struct Child(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Parent(pub u32);
 
-/// How much a line in the host's log matters.
+/// Severity of a line in the host's log.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u32)]
 pub enum LogLevel {
@@ -33,14 +33,14 @@ pub enum LogLevel {
     Warn = 2,
     /// Worth knowing.
     Info = 3,
-    /// For who looks for a fault.
+    /// Details for debugging.
     Debug = 4,
 }
 
-/// A component's place in the tree during one call: its neighbours, and the host's services.
+/// A component's position in the tree during one call: its neighbours and the host's services.
 ///
-/// Methods marked *hop* reach other components, which may call back: hold no lock then. All others are services of the
-/// host and may be used while a lock is held.
+/// Methods marked *hop* reach other components, which may call back: hold no lock then. All other methods are services
+/// of the host and may be called while a lock is held.
 #[derive(Clone, Copy)]
 pub struct Node<'a> {
     raw: &'a RawNode,
@@ -67,7 +67,7 @@ impl<'a> Node<'a> {
         self.place().path.as_str()
     }
 
-    /// What this node stands for in the topology: `numa 1`, `worker 3`; empty when it stands for nothing in particular.
+    /// The topology object that this node stands for: `numa 1`, `worker 3`; empty when it stands for none.
     #[must_use]
     pub fn topology_object(&self) -> &str {
         self.place().object.as_str()
@@ -83,7 +83,7 @@ impl<'a> Node<'a> {
         (0..self.place().parents).map(Parent)
     }
 
-    /// The child that fills a slot, where the component's [`Info`](crate::Info) declares slots.
+    /// The child in the slot of this name, where the component's [`Info`](crate::Info) declares slots.
     #[must_use]
     pub fn slot(&self, name: &str) -> Option<Child> {
         self.children().find(|child| self.child_place(*child).is_some_and(|place| place.slot.as_str() == name))
@@ -93,32 +93,32 @@ impl<'a> Node<'a> {
         self.raw.host().child_place(child.0).into_option()
     }
 
-    /// The worker on whose behalf the call happens: the one that pulls, or that made a task ready. `None` when the
-    /// application submits.
+    /// The worker on whose behalf the call happens: the one that pulls, or the one whose finished task made this task
+    /// ready. `None` when the application submits.
     #[must_use]
     pub fn requester(&self) -> Option<WorkerId> {
         some_id(self.raw.host().requester(self.raw.call())).map(WorkerId)
     }
 
-    /// The time of the run.
+    /// The current time of the run.
     #[must_use]
     pub fn now(&self) -> Time {
         Time::from_nanos(self.raw.host().now(self.raw.call()))
     }
 
-    /// A random number, all 64 bits of it: from the seed of the run and this node, so that a run can be repeated.
+    /// A 64-bit random number. The seed is derived from the run's seed and this node, so that a run can be repeated.
     #[must_use]
     pub fn random(&self) -> u64 {
         self.raw.host().random(self.raw.call())
     }
 
-    /// A random number from 0 up to, not including, 1.
+    /// A random number in the half-open interval [0, 1).
     #[must_use]
     pub fn random_unit(&self) -> f64 {
         (self.random() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Notes a line in the host's log. (Since 1.1: an older host says nothing.)
+    /// Writes a line to the host's log. (Since 1.1; an older host ignores it.)
     pub fn log(&self, level: LogLevel, line: &str) {
         if let Some(table) = offered::<HostLog>(self.raw.host()) {
             (table.log)(self.raw.call(), self.id(), level as u32, line.into());
@@ -132,10 +132,10 @@ impl std::fmt::Debug for Node<'_> {
     }
 }
 
-/// How many children the host is asked about at once.
+/// Number of children per query to the host.
 const AT_ONCE: usize = 16;
 
-/// Has `ask` fill in what there is to say of the next children, from a child on, and tells it to `each`.
+/// Queries the children in chunks: `ask` fills in the answers from a given child on, and `each` receives them in order.
 #[inline]
 fn in_chunks<T: Copy>(children: u32, unasked: T, ask: impl Fn(u32, &mut [T]), mut each: impl FnMut(Child, T)) {
     let mut answers = [unasked; AT_ONCE];

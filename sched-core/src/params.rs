@@ -1,4 +1,4 @@
-//! Parameters of a component: what a policy may set, with types, defaults and documentation.
+//! Parameters of a component: the settings of a policy, with types, defaults and documentation.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use std::time::Duration;
 pub enum ParamKind {
     /// True or false (`#true` and `#false` in a policy).
     Bool,
-    /// A whole number from `min` to `max`.
+    /// An integer from `min` to `max`.
     Int {
         /// Smallest value allowed.
         min: i64,
         /// Largest value allowed.
         max: i64,
     },
-    /// A number from `min` to `max`; whole numbers are accepted too.
+    /// A number from `min` to `max`; integers are accepted too.
     Float {
         /// Smallest value allowed.
         min: f64,
         /// Largest value allowed.
         max: f64,
     },
-    /// Any text.
+    /// A string.
     Text,
 }
 
@@ -49,16 +49,16 @@ impl fmt::Display for ParamKind {
 pub enum Value {
     /// True or false.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Int(i64),
     /// A number.
     Float(f64),
-    /// A text.
+    /// A string.
     Text(String),
 }
 
 impl Value {
-    /// The value as `kind` wants it, or `None` when the type is another or it is out of range.
+    /// Converts the value to `kind`; `None` when its type does not fit or it is out of range.
     #[must_use]
     pub fn coerce(self, kind: &ParamKind) -> Option<Value> {
         match (self, kind) {
@@ -87,7 +87,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// A default that a constant can hold; see [`Param`].
+/// A default value that a `const` can hold; see [`Param`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Default {
     Bool(bool),
@@ -96,12 +96,12 @@ enum Default {
     Text(&'static str),
 }
 
-/// One parameter that a component takes, as its [`Info`](crate::Info) declares it.
+/// A parameter of a component, as declared in its [`Info`](crate::Info).
 ///
 /// ```
 /// use sched_core::Param;
 /// const PARAMS: &[Param] = &[
-///     Param::int("ntasks-threshold", 0, "tasks held at most; 0 means no limit").at_least(0),
+///     Param::int("ntasks-threshold", 0, "maximum number of tasks held; 0 means no limit").at_least(0),
 ///     Param::float("alpha", 1.0, "weight of the completion time"),
 /// ];
 /// ```
@@ -115,33 +115,33 @@ pub struct Param {
 }
 
 impl Param {
-    /// A parameter that is true or false.
+    /// A boolean parameter.
     #[must_use]
     pub const fn bool(name: &'static str, default: bool, doc: &'static str) -> Param {
         Param { name, kind: ParamKind::Bool, default: Default::Bool(default), unit: "", doc }
     }
 
-    /// A whole number.
+    /// An integer parameter.
     #[must_use]
     pub const fn int(name: &'static str, default: i64, doc: &'static str) -> Param {
         let kind = ParamKind::Int { min: i64::MIN, max: i64::MAX };
         Param { name, kind, default: Default::Int(default), unit: "", doc }
     }
 
-    /// A number.
+    /// A floating-point parameter.
     #[must_use]
     pub const fn float(name: &'static str, default: f64, doc: &'static str) -> Param {
         let kind = ParamKind::Float { min: f64::NEG_INFINITY, max: f64::INFINITY };
         Param { name, kind, default: Default::Float(default), unit: "", doc }
     }
 
-    /// A text.
+    /// A string parameter.
     #[must_use]
     pub const fn text(name: &'static str, default: &'static str, doc: &'static str) -> Param {
         Param { name, kind: ParamKind::Text, default: Default::Text(default), unit: "", doc }
     }
 
-    /// Refuses numbers below `min`. No effect on other kinds.
+    /// Sets the smallest value allowed. No effect on parameters that are not numbers.
     #[must_use]
     pub const fn at_least(mut self, min: i64) -> Param {
         match self.kind {
@@ -152,7 +152,7 @@ impl Param {
         self
     }
 
-    /// Refuses numbers above `max`. No effect on other kinds.
+    /// Sets the largest value allowed. No effect on parameters that are not numbers.
     #[must_use]
     pub const fn at_most(mut self, max: i64) -> Param {
         match self.kind {
@@ -163,14 +163,14 @@ impl Param {
         self
     }
 
-    /// The unit of the value, for help and comments: `"µs"`.
+    /// Sets the unit of the value, for help and comments: `"µs"`.
     #[must_use]
     pub const fn unit(mut self, unit: &'static str) -> Param {
         self.unit = unit;
         self
     }
 
-    /// The same, owned: what the host keeps of a plugin's manifest.
+    /// An owned copy of this declaration, as the host keeps it from a plugin's manifest.
     #[must_use]
     pub fn describe(&self) -> ParamInfo {
         let default = match self.default {
@@ -189,7 +189,7 @@ impl Param {
     }
 }
 
-/// One parameter of a component, as found in a plugin's manifest.
+/// A parameter of a component, as read from a plugin's manifest.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParamInfo {
     /// Its name in a policy.
@@ -198,20 +198,20 @@ pub struct ParamInfo {
     pub kind: ParamKind,
     /// The value when the policy sets none.
     pub default: Value,
-    /// Unit of the value; empty when it has none.
+    /// Unit of the value; empty if it has none.
     pub unit: String,
     /// What it does.
     pub doc: String,
 }
 
-/// The values of a component's parameters: each one that its [`Info`](crate::Info) declares, set or default.
+/// The values of a component's parameters: every one that its [`Info`](crate::Info) declares, set or default.
 #[derive(Clone, PartialEq, Debug, std::default::Default)]
 pub struct Params {
     values: Vec<(String, Value)>,
 }
 
 impl Params {
-    /// Values by name; a later one replaces an earlier one of the same name.
+    /// Builds a set of values by name; a later value replaces an earlier one of the same name.
     #[must_use]
     pub fn from_values(values: impl IntoIterator<Item = (String, Value)>) -> Params {
         let mut params = Params::default();
@@ -221,7 +221,7 @@ impl Params {
         params
     }
 
-    /// The defaults of these declarations.
+    /// The default values of these declarations.
     #[must_use]
     pub fn defaults(params: &[Param]) -> Params {
         Params::from_values(params.iter().map(Param::describe).map(|param| (param.name, param.default)))
@@ -235,7 +235,7 @@ impl Params {
         }
     }
 
-    /// The value of this name, of whatever type.
+    /// The value of this name, of any type.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.values.iter().find(|(known, _)| known == name).map(|(_, value)| value)
@@ -246,7 +246,7 @@ impl Params {
         self.values.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// A parameter declared with [`Param::bool`].
+    /// The value of a parameter declared with [`Param::bool`].
     ///
     /// # Errors
     /// When the component's [`Info`](crate::Info) declares no such parameter.
@@ -257,7 +257,7 @@ impl Params {
         }
     }
 
-    /// A parameter declared with [`Param::int`].
+    /// The value of a parameter declared with [`Param::int`].
     ///
     /// # Errors
     /// When the component's [`Info`](crate::Info) declares no such parameter.
@@ -268,7 +268,7 @@ impl Params {
         }
     }
 
-    /// A parameter declared with [`Param::float`].
+    /// The value of a parameter declared with [`Param::float`].
     ///
     /// # Errors
     /// When the component's [`Info`](crate::Info) declares no such parameter.
@@ -280,7 +280,7 @@ impl Params {
         }
     }
 
-    /// A parameter declared with [`Param::text`].
+    /// The value of a parameter declared with [`Param::text`].
     ///
     /// # Errors
     /// When the component's [`Info`](crate::Info) declares no such parameter.
@@ -291,10 +291,11 @@ impl Params {
         }
     }
 
-    /// A duration, from a parameter declared with [`Param::float`] in microseconds; `None` for 0, "no limit".
+    /// The duration given by a parameter declared with [`Param::float`] in microseconds; `None` for 0, which means no
+    /// limit.
     ///
     /// # Errors
-    /// When the component's [`Info`](crate::Info) declares no such parameter, or it is negative or not a number.
+    /// When the component's [`Info`](crate::Info) declares no such parameter, or its value is negative or not a number.
     pub fn micros(&self, name: &str) -> Result<Option<Duration>, BuildError> {
         let micros = self.float(name)?;
         if micros == 0.0 {
@@ -320,7 +321,7 @@ pub struct BuildError {
 }
 
 impl BuildError {
-    /// An error with this message, one line, for the author of a policy.
+    /// Creates an error with this one-line message for the author of a policy.
     pub fn new(message: impl Into<String>) -> BuildError {
         BuildError { message: message.into() }
     }

@@ -1,8 +1,8 @@
 //! Drives one component in a test, with fake neighbours and a fake clock. (Feature `rig`.)
 //!
-//! A [`Rig`] holds the component behind the same stable object that a host would hold, so a test takes the path that a
-//! plugin takes. It has one CPU worker, and below the component one child that takes every task, until told otherwise.
-//! Tasks are named by [`TaskId`](crate::TaskId); the rig keeps the books of who holds each, and **fails the test** when the component
+//! A [`Rig`] holds the component behind the same stable object as a host does, so a test takes the same path as a
+//! plugin. By default it has one CPU worker, and below the component one child that accepts every task. Tasks are
+//! identified by [`TaskId`](crate::TaskId); the rig records who holds each, and **fails the test** when the component
 //!
 //! - drops a task, gives one away twice, or gives one to a worker that cannot execute it;
 //! - panics, which includes a hop made while it holds a [`Mutex`](crate::Mutex);
@@ -12,7 +12,7 @@
 //! use sched_core::rig::{FakeChild, Rig};
 //! use sched_core::*;
 //!
-//! /// Passes tasks to its first child, and says so when it is refused.
+//! /// Passes tasks to its first child, and passes on a refusal.
 //! struct First;
 //!
 //! impl Component for First {
@@ -58,31 +58,31 @@ use scene::{Changing, Scene, fake_worker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// One component with fake surroundings; see the [module](self).
+/// One component in a fake environment; see the [module](self).
 ///
-/// Methods that take and return the rig arrange the surroundings before the first call. Those that take `&self` may be
+/// Methods that take and return the rig set up the environment before the first call. Those that take `&self` may be
 /// used between calls, and from several threads at once.
 ///
 /// # Panics
-/// Methods that call the component panic with what it did wrong, unless the rig is [lenient](Rig::lenient). Methods that
-/// take a [`TaskId`](crate::TaskId) panic when another rig made it.
+/// Methods that call the component panic with a description of its fault, unless the rig is [lenient](Rig::lenient).
+/// Methods that take a [`TaskId`](crate::TaskId) panic if another rig made it.
 pub struct Rig {
     host: FakeHost,
     requester: AtomicU32,
     lenient: bool,
 }
 
-/// Arranging the surroundings.
+/// Setting up the environment.
 impl Rig {
     /// A rig around a component.
     pub fn new(component: impl Component) -> Rig {
         Rig::from_object(adapt(component))
     }
 
-    /// A rig around a component built with these parameters, the others having their defaults.
+    /// A rig around a component built with these parameters; the others have their defaults.
     ///
     /// # Panics
-    /// When a parameter is not declared, of another type or out of range, or the constructor refuses: see
+    /// When a parameter is undeclared, of another type or out of range, or when the constructor fails: see
     /// [`try_build`](Rig::try_build).
     #[track_caller]
     pub fn build<C: Build>(params: &[(&str, Value)]) -> Rig {
@@ -92,10 +92,10 @@ impl Rig {
         }
     }
 
-    /// The same, for a test of the constructor's errors.
+    /// A rig around a component built with these parameters, or the constructor's error; for tests of such errors.
     ///
     /// # Errors
-    /// What the constructor says, or what a policy's author would be told of a wrong parameter.
+    /// The constructor's error, or what a policy's author would see for a wrong parameter.
     pub fn try_build<C: Build>(params: &[(&str, Value)]) -> Result<Rig, BuildError> {
         let mut values = Params::defaults(C::INFO.declared_params());
         for (name, value) in params {
@@ -110,7 +110,7 @@ impl Rig {
         Ok(if C::INFO.describe().arity == crate::Arity::Leaf { rig.leaf(WorkerId(0)) } else { rig })
     }
 
-    /// A rig around a component that is already behind its stable object, as a plugin gives it.
+    /// A rig around a component that is already behind its stable object, as a plugin provides it.
     pub fn from_object(component: ComponentObject) -> Rig {
         Rig {
             host: FakeHost {
@@ -136,7 +136,7 @@ impl Rig {
         self
     }
 
-    /// Adds a worker, numbered from 0. Without any there is one CPU worker on memory node 0.
+    /// Adds a worker, numbered from 0. Without any, there is one CPU worker on memory node 0.
     #[must_use]
     pub fn worker(self, arch: Arch, memory_node: MemoryNode) -> Rig {
         self.arranged(|scene| scene.workers.push(fake_worker(arch, memory_node)))
@@ -148,32 +148,34 @@ impl Rig {
         (0..count).fold(self, |rig, _| rig.worker(Arch::CPU, MemoryNode(0)))
     }
 
-    /// Adds a combined worker made of these simple ones, numbered above all simple workers: add those before.
+    /// Adds a combined worker made of these simple ones. Its number follows those of all simple workers, so add those
+    /// first.
     #[must_use]
     pub fn combined(self, members: impl IntoIterator<Item = u32>) -> Rig {
         self.arranged(|scene| scene.combined.push(members.into_iter().collect()))
     }
 
-    /// Makes the host one that offers no [extensions](crate::abi::extension), as one of version 1.0.
+    /// Makes the host offer no [extensions](crate::abi::extension), like a host of version 1.0.
     #[must_use]
     pub fn without_extensions(self) -> Rig {
         self.arranged(|scene| scene.bare = true)
     }
 
-    /// Makes the host one that tells of [submitted tasks](crate::Node::submitted): all that the test has made, the component
-    /// under test holding those that are ready.
+    /// Makes the host provide the [submitted tasks](crate::Node::submitted): all that the test has made, of which those
+    /// that the component holds are ready.
     #[must_use]
     pub fn foreseeing(self) -> Rig {
         self.arranged(|scene| scene.foresees = true)
     }
 
-    /// Adds a child, numbered from 0. Without any there is one above all workers, unless the component is a leaf.
+    /// Adds a child, numbered from 0. Without any, there is one child above all workers, unless the component is a
+    /// leaf.
     #[must_use]
     pub fn child(self, child: FakeChild) -> Rig {
         self.arranged(|scene| scene.children.push(child))
     }
 
-    /// Adds a parent, numbered from 0. Without any the component is the root.
+    /// Adds a parent, numbered from 0. Without any, the component is the root.
     #[must_use]
     pub fn parent(self, parent: FakeParent) -> Rig {
         self.arranged(|scene| scene.parents.push(parent))
@@ -185,21 +187,21 @@ impl Rig {
         self.arranged(|scene| scene.leaf = Some(worker))
     }
 
-    /// The workers that the context has; all unless set. Tell the component with
-    /// [`notify_change_workers`](Rig::notify_change_workers) when it has been called before.
+    /// Sets the workers in the context; by default all. After the first call, also call
+    /// [`notify_change_workers`](Rig::notify_change_workers).
     #[must_use]
     pub fn context(self, workers: impl IntoIterator<Item = u32>) -> Rig {
         self.arranged(|scene| scene.in_context = Some(workers.into_iter().map(WorkerId).collect()))
     }
 
-    /// The seed of [`Node::random`](crate::Node::random).
+    /// Sets the seed of [`Node::random`](crate::Node::random).
     #[must_use]
     pub fn seed(self, seed: u64) -> Rig {
         self.host.changing.lock().random = seed;
         self
     }
 
-    /// Notes the component's faults instead of failing the test: for tests about a component that misbehaves.
+    /// Records the component's faults instead of failing the test: for tests of a faulty component.
     #[must_use]
     pub fn lenient(mut self) -> Rig {
         self.lenient = true;

@@ -1,17 +1,17 @@
-//! A set of numbers that many threads look at and few change.
+//! A set of numbers that many threads read and few change.
 //!
 //! # Protocol
 //!
-//! There is a bit for each number, in words of 64, and above them a *summary*: a bit for each word (on machines of more than
-//! 4096 workers, for each group of words) that may be other than zero. Who looks for members reads the summary first, so that
-//! an empty set costs one load, and few members cost little more, however many there might be.
+//! Each number has a bit in a word of 64, and above the words is a *summary*: one bit for each word (for sets of more
+//! than 4096 numbers, for each group of words) that may be nonzero. A reader looks at the summary first, so that an
+//! empty set costs one load, and a set with few members costs little more, whatever its bound.
 //!
-//! *Whoever was put in is seen.* A summary bit that is set over an empty word costs a look in vain; one that is missing over a
-//! member hides it, and a sleeping worker that nobody sees may sleep for ever. So a bit and its summary bit are set under the
-//! lock of their group, and a summary bit is cleared under that lock, by who finds all words below it empty. Taking a number
-//! out takes no lock, unless it was the last of its word.
+//! *A member is always visible.* A summary bit that is set over an empty word costs a wasted read; one that is missing
+//! over a member hides it, and a sleeping worker that nobody sees may sleep forever. Therefore a bit and its summary
+//! bit are set under the lock of their group, and a summary bit is cleared under that lock, by a thread that found all
+//! words below it empty. Removing a number takes no lock unless it was the last of its word.
 //!
-//! The module `models` beside this file tries every order (see CONTRIBUTING.md).
+//! The module `models` beside this file explores every interleaving.
 
 use crate::sync::{AtomicU64, Mutex, Ordering::*, lock};
 use std::ops::Range;
@@ -19,10 +19,10 @@ use std::ops::Range;
 #[cfg(all(test, loom))]
 mod models;
 
-/// A set of numbers below a bound, of workers or children for instance, that many threads look at and few change: who sleeps,
-/// or whose queue holds tasks.
+/// A set of numbers below a bound, for instance of workers or children, that many threads read and few change: the
+/// workers that sleep, or the children whose queues hold tasks.
 ///
-/// To look at it takes no lock, and takes time by the number of its members rather than by that of all numbers there are.
+/// Reading takes no lock, and takes time proportional to the number of members rather than to the bound.
 ///
 /// ```
 /// let sleeping = sched_core::SharedSet::new(1000);
@@ -33,28 +33,28 @@ mod models;
 /// assert_eq!(sleeping.iter().collect::<Vec<_>>(), [3, 900]);
 /// assert_eq!(sleeping.words(1..16).collect::<Vec<_>>(), [(14, 1 << (900 - 14 * 64))]);
 /// assert!(sleeping.remove(3));
-/// assert!(!sleeping.remove(3), "only one of those who take a number out is told that it was there");
+/// assert!(!sleeping.remove(3), "only one caller removes a number");
 /// ```
 #[derive(Debug)]
 pub struct SharedSet {
-    /// Bit *g* is set where a word of group *g* has members, and may be where none has any more.
+    /// Bit *g* is set if a word of group *g* has members; it may stay set after the last one is removed.
     summary: AtomicU64,
     /// Binary logarithm of the number of words in a group.
     shift: u32,
     words: Box<[Word]>,
 }
 
-/// Bits of 64 numbers, on a cache line of their own: who changes some does not disturb who looks at others.
+/// Bits of 64 numbers, on a cache line of their own, so that changes in one word do not slow down readers of another.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Word {
     bits: AtomicU64,
-    /// For the group that begins here.
+    /// Lock for the group that begins at this word.
     changes: Mutex<()>,
 }
 
 impl SharedSet {
-    /// An empty set for numbers below `bound`.
+    /// Creates an empty set for numbers below `bound`.
     #[must_use]
     pub fn new(bound: usize) -> SharedSet {
         let count = bound.div_ceil(64);
@@ -66,7 +66,7 @@ impl SharedSet {
         }
     }
 
-    /// Whether there are no members: one load, which orders nothing.
+    /// Whether there are no members. One relaxed load: it orders nothing.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -81,7 +81,7 @@ impl SharedSet {
         self.words.get(word).is_some_and(|word| word.bits.load(SeqCst) & bit != 0)
     }
 
-    /// Puts `number` in.
+    /// Adds `number`.
     ///
     /// # Panics
     /// If it is not below the bound.
@@ -93,7 +93,7 @@ impl SharedSet {
         self.summary.fetch_or(1 << group, SeqCst);
     }
 
-    /// Takes `number` out. Whether it was a member.
+    /// Removes `number`. Returns whether it was a member.
     pub fn remove(&self, number: u32) -> bool {
         let (word, bit) = place(number);
         let Some(of) = self.words.get(word) else { return false };
@@ -104,7 +104,7 @@ impl SharedSet {
         before & bit != 0
     }
 
-    /// A word has become empty: perhaps its group has.
+    /// Clears the summary bit of `group` if all its words are empty. Called when one of them became empty.
     fn settle(&self, group: usize) {
         let first = group << self.shift;
         let _changes = lock(&self.words[first].changes);
@@ -114,8 +114,8 @@ impl SharedSet {
         }
     }
 
-    /// Those of the words in `range` that have members: the number of each, and its bits. Bit *n* of word *m* stands for
-    /// 64·*m* + *n*. Each is looked at when it has its turn.
+    /// The words in `range` that have members: the index of each, and its bits. Bit *n* of word *m* stands for 64·*m* +
+    /// *n*. Each word is read when the iterator reaches it.
     #[inline]
     pub fn words(&self, range: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
         let range = range.start..range.end.min(self.words.len());
@@ -145,7 +145,7 @@ impl SharedSet {
         })
     }
 
-    /// Whether a member is in the set of numbers whose words these are, of which those outside `range` are zero.
+    /// Whether the set shares a member with the set given as `words`, whose words outside `range` are zero.
     #[inline]
     #[must_use]
     pub fn meets(&self, words: &[u64], range: Range<usize>) -> bool {
@@ -164,7 +164,7 @@ impl SharedSet {
     }
 }
 
-/// The word of a number, and its bit there.
+/// The word index of a number, and its bit there.
 #[inline]
 fn place(number: u32) -> (usize, u64) {
     ((number / 64) as usize, 1 << (number % 64))

@@ -1,9 +1,9 @@
-//! Tests of [`SharedSet`], beside its file because that is compiled for the model checker as well.
+//! Tests of [`SharedSet`], beside its file because that file is also compiled for the model checker.
 
 use crate::SharedSet;
 use std::collections::BTreeSet;
 
-/// Members of a set of any size are found, and only they, whatever part is looked at.
+/// A set of any size reports exactly its members, in any range of its words.
 #[test]
 fn a_set_of_any_size_has_the_members_that_were_put_in() {
     for bound in [1_u32, 63, 64, 65, 1000, 4096, 4097, 10_000] {

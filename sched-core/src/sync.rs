@@ -1,4 +1,4 @@
-//! What [`set`](crate::set) is made of, in one place so that a model checker's can stand in for it.
+//! The primitives of [`set`](crate::set), in one place so that a model checker can replace them.
 
 #[cfg(not(loom))]
 pub(crate) use crate::mutex::{Mutex, MutexGuard};
@@ -8,7 +8,7 @@ pub(crate) use loom::sync::{Mutex, MutexGuard, atomic::AtomicU64};
 pub(crate) use std::sync::atomic::AtomicU64;
 pub(crate) use std::sync::atomic::Ordering;
 
-/// Waits for the lock.
+/// Locks `mutex`, waiting for it if necessary.
 #[cfg(not(loom))]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock()

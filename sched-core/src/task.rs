@@ -1,4 +1,4 @@
-//! A task in the hands of a component.
+//! The task, as a component owns it.
 
 use crate::abi::task::{RawTask, TaskHead};
 use crate::estimate::nanos;
@@ -8,28 +8,28 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// A task, owned: it can be moved, and neither copied nor lost.
+/// A task. It can be moved, but neither copied nor lost.
 ///
-/// A component that is pushed a task keeps it or hands it on; one that is asked for a task gives it away. Dropping a task
-/// gives it back to the host, which notes that this node lost it and runs it all the same: no task is ever lost, but a
-/// component that drops one is at fault.
+/// A component that is pushed a task keeps it or passes it on; a component that is pulled from gives a task away.
+/// Dropping a task returns it to the host, which records that this component lost it and still runs it: no task is ever
+/// lost, but a component that drops one is faulty.
 #[must_use = "a task that is dropped is reported as lost by this component"]
 pub struct Task {
     raw: RawTask,
 }
 
-/// Tells which task is meant, also after it has been handed on.
+/// Identifies a task, even after it was passed on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TaskId(u64);
 
 impl TaskId {
-    /// The task with this place in the order of submission.
+    /// The id of the task with this position in the order of submission.
     #[must_use]
     pub const fn new(sequence: u64) -> TaskId {
         TaskId(sequence)
     }
 
-    /// The task's place in the order of submission.
+    /// Position of the task in the order of submission.
     #[must_use]
     pub const fn sequence(self) -> u64 {
         self.0
@@ -43,81 +43,83 @@ impl fmt::Display for TaskId {
 }
 
 impl Task {
-    /// The owner of a handle that is not "none".
+    /// Takes ownership of a handle that is not "none".
     ///
     /// # Safety
-    /// The head lies in memory of a host that keeps it until every plugin object is gone, and nobody else owns the handle.
+    /// The task's head lies in memory that the host keeps until every plugin object is gone, and nobody else owns the
+    /// handle.
     pub unsafe fn from_raw(raw: RawTask) -> Task {
         debug_assert!(!raw.is_none(), "a task is never none");
         Task { raw }
     }
 
-    /// The owner of what the host just handed over, if that is a task.
+    /// Takes ownership of a handle that the host returned, if it is a task.
     pub(crate) fn received(raw: RawTask) -> Option<Task> {
-        // SAFETY: whatever crosses the edge as a result is given away by the host, in whose memory the head lies.
+        // SAFETY: the host gives away every handle that it returns, and keeps the head in its memory.
         (!raw.is_none()).then(|| unsafe { Task::from_raw(raw) })
     }
 
-    /// The bare handle: the caller owns it now.
+    /// The raw handle, which the caller now owns.
     pub fn into_raw(self) -> RawTask {
         ManuallyDrop::new(self).raw
     }
 
-    /// The bare handle; `self` still owns it.
+    /// The raw handle; `self` still owns it.
     #[must_use]
     pub fn raw(&self) -> RawTask {
         self.raw
     }
 
     fn head(&self) -> &TaskHead {
-        // SAFETY: `from_raw` was promised that the head outlives every plugin object; its fields are atomic.
+        // SAFETY: `from_raw` requires the head to outlive every plugin object; its fields are atomic.
         unsafe { &*self.raw.head }
     }
 
-    /// Which task this is.
+    /// The id of this task.
     #[must_use]
     pub fn id(&self) -> TaskId {
         TaskId(self.head().sequence.load(Relaxed))
     }
 
-    /// Higher runs earlier; 0 when the application set none.
+    /// Priority: higher runs earlier; 0 if the application set none.
     #[must_use]
     pub fn priority(&self) -> i32 {
         self.head().priority.load(Relaxed)
     }
 
-    /// Sets the priority, for the queues below. What the application had set is gone then, so a component that changes it
-    /// and is refused sets it back.
+    /// Sets the priority for the queues below. This overwrites the application's value, so a component that changes it
+    /// and is refused must restore it.
     pub fn set_priority(&mut self, priority: i32) {
         self.head().priority.store(priority, Relaxed);
     }
 
-    /// The codelet, as the runtime numbers them.
+    /// The codelet's number in the runtime.
     #[must_use]
     pub fn codelet(&self) -> u32 {
         self.head().codelet.load(Relaxed)
     }
 
-    /// The architectures that have an implementation.
+    /// The architectures that the codelet has an implementation for.
     #[must_use]
     pub fn archs(&self) -> ArchSet {
         ArchSet::from_bits(self.head().archs.load(Relaxed))
     }
 
-    /// Identifies the sizes and shapes of the data: tasks of one codelet and footprint take alike long on one architecture.
+    /// Hash of the sizes and shapes of the data: tasks of one codelet and one footprint have the same duration on one
+    /// architecture.
     #[must_use]
     pub fn footprint(&self) -> u64 {
         self.head().footprint.load(Relaxed)
     }
 
-    /// A number that the application gave for the scheduler's use, 0 when it gave none.
+    /// A number from the application for the scheduler's use; 0 if it gave none.
     #[must_use]
     pub fn sched_data(&self) -> u64 {
         self.head().sched_data.load(Relaxed)
     }
 
-    /// How many workers may execute it together: 1, or more for a parallel task, which a combined worker of at most this
-    /// size can execute. (So can one worker alone.)
+    /// Maximum number of workers that may execute the task together: 1, or more for a parallel task. A combined worker
+    /// of at most this size can execute it, and so can a single worker.
     #[must_use]
     pub fn width(&self) -> u32 {
         u32::from(self.head().width.load(Relaxed))
@@ -129,7 +131,7 @@ impl Task {
         read_nanos(self.head().predicted.load(Relaxed))
     }
 
-    /// Sets the expected duration, as a component that decides by it does for the queues below.
+    /// Sets the expected duration. A component that decides by a duration sets it for the queues below.
     pub fn set_predicted(&mut self, length: Option<Duration>) {
         self.head().predicted.store(length.map_or(u64::MAX, nanos), Relaxed);
     }
@@ -145,13 +147,13 @@ impl Task {
         self.head().set_predicted_transfer(length.map_or(u64::MAX, nanos));
     }
 
-    /// The implementation to run, if a component chose one; otherwise the first that fits the worker runs.
+    /// Number of the implementation to run, if a component chose one; otherwise the first that fits the worker runs.
     #[must_use]
     pub fn implementation(&self) -> Option<u32> {
         Some(self.head().implementation.load(Relaxed)).filter(|chosen| *chosen != u16::MAX).map(u32::from)
     }
 
-    /// Chooses the implementation to run: its number among those for the worker's architecture.
+    /// Chooses the implementation to run, by its number among those for the worker's architecture.
     pub fn set_implementation(&mut self, implementation: Option<u32>) {
         let number = implementation.and_then(|number| u16::try_from(number).ok());
         self.head().implementation.store(number.unwrap_or(u16::MAX), Relaxed);
@@ -174,7 +176,7 @@ impl fmt::Debug for Task {
     }
 }
 
-// SAFETY: a handle is an owned reference to memory whose fields are atomic and that any thread may read.
+// SAFETY: a handle owns a reference to memory whose fields are atomic, which any thread may read.
 unsafe impl Send for Task {}
-// SAFETY: as above; `&Task` gives reads only.
+// SAFETY: as above; `&Task` only reads.
 unsafe impl Sync for Task {}

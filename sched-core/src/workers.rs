@@ -1,11 +1,11 @@
-//! Workers: who executes tasks, of which architecture, and sets of them.
+//! Workers, their architectures, and sets of them.
 
 use std::fmt;
 
 /// A worker: one processing unit that executes tasks, numbered from 0 in the runtime.
 ///
-/// A *combined worker* is several of them that execute one parallel task together. It has a number of its own, above those
-/// of all simple workers.
+/// A *combined worker* is several workers that execute one parallel task together. It has a number of its own, above
+/// those of all simple workers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct WorkerId(pub u32);
 
@@ -15,35 +15,35 @@ impl fmt::Display for WorkerId {
     }
 }
 
-/// A memory node: memory that workers reach without a transfer.
+/// A memory node: memory that its workers access without a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct MemoryNode(pub u32);
 
 /// The architecture of a worker, a number below 32.
 ///
-/// A task says which architectures it has an implementation for as an [`ArchSet`].
+/// A task lists the architectures that it has an implementation for in an [`ArchSet`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Arch(u8);
 
 impl Arch {
     /// A core of a general-purpose processor.
     pub const CPU: Arch = Arch(0);
-    /// An NVIDIA device driven with CUDA.
+    /// An NVIDIA device programmed with CUDA.
     pub const CUDA: Arch = Arch(1);
-    /// A device driven with OpenCL.
+    /// A device programmed with OpenCL.
     pub const OPENCL: Arch = Arch(2);
-    /// An AMD device driven with HIP.
+    /// An AMD device programmed with HIP.
     pub const HIP: Arch = Arch(3);
-    /// A device driven with SYCL.
+    /// A device programmed with SYCL.
     pub const SYCL: Arch = Arch(4);
-    /// Another machine reached with MPI.
+    /// Another machine, reached through MPI.
     pub const MPI: Arch = Arch(5);
-    /// A reconfigurable device.
+    /// A reconfigurable device (FPGA).
     pub const FPGA: Arch = Arch(6);
 
     const NAMES: [&'static str; 7] = ["cpu", "cuda", "opencl", "hip", "sycl", "mpi", "fpga"];
 
-    /// The architecture with this number, or `None` from 32 on.
+    /// The architecture with this number; `None` if it is 32 or more.
     #[must_use]
     pub const fn new(number: u8) -> Option<Arch> {
         if number < 32 { Some(Arch(number)) } else { None }
@@ -55,11 +55,11 @@ impl Arch {
         self.0
     }
 
-    /// How fast a worker of this architecture is, taken as a whole, relative to one CPU core: 13.33 for CUDA, HIP and SYCL
-    /// devices, 12.22 for OpenCL devices, 0.5 for an FPGA, 1 for all else. These are StarPU's figures; they are rough, and
-    /// serve where no performance model tells more: to draw lots, and to weigh loads.
+    /// Speed of a whole worker of this architecture relative to one CPU core: 13.33 for CUDA, HIP and SYCL devices,
+    /// 12.22 for OpenCL devices, 0.5 for an FPGA, 1 for all others. These are StarPU's figures. They are rough, and
+    /// used only where no performance model is available: for random choices and for weighing loads.
     ///
-    /// A combined worker is as fast as its members together.
+    /// A combined worker is as fast as all its members together.
     #[must_use]
     pub const fn relative_speedup(self) -> f64 {
         match self {
@@ -70,8 +70,8 @@ impl Arch {
         }
     }
 
-    /// The architecture of this name, as policies and platform files write it: `cpu`, `cuda`, `opencl`, `hip`,
-    /// `sycl`, `mpi`, `fpga`, or `arch7` to `arch31`.
+    /// The architecture of this name, as in policies and platform files: `cpu`, `cuda`, `opencl`, `hip`, `sycl`, `mpi`,
+    /// `fpga`, or `arch7` to `arch31`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Arch> {
         if let Some(known) = Self::NAMES.iter().position(|known| *known == name) {
@@ -105,7 +105,7 @@ impl ArchSet {
         ArchSet(bits)
     }
 
-    /// Bit *n* stands for architecture *n*.
+    /// The set as bits: bit *n* stands for architecture *n*.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.0
@@ -175,7 +175,7 @@ impl WorkerSet {
         WorkerSet { words: Vec::new() }
     }
 
-    /// Workers 0 to `count` − 1.
+    /// The set of workers 0 to `count` − 1.
     #[must_use]
     pub fn first(count: u32) -> WorkerSet {
         (0..count).map(WorkerId).collect()
@@ -187,13 +187,13 @@ impl WorkerSet {
         &self.words
     }
 
-    /// The set that [`words`](Self::words) gave.
+    /// Builds a set from its [`words`](Self::words).
     #[must_use]
     pub fn from_words(words: &[u64]) -> WorkerSet {
         WorkerSet { words: words.to_vec() }
     }
 
-    /// Adds `worker`; whether it was new.
+    /// Adds `worker`. Returns whether it was new.
     pub fn insert(&mut self, worker: WorkerId) -> bool {
         let (word, bit) = place(worker);
         if word >= self.words.len() {
@@ -204,7 +204,7 @@ impl WorkerSet {
         new
     }
 
-    /// Takes `worker` out; whether it was a member.
+    /// Removes `worker`. Returns whether it was a member.
     pub fn remove(&mut self, worker: WorkerId) -> bool {
         let (word, bit) = place(worker);
         let Some(word) = self.words.get_mut(word) else { return false };
@@ -254,7 +254,7 @@ impl WorkerSet {
         }
     }
 
-    /// Whether every member is one of `other`.
+    /// Whether every member is also in `other`.
     #[must_use]
     pub fn is_subset(&self, other: &WorkerSet) -> bool {
         let of_other = other.words.iter().copied().chain(std::iter::repeat(0));

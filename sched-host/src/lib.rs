@@ -27,16 +27,20 @@
 //! If you are writing a component, you need `sched-core` only.
 
 pub use sched_graph as graph;
-pub use sched_graph::{bound, reference};
+#[cfg(feature = "simulation")]
+pub use sched_graph::bound;
+pub use sched_graph::reference;
 pub use sched_machine::{energy, topology};
 pub use sched_memory as memory;
 pub use sched_model as model;
 pub use sched_policy as policy;
 pub use sched_runtime as runtime;
 pub use sched_runtime::context;
+#[cfg(feature = "simulation")]
 pub use sched_sim as sim;
 pub use sched_text as text;
 pub use sched_trace as trace;
 pub use sched_tree as tree;
 pub use sched_tree::plugin;
+#[cfg(feature = "workloads")]
 pub use sched_workloads::{bench, linalg, workload};

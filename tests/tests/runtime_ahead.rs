@@ -1,7 +1,7 @@
 //! Components of a real run are told of the tasks to come, and `plan` goes by that.
 
 use sched_core::{Arch, Offer, Stage};
-use sched_host::graph::{Datum, Lengths, Mode, Task, TaskGraph};
+use sched_host::graph::{AccessMode, Datum, Lengths, Task, TaskGraph};
 use sched_host::policy::{Policy, library};
 use sched_host::runtime::{Builder, Codelet, Context, Many, Read, ReadWrite, Runtime, Write};
 use sched_host::sim::{Platform, Simulation};
@@ -205,10 +205,10 @@ fn order_in_a_simulation(policy: &str) -> Vec<&'static str> {
     for (name, length) in TASKS {
         let kind = graph.add_kind(name);
         let task = match name {
-            "gate" => Task::new(kind).access(start, Mode::ReadWrite),
-            "long" => Task::new(kind).access(start, Mode::Read),
-            "short" => Task::new(kind).access(start, Mode::Read).access(results, Mode::ReadWrite),
-            _ => Task::new(kind).access(results, Mode::Read),
+            "gate" => Task::new(kind).access(start, AccessMode::ReadWrite),
+            "long" => Task::new(kind).access(start, AccessMode::Read),
+            "short" => Task::new(kind).access(start, AccessMode::Read).access(results, AccessMode::ReadWrite),
+            _ => Task::new(kind).access(results, AccessMode::Read),
         };
         let lengths = Lengths::default().with(Arch::CPU, Duration::from_secs(length));
         graph.add_task(Task { lengths, ..task });

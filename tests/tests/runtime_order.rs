@@ -1,7 +1,8 @@
 //! Any program gives what it would give if its tasks ran one after the other in the order of their submission.
 
 use proptest::prelude::*;
-use sched_host::runtime::{Commute, Handle, Many, Mode, Read, ReadWrite, Runtime, Scratch, TaskRef, Write};
+use sched_host::graph::{AccessMode, DataId, Datum, Task, TaskGraph, TaskId};
+use sched_host::runtime::{Commute, Handle, Many, Read, ReadWrite, Runtime, Scratch, TaskRef, Write};
 use sched_tests::stock::{SHAPES, runtime};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::*};
@@ -11,25 +12,25 @@ const HANDLES: usize = 4;
 #[derive(Clone, Debug)]
 struct Step {
     /// At most one access to each handle.
-    modes: [Option<Mode>; HANDLES],
+    modes: [Option<AccessMode>; HANDLES],
     /// Earlier steps to wait for, as fractions of those there are.
     after: Vec<prop::sample::Index>,
     priority: i32,
 }
 
 impl Step {
-    fn with(&self, wanted: Mode) -> Vec<usize> {
+    fn with(&self, wanted: AccessMode) -> Vec<usize> {
         (0..HANDLES).filter(|handle| self.modes[*handle] == Some(wanted)).collect()
     }
 }
 
-fn mode() -> impl Strategy<Value = Option<Mode>> {
+fn mode() -> impl Strategy<Value = Option<AccessMode>> {
     prop_oneof![
         3 => Just(None),
-        2 => Just(Some(Mode::Read)),
-        1 => Just(Some(Mode::Write)),
-        1 => Just(Some(Mode::ReadWrite)),
-        2 => Just(Some(Mode::Commute)),
+        2 => Just(Some(AccessMode::Read)),
+        1 => Just(Some(AccessMode::Write)),
+        1 => Just(Some(AccessMode::ReadWrite)),
+        2 => Just(Some(AccessMode::Commute)),
     ]
 }
 
@@ -58,12 +59,12 @@ fn one_after_the_other(steps: &[Step]) -> (Vec<i64>, Vec<i64>) {
     let mut sights = Vec::new();
     for (index, step) in steps.iter().enumerate() {
         let of = |mode| step.with(mode).into_iter().map(|handle| values[handle]).collect::<Vec<_>>();
-        let sight = seen(of(Mode::Read).into_iter(), of(Mode::ReadWrite).into_iter());
+        let sight = seen(of(AccessMode::Read).into_iter(), of(AccessMode::ReadWrite).into_iter());
         sights.push(sight);
-        for handle in step.with(Mode::Write).into_iter().chain(step.with(Mode::ReadWrite)) {
+        for handle in step.with(AccessMode::Write).into_iter().chain(step.with(AccessMode::ReadWrite)) {
             values[handle] = written(sight, index);
         }
-        for handle in step.with(Mode::Commute) {
+        for handle in step.with(AccessMode::Commute) {
             values[handle] = values[handle].wrapping_add(added(sight, index));
         }
     }
@@ -82,6 +83,20 @@ struct Params {
     index: usize,
     notes: Arc<Vec<Notes>>,
     clock: Arc<AtomicUsize>,
+}
+
+/// The same program as a graph.
+fn graph(steps: &[Step]) -> TaskGraph {
+    let mut graph = TaskGraph::new("steps");
+    let kind = graph.add_kind("step");
+    let data: Vec<DataId> = (0..HANDLES).map(|_| graph.add_data(Datum::new(8))).collect();
+    for (index, step) in steps.iter().enumerate() {
+        let accesses = data.iter().zip(&step.modes).filter_map(|(data, mode)| Some((*data, (*mode)?)));
+        let task = accesses.fold(Task::new(kind), |task, (data, mode)| task.access(data, mode));
+        let after = step.after.iter().filter(|_| index > 0);
+        graph.add_task(after.fold(task, |task, before| task.after(TaskId(before.index(index) as u32))));
+    }
+    graph
 }
 
 type Accesses = (Many<Read<i64>>, Many<Write<i64>>, Many<ReadWrite<i64>>, Many<Commute<i64>>, Scratch<usize>);
@@ -117,8 +132,8 @@ fn check(runtime: &Runtime, steps: &[Step]) {
     for (index, step) in steps.iter().enumerate() {
         let of = |mode| step.with(mode).into_iter().map(|handle| handles[handle].clone()).collect::<Vec<_>>();
         let params = Params { index, notes: Arc::clone(&notes), clock: Arc::clone(&clock) };
-        let (reads, writes) = (of(Mode::Read), of(Mode::Write));
-        let (updates, commutes) = (of(Mode::ReadWrite), of(Mode::Commute));
+        let (reads, writes) = (of(AccessMode::Read), of(AccessMode::Write));
+        let (updates, commutes) = (of(AccessMode::ReadWrite), of(AccessMode::Commute));
         let data = (&reads, &writes, &updates, &commutes, &pad);
         let mut task = runtime.task_with(&codelet, params, data).priority(step.priority);
         for before in step.after.iter().filter(|_| index > 0) {
@@ -129,11 +144,11 @@ fn check(runtime: &Runtime, steps: &[Step]) {
     runtime.wait_all().expect("every task runs");
 
     let (values, sights) = one_after_the_other(steps);
-    let all = notes;
-    for (index, (step, notes)) in steps.iter().zip(all.iter()).enumerate() {
+    let (all, dependencies) = (notes, graph(steps).dependencies());
+    for (index, notes) in all.iter().enumerate() {
         assert_eq!(notes.runs.load(SeqCst), 1, "task {index} runs once");
         assert_eq!(notes.sight.load(SeqCst), sights[index], "task {index} sees what was written last before it");
-        for before in step.after.iter().filter(|_| index > 0).map(|before| before.index(index)) {
+        for before in dependencies.predecessors(TaskId(index as u32)).iter().map(|before| before.index()) {
             let (ended, began) = (all[before].ended.load(SeqCst), notes.began.load(SeqCst));
             assert!(ended < began, "task {index} waits for task {before}");
         }

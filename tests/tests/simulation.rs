@@ -6,7 +6,7 @@ use sched_core::{
     Arch, Build, BuildError, Child, Component, Family, Info, MemoryNode, Node, Offer, Params, Push, WorkerId,
 };
 use sched_host::graph::generate::{Layered, cholesky, layered};
-use sched_host::graph::{Datum, Lengths, Mode, Task, TaskGraph, TaskId, WontUse};
+use sched_host::graph::{AccessMode, Datum, Lengths, Task, TaskGraph, TaskId, WontUse};
 use sched_host::memory::Reason;
 use sched_host::policy::library;
 use sched_host::sim::platform::find;
@@ -138,8 +138,8 @@ fn a_task_waits_for_its_data_and_writes_it_where_it_runs() {
     let mut graph = TaskGraph::new("there and back");
     let (fast, slow) = (graph.add_kind("fast"), graph.add_kind("slow"));
     let data = graph.add_data(Datum::new(1_000_000));
-    graph.add_task(Task::new(fast).access(data, Mode::ReadWrite));
-    graph.add_task(Task::new(slow).access(data, Mode::Read));
+    graph.add_task(Task::new(fast).access(data, AccessMode::ReadWrite));
+    graph.add_task(Task::new(slow).access(data, AccessMode::Read));
     let (outcome, log) = run(&graph, &core_and_device(""), "tree-eager", 0).expect("it runs to the end");
     // 0.1 ms and 1 MB at 1 GB/s there, 1 ms of work, the same way back, and 10 ms of work.
     assert_eq!(times(&graph, &log), [(1_100_000, 2_100_000, 1), (3_200_000, 13_200_000, 0)]);
@@ -153,7 +153,7 @@ fn a_device_fetches_the_data_of_the_next_task_while_it_executes() {
     let fast = graph.add_kind("fast");
     for _ in 0..3 {
         let data = graph.add_data(Datum::new(400_000));
-        graph.add_task(Task::new(fast).access(data, Mode::Read));
+        graph.add_task(Task::new(fast).access(data, AccessMode::Read));
     }
     let (_, log) = run(&graph, &core_and_device(""), "tree-eager", 0).expect("it runs to the end");
     let starts: Vec<u64> = times(&graph, &log).iter().map(|(start, ..)| *start).collect();
@@ -166,7 +166,7 @@ fn what_a_task_only_writes_is_not_fetched() {
     let mut graph = TaskGraph::new("write");
     let fast = graph.add_kind("fast");
     let data = graph.add_data(Datum::new(1 << 30));
-    graph.add_task(Task::new(fast).access(data, Mode::Write));
+    graph.add_task(Task::new(fast).access(data, AccessMode::Write));
     let (outcome, _) = run(&graph, &core_and_device(""), "tree-eager", 0).expect("it runs to the end");
     assert_eq!((outcome.makespan, outcome.transfers), (Duration::from_millis(1), 0));
 }
@@ -186,7 +186,7 @@ fn transfers_over_one_link_share_it() {
     let kind = graph.add_kind("k");
     for bytes in [1_000_000, 3_000_000] {
         let data = graph.add_data(Datum::new(bytes));
-        graph.add_task(Task::new(kind).access(data, Mode::Read));
+        graph.add_task(Task::new(kind).access(data, AccessMode::Read));
     }
     let (outcome, log) = run(&graph, &machine, "tree-eager", 0).expect("it runs to the end");
     let starts: Vec<u64> = times(&graph, &log).iter().map(|(start, ..)| *start).collect();
@@ -201,7 +201,7 @@ fn a_full_memory_writes_back_what_was_changed_and_forgets_the_rest() {
     let fast = graph.add_kind("fast");
     for _ in 0..6 {
         let (read, written) = (graph.add_data(Datum::new(400_000)), graph.add_data(Datum::new(400_000)));
-        graph.add_task(Task::new(fast).access(read, Mode::Read).access(written, Mode::ReadWrite));
+        graph.add_task(Task::new(fast).access(read, AccessMode::Read).access(written, AccessMode::ReadWrite));
     }
     let (outcome, log) = run(&graph, &core_and_device(r#"size="1 MB""#), "tree-eager", 0).expect("it runs to the end");
     times(&graph, &log);
@@ -216,7 +216,7 @@ fn data_that_will_not_be_used_is_written_home() {
     let mut graph = TaskGraph::new("done with it");
     let fast = graph.add_kind("fast");
     let data = graph.add_data(Datum::new(1_000_000));
-    graph.add_task(Task::new(fast).access(data, Mode::Write));
+    graph.add_task(Task::new(fast).access(data, AccessMode::Write));
     graph.wont_use.push(WontUse { submitted: 1, data });
     let (outcome, log) = run(&graph, &core_and_device(""), "tree-eager", 0).expect("it runs to the end");
     let last = log.events.last().map(Stamped::to_string);
@@ -230,7 +230,7 @@ fn commuting_tasks_run_one_at_a_time_and_others_meanwhile() {
     let kind = graph.add_kind("k");
     let data = graph.add_data(Datum::new(8));
     for _ in 0..3 {
-        graph.add_task(Task::new(kind).access(data, Mode::Commute));
+        graph.add_task(Task::new(kind).access(data, AccessMode::Commute));
     }
     graph.add_task(Task::new(kind));
     let machine = Platform::flat(4, Duration::from_millis(1));
@@ -265,7 +265,7 @@ fn overheads_are_paid_by_whom_they_concern() {
     let mut graph = TaskGraph::new("two");
     let kind = graph.add_kind("k");
     let data = graph.add_data(Datum::new(8));
-    graph.add_task(Task::new(kind).access(data, Mode::Write));
+    graph.add_task(Task::new(kind).access(data, AccessMode::Write));
     graph.add_task(Task::new(kind));
     let (_, log) = run(&graph, &machine, "tree-eager", 0).expect("it runs to the end");
     let starts: Vec<u64> = times(&graph, &log).iter().map(|(start, ..)| *start).collect();
@@ -287,7 +287,7 @@ fn what_cannot_run_is_told() {
     let mut graph = TaskGraph::new("large");
     let fast = graph.add_kind("fast");
     let data = graph.add_data(Datum::new(3_000_000));
-    graph.add_task(Task::new(fast).access(data, Mode::Read));
+    graph.add_task(Task::new(fast).access(data, AccessMode::Read));
     let error = run(&graph, &core_and_device(r#"size="1 MB""#), "tree-eager", 0).expect_err("it does not fit");
     insta::assert_snapshot!(error, @"task 0 needs 3000000 bytes of the memory `gpu`, which has 1000000");
 }
@@ -378,10 +378,10 @@ fn components_are_told_of_the_tasks_to_come() {
     let mut graph = TaskGraph::new("four");
     let (fast, slow) = (graph.add_kind("fast"), graph.add_kind("slow"));
     let data = graph.add_data(Datum::new(1_000_000));
-    graph.add_task(Task::new(fast).access(data, Mode::ReadWrite));
-    graph.add_task(Task::new(slow).access(data, Mode::Read));
-    graph.add_task(Task::new(fast).access(data, Mode::Read));
-    graph.add_task(Task::new(slow).access(data, Mode::Write));
+    graph.add_task(Task::new(fast).access(data, AccessMode::ReadWrite));
+    graph.add_task(Task::new(slow).access(data, AccessMode::Read));
+    graph.add_task(Task::new(fast).access(data, AccessMode::Read));
+    graph.add_task(Task::new(slow).access(data, AccessMode::Write));
     let policy = stock::policy(r#"curious { fifo { eager { each "worker" { worker } } } }"#);
     let simulation = Simulation::new(graph, core_and_device("")).policy_value(policy);
     simulation.registry(stock::registry(vec![Offer::of::<Curious>()])).run().expect("it runs to the end");

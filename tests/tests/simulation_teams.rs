@@ -144,7 +144,7 @@ fn data_of_a_parallel_task_goes_to_its_first_member() {
     let mut graph = TaskGraph::new("one");
     let kind = graph.add_kind("k");
     let data = graph.add_data(sched_host::graph::Datum::new(1_000_000));
-    graph.add_task(Task::new(kind).access(data, sched_host::graph::Mode::Read));
+    graph.add_task(Task::new(kind).access(data, sched_host::graph::AccessMode::Read));
     let (_, log) = run(&graph, &platform, "tree-pheft");
     assert_eq!(teams(&log)[&0], (vec![0, 1], MS, 3 * MS));
 }
@@ -251,7 +251,7 @@ fn a_trace_shows_who_waits_for_a_team_and_all_who_execute_its_task() {
     simulation.observe(&mut recorder).expect("it runs to the end");
     let trace = recorder.finish("teams");
     let what = |activity| match activity {
-        Activity::Task { task, codelet } => format!("{task} of codelet {codelet}"),
+        Activity::Task { task, codelet } => format!("{task} of codelet {}", codelet.0),
         Activity::Fetching { task } => format!("waits for {task}"),
         Activity::Idle => "idle".to_owned(),
     };

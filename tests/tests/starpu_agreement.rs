@@ -3,7 +3,7 @@
 
 #![expect(clippy::print_stdout, reason = "the table is what the test is read for")]
 
-use sched_host::graph::{self, DataId, Datum, Mode, Task, TaskGraph, WontUse};
+use sched_host::graph::{self, AccessMode, DataId, Datum, Task, TaskGraph, WontUse};
 use sched_host::sim::platform::Costs;
 use sched_host::sim::{Platform, Simulation};
 use sched_test_support::reference_folder;
@@ -128,8 +128,11 @@ fn cholesky(tiles: usize, recorded: &TaskGraph) -> TaskGraph {
     };
     let [potrf, trsm, syrk, gemm] = ["potrf", "trsm", "syrk", "gemm"].map(model);
     let submit = |graph: &mut TaskGraph, model: &Task, later: usize, reads: &[DataId], changes: DataId| {
-        let task = reads.iter().fold(model.clone(), |task, data| task.access(*data, Mode::Read));
-        graph.add_task(Task { priority: 2 * tiles as i32 - later as i32, ..task.access(changes, Mode::ReadWrite) });
+        let task = reads.iter().fold(model.clone(), |task, data| task.access(*data, AccessMode::Read));
+        graph.add_task(Task {
+            priority: 2 * tiles as i32 - later as i32,
+            ..task.access(changes, AccessMode::ReadWrite)
+        });
     };
     let wont_use = |graph: &mut TaskGraph, data| {
         graph.wont_use.push(WontUse { submitted: graph.tasks.len() as u32, data });

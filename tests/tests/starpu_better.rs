@@ -2,7 +2,7 @@
 //! not part of the repository; where it is absent, the test says so and passes.
 #![expect(clippy::print_stdout, reason = "the table is what the test is read for")]
 
-use sched_host::graph::{self, DataId, Datum, Mode, Task, TaskGraph, WontUse};
+use sched_host::graph::{self, AccessMode, DataId, Datum, Task, TaskGraph, WontUse};
 use sched_host::sim::platform::Costs;
 use sched_host::sim::{Platform, Simulation};
 use sched_test_support::reference_folder;
@@ -45,9 +45,9 @@ fn cholesky_of_starpu(tiles: usize) -> TaskGraph {
     let tile: Vec<_> = (0..tiles * tiles).map(|_| graph.add_data(Datum::new(960 * 960 * 4))).collect();
     let at = |row: usize, column: usize| tile[row * tiles + column];
     let add = |graph: &mut TaskGraph, kind, k: usize, away: usize, reads: &[DataId], written| {
-        let mut task = reads.iter().fold(Task::new(kind), |task, data| task.access(*data, Mode::Read));
+        let mut task = reads.iter().fold(Task::new(kind), |task, data| task.access(*data, AccessMode::Read));
         task.priority = 2 * tiles as i32 - 2 * k as i32 - away as i32;
-        graph.add_task(task.access(written, Mode::ReadWrite));
+        graph.add_task(task.access(written, AccessMode::ReadWrite));
     };
     let wont_use = |graph: &mut TaskGraph, data| {
         let submitted = graph.tasks.len() as u32;

@@ -1,25 +1,24 @@
-//! `fifo`: a reservoir that lets tasks go in the order of their arrival, sorted stably by priority.
+//! `fifo`: a reservoir that releases tasks in the order of their arrival, stably sorted by priority.
 
 use super::reservoir::{PARAMS_READY_FIRST, Reservoir, info, reservoir};
 
-/// A queue in order of priority, then of arrival; bounded, if a threshold is set.
+/// A queue ordered by priority, then by arrival; bounded if a threshold is set.
 ///
-/// A queue that is empty takes one task whatever its length: one that is longer than `exp-len-threshold` would else
-/// never run.
+/// An empty queue accepts one task of any length: a task longer than `exp-len-threshold` would otherwise never run.
 ///
-/// With `ready`, the task that leaves is, of those of the highest priority that may, the one whose data takes the shortest
-/// to the memory node of the worker that pulls; the first of several, and the first at all whose data is there. With
-/// `ready-first`, all priorities compete, and priority decides between equals. Where data is never moved this costs
-/// nothing; elsewhere a pull looks at every task that competes until it finds one that is complete, so it is for short
-/// queues, such as one above a worker.
+/// With `ready`, the task that leaves is the one whose data takes the least time to reach the memory node of the worker
+/// that pulls, chosen among the eligible tasks of the highest priority; ties go to the first, and the search stops at
+/// the first task whose data is already there. With `ready-first`, all priorities compete, and priority breaks ties.
+/// Without data transfers this costs nothing; otherwise a pull examines every competing task until it finds one whose
+/// data is complete, so it suits short queues, such as one above a worker.
 ///
-/// The expected length of the queue is always counted, of tasks whose length somebody above predicted: it needs no
-/// parameter. (StarPU counts it when `exp` is set.) It bounds the queue when `exp-len-threshold` is set.
+/// The expected length of the queue is always counted, from the tasks whose length a component above predicted; no
+/// parameter enables it. (StarPU counts it when `exp` is set.) It bounds the queue when `exp-len-threshold` is set.
 ///
-/// Where nobody sets priorities it is strictly first in, first out. Where somebody does, it sorts by them as
-/// [`Prio`](super::Prio) does, as the StarPU handbook has it ("a stable sort is performed according to tasks priorities").
-/// StarPU's own sorts priorities above 0 only, and moves a task that was refused below behind its equals; this one sorts
-/// all of them, and a refused task keeps its place.
+/// Without priorities the order is strictly first in, first out. With priorities it sorts by them like
+/// [`Prio`](super::Prio), as the StarPU handbook says ("a stable sort is performed according to tasks priorities").
+/// StarPU's implementation sorts only priorities above 0, and moves a task that was refused below behind its equals;
+/// this one sorts all priorities, and a refused task keeps its position.
 #[derive(Debug)]
 pub struct Fifo(Reservoir);
 

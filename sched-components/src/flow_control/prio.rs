@@ -1,13 +1,13 @@
-//! `prio`: a reservoir that lets the task of the highest priority go first.
+//! `prio`: a reservoir that releases the task of the highest priority first.
 
 use super::reservoir::{PARAMS, Reservoir, info, reservoir};
 
-/// A queue in order of priority, then of arrival; bounded, if a threshold is set.
+/// A queue ordered by priority, then by arrival; bounded if a threshold is set.
 ///
-/// It behaves as [`Fifo`](super::Fifo) does, which sorts by priority as well. What sets StarPU's two components apart
-/// follows from how its fifo stores tasks: that one sorts priorities above 0 only, and a refused task loses its place among
-/// its equals. Here the difference is the name, which tells the reader of a policy that priorities matter, and that there is
-/// no `ready-first`, which would put something before them.
+/// It behaves like [`Fifo`](super::Fifo), which sorts by priority as well. StarPU's two components differ because of
+/// how its fifo stores tasks: it sorts only priorities above 0, and a refused task loses its position among its equals.
+/// Here the name tells the reader of a policy that priorities matter, and there is no `ready-first`, which would rank
+/// readiness above priority.
 #[derive(Debug)]
 pub struct Prio(Reservoir);
 

@@ -1,6 +1,6 @@
-//! What `fifo` and `prio` have in common: a reservoir. It keeps the tasks that it is pushed, up to its thresholds, and lets
-//! them go in order: higher priorities first, equal ones as they arrived. When it has room it tells its parents, when it
-//! has work its children.
+//! The reservoir, the common part of `fifo` and `prio`. It stores the tasks pushed to it, up to its thresholds, and
+//! releases them in order: higher priorities first, equal priorities by arrival. It notifies its parents when it has
+//! room, and its children when it has work.
 
 mod ready;
 
@@ -11,14 +11,13 @@ use sched_core::*;
 use std::cell::Cell;
 use std::time::Duration;
 
-/// A queue in order of priority, then of arrival; bounded, if a threshold is set.
+/// A queue ordered by priority, then by arrival; bounded if a threshold is set.
 ///
-/// A queue that is empty takes one task whatever its length: one that is longer than `exp-len-threshold` would else
-/// never run.
+/// An empty queue accepts one task of any length: a task longer than `exp-len-threshold` would otherwise never run.
 #[derive(Debug)]
 pub(super) struct Reservoir {
     queue: SharedQueue<Held>,
-    /// There is a threshold.
+    /// Whether any threshold is set.
     is_bounded: bool,
     ntasks_threshold: Option<usize>,
     /// In nanoseconds.
@@ -31,16 +30,16 @@ const THRESHOLD: Param = Param::int(NTASKS, 0, "tasks held at most; 0 means no l
 const LENGTH: Param =
     Param::float(EXP_LEN, 0.0, "expected length held at most; 0 means no limit").at_least(0).unit("µs");
 
-/// What a policy may say of any reservoir.
+/// Parameters of every reservoir.
 pub(super) const PARAMS: &[Param] = const { &[THRESHOLD, LENGTH, Ready::PARAM] };
 
-/// The same, where readiness may come before priority.
+/// Parameters of a reservoir in which readiness may rank above priority.
 pub(super) const PARAMS_READY_FIRST: &[Param] = const { &[THRESHOLD, LENGTH, Ready::PARAM, Ready::FIRST_PARAM] };
 
 const NTASKS: &str = "ntasks-threshold";
 const EXP_LEN: &str = "exp-len-threshold";
 
-/// A flow-control component with the parameters of a reservoir.
+/// Description of a flow-control component with the parameters of a reservoir.
 pub(super) const fn info(name: &'static str, doc: &'static str, params: &'static [Param]) -> Info {
     Info::new(name, Family::FlowControl, doc)
         .storage(Storage::BoundedBy(&[NTASKS, EXP_LEN]))
@@ -48,7 +47,7 @@ pub(super) const fn info(name: &'static str, doc: &'static str, params: &'static
         .end_is_noted()
 }
 
-/// Makes a component of a type whose only field is a [`Reservoir`].
+/// Implements a component for a type whose only field is a [`Reservoir`].
 macro_rules! reservoir {
     ($component:ty, $info:expr) => {
         impl sched_core::Build for $component {
@@ -130,7 +129,7 @@ impl Reservoir {
         self.queue.change(|queue| queue.unpop(held, place), noted(node));
     }
 
-    /// The first task that the worker that asks can execute.
+    /// The first task that the requesting worker can execute.
     #[inline(always)]
     fn first_for_requester(&self, node: Node<'_>) -> Option<Task> {
         let archs = self.facts.of(node).archs();
@@ -140,7 +139,8 @@ impl Reservoir {
         self.pop(node, |held| held.archs().intersects(archs)).map(|(task, _)| task)
     }
 
-    /// The same, where not all workers below can execute the same tasks, or where data decides.
+    /// [`first_for_requester`](Self::first_for_requester), where workers below differ in what they can execute, or
+    /// where the location of data decides.
     #[inline(never)]
     fn find_for_requester(&self, node: Node<'_>) -> Option<Task> {
         if self.queue.is_empty() {
@@ -155,14 +155,14 @@ impl Reservoir {
         if node.requester_can_execute(&task) {
             return Some(task);
         }
-        // Ask the host about each. Meanwhile somebody may have found the queue empty that wants the first one.
+        // A worker that wants the first task may have found the queue empty while the host was asked about each task.
         self.unpop(node, task, place);
         let found = self.pop(node, |held| node.requester_can_execute(&held.task)).map(|(task, _)| task);
         node.children_can_pull();
         found
     }
 
-    /// Keeps a task, unless a threshold says no, and counts with its expected length.
+    /// Stores a task, unless a threshold forbids it, and counts its expected length.
     #[inline(never)]
     fn push_with_length(&self, node: Node<'_>, task: Task, prefetches: bool) -> Push {
         let (priority, has_length) = (task.priority(), task.predicted().is_some());
@@ -175,7 +175,7 @@ impl Reservoir {
                     node.prefetch(&task);
                 }
             }
-            // Without a memory node to prefetch to, nothing hides the transfer.
+            // Without a memory node to prefetch to, no transfer is hidden.
             let ahead = || if node.single_memory_node().is_some() { queue.expected() } else { 0 };
             let expected = if has_length { expected_addition(&task, ahead) } else { 0 };
             queue.push(Held::new(task), priority, expected);
@@ -186,14 +186,14 @@ impl Reservoir {
         Ok(())
     }
 
-    /// The same once more: those above have sent something.
+    /// [`first_for_requester`](Self::first_for_requester), after components above have sent tasks.
     #[inline(never)]
     fn first_after_push(&self, node: Node<'_>) -> Option<Task> {
         self.first_for_requester(node)
     }
 
-    /// Sends tasks down in order until one is refused. Where the worker that asks could not have run that one, the tasks
-    /// that it can run follow: it must not wait behind work for others.
+    /// Sends tasks down in order until one is refused. If the requesting worker could not have executed that one, the
+    /// tasks that it can execute follow: it must not wait behind work for others.
     fn send(&self, node: Node<'_>, to: Child) -> bool {
         let place = Cell::new(None);
         let stuck = Cell::new(false);
@@ -221,14 +221,14 @@ impl Reservoir {
             moved |= node.pump(to, || pop(&able), unpop);
         }
         if put_back.get() {
-            // Meanwhile somebody may have found the queue empty that has room for it.
+            // A worker that has room for the task may have found the queue empty meanwhile.
             node.children_can_pull();
         }
         moved
     }
 }
 
-/// Notes the expected length with the node, each time that it changes.
+/// Reports the expected length to the node whenever it changes.
 fn noted(node: Node<'_>) -> impl FnOnce(u64) {
     move |expected| node.note_queued(Duration::from_nanos(expected))
 }
@@ -264,7 +264,7 @@ impl Component for Reservoir {
         if self.send(node, to) {
             return true;
         }
-        // What is here was refused below: more of it would be too.
+        // The tasks here were refused below; more of them would be too.
         self.queue.is_empty() && node.parents_can_push() && {
             self.send(node, to);
             true

@@ -1,29 +1,29 @@
-//! Tasks in one order, kept apart by who can execute them.
+//! Tasks in one order, stored separately by the architectures that can execute them.
 
 use super::{Len, Place, TaskQueue};
 use sched_core::{ArchSet, Node, Task};
 
-/// Whatever can execute a task.
+/// All architectures.
 pub(crate) const ALL: ArchSet = ArchSet::from_bits(u32::MAX);
 
-/// All but these.
+/// All architectures but these.
 pub(crate) fn all_but(archs: ArchSet) -> ArchSet {
     ArchSet::from_bits(!archs.bits())
 }
 
-/// One of these, or of those.
+/// The union of two sets.
 pub(crate) fn either(these: ArchSet, those: ArchSet) -> ArchSet {
     ArchSet::from_bits(these.bits() | those.bits())
 }
 
-/// The architecture of the worker that asks, or all if nobody does.
+/// The architecture of the requesting worker; all without a requester.
 pub(crate) fn archs_of_requester(node: Node<'_>) -> ArchSet {
     let arch = node.requester().and_then(|worker| node.arch(worker));
     arch.map_or(ALL, |arch| ArchSet::EMPTY.with(arch))
 }
 
-/// Tasks by priority, then by arrival, with a queue for each set of architectures that can execute some: so it costs
-/// nothing to pass over any number of tasks that nobody who asks can execute. There are few such sets.
+/// Tasks by priority, then by arrival, with one queue for each set of architectures: passing over any number of tasks
+/// that the requester cannot execute costs nothing. There are few such sets.
 #[derive(Debug)]
 pub(crate) struct ByArchs<T = Task> {
     kinds: Vec<(ArchSet, TaskQueue<T>)>,
@@ -37,13 +37,13 @@ impl<T> Default for ByArchs<T> {
 }
 
 impl<T> ByArchs<T> {
-    /// Nanoseconds that the tasks were pushed with, added up.
+    /// Sum of the tasks' expected lengths in nanoseconds.
     pub(crate) fn expected(&self) -> u64 {
         self.kinds.iter().map(|(_, queue)| queue.expected()).fold(0, u64::saturating_add)
     }
 
-    /// Puts `task`, which some of `archs` can execute, behind all of its `priority` and above. It counts with `expected`
-    /// nanoseconds.
+    /// Inserts `task`, which `archs` can execute, behind all tasks of its `priority` or higher. Its expected length is
+    /// `expected` nanoseconds.
     pub(crate) fn push(&mut self, archs: ArchSet, task: T, priority: i32, expected: u64) {
         let arrival = self.arrivals;
         self.arrivals += 1;
@@ -52,7 +52,7 @@ impl<T> ByArchs<T> {
         queue.push(task, priority, expected);
     }
 
-    /// Takes the first task that is `eligible` of those that some of `archs` can execute.
+    /// Takes the first `eligible` task that any of `archs` can execute.
     pub(crate) fn pop(&mut self, archs: ArchSet, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
         if let [(kind, queue)] = &mut *self.kinds {
             return if kind.intersects(archs) { queue.pop(eligible) } else { None };
@@ -63,12 +63,12 @@ impl<T> ByArchs<T> {
         queue.pop(eligible)
     }
 
-    /// Puts a popped task back where it was, whatever was pushed, popped or put back meanwhile.
+    /// Puts a popped task back at its position, whatever was pushed, popped or put back meanwhile.
     pub(crate) fn unpop(&mut self, archs: ArchSet, task: T, place: Place) {
         self.kind(archs).unpop(task, place);
     }
 
-    /// Takes all tasks, in order.
+    /// Removes all tasks, in order.
     pub(crate) fn drain(&mut self) -> Vec<T> {
         std::iter::from_fn(|| self.pop(ALL, |_| true)).map(|(task, _)| task).collect()
     }

@@ -1,10 +1,10 @@
-//! A queue behind a lock, whose length can be read without it.
+//! A queue behind a lock, whose length can be read without the lock.
 
 use super::TaskQueue;
 use sched_core::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 
-/// What holds a number of tasks.
+/// A container of tasks with a length.
 pub(crate) trait Len {
     /// Number of tasks.
     fn len(&self) -> usize;
@@ -16,7 +16,7 @@ impl<T> Len for TaskQueue<T> {
     }
 }
 
-/// A queue, and how many tasks are in it since it was changed last.
+/// A queue, and its length after the last change.
 #[derive(Debug)]
 pub(crate) struct Counted<Q> {
     queue: Mutex<Q>,
@@ -29,7 +29,7 @@ impl<Q: Len> Counted<Q> {
         Counted { len: AtomicUsize::new(queue.len()), queue: Mutex::new(queue) }
     }
 
-    /// Number of tasks, without the lock: others may change it meanwhile.
+    /// Number of tasks, read without the lock; it may be out of date.
     pub(crate) fn len(&self) -> usize {
         self.len.load(Acquire)
     }
@@ -38,12 +38,12 @@ impl<Q: Len> Counted<Q> {
         self.len() == 0
     }
 
-    /// Looks at the queue.
+    /// Reads the queue under the lock.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&Q) -> T) -> T {
         look(&self.queue.lock())
     }
 
-    /// Changes the queue.
+    /// Changes the queue under the lock.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Q) -> T) -> T {
         let mut queue = self.queue.lock();
         let answer = change(&mut queue);

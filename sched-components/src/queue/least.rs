@@ -1,4 +1,4 @@
-//! Taking the task that costs least, instead of the first.
+//! Taking the task of the least cost instead of the first.
 
 use super::level::{Entry, Level};
 use super::{Place, TaskQueue};
@@ -7,18 +7,18 @@ use std::cmp::Reverse;
 /// Which tasks compete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reach {
-    /// Those of the highest priority that has an eligible one.
+    /// Those of the highest priority that has an eligible task.
     HighestLevel,
-    /// All of them.
+    /// All tasks.
     AllLevels,
 }
 
-/// The best task so far: its cost, its level, and its place there.
+/// The best task so far: its cost, its level, and its position there.
 type Best = (u64, Reverse<i32>, usize);
 
 impl<T> TaskQueue<T> {
-    /// Takes the task of the least `cost`; of several, the one that [`pop`](Self::pop) would take. Tasks without a cost do
-    /// not compete. It looks at no task behind one that costs nothing.
+    /// Takes the task of the least `cost`; on ties, the one that [`pop`](Self::pop) would take. Tasks without a cost do
+    /// not compete. The search stops at the first task that costs nothing.
     pub(crate) fn pop_least(&mut self, reach: Reach, mut cost: impl FnMut(&T) -> Option<u64>) -> Option<(T, Place)> {
         let mut best: Option<Best> = None;
         for (key, level) in self.levels() {

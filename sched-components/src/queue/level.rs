@@ -8,13 +8,13 @@ use std::collections::vec_deque::Iter;
 #[derive(Debug)]
 pub(super) struct Level<T> {
     entries: VecDeque<Entry<T>>,
-    /// What the numbers of the entries count from.
+    /// Base of the entries' numbers.
     base: u64,
 }
 
 #[derive(Debug)]
 pub(super) struct Entry<T> {
-    /// Place in the order of arrival, counted from the level's base.
+    /// Position in the order of arrival, relative to the level's base.
     pub(super) number: u64,
     pub(super) expected: u64,
     pub(super) task: T,
@@ -44,25 +44,25 @@ impl<T> Level<T> {
         self.entries.get(index)
     }
 
-    /// When an entry of this level arrived.
+    /// The arrival number of an entry of this level.
     #[inline(always)]
     pub(super) fn arrival(&self, entry: &Entry<T>) -> u64 {
         self.base.wrapping_add(entry.number)
     }
 
-    /// Puts a task that arrived last behind the others.
+    /// Appends a task that arrived last.
     #[inline(always)]
     pub(super) fn push(&mut self, arrival: u64, expected: u64, task: T) {
         self.entries.push_back(Entry { number: arrival.wrapping_sub(self.base), expected, task });
     }
 
-    /// Puts a task back where it was.
+    /// Puts a task back at its position.
     pub(super) fn unpop(&mut self, arrival: u64, expected: u64, task: T) {
         let index = self.entries.partition_point(|entry| self.base.wrapping_add(entry.number) < arrival);
         self.entries.insert(index, Entry { number: arrival.wrapping_sub(self.base), expected, task });
     }
 
-    /// Puts entries, which are numbered from 0, behind the others, as arrived from `arrival` on. They are left empty.
+    /// Appends entries, which are numbered from 0, as arrivals from `arrival` on, and empties `entries`.
     pub(super) fn append(&mut self, arrival: u64, entries: &mut VecDeque<Entry<T>>) {
         if self.is_empty() {
             std::mem::swap(&mut self.entries, entries);
@@ -74,24 +74,24 @@ impl<T> Level<T> {
         }
     }
 
-    /// Place of the first entry that is eligible.
+    /// Index of the first eligible entry.
     pub(super) fn find(&self, mut eligible: impl FnMut(&T) -> bool) -> Option<usize> {
         self.entries.iter().position(|entry| eligible(&entry.task))
     }
 
-    /// Place of the last entry that is eligible.
+    /// Index of the last eligible entry.
     pub(super) fn find_newest(&self, mut eligible: impl FnMut(&T) -> bool) -> Option<usize> {
         self.entries.iter().rposition(|entry| eligible(&entry.task))
     }
 
-    /// Takes the entry at a place that was just found.
+    /// Removes the entry at an index that was just found.
     #[inline(always)]
     pub(super) fn remove(&mut self, index: usize) -> Entry<T> {
         let entry = if index == 0 {
             self.entries.pop_front()
         } else if index + 1 == self.entries.len() {
             let last = self.entries.pop_back();
-            // Among many long queues, each is far from where the processor looked last.
+            // With many long queues, the next entry is rarely in the cache.
             self.entries.back().inspect(|next| fetch_ahead(*next));
             last
         } else {

@@ -1,4 +1,4 @@
-//! A queue whose two ends seldom meet.
+//! A queue whose producers and consumers seldom touch the same cache lines.
 
 use super::level::Entry;
 use super::{Padded, Place, TaskQueue};
@@ -9,42 +9,42 @@ use std::collections::VecDeque;
 #[cfg(all(test, loom))]
 mod models;
 
-/// A [`TaskQueue`] for threads that push and threads that pop at once.
+/// A [`TaskQueue`] for concurrent producers and consumers.
 ///
-/// What is pushed arrives in a list of its own, with a lock of its own, and is taken over as a whole when those who pop
-/// have nothing left: while tasks stream through, neither side writes what the other one looks at. The order is that of
-/// one queue nevertheless. As long as all tasks have the [usual](USUAL) priority, whatever arrived last leaves last; and
-/// from the first one on that has another priority, every pop takes over what arrived before it looks.
+/// Pushed tasks arrive in a separate list with a lock of its own; a consumer that finds nothing else takes over the
+/// whole list. While tasks stream through, neither side writes what the other reads. The order is nevertheless that of
+/// one queue. While all tasks have the [usual](USUAL) priority, the last arrival leaves last; from the first task of
+/// another priority on, every pop first takes over the arrivals.
 ///
-/// The lock of the queue is taken before that of the arrivals.
+/// Lock order: the queue's lock before the arrivals' lock.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct SharedQueue<T, B = ()> {
     queue: Padded<Front<T>>,
     arrived: Padded<Back<T>>,
-    /// Not all tasks have the usual priority.
+    /// Whether any task has an unusual priority.
     is_ranked: AtomicBool,
-    /// What else both sides look at and seldom write: it shares a line with `is_ranked`.
+    /// Other data that both sides read and seldom write; it shares a cache line with `is_ranked`.
     pub(crate) beside: B,
-    /// Arrivals of other priorities, locked and counted with those of the usual one.
+    /// Arrivals of other priorities; locked and counted together with those of the usual one.
     others: Mutex<Vec<(i32, T)>>,
 }
 
 /// The priority of tasks that were given none.
 const USUAL: i32 = 0;
 
-/// Where tasks are popped.
+/// The consumers' side.
 #[derive(Debug)]
 #[repr(C)]
 struct Front<T> {
-    /// Number of tasks, written under the lock: to see that there are none takes no lock.
+    /// Number of tasks, written under the lock, so that an empty queue is detected without it.
     len: AtomicUsize,
     tasks: Mutex<TaskQueue<T>>,
-    /// Their expected length in nanoseconds, written under the lock.
+    /// Sum of their expected lengths in nanoseconds, written under the lock.
     expected: AtomicU64,
 }
 
-/// Where tasks are pushed.
+/// The producers' side.
 #[derive(Debug)]
 #[repr(C)]
 struct Back<T> {
@@ -66,17 +66,18 @@ impl<T, B> SharedQueue<T, B> {
         }
     }
 
-    /// Number of tasks, without a lock: others may change it meanwhile.
+    /// Number of tasks, read without a lock; it may be out of date.
     pub(crate) fn len(&self) -> usize {
         self.arrived.0.len.load(Acquire) + self.queue.0.len.load(Acquire)
     }
 
-    /// Nanoseconds that the tasks count with, without a lock.
+    /// Sum of the tasks' expected lengths in nanoseconds, read without a lock.
     pub(crate) fn expected(&self) -> u64 {
         self.queue.0.expected.load(Relaxed)
     }
 
-    /// Whether there are no tasks. Who takes over what arrived counts it on the one side before it is gone from the other.
+    /// Whether there are no tasks. A consumer that takes over arrivals counts them at the front before it subtracts
+    /// them at the back.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.0.len.load(Acquire) == 0 && self.has_nothing_to_take_over()
@@ -87,7 +88,7 @@ impl<T, B> SharedQueue<T, B> {
         self.arrived.0.len.load(Acquire) == 0 && self.queue.0.len.load(Acquire) == 0
     }
 
-    /// Puts `task` behind all of its `priority` and above. It counts with nothing towards the expected length.
+    /// Inserts `task` behind all tasks of its `priority` or higher. Its expected length is zero.
     #[inline(always)]
     pub(crate) fn push(&self, task: T, priority: i32) {
         let Back { tasks, len } = &self.arrived.0;
@@ -102,8 +103,8 @@ impl<T, B> SharedQueue<T, B> {
         len.store(len.load(Relaxed) + 1, Release);
     }
 
-    /// The same on behalf of those who pop, so that the task need not arrive first: it is in front of what arrived and was
-    /// not taken over yet. It counts with `expected` nanoseconds.
+    /// Inserts a task on behalf of a consumer, without passing through the arrivals: it precedes arrivals that were not
+    /// taken over yet. Its expected length is `expected` nanoseconds.
     #[inline]
     pub(crate) fn push_inside(&self, task: T, priority: i32, expected: u64) {
         let mut queue = self.queue.0.tasks.lock();
@@ -114,14 +115,15 @@ impl<T, B> SharedQueue<T, B> {
         self.note(&queue, |_| ());
     }
 
-    /// Says that not all tasks have the usual priority. To be called under a lock that who says the opposite takes, too.
+    /// Records that a task has an unusual priority. Call it under a lock that the reverse change takes too.
     fn rank(&self) {
         if !self.is_ranked.load(Relaxed) {
             self.is_ranked.store(true, Release);
         }
     }
 
-    /// To be called under the queue's lock after each change. What is new of the expected length is told to `changed`.
+    /// Updates the counters; call it under the queue's lock after each change. `changed` receives a changed expected
+    /// length.
     #[inline(always)]
     fn note(&self, queue: &TaskQueue<T>, changed: impl FnOnce(u64)) {
         let Front { len, expected, .. } = &self.queue.0;
@@ -132,13 +134,13 @@ impl<T, B> SharedQueue<T, B> {
         }
     }
 
-    /// Takes the first task that is `eligible`. `changed` is told of another expected length, under the lock.
+    /// Takes the first `eligible` task. `changed` receives a changed expected length, under the lock.
     #[inline(always)]
     pub(crate) fn pop(&self, eligible: impl FnMut(&T) -> bool, changed: impl FnOnce(u64)) -> Option<(T, Place)> {
         self.take::<false>(eligible, changed)
     }
 
-    /// Takes the last task that is `eligible` of the highest priority that has one.
+    /// Takes the last `eligible` task of the highest priority that has one.
     #[inline(always)]
     pub(crate) fn pop_newest(&self, eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
         self.take::<true>(eligible, |_| ())
@@ -154,7 +156,7 @@ impl<T, B> SharedQueue<T, B> {
             return None;
         }
         if NEWEST {
-            // Behind the lock, nothing is read before its turn; and this queue may be one of a thousand.
+            // The processor does not read ahead of the lock, and this queue may be one of a thousand.
             fetch_ahead(&self.is_ranked);
             fetch_ahead(&self.queue.0.expected);
         }
@@ -169,7 +171,7 @@ impl<T, B> SharedQueue<T, B> {
                 self.note(&queue, changed);
                 return Some(popped);
             }
-            // Nothing that was there suits.
+            // No task at the front is eligible.
             if is_all || !self.take_over(&mut queue) {
                 return None;
             }
@@ -177,7 +179,7 @@ impl<T, B> SharedQueue<T, B> {
         }
     }
 
-    /// Takes over what arrived. Whether that is anything.
+    /// Takes over the arrivals. Returns whether there were any.
     #[inline(never)]
     fn take_over(&self, queue: &mut TaskQueue<T>) -> bool {
         self.arrived.0.len.load(Acquire) != 0 && self.take_over_from(&mut self.arrived.0.tasks.lock(), queue)
@@ -197,7 +199,7 @@ impl<T, B> SharedQueue<T, B> {
         queue.len() > before
     }
 
-    /// Changes the queue, with all that has arrived, while nobody pushes or pops. `changed` is told of another expected
+    /// Changes the queue, arrivals included, while nobody else pushes or pops. `changed` receives a changed expected
     /// length.
     pub(crate) fn change<A>(&self, change: impl FnOnce(&mut TaskQueue<T>) -> A, changed: impl FnOnce(u64)) -> A {
         let mut queue = self.queue.0.tasks.lock();
@@ -211,7 +213,7 @@ impl<T, B> SharedQueue<T, B> {
         answer
     }
 
-    /// Does something while nobody pushes or pops, which is told whether there are no tasks.
+    /// Runs `then` while nobody else pushes or pops; its argument says whether the queue is empty.
     pub(crate) fn hold(&self, then: impl FnOnce(bool)) {
         let queue = self.queue.0.tasks.lock();
         let _arrived = self.arrived.0.tasks.lock();

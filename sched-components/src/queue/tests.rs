@@ -11,11 +11,12 @@ enum Step {
     Pop {
         except: u64,
     },
-    /// The same with the last task of the highest priority that has one.
+    /// Pops the last such task of the highest priority that has one.
     PopNewest {
         except: u64,
     },
-    /// The first of those with the least remainder by 7, among all or those of the highest priority that has one.
+    /// Pops the first task with the least remainder modulo 7, among all tasks or those of the highest priority that has
+    /// one.
     PopLeast {
         except: u64,
         reach: Reach,
@@ -44,7 +45,7 @@ fn eligible_but(task: u64, except: u64) -> bool {
     !(task + 1).is_multiple_of(except)
 }
 
-/// Plays `steps` on a queue and on a sorted vector.
+/// Runs `steps` on a queue and on a sorted vector.
 fn play(steps: Vec<Step>) {
     let mut queue: TaskQueue<u64> = TaskQueue::new();
     let mut model: Vec<(Reverse<i32>, u64)> = Vec::new();
@@ -161,14 +162,14 @@ fn a_transfer_counts_as_far_as_it_does_not_hide() {
     assert_eq!(rig.read(unknown, |task| expected_addition(task, || 0)), 0);
 }
 
-/// Plays pushes, pops and the rest on a queue for several threads and on one behind a lock.
+/// Runs pushes, pops and the other steps on a queue for several threads and on one behind a lock.
 fn play_shared(steps: Vec<Step>) {
     let (shared, mut plain) = (SharedQueue::new(()), TaskQueue::new());
     let mut out: Vec<(u64, Place)> = Vec::new();
     let mut pushed = 0;
     for step in steps {
         match step {
-            // Every third goes in by the way of those who look at lengths.
+            // Every third task is inserted on behalf of a consumer.
             Step::Push { priority } => {
                 let expected = if pushed % 3 == 0 { pushed % 5 } else { 0 };
                 plain.push(pushed, priority, expected);
@@ -193,7 +194,7 @@ fn play_shared(steps: Vec<Step>) {
             Step::Unpop { which } if !out.is_empty() => {
                 let (task, place) = out.swap_remove(which % out.len());
                 shared.change(|queue| queue.unpop(task, place), |_| ());
-                // The numbers of arrivals differ, the order does not.
+                // The arrival numbers differ, the order does not.
                 plain.unpop(task, Place { arrival: task, ..place });
             }
             Step::Unpop { .. } => {}
@@ -213,7 +214,7 @@ proptest! {
     }
 }
 
-/// Plays pushes, pops and the rest on a queue that is kept apart by architectures and on one that is not.
+/// Runs pushes, pops and the other steps on a queue divided by architectures and on an undivided one.
 fn play_by_archs(steps: Vec<Step>) {
     let archs_of = |task: u64| ArchSet::from_bits([1, 2, 3, 6][(task % 4) as usize]);
     let (mut apart, mut plain): (ByArchs<u64>, TaskQueue<u64>) = (ByArchs::default(), TaskQueue::new());
@@ -293,7 +294,7 @@ fn threads_that_push_and_pop_at_once_lose_nothing_and_keep_the_order() {
     let pop = || {
         let mut mine = Vec::new();
         loop {
-            // Asked before the queue is looked at: then what it holds is all there will be.
+            // Read before the queue is searched: if nothing is left then, the queue holds all remaining tasks.
             let is_last = left.load(Acquire) == 0;
             mine.extend(std::iter::from_fn(|| queue.pop(|_| true, |_| ()).map(|(task, _)| task)));
             if is_last {

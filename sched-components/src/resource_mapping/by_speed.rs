@@ -1,30 +1,30 @@
-//! Children in the order in which those who give tasks away eagerly offer them.
+//! The order in which eager components offer tasks to their children: the fastest first.
 
 use sched_core::*;
 use std::sync::OnceLock;
 
-/// The children of a node, those of equal speed ([`Node::child_relative_speedup`]) together, the fastest first.
+/// The children of a node in groups of equal speed ([`Node::child_relative_speedup`]), the fastest group first.
 ///
-/// A slow child then gets a task while all faster ones have enough to do. Offered in turn alone, a machine of 9 cores and
-/// 3 GPUs takes two to eight times as long for a Cholesky factorisation, which cores delay whenever they take a task that
-/// its critical path needs.
+/// A slow child gets a task only while all faster ones have enough to do. With plain round-robin, a machine with 9
+/// cores and 3 GPUs takes two to eight times as long for a Cholesky factorisation, because a core delays the
+/// factorisation whenever it takes a task on the critical path.
 #[derive(Debug, Default)]
 pub(super) struct BySpeed {
-    /// Made when first asked: children and speeds do not change while a tree lives.
-    alike: OnceLock<Box<[Box<[Child]>]>>,
+    /// Computed on first use: children and speeds do not change during a tree's life.
+    groups: OnceLock<Box<[Box<[Child]>]>>,
 }
 
 impl BySpeed {
-    /// Every child once: the fastest first; of equally fast ones that of the worker that asks, then the others in turn,
-    /// beginning with `next`.
+    /// Every child once, the fastest first; within a group, the child of the requesting worker, then the others in
+    /// turn, starting with `next`.
     pub(super) fn order(&self, node: Node<'_>, next: Child) -> impl Iterator<Item = Child> {
         let favourite =
             node.requester().and_then(|worker| node.children().find(|to| node.child_has_worker(*to, worker)));
-        let alike = self.alike.get_or_init(|| sorted(node));
-        alike.iter().flat_map(move |alike| {
-            let (before, from) = alike.split_at(alike.partition_point(|child| *child < next));
+        let groups = self.groups.get_or_init(|| sorted(node));
+        groups.iter().flat_map(move |group| {
+            let (before, from) = group.split_at(group.partition_point(|child| *child < next));
             let others = from.iter().chain(before).copied().filter(move |child| Some(*child) != favourite);
-            favourite.filter(|child| alike.contains(child)).into_iter().chain(others)
+            favourite.filter(|child| group.contains(child)).into_iter().chain(others)
         })
     }
 }

@@ -1,6 +1,7 @@
-//! When each child would complete a task, and which of them should get it: what `mct`, `heft` and `heteroprio` share.
+//! Completion times: when each child would complete a task, and which of them should get it. `mct`, `heft` and
+//! `heteroprio` share this.
 //!
-//! For child *i*, *now* being the time of the decision:
+//! For child *i*, with *now* the time of the decision:
 //!
 //! ```text
 //! avail_i   = max(now, estimated end of the child)
@@ -9,36 +10,36 @@
 //!           + gamma·idle-power·(end_i − max avail)/10⁶            where end_i > max avail
 //! ```
 //!
-//! A transfer hides behind the tasks that the child has to do first, and is still paid for in full by `beta`. The last
-//! term is the energy that the other children idle away when this one ends later than all of them are busy. Fitness is in
-//! µs: `alpha` and `beta` are numbers, `gamma` is in µs/J (how much longer one joule saved may take), energy in J,
-//! `idle-power` in W, and W·µs/10⁶ are J. The smallest fitness wins, the first child on ties.
+//! A transfer is hidden behind the tasks ahead of it, but `beta` still charges it in full. The last term is the energy
+//! that the other children consume idling if this one ends after all of them are free. Fitness is in µs: `alpha` and
+//! `beta` are dimensionless, `gamma` is in µs/J (how much longer one saved joule may take), energy in J, `idle-power`
+//! in W, and W·µs/10⁶ are J. The smallest fitness wins; ties go to the first child.
 //!
-//! `transfer_i` is the expected transfer times `transfers`, a number. Expectations may be for a bus that all devices use at
-//! once (StarPU's charge each byte twice for each GPU, so six times with three); a smaller number trusts overlap and an idle
-//! bus more, and 0 leaves data out altogether.
+//! `transfer_i` is the expected transfer time multiplied by the number `transfers`. Expectations may assume a bus that
+//! all devices use at once (StarPU's charge each byte twice per GPU, so six times with three GPUs); a smaller number
+//! assumes more overlap and an idle bus, and 0 ignores data altogether.
 
 use crate::queue::nanos;
 use sched_core::*;
 use std::cell::Cell;
 
-/// What a child promises for one task. Times and lengths are in nanoseconds.
+/// A child's expected cost for one task. Times and lengths are in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Candidate {
     pub(super) child: Child,
-    /// Workers below that can execute the task.
+    /// Number of workers below that can execute the task.
     pub(super) workers: u32,
     /// Expected length on the best of them.
     pub(super) length: u64,
-    /// Expected length of the transfers to the memory node of these workers; where they have several, the average.
+    /// Expected length of the transfers to these workers' memory node; the average over several nodes.
     pub(super) transfer: u64,
-    /// Joules on the best worker; 0 when no model knows.
+    /// Energy in joules on the best worker; 0 if no model knows.
     pub(super) energy: f64,
-    /// When the child can begin.
+    /// When the child can start.
     pub(super) avail: u64,
-    /// When it would be done.
+    /// When it would finish.
     pub(super) end: u64,
-    /// Whether the child has answered when it can begin.
+    /// Whether the child was asked when it can start.
     pub(super) asked: bool,
 }
 
@@ -48,29 +49,29 @@ impl Candidate {
         self.end = self.avail.saturating_add(rest).saturating_add(self.length);
     }
 
-    /// Notes on `task` what is expected of it at this child, for the queues below.
+    /// Sets the expected lengths of `task` at this child, for the queues below.
     pub(super) fn predict(&self, task: &mut Task) {
         task.set_predicted(Some(std::time::Duration::from_nanos(self.length)));
-        // Setting it touches a cache line that few tasks need.
+        // Setting it writes to a cache line that few tasks need.
         if self.transfer != 0 || task.predicted_transfer().is_some() {
             task.set_predicted_transfer(Some(std::time::Duration::from_nanos(self.transfer)));
         }
     }
 }
 
-/// What the models know of a task below a component.
+/// What the models know about a task below a component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Basis {
-    /// Some child has an expected length. Children without one are not considered: a decision by length cannot compare
-    /// them.
+    /// At least one child has an expected length. Children without one are not considered: a decision by length cannot
+    /// compare them.
     Known,
-    /// Some worker can execute it, and none has one: its model needs measurements, or there is none.
+    /// Workers can execute it, but there is no length: its model needs measurements, or there is no model.
     Unknown,
-    /// Nobody can execute it.
+    /// No worker can execute it.
     NoWorker,
 }
 
-/// How much each part of the fitness counts.
+/// Weights of the parts of the fitness.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Weights {
     alpha: f64,
@@ -79,7 +80,7 @@ pub(super) struct Weights {
     gamma: f64,
     /// W
     idle_power: f64,
-    /// What an expected transfer is multiplied with.
+    /// Factor of the expected transfer time.
     transfers: f64,
 }
 
@@ -96,7 +97,7 @@ impl Weights {
             .unit("W");
 
     pub(super) const TRANSFERS: Param =
-        Param::float("transfers", 1.0, "share of the expected transfers that is reckoned with").at_least(0);
+        Param::float("transfers", 1.0, "share of the expected transfer time that counts").at_least(0);
 
     pub(super) fn read(params: &Params) -> Result<Weights, BuildError> {
         Ok(Weights {
@@ -111,8 +112,8 @@ impl Weights {
         })
     }
 
-    /// Puts what each child promises for `task` into `candidates`, in order of the children. When each can begin is left
-    /// open. Asks services only, so it may be called under a lock.
+    /// Fills `candidates` with each child's expected cost for `task`, in order of the children. When each can start
+    /// remains open. Calls only services, so it may be called under a lock.
     pub(super) fn estimate(&self, node: Node<'_>, task: &Task, candidates: &mut Vec<Candidate>) -> Basis {
         candidates.clear();
         candidates.reserve(node.children().len());
@@ -124,7 +125,7 @@ impl Weights {
                     child,
                     workers: prospect.able,
                     length,
-                    transfer: self.reckoned(prospect.transfer),
+                    transfer: self.charged(prospect.transfer),
                     energy: prospect.energy.unwrap_or(0.0),
                     avail: 0,
                     end: 0,
@@ -139,14 +140,15 @@ impl Weights {
         }
     }
 
-    pub(super) fn reckoned(&self, transfer: u64) -> u64 {
+    /// The transfer time that counts: the expected one times `transfers`.
+    pub(super) fn charged(&self, transfer: u64) -> u64 {
         if self.transfers == 1.0 { transfer } else { (transfer as f64 * self.transfers) as u64 }
     }
 
-    /// The best of the candidates, for which `avail` is known, and the earliest end of all.
+    /// The best candidate and the earliest end of all; `avail` of all candidates must be known.
     ///
     /// # Panics
-    /// When there are none.
+    /// If there are no candidates.
     pub(super) fn choose(&self, now: Time, candidates: &mut [Candidate]) -> (Candidate, u64) {
         let now = now.as_nanos();
         let (mut min_end, mut max_avail) = (u64::MAX, 0);
@@ -168,9 +170,9 @@ impl Weights {
     }
 
     fn fitness(&self, candidate: &Candidate, min_end: u64, max_avail: u64) -> f64 {
-        // Differences are taken before they become floats, so that long runs lose no precision.
+        // Subtracting before the conversion to floats keeps the precision of long runs.
         let mut fitness = self.alpha * micros(candidate.end - min_end) + self.gamma * candidate.energy;
-        // Most of the time these are none.
+        // Usually there are no transfers.
         if candidate.transfer != 0 {
             fitness += self.beta * micros(candidate.transfer);
         }
@@ -181,7 +183,7 @@ impl Weights {
     }
 }
 
-/// Asks when each candidate can begin. They are in order of the children. *Hop.*
+/// Asks when each candidate can start. Candidates are in order of the children. *Hop.*
 pub(super) fn ask_ends(node: Node<'_>, candidates: &mut [Candidate]) {
     let mut candidates = candidates.iter_mut().peekable();
     node.ends_below(|child, end| {
@@ -196,8 +198,8 @@ fn micros(nanos: u64) -> f64 {
     nanos as f64 / 1e3
 }
 
-/// What `task` adds to the expected length of the tasks that are kept above several workers, in nanoseconds: what a
-/// component above said, or else the shortest of its lengths on the workers below. Nobody asks a root for that.
+/// Nanoseconds that `task` adds to the expected length of a queue above several workers: the length predicted by a
+/// component above, or else its shortest length on the workers below. At the root nobody reads it.
 pub(super) fn expected_here(node: Node<'_>, task: &Task) -> u64 {
     if let Some(length) = task.predicted() {
         return nanos(length);
@@ -209,7 +211,7 @@ pub(super) fn expected_here(node: Node<'_>, task: &Task) -> u64 {
     able.filter_map(|worker| node.expected_length(worker, task).known()).min().map_or(0, nanos)
 }
 
-/// Of the children that can execute `task`, the one with the least load: for tasks without a model. *Hop.*
+/// The child with the least load among those that can execute `task`: for tasks without a model. *Hop.*
 pub(super) fn least_loaded(node: Node<'_>, task: &Task) -> Option<Child> {
     let mut best: Option<(f64, Child)> = None;
     for child in node.children().filter(|child| node.child_can_execute(*child, task)) {
@@ -221,7 +223,7 @@ pub(super) fn least_loaded(node: Node<'_>, task: &Task) -> Option<Child> {
     best.map(|(_, child)| child)
 }
 
-/// Hands `task` to `child`. One that is a worker is not pushed to: it is woken, and comes for the task. *Hop.*
+/// Pushes `task` to `child`. A child that is a worker is woken instead, and pulls the task. *Hop.*
 pub(super) fn deliver(node: Node<'_>, child: Child, task: Task) -> Push {
     if node.child_worker(child).is_none() {
         return node.push_to(child, task);
@@ -230,7 +232,7 @@ pub(super) fn deliver(node: Node<'_>, child: Child, task: Task) -> Push {
     Err(Refused::new(task, why))
 }
 
-/// Runs `body` with an empty list of candidates that does not allocate in the long run. It may be called again inside.
+/// Runs `body` with an empty list of candidates whose storage is reused. Reentrant.
 pub(super) fn with_candidates<T>(body: impl FnOnce(&mut Vec<Candidate>) -> T) -> T {
     thread_local! {
         static SPARE: Cell<Vec<Candidate>> = const { Cell::new(Vec::new()) };

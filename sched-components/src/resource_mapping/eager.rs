@@ -1,17 +1,16 @@
-//! `eager`: gives each task to the first child that takes it, and keeps none. A task goes to the worker that asked for
-//! one, if it can run it and no faster one takes it; otherwise the children take turns.
+//! `eager`: gives each task to the first child that accepts it, and stores none. The requesting worker gets the task if
+//! it can execute it and no faster one accepts it; otherwise the children take turns.
 
 use super::by_speed::BySpeed;
 use sched_core::*;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// The first child that takes a task gets it: the fastest are offered it first, and equally fast ones in turn.
+/// Gives each task to the first child that accepts it: the fastest are asked first, and equally fast ones in turn.
 ///
-/// A child that is a worker is not pushed to: it is woken, and comes for the task, which stays with the flow control
-/// above.
+/// A child that is a worker is woken instead of pushed to, and pulls the task, which stays in the flow control above.
 #[derive(Debug, Default)]
 pub struct Eager {
-    /// The child to begin with.
+    /// The child to start with.
     next: AtomicU32,
     by_speed: BySpeed,
 }

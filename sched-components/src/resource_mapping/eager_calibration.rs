@@ -1,15 +1,16 @@
-//! `eager-calibration`: gives a task to a child whose workers still have to measure it, and keeps none.
+//! `eager-calibration`: gives a task to a child whose workers still have to measure it, and stores none.
 
 use super::completion::least_loaded;
 use sched_core::*;
 
-/// The first child with a worker whose performance model of the task is [uncalibrated](Estimate::Uncalibrated) gets it,
-/// and where all its workers are of one architecture, the first implementation that is still to be measured is chosen.
+/// Gives a task to the first child with a worker whose performance model of the task is
+/// [uncalibrated](Estimate::Uncalibrated). If all workers of the child have one architecture, it also chooses the first
+/// implementation that needs measuring.
 ///
-/// A child that is a worker is pushed to, since another worker's execution would measure something else. When all who
-/// should measure are full, the task is handed back as [`Full`](Refusal::Full). When nothing is left to measure, which may
-/// come to pass while a task waits above, or was so from the beginning for the workers below, the task goes to the child
-/// with the least load: handed back, it would wait for ever.
+/// A child that is a worker is pushed to, because another worker's execution would measure something else. If all
+/// children that should measure are full, the task is handed back as [`Full`](Refusal::Full). If nothing is left to
+/// measure, because models were completed while the task waited above or because no worker below needed it, the task
+/// goes to the child with the least load: handed back, it would wait forever.
 #[derive(Debug, Default)]
 pub struct EagerCalibration;
 

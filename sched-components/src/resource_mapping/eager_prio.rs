@@ -1,4 +1,5 @@
-//! `eager-prio`: keeps all tasks in one list by priority, and gives the best of them to the first child that takes it.
+//! `eager-prio`: stores all tasks in one list by priority, and gives the best of them to the first child that accepts
+//! it.
 
 use super::by_speed::BySpeed;
 use crate::queue::{ByArchs, Counted, Place, all_but, archs_of_requester, either, load_here, nanos};
@@ -6,29 +7,31 @@ use sched_core::*;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::time::Duration;
 
-/// A list of tasks by priority, then by order of arrival, above queues with room for a few: whenever one has room, it gets
-/// the best task that it can execute. It takes every task.
+/// A list of tasks by priority, then by arrival, above short queues: a queue that has room gets the best task that it
+/// can execute. It accepts every task.
 ///
-/// A task that no child takes keeps its place, and lower ones for the same architectures wait behind it; those for other
-/// architectures pass. A child that is a worker is not pushed to: it is woken, and pulls the best task for it.
+/// A task that no child accepts keeps its position, and tasks of lower priority for the same architectures wait behind
+/// it; tasks for other architectures pass it. A child that is a worker is woken instead of pushed to, and pulls the
+/// best task that it can execute.
 ///
-/// The fastest children are offered a task first ([`Node::child_relative_speedup`]): a slow one gets it while all faster ones
-/// have enough to do.
+/// The fastest children are asked first ([`Node::child_relative_speedup`]): a slow one gets a task only while all
+/// faster ones have enough to do.
 ///
 /// # One pass at a time
 ///
-/// Tasks are out of the list while they are offered. Were several threads to offer tasks at once, a lower priority could
-/// take the room that a higher one was just refused, and a child that finds room meanwhile would find the list empty. So
-/// one thread makes a *pass* at a time, and no other waits for it: who comes meanwhile leaves a request, for which whoever
-/// makes the pass makes another. Whatever was pushed, and whatever room there was, before a request, a later pass sees.
+/// Tasks are removed from the list while they are offered. If several threads offered tasks concurrently, a task of
+/// lower priority could take the room that a higher one was just refused, and a child with new room could find the list
+/// empty. Therefore one thread makes a *pass* at a time, without others waiting for it: a thread that arrives meanwhile
+/// leaves a request, and the thread that makes the pass makes another. A later pass sees everything that was pushed,
+/// and all room that appeared, before a request.
 #[derive(Debug)]
 pub struct EagerPrio {
     queue: Counted<ByArchs>,
-    /// Expected length of `queue` in nanoseconds, written under its lock.
+    /// Sum of the expected lengths in `queue` in nanoseconds, written under its lock.
     expected: AtomicU64,
-    /// Requests for a pass since the last time that nobody made one; 0 while nobody makes one.
+    /// Number of requests for a pass since the last idle moment; 0 while nobody makes one.
     requests: AtomicU32,
-    /// The child to begin with.
+    /// The child to start with.
     next: AtomicU32,
     by_speed: BySpeed,
 }
@@ -50,10 +53,10 @@ impl Build for EagerPrio {
     }
 }
 
-/// A task that no child took.
+/// A task that no child accepted.
 struct Kept {
     task: Task,
-    /// A child that is a worker could pull it.
+    /// Whether a child that is a worker could pull it.
     pullable: bool,
 }
 
@@ -70,7 +73,8 @@ impl EagerPrio {
         if self.queue.is_empty() { None } else { self.change(|queue| queue.pop(archs, eligible)) }
     }
 
-    /// Sends down what children take now. Whether this thread sent anything: another may be at it, and see to it.
+    /// Sends down what children accept now. Returns whether this thread sent anything; another thread may do so
+    /// instead.
     fn progress(&self, node: Node<'_>) -> bool {
         if node.children().all(|child| node.child_worker(child).is_some()) {
             node.children_can_pull();
@@ -91,7 +95,7 @@ impl EagerPrio {
 
     fn pass(&self, node: Node<'_>) -> bool {
         let mut moved = false;
-        // No child takes a task that only these can execute.
+        // Architectures whose exclusive tasks no child accepts.
         let mut stuck = ArchSet::EMPTY;
         while let Some((task, place)) = self.pop(all_but(stuck), |_| true) {
             let archs = task.archs();
@@ -102,14 +106,15 @@ impl EagerPrio {
             stuck = either(stuck, archs);
             self.change(|queue| queue.unpop(archs, kept.task, place));
             if kept.pullable {
-                // It may have looked here while the task was out.
+                // A worker may have looked here while the task was out.
                 node.children_can_pull();
             }
         }
         moved
     }
 
-    /// To the fastest children first; of equally fast ones to that of the worker that asks, then to each in turn.
+    /// Offers a task to the fastest children first; among equally fast ones, to that of the requesting worker, then in
+    /// turn.
     fn offer(&self, node: Node<'_>, mut task: Task) -> Result<(), Kept> {
         let mut pullable = false;
         for child in self.by_speed.order(node, Child(self.next.load(Relaxed))) {

@@ -1,5 +1,5 @@
-//! `heft`: heterogeneous earliest finish time. It keeps tasks by priority, looks at a few of the first at a time, and
-//! sends on the one that can be completed first, to the child that completes it first.
+//! `heft`: heterogeneous earliest finish time. It stores tasks by priority, compares the first few, and sends the one
+//! that can be completed first to the child that completes it first.
 
 use super::completion::{Basis, Candidate, Weights, expected_here, least_loaded, with_candidates};
 use super::turn::Turn;
@@ -7,32 +7,32 @@ use crate::queue::{ByArchs, Counted, Place, all_but, archs_of_requester, either,
 use sched_core::*;
 use std::time::Duration;
 
-/// Sends on the task that can be completed first, of those with the highest priority, to the child that completes it
+/// Sends the task that can be completed first, among those of the highest priority, to the child that completes it
 /// first.
 ///
-/// It stores tasks and never refuses one. Of the first task and up to `window` − 1 more of the same priority, it takes the
-/// one with the earliest end, and chooses its child as [`Mct`](super::Mct) does. It goes on until a child refuses; then
-/// that task is the first again of its priority, and everything waits that no other architectures than its own can execute,
-/// until a child has room. A child that is a worker is woken and pulls.
+/// It stores tasks and never refuses one. It compares the first task and up to `window` − 1 others of the same
+/// priority, takes the one with the earliest end, and chooses its child as [`Mct`](super::Mct) does. It continues until
+/// a child refuses; that task then returns to the front of its priority, and every task that only the same
+/// architectures can execute waits until a child has room. A child that is a worker is woken and pulls.
 ///
-/// One thread decides at a time, and each decision has arrived before the next. Others who come meanwhile do not wait:
-/// the one at work looks again before it ends.
+/// One thread decides at a time, and each task is delivered before the next decision. Other threads that arrive
+/// meanwhile do not wait: the deciding thread checks again before it ends.
 #[derive(Debug)]
 pub struct Heft {
     weights: Weights,
     window: usize,
     queue: Counted<ByArchs>,
-    /// Who decides.
+    /// The right to decide.
     turn: Turn,
-    /// What a decision needs, for the next one.
+    /// Storage for a decision, kept for reuse.
     spare: Mutex<Scratch>,
 }
 
-/// The lists of one decision.
+/// Storage for one decision.
 #[derive(Default, Debug)]
 struct Scratch {
     window: Vec<(Task, Place)>,
-    /// When each child will have nothing left to do, once they were asked.
+    /// When each child runs out of work, once asked.
     ends: Vec<Time>,
 }
 
@@ -40,7 +40,7 @@ impl Build for Heft {
     const INFO: Info = Info::new(
         "heft",
         Family::ResourceMapping,
-        "Keeps tasks by priority, and sends the one that can be completed first where it is.",
+        "Keeps tasks by priority, and sends the one that can be completed first to the child that completes it.",
     )
     .storage(Storage::Unbounded)
     .params(
@@ -50,7 +50,7 @@ impl Build for Heft {
                 Weights::BETA,
                 Weights::GAMMA,
                 Weights::IDLE_POWER,
-                Param::int("window", 5, "tasks of equal priority that are compared at a time")
+                Param::int("window", 5, "number of tasks of equal priority compared at a time")
                     .at_least(1)
                     .unit("tasks"),
             ]
@@ -71,17 +71,17 @@ impl Build for Heft {
     }
 }
 
-/// Which of the tasks looked at goes where.
+/// Which of the compared tasks goes where.
 #[derive(Clone, Copy)]
 enum Pick {
     Known(Candidate),
-    /// It has no estimate: the least loaded child gets it.
+    /// It has no estimate: the child with the least load gets it.
     Unknown,
 }
 
 impl Heft {
-    /// Takes the first task that somebody can execute, of other than the `stuck` architectures, and more of its priority.
-    /// A task that nobody can execute waits without being in the way.
+    /// Takes the first task that a worker of other than the `stuck` architectures can execute, and more tasks of its
+    /// priority. Tasks that no worker can execute are skipped.
     fn fill(&self, node: Node<'_>, stuck: ArchSet, window: &mut Vec<(Task, Place)>) {
         self.queue.change(|queue| {
             while window.len() < self.window {
@@ -99,7 +99,7 @@ impl Heft {
         self.queue.change(|queue| tasks.into_iter().for_each(|(task, place)| queue.unpop(task.archs(), task, place)));
     }
 
-    /// The task of the window that can be completed first. Ones without an estimate go when no other is left.
+    /// The task of the window that can be completed first. Tasks without an estimate go when no other is left.
     fn pick(&self, node: Node<'_>, scratch: &mut Scratch) -> (usize, Pick) {
         let Scratch { window, ends } = scratch;
         ends.clear();
@@ -110,7 +110,7 @@ impl Heft {
                 if self.weights.estimate(node, task, candidates) != Basis::Known {
                     continue;
                 }
-                // Nothing arrives between the looks at two tasks.
+                // No task is delivered between two comparisons.
                 if ends.is_empty() {
                     node.ends_below(|_, end| ends.push(end));
                 }
@@ -126,7 +126,7 @@ impl Heft {
         })
     }
 
-    /// Sends one task on, of those that other than the `stuck` architectures can execute. Whether it was taken; `None` when
+    /// Sends one task that other than the `stuck` architectures can execute. Returns whether it was accepted; `None` if
     /// there was none.
     fn step(&self, node: Node<'_>, stuck: &mut ArchSet) -> Option<bool> {
         if self.queue.is_empty() {
@@ -158,7 +158,7 @@ impl Heft {
         let refused = match child {
             None => task,
             Some(child) if node.child_worker(child).is_some() => {
-                // Back first: the worker that is woken looks for it here.
+                // Put it back first: the worker that is woken looks for it here.
                 self.give_back([(task, place)]);
                 node.child_can_pull(child);
                 *stuck = either(*stuck, archs);
@@ -174,7 +174,8 @@ impl Heft {
         Some(false)
     }
 
-    /// Sends tasks on until one is refused, and then those that others can execute. Whether any was taken.
+    /// Sends tasks until one is refused, and then those that other architectures can execute. Returns whether any was
+    /// accepted.
     fn send(&self, node: Node<'_>) -> bool {
         let (mut moved, mut stuck) = (false, ArchSet::EMPTY);
         while let Some(taken) = self.step(node, &mut stuck) {
@@ -209,7 +210,7 @@ impl Component for Heft {
 
     fn can_push(&self, node: Node<'_>, _to: Child) -> bool {
         let moved = self.progress(node);
-        // What is here does not fit now. Something else of the parents' may.
+        // The tasks here do not fit now. The parents may have others that do.
         node.parents_can_push() || moved
     }
 

@@ -1,4 +1,4 @@
-//! `heteroprio`: accelerators take the tasks that they accelerate most, CPU cores those that gain least.
+//! `heteroprio`: gives accelerators the tasks that they accelerate most, and CPU cores those that gain least.
 
 mod buckets;
 
@@ -9,31 +9,31 @@ use buckets::{Buckets, End, Origin};
 use sched_core::*;
 use std::time::Duration;
 
-/// Who takes tasks in which order, and from which end. Architectures that are not named are accelerators, and come behind
-/// the ones that are.
+/// The architectures that count as accelerators, in the order in which they take tasks. Architectures not named here
+/// count as accelerators too, and follow the named ones.
 const ACCELERATORS: [Arch; 5] = [Arch::CUDA, Arch::HIP, Arch::OPENCL, Arch::SYCL, Arch::FPGA];
 const OTHERS: [Arch; 2] = [Arch::MPI, Arch::CPU];
 
-/// Keeps tasks by how much faster the fastest worker runs them than the slowest.
+/// Stores tasks by acceleration: the ratio of their longest to their shortest expected length on the workers.
 ///
-/// It stores tasks and never refuses one. Tasks whose acceleration is alike, within 10 %, share a bucket, and go by
-/// priority there. Accelerators are offered the first task of the bucket with the highest acceleration, then MPI workers
-/// and CPU cores that of the bucket with the lowest. The child is chosen as [`Mct`](super::Mct) does, among all children;
-/// if it has no worker of the architecture whose turn it is, or refuses, the task stays. Tasks that some worker cannot
-/// run, or that some worker has no expected length for, have no acceleration: they go first, one at a time, wherever they
-/// are completed first, and the first does not hold up those that other architectures can execute.
+/// It stores tasks and never refuses one. Tasks whose accelerations differ by at most 10 % share a bucket, and are
+/// ordered by priority there. Accelerators are offered the first task of the bucket with the highest acceleration, then
+/// MPI workers and CPU cores that of the bucket with the lowest. The child is chosen as in [`Mct`](super::Mct), among
+/// all children; if it has no worker of the architecture whose turn it is, or refuses, the task stays. A task that some
+/// worker cannot execute, or whose length some worker does not know, has no acceleration: such tasks go first, one at a
+/// time, wherever they are completed first, and the first does not hold up those that other architectures can execute.
 ///
-/// With `batch`, which is on unless a policy says otherwise, tasks lose their priorities on their way down: the queues
-/// below keep the order in which they were sent.
+/// With `batch`, the default, tasks lose their priorities on their way down: the queues below keep the order in which
+/// they were sent.
 ///
-/// One thread decides at a time, and each decision has arrived before the next. Others who come meanwhile do not wait:
-/// the one at work looks again before it ends.
+/// One thread decides at a time, and each task is delivered before the next decision. Other threads that arrive
+/// meanwhile do not wait: the deciding thread checks again before it ends.
 #[derive(Debug)]
 pub struct Heteroprio {
     weights: Weights,
     batch: bool,
     buckets: Counted<Buckets>,
-    /// Who decides.
+    /// The right to decide.
     turn: Turn,
 }
 
@@ -69,8 +69,8 @@ impl Build for Heteroprio {
     }
 }
 
-/// How much faster the fastest worker runs `task` than the slowest; `None` when one of them cannot, or is not known to.
-/// Combined workers say nothing of an architecture.
+/// Ratio of the longest to the shortest expected length of `task` on the workers; `None` if one of them cannot execute
+/// it, or its length there is unknown. Combined workers say nothing about an architecture.
 fn acceleration(node: Node<'_>, task: &Task) -> Option<f64> {
     let (mut fastest, mut slowest) = (f64::INFINITY, 0.0_f64);
     for worker in node.each_worker_in_context() {
@@ -84,11 +84,11 @@ fn acceleration(node: Node<'_>, task: &Task) -> Option<f64> {
         fastest = fastest.min(length);
         slowest = slowest.max(length);
     }
-    // A task that takes no time anywhere is not accelerated.
+    // A task of zero length everywhere is not accelerated.
     (slowest >= fastest).then_some(if fastest > 0.0 { slowest / fastest } else { 1.0 })
 }
 
-/// Which end of the buckets is an architecture's.
+/// The end of the buckets that an architecture takes tasks from.
 fn end_of(arch: Arch) -> End {
     if OTHERS.contains(&arch) { End::Least } else { End::Most }
 }
@@ -116,15 +116,15 @@ impl Heteroprio {
         })
     }
 
-    /// Offers the first task of an end to the child that completes it first, if that has a worker of `arch`. Whether it was
-    /// taken.
+    /// Offers the first task of an end to the child that completes it first, if that child has a worker of `arch`.
+    /// Returns whether it was accepted.
     fn offer_of(&self, node: Node<'_>, end: End, arch: Arch) -> bool {
         let popped = self.pop(Some(end), ALL, |task| node.can_execute(task));
         popped.is_some_and(|popped| self.offer(node, popped, Some(arch)))
     }
 
-    /// Offers the first task without an acceleration, and where it is not taken the first that others can execute. Whether
-    /// any was taken.
+    /// Offers the first task without an acceleration, and if it is refused the first that others can execute. Returns
+    /// whether any was accepted.
     fn offer_unknown(&self, node: Node<'_>) -> bool {
         let mut stuck = ArchSet::EMPTY;
         while let Some((task, origin)) = self.pop(None, all_but(stuck), |task| node.can_execute(task)) {
@@ -136,8 +136,8 @@ impl Heteroprio {
         false
     }
 
-    /// Offers a task to the child that completes it first, if that has a worker of `arch`. Whether it was taken; else it is
-    /// back where it was.
+    /// Offers a task to the child that completes it first, if that child has a worker of `arch`. Returns whether it was
+    /// accepted; otherwise the task is back at its position.
     fn offer(&self, node: Node<'_>, (mut task, origin): (Task, Origin), arch: Option<Arch>) -> bool {
         let child = match self.decide(node, &task) {
             Some(candidate) => {
@@ -157,7 +157,7 @@ impl Heteroprio {
             return false;
         };
         if node.child_worker(child).is_some() {
-            // Back first: the worker that is woken looks for it here.
+            // Put it back first: the worker that is woken looks for it here.
             self.give_back(task, origin);
             node.child_can_pull(child);
             return false;
@@ -176,7 +176,7 @@ impl Heteroprio {
         }
     }
 
-    /// Offers one task to each architecture below. Whether any was taken.
+    /// Offers one task to each architecture below. Returns whether any was accepted.
     fn step(&self, node: Node<'_>) -> bool {
         let mut moved = self.offer_unknown(node);
         let present: ArchSet = node.each_worker_in_context().filter_map(|worker| node.arch(worker)).collect();
@@ -189,7 +189,7 @@ impl Heteroprio {
         moved
     }
 
-    /// Sends tasks on until none is taken. Whether any was.
+    /// Sends tasks until none is accepted. Returns whether any was.
     fn send(&self, node: Node<'_>) -> bool {
         let mut moved = false;
         while !self.buckets.is_empty() && self.step(node) {
@@ -225,7 +225,7 @@ impl Component for Heteroprio {
 
     fn can_push(&self, node: Node<'_>, _to: Child) -> bool {
         let moved = self.progress(node);
-        // What is here does not fit now. Something else of the parents' may.
+        // The tasks here do not fit now. The parents may have others that do.
         node.parents_can_push() || moved
     }
 

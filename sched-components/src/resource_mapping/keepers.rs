@@ -1,4 +1,4 @@
-//! What holds for every component that keeps tasks and decides by models when and where to send them.
+//! Tests that every component which stores tasks and decides by models must pass.
 
 use super::{Heft, Heteroprio, Plan, Replan};
 use sched_core::rig::{FakeChild, FakeParent, Rig};
@@ -9,7 +9,7 @@ pub(super) fn known(micros: u64) -> Estimate {
     Estimate::Known(Duration::from_micros(micros))
 }
 
-/// A queue above each of a CPU core and a GPU. Codelet *n* takes these many µs on them.
+/// A queue above each of a CPU core and a GPU. `lengths` gives each codelet's µs on them.
 pub(super) fn core_and_gpu(rig: Rig, lengths: &[(u64, u64)]) -> Rig {
     let rig = rig.worker(Arch::CPU, MemoryNode(0)).worker(Arch::CUDA, MemoryNode(0));
     let rig = rig.child(FakeChild::over([0])).child(FakeChild::over([1]));
@@ -81,7 +81,7 @@ fn room_is_passed_on_to_the_parents() {
 #[test]
 fn what_a_full_child_alone_could_take_does_not_hold_up_the_others() {
     let narrow = Rig::build::<Replan>(&[("window", Value::Int(3))]);
-    // What is planned with all that is to come waits for its turn.
+    // A component that plans with all submitted tasks waits for their turn.
     for (keeper, rig) in keepers().into_iter().take(4).chain([("replan, with a narrow window", narrow)]) {
         let rig = core_and_gpu(rig, &[(40, 10)]);
         rig.set_room(Child(0), Some(0));

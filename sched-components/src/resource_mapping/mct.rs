@@ -1,5 +1,5 @@
-//! `mct`: minimum completion time. Each task goes to the child that is expected to complete it first, with regard to the
-//! transfers of its data and to energy; `completion` has the formula.
+//! `mct`: minimum completion time. Each task goes to the child that is expected to complete it first, considering data
+//! transfers and energy; `completion` has the formula.
 
 use super::completion::{Basis, Candidate, Weights, ask_ends, deliver, least_loaded, with_candidates};
 use super::promise::Promises;
@@ -7,14 +7,14 @@ use sched_core::*;
 
 /// Sends each task to the child that is expected to complete it first.
 ///
-/// It stores nothing. A task that the chosen child refuses is refused: another child would take it, but would complete it
-/// later than this one after a wait. A child that is a worker is woken and comes for the task.
+/// It stores nothing. If the chosen child refuses the task, so does this component: another child would accept it, but
+/// complete it later than this one after a wait. A child that is a worker is woken and pulls the task.
 ///
-/// It decides by expected lengths, so it belongs below `perfmodel-select`. A task none of whose lengths is known goes to
-/// the child with the least load.
+/// It decides by expected lengths, so it belongs below `perfmodel-select`. A task of unknown length goes to the child
+/// with the least load.
 ///
-/// Decisions that run at the same time see each other, although no lock is held while a task is pushed: a decision notes
-/// until when it keeps the chosen child busy, which counts until the child's own estimated end contains the task.
+/// Concurrent decisions see each other, although no lock is held while a task is pushed: a decision records until when
+/// it keeps the chosen child busy, and this counts until the child's own estimated end includes the task.
 #[derive(Debug)]
 pub struct Mct {
     weights: Weights,
@@ -40,12 +40,12 @@ impl Build for Mct {
     }
 }
 
-/// A child for a task.
+/// The child chosen for a task.
 enum Decision {
-    /// The promise is to be kept, or taken back.
+    /// The promise must be kept or withdrawn.
     Promised(Candidate),
     Unpredicted(Child),
-    /// Nobody can execute it.
+    /// No worker can execute it.
     None,
 }
 

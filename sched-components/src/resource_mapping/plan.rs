@@ -1,30 +1,31 @@
-//! `plan`: looks ahead. All tasks that are submitted are planned, with what they wait for and the data that they access; the
-//! plan is improved by search; and each task is sent to the worker where the plan has it, when its turn has come.
+//! `plan`: looks ahead. It plans all submitted tasks, with their dependencies and data accesses; improves the plan by
+//! search; and sends each task to its planned worker when its turn comes.
 //!
-//! [`Replan`](super::Replan) sees the ready tasks only. It cannot know that a fast worker had better be kept for what comes
-//! next, nor that slow workers had better begin now with what is not urgent yet, since there will be too much of it. With the
-//! tasks to come in sight ([`Node::submitted`]) both follow from the plan.
+//! [`Replan`](super::Replan) sees only the ready tasks. It cannot know that a fast worker should be reserved for a
+//! coming task, nor that slow workers should start tasks now that are not urgent yet, because there will be too many of
+//! them. Both follow from a plan that includes the submitted tasks ([`Node::submitted`]).
 //!
-//! **One plan** is made as HEFT makes it. Tasks choose in the order of their upward ranks: each takes the worker where it ends
-//! first, also in a gap between tasks that chose before, and reckoning with the time that its data takes from where the
-//! plan has it then. The result is then followed step by step with transfers that wait for each other (one at a time leaves a
-//! memory, one at a time arrives); when all is done in that is what plans are compared by.
+//! **One plan** is made by HEFT. Tasks choose in the order of their upward ranks: each takes the worker on which it
+//! ends first, possibly in a gap between tasks that chose before, and accounts for transfers from where the plan has
+//! its data then. The result is then simulated with transfers that wait for each other (one at a time leaves a memory,
+//! one at a time arrives); plans are compared by the resulting makespan.
 //!
-//! **The search** changes what decides, not the decisions, so that each try is a sound plan. Four tries of five change how much
-//! later a kind of tasks (those that take alike long everywhere) would rather end than be executed by some architecture: a
-//! few numbers, which shift hundreds of tasks at once. (Agullo and others gained much by hand with
-//! one such rule: `trsm` far from the diagonal goes to the cores.) The others take the best plan's own order, or that of the latest starts that it allows
-//! (justification), disturb it, and let single tasks like or dislike an architecture.
+//! **The search** varies the inputs of the decisions, not the decisions, so that each try is a valid plan. Four tries
+//! out of five change how much later a kind of tasks (those of equal lengths everywhere) prefers to end over being
+//! executed by some architecture: a few numbers, which shift hundreds of tasks at once. (Agullo and others gained much
+//! by hand with one such rule: `trsm` far from the diagonal goes to the cores.) The other tries perturb the order of
+//! the best plan, or that of the latest start times that it allows (justification), and let single tasks prefer or
+//! avoid an architecture.
 //!
-//! **The plan is kept.** Each worker gets its tasks in the plan's order, and waits for an urgent one rather than beginning a long
-//! one that happens to be ready. Where nothing that was sent is under way, whatever is ready goes. Planned anew is when
-//! tasks are ready that no plan has, and workers run out of what is planned or a quarter as many tasks have been submitted as
-//! were planned; where more are submitted than the `window` takes, when half of it is gone; and where nothing that was sent is under way, and
-//! nothing that is ready is in the plan.
+//! **The plan is kept.** Each worker gets its tasks in the plan's order, and waits for an urgent task rather than
+//! starting a long one that happens to be ready. If no sent task is under way, any ready task is sent. It plans again
+//! when there are ready tasks outside the plan, and workers run out of planned tasks or the number of newly submitted
+//! tasks reaches a quarter of those planned; when half of a full `window` is done; and when no sent task is under way
+//! and no ready task is in the plan.
 //!
-//! What gained how much, over two machines with 9 cores and 3 GPUs (the table is `tests/tests/starpu_better.rs`), as the share of
-//! the gap between the best of StarPU's fifty policies and the bound that is closed on average, for Cholesky of 4 to 20
-//! tiles. (With LU of 8 tiles it is 43 % instead of 37 %.)
+//! The gains of each part, on two machines with 9 cores and 3 GPUs (the table is `tests/tests/starpu_better.rs`), as
+//! the share of the gap between the best of StarPU's fifty policies and the bound that is closed, on average over
+//! Cholesky of 4 to 20 tiles. (With LU of 8 tiles it is 43 % instead of 37 %.)
 //!
 //! | | closed |
 //! |---|---|
@@ -33,24 +34,24 @@
 //! | 30, 100 and 300 plans | 25 %, 29 % and 37 % |
 //! | 1000 and 3000 plans | 38 %, 38 % |
 //! | 300, and data fetched as soon as a task is ready | 35 % |
-//! | 300, and the rest planned anew when a task is late by 1 % | 34 % |
-//! | 300, reckoning with no transfers, and with two thirds, one and a half times of what was expected | 28 %, 38 %, 38 % |
+//! | 300, and the rest planned again when a task is late by 1 % | 34 % |
+//! | 300, assuming no transfers, and two thirds, one and a half times of the expected ones | 28 %, 38 %, 38 % |
 //!
-//! Data that is fetched as soon as a task is ready is in the way of data that is needed sooner. A plan that is mended moves
-//! tasks away from data that is on its way to them. More plans gain little in the end, since transfers are not known well
-//! enough: what comes out is 3 to 9 % longer than planned.
+//! Data that is fetched as soon as a task is ready delays data that is needed sooner. Repairing a plan moves tasks away
+//! from data that is already on its way to them. More plans gain little in the end, because transfers are not predicted
+//! well enough: the actual makespan is 3 to 9 % longer than planned.
 //!
-//! **In a real run** a search takes time, in which workers may run out of tasks; so it ends when it has taken `time`, a share of
-//! the length of the best plan so far, and all searches together take about that share of one worker's time. Tasks may come
-//! out of order where several threads submit. They may wait for something that is no task, such as an access of the
-//! application's, so ready tasks behind a full window are planned too. And measured lengths change all the time, and the
-//! kinds of tasks with them, so that likings last as long as lengths do.
+//! **In a real run** a search takes time, in which workers may run out of tasks. It therefore ends after `time`, a
+//! share of the best plan's makespan so far, and all searches together take about that share of one worker's time.
+//! Tasks may arrive out of order if several threads submit. They may wait for something other than a task, such as an
+//! access by the application, so ready tasks behind a full window are planned too. Measured lengths change all the
+//! time, and the kinds of tasks with them, so preferences last only as long as the lengths do.
 //!
-//! Where the host tells nothing of tasks to come, it does as `replan` does, with the parameters of that.
+//! If the host does not provide the submitted tasks, it behaves like `replan`, with that component's parameters.
 //!
-//! Sources: Topcuoglu, Hariri and Wu, *Performance-effective and low-complexity task scheduling for heterogeneous computing*
-//! (2002); Agullo, Beaumont, Eyraud-Dubois and Kumar, *Are static schedules so bad? A case study on Cholesky factorization*
-//! (2016); Valls, Ballestín and Quintanilla, *Justification and RCPSP: a technique that pays* (2005).
+//! Sources: Topcuoglu, Hariri and Wu, *Performance-effective and low-complexity task scheduling for heterogeneous
+//! computing* (2002); Agullo, Beaumont, Eyraud-Dubois and Kumar, *Are static schedules so bad? A case study on Cholesky
+//! factorization* (2016); Valls, Ballestín and Quintanilla, *Justification and RCPSP: a technique that pays* (2005).
 
 mod agenda;
 mod outlook;
@@ -66,47 +67,47 @@ use outlook::Lane;
 use sched_core::*;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::*};
 
-/// Plans all tasks that are submitted, the best of many plans, and sends each to its worker when its turn has come.
+/// Plans all submitted tasks, keeps the best of many plans, and sends each task to its worker when its turn comes.
 ///
-/// It stores tasks and never refuses one. Below it there should be a queue for each worker: a child that is a worker itself
-/// is woken, and takes the first task that is planned for it.
+/// It stores tasks and never refuses one. It should stand above a queue for each worker: a child that is itself a
+/// worker is woken, and takes the first task planned for it.
 ///
-/// Tasks that are sent get a priority by their place in the plan, so that the queues below keep its order.
+/// Tasks get a priority from their position in the plan before they are sent, so that the queues below keep its order.
 ///
-/// One thread plans at a time. Others who come meanwhile do not wait: the one at work looks again before it ends. A plan takes
-/// time in proportion to `effort`, to the number of tasks, and to the number of workers, as far as `time` allows.
+/// One thread plans at a time. Other threads that arrive meanwhile do not wait: the planning thread checks again before
+/// it ends. A plan takes time proportional to `effort`, to the number of tasks, and to the number of workers, within
+/// `time`.
 #[derive(Debug)]
 pub struct Plan {
     weights: Weights,
     limits: Limits,
-    /// Nanoseconds before its planned start at which the data of a task is fetched, and before its worker is free at which it
-    /// is sent.
+    /// Nanoseconds before its planned start at which the data of a task is fetched, and before its worker is free at
+    /// which it is sent.
     lead: u64,
-    /// Decides where the host tells nothing of tasks to come.
+    /// Decides if the host does not provide the submitted tasks.
     blind: Replan,
-    /// Tasks that the one who plans has not seen.
+    /// Tasks that the planning thread has not seen yet.
     arrived: Mutex<Vec<Task>>,
     /// Number of tasks in `arrived` and in `agenda`.
     len: AtomicUsize,
     turn: Turn,
-    /// Belongs to who has the turn, who takes it out.
+    /// Owned by the thread that plans, which takes it out.
     agenda: Mutex<Agenda>,
-    /// By child: workers that asked for a task and got none yet.
+    /// By child: number of workers that asked for a task and have not got one.
     asking: Mutex<Vec<u32>>,
-    /// Priority of the task that was sent last.
+    /// Priority of the last task sent.
     order: AtomicI32,
 }
 
 const LEAD: &str = "how long before its planned start a task is sent, and its data fetched";
-const EFFORT: &str = "plans that are tried for as many new tasks as are planned at once";
-const TIME: &str =
-    "what the search for a plan may take, as a share of the plan's length; the first try is made in any case";
+const EFFORT: &str = "number of plans tried when all planned tasks are new";
+const TIME: &str = "time limit of the search, as a share of the plan's length; the first plan is always made";
 
 impl Build for Plan {
     const INFO: Info = Info::new(
         "plan",
         Family::ResourceMapping,
-        "Plans all tasks that are submitted, the best of many plans, and sends each when its turn has come.",
+        "Plans all submitted tasks, by the best of many plans, and sends each when its turn comes.",
     )
     .storage(Storage::Unbounded)
     .params(
@@ -118,7 +119,7 @@ impl Build for Plan {
                 Weights::IDLE_POWER,
                 Weights::TRANSFERS,
                 Param::int("effort", 300, EFFORT).at_least(1).unit("plans"),
-                Param::int("window", 8192, "tasks that are planned at most, in the order of submission")
+                Param::int("window", 8192, "maximum number of tasks planned, in the order of submission")
                     .at_least(1)
                     .unit("tasks"),
                 Param::float("time", 0.02, TIME).at_least(0),
@@ -152,7 +153,7 @@ impl Build for Plan {
 }
 
 impl Plan {
-    /// Sends one task at most. Whether to go on, and whether it was taken.
+    /// Sends at most one task. Returns whether to continue, and whether the task was accepted.
     fn step(&self, node: Node<'_>, submitted: Submitted<'_>, agenda: &mut Agenda) -> (bool, bool) {
         let arrived = std::mem::take(&mut *self.arrived.lock());
         agenda.receive(arrived);
@@ -198,7 +199,7 @@ impl Plan {
         }
     }
 
-    /// Notes on a task what the queues below go by.
+    /// Sets the fields of a task that the queues below use.
     fn mark(&self, node: Node<'_>, task: &mut Task, lane: &Lane) {
         task.set_predicted(node.expected_length(lane.worker, task).known());
         task.set_priority(self.order.fetch_sub(1, Relaxed));
@@ -212,7 +213,7 @@ impl Plan {
         agenda.note_sent(sequence, lane, node.now().as_nanos());
     }
 
-    /// Tasks of which nobody knows how long they take go to the least load.
+    /// Sends a task of unknown length to the child with the least load.
     fn send_unpredicted(&self, node: Node<'_>, agenda: &mut Agenda) -> (bool, bool) {
         let place = |task: &Task| least_loaded(node, task);
         let Some((sequence, child)) = agenda.unpredicted(place) else { return (false, false) };
@@ -256,7 +257,7 @@ impl Plan {
         self.turn.take(|| self.work(node, submitted))
     }
 
-    /// The task for a worker that pulls: the next one that is planned for it, or one that nobody can plan.
+    /// The task for a worker that pulls: the next one planned for it, or one that cannot be planned.
     fn take(&self, node: Node<'_>, child: Child) -> Option<Task> {
         let mut agenda = std::mem::take(&mut *self.agenda.lock());
         let mut taken = None;
@@ -309,7 +310,7 @@ impl Component for Plan {
         let Some(submitted) = node.submitted() else { return self.blind.can_push(node, to) };
         self.note_room(node, to);
         let moved = self.progress(node, submitted);
-        // What is here has its time. Something else of the parents' may go now.
+        // The tasks here are not urgent. The parents may have others to send now.
         node.parents_can_push() || moved
     }
 
@@ -321,7 +322,7 @@ impl Component for Plan {
     fn drain(&self) -> Vec<Task> {
         self.len.store(0, Release);
         let mut tasks = std::mem::take(&mut *self.arrived.lock());
-        // The plan goes with them: they may come again.
+        // The plan is discarded with them: they may come back.
         tasks.extend(std::mem::take(&mut *self.agenda.lock()).held.into_values());
         tasks.extend(self.blind.drain());
         tasks

@@ -1,23 +1,23 @@
-//! Decisions that run at the same time see each other, although no lock is held from the decision to its arrival.
+//! Promises make concurrent decisions see each other, although no lock is held between a decision and its delivery.
 //!
 //! A decision asks each child when it will be free, chooses one, and pushes the task to it. Between the choice and the
-//! moment when the child counts the task by itself, another decision must count it for the child. So the choice notes,
-//! under a lock that is held for nothing else, *until when the child is promised to be busy*; and as long as tasks are on
-//! their way to a child, it is taken to be busy until the later of the two: what it says, and what was promised. The
-//! maximum, not a sum: once the child counts the task, both say the same, and nothing is counted twice.
+//! moment when the child itself counts the task, other decisions must count it for the child. Therefore the choice
+//! records, under a lock that is held for nothing else, *until when the child is promised to be busy*; and while tasks
+//! are on their way to a child, it counts as busy until the later of the two times: the reported one and the promised
+//! one. The maximum, not the sum: once the child counts the task, both times agree, and nothing is counted twice.
 //!
-//! When the last task on its way has landed, the promise is forgotten, since the child knows. One decision could have
-//! missed both: it asked the child before the task landed, and looks for promises after. Landings are counted for that: a
-//! decision notes the count before it asks, and where a child has no promise and a later landing, it asks again all children
-//! with one.
-//! Whoever has to repeat does so because another decision came to its end, so all together always go on.
+//! When the last task on its way has landed, the promise is discarded, since the child counts the task. A decision
+//! could miss both: it asked the child before the task landed, and looks for promises afterwards. Therefore landings
+//! are counted: a decision records the count before it asks, and if a child has no promise but a later landing, it asks
+//! all children with such a landing again. A decision repeats only because another one completed, so the system as a
+//! whole progresses.
 //!
-//! The effect is that of decisions taken one after another, in the order of their choices.
+//! The effect is that of sequential decisions, in the order of their choices.
 
 use super::completion::Candidate;
 use sched_core::{Child, Mutex};
 
-/// What was decided and has not landed.
+/// Decisions whose tasks have not landed.
 #[derive(Default, Debug)]
 pub(super) struct Promises {
     book: Mutex<Book>,
@@ -26,35 +26,35 @@ pub(super) struct Promises {
 #[derive(Default, Debug)]
 struct Book {
     children: Vec<Promise>,
-    /// Tasks chosen for any child, whose push has not returned.
+    /// Number of tasks, chosen for any child, whose push has not returned.
     on_the_way: u32,
-    /// Pushes that children took.
+    /// Number of pushes that children accepted.
     landed: u64,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
 struct Promise {
-    /// Tasks chosen for the child, whose push has not returned.
+    /// Number of tasks, chosen for this child, whose push has not returned.
     on_the_way: u32,
-    /// With these, the child is busy until then, in nanoseconds.
+    /// The time in nanoseconds until which these keep the child busy.
     until: u64,
-    /// The number of the last push that the child took, counted among those to all children; 0 for none.
+    /// Number of the last push that the child accepted, counted among those to all children; 0 for none.
     last: u64,
 }
 
-/// How many pushes had landed when a decision asked its candidates.
+/// Number of pushes that had landed when a decision asked its candidates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Seen(u64);
 
 impl Promises {
-    /// To be called before the candidates are asked when they are free.
+    /// Starts a decision; call it before asking the candidates when they are free.
     pub(super) fn begin(&self) -> Seen {
         Seen(self.book.lock().landed)
     }
 
-    /// Completes what the candidates say by what was promised, and promises the one that `choose` picks to this task.
+    /// Combines the candidates' answers with the promises, and promises the task to the one that `choose` picks.
     ///
-    /// `None` when some have to be asked again, which is noted in them. `choose` was not called then.
+    /// `None` if some candidates must be asked again, which are marked; `choose` was not called then.
     pub(super) fn settle(
         &self,
         seen: &mut Seen,
@@ -78,7 +78,7 @@ impl Promises {
                 return None;
             }
         }
-        // Mostly nobody else decides.
+        // Usually there is no concurrent decision.
         if book.on_the_way > 0 {
             for candidate in &mut *candidates {
                 let promise = promise_of(candidate);
@@ -96,7 +96,7 @@ impl Promises {
         Some(chosen)
     }
 
-    /// The push has returned: the child took the task, or not.
+    /// Records that the push has returned: the child accepted the task, or did not.
     pub(super) fn landed(&self, child: Child, taken: bool) {
         let book = &mut *self.book.lock();
         let promise = &mut book.children[child.0 as usize];
@@ -110,8 +110,8 @@ impl Promises {
 }
 
 impl Book {
-    /// Has promises of at least these children, which are in order: the component learns their number with its first call
-    /// only.
+    /// Makes room for promises of these children, which are in order: the component learns their number only in its
+    /// first call.
     fn reach(&mut self, candidates: &[Candidate]) {
         if let Some(last) = candidates.last().map(|candidate| candidate.child.0 as usize)
             && last >= self.children.len()

@@ -1,17 +1,17 @@
-//! `random`: draws a child for each task, the faster the likelier, and keeps none.
+//! `random`: draws a random child for each task, weighted by speed, and stores none.
 
 use sched_core::*;
 
-/// Each task goes to a child drawn among those that can execute it, with probability proportional to the relative speeds
-/// of the workers that each has in the context.
+/// Sends each task to a random child among those that can execute it, with probability proportional to the relative
+/// speeds of the workers that each has in the context.
 ///
-/// The draw binds a task where the child takes it: where it is a queue, or a component above a worker's list such as
-/// `best-implementation`. A child that is itself a worker is not pushed to: it is woken, and the task stays with the flow
-/// control above, for that worker or whoever comes first.
+/// The draw is binding where the child accepts the task: where it is a queue, or a component above a worker's list such
+/// as `best-implementation`. A child that is itself a worker is woken instead of pushed to, and the task stays in the
+/// flow control above, for that worker or any that comes first.
 ///
-/// A child that refuses does not block the task: the others that can execute it are tried, each once, in an order that is
-/// drawn as well, and only when all refuse is the task handed back. So with short queues below, most of them full, a task
-/// goes where there is room.
+/// A child that refuses does not block the task: the others that can execute it are tried once each, in random order,
+/// and the task is handed back only when all refuse. With short, mostly full queues below, a task thus goes where there
+/// is room.
 #[derive(Debug, Default)]
 pub struct Random;
 
@@ -27,7 +27,7 @@ impl Build for Random {
     }
 }
 
-/// A child drawn by its speed, among those that can execute `task`.
+/// A random child, weighted by speed, among those that can execute `task`.
 fn draw(node: Node<'_>, task: &Task) -> Option<Child> {
     let able = || node.children().filter(|child| node.child_can_execute(*child, task));
     let mut rest = node.random_unit() * able().map(|child| node.child_relative_speedup(child)).sum::<f64>();
@@ -39,12 +39,11 @@ fn draw(node: Node<'_>, task: &Task) -> Option<Child> {
             break;
         }
     }
-    // Rounding may leave a little: it belongs to the last.
+    // Rounding may leave a remainder: it belongs to the last child.
     last
 }
 
-/// All children but `first`, in an order that is drawn: every so many-th, around the ring, from somewhere. It needs no
-/// memory.
+/// All children but `first`, in random order: every *n*-th around a ring, from a random start. Needs no memory.
 fn others(node: Node<'_>, first: Child) -> impl Iterator<Item = Child> + use<> {
     let count = node.children().len() as u64;
     let start = if count > 1 { node.random() % count } else { 0 };
@@ -61,12 +60,12 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Gives `task` to a child, or wakes it if it is a worker.
+/// Pushes `task` to a child, or wakes it if it is a worker.
 fn offer(node: Node<'_>, child: Child, task: Task) -> Push {
     if node.child_worker(child).is_none() {
         return node.push_to(child, task);
     }
-    // One that is awake comes by itself.
+    // A worker that is awake pulls anyway.
     let why = if node.child_can_pull(child) { Refusal::PullInstead } else { Refusal::Full };
     Err(Refused::new(task, why))
 }
@@ -91,11 +90,11 @@ impl Component for Random {
         Err(Refused::new(refused.task, Refusal::Full))
     }
 
-    /// Has the flow control above push, so that each task is drawn for. A worker directly below, or one whose task nobody
-    /// else took, gets it from there.
+    /// Asks the flow control above to push, so that a child is drawn for each task. A worker directly below, or one
+    /// whose task no other took, gets it from there.
     fn pull_task(&self, node: Node<'_>, to: Child) -> Option<Task> {
         if node.child_worker(to).is_none() && node.parents_can_push() {
-            // What was drawn for `to` is below by now.
+            // Tasks drawn for `to` are below by now.
             return None;
         }
         node.pull_from_parents()

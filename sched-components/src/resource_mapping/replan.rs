@@ -1,93 +1,96 @@
-//! `replan`: tasks stay undecided as long as possible. Whenever something changes, all that wait are planned anew, and only
-//! those are sent whose turn has come.
+//! `replan`: decides as late as possible. Whenever something changes, it plans all waiting tasks again, and sends only
+//! those whose turn has come.
 //!
-//! [`Mct`](super::Mct) decides when a task becomes ready, by when the whole queue of a worker would be done. Both halves of
-//! that cost something where workers differ:
+//! [`Mct`](super::Mct) decides when a task becomes ready, and assumes that it runs after the whole queue of a worker.
+//! Both cost performance on heterogeneous machines:
 //!
-//! - An urgent task overtakes others in the queue below, so it would be done far earlier than `mct` believes. On a machine
-//!   with 9 cores and 3 GPUs, a panel of Cholesky takes 44 ms on a GPU and 76 ms on a core: as soon as 12 updates of 2.8 ms
-//!   wait for each GPU, `mct` gives the panel, which everything waits for, to a core.
-//! - What is queued cannot be given to another worker when urgent tasks turn up, or when the queue elsewhere runs dry.
+//! - An urgent task overtakes others in the queue below, so it ends far earlier than `mct` assumes. On a machine with 9
+//!   cores and 3 GPUs, a Cholesky panel takes 44 ms on a GPU and 76 ms on a core: as soon as 12 updates of 2.8 ms wait
+//!   for each GPU, `mct` gives the panel, on which everything depends, to a core.
+//! - A queued task cannot move to another worker when urgent tasks arrive, or when another queue runs dry.
 //!
-//! Here the waiting tasks are in one queue, by priority. A plan goes through them in this order and gives each to the child
-//! that completes it first, behind what was planned before it: HEFT's rule, for the tasks that are ready. Only urgent tasks
-//! stand before urgent ones. Of the plan, what would begin within `lead` is sent, and so is the first task for a worker that
-//! asks for work; the rest is forgotten, and planned anew with the next task, or when somebody asks again.
+//! Here the waiting tasks are in one queue, by priority. A plan visits them in this order and gives each to the child
+//! that completes it first, behind the tasks planned before it: HEFT's rule, for the ready tasks. Only urgent tasks
+//! thus precede urgent ones. Of the plan, the tasks that would start within `lead` are sent, and so is the first task
+//! for a worker that asks for work; the rest is discarded, and planned again with the next task or the next request.
 //!
-//! A plan knows nothing of tasks that are still to come, so it leaves slow workers idle while the accelerators could do
-//! alone what is ready. Where there is much to come, that wastes them: in Cholesky of 16 × 16 tiles the cores were busy for
-//! 15 % of the time, and the GPUs for 98 %. With `spare`, a worker that asks, and for which nothing is planned, may take a
-//! task from the plan of another: the one that it slows down least in proportion (the one with the least acceleration, as
-//! in HeteroPrio), provided that it completes the task within `spare` times the length of the whole plan. That proviso stands
-//! for HeteroPrio's spoliation, since a task that has begun cannot be taken back here: at the end, when the plan is short, a
-//! slow worker takes nothing any more. It gains where accelerators are the bottleneck, and loses where the critical path is.
+//! A plan does not see tasks that are yet to come, so it leaves slow workers idle while the accelerators can execute
+//! all ready tasks alone. If many tasks are to come, this wastes the slow workers: in a Cholesky factorisation of 16 ×
+//! 16 tiles the cores were busy for 15 % of the time, and the GPUs for 98 %. With `spare`, a worker that asks for work
+//! and has none planned may take a task from another worker's plan: the one that it slows down least in proportion (the
+//! one with the least acceleration, as in HeteroPrio), provided that it completes the task within `spare` times the
+//! length of the whole plan. This condition replaces HeteroPrio's spoliation, since a started task cannot be taken back
+//! here: near the end, when the plan is short, a slow worker takes nothing. It gains where accelerators are the
+//! bottleneck, and loses where the critical path is.
 //!
-//! Sources: Topcuoglu, Hariri and Wu, *Performance-effective and low-complexity task scheduling for heterogeneous computing*
-//! (2002), for the rule; Beaumont, Eyraud-Dubois and Kumar, *Approximation proofs of a fast and efficient list scheduling
-//! algorithm for task-based runtime systems on multicores and GPUs* (2017), for acceleration and spoliation.
+//! Sources: Topcuoglu, Hariri and Wu, *Performance-effective and low-complexity task scheduling for heterogeneous
+//! computing* (2002), for the rule; Beaumont, Eyraud-Dubois and Kumar, *Approximation proofs of a fast and efficient
+//! list scheduling algorithm for task-based runtime systems on multicores and GPUs* (2017), for acceleration and
+//! spoliation.
 
 use super::completion::{Basis, Candidate, Weights, least_loaded, with_candidates};
 use super::turn::Turn;
 use crate::queue::{ALL, ByArchs, Counted, Place, archs_of_requester, load_here, nanos};
 use sched_core::*;
 
-/// Keeps tasks by priority, plans all of them whenever something changes, and sends those whose turn has come.
+/// Stores tasks by priority, plans all of them whenever something changes, and sends those whose turn has come.
 ///
-/// It stores tasks and never refuses one. Below it there should be a queue for each worker: a child that is a worker itself
-/// is woken, and takes the first task that it can execute.
+/// It stores tasks and never refuses one. It should stand above a queue for each worker: a child that is itself a
+/// worker is woken, and takes the first task that it can execute.
 ///
-/// One thread plans at a time, and each task that is sent has arrived before the next is. Others who come meanwhile do not
-/// wait: the one at work looks again before it ends. A plan takes time in proportion to `window` and to the number of workers.
+/// One thread plans at a time, and each task is delivered before the next is sent. Other threads that arrive meanwhile
+/// do not wait: the planning thread checks again before it ends. A plan takes time proportional to `window` and to the
+/// number of workers.
 #[derive(Debug)]
 pub struct Replan {
     weights: Weights,
     window: usize,
-    /// Nanoseconds before its start at which a task is sent.
+    /// Nanoseconds before its planned start at which a task is sent.
     lead: u64,
     spare: f64,
     queue: Counted<ByArchs>,
-    /// Who plans.
+    /// The right to plan.
     turn: Turn,
-    /// What each child was sent.
+    /// The tasks sent to each child.
     books: Mutex<Vec<Book>>,
-    /// What a plan needs, for the next one.
+    /// Storage for a plan, kept for reuse.
     scratch: Mutex<Scratch>,
 }
 
-const SPARE_HELP: &str = "a worker that asks, and has no part in the plan, takes a task that it completes within so many times the \
+const SPARE_HELP: &str = "a worker that asks for work, and has none planned, takes a task that it completes within this many times the \
      length of the plan; 0 means none";
 
 pub(super) const SPARE: Param = Param::float("spare", 0.0, SPARE_HELP).at_least(0);
 
-/// Accelerations that differ by less are alike.
-const ALIKE: f64 = 1.01;
+/// Accelerations whose ratio is smaller than this count as equal.
+const TOLERANCE: f64 = 1.01;
 
-/// What a child was sent. Its own estimate is not enough: a worker that fetches the data of one task while it executes
-/// another counts the last one that it took, and not the one before.
+/// The tasks sent to a child. Its own estimate does not suffice: a worker that fetches the data of one task while it
+/// executes another counts only the last one that it took.
 #[derive(Clone, Copy, Default, Debug)]
 struct Book {
-    /// When all of it would be done, in nanoseconds.
+    /// Expected end of all of them, in nanoseconds.
     end: u64,
-    /// What the last task added.
+    /// Nanoseconds that the last task added.
     last: u64,
-    /// Workers that asked for a task and got none yet.
+    /// Number of workers that asked for a task and have not got one.
     asking: u32,
 }
 
-/// The lists of one plan.
+/// Storage for one plan.
 #[derive(Default, Debug)]
 struct Scratch {
-    /// Tasks that were looked at, with the shortest length of each.
+    /// Tasks that were visited, with the shortest length of each.
     seen: Vec<(Task, Place, u64)>,
-    /// When each child is free, as far as it is planned.
+    /// When each child becomes free, according to the plan so far.
     avail: Vec<u64>,
-    /// Which children may be sent the next task.
+    /// Whether the next task may be sent to each child.
     open: Vec<bool>,
-    /// Which children refused one since somebody last asked.
+    /// Whether each child refused a task since the last request.
     full: Vec<bool>,
 }
 
-/// A task that is to be sent now: its number among the ones seen, and where to.
+/// A task to send now: its index among those visited, and its child.
 enum Turned {
     Planned(usize, Candidate),
     /// It has no estimate.
@@ -109,7 +112,7 @@ impl Build for Replan {
                 Weights::GAMMA,
                 Weights::IDLE_POWER,
                 Weights::TRANSFERS,
-                Param::int("window", 256, "tasks that are planned at most, the most urgent first")
+                Param::int("window", 256, "maximum number of tasks planned, the most urgent first")
                     .at_least(1)
                     .unit("tasks"),
                 Param::float("lead", 0.0, "how long before its planned start a task is sent").at_least(0).unit("µs"),
@@ -136,8 +139,8 @@ impl Build for Replan {
 }
 
 impl Replan {
-    /// The next task to plan: the first. Where the window is full of tasks that no open child can execute, it is the first
-    /// that one can.
+    /// The next task to plan: the first. If the window is full of tasks that no open child can execute, the first that
+    /// one can.
     fn pop_next(&self, node: Node<'_>, scratch: &Scratch) -> Option<(Task, Place)> {
         let able = |task: &Task| node.can_execute(task);
         let Some(window) = scratch.seen.get(..self.window) else {
@@ -157,7 +160,7 @@ impl Replan {
         self.queue.change(|queue| tasks.into_iter().for_each(|(task, place)| queue.unpop(task.archs(), task, place)));
     }
 
-    /// Asks each child when it is free. *Hop.*
+    /// Asks each child when it becomes free. *Hop.*
     fn survey(&self, node: Node<'_>, now: u64, scratch: &mut Scratch) {
         scratch.avail.clear();
         scratch.open.clear();
@@ -209,8 +212,8 @@ impl Replan {
         self.find_spare(node, last_end.saturating_sub(now.as_nanos()), scratch)
     }
 
-    /// Of the tasks seen, all of which are planned for others, the one with the least acceleration that an open child would
-    /// complete soon enough; the last in the plan of several. `length` is that of the whole plan.
+    /// A task for an open child without planned work: of the visited tasks, the one with the least acceleration that
+    /// the child would complete soon enough; on ties the last in the plan. `length` is the length of the whole plan.
     fn find_spare(&self, node: Node<'_>, length: u64, scratch: &Scratch) -> Option<Turned> {
         let limit = length as f64 * self.spare;
         if limit <= 0.0 || !scratch.open.contains(&true) {
@@ -225,7 +228,7 @@ impl Replan {
                 for candidate in candidates.iter_mut().filter(|candidate| scratch.open[candidate.child.0 as usize]) {
                     let time = candidate.transfer.saturating_add(candidate.length);
                     let slower = candidate.length as f64 / (*shortest).max(1) as f64;
-                    if time as f64 <= limit && best.is_none_or(|(least, ..)| slower <= ALIKE * least) {
+                    if time as f64 <= limit && best.is_none_or(|(least, ..)| slower <= TOLERANCE * least) {
                         candidate.avail = scratch.avail[candidate.child.0 as usize];
                         candidate.end = candidate.avail.saturating_add(time);
                         best = Some((slower, index, *candidate));
@@ -236,7 +239,7 @@ impl Replan {
         best.map(|(_, index, candidate)| Turned::Planned(index, candidate))
     }
 
-    /// Plans, and sends one task. Whether to go on; and whether it was taken.
+    /// Plans, and sends one task. Returns whether to continue, and whether the task was accepted.
     fn step(&self, node: Node<'_>, scratch: &mut Scratch) -> (bool, bool) {
         let turned = self.plan(node, scratch);
         let mut seen = std::mem::take(&mut scratch.seen);
@@ -264,7 +267,7 @@ impl Replan {
         };
         let at = child.0 as usize;
         if node.child_worker(child).is_some() {
-            // Back first: the worker that is woken looks for it here.
+            // Put it back first: the worker that is woken looks for it here.
             self.give_back([(task, place)]);
             scratch.full[at] = true;
             node.child_can_pull(child);
@@ -285,7 +288,7 @@ impl Replan {
         }
     }
 
-    /// Sends tasks on as long as one's turn has come. Whether any was taken.
+    /// Sends tasks while one's turn has come. Returns whether any was accepted.
     fn send(&self, node: Node<'_>) -> bool {
         if self.queue.is_empty() {
             return false;
@@ -314,7 +317,7 @@ impl Replan {
         self.turn.pull(|| first().map(|(task, _)| task), || self.send(node))
     }
 
-    /// A worker below `child` has room. At most the task that it took last is before the next one.
+    /// Records that a worker below `child` has room: at most the task that it took last precedes the next one.
     fn note_room(&self, node: Node<'_>, child: Child) {
         let workers = node.each_child_worker_in_context(child).count();
         let now = node.now().as_nanos();
@@ -355,7 +358,7 @@ impl Component for Replan {
     fn can_push(&self, node: Node<'_>, to: Child) -> bool {
         self.note_room(node, to);
         let moved = self.progress(node);
-        // What is here has its time. Something else of the parents' may go now.
+        // The tasks here are not urgent. The parents may have others to send now.
         node.parents_can_push() || moved
     }
 

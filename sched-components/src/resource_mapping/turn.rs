@@ -1,21 +1,22 @@
-//! One thread at a time does what must not be done by two at once, without anybody waiting, and without a wish lost.
+//! Mutual exclusion without waiting and without lost requests.
 
 use sched_core::Task;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 
-/// Counts those who want something done. The first does it; who comes meanwhile leaves a note by counting, and the one
-/// who is at it does it once more before ending.
+/// Counts requests for some work. The first requester does the work; a later one leaves a request by counting, and the
+/// thread at work repeats it before ending.
 ///
-/// Nobody waits, so it may be held across hops: who comes back to it on the same thread leaves a note as well.
+/// Nobody waits, so a turn may be held across hops: a thread that calls back into it leaves a request too.
 #[derive(Default, Debug)]
 pub(super) struct Turn {
     wishes: AtomicU32,
 }
 
 impl Turn {
-    /// Runs `work`, and again for notes that were left meanwhile; or leaves a note. Whether any run returned true.
+    /// Runs `work`, and again for requests that arrive meanwhile; or leaves a request. Returns whether any run returned
+    /// true.
     ///
-    /// What was changed before a note was left is seen by a run that begins after it.
+    /// Changes made before a request are seen by a run that starts after it.
     pub(super) fn take(&self, mut work: impl FnMut() -> bool) -> bool {
         if self.wishes.fetch_add(1, AcqRel) != 0 {
             return false;
@@ -31,8 +32,8 @@ impl Turn {
         }
     }
 
-    /// Takes the first task for who pulls, or leaves a note. Nobody decides meanwhile, so it is the first of all; for notes
-    /// that are left meanwhile, `work` runs.
+    /// Takes the first task for a worker that pulls, or leaves a request. No decision runs meanwhile, so it is the
+    /// first of all; for requests that arrive meanwhile, `work` runs.
     pub(super) fn pull(&self, first: impl FnOnce() -> Option<Task>, mut work: impl FnMut() -> bool) -> Option<Task> {
         let (mut first, mut taken) = (Some(first), None);
         self.take(|| match first.take() {

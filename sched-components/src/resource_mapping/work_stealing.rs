@@ -1,4 +1,4 @@
-//! `work-stealing`: each child has a queue of its own, and takes from the others' when that is empty.
+//! `work-stealing`: each child has its own queue, and steals from the others when that is empty.
 
 mod lane;
 mod victims;
@@ -12,38 +12,40 @@ use std::cmp::Reverse;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// One queue for each child. A task that a worker makes ready goes to that worker's own queue; what the application
-/// submits goes to the queues in turn. In both cases only queues of children that can execute it count.
+/// One queue for each child. A task that a worker makes ready goes to that worker's queue; tasks submitted by the
+/// application go to the queues in turn. In both cases only queues of children that can execute the task count.
 ///
-/// A child is given the task of its own queue that came *last* of the highest priority, whose data its caches know best.
-/// When its queue is empty it steals, from the nearest queue first, the task that came *first* of the highest priority,
-/// which its owner would touch last. (The StarPU handbook says that a thief takes the last one as well; StarPU itself
-/// takes the first, as every other work stealer does.) Only tasks that the thief can execute count.
+/// From its own queue a child gets the *last* task to arrive, among those of the highest priority, because its data is
+/// likeliest to be in the child's caches. If its queue is empty it steals, from the nearest queue first, the *first*
+/// task to arrive of the highest priority, which the owner would touch last. (The StarPU handbook says that a thief
+/// takes the last one as well; StarPU itself takes the first, like every other work stealer.) Only tasks that the thief
+/// can execute count.
 ///
-/// What others push into a queue arrives beside it, and is taken over when the rest is used up, or at once if there are
-/// priorities: what a worker made ready itself comes first, and who submits does not get in its way.
+/// Tasks that others push into a queue arrive in a separate list, which the owner takes over when the queue is empty,
+/// or at once if there are priorities: tasks that a worker made ready itself come first, and submitters do not slow it
+/// down.
 ///
-/// Workers share nothing while each has work: every queue has a lock and counters of its own, on cache lines of their own.
-/// Who looks for something to steal goes by a list of the queues that may hold tasks, a bit for each, and so passes over any
-/// number of empty ones; it locks only those that are not empty.
+/// Workers share nothing while each has work: every queue has its own lock and counters, on its own cache lines. A
+/// thief uses a list of the queues that may hold tasks, one bit each, and so passes over any number of empty ones; it
+/// locks only nonempty ones.
 ///
-/// It keeps every task until a child pulls. A child that is a queue itself and says that it has room is sent a few tasks of
-/// its own, or one that is stolen: the fewer a task has in front of it, the later it is decided who executes it.
+/// It stores every task until a child pulls. A child that is itself a queue and has room is sent a few tasks of its
+/// own, or a stolen one: the fewer tasks precede a task, the later it is decided which worker executes it.
 #[derive(Debug, Default)]
 pub struct WorkStealing {
-    /// Made in the first call, when the children are known.
+    /// Created in the first call, when the children are known.
     lanes: OnceLock<Lanes>,
     facts: Facts,
 }
 
-/// Tasks sent to a child that has room: one to execute, and one that waits for it.
+/// Number of tasks sent to a child that has room: one to execute, and one that waits for it.
 const SENT: usize = 2;
 
 impl Build for WorkStealing {
     const INFO: Info = Info::new(
         "work-stealing",
         Family::ResourceMapping,
-        "Keeps a queue for each child, which takes from the others' when its own is empty.",
+        "Keeps a queue for each child, which steals from the others when its own is empty.",
     )
     .storage(Storage::Unbounded);
 
@@ -57,7 +59,7 @@ impl WorkStealing {
         self.lanes.get_or_init(|| Lanes::new(node))
     }
 
-    /// The queue for `task`: that of the worker that makes it ready, or else the next in turn. Whether it is the former.
+    /// The queue for `task`: that of the worker that makes it ready (then the flag is true), or else the next in turn.
     fn place(&self, node: Node<'_>, lanes: &Lanes, task: &Task) -> Option<(Child, bool)> {
         let archs = self.facts.of(node).archs();
         let able = |child: &Child| match archs.is_empty() {
@@ -68,7 +70,7 @@ impl WorkStealing {
         own.map(|own| (own, true)).or_else(|| Some((lanes.turn().find(able)?, false)))
     }
 
-    /// A task for the worker that asks: from the queue of `to`, or stolen.
+    /// A task for the requesting worker: from the queue of `to`, or stolen.
     fn take(&self, node: Node<'_>, lanes: &Lanes, to: Child) -> Option<(Task, lane::From)> {
         let archs = self.facts.of(node).archs();
         if !archs.is_empty() {
@@ -80,14 +82,14 @@ impl WorkStealing {
         if node.requester_can_execute(&task) {
             return Some((task, from));
         }
-        // Ask the host about each. Meanwhile somebody may have found nothing that wants the first one.
+        // A worker that wants the first task may have found none while the host was asked about each.
         lanes.unpop(task, from);
         let found = self.first(node, lanes, to, &|held| node.requester_can_execute(&held.task));
         node.children_can_pull();
         found
     }
 
-    /// The first task that `suits`, of the queue of `to`, or of those that it steals from.
+    /// The first task that `suits`, in the queue of `to` or in those that it steals from.
     fn first(
         &self,
         node: Node<'_>,
@@ -113,7 +115,7 @@ impl Component for WorkStealing {
             return Err(Refused::new(task, Refusal::NoWorker));
         };
         lanes.push(child, task, by_owner);
-        // The worker that pushes is awake. Where it is alone in its child, only others can sleep.
+        // The worker that pushes is awake. If it is alone in its child, only others can be asleep.
         let awake = by_owner && lanes.lane(child).is_some_and(|lane| lane.worker().is_some());
         if awake || !node.child_can_pull(child) {
             node.children_can_pull();
@@ -151,7 +153,7 @@ impl Component for WorkStealing {
             Some(task)
         };
         let moved = node.pump(to, pop, unpop);
-        // What was here was refused: more of it would be too.
+        // The tasks here were refused; more of them would be too.
         moved || (sent == 0 && node.parents_can_push())
     }
 
@@ -168,7 +170,7 @@ impl Component for WorkStealing {
         node.load_below() + load_here(node, self.sum(|lane| lane.len() as u64) as usize)
     }
 
-    /// By priority, and inside a priority in the order of submission: as one thief would take them.
+    /// By priority, and within a priority by submission, as a single thief would take them.
     fn drain(&self) -> Vec<Task> {
         let mut tasks: Vec<Task> = self.lanes.get().into_iter().flat_map(Lanes::iter).flat_map(Lane::drain).collect();
         tasks.sort_by_key(|task| (Reverse(task.priority()), task.id()));

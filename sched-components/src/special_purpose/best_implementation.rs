@@ -1,12 +1,12 @@
-//! `best-implementation`: decides which implementation of a task's codelet will run, the one that is expected to be the
-//! shortest where it will run, and notes how long it should take. The task passes through, pushed or pulled.
+//! `best-implementation`: chooses the implementation of a task's codelet with the shortest expected duration where it
+//! will run, and sets the task's expected duration. The task passes through, pushed or pulled.
 
 use sched_core::*;
 use std::time::Duration;
 
 /// Chooses the implementation with the shortest expected duration.
 ///
-/// One whose model needs measurements goes first: it is chosen so that it is measured. Where no implementation has a
+/// An implementation whose model needs measurements goes first, so that it is measured. If no implementation has a
 /// model, the first is chosen.
 #[derive(Debug)]
 pub struct BestImplementation;
@@ -15,7 +15,7 @@ impl Build for BestImplementation {
     const INFO: Info = Info::new(
         "best-implementation",
         Family::SpecialPurpose,
-        "Chooses the implementation that is expected to take the shortest.",
+        "Chooses the implementation with the shortest expected duration.",
     )
     .forwards_push()
     .end_is_noted();
@@ -25,7 +25,7 @@ impl Build for BestImplementation {
     }
 }
 
-/// Chooses for the worker that asks, if it is below, or else for the first that can execute `task`.
+/// Chooses for the requesting worker if it is below, or else for the first that can execute `task`.
 fn choose(node: Node<'_>, task: &mut Task) {
     let able = |worker: &WorkerId| node.worker_can_execute(*worker, task);
     let asks = node.requester().filter(|worker| node.has_in_context(*worker)).filter(able);

@@ -1,5 +1,5 @@
-//! `perfmodel-select`: sorts tasks by what performance models know of them, so that components that decide by models see
-//! only tasks that have one, and models that need measurements get them.
+//! `perfmodel-select`: sorts tasks by what performance models know about them, so that components that decide by models
+//! get only tasks with one, and models that need measurements get them.
 
 use sched_core::*;
 
@@ -9,13 +9,13 @@ const NO_PERFMODEL: &str = "no-perfmodel";
 
 /// Sends each task to one of three children, by its estimates on the workers below that can execute it.
 ///
-/// A child none of whose workers can execute the task is passed over, for one that has such a worker. A task that the
-/// `perfmodel` child refuses as [`Uncalibrated`](Refusal::Uncalibrated) goes to the `calibrator`. Other refusals are passed
-/// on: where the children never refuse, neither does it.
+/// A child without a worker that can execute the task is passed over, for one with such a worker. A task that the
+/// `perfmodel` child refuses as [`Uncalibrated`](Refusal::Uncalibrated) goes to the `calibrator`. Other refusals are
+/// forwarded: if the children never refuse, neither does this component.
 ///
-/// What stands in a slot must take tasks that are pushed: it has queues, as in `eager { each "worker" { fifo … } }`. A
-/// pull is answered by asking for pushes, and what comes is sorted; were it handed a task of the parents, the worker that
-/// pulls through one slot would take tasks that belong in another.
+/// The component in a slot must accept pushed tasks, so it has queues, as in `eager { each "worker" { fifo … } }`. A
+/// pull is answered by asking the parents to push, and what arrives is sorted; if parents gave tasks to the puller
+/// directly, a worker that pulls through one slot would take tasks that belong in another.
 #[derive(Debug)]
 pub struct PerfmodelSelect;
 
@@ -51,7 +51,7 @@ fn slot(node: Node<'_>, task: &Task) -> &'static str {
     }
 }
 
-/// The child in `wanted`, or else in another slot, below which a worker can execute `task`.
+/// The child in slot `wanted`, or else in another slot, that has a worker which can execute `task`.
 fn child(node: Node<'_>, wanted: &str, task: &Task) -> Option<Child> {
     let slots = [wanted, NO_PERFMODEL, PERFMODEL, CALIBRATOR];
     slots.into_iter().filter_map(|slot| node.slot(slot)).find(|child| node.child_can_execute(*child, task))

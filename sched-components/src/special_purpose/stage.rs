@@ -1,11 +1,12 @@
-//! `stage`: stands where several schedulers meet above one worker or queue, and takes from the first that has a task.
+//! `stage`: joins several schedulers above one worker or queue, and takes from the first that has a task.
 
 use sched_core::*;
 
-/// Pulls from its parents in order: the first scheduler that has a task comes before the others. What is pushed passes
-/// through, and room below is told to the parents in the same order.
+/// Pulls from its parents in order, so that an earlier scheduler with a task takes precedence. Pushed tasks pass
+/// through, and room below is announced to the parents in the same order.
 ///
-/// A policy gives it several parents with `shared` and `use`; the order of the `use`s in the text is that of the parents.
+/// A policy gives it several parents with `shared` and `use`; the order of the `use`s in the text is that of the
+/// parents.
 #[derive(Debug, Default)]
 pub struct Stage;
 
@@ -21,7 +22,7 @@ impl Build for Stage {
     }
 }
 
-/// All the rest is what every component does unless it says otherwise.
+/// All other methods keep their defaults.
 impl Component for Stage {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
         node.push_to(Child(0), task)

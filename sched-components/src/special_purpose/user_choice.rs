@@ -1,17 +1,17 @@
-//! `user-choice`: the application says which child gets a task.
+//! `user-choice`: sends each task to the child that the application chose.
 
 use sched_core::*;
 
-/// A task goes to the child whose number the application gave with it ([`Task::sched_data`], 0 if it gave none), counted
-/// from 0 in the order of the policy. It is handed back with [`NoWorker`](Refusal::NoWorker) when there is no such child,
-/// or that child has no worker that can execute it, and with the child's reason when the child refuses it.
+/// Sends a task to the child whose number the application set ([`Task::sched_data`], 0 if it set none), counted from 0
+/// in the order of the policy. It hands the task back with [`NoWorker`](Refusal::NoWorker) if there is no such child or
+/// the child has no worker that can execute it, and with the child's reason if the child refuses it.
 ///
-/// A pull has the flow control above push, since what is above may be meant for others: tasks meant for the child that
-/// asks are below when the pull ends. A child that is a worker, or passes tasks on to one, is pushed to; a child that
-/// leaves tasks above until its workers come for them (`eager` directly above workers) needs a queue between.
+/// A pull asks the flow control above to push, since its tasks may be meant for other children: tasks meant for the
+/// child that pulls are below when the pull ends. A child that is a worker, or passes tasks on to one, is pushed to; a
+/// child that leaves tasks above until its workers pull them (`eager` directly above workers) needs a queue in between.
 ///
-/// Its place is the root, with a queue at the top of each branch: the host then keeps a task whose choice cannot be for
-/// any worker that can execute it. Below a queue, such a task would hold up those behind it.
+/// Its place is the root, with a queue at the top of each branch: the host then holds back tasks for which the choice
+/// names a child without a suitable worker. Below a queue, such a task would block those behind it.
 #[derive(Debug, Default)]
 pub struct UserChoice;
 

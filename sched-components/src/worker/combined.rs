@@ -1,16 +1,16 @@
-//! `combined-worker`: a leaf, which stands for several workers that execute parallel tasks together.
+//! `combined-worker`: a leaf that stands for several workers which execute parallel tasks together.
 
 use super::list::WaitingList;
 use sched_core::*;
 
-/// The list of one combined worker, in order of priority, then of arrival.
+/// The list of one combined worker, ordered by priority, then by arrival.
 ///
-/// It keeps tasks as `worker` does, and hands them to whichever member comes for one. The rest is the host's work: it
-/// makes all members execute the task together, and sees to it that two parallel tasks come in the same order for every
-/// worker that is in both teams. A combined worker is woken by waking its members, so that they are soon all there.
+/// It stores tasks like `worker`, and hands them to any member that pulls. The rest is the host's work: it makes all
+/// members execute the task together, and ensures that every worker in two teams sees parallel tasks of both in the
+/// same order. Waking a combined worker wakes all its members, so that they assemble quickly.
 ///
-/// It expects to be done when the last of its members is done with all that waits for that one. Its load is the sum of its
-/// members', for each of which a task that waits here counts as a task.
+/// Its estimated end is that of its last member, including all tasks queued for that member. Its load is the sum of its
+/// members' loads, where each task queued here counts once for every member.
 #[derive(Debug)]
 pub struct Combined {
     waiting: WaitingList,

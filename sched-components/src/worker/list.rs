@@ -1,12 +1,12 @@
-//! What the two leaves have in common: the list of tasks that wait for one worker, simple or combined, in order of
-//! priority, then of arrival.
+//! The common part of the two leaves: the list of tasks that wait for one worker, simple or combined, ordered by
+//! priority, then by arrival.
 
 use crate::queue::{TaskQueue, expected_addition, nanos};
 use sched_core::*;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::Duration;
 
-/// The tasks that a leaf keeps for its worker.
+/// The tasks that a leaf stores for its worker.
 #[derive(Debug)]
 pub(super) struct WaitingList {
     list: Mutex<List>,
@@ -17,9 +17,9 @@ pub(super) struct WaitingList {
 #[derive(Debug)]
 struct List {
     queue: TaskQueue,
-    /// When the worker should be done with the task that it took last: a guess, for a host that keeps no books of that. A
-    /// worker comes for the next task when it is done, or nearly: each pull sets this anew, so that wrong predictions do
-    /// not add up.
+    /// When the worker is expected to finish the last task that it took: an estimate for hosts that keep no records of
+    /// it. A worker pulls the next task when it is done, or nearly so; each pull sets this anew, so that prediction
+    /// errors do not accumulate.
     busy_until: Time,
 }
 
@@ -32,7 +32,7 @@ impl List {
     }
 }
 
-/// When the worker should be done with what it executes, as far as the host keeps books.
+/// The expected end of what the worker executes, if the host keeps records.
 fn books(node: Node<'_>) -> Option<Time> {
     node.worker_busy_until(node.worker()?)
 }
@@ -50,7 +50,7 @@ impl WaitingList {
         self.len.load(Relaxed)
     }
 
-    /// Keeps `task`, and has its data fetched.
+    /// Stores `task` and prefetches its data.
     pub(super) fn push(&self, node: Node<'_>, task: Task) {
         node.prefetch(&task);
         let mut list = self.list.lock();
@@ -97,8 +97,8 @@ impl WaitingList {
         }
     }
 
-    /// When the worker will have done what it executes and what waits for it: in every leaf that is for it, if the host
-    /// keeps books, or else here.
+    /// When the worker finishes its current task and all queued ones: in every leaf for this worker if the host keeps
+    /// records, or else in this leaf.
     pub(super) fn estimated_end(&self, node: Node<'_>) -> Time {
         let known = node.worker().and_then(|worker| node.worker_free_at(worker));
         known.unwrap_or_else(|| {

@@ -1,14 +1,14 @@
-//! `worker`: a leaf, which stands for one worker. It takes every task into the worker's own list and wakes the worker;
-//! the worker pulls from that list first, then from above.
+//! `worker`: a leaf that stands for one worker. It stores every task in the worker's list and wakes the worker; the
+//! worker pulls from that list first, then from above.
 
 use super::list::WaitingList;
 use crate::queue::load_here;
 use sched_core::*;
 
-/// The list of one worker, in order of priority, then of arrival.
+/// The list of one worker, ordered by priority, then by arrival.
 ///
-/// It expects to be done when its worker has executed what it executes now, and all that waits for it: here, and in the
-/// leaves of the combined workers that the worker is a member of.
+/// Its estimated end is when the worker has finished its current task and all tasks queued for it: here, and in the
+/// leaves of the combined workers that it is a member of.
 #[derive(Debug)]
 pub struct Simple {
     waiting: WaitingList,

@@ -1,4 +1,4 @@
-//! A component as the host calls it.
+//! A component as the host sees it.
 
 use super::extension::RawExtension;
 use super::task::RawTask;
@@ -6,10 +6,10 @@ use super::wire::{RawNode, RawPush};
 use abi_stable::sabi_trait;
 use abi_stable::std_types::{ROption, RStr, RString, RVec, Tuple2};
 
-/// A component behind the edge: [`Component`](crate::Component) with plain types, made by the adapter.
+/// The wire form of [`Component`](crate::Component), with plain types; the adapter implements it.
 ///
-/// Frozen for [`ABI_MAJOR`](crate::abi::ABI_MAJOR). No method unwinds: a panic inside is caught and told to the host with
-/// [`WireHost::report_panic`](crate::abi::WireHost::report_panic).
+/// Frozen for [`ABI_MAJOR`](crate::abi::ABI_MAJOR). No method unwinds: a panic inside is caught and reported to the
+/// host with [`WireHost::report_panic`](crate::abi::WireHost::report_panic).
 #[sabi_trait]
 pub trait WireComponent: Send + Sync + 'static {
     /// See [`Component::push_task`](crate::Component::push_task).
@@ -30,7 +30,7 @@ pub trait WireComponent: Send + Sync + 'static {
     fn drain(&self, node: &RawNode) -> RVec<RawTask>;
     /// See [`Component::describe`](crate::Component::describe).
     fn describe(&self, node: &RawNode) -> RVec<Tuple2<RString, RString>>;
-    /// What this component offers under a name of [`extension`](crate::abi::extension), if it does.
+    /// The component's [`extension`](crate::abi::extension) of this name, if it offers one.
     #[sabi(last_prefix_field)]
     fn extension(&self, name: RStr<'_>) -> ROption<RawExtension>;
 }

@@ -1,5 +1,5 @@
-//! The host's business with bare pointers, done for the [rig](crate::rig): heads that outlive every handle, and a node
-//! for one call.
+//! The raw-pointer side of a host, for the [rig](crate::rig): task heads that outlive every handle, and nodes for one
+//! call.
 
 use super::extension::{
     HostGraph, HostLog, HostTeams, HostTimes, Named, RawAccess, RawExtension, RawRange, RawSubmitted, WorkerDistance,
@@ -15,10 +15,10 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Told of each handle that a component dropped.
+/// Receives each handle that a component drops.
 pub(crate) type Listener = Arc<dyn Fn(RawTask) + Send + Sync>;
 
-/// A head with who listens. Records are never freed, only used again, as in a host.
+/// A head and its listener. Records are recycled but never freed, as in a real host.
 #[repr(C)]
 struct Record {
     head: TaskHead,
@@ -28,7 +28,7 @@ struct Record {
 static FREE: Mutex<Vec<&'static Record>> = Mutex::new(Vec::new());
 
 extern "C" fn lost(task: RawTask) {
-    // SAFETY: only `Head::handle` makes handles with this function in their head; it points at a whole record, which is
+    // SAFETY: only `Head::handle` makes handles with this function in their head; it points to a whole record, which is
     // never freed.
     let record = unsafe { &*task.head.cast::<Record>() };
     let listener = record.listener.lock().clone();
@@ -37,13 +37,13 @@ extern "C" fn lost(task: RawTask) {
     }
 }
 
-/// A head in use. When it is dropped, all handles to it are stale.
+/// A head in use. Dropping it makes all handles to it stale.
 pub(crate) struct Head {
     record: &'static Record,
 }
 
 impl Head {
-    /// A head, new or used again, whose dropped handles `listener` is told of.
+    /// Takes a new or recycled head; `listener` receives the handles that are dropped.
     pub(crate) fn new(listener: Listener) -> Head {
         let free = FREE.lock().pop();
         let record = free.unwrap_or_else(|| {
@@ -64,14 +64,14 @@ impl Head {
         RawTask { head: std::ptr::from_ref(self.record).cast(), generation: self.record.head.state.load(Relaxed) >> 32 }
     }
 
-    /// Makes the handles given until now stale.
+    /// Makes all existing handles stale.
     pub(crate) fn revoke(&self) {
         self.record.head.state.fetch_add(1 << 32, Relaxed);
     }
 
-    /// Looks at the task as a component would, without owning it.
+    /// Reads the task as a component would, without owning it.
     pub(crate) fn read<T>(&self, look: impl FnOnce(&Task) -> T) -> T {
-        // SAFETY: the record is never freed, and the second owner made here is neither dropped nor moved out.
+        // SAFETY: the record is never freed, and this second owner is neither dropped nor moved out.
         let task = ManuallyDrop::new(unsafe { Task::from_raw(self.handle()) });
         look(&task)
     }
@@ -89,17 +89,17 @@ impl Drop for Head {
 pub(crate) struct Call<'a> {
     /// The worker on whose behalf it happens, or `NO_ID`.
     pub(crate) requester: u32,
-    /// Where the component's words go.
+    /// The lines that the component logged.
     pub(crate) log: &'a Mutex<Vec<String>>,
-    /// How far apart workers are, the lower number first; `None` for a host that does not say.
+    /// Distances between workers, the lower number first; `None` for a host that does not know them.
     pub(crate) distances: &'a Mutex<Option<Distances>>,
-    /// What the host knows of the workers' time and teams.
+    /// The host's records of workers' times and teams.
     pub(crate) books: &'a dyn Books,
-    /// The tasks to come.
+    /// The submitted tasks.
     pub(crate) graph: &'a dyn Graph,
 }
 
-/// What a fake host answers to the functions of [`HostTimes`] and [`HostTeams`].
+/// The fake host's implementation of [`HostTimes`] and [`HostTeams`].
 pub(crate) trait Books {
     fn busy_until(&self, worker: u32) -> u64;
     fn free_at(&self, worker: u32) -> u64;
@@ -108,7 +108,7 @@ pub(crate) trait Books {
     fn members_load(&self, worker: u32) -> f64;
 }
 
-/// What a fake host answers to the functions of [`HostGraph`].
+/// The fake host's implementation of [`HostGraph`].
 pub(crate) trait Graph {
     fn range(&self) -> RawRange;
     fn task(&self, task: u64) -> RawSubmitted;
@@ -122,17 +122,17 @@ pub(crate) trait Graph {
 /// Distances of pairs of workers.
 pub(crate) type Distances = HashMap<(u32, u32), u32>;
 
-/// Runs `body` with a node of `host` for `call`.
+/// Runs `body` with a node of `host`, for `call`.
 pub(crate) fn with_node<H: WireHost + 'static, T>(host: &H, call: &Call<'_>, body: impl FnOnce(&RawNode) -> T) -> T {
-    // SAFETY: host and call outlive `node`, which does not leave this function: `body` takes it for any lifetime, so
-    // nothing of it can be in the result.
+    // SAFETY: host and call outlive `node`, which does not leave this function: `body` accepts it for any lifetime, so
+    // its result cannot borrow from it.
     let node = unsafe { RawNode::new(host, CallRef::new(call)) };
     body(&node)
 }
 
-/// The record behind a reference that a fake host was given.
+/// The record behind a reference that a fake host received.
 pub(crate) fn call_of<'a>(call: CallRef<'a>) -> &'a Call<'a> {
-    // SAFETY: a fake host is reached only through nodes that `with_node` made, and those carry a `Call`.
+    // SAFETY: a fake host is reached only through nodes made by `with_node`, and those carry a `Call`.
     unsafe { &*call.as_ptr().cast::<Call<'a>>() }
 }
 
@@ -205,7 +205,7 @@ extern "C" fn between(call: CallRef<'_>, _node: u32, one: u32, other: u32) -> u3
 
 static WORKER_DISTANCE: WorkerDistance = WorkerDistance { between };
 
-/// What a fake host offers: everything, but distances only if it says any, and tasks to come only if it tells of them.
+/// The fake host's extension of this name: distances and submitted tasks only if enabled, all others always.
 pub(crate) fn offer(name: &str, distances: bool, graph: bool) -> Option<RawExtension> {
     match name {
         HostLog::NAME => Some(RawExtension::new(&HOST_LOG)),

@@ -1,10 +1,9 @@
-//! A hint to the processor.
+//! Prefetching, a hint to the processor.
 
-/// Begins to bring the beginning of `place` near, without waiting: it will be looked at before long.
+/// Prefetches the first cache line of `place`, without waiting, because it will be read soon.
 ///
-/// Worth it where memory is not looked at in its order, so that the processor does not guess what comes next: at the end of a
-/// queue that others of a thousand stand beside, for instance. Only a measurement tells. Where the processor has no such
-/// instruction, nothing happens.
+/// Worthwhile where memory is read in an order that the processor cannot predict: at the end of a queue that is one of
+/// a thousand, for instance. Measure before using it. No effect where the processor has no such instruction.
 ///
 /// ```
 /// let mut queue = std::collections::VecDeque::from([1, 2, 3]);

@@ -1,4 +1,4 @@
-//! The host as a component calls it.
+//! The host as a component sees it.
 
 use super::extension::RawExtension;
 use super::task::RawTask;
@@ -6,11 +6,11 @@ use super::wire::{CallRef, RawPlace, RawPush, RawWorker};
 use abi_stable::sabi_trait;
 use abi_stable::std_types::{ROption, RStr};
 
-/// One node of a tree, as the component in it sees the host: hops to neighbours, and services.
+/// The host, as the component in one node of a tree sees it: hops to neighbours, and services.
 ///
-/// Frozen for [`ABI_MAJOR`](crate::abi::ABI_MAJOR). Hops may call other components; services never do, so that a component
-/// may use them while it holds a lock. Times are nanoseconds since the start of the run; estimates are encoded as
-/// [`Estimate`](crate::Estimate) does.
+/// Frozen for [`ABI_MAJOR`](crate::abi::ABI_MAJOR). Hops may call other components; services never do, so that a
+/// component may call them while it holds a lock. Times are nanoseconds since the start of the run; estimates are
+/// encoded as [`Estimate`](crate::Estimate) defines.
 #[sabi_trait]
 pub trait WireHost: Send + Sync {
     /// Hop: push `task` to child number `child`.
@@ -19,11 +19,12 @@ pub trait WireHost: Send + Sync {
     fn pull_from(&self, call: CallRef<'_>, parent: u32) -> RawTask;
     /// Hop: tell each parent in order that there is room here, until one sends something.
     fn parents_can_push(&self, call: CallRef<'_>) -> bool;
-    /// Hop: tell child number `child`, or each in order until one wakes for [`NO_ID`](crate::abi::wire::NO_ID), that there is work.
+    /// Hop: tell child number `child` that there is work; for [`NO_ID`](crate::abi::wire::NO_ID), each child in order
+    /// until a worker wakes.
     fn child_can_pull(&self, call: CallRef<'_>, child: u32) -> bool;
     /// Hop: wake a worker below, or all with `all`; at a leaf, its worker.
     fn wake(&self, call: CallRef<'_>, all: bool) -> bool;
-    /// Hop: the time when child number `child` will have nothing left to do.
+    /// Hop: the time at which child number `child` runs out of work.
     fn child_estimated_end(&self, call: CallRef<'_>, child: u32) -> u64;
     /// Hop: the load of child number `child`.
     fn child_estimated_load(&self, call: CallRef<'_>, child: u32) -> f64;
@@ -41,25 +42,26 @@ pub trait WireHost: Send + Sync {
     fn now(&self, call: CallRef<'_>) -> u64;
     /// A random number, seeded by the run and the node.
     fn random(&self, call: CallRef<'_>) -> u64;
-    /// Whether `worker`, or any worker below in the context for [`NO_ID`](crate::abi::wire::NO_ID), or who asks for
-    /// [`REQUESTER`](crate::abi::wire::REQUESTER), can execute `task`.
+    /// Whether `worker` can execute `task`. [`NO_ID`](crate::abi::wire::NO_ID) asks about any worker below in the
+    /// context, [`REQUESTER`](crate::abi::wire::REQUESTER) about the requesting worker.
     fn can_execute(&self, call: CallRef<'_>, worker: u32, task: RawTask) -> bool;
-    /// Whether a worker below child number `child` can execute `task`.
+    /// Whether any worker below child number `child` can execute `task`.
     fn child_can_execute(&self, call: CallRef<'_>, child: u32, task: RawTask) -> bool;
     /// Number of implementations of `task` for `worker`.
     fn implementations(&self, call: CallRef<'_>, worker: u32, task: RawTask) -> u32;
-    /// Expected duration of `task` on `worker` with an implementation, or the best one for [`NO_ID`](crate::abi::wire::NO_ID).
+    /// Expected duration of `task` on `worker` with an implementation; [`NO_ID`](crate::abi::wire::NO_ID) asks for the
+    /// best.
     fn expected_length(&self, call: CallRef<'_>, worker: u32, task: RawTask, implementation: u32) -> u64;
-    /// Expected duration, in nanoseconds, of bringing the data of `task` to a memory node.
+    /// Expected nanoseconds for transferring the data of `task` to a memory node.
     fn expected_transfer(&self, call: CallRef<'_>, memory_node: u32, task: RawTask) -> u64;
-    /// Expected energy in joules, NaN when unknown.
+    /// Expected energy in joules; NaN if unknown.
     fn expected_energy(&self, call: CallRef<'_>, worker: u32, task: RawTask, implementation: u32) -> f64;
-    /// Begin to bring the data of `task` to a memory node.
+    /// Start transferring the data of `task` to a memory node.
     fn prefetch(&self, call: CallRef<'_>, memory_node: u32, task: RawTask);
-    /// The component panicked in this call.
+    /// Report that the component panicked in this call.
     fn report_panic(&self, call: CallRef<'_>, message: RStr<'_>);
 
-    /// What this host offers under a name of [`extension`](crate::abi::extension), if it does.
+    /// The host's [`extension`](crate::abi::extension) of this name, if it offers one.
     #[sabi(last_prefix_field)]
     fn extension(&self, name: RStr<'_>) -> ROption<RawExtension>;
 }

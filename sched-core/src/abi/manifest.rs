@@ -1,11 +1,11 @@
-//! What a plugin says it holds.
+//! The manifest: what a plugin contains.
 
 use crate::info::{Arity, ComponentInfo, Family, SlotInfo};
 use crate::params::{ParamInfo, ParamKind, Value};
 use abi_stable::StableAbi;
 use abi_stable::std_types::{RString, RVec, Tuple2};
 
-/// Names with texts, for what later versions want to say in a manifest.
+/// Names with texts, for additions of later versions.
 pub type Extras = RVec<Tuple2<RString, RString>>;
 
 /// The components of a plugin.
@@ -18,30 +18,29 @@ pub struct Manifest {
     pub extras: Extras,
 }
 
-/// [`ComponentInfo`] on the wire. Numbers that a reader does not know come from a later version.
+/// [`ComponentInfo`] on the wire. A number that a reader does not know comes from a later version.
 #[repr(C)]
 #[derive(StableAbi, Clone, Debug)]
 pub struct RawInfo {
     /// Its name in a policy.
     pub name: RString,
-    /// What it does, in a line.
+    /// One-line description.
     pub doc: RString,
     /// 0 flow-control, 1 resource-mapping, 2 special-purpose, 3 worker.
     pub family: u32,
     /// 0 leaf, 1 one, 2 many, 3 slots.
     pub arity: u32,
-    /// Bit 0: it keeps tasks. Bit 1: it may refuse. Bit 2: it needs models. Since 1.1: bit 3: it forwards pulls;
-    /// bit 4: it forwards pushes; bit 5: it wakes workers; bit 6: it is pulled only;
-    /// bit 7: it is empty until it was pushed a task; bit 8: it is for combined workers; bit 9: it answers a pull by
-    /// having tasks pushed.
+    /// Bit 0: stores tasks. Bit 1: may refuse. Bit 2: needs models. Since 1.1: bit 3: forwards pulls; bit 4: forwards
+    /// pushes; bit 5: wakes workers; bit 6: pulled only; bit 7: empty until pushed; bit 8: for combined workers; bit 9:
+    /// pushes on pull; bit 10: its end is noted.
     pub flags: u32,
-    /// Tasks that a queue below should hold.
+    /// Number of tasks that a queue below should hold.
     pub lookahead: u32,
-    /// Parameters that bound its storage.
+    /// Names of the parameters that bound its storage.
     pub bounds: RVec<RString>,
     /// Slot names and docs.
     pub slots: RVec<Tuple2<RString, RString>>,
-    /// What a policy may set.
+    /// Parameters that a policy may set.
     pub params: RVec<RawParamInfo>,
     /// For later versions.
     pub extras: Extras,
@@ -73,7 +72,7 @@ pub struct RawParamInfo {
 pub struct RawValue {
     /// 0 bool, 1 int, 2 float, 3 text.
     pub kind: u32,
-    /// The bool or int.
+    /// The value of a bool or int.
     pub int: i64,
     /// The float.
     pub float: f64,
@@ -81,7 +80,7 @@ pub struct RawValue {
     pub text: RString,
 }
 
-/// A parameter on its way to a component.
+/// The value of a parameter, passed to a constructor.
 #[repr(C)]
 #[derive(StableAbi, Clone, Debug)]
 pub struct RawParam {
@@ -104,7 +103,7 @@ impl From<&Value> for RawValue {
 }
 
 impl RawValue {
-    /// The value, or `None` when it is of a kind that only a later version knows.
+    /// Decodes the value; `None` if only a later version knows its kind.
     #[must_use]
     pub fn read(&self) -> Option<Value> {
         Some(match self.kind {
@@ -174,10 +173,10 @@ impl From<&ParamInfo> for RawParamInfo {
 }
 
 impl RawInfo {
-    /// What the host keeps.
+    /// Decodes the description.
     ///
     /// # Errors
-    /// A line that says what it did not understand.
+    /// A line that names what was not understood.
     pub fn read(&self) -> Result<ComponentInfo, String> {
         let name = self.name.to_string();
         let unknown =

@@ -1,4 +1,4 @@
-//! The one entry point of a plugin, and the check that host and plugin mean the same by it.
+//! The single entry point of a plugin, and the check that host and plugin agree on its meaning.
 
 use super::ComponentObject;
 use super::extension::{KNOWN, KnownExtension};
@@ -10,21 +10,21 @@ use abi_stable::abi_stability::abi_checking::check_layout_compatibility;
 use abi_stable::std_types::{RResult, RSlice, RStr, RString};
 use abi_stable::type_layout::TypeLayout;
 
-/// Name of the function that gives the [`Entry`].
+/// Name of the function that returns the [`Entry`].
 pub const SYMBOL: &str = "sched_plugin_entry_v1";
 
-/// Type of the function that gives the [`Entry`].
+/// Type of the function that returns the [`Entry`].
 pub type EntryFn = extern "C" fn() -> Entry;
 
 /// What a plugin offers. Frozen for [`ABI_MAJOR`](super::ABI_MAJOR).
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct Root {
-    /// What it holds, or the message of a panic.
+    /// The plugin's manifest, or the message of a panic.
     pub manifest: extern "C" fn() -> RResult<Manifest, RString>,
-    /// Builds a component by name, or says why not. (The second error is the message of a panic.)
+    /// Builds a component by name, or reports why not; the message may be that of a panic.
     pub build: extern "C" fn(RStr<'_>, RSlice<'_, RawParam>) -> RResult<ComponentObject, BuildFailure>,
-    /// The extensions that it knows.
+    /// The extensions that the plugin knows.
     pub extensions: extern "C" fn() -> RSlice<'static, KnownExtension>,
 }
 
@@ -32,13 +32,14 @@ pub struct Root {
 #[repr(C)]
 #[derive(StableAbi, Debug)]
 pub struct BuildFailure {
-    /// Whether the constructor panicked, rather than refuse.
+    /// Whether the constructor panicked rather than returned an error.
     pub panicked: bool,
-    /// What it said.
+    /// The error's or the panic's message.
     pub message: RString,
 }
 
-/// A plugin's root with the description of its layout. Plain pointers, so that it can be passed before it is checked.
+/// A plugin's root with the description of its layout. It consists of plain pointers, so that it can be passed before
+/// it is checked.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Entry {
@@ -53,17 +54,17 @@ impl Entry {
         Entry { layout: <Root as StableAbi>::LAYOUT, root }
     }
 
-    /// Compares the layouts of root, component, host, task and known extensions, and gives the root when they agree.
+    /// Compares the layouts of root, component, host, task and known extensions, and returns the root if they agree.
     ///
     /// # Safety
-    /// The entry comes from a library whose stamp was [checked](super::Stamp::check), and that is never unloaded.
+    /// The entry comes from a library whose stamp was [checked](super::Stamp::check) and that is never unloaded.
     ///
     /// # Errors
-    /// The innermost difference, in a line.
+    /// The innermost difference, in one line.
     pub unsafe fn open(self) -> Result<&'static Root, String> {
         check_layout_compatibility(<Root as StableAbi>::LAYOUT, self.layout)
             .map_err(|errors| innermost(&errors.to_string()))?;
-        // SAFETY: the layouts agree, and the caller vouches that the library stays.
+        // SAFETY: the layouts agree, and the caller guarantees that the library stays loaded.
         let root = unsafe { &*self.root };
         for theirs in (root.extensions)() {
             if let Some(ours) = KNOWN.iter().find(|ours| ours.name == theirs.name) {
@@ -75,7 +76,7 @@ impl Entry {
     }
 }
 
-/// The last error of abi_stable's report, which runs to hundreds of lines, as one line.
+/// Reduces `abi_stable`'s report, which runs to hundreds of lines, to its last error in one line.
 fn innermost(report: &str) -> String {
     let last = report.rsplit("\nError:").next().unwrap_or(report);
     let words: Vec<&str> = last.split_whitespace().take(40).collect();
@@ -83,7 +84,7 @@ fn innermost(report: &str) -> String {
 }
 
 impl Root {
-    /// The components that the plugin holds.
+    /// The descriptions of the components in the plugin.
     ///
     /// # Errors
     /// A line that says what panicked or was not understood.
@@ -96,7 +97,7 @@ impl Root {
     /// Builds the component of this name.
     ///
     /// # Errors
-    /// What the constructor said, or its panic.
+    /// The error of the constructor, or the message of its panic.
     pub fn build(&self, name: &str, params: &Params) -> Result<ComponentObject, BuildFailure> {
         let params: Vec<RawParam> =
             params.iter().map(|(name, value)| RawParam { name: name.into(), value: value.into() }).collect();

@@ -1,7 +1,7 @@
-//! The stamp: plain bytes in a plugin that say what it was built for.
+//! The stamp: plain bytes in a plugin that describe what it was built for.
 //!
-//! The host reads it from the file before it lets the loader map the library, so a plugin that does not fit never runs
-//! an instruction. It holds no pointers, and its first three fields keep their place for ever.
+//! The host reads the stamp from the file before the loader maps the library, so an incompatible plugin never executes
+//! an instruction. It contains no pointers, and the positions of its first three fields never change.
 
 use super::{ABI_MAJOR, ABI_MINOR, task};
 
@@ -11,7 +11,8 @@ pub const SYMBOL: &str = "SCHED_PLUGIN_STAMP";
 /// First bytes of every stamp.
 pub const MAGIC: [u8; 16] = *b"sched-component\0";
 
-/// The library that checks layouts, and its version: its own descriptions must be readable before they can be compared.
+/// Name and version of the library that checks layouts: its own descriptions must be readable before they can be
+/// compared.
 pub const LAYOUT_CHECKER: &str = "abi_stable 0.11.3";
 
 /// What a plugin was built for.
@@ -43,7 +44,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp of a plugin of this package, built against this version of the interface.
+    /// The stamp of a plugin in this package, built against this version of the interface.
     #[must_use]
     pub const fn new(package: &str, version: &str, panic_unwinds: bool) -> Stamp {
         Stamp {
@@ -64,13 +65,14 @@ impl Stamp {
     /// Reads a stamp from the bytes of its symbol.
     ///
     /// # Errors
-    /// [`StampError::NotAStamp`], or [`StampError::Short`], or [`StampError::Major`] where another major's stamp is shorter.
+    /// [`StampError::NotAStamp`], [`StampError::Short`], or [`StampError::Major`] for the shorter stamp of another
+    /// major.
     pub fn read(bytes: &[u8]) -> Result<Stamp, StampError> {
         if bytes.get(..16) != Some(&MAGIC[..]) {
             return Err(StampError::NotAStamp);
         }
         if bytes.len() < size_of::<Stamp>() {
-            // Beyond its first fields the stamp of another major may be anything.
+            // The stamp of another major may have any layout beyond its first fields.
             if let Some(Ok(major)) = bytes.get(20..24).map(<[u8; 4]>::try_from) {
                 let found = u32::from_ne_bytes(major);
                 if found != ABI_MAJOR {
@@ -95,10 +97,10 @@ impl Stamp {
         })
     }
 
-    /// Whether a plugin of this stamp works in a host of this version.
+    /// Checks that a plugin with this stamp works in a host of this version.
     ///
     /// # Errors
-    /// The first difference, in order of what explains most.
+    /// The first difference, most significant first.
     pub fn check(&self) -> Result<(), StampError> {
         if self.abi_major != ABI_MAJOR {
             return Err(StampError::Major { found: self.abi_major, expected: ABI_MAJOR });
@@ -125,17 +127,18 @@ impl Stamp {
     }
 }
 
-/// Why a plugin's stamp is not accepted. The message says what was found, what was expected, and the mend.
+/// Why a plugin's stamp is rejected. The message says what was found and what was expected; [`fix`](Self::fix) says
+/// what to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum StampError {
-    /// The symbol holds something else.
+    /// The symbol contains something else.
     NotAStamp,
     /// The symbol is too small.
     Short {
-        /// Bytes there.
+        /// Number of bytes found.
         found: usize,
-        /// Bytes of a stamp.
+        /// Number of bytes of a stamp.
         expected: usize,
     },
     /// Another major version of the interface.
@@ -145,7 +148,7 @@ pub enum StampError {
         /// The host's.
         expected: u32,
     },
-    /// Built for another width of pointers.
+    /// Built for another pointer width.
     PointerWidth {
         /// The plugin's.
         found: u32,
@@ -154,14 +157,14 @@ pub enum StampError {
     },
     /// Built with `panic = "abort"`.
     PanicAborts,
-    /// Its idea of a task is another one.
+    /// The plugin's layout of a task differs from the host's.
     TaskLayout {
         /// Size of the plugin's task in bytes.
         found: u32,
-        /// Size of the host's.
+        /// Size of the host's task in bytes.
         expected: u32,
     },
-    /// Its layout descriptions cannot be read.
+    /// Its layout descriptions were written by another version of the layout checker.
     LayoutChecker {
         /// The plugin's.
         found: String,
@@ -187,7 +190,7 @@ impl std::fmt::Display for StampError {
                 f.write_str("it was built with panic = \"abort\", so its first panic would end this process")
             }
             StampError::TaskLayout { found, expected } if found == expected => {
-                write!(f, "the fields of its task lie elsewhere than in this host's, in {found} bytes both")
+                write!(f, "its task has {found} bytes like this host's, but its fields have other offsets")
             }
             StampError::TaskLayout { found, expected } => {
                 write!(f, "its task has {found} bytes, this host's has {expected}")
@@ -202,9 +205,9 @@ impl std::fmt::Display for StampError {
 impl std::error::Error for StampError {}
 
 impl StampError {
-    /// What the owner of the plugin can do.
+    /// What the plugin's owner can do.
     #[must_use]
-    pub fn mend(&self) -> &'static str {
+    pub fn fix(&self) -> &'static str {
         match self {
             StampError::NotAStamp | StampError::Short { .. } => "build it with `sched_core::export_components!`",
             StampError::Major { found, expected } if found > expected => {
@@ -233,7 +236,7 @@ impl Reader<'_> {
     }
 }
 
-/// `text`, cut or filled with zeros.
+/// `text`, truncated or padded with zeros.
 const fn padded<const N: usize>(text: &str) -> [u8; N] {
     let bytes = text.as_bytes();
     let mut out = [0; N];

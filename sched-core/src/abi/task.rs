@@ -1,55 +1,56 @@
-//! A task as both sides see it: a head in the host's memory, and a handle to it.
+//! A task as both sides see it: a head in the host's memory, and handles to it.
 
 use abi_stable::StableAbi;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicI32, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// What a component may read and write of a task. It lies at the start of the host's record of the task.
+/// The fields of a task that a component may read and write, at the start of the host's record of the task.
 ///
-/// The memory of a head is never given back while a plugin may hold a handle: records are recycled, and a recycled one
-/// gets a new generation. That makes a stale handle harmless: reading through it gives values of another task at worst,
-/// and every hop that is given it ignores it. All fields that change are atomic for that reason; no ordering is implied
-/// by any of them.
+/// The memory of a head is never freed while a plugin may hold a handle: records are recycled, and each reuse
+/// increments the generation. A stale handle is therefore harmless: reading through it gives at worst the values of
+/// another task, and every hop ignores it. For that reason all mutable fields are atomic; none of them implies any
+/// ordering.
 ///
-/// The first 64 bytes hold what every task needs; what few tasks have comes behind, and is known by
-/// [`touched`](Self::touched), so that the second cache line of a task is seldom looked at.
+/// The first 64 bytes hold what every task needs. Rarely used fields follow, and [`touched`](Self::touched) says
+/// whether any was set, so that the second cache line of a task is seldom read.
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct TaskHead {
-    /// Gives a handle back that a component dropped.
+    /// Returns a handle that a component dropped to the host.
     pub lost: extern "C" fn(RawTask),
-    /// The host's word on where the task is. The upper half is the current generation: handles of another one are stale.
+    /// The host's record of where the task is. The upper half is the current generation: handles of another one are
+    /// stale.
     pub state: AtomicU64,
-    /// Order of submission.
+    /// Position in the order of submission.
     pub sequence: AtomicU64,
     /// Higher runs earlier.
     pub priority: AtomicI32,
     /// Architectures with an implementation, as bits.
     pub archs: AtomicU32,
-    /// Which codelet, as the runtime numbers them.
+    /// The codelet's number in the runtime.
     pub codelet: AtomicU32,
-    /// The implementation chosen, or `u16::MAX`.
+    /// Number of the chosen implementation, or `u16::MAX`.
     pub implementation: AtomicU16,
-    /// Number of workers that may execute it together, at most: 1, or more for a parallel task.
+    /// Maximum number of workers that may execute it together: 1, or more for a parallel task.
     pub width: AtomicU16,
-    /// Identifies the sizes and shapes of the data: tasks of one codelet and footprint take alike long.
+    /// Hash of the sizes and shapes of the data: tasks of one codelet and one footprint have the same duration.
     pub footprint: AtomicU64,
     /// Expected duration in nanoseconds, or `u64::MAX`.
     pub predicted: AtomicU64,
     /// The host's number of the record.
     pub record: u32,
-    /// Other than 0 when a field below was set.
+    /// Nonzero when a field below was set.
     pub touched: AtomicU32,
-    /// Expected duration of the transfers of its data in nanoseconds, or `u64::MAX`.
+    /// Expected duration of its transfers in nanoseconds, or `u64::MAX`.
     pub predicted_transfer: AtomicU64,
-    /// A number of the application for the scheduler, 0 when it gave none.
+    /// A number from the application for the scheduler; 0 if it gave none.
     pub sched_data: AtomicU64,
-    /// Free for a later minor version; 0.
+    /// Reserved for a later minor version; 0.
     pub reserved: [AtomicU64; 4],
 }
 
 impl TaskHead {
-    /// A head of a record that holds no task yet. `lost` is called with each handle that a component drops.
+    /// Creates the head of a record that holds no task yet. `lost` is called with each handle that a component drops.
     #[must_use]
     pub const fn new(record: u32, lost: extern "C" fn(RawTask)) -> TaskHead {
         TaskHead {
@@ -71,7 +72,7 @@ impl TaskHead {
         }
     }
 
-    /// Clears what components and models wrote about an earlier task in this record.
+    /// Clears what components and models wrote about the record's previous task.
     #[inline]
     pub fn reset(&self) {
         self.implementation.store(u16::MAX, Relaxed);
@@ -97,7 +98,7 @@ impl TaskHead {
     }
 }
 
-/// Size, alignment and field offsets of [`TaskHead`] folded into a number (FNV-1a), for the stamp.
+/// FNV-1a hash of the size, alignment and field offsets of [`TaskHead`], for the stamp.
 #[must_use]
 pub const fn layout_number() -> u64 {
     let parts = [
@@ -128,13 +129,13 @@ pub const fn layout_number() -> u64 {
     hash
 }
 
-/// A handle to a task on the wire: null for "none". Whoever holds it owns the task.
+/// A handle to a task on the wire; null for "none". Whoever holds it owns the task.
 #[repr(C)]
 #[derive(StableAbi, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawTask {
     /// Points into the host's memory, which outlives every plugin object; null for "none".
     pub head: *const TaskHead,
-    /// The generation of the record when the handle was made.
+    /// Generation of the record when the handle was made.
     pub generation: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Plain data of the calls.
+//! The data types of the calls.
 
 use super::task::RawTask;
 use super::{HostObject, WireHost, WireHost_TO};
@@ -8,14 +8,14 @@ use abi_stable::std_types::{RSlice, RStr};
 use abi_stable::type_level::downcasting::TD_Opaque;
 use std::marker::PhantomData;
 
-/// "Any worker", "no worker", "every child", "no implementation": no such number.
+/// Stands for "any worker", "no worker", "every child" or "no implementation".
 pub const NO_ID: u32 = u32::MAX;
 
-/// "The worker on whose behalf the call happens", where a worker is asked for; any worker when there is none.
+/// Stands for the requesting worker where a worker number is expected; any worker if there is no requester.
 pub const REQUESTER: u32 = u32::MAX - 1;
 
-/// The host's record of one call into the tree, which lives on the stack of the thread that entered it. Only the host
-/// looks inside.
+/// A reference to the host's record of one call into the tree, which lives on the stack of the thread that made the
+/// call. Only the host reads it.
 #[repr(transparent)]
 #[derive(StableAbi, Clone, Copy)]
 pub struct CallRef<'a> {
@@ -29,17 +29,17 @@ impl<'a> CallRef<'a> {
         CallRef { record: std::ptr::from_ref(record).cast(), _lives: PhantomData }
     }
 
-    /// The host's record, to be cast back by the host that made it.
+    /// Pointer to the host's record, for the host that made it to cast back.
     #[must_use]
     pub fn as_ptr(self) -> *const () {
         self.record
     }
 }
 
-/// A component's place in the tree during one call.
+/// A component's position in the tree during one call.
 ///
-/// The lifetimes inside are nominal: both parts live as long as the reference to the `RawNode` that a component is given.
-/// Making one is therefore the host's unsafe business, and nothing in it can be kept beyond the call.
+/// The lifetimes inside are nominal: both parts live as long as the reference to the `RawNode` that a component
+/// receives. Therefore making one is unsafe, and nothing in it can be kept beyond the call.
 #[repr(C)]
 #[derive(StableAbi)]
 pub struct RawNode {
@@ -53,10 +53,10 @@ impl RawNode {
     /// A node for one call.
     ///
     /// # Safety
-    /// What `host` and `call` refer to lives as long as the result.
+    /// The referents of `host` and `call` outlive the result.
     #[must_use]
     pub unsafe fn new<H: WireHost + 'static>(host: &H, call: CallRef<'_>) -> RawNode {
-        // SAFETY: the caller keeps the host alive as long as the node, whose parts cannot be had for longer.
+        // SAFETY: the caller keeps the host alive as long as the node, which lends its parts for no longer.
         let host: &'static H = unsafe { &*std::ptr::from_ref(host) };
         let call = CallRef { record: call.record, _lives: PhantomData };
         RawNode { host: WireHost_TO::from_ptr(RRef::new(host), TD_Opaque), call }
@@ -90,7 +90,7 @@ impl RawPush {
     pub const TAKEN: RawPush = RawPush { refused: RawTask::NONE, why: 0 };
 }
 
-/// What a node is, apart from any call. It changes only while no call is in the tree.
+/// A node's static properties. They change only while no call is in the tree.
 #[repr(C)]
 #[derive(StableAbi, Clone, Copy)]
 pub struct RawPlace<'a> {
@@ -110,13 +110,13 @@ pub struct RawPlace<'a> {
     pub relative_speedup: f64,
     /// Name of the node, unique in the tree.
     pub path: RStr<'a>,
-    /// What the node stands for in the topology: `numa 1`, `worker 3`, or nothing.
+    /// The topology object that the node stands for: `numa 1`, `worker 3`, or empty.
     pub object: RStr<'a>,
-    /// The slot of its parent that it fills, or nothing.
+    /// The slot of its parent that it fills, or empty.
     pub slot: RStr<'a>,
     /// All workers below.
     pub workers: RSlice<'a, u64>,
-    /// Those of them that the context has now.
+    /// The workers below that are in the context now.
     pub workers_in_context: RSlice<'a, u64>,
 }
 
@@ -128,11 +128,11 @@ pub mod place {
     pub const SINGLE_MEMORY_NODE: u32 = 2;
     /// The node is a worker.
     pub const LEAF: u32 = 4;
-    /// Since 1.1: data is never transferred, so there is nothing to fetch before its time.
+    /// Since 1.1: data is never transferred, so prefetching is pointless.
     pub const NO_TRANSFERS: u32 = 8;
 }
 
-/// One worker.
+/// The properties of one worker.
 #[repr(C)]
 #[derive(StableAbi, Clone, Copy)]
 pub struct RawWorker {

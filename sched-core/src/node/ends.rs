@@ -1,4 +1,4 @@
-//! When workers will be done, and how much they have to do.
+//! When workers run out of work, and how much work is waiting.
 
 use super::{Child, Node, in_chunks};
 use crate::abi::extension::{HostEnds, HostTeams, HostTimes, NO_TIME, offered};
@@ -8,15 +8,15 @@ use crate::workers::WorkerId;
 use std::time::Duration;
 
 impl Node<'_> {
-    /// *Hop.* When the workers below a child will have nothing left to do.
+    /// *Hop.* The time at which the workers below a child run out of work.
     #[must_use]
     pub fn child_estimated_end(&self, child: Child) -> Time {
         assert_none_held("child_estimated_end");
         Time::from_nanos(self.raw.host().child_estimated_end(self.raw.call(), child.0))
     }
 
-    /// *Hop.* Tells `each` when the workers below each child will have nothing left to do, in order. It costs less than to ask
-    /// for one after the other. (A host older than 1.1 is asked so.)
+    /// *Hop.* Calls `each` with every child, in order, and the time at which its workers run out of work. Cheaper than
+    /// one query per child. (Falls back to these with a host older than 1.1.)
     pub fn ends_below(&self, mut each: impl FnMut(Child, Time)) {
         let Some(table) = offered::<HostEnds>(self.raw.host()) else {
             return self.children().for_each(|child| each(child, self.child_estimated_end(child)));
@@ -29,13 +29,13 @@ impl Node<'_> {
         in_chunks(place.children, 0, ask, |child, end| each(child, Time::from_nanos(end)));
     }
 
-    /// *Hop.* The earliest end of a child; now where there is none.
+    /// *Hop.* The earliest end among the children; now if there are none.
     #[must_use]
     pub fn earliest_end_below(&self) -> Time {
         self.end_below_with_queued(Duration::ZERO)
     }
 
-    /// *Hop.* The average end of the children; now where there is none.
+    /// *Hop.* The average end of the children; now if there are none.
     #[must_use]
     pub fn average_end_below(&self) -> Time {
         let count = self.children().len() as u128;
@@ -47,9 +47,9 @@ impl Node<'_> {
         Time::from_nanos((sum / count) as u64)
     }
 
-    /// *Hop.* When the workers below would be done with what is `queued` here as well, if it filled them up evenly: what
-    /// they have to do beyond the earliest end of a child, and the queue, shared by all workers below. Where nothing is
-    /// queued, it is [`earliest_end_below`](Self::earliest_end_below).
+    /// *Hop.* The time at which the workers below would finish if tasks of total length `queued`, waiting here, filled
+    /// them up evenly: the work of the children beyond the earliest end, plus the queue, divided among all workers
+    /// below. With an empty queue it is [`earliest_end_below`](Self::earliest_end_below).
     #[must_use]
     pub fn end_below_with_queued(&self, queued: Duration) -> Time {
         let (mut first, mut sum, mut count) = (Time::FAR, Duration::ZERO, 0);
@@ -68,31 +68,31 @@ impl Node<'_> {
         first + queued.saturating_add(later) / self.count_in_context().max(1)
     }
 
-    /// When `worker` should be done with what it executes now; past when it is idle, or executes a task of which nobody
-    /// knows how long it takes. The host notes the start of each task that has an
-    /// [expected length](crate::Task::predicted) just before it runs, and forgets it when it has ended. A combined worker is
-    /// done when the last of its members is.
+    /// The expected end of what `worker` executes now. It lies in the past when the worker is idle or executes a task
+    /// of unknown length. The host records the start of each task that has an [expected length](crate::Task::predicted)
+    /// just before it runs, and discards the record when it ends. A combined worker is done when its last member is.
     ///
-    /// `None` when no such books are kept. (Since 1.1: by an older host they are not.)
+    /// `None` when the host keeps no such records. (Since 1.1; an older host keeps none.)
     #[must_use]
     pub fn worker_busy_until(&self, worker: WorkerId) -> Option<Time> {
         let table = offered::<HostTimes>(self.raw.host())?;
         some_time((table.busy_until)(self.raw.call(), worker.0))
     }
 
-    /// When `worker` should have done what it executes now and all that waits for it: in its own leaf, and in those of the
-    /// combined workers that it is a member of, as the leaves [note](Self::note_queued) it. Now, at the earliest.
+    /// The expected time at which `worker` finishes its current task and all tasks queued for it: in its own leaf, and
+    /// in those of the combined workers that it belongs to, as the leaves [report](Self::note_queued) them. Never
+    /// earlier than now.
     ///
-    /// `None` when no such books are kept. (Since 1.1: by an older host they are not.)
+    /// `None` when the host keeps no such records. (Since 1.1; an older host keeps none.)
     #[must_use]
     pub fn worker_free_at(&self, worker: WorkerId) -> Option<Time> {
         let table = offered::<HostTimes>(self.raw.host())?;
         some_time((table.free_at)(self.raw.call(), worker.0))
     }
 
-    /// What waits here should take so long together, which replaces what was noted before: at a leaf, for
-    /// [`worker_free_at`](Self::worker_free_at); elsewhere, for a component whose
-    /// [`end_is_noted`](crate::Info::end_is_noted). With a host older than 1.1, it does nothing.
+    /// Reports the total expected length of the tasks queued here, replacing the previous report: at a leaf, for
+    /// [`worker_free_at`](Self::worker_free_at); elsewhere, for a component with
+    /// [`end_is_noted`](crate::Info::end_is_noted). No effect with a host older than 1.1.
     pub fn note_queued(&self, expected: Duration) {
         if let Some(table) = offered::<HostTimes>(self.raw.host()) {
             (table.note_queued)(self.raw.call(), self.id(), nanos(expected));
@@ -112,8 +112,8 @@ impl Node<'_> {
         self.children().map(|child| self.child_load(child)).sum()
     }
 
-    /// *Hop.* The sum of the loads of the members of a combined worker, each in its own leaf; 0 for a simple worker, and with
-    /// a host older than 1.1.
+    /// *Hop.* The sum of the loads of a combined worker's members, each in its own leaf; 0 for a simple worker, and
+    /// with a host older than 1.1.
     #[must_use]
     pub fn members_load(&self, worker: WorkerId) -> f64 {
         assert_none_held("members_load");

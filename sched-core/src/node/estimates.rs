@@ -1,4 +1,4 @@
-//! Who can execute a task, and what that would take.
+//! Which workers can execute a task, and what that is expected to cost.
 
 use super::{Child, Node};
 use crate::abi::wire::{NO_ID, REQUESTER};
@@ -8,7 +8,7 @@ use crate::workers::{MemoryNode, WorkerId};
 use std::time::Duration;
 
 impl Node<'_> {
-    /// Whether some worker below in the context can execute `task`.
+    /// Whether any worker below, in the context, can execute `task`.
     #[must_use]
     pub fn can_execute(&self, task: &Task) -> bool {
         self.raw.host().can_execute(self.raw.call(), NO_ID, task.raw())
@@ -20,14 +20,13 @@ impl Node<'_> {
         self.raw.host().can_execute(self.raw.call(), worker.0, task.raw())
     }
 
-    /// Whether the worker on whose behalf the call happens can execute `task`; where there is none, whether some worker
-    /// below in the context can.
+    /// Whether the requesting worker can execute `task`; without one, whether any worker below in the context can.
     #[must_use]
     pub fn requester_can_execute(&self, task: &Task) -> bool {
         self.raw.host().can_execute(self.raw.call(), REQUESTER, task.raw())
     }
 
-    /// Whether some worker below a child can execute `task`.
+    /// Whether any worker below a child can execute `task`.
     #[must_use]
     pub fn child_can_execute(&self, child: Child, task: &Task) -> bool {
         self.raw.host().child_can_execute(self.raw.call(), child.0, task.raw())
@@ -51,20 +50,20 @@ impl Node<'_> {
         Estimate::from_wire(self.raw.host().expected_length(self.raw.call(), worker.0, task.raw(), implementation))
     }
 
-    /// Expected duration of bringing the data of `task` to a memory node.
+    /// Expected duration of transferring the data of `task` to a memory node.
     #[must_use]
     pub fn expected_transfer(&self, memory_node: MemoryNode, task: &Task) -> Duration {
         Duration::from_nanos(self.raw.host().expected_transfer(self.raw.call(), memory_node.0, task.raw()))
     }
 
-    /// Expected energy in joules of `task` on `worker`, with the best implementation; `None` when no model knows.
+    /// Expected energy in joules of `task` on `worker`, with the best implementation; `None` without a model.
     #[must_use]
     pub fn expected_energy(&self, worker: WorkerId, task: &Task) -> Option<f64> {
         let joules = self.raw.host().expected_energy(self.raw.call(), worker.0, task.raw(), NO_ID);
         (!joules.is_nan()).then_some(joules)
     }
 
-    /// Begins to bring the data of `task` to the memory node of the workers below; does nothing where they have several.
+    /// Starts transferring the data of `task` to the memory node of the workers below; no effect if they have several.
     pub fn prefetch(&self, task: &Task) {
         let place = self.place();
         if self.has_transfers() && place.memory_node != NO_ID {
@@ -72,7 +71,7 @@ impl Node<'_> {
         }
     }
 
-    /// Begins to bring the data of `task` to a memory node.
+    /// Starts transferring the data of `task` to a memory node.
     pub fn prefetch_to(&self, memory_node: MemoryNode, task: &Task) {
         if self.has_transfers() {
             self.raw.host().prefetch(self.raw.call(), memory_node.0, task.raw());

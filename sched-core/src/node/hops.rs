@@ -1,4 +1,4 @@
-//! The hops that carry tasks, and those that say that it is worth trying.
+//! The hops that move tasks, and those that announce work or room.
 
 use super::{Child, Node, Parent};
 use crate::abi::wire::NO_ID;
@@ -27,47 +27,47 @@ impl Node<'_> {
         Task::received(self.raw.host().pull_from(self.raw.call(), parent.0))
     }
 
-    /// *Hop.* Pulls a task from each parent in order until one gives one.
+    /// *Hop.* Pulls from each parent in order, until one gives a task.
     #[must_use]
     pub fn pull_from_parents(&self) -> Option<Task> {
         assert_none_held("pull_from_parents");
         Task::received(self.raw.host().pull_from(self.raw.call(), NO_ID))
     }
 
-    /// *Hop.* Tells each parent in order that there is room here, until one sends something. Whether one did.
+    /// *Hop.* Tells each parent in order that there is room here, until one sends a task. Returns whether one did.
     #[must_use = "whether something was sent"]
     pub fn parents_can_push(&self) -> bool {
         assert_none_held("parents_can_push");
         self.raw.host().parents_can_push(self.raw.call())
     }
 
-    /// *Hop.* Tells a child that there is work here. Whether a worker was woken.
+    /// *Hop.* Tells a child that there is work here. Returns whether a worker was woken.
     pub fn child_can_pull(&self, child: Child) -> bool {
         assert_none_held("child_can_pull");
         self.raw.host().child_can_pull(self.raw.call(), child.0)
     }
 
-    /// *Hop.* Tells each child in order that there is work here, until a worker was woken. Costs next to nothing while no
+    /// *Hop.* Tells each child in order that there is work here, until a worker is woken. Costs almost nothing while no
     /// worker sleeps.
     pub fn children_can_pull(&self) -> bool {
         assert_none_held("children_can_pull");
         self.raw.host().child_can_pull(self.raw.call(), NO_ID)
     }
 
-    /// *Hop.* Wakes one sleeping worker below that can use what was pushed. Whether there was one.
+    /// *Hop.* Wakes one sleeping worker below that can use what was pushed. Returns whether there was one.
     pub fn wake_one(&self) -> bool {
         assert_none_held("wake_one");
         self.raw.host().wake(self.raw.call(), false)
     }
 
-    /// *Hop.* Wakes all sleeping workers below. Whether there was one.
+    /// *Hop.* Wakes all sleeping workers below. Returns whether there were any.
     pub fn wake_all(&self) -> bool {
         assert_none_held("wake_all");
         self.raw.host().wake(self.raw.call(), true)
     }
 
-    /// *Hop.* The handbook's pump: takes tasks with `pop` and pushes them to `child` until there are none or one is
-    /// refused, which `unpop` puts back in its place. Whether any was moved.
+    /// *Hop.* The pump of the StarPU handbook: takes tasks with `pop` and pushes them to `child` until none is left or
+    /// one is refused, which `unpop` restores to its position. Returns whether any task was moved.
     pub fn pump(&self, child: Child, mut pop: impl FnMut() -> Option<Task>, unpop: impl FnOnce(Task)) -> bool {
         let mut moved = false;
         while let Some(task) = pop() {

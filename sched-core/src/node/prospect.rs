@@ -1,29 +1,30 @@
-//! What is to be expected of a task below each child, for who compares them.
+//! The expected cost of a task below each child, for components that compare their children.
 
 use super::{Child, Node, in_chunks};
 use crate::abi::extension::{HostProspects, RawProspect, offered};
 use crate::estimate::{Estimate, nanos};
 use crate::task::Task;
 
-/// What is to be expected of a task below one child. Lengths are numbers of nanoseconds: who compares many children needs
-/// nothing else of them.
+/// The expected cost of a task below one child. Lengths are plain nanoseconds, which is all that a comparison of many
+/// children needs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Prospect {
-    /// Workers in the context that can execute it.
+    /// Number of workers in the context that can execute it.
     pub able: u32,
-    /// Its expected length in nanoseconds on the one of them where that is the shortest; `None` where no length is known.
+    /// Its shortest expected length on these workers, in nanoseconds; `None` where no length is known.
     pub length: Option<u64>,
-    /// The expected length in nanoseconds of the transfers to them: the average, where they are in several memory nodes.
+    /// Expected length of its transfers in nanoseconds: the average where these workers use several memory nodes.
     pub transfer: u64,
-    /// Expected energy in joules on the worker with the shortest length, where a model knows, if it was asked for.
+    /// Expected energy in joules on the worker with the shortest length, if requested and known to a model.
     pub energy: Option<f64>,
 }
 
 impl Node<'_> {
-    /// Tells `each` what is to be expected of `task` below each child, in order. `with_energy` asks for the energy as well.
+    /// Calls `each` with every child, in order, and the expected cost of `task` below it. `with_energy` requests the
+    /// energy too.
     ///
-    /// It is what [`expected_length`](Self::expected_length) and its like say of each worker, and costs less. (A host older
-    /// than 1.1 is asked for these.)
+    /// The figures are those of [`expected_length`](Self::expected_length) and its siblings for each worker, at a lower
+    /// cost. (Falls back to these with a host older than 1.1.)
     pub fn prospects(&self, task: &Task, with_energy: bool, mut each: impl FnMut(Child, Prospect)) {
         let Some(table) = offered::<HostProspects>(self.raw.host()) else {
             return self.children().for_each(|child| each(child, self.prospect_of(child, task, with_energy)));
@@ -35,11 +36,12 @@ impl Node<'_> {
         in_chunks(place.children, RawProspect::NONE, ask, |child, prospect| each(child, Prospect::read(prospect)));
     }
 
-    /// What models know of `task` on the workers below in the context that can execute it:
-    /// [`Uncalibrated`](Estimate::Uncalibrated) if it should be measured on one of them, else its shortest known length.
+    /// The models' estimate of `task` on the workers below in the context that can execute it:
+    /// [`Uncalibrated`](Estimate::Uncalibrated) if it should be measured on one of them, else the shortest known
+    /// length.
     ///
-    /// It says what [`expected_length`](Self::expected_length) says of each worker, and costs less. (A host older than 1.1
-    /// is asked for that.)
+    /// It combines the answers of [`expected_length`](Self::expected_length) for each worker, at a lower cost. (Falls
+    /// back to that with a host older than 1.1.)
     #[must_use]
     pub fn expected_below(&self, task: &Task) -> Estimate {
         if let Some(table) = offered::<HostProspects>(self.raw.host()) {

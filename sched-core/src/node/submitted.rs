@@ -1,4 +1,4 @@
-//! What comes: the tasks that are submitted, for who plans ahead.
+//! The submitted tasks, for components that plan ahead.
 
 use super::Node;
 use crate::abi::extension::{HostGraph, RawSubmitted, offered};
@@ -8,13 +8,13 @@ use crate::workers::{MemoryNode, WorkerId};
 use std::ops::Range;
 use std::time::Duration;
 
-/// How far a submitted task has come.
+/// Progress of a submitted task.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u32)]
 pub enum Stage {
-    /// It waits for other tasks, or has just ceased to.
+    /// It waits for other tasks, or has just stopped waiting.
     Waiting = 0,
-    /// It waits for nothing any more, and is in the scheduler.
+    /// It waits for nothing and is in the scheduler.
     Ready = 1,
     /// A worker has taken it.
     Taken = 2,
@@ -25,7 +25,7 @@ pub enum Stage {
 /// A task that is submitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SubmittedTask {
-    /// How far it has come.
+    /// Its progress.
     pub stage: Stage,
     /// No worker executes it: it ends by itself as soon as it waits for nothing.
     pub passes: bool,
@@ -33,26 +33,26 @@ pub struct SubmittedTask {
     accesses: u32,
 }
 
-/// What a task does with a piece of data.
+/// An access of a task to a piece of data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataAccess {
-    /// Which data, by a number of the host's.
+    /// The data, by the host's number.
     pub data: u64,
     /// Its size.
     pub bytes: u64,
-    /// The task needs what is in it.
+    /// Whether the task needs the contents.
     pub reads: bool,
-    /// The task changes it.
+    /// Whether the task modifies the contents.
     pub writes: bool,
 }
 
-/// The tasks that are submitted, by their [sequences](crate::TaskId::sequence): a service of the host, of which each answer is
-/// as of now.
+/// The submitted tasks, by their [sequence numbers](crate::TaskId::sequence). A service of the host; every answer is a
+/// snapshot.
 ///
-/// It may be asked at any time. Of a task that has ended a host may tell nothing any more, and what a task accesses it may
-/// forget when a worker takes it. Where there are several contexts, each tree is told of the tasks that come to it.
+/// It may be queried at any time. A host may forget a task that has ended, and a task's accesses once a worker takes
+/// it. With several contexts, each tree sees the tasks that come to it.
 ///
-/// To ask for it costs the application something with each task, so a component asks that goes by it, and no other.
+/// The first query makes every later submission more expensive, so only components that use the answers should ask.
 #[derive(Clone, Copy)]
 pub struct Submitted<'a> {
     table: &'static HostGraph,
@@ -60,8 +60,8 @@ pub struct Submitted<'a> {
 }
 
 impl Node<'_> {
-    /// The tasks that are submitted, with what they wait for and what they access; `None` where the host does not tell.
-    /// (Since 1.1. The runtime tells, and the simulator where there is one context only.)
+    /// The submitted tasks, with their dependencies and accesses; `None` if the host does not provide them. (Since 1.1.
+    /// The runtime provides them, and so does the simulator when there is one context.)
     #[must_use]
     pub fn submitted(&self) -> Option<Submitted<'_>> {
         let table = offered::<HostGraph>(self.raw.host())?;
@@ -70,21 +70,21 @@ impl Node<'_> {
 }
 
 impl Submitted<'_> {
-    /// Which tasks there are: all before the first have ended, and the last was submitted last. Some in between may have
-    /// ended as well.
+    /// The range of sequence numbers: all tasks before the first have ended, and the last was submitted last. Some in
+    /// between may have ended too.
     #[must_use]
     pub fn range(&self) -> Range<u64> {
         let range = (self.table.range)(self.call);
         range.first..range.end.max(range.first)
     }
 
-    /// One of them, if it is known.
+    /// The task with this sequence number, if known.
     #[must_use]
     pub fn task(&self, task: u64) -> Option<SubmittedTask> {
         known((self.table.task)(self.call, task))
     }
 
-    /// All of them that have not ended, in order of submission. Numbers without a task are passed over, however many they are.
+    /// All tasks that have not ended, in order of submission. Skips numbers without a task, however many.
     pub fn tasks(&self) -> impl Iterator<Item = (u64, SubmittedTask)> {
         let Range { start: mut next, end } = self.range();
         std::iter::from_fn(move || {
@@ -100,13 +100,13 @@ impl Submitted<'_> {
         })
     }
 
-    /// The tasks that wait for `task`, which [`task`](Self::task) gave as `of`.
+    /// The tasks that wait for `task`; `of` is the result of [`task`](Self::task).
     pub fn successors(&self, task: u64, of: SubmittedTask) -> impl Iterator<Item = u64> {
         let all = (0..of.successors).map(move |index| (self.table.successor)(self.call, task, index));
         all.filter(|task| *task != RawSubmitted::NO_TASK)
     }
 
-    /// What `task` accesses, which [`task`](Self::task) gave as `of`.
+    /// The accesses of `task`; `of` is the result of [`task`](Self::task).
     pub fn accesses(&self, task: u64, of: SubmittedTask) -> impl Iterator<Item = DataAccess> {
         (0..of.accesses).map(move |index| {
             let access = (self.table.access)(self.call, task, index);
@@ -114,19 +114,19 @@ impl Submitted<'_> {
         })
     }
 
-    /// How long `task` should take on `worker`.
+    /// Expected duration of `task` on `worker`.
     #[must_use]
     pub fn expected_length(&self, task: u64, worker: WorkerId) -> Estimate {
         Estimate::from_wire((self.table.length)(self.call, task, worker.0))
     }
 
-    /// Whether there is a copy of `data` in a memory node now.
+    /// Whether a memory node has a copy of `data` now.
     #[must_use]
     pub fn has_copy(&self, data: u64, memory_node: MemoryNode) -> bool {
         memory_node.0 < u64::BITS && (self.table.copies)(self.call, data) & 1 << memory_node.0 != 0
     }
 
-    /// How long so many bytes should take from one memory node to another.
+    /// Expected duration of transferring `bytes` bytes from one memory node to another.
     #[must_use]
     pub fn expected_transfer(&self, from: MemoryNode, to: MemoryNode, bytes: u64) -> Duration {
         Duration::from_nanos((self.table.transfer)(self.call, from.0, to.0, bytes))

@@ -1,4 +1,4 @@
-//! Which workers are below, and what they are.
+//! The workers below, and their properties.
 
 use super::{Child, Node, some_id};
 use crate::abi::extension::{HostTeams, WorkerDistance, offered};
@@ -12,7 +12,7 @@ impl Node<'_> {
         WorkerSet::from_words(&self.place().workers)
     }
 
-    /// The workers below that the scheduling context has now.
+    /// The workers below that are in the scheduling context now.
     #[must_use]
     pub fn workers_in_context(&self) -> WorkerSet {
         WorkerSet::from_words(&self.place().workers_in_context)
@@ -23,7 +23,7 @@ impl Node<'_> {
         members(&self.place().workers_in_context)
     }
 
-    /// Number of workers below that the scheduling context has now. Does not allocate.
+    /// Number of workers below that are in the scheduling context now. Does not allocate.
     #[must_use]
     pub fn count_in_context(&self) -> u32 {
         self.place().workers_in_context.iter().map(|word| word.count_ones()).sum()
@@ -41,7 +41,7 @@ impl Node<'_> {
         self.child_place(child).map_or_else(WorkerSet::new, |place| WorkerSet::from_words(&place.workers))
     }
 
-    /// The workers below a child that the scheduling context has now, in order. Does not allocate.
+    /// The workers below a child that are in the scheduling context now, in order. Does not allocate.
     pub fn each_child_worker_in_context(&self, child: Child) -> impl Iterator<Item = WorkerId> {
         members(self.child_place(child).map_or(&[], |place| &place.workers_in_context))
     }
@@ -64,8 +64,8 @@ impl Node<'_> {
         some_id(self.place().worker).map(WorkerId)
     }
 
-    /// The simple workers that a combined worker is made of, in order of their ranks; for a simple worker, itself. None for
-    /// a worker that does not exist. (Since 1.1: with an older host every worker is a simple one.)
+    /// The simple workers that make up a combined worker, in order of rank; for a simple worker, itself. Empty for a
+    /// worker that does not exist. (Since 1.1; with an older host every worker is a simple one.)
     pub fn members(&self, worker: WorkerId) -> impl Iterator<Item = WorkerId> {
         let table = offered::<HostTeams>(self.raw.host());
         let call = self.raw.call();
@@ -76,14 +76,14 @@ impl Node<'_> {
         })
     }
 
-    /// The architecture of a worker, if there is such a worker.
+    /// The architecture of a worker; `None` if there is no such worker.
     #[must_use]
     pub fn arch(&self, worker: WorkerId) -> Option<Arch> {
         let worker = self.raw.host().worker(worker.0).into_option()?;
         Arch::new(u8::try_from(worker.arch).ok()?)
     }
 
-    /// The memory node of a worker, if there is such a worker.
+    /// The memory node of a worker; `None` if there is no such worker.
     #[must_use]
     pub fn memory_node(&self, worker: WorkerId) -> Option<MemoryNode> {
         Some(MemoryNode(self.raw.host().worker(worker.0).into_option()?.memory_node))
@@ -101,34 +101,33 @@ impl Node<'_> {
         some_id(self.place().memory_node).map(MemoryNode)
     }
 
-    /// Whether data is ever moved between memory nodes. Where it is not, [`expected_transfer`](Self::expected_transfer) is
-    /// none for every task, and need not be asked. (Since 1.1: an older host says that it is.)
+    /// Whether data is ever transferred between memory nodes. If not, [`expected_transfer`](Self::expected_transfer) is
+    /// zero for every task and need not be called. (Since 1.1; true with an older host.)
     #[must_use]
     pub fn has_transfers(&self) -> bool {
         self.place().flags & place::NO_TRANSFERS == 0
     }
 
-    /// How far apart two workers are on the machine: 0 on the same processing unit, and the more the less they share (core,
-    /// caches, package, memory node). Only the order means something: numbers differ from one machine to another, so they
-    /// are compared, and nothing is computed with them. Between three workers, the two larger of the three distances are
-    /// equal.
+    /// Distance of two workers in the machine: 0 on the same processing unit, larger the less they share (core, caches,
+    /// package, memory node). Only the order is meaningful: figures differ between machines, so compare them and do not
+    /// compute with them. Among three workers, the two largest of the three distances are equal.
     ///
-    /// `None` where the host does not know, for one or for both: for workers that stand nowhere in its topology, and in
-    /// hosts of before 1.1.
+    /// `None` if the host does not know one of their positions: for workers outside its topology, and with hosts older
+    /// than 1.1.
     #[must_use]
     pub fn worker_distance(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
         let table = offered::<WorkerDistance>(self.raw.host())?;
         some_id((table.between)(self.raw.call(), self.id(), one.0, other.0))
     }
 
-    /// Sum of the relative speeds of the workers below that the context has now; a CPU core counts 1. A combined worker
-    /// counts as its members, and each of these once, whatever stands for it.
+    /// Sum of the relative speeds of the workers below that are in the context now; a CPU core counts 1. A combined
+    /// worker counts as its members, and each member counts once, even if several combined workers contain it.
     #[must_use]
     pub fn relative_speedup(&self) -> f64 {
         self.place().relative_speedup
     }
 
-    /// The same below a child.
+    /// Sum of the relative speeds of the workers below a child; see [`relative_speedup`](Self::relative_speedup).
     #[must_use]
     pub fn child_relative_speedup(&self, child: Child) -> f64 {
         self.child_place(child).map_or(0.0, |place| place.relative_speedup)

@@ -14,7 +14,7 @@ use crate::workers::WorkerId;
 use abi_stable::std_types::Tuple2;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Calling the component.
+/// Calling the component under test.
 impl Rig {
     #[track_caller]
     fn call<T>(&self, requester: u32, body: impl FnOnce(&ComponentObject, &RawNode) -> T) -> T {
@@ -24,7 +24,7 @@ impl Rig {
         with_node(&self.host, &call, |node| body(component, node))
     }
 
-    /// Fails the test for what the component did wrong.
+    /// Fails the test if the component did something wrong.
     #[track_caller]
     fn settle(&self) {
         if !self.lenient {
@@ -33,10 +33,10 @@ impl Rig {
         }
     }
 
-    /// Pushes a task that the test holds. When it is refused, the test holds it again.
+    /// Pushes a task that the test holds. If it is refused, the test holds it again.
     ///
     /// # Errors
-    /// The reason of a refusal.
+    /// The reason of the refusal.
     #[track_caller]
     pub fn push(&self, task: TaskId) -> Result<(), Refusal> {
         let raw = match self.host.ledger.give(task, Holder::Test, Holder::Component) {
@@ -60,8 +60,8 @@ impl Rig {
     }
 
     /// Pulls for a child, on behalf of the [requester](Rig::set_requester) or else the child's first worker. The test
-    /// holds the task then. A leaf has no children; any number will do: its worker begins to execute the task, so if that
-    /// has an expected length, the worker is [busy](Rig::set_busy_until) for so long.
+    /// then holds the task. A leaf has no children, so any number will do: its worker begins to execute the task, and
+    /// is [busy](Rig::set_busy_until) for the task's expected length, if it has one.
     #[track_caller]
     pub fn pull(&self, to: Child) -> Option<TaskId> {
         let requester = self.requester_for(to);
@@ -99,8 +99,8 @@ impl Rig {
         }
     }
 
-    /// Tells the component that a child has room, on behalf of the same worker as [`pull`](Rig::pull). Whether anything
-    /// was sent.
+    /// Tells the component that a child has room, on behalf of the same worker as [`pull`](Rig::pull). Returns whether
+    /// any task was sent.
     #[track_caller]
     pub fn can_push(&self, to: Child) -> bool {
         let sent = self.call(self.requester_for(to), |component, node| component.can_push(node, to.0));
@@ -108,7 +108,7 @@ impl Rig {
         sent
     }
 
-    /// Tells the component that there is work above. Whether a worker was woken.
+    /// Tells the component that there is work above. Returns whether a worker was woken.
     #[track_caller]
     pub fn can_pull(&self) -> bool {
         let woke = self.call(self.requester.load(Relaxed), |component, node| component.can_pull(node));
@@ -116,7 +116,7 @@ impl Rig {
         woke
     }
 
-    /// Asks when the workers below will have nothing left to do.
+    /// The component's estimate of when the workers below run out of work.
     #[track_caller]
     pub fn estimated_end(&self) -> Time {
         let end = self.call(NO_ID, |component, node| component.estimated_end(node));
@@ -124,7 +124,7 @@ impl Rig {
         Time::from_nanos(end)
     }
 
-    /// Asks for the load.
+    /// The component's estimate of its load.
     #[track_caller]
     pub fn estimated_load(&self) -> f64 {
         let load = self.call(NO_ID, |component, node| component.estimated_load(node));
@@ -132,14 +132,14 @@ impl Rig {
         load
     }
 
-    /// Tells the component that the workers of the context changed.
+    /// Tells the component that the workers in the context changed.
     #[track_caller]
     pub fn notify_change_workers(&self) {
         self.call(NO_ID, |component, node| component.notify_change_workers(node));
         self.settle();
     }
 
-    /// Drains the component: the test holds its tasks then. Fails when it keeps one.
+    /// Drains the component: the test then holds its tasks. Fails if it keeps one.
     #[track_caller]
     pub fn drain(&self) -> Vec<TaskId> {
         let drained = self.call(NO_ID, |component, node| component.drain(node));
@@ -152,7 +152,7 @@ impl Rig {
         tasks
     }
 
-    /// What the component says of itself.
+    /// The facts that the component adds to a report.
     #[track_caller]
     pub fn describe(&self) -> Vec<(String, String)> {
         let facts = self.call(NO_ID, |component, node| component.describe(node));

@@ -1,4 +1,4 @@
-//! The tasks to come, as the fake host tells of them.
+//! The submitted tasks, as the fake host reports them.
 
 use super::Rig;
 use super::host::FakeHost;
@@ -13,10 +13,10 @@ use crate::workers::{MemoryNode, WorkerId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What a test said of tasks to come.
+/// The submitted tasks that a test described.
 #[derive(Default)]
 pub(super) struct Ahead {
-    /// Those that wait for each task.
+    /// The tasks that wait for each task.
     successors: BTreeMap<u64, Vec<u64>>,
     accesses: BTreeMap<u64, Vec<DataAccess>>,
     copies: BTreeMap<u64, u64>,
@@ -24,30 +24,30 @@ pub(super) struct Ahead {
     ended: BTreeSet<u64>,
 }
 
-/// The tasks to come, of a [foreseeing](Rig::foreseeing) host.
+/// The submitted tasks of a [foreseeing](Rig::foreseeing) host.
 impl Rig {
-    /// `task` waits for another one.
+    /// Makes `task` wait for another one.
     pub fn set_waits(&self, task: TaskId, for_task: TaskId) {
         let mut changing = self.host.changing.lock();
         changing.ahead.successors.entry(for_task.sequence()).or_default().push(task.sequence());
     }
 
-    /// `task` accesses this as well.
+    /// Adds an access to `task`.
     pub fn add_access(&self, task: TaskId, access: DataAccess) {
         self.host.changing.lock().ahead.accesses.entry(task.sequence()).or_default().push(access);
     }
 
-    /// The only copy of `data` is there. Unless set, it is in memory node 0.
+    /// Moves the only copy of `data` to a memory node; 0 unless set.
     pub fn set_copy(&self, data: u64, memory_node: MemoryNode) {
         self.host.changing.lock().ahead.copies.insert(data, 1 << memory_node.0);
     }
 
-    /// How long any data takes from one memory node to another; no time unless set.
+    /// Sets how long a transfer of any data takes from one memory node to another; no time unless set.
     pub fn set_way(&self, from: MemoryNode, to: MemoryNode, length: Duration) {
         self.host.changing.lock().ahead.transfers.insert((from.0, to.0), length);
     }
 
-    /// `task` has ended.
+    /// Marks `task` as ended.
     pub fn set_ended(&self, task: TaskId) {
         self.host.changing.lock().ahead.ended.insert(task.sequence());
     }

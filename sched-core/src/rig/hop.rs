@@ -1,52 +1,52 @@
-//! What the component did during the calls.
+//! The hops that the component made during the calls.
 
 use crate::component::Refusal;
 use crate::node::{Child, Parent};
 use crate::task::TaskId;
 use crate::workers::{MemoryNode, WorkerId};
 
-/// One hop of the component under test to a fake neighbour, with the answer; or a prefetch, which is a service but tells
-/// as much.
+/// One hop of the component under test to a fake neighbour, with the answer; or a prefetch, a service that is recorded
+/// as well.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Hop {
-    /// It pushed a task to a child.
+    /// A push to a child.
     PushTo {
         /// The child.
         child: Child,
         /// The task.
         task: TaskId,
-        /// `None` when the child took it.
+        /// `None` if the child accepted it.
         refused: Option<Refusal>,
     },
-    /// It pulled from a parent.
+    /// A pull from a parent.
     PullFrom {
-        /// The parent, or `None` for each in order.
+        /// The parent; `None` for each in order.
         parent: Option<Parent>,
-        /// What it got.
+        /// The task that it got.
         task: Option<TaskId>,
     },
-    /// It told the parents that it has room.
+    /// A notification of the parents that there is room.
     ParentsCanPush {
-        /// Whether one sent something.
+        /// Whether one sent a task.
         sent: bool,
     },
-    /// It told children that there is work.
+    /// A notification of children that there is work.
     ChildCanPull {
-        /// The child, or `None` for each in order.
+        /// The child; `None` for each in order.
         child: Option<Child>,
         /// The worker that was woken.
         woke: Option<WorkerId>,
     },
-    /// It woke workers below.
+    /// A wake of workers below.
     Wake {
-        /// Those that slept until then.
+        /// The workers that slept until then.
         woke: Vec<WorkerId>,
     },
-    /// It asked when a child will have nothing left to do.
+    /// A query for when a child runs out of work.
     EstimatedEnd(Child),
-    /// It asked for the load of a child.
+    /// A query for the load of a child.
     EstimatedLoad(Child),
-    /// It had the data of a task brought to a memory node.
+    /// A prefetch of a task's data to a memory node.
     Prefetch(TaskId, MemoryNode),
 }

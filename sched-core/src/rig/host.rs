@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub(super) struct FakeHost {
-    /// `None` once the rig is being dropped.
+    /// `None` while the rig is being dropped.
     pub(super) component: Option<ComponentObject>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) scene: Scene,
@@ -43,7 +43,7 @@ impl FakeHost {
         *self.services.lock().entry(service).or_default() += 1;
     }
 
-    /// Wakes a sleeping worker of `set`, or all.
+    /// Wakes one sleeping worker of `set`, or all.
     fn rouse(&self, set: &[u64], all: bool) -> Vec<WorkerId> {
         let mut changing = self.changing.lock();
         let asleep = |worker: &WorkerId| !changing.awake.contains(*worker);
@@ -66,7 +66,7 @@ impl FakeHost {
         WorkerSet::from_words(workers).iter().any(|worker| self.executable(worker, task))
     }
 
-    /// Whether the worker on whose behalf a call happens can execute a task; true when there is none.
+    /// Whether the requesting worker can execute a task; true if there is no requester.
     pub(super) fn requester_can(&self, requester: u32, task: TaskId) -> bool {
         requester == NO_ID || self.ledger.look(task, |task| self.executable(WorkerId(requester), task))
     }
@@ -203,7 +203,7 @@ impl WireHost for FakeHost {
         self.now.load(Relaxed)
     }
 
-    /// SplitMix64.
+    /// Random numbers by SplitMix64.
     fn random(&self, _call: CallRef<'_>) -> u64 {
         self.served("random");
         let mut changing = self.changing.lock();

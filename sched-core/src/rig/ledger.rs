@@ -1,4 +1,4 @@
-//! Who holds each task, and what went wrong.
+//! The holder of each task, and the component's faults.
 
 use crate::abi::fake::Head;
 use crate::abi::task::RawTask;
@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
-/// Who holds a task of a rig.
+/// The holder of a task of a rig.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Holder {
@@ -18,9 +18,9 @@ pub enum Holder {
     Test,
     /// The component under test.
     Component,
-    /// A fake child that took it.
+    /// A fake child that accepted it.
     Child(Child),
-    /// A fake parent that was given it to send down.
+    /// A fake parent that will send it down.
     Parent(Parent),
     /// Nobody: the component dropped it.
     Lost,
@@ -47,14 +47,14 @@ struct Books {
     closed: bool,
 }
 
-/// The books of a rig.
+/// The rig's records.
 #[derive(Default)]
 pub(super) struct Ledger {
     books: Mutex<Books>,
 }
 
 impl Ledger {
-    /// A task of the test's, with what `write` writes in its head.
+    /// Makes a task that the test holds; `write` sets the fields of its head.
     pub(super) fn make(self: &Arc<Self>, write: impl FnOnce(&Head)) -> TaskId {
         let ledger: Weak<Ledger> = Arc::downgrade(self);
         let head = Head::new(Arc::new(move |task| {
@@ -71,7 +71,7 @@ impl Ledger {
         TaskId::new(index as u64)
     }
 
-    /// Hands a task that `from` holds to `to`; the handle, or who holds it instead.
+    /// Transfers a task from `from` to `to`; returns its handle, or the actual holder on failure.
     pub(super) fn give(&self, task: TaskId, from: Holder, to: Holder) -> Result<RawTask, Holder> {
         let mut books = self.books.lock();
         let (head, holder) = &mut books.entries[task.sequence() as usize];
@@ -82,8 +82,8 @@ impl Ledger {
         Ok(head.handle())
     }
 
-    /// The component gave a handle away: books the task to `to`. `None` when the handle is stale, or is not the
-    /// component's to give, which is a fault.
+    /// Records that the component gave a handle away, to `to`. `None` if the handle is stale or not the component's to
+    /// give, which is a fault.
     pub(super) fn receive(&self, raw: RawTask, to: Holder, what: &str) -> Option<TaskId> {
         let mut books = self.books.lock();
         let Some(index) = books.by_address.get(&raw.head.addr()).copied() else {
@@ -104,14 +104,14 @@ impl Ledger {
         None
     }
 
-    /// The task behind a handle that a service was given.
+    /// Reads the task behind a handle that a service received.
     pub(super) fn read<T>(&self, raw: RawTask, look: impl FnOnce(&Task) -> T) -> Option<T> {
         let books = self.books.lock();
         let index = books.by_address.get(&raw.head.addr())?;
         Some(books.entries[*index].0.read(look))
     }
 
-    /// The task of this name.
+    /// Reads the task of this id.
     pub(super) fn look<T>(&self, task: TaskId, look: impl FnOnce(&Task) -> T) -> T {
         self.books.lock().entries[task.sequence() as usize].0.read(look)
     }
@@ -131,7 +131,7 @@ impl Ledger {
         }
     }
 
-    /// Takes a task from the component by force: the handles that it has are stale from now on.
+    /// Takes a task from the component by force: its handles become stale.
     pub(super) fn revoke(&self, task: TaskId) {
         let mut books = self.books.lock();
         let (head, holder) = &mut books.entries[task.sequence() as usize];
@@ -139,7 +139,7 @@ impl Ledger {
         *holder = Holder::Test;
     }
 
-    /// Number of tasks that were made.
+    /// Number of tasks made.
     pub(super) fn len(&self) -> u64 {
         self.books.lock().entries.len() as u64
     }
@@ -166,7 +166,7 @@ impl Ledger {
         self.books.lock().lost.clone()
     }
 
-    /// From now on a dropped task is no fault: the component itself is being dropped.
+    /// Stops recording dropped tasks as faults: the component itself is about to be dropped.
     pub(super) fn close(&self) {
         self.books.lock().closed = true;
     }

@@ -1,4 +1,4 @@
-//! The fake surroundings of the component: workers, children, parents, models.
+//! The fake environment of the component: workers, children, parents, models.
 
 use super::graph::Ahead;
 use crate::abi::wire::{NO_ID, RawPlace, RawWorker, place};
@@ -9,7 +9,8 @@ use abi_stable::std_types::{RSlice, RStr};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-/// A child of the component under test. It keeps the tasks that it takes: see [`Rig::child_tasks`](super::Rig::child_tasks).
+/// A child of the component under test. It keeps the tasks that it accepts: see
+/// [`Rig::child_tasks`](super::Rig::child_tasks).
 #[derive(Clone, Debug)]
 pub struct FakeChild {
     pub(super) workers: Option<WorkerSet>,
@@ -28,7 +29,7 @@ impl Default for FakeChild {
 }
 
 impl FakeChild {
-    /// A child above all workers of the rig, which takes every task.
+    /// A child above all workers of the rig, which accepts every task.
     #[must_use]
     pub fn new() -> FakeChild {
         FakeChild {
@@ -42,7 +43,7 @@ impl FakeChild {
         }
     }
 
-    /// A child above these workers, which takes every task.
+    /// A child above these workers, which accepts every task.
     #[must_use]
     pub fn over(workers: impl IntoIterator<Item = u32>) -> FakeChild {
         FakeChild { workers: Some(workers.into_iter().map(WorkerId).collect()), ..FakeChild::new() }
@@ -54,35 +55,35 @@ impl FakeChild {
         FakeChild { leaf: true, ..FakeChild::over([worker]) }
     }
 
-    /// It takes this many tasks and refuses the next; see also [`Rig::set_room`](super::Rig::set_room).
+    /// Limits the child to this many tasks, after which it refuses; see also [`Rig::set_room`](super::Rig::set_room).
     #[must_use]
     pub fn room(mut self, tasks: usize) -> FakeChild {
         self.room = Some(tasks);
         self
     }
 
-    /// The reason it gives when it refuses; [`Refusal::Full`] unless set.
+    /// Sets the reason of its refusals; [`Refusal::Full`] unless set.
     #[must_use]
     pub fn refusal(mut self, why: Refusal) -> FakeChild {
         self.refusal = why;
         self
     }
 
-    /// The slot that it fills.
+    /// Sets the slot that it fills.
     #[must_use]
     pub fn slot(mut self, name: &'static str) -> FakeChild {
         self.slot = name;
         self
     }
 
-    /// When its workers will have nothing left to do: what it answers to `estimated_end`.
+    /// Sets its answer to `estimated_end`: when its workers run out of work.
     #[must_use]
     pub fn end(mut self, end: Time) -> FakeChild {
         self.end = end;
         self
     }
 
-    /// What it answers to `estimated_load`.
+    /// Sets its answer to `estimated_load`.
     #[must_use]
     pub fn load(mut self, load: f64) -> FakeChild {
         self.load = load;
@@ -90,21 +91,21 @@ impl FakeChild {
     }
 }
 
-/// A parent of the component under test. Give it tasks with [`Rig::give_parent`](super::Rig::give_parent).
+/// A parent of the component under test. [`Rig::give_parent`](super::Rig::give_parent) gives it tasks.
 #[derive(Clone, Debug, Default)]
 pub struct FakeParent {
     pub(super) silent: bool,
 }
 
 impl FakeParent {
-    /// A parent that gives its tasks in order: on a pull, the first that the requester can execute; when told that there
-    /// is room, as many as the component takes.
+    /// A parent that gives its tasks in order: on a pull, the first that the requester can execute; when notified that
+    /// there is room, as many as the component accepts.
     #[must_use]
     pub fn new() -> FakeParent {
         FakeParent::default()
     }
 
-    /// It sends nothing when told that there is room; it still gives on a pull.
+    /// Makes it send nothing when notified that there is room; it still gives tasks on a pull.
     #[must_use]
     pub fn silent(mut self) -> FakeParent {
         self.silent = true;
@@ -112,14 +113,14 @@ impl FakeParent {
     }
 }
 
-/// What does not change during a call.
+/// The part of the environment that does not change during a call.
 pub(super) struct Scene {
     pub(super) workers: Vec<RawWorker>,
     /// The members of each combined worker.
     pub(super) combined: Vec<Vec<u32>>,
     /// The host offers no extension.
     pub(super) bare: bool,
-    /// The host tells of the tasks to come.
+    /// The host provides the submitted tasks.
     pub(super) foresees: bool,
     pub(super) in_context: Option<WorkerSet>,
     pub(super) children: Vec<FakeChild>,
@@ -152,7 +153,7 @@ impl Scene {
         self.workers.len().max(1)
     }
 
-    /// The simple workers that a worker is made of; none for one that does not exist.
+    /// The simple workers that make up a worker; none for one that does not exist.
     pub(super) fn members(&self, worker: u32) -> Vec<u32> {
         match (worker as usize).checked_sub(self.simple()) {
             None => vec![worker],
@@ -167,7 +168,7 @@ impl Scene {
         self.workers.get(worker as usize).copied().or_else(|| self.combined_worker(worker))
     }
 
-    /// As fast as its members together; in the memory of the first.
+    /// As fast as its members together; in the memory node of the first.
     fn combined_worker(&self, worker: u32) -> Option<RawWorker> {
         let combined = self.combined.get((worker as usize).checked_sub(self.simple())?)?;
         let members: Vec<RawWorker> = combined.iter().filter_map(|member| self.worker(*member)).collect();
@@ -182,12 +183,12 @@ impl Scene {
         }
     }
 
-    /// The fake children: where the test set none, one above all workers, unless the component is a leaf.
+    /// The fake children: if the test added none, one above all workers, unless the component is a leaf.
     pub(super) fn children(&self) -> Vec<FakeChild> {
         if self.children.is_empty() && self.leaf.is_none() { vec![FakeChild::new()] } else { self.children.clone() }
     }
 
-    /// Computes the places anew.
+    /// Recomputes the places.
     pub(super) fn arrange(&mut self) {
         let all = self.all_workers();
         let children = self.children();
@@ -259,13 +260,14 @@ fn a_core() -> RawWorker {
     fake_worker(Arch::CPU, MemoryNode(0))
 }
 
-/// A worker with the speed that StarPU gives its architecture.
+/// A worker with StarPU's speed for its architecture.
 pub(super) fn fake_worker(arch: Arch, memory_node: MemoryNode) -> RawWorker {
     let relative_speedup = arch.relative_speedup();
     RawWorker { arch: u32::from(arch.number()), memory_node: memory_node.0, relative_speedup }
 }
 
-// A place refers to names and sets that live as long as it; a few bytes a test are not worth a self-reference.
+// Leaks the text: a place refers to names and sets that live as long as itself, and a few bytes per test do not justify
+// a self-referential type.
 fn leaked(text: &str) -> RStr<'static> {
     RStr::from_str(Box::leak(text.to_owned().into_boxed_str()))
 }
@@ -274,7 +276,7 @@ fn leaked_words(set: &WorkerSet) -> RSlice<'static, u64> {
     RSlice::from_slice(Box::leak(set.words().to_vec().into_boxed_slice()))
 }
 
-/// What the performance models of the rig say. Keys begin with a codelet.
+/// The rig's performance models. Keys begin with a codelet.
 #[derive(Default)]
 pub(super) struct Models {
     pub(super) lengths: HashMap<(u32, u32, u32), Estimate>,
@@ -288,7 +290,8 @@ impl Models {
         self.implementations.get(&codelet).copied().unwrap_or(1)
     }
 
-    /// With `NO_ID` for the implementation, the best: the shortest known, unless one is still to be measured.
+    /// The estimate; with `NO_ID` as the implementation, the best: the shortest known, unless one still needs
+    /// measuring.
     pub(super) fn length(&self, codelet: u32, worker: u32, implementation: u32) -> Estimate {
         let of =
             |implementation| self.lengths.get(&(codelet, worker, implementation)).copied().unwrap_or(Estimate::NoModel);
@@ -303,7 +306,7 @@ impl Models {
     }
 }
 
-/// What changes while calls are in the component.
+/// The part of the environment that changes during calls.
 #[derive(Default)]
 pub(super) struct Changing {
     pub(super) rooms: HashMap<u32, Option<usize>>,
@@ -311,11 +314,11 @@ pub(super) struct Changing {
     pub(super) loads: HashMap<u32, f64>,
     pub(super) given: HashMap<u32, VecDeque<crate::TaskId>>,
     pub(super) taken: HashMap<u32, Vec<crate::TaskId>>,
-    /// When each worker should be done with what it executes.
+    /// When each worker is expected to finish its current task.
     pub(super) busy: HashMap<u32, Time>,
-    /// What waits for each worker in other leaves.
+    /// Total expected length of the tasks queued for each worker in other leaves.
     pub(super) elsewhere: HashMap<u32, Duration>,
-    /// What the component noted as waiting, in nanoseconds.
+    /// Total expected nanoseconds that the component reported as queued.
     pub(super) queued: u64,
     /// The load of each simple worker's own leaf.
     pub(super) worker_loads: HashMap<u32, f64>,

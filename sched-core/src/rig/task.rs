@@ -46,55 +46,55 @@ impl<'a> FakeTask<'a> {
         }
     }
 
-    /// Higher runs earlier; 0 unless set.
+    /// Sets the priority: higher runs earlier; 0 unless set.
     pub fn priority(mut self, priority: i32) -> Self {
         self.priority = priority;
         self
     }
 
-    /// The architectures that have an implementation; all unless set.
+    /// Sets the architectures that have an implementation; all unless set.
     pub fn archs(mut self, archs: impl IntoIterator<Item = Arch>) -> Self {
         self.archs = archs.into_iter().collect();
         self
     }
 
-    /// Its codelet, by which the rig's models know it; 0 unless set.
+    /// Sets the codelet, the key of the rig's models; 0 unless set.
     pub fn codelet(mut self, codelet: u32) -> Self {
         self.codelet = codelet;
         self
     }
 
-    /// See [`Task::footprint`](crate::Task::footprint).
+    /// Sets the [`Task::footprint`](crate::Task::footprint).
     pub fn footprint(mut self, footprint: u64) -> Self {
         self.footprint = footprint;
         self
     }
 
-    /// The expected duration that a component above has set.
+    /// Sets the expected duration, as a component above would.
     pub fn predicted(mut self, length: Duration) -> Self {
         self.predicted = nanos(length);
         self
     }
 
-    /// The expected duration of transfers that a component above has set.
+    /// Sets the expected duration of transfers, as a component above would.
     pub fn predicted_transfer(mut self, length: Duration) -> Self {
         self.predicted_transfer = nanos(length);
         self
     }
 
-    /// See [`Task::sched_data`](crate::Task::sched_data).
+    /// Sets [`Task::sched_data`](crate::Task::sched_data).
     pub fn sched_data(mut self, data: u64) -> Self {
         self.sched_data = data;
         self
     }
 
-    /// How many workers execute it together; 1 unless set.
+    /// Sets how many workers execute it together; 1 unless set.
     pub fn width(mut self, workers: u16) -> Self {
         self.width = workers;
         self
     }
 
-    /// Makes it. The test holds it: push it, or give it to a parent.
+    /// Makes the task. The test holds it: push it, or give it to a parent.
     #[must_use]
     pub fn make(self) -> TaskId {
         self.ledger.make(|head| {

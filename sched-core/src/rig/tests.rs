@@ -1,7 +1,7 @@
 use super::*;
 use crate::{Child, LogLevel, Mutex, Node, Push, Refusal, Refused, Task, Time};
 
-/// A component that does what it is told, mostly wrong.
+/// A component that follows a script, usually a faulty one.
 #[derive(Default)]
 struct Rogue {
     kept: Mutex<Vec<Task>>,
@@ -52,7 +52,7 @@ fn rogue(way: Way) -> Rig {
     Rig::new(Rogue { way, ..Rogue::default() })
 }
 
-/// What the rig says when `body` fails.
+/// The rig's message when `body` fails.
 fn failure(body: impl FnOnce() + std::panic::UnwindSafe) -> String {
     let payload = std::panic::catch_unwind(body).expect_err("the rig fails the test");
     payload.downcast_ref::<String>().cloned().unwrap_or_default()
@@ -165,7 +165,7 @@ fn a_push_to_a_child_that_is_not_there_is_a_fault() {
     assert_eq!(rig.faults()[0], "push_to: there is no child 1");
 }
 
-/// Uses every default of the trait.
+/// Uses every default method of the trait.
 struct Defaults;
 
 impl Component for Defaults {
@@ -210,7 +210,7 @@ fn a_parent_takes_back_what_is_refused() {
     assert_eq!(rig.holder(task), Holder::Parent(crate::Parent(0)));
 }
 
-/// Answers `estimated_end` in one of the ways that a node offers.
+/// Answers `estimated_end` with one of a node's methods.
 struct Ends(fn(Node<'_>) -> Time);
 
 impl Component for Ends {

@@ -26,7 +26,7 @@ proptest! {
             prop_assert_eq!(set.contains(WorkerId(worker)), insert);
         }
         prop_assert_eq!(listed(&set), model.iter().copied().collect::<Vec<_>>());
-        // Words that became empty do not make a difference.
+        // Trailing empty words make no difference.
         prop_assert_eq!(&set, &of(&model));
         prop_assert_eq!(&WorkerSet::from_words(set.words()), &set);
     }

@@ -1,4 +1,4 @@
-//! What tasks access, and how.
+//! What tasks access.
 
 use sched_core::MemoryNode;
 
@@ -38,42 +38,4 @@ impl Datum {
         self.name = Some(name.into());
         self
     }
-}
-
-/// How a task accesses data.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Mode {
-    /// Reads.
-    Read,
-    /// Writes without reading what was there.
-    Write,
-    /// Reads and writes.
-    ReadWrite,
-    /// Reads and writes; such tasks may run in any order, one at a time.
-    Commute,
-    /// Uses memory of that size while it runs; what is in it before and after means nothing, and orders nothing.
-    Scratch,
-}
-
-impl Mode {
-    /// Whether what was there before matters.
-    #[must_use]
-    pub const fn reads(self) -> bool {
-        matches!(self, Mode::Read | Mode::ReadWrite | Mode::Commute)
-    }
-
-    /// Whether others may see a change.
-    #[must_use]
-    pub const fn writes(self) -> bool {
-        matches!(self, Mode::Write | Mode::ReadWrite | Mode::Commute)
-    }
-}
-
-/// One argument of a task.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Access {
-    /// What is accessed.
-    pub data: DataId,
-    /// How.
-    pub mode: Mode,
 }

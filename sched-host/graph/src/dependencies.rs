@@ -1,12 +1,9 @@
 //! Which tasks wait for which.
 
-use super::{Access, Mode, TaskGraph, TaskId};
-use smallvec::SmallVec;
+use super::{Access, AccessOrder, TaskGraph, TaskId};
 
-/// Which tasks wait for which.
-///
-/// Two accesses to the same data keep the order in which their tasks were submitted, unless both read or both
-/// [commute](Mode::Commute). Only the nearest such tasks are named: a task that waits for two of which one waits for the
+/// Which tasks wait for which: by their accesses to the same data, as [`AccessOrder`] has it, and by what they say to come
+/// [`after`](super::Task::after). Only the nearest such tasks are named: a task that waits for two of which one waits for the
 /// other through the same data waits for the later one.
 ///
 /// Commuting tasks may run in any order, one at a time. The graph cannot say that; whoever runs them must see to it.
@@ -18,13 +15,13 @@ pub struct Dependencies {
 
 impl Dependencies {
     pub(super) fn of(graph: &TaskGraph) -> Dependencies {
-        let mut data = vec![Last::default(); graph.data.len()];
+        let mut data = vec![AccessOrder::default(); graph.data.len()];
         let mut predecessors = Lists::with_capacity(graph.tasks.len());
         let mut found: Vec<TaskId> = Vec::new();
         for (id, task) in graph.ids().zip(&graph.tasks) {
             found.extend_from_slice(&task.after);
             for Access { data: accessed, mode } in &task.accesses {
-                data[accessed.index()].access(id, *mode, &mut found);
+                data[accessed.index()].access(id, *mode, |before| found.push(before), |_| false);
             }
             found.sort_unstable();
             found.dedup();
@@ -72,56 +69,6 @@ impl Dependencies {
     /// The tasks that nothing waits for, in the order of submission.
     pub fn exits(&self) -> impl Iterator<Item = TaskId> {
         (0..self.n_tasks() as u32).map(TaskId).filter(|task| self.successors(*task).is_empty())
-    }
-}
-
-/// Who accessed some data last.
-#[derive(Clone, Default)]
-struct Last {
-    /// The last task that wrote, or the last ones if they commute.
-    writers: SmallVec<[TaskId; 2]>,
-    /// Whether those commute: then [`base`](Self::base) is what each of them waits for.
-    commute: bool,
-    base: SmallVec<[TaskId; 2]>,
-    /// Tasks that read since.
-    readers: SmallVec<[TaskId; 2]>,
-}
-
-impl Last {
-    /// Notes an access, and adds to `before` what it has to wait for.
-    fn access(&mut self, task: TaskId, mode: Mode, before: &mut Vec<TaskId>) {
-        match mode {
-            Mode::Scratch => {}
-            Mode::Read => {
-                before.extend_from_slice(&self.writers);
-                self.readers.push(task);
-            }
-            Mode::Write | Mode::ReadWrite => {
-                before.extend_from_slice(self.nearest());
-                self.begin(task, false);
-            }
-            Mode::Commute if self.commute && self.readers.is_empty() => {
-                before.extend_from_slice(&self.base);
-                self.writers.push(task);
-            }
-            Mode::Commute => {
-                self.base = self.nearest().into();
-                before.extend_from_slice(&self.base);
-                self.begin(task, true);
-            }
-        }
-    }
-
-    /// What a writer waits for: readers wait for the writers before them.
-    fn nearest(&self) -> &[TaskId] {
-        if self.readers.is_empty() { &self.writers } else { &self.readers }
-    }
-
-    fn begin(&mut self, task: TaskId, commute: bool) {
-        self.readers.clear();
-        self.writers.clear();
-        self.writers.push(task);
-        self.commute = commute;
     }
 }
 
@@ -177,7 +124,7 @@ impl Lists {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{DataId, Datum, Task};
+    use super::super::{AccessMode, DataId, Datum, Task};
     use super::*;
     use proptest::prelude::*;
 
@@ -194,11 +141,11 @@ mod tests {
                 let (mode, number) = word.split_at(1);
                 let number: u32 = number.parse().expect("tests write numbers");
                 task = match mode {
-                    "r" => task.access(DataId(number), Mode::Read),
-                    "w" => task.access(DataId(number), Mode::Write),
-                    "x" => task.access(DataId(number), Mode::ReadWrite),
-                    "c" => task.access(DataId(number), Mode::Commute),
-                    "s" => task.access(DataId(number), Mode::Scratch),
+                    "r" => task.access(DataId(number), AccessMode::Read),
+                    "w" => task.access(DataId(number), AccessMode::Write),
+                    "x" => task.access(DataId(number), AccessMode::ReadWrite),
+                    "c" => task.access(DataId(number), AccessMode::Commute),
+                    "s" => task.access(DataId(number), AccessMode::Scratch),
                     _ => task.after(TaskId(number)),
                 };
             }
@@ -250,7 +197,7 @@ mod tests {
         fn conflicting_accesses_are_ordered_and_no_others(
             tasks in prop::collection::vec(prop::collection::vec((0u32..3, 0usize..5), 0..3), 1..14),
         ) {
-            const MODES: [(&str, Mode); 5] = [("r", Mode::Read), ("w", Mode::Write), ("x", Mode::ReadWrite), ("c", Mode::Commute), ("s", Mode::Scratch)];
+            const MODES: [(&str, AccessMode); 5] = [("r", AccessMode::Read), ("w", AccessMode::Write), ("x", AccessMode::ReadWrite), ("c", AccessMode::Commute), ("s", AccessMode::Scratch)];
             // One access to each data: two that conflict within a task mean nothing.
             let tasks: Vec<Vec<(u32, usize)>> = tasks.into_iter().map(|mut accesses| {
                 accesses.sort_unstable();
@@ -263,7 +210,7 @@ mod tests {
             let dependencies = graph(&text.join("|")).dependencies();
             let conflict = |a: &[(u32, usize)], b: &[(u32, usize)]| a.iter().any(|(x, m)| b.iter().any(|(y, n)| {
                 let (m, n) = (MODES[*m].1, MODES[*n].1);
-                x == y && (m.writes() || n.writes()) && m != Mode::Scratch && n != Mode::Scratch && (m, n) != (Mode::Commute, Mode::Commute)
+                x == y && (m.writes() || n.writes()) && m != AccessMode::Scratch && n != AccessMode::Scratch && (m, n) != (AccessMode::Commute, AccessMode::Commute)
             }));
             let closed = |edge: &dyn Fn(usize, usize) -> bool| {
                 let mut reaches = vec![vec![false; tasks.len()]; tasks.len()];

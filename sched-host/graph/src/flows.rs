@@ -60,7 +60,7 @@ impl Flows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Datum, Mode, Task};
+    use crate::{AccessMode, Datum, Task};
 
     #[test]
     fn data_comes_from_who_wrote_it_last() {
@@ -68,10 +68,10 @@ mod tests {
         let kind = graph.add_kind("k");
         let [a, b, c] = [10, 20, 40].map(|bytes| graph.add_data(Datum::new(bytes)));
         let task = || Task::new(kind);
-        graph.add_task(task().access(a, Mode::Write).access(b, Mode::Write));
-        graph.add_task(task().access(a, Mode::ReadWrite).access(c, Mode::Read));
-        graph.add_task(task().access(b, Mode::Read).access(a, Mode::Read).access(c, Mode::Scratch));
-        graph.add_task(task().access(a, Mode::Write).access(b, Mode::ReadWrite));
+        graph.add_task(task().access(a, AccessMode::Write).access(b, AccessMode::Write));
+        graph.add_task(task().access(a, AccessMode::ReadWrite).access(c, AccessMode::Read));
+        graph.add_task(task().access(b, AccessMode::Read).access(a, AccessMode::Read).access(c, AccessMode::Scratch));
+        graph.add_task(task().access(a, AccessMode::Write).access(b, AccessMode::ReadWrite));
         let flows = Flows::of(&graph);
         let into = |task| flows.to(TaskId(task)).iter().map(|(from, bytes)| (from.0, *bytes)).collect::<Vec<_>>();
         assert_eq!(into(0), []);
@@ -85,8 +85,8 @@ mod tests {
         let mut graph = TaskGraph::new("flows");
         let kind = graph.add_kind("k");
         let [a, b] = [10, 20].map(|bytes| graph.add_data(Datum::new(bytes)));
-        graph.add_task(Task::new(kind).access(a, Mode::Write).access(b, Mode::Write));
-        graph.add_task(Task::new(kind).access(a, Mode::Read).access(b, Mode::Read));
+        graph.add_task(Task::new(kind).access(a, AccessMode::Write).access(b, AccessMode::Write));
+        graph.add_task(Task::new(kind).access(a, AccessMode::Read).access(b, AccessMode::Read));
         assert_eq!(Flows::of(&graph).to(TaskId(1)), [(TaskId(0), 30)]);
     }
 }

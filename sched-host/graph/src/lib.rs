@@ -5,28 +5,32 @@
 //! as the runtime finds them, and from what tasks say to come [`after`](Task::after).
 //!
 //! ```
-//! use sched_graph::{Datum, Mode, Task, TaskGraph, TaskId};
+//! use sched_graph::{AccessMode, Datum, Task, TaskGraph, TaskId};
 //!
 //! let mut graph = TaskGraph::new("two readers of one result");
 //! let (make, read) = (graph.add_kind("make"), graph.add_kind("read"));
 //! let result = graph.add_data(Datum::new(1 << 20));
-//! let maker = graph.add_task(Task::new(make).access(result, Mode::Write));
-//! let readers = [(); 2].map(|()| graph.add_task(Task::new(read).access(result, Mode::Read)));
+//! let maker = graph.add_task(Task::new(make).access(result, AccessMode::Write));
+//! let readers = [(); 2].map(|()| graph.add_task(Task::new(read).access(result, AccessMode::Read)));
 //!
 //! let dependencies = graph.dependencies();
 //! assert_eq!(dependencies.successors(maker), readers);
 //! assert_eq!(dependencies.predecessors(TaskId(2)), [maker]);
 //! ```
 
+mod access;
+#[cfg(feature = "bounds")]
 pub mod bound;
 mod data;
 mod dependencies;
 pub mod draw;
 pub mod factorisation;
+#[cfg(feature = "files")]
 mod file;
 mod flows;
 pub mod generate;
 mod lengths;
+mod order;
 pub mod priorities;
 pub mod reference;
 mod side_by_side;
@@ -34,11 +38,14 @@ mod summary;
 mod task;
 mod task_graph;
 
-pub use data::{Access, DataId, Datum, Mode};
+pub use access::{Access, AccessMode};
+pub use data::{DataId, Datum};
 pub use dependencies::Dependencies;
+#[cfg(feature = "files")]
 pub use file::{FileFormat, GraphFileError, GraphFileProblem, from_bytes, parse, read};
 pub use flows::Flows;
 pub use lengths::Lengths;
+pub use order::AccessOrder;
 pub use summary::{KindSummary, Summary, Weight};
 pub use task::{Kind, KindId, Task, TaskId};
 pub use task_graph::{TaskGraph, WontUse};

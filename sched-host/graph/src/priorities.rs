@@ -97,15 +97,15 @@ pub fn ranks(urgency: &[f64]) -> Vec<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Datum, Mode, Task};
+    use crate::{AccessMode, Datum, Task};
 
     /// A task that two others wait for, the first of which gets data; the second takes long.
     fn fork() -> TaskGraph {
         let mut graph = TaskGraph::new("fork");
         let kind = graph.add_kind("k");
         let data = graph.add_data(Datum::new(100));
-        let first = graph.add_task(Task::new(kind).access(data, Mode::Write));
-        graph.add_task(Task::new(kind).access(data, Mode::Read));
+        let first = graph.add_task(Task::new(kind).access(data, AccessMode::Write));
+        graph.add_task(Task::new(kind).access(data, AccessMode::Read));
         graph.add_task(Task::new(kind).after(first));
         graph
     }

@@ -19,7 +19,7 @@ impl TaskGraph {
     pub fn side_by_side(name: impl Into<String>, graphs: &[&TaskGraph]) -> TaskGraph {
         assert!(graphs.len() < usize::from(u16::MAX), "contexts are numbered with 16 bits");
         let mut whole = TaskGraph::new(name);
-        let mut parts: Vec<Part> = Vec::with_capacity(graphs.len());
+        let mut parts: Vec<Copied> = Vec::with_capacity(graphs.len());
         for graph in graphs {
             let first_data = u32::try_from(whole.data.len()).expect("data is numbered with 32 bits");
             for datum in &graph.data {
@@ -32,7 +32,7 @@ impl TaskGraph {
                     KindId(whole.kinds.len() as u32 - 1)
                 }
             });
-            parts.push(Part { kinds: kinds.collect(), first_data, tasks: Vec::with_capacity(graph.tasks.len()) });
+            parts.push(Copied { kinds: kinds.collect(), first_data, tasks: Vec::with_capacity(graph.tasks.len()) });
         }
         let longest = graphs.iter().map(|graph| graph.tasks.len()).max().unwrap_or(0);
         for number in 0..longest {
@@ -51,14 +51,14 @@ impl TaskGraph {
     }
 }
 
-/// Where one of the graphs is in the whole.
-struct Part {
+/// One of the graphs: where its kinds, data and tasks are in the whole.
+struct Copied {
     kinds: Vec<KindId>,
     first_data: u32,
     tasks: Vec<TaskId>,
 }
 
-impl Part {
+impl Copied {
     fn data(&self, data: DataId) -> DataId {
         DataId(data.0 + self.first_data)
     }

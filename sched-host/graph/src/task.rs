@@ -1,6 +1,6 @@
 //! One task of a graph.
 
-use super::{Access, DataId, Lengths, Mode};
+use super::{Access, AccessMode, DataId, Lengths};
 use smallvec::SmallVec;
 
 /// A kind of task in a graph: its place in [`TaskGraph::kinds`](super::TaskGraph::kinds).
@@ -93,7 +93,7 @@ impl Task {
 
     /// The same with one more argument.
     #[must_use]
-    pub fn access(mut self, data: DataId, mode: Mode) -> Task {
+    pub fn access(mut self, data: DataId, mode: AccessMode) -> Task {
         self.accesses.push(Access { data, mode });
         self
     }

@@ -1,4 +1,4 @@
-//! The machine: what hwloc finds of it, which worker is bound where, and what its energy counters say.
+//! The machine: its topology from hwloc, the binding of workers to processing units, and its energy counters.
 
 pub mod energy;
 pub mod topology;

@@ -1,21 +1,21 @@
-//! Which replicas of one piece of data hold its value.
+//! Which replicas of a piece of data are valid.
 
-/// What a replica is worth.
+/// The state of a replica (MSI).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
-    /// It holds the value, and no other does.
+    /// It is valid, and no other is.
     Modified,
-    /// It holds the value, as others do.
+    /// It is valid, and so are others.
     Shared,
-    /// It does not hold the value, whether there is memory for it or not.
+    /// It is not valid, whether memory is allocated for it or not.
     Invalid,
 }
 
-/// The replicas of one piece of data: on which memory nodes there is one, and which of them hold the value.
+/// The replicas of one piece of data: the memory nodes that have one, and which of them are valid.
 ///
-/// Whoever copies notes the [`version`](Self::version) before, and says that the copy has [arrived](Self::arrive) afterwards:
-/// one that a write has overtaken is not valid. Who calls sees to it that a replica is neither read nor given back while it is
-/// written, and that one stays valid.
+/// A copier reads the [`version`](Self::version) before it copies, and reports afterwards that the copy has
+/// [arrived](Self::arrive): a copy that a write has overtaken is not valid. The caller must ensure that a replica is
+/// neither read nor freed while it is written, and that at least one replica stays valid.
 ///
 /// ```
 /// use sched_memory::{Coherence, State};
@@ -28,7 +28,7 @@ pub enum State {
 /// assert_eq!((replicas.state(0), replicas.state(1)), (State::Shared, State::Shared));
 /// replicas.write(1);
 /// assert_eq!((replicas.state(0), replicas.state(1)), (State::Invalid, State::Modified));
-/// // Its memory is still there, for the next copy.
+/// // Its memory stays allocated, for the next copy.
 /// assert!(replicas.is_allocated(0));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,46 +39,46 @@ pub struct Coherence {
 }
 
 impl Coherence {
-    /// Maximum number of memory nodes, which are numbered from 0.
+    /// Maximum number of memory nodes, numbered from 0.
     pub const MOST_NODES: usize = sched_machine::topology::MOST_MEMORY_NODES;
 
-    /// The value is on `node`, and nowhere else.
+    /// The only valid replica is on `node`.
     #[must_use]
     pub const fn at(node: u32) -> Coherence {
         Coherence { valid: 1 << node, allocated: 1 << node, version: 0 }
     }
 
-    /// Where the value is: bit *n* stands for memory node *n*.
+    /// The nodes with a valid replica: bit *n* stands for memory node *n*.
     #[must_use]
     pub const fn valid(&self) -> u64 {
         self.valid
     }
 
-    /// Goes up with each write, and begins anew after 2³² of them.
+    /// Number of writes so far, modulo 2³².
     #[must_use]
     pub const fn version(&self) -> u32 {
         self.version
     }
 
-    /// Whether the replica on `node` holds the value.
+    /// Whether the replica on `node` is valid.
     #[must_use]
     pub const fn is_valid(&self, node: u32) -> bool {
         self.valid & 1 << node != 0
     }
 
-    /// Whether there is memory for a replica on `node`.
+    /// Whether memory is allocated for a replica on `node`.
     #[must_use]
     pub const fn is_allocated(&self, node: u32) -> bool {
         self.allocated & 1 << node != 0
     }
 
-    /// The nodes with memory for a replica, whatever it is worth: bit *n* stands for memory node *n*.
+    /// The nodes with memory for a replica, valid or not: bit *n* stands for memory node *n*.
     #[must_use]
     pub const fn allocated(&self) -> u64 {
         self.allocated
     }
 
-    /// What the replica on `node` is worth.
+    /// The state of the replica on `node`.
     #[must_use]
     pub const fn state(&self, node: u32) -> State {
         match self.is_valid(node) {
@@ -88,20 +88,21 @@ impl Coherence {
         }
     }
 
-    /// There is memory for a replica on `node` from now on. Whether there was none.
+    /// Records that memory for a replica on `node` was allocated. Returns whether there was none.
     pub const fn allocate(&mut self, node: u32) -> bool {
         let is_new = !self.is_allocated(node);
         self.allocated |= 1 << node;
         is_new
     }
 
-    /// The memory of the replica on `node` is given back.
+    /// Records that the memory of the replica on `node` was freed.
     pub const fn free(&mut self, node: u32) {
         self.allocated &= !(1 << node);
         self.valid &= !(1 << node);
     }
 
-    /// A copy of what the data was at `version` has arrived on `node`, where there is memory. Whether the data is still that.
+    /// Records that a copy of the data at `version` has arrived on `node`, which has memory for it. Returns whether the
+    /// copy is valid, that is, whether no write has overtaken it.
     pub const fn arrive(&mut self, node: u32, version: u32) -> bool {
         let is_current = self.version == version;
         if is_current {
@@ -110,7 +111,7 @@ impl Coherence {
         is_current
     }
 
-    /// The replica on `node` is changed: no other is valid any more.
+    /// Records a write to the replica on `node`, which invalidates all others.
     pub const fn write(&mut self, node: u32) {
         self.version = self.version.wrapping_add(1);
         self.allocated |= 1 << node;
@@ -128,15 +129,15 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// Read on a node, where a copy is made first if need be.
+        /// A read on a node, after a copy if necessary.
         Read(u32),
-        /// Write on a node, which may have no replica yet.
+        /// A write on a node, which may have no replica yet.
         Write(u32),
-        /// A copy to a node begins.
+        /// The start of a copy to a node.
         Begin(u32),
-        /// The copy that began first ends.
+        /// The end of the copy that started first.
         End,
-        /// A replica goes, unless it is the last valid one.
+        /// The removal of a replica, unless it is the last valid one.
         Free(u32),
     }
 
@@ -152,8 +153,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against memories that hold numbers: what is valid is what was written last, and a copy that was overtaken counts
-        /// for nothing.
+        /// Compared with memories that hold numbers: valid replicas hold the last value written, and an overtaken copy
+        /// never becomes valid.
         #[test]
         fn every_valid_replica_holds_what_was_written_last(steps in prop::collection::vec(step(), 0..200)) {
             let mut replicas = Coherence::at(0);
@@ -181,7 +182,7 @@ mod tests {
                     }
                     Step::End if !on_their_way.is_empty() => {
                         let (node, version, value) = on_their_way.remove(0);
-                        // What is valid is read by others, and needs no copy any more.
+                        // Readers use a valid replica directly, without a copy.
                         if !replicas.is_valid(node) {
                             replicas.allocate(node);
                             memories.insert(node, value);

@@ -1,4 +1,4 @@
-//! What is known of the links between the memory nodes of this machine.
+//! The known links between the memory nodes of this machine.
 
 use super::measure_once;
 use sched_machine::topology::BindingPlan;
@@ -6,26 +6,26 @@ use sched_model::Bus;
 use sched_model::Store;
 use std::io;
 
-/// What transfers between memory nodes take, and what went wrong on the way to know it.
+/// The links between memory nodes, and the problems in finding them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Known {
     /// The links.
     pub bus: Bus,
-    /// What could not be read or stored, for people.
+    /// Messages about what could not be read or stored.
     pub problems: Vec<String>,
 }
 
-/// What is stored of the links between these memory nodes; if nothing is, or too little, what is [measured](super::measure()), which is
-/// then stored if `keep`.
+/// Reads the stored links between these memory nodes. If some are missing, [measures](super::measure()) all, and stores
+/// them if `keep`.
 ///
 /// # Errors
-/// When it has to be measured, and the system gives no threads.
+/// If a measurement is necessary and the system provides no threads.
 pub fn known(store: &Store, keep: bool, nodes: &[Vec<usize>], plan: &BindingPlan) -> io::Result<Known> {
     let mut problems = Vec::new();
     match store.bus() {
         Ok(Some(bus)) if has_all(&bus, nodes) => return Ok(Known { bus, problems }),
         Ok(_) => {}
-        // Who stores it tells that, and where the old file is.
+        // Storing reports this problem, and where the old file was moved.
         Err(_) if keep => {}
         Err(problem) => problems.push(problem.to_string()),
     }
@@ -33,13 +33,15 @@ pub fn known(store: &Store, keep: bool, nodes: &[Vec<usize>], plan: &BindingPlan
     if keep {
         match store.keep_bus(&bus) {
             Ok(moved) => problems.extend(moved.map(|moved| moved.to_string())),
-            Err(problem) => problems.push(format!("what transfers take is not stored: {problem}")),
+            Err(problem) => {
+                problems.push(format!("the measured links between memory nodes were not stored: {problem}"))
+            }
         }
     }
     Ok(Known { bus, problems })
 }
 
-/// Whether there is a link between any two nodes that have workers.
+/// Whether every two nodes with workers have a link.
 fn has_all(bus: &Bus, nodes: &[Vec<usize>]) -> bool {
     let with_workers = || (0..nodes.len()).filter(|node| !nodes[*node].is_empty());
     with_workers().all(|from| with_workers().all(|to| bus.transfer(from, to, 1).is_some()))
@@ -55,7 +57,7 @@ mod tests {
     fn it_is_measured_once_and_again_where_a_link_is_missing() -> Result<(), Box<dyn std::error::Error>> {
         let directory = tempfile::tempdir()?;
         let store = Store::new(&directory, Fingerprint::named("here"));
-        // Of another machine, so that nothing is bound.
+        // A plan for another machine, so that nothing is bound.
         let plan = BindingPlan::new(&Topology::from_synthetic("core:3 pu:1")?, 3)?;
         let (two, three) = ([vec![0], vec![1]], [vec![0], vec![1], vec![2]]);
         let first = known(&store, false, &two, &plan)?;

@@ -1,7 +1,7 @@
-//! Memory nodes: where replicas of data are, and what it takes to bring them from one to another.
+//! Memory nodes: the location of replicas, and the cost of transfers between nodes.
 //!
-//! [`Coherence`] is the state of one piece of data, the same for memories that are simulated and for those that are there.
-//! [`measure()`] finds what transfers between the memory nodes of this machine take, and [`known()`] looks whether that is stored.
+//! [`Coherence`] is the state of one piece of data, used for simulated and real memories. [`measure()`] measures the
+//! transfers between the memory nodes of this machine, and [`known()`] reads stored measurements first.
 
 mod coherence;
 mod known;

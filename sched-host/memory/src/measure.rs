@@ -1,4 +1,4 @@
-//! Measuring what transfers between memory nodes take.
+//! Measures transfers between memory nodes.
 
 use parking_lot::Mutex;
 use sched_machine::topology::BindingPlan;
@@ -9,21 +9,22 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Instant;
 
-/// What is copied to find the bandwidth: more than a core's own caches hold.
+/// Bytes copied to measure bandwidth: more than a core's own caches hold.
 const LARGE: usize = 4 << 20;
-/// What is copied to find the latency: a cache line.
+/// Bytes copied to measure latency: one cache line.
 const SMALL: usize = 64;
-/// Copies of each size, the median of which counts.
+/// Number of copies of each size; their median counts.
 const ROUNDS: usize = 7;
 
-/// Measures what it takes to copy between memory nodes: the workers of `plan` with the numbers `nodes[n]` are on memory node *n*.
-/// Without a plan nothing is bound, so that all pairs of nodes are alike.
+/// Measures copies between memory nodes: the workers of `plan` with the numbers `nodes[n]` are on memory node *n*.
+/// Without a plan no thread is bound, so that all pairs of nodes measure the same.
 ///
-/// For each pair, a thread on one node writes a buffer, and a thread on the other copies it to memory of its own that was touched
-/// before; the median of several copies counts. It takes some ten milliseconds a pair. Nodes without workers have no links.
+/// For each pair, a thread on one node writes a buffer, and a thread on the other copies it to its own memory, which it
+/// touched before; the median of several copies counts. A pair takes some ten milliseconds. Nodes without workers have
+/// no links.
 ///
 /// # Errors
-/// When the system gives no threads.
+/// If the system provides no threads.
 pub fn measure(nodes: &[Vec<usize>], plan: Option<&BindingPlan>) -> io::Result<Bus> {
     let count = nodes.len();
     let (mut bandwidth, mut latency) = (vec![f64::NAN; count * count], vec![f64::NAN; count * count]);
@@ -42,12 +43,12 @@ pub fn measure(nodes: &[Vec<usize>], plan: Option<&BindingPlan>) -> io::Result<B
     Ok(Bus { bandwidth, latency, ..Bus::default() })
 }
 
-/// As [`measure`], but what this process has measured already it does not measure again.
+/// Like [`measure`], but measures each configuration only once per process.
 ///
 /// # Errors
 /// As for [`measure`].
 pub fn measure_once(nodes: &[Vec<usize>], plan: Option<&BindingPlan>) -> io::Result<Bus> {
-    /// The PUs of each node, or how many nodes there are, if nothing is bound.
+    /// The PUs of each node; or the number of nodes, if no thread is bound.
     type Key = (usize, Option<Vec<Vec<u32>>>);
     static MEASURED: Mutex<Vec<(Key, Bus)>> = Mutex::new(Vec::new());
     let pus = |plan: &BindingPlan| -> Vec<Vec<u32>> {
@@ -55,7 +56,7 @@ pub fn measure_once(nodes: &[Vec<usize>], plan: Option<&BindingPlan>) -> io::Res
         nodes.iter().map(of).collect()
     };
     let key = (nodes.len(), plan.map(pus));
-    // Locked for as long as it takes: two that measure at once would measure each other.
+    // Locked during the measurement: two concurrent ones would disturb each other.
     let mut measured = MEASURED.lock();
     if let Some((_, bus)) = measured.iter().find(|(known, _)| *known == key) {
         return Ok(bus.clone());
@@ -65,7 +66,7 @@ pub fn measure_once(nodes: &[Vec<usize>], plan: Option<&BindingPlan>) -> io::Res
     Ok(bus)
 }
 
-/// Bandwidth in bytes per microsecond and latency in microseconds, from some workers' node to that of others.
+/// Bandwidth in bytes per microsecond and latency in microseconds, from the node of some workers to that of others.
 fn link(from: &[usize], to: &[usize], plan: Option<&BindingPlan>) -> io::Result<(f64, f64)> {
     let (give, given) = sync_channel(0);
     let (give_back, given_back) = sync_channel(1);
@@ -82,7 +83,7 @@ fn link(from: &[usize], to: &[usize], plan: Option<&BindingPlan>) -> io::Result<
         })?;
         let [small, large] = copies.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
         let bandwidth = (LARGE - SMALL) as f64 / (large - small).max(1e-3);
-        // No digits that say nothing.
+        // Rounded to significant digits.
         Ok((bandwidth.round().max(1.0), (small * 1e3).round() / 1e3))
     })
 }
@@ -93,7 +94,7 @@ fn bind(plan: Option<&BindingPlan>, workers: &[usize]) {
     }
 }
 
-/// Writes a buffer again and again, each time that it comes back.
+/// Writes a buffer repeatedly, each time that it comes back.
 fn own(give: &SyncSender<Vec<u8>>, given_back: &Receiver<Vec<u8>>) {
     let mut buffer = vec![1u8; LARGE];
     while give.send(buffer).is_ok() {
@@ -104,7 +105,7 @@ fn own(give: &SyncSender<Vec<u8>>, given_back: &Receiver<Vec<u8>>) {
     }
 }
 
-/// Copies what is given to memory of its own: how many microseconds small and large copies take.
+/// Copies the received buffers to memory of its own; returns the microseconds of small and large copies.
 fn copy(given: &Receiver<Vec<u8>>, give_back: &SyncSender<Vec<u8>>) -> [f64; 2] {
     let mut here = vec![0u8; LARGE];
     [SMALL, LARGE].map(|size| {
@@ -117,7 +118,7 @@ fn copy(given: &Receiver<Vec<u8>>, give_back: &SyncSender<Vec<u8>>) -> [f64; 2] 
             give_back.send(buffer).ok()?;
             Some(micros)
         });
-        // The first finds nothing prepared.
+        // The first copy warms up.
         median(&mut times.skip(1).collect::<Vec<_>>())
     })
 }
@@ -133,7 +134,7 @@ mod tests {
         assert_eq!((bus.transfer(0, 0, 1 << 20), bus.transfer(0, 1, 1)), (Some(0.0), None));
         let (small, large) = (bus.transfer(0, 2, 64), bus.transfer(0, 2, 1 << 20));
         assert!(small > Some(0.0) && large > small, "{small:?} {large:?}");
-        assert_eq!(bus.transfer(2, 0, 1 << 20), large, "nothing is bound, so that all pairs are alike");
+        assert_eq!(bus.transfer(2, 0, 1 << 20), large, "nothing is bound, so that all pairs are equal");
         assert_eq!(measure_once(&[vec![0], vec![1]], None)?, measure_once(&[vec![0], vec![1]], None)?);
         Ok(())
     }

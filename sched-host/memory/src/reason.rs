@@ -1,23 +1,23 @@
-//! Why data moves.
+//! The reasons of transfers.
 
-/// Reason of a transfer, in the order of urgency: a smaller one goes first.
+/// Reason of a transfer, in order of urgency: smaller ones go first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reason {
     /// A worker waits for the data.
     Demand,
-    /// The data is written home, so that its memory can be used for something else.
+    /// The data is written back, so that its memory can be reused.
     Eviction,
-    /// A task in a queue will need the data there.
+    /// A queued task will need the data there.
     Prefetch,
-    /// The data will not be used any more, and is written home.
+    /// The data will not be used any more, and is written back.
     WontUse,
 }
 
 impl Reason {
-    /// All reasons, in the order of urgency.
+    /// All reasons, in order of urgency.
     pub const ALL: [Reason; 4] = [Reason::Demand, Reason::Eviction, Reason::Prefetch, Reason::WontUse];
 
-    /// Name of the reason in traces.
+    /// The reason's name in traces.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! What transfers between memory nodes cost, as StarPU measured it.
+//! The cost of transfers between memory nodes, in StarPU's terms.
 
 use super::starpu::{Scan, Scientific};
 use super::store::write_whole;
@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 
 /// The links of one machine.
 ///
-/// Memory nodes are numbered as StarPU does: main memory first (one node in old files, a node for each NUMA node in
-/// newer ones), then every CUDA device, then the OpenCL ones, and so on.
+/// Memory nodes are numbered as in StarPU: main memory first (one node in old files, one per NUMA node in newer ones),
+/// then every CUDA device, then the OpenCL devices, and so on.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Bus {
-    /// Bytes per microsecond, which are MB/s, from row to column.
+    /// Bandwidth in bytes per microsecond (MB/s), from row to column.
     pub bandwidth: NodeMatrix,
-    /// Microseconds from row to column.
+    /// Latency in microseconds, from row to column.
     pub latency: NodeMatrix,
-    /// How many workers there were when this was measured.
+    /// Numbers of workers at the time of the measurement.
     pub config: BusConfig,
-    /// For each device in turn, the numbers of the NUMA nodes (in old files: of the cores), nearest first.
+    /// For each device, the numbers of the NUMA nodes (in old files: of the cores), nearest first.
     pub affinity: Vec<Vec<u32>>,
 }
 
@@ -29,8 +29,8 @@ impl Bus {
         self.bandwidth.nodes().max(self.latency.nodes())
     }
 
-    /// Microseconds that `bytes` take from one node to another on an idle machine; 0 on the spot, and `None` where nothing
-    /// was measured.
+    /// Microseconds to transfer `bytes` from one node to another on an idle machine; 0 within a node, `None` if not
+    /// measured.
     #[must_use]
     pub fn transfer(&self, from: usize, to: usize, bytes: u64) -> Option<f64> {
         if from == to {
@@ -40,7 +40,8 @@ impl Bus {
         (bandwidth > 0.0).then(|| latency + bytes as f64 / bandwidth)
     }
 
-    /// Microseconds that StarPU's schedulers expect: as if each of `devices` in use took its share of the link, both ways.
+    /// Microseconds that StarPU's schedulers predict: as if each of the `devices` in use took its share of the link, in
+    /// both directions.
     #[must_use]
     pub fn predicted_transfer(&self, from: usize, to: usize, bytes: u64, devices: u32) -> Option<f64> {
         if from == to {
@@ -52,22 +53,22 @@ impl Bus {
 }
 
 impl Bus {
-    /// The files of the machine `host` in `directory`, which is the `bus` of a directory of measurements.
+    /// Paths of the files of the machine `host`; `directory` is the `bus` of a directory of measurements.
     #[must_use]
     pub fn paths(directory: &Path, host: &str) -> [PathBuf; 4] {
         ["bandwidth", "latency", "config", "affinity"].map(|what| directory.join(format!("{host}.{what}")))
     }
 
-    /// Writes the files of the machine `host` into `directory`, which is the `bus` of a directory of measurements.
+    /// Writes the files of the machine `host` into `directory`, the `bus` of a directory of measurements.
     ///
     /// # Errors
-    /// When one cannot be written; the others may have been.
+    /// If one cannot be written; the others may have been.
     pub fn write(&self, directory: &Path, host: &str) -> Result<(), ModelError> {
         let widest = self.affinity.iter().map(Vec::len).max().unwrap_or(0);
         let header: String = (0..widest).map(|node| format!("\tNUMA{node}")).collect();
         let mut affinity = format!("# GPU{header}\n");
         for (device, nodes) in self.affinity.iter().enumerate() {
-            // Each kind of devices is numbered from 0.
+            // Each kind of device is numbered from 0.
             let number = if device < self.config.cuda as usize { device } else { device - self.config.cuda as usize };
             let nodes: String = nodes.iter().map(|node| format!("\t{node}")).collect();
             let _ = writeln!(affinity, "{number}{nodes}");
@@ -89,10 +90,10 @@ pub struct NodeMatrix {
 }
 
 impl NodeMatrix {
-    /// A matrix of `nodes` rows, from its values row by row, NaN where unknown.
+    /// Creates a matrix of `nodes` rows from its values, row by row, NaN where unknown.
     ///
     /// # Panics
-    /// When there are not `nodes` × `nodes` values.
+    /// If there are not `nodes` × `nodes` values.
     #[must_use]
     pub fn new(nodes: usize, values: Vec<f64>) -> NodeMatrix {
         assert_eq!(values.len(), nodes * nodes, "one value for each pair of nodes");
@@ -105,7 +106,7 @@ impl NodeMatrix {
         self.nodes
     }
 
-    /// The number from one node to another, where it is known.
+    /// The number from one node to another, if known.
     #[must_use]
     pub fn get(&self, from: usize, to: usize) -> Option<f64> {
         let known = from < self.nodes && to < self.nodes;
@@ -115,16 +116,16 @@ impl NodeMatrix {
     /// Reads a file of bandwidths or latencies.
     ///
     /// # Errors
-    /// When it cannot be read, or holds something that is no such number.
+    /// If it cannot be read, or contains a value that is not such a number.
     pub fn read(path: &Path) -> Result<NodeMatrix, ModelError> {
         read(path, NodeMatrix::parse)
     }
 
-    /// Reads a text: a row for each node that data comes from. Rows and columns at the end that hold NaN only are nodes
-    /// that were not there.
+    /// Parses a text: one row for each source node. Rows and columns at the end that contain only NaN are nodes that
+    /// did not exist.
     ///
     /// # Errors
-    /// Every value that is no number, or is below 0.
+    /// Every value that is not a number, or is negative.
     pub fn parse(text: &str) -> Result<NodeMatrix, Vec<Flaw>> {
         let mut scan = Scan::new(text);
         let (mut rows, mut flaws) = (Vec::new(), Vec::new());
@@ -171,7 +172,7 @@ impl NodeMatrix {
     }
 }
 
-/// How many workers a machine had.
+/// The numbers of workers of a machine.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct BusConfig {
     /// CPU cores.
@@ -180,7 +181,7 @@ pub struct BusConfig {
     pub cuda: u32,
     /// OpenCL devices.
     pub opencl: u32,
-    /// Every line: its number, and what the comment behind it says.
+    /// Every line: its number, and the text of its comment.
     pub lines: Vec<(u32, String)>,
 }
 
@@ -188,16 +189,16 @@ impl BusConfig {
     /// Reads a file.
     ///
     /// # Errors
-    /// When it cannot be read, or a line does not begin with a number.
+    /// If it cannot be read, or a line does not start with a number.
     pub fn read(path: &Path) -> Result<BusConfig, ModelError> {
         read(path, BusConfig::parse)
     }
 
-    /// Reads a text: a number on each line, and a comment that says of what. Where there is no comment, the lines are
-    /// taken for CPUs, CUDA devices and OpenCL devices.
+    /// Parses a text: each line has a number, and a comment that names it. Lines without a comment count as CPUs, CUDA
+    /// devices and OpenCL devices, in this order.
     ///
     /// # Errors
-    /// Every line that does not begin with a number.
+    /// Every line that does not start with a number.
     pub fn parse(text: &str) -> Result<BusConfig, Vec<Flaw>> {
         let mut scan = Scan::new(text);
         let (mut config, mut flaws) = (BusConfig::default(), Vec::new());
@@ -249,7 +250,7 @@ pub(crate) fn affinity(path: &Path) -> Result<Vec<Vec<u32>>, ModelError> {
                     Err(flaw) => flaws.push(flaw),
                 }
             }
-            // The first is the number of the device, which begins again with each kind.
+            // The first field is the number of the device, which restarts for each kind.
             rows.push(row.split_off(1.min(row.len())));
         }
         if flaws.is_empty() { Ok(rows) } else { Err(flaws) }

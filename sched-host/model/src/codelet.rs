@@ -1,4 +1,4 @@
-//! One codelet's model at work: asked by schedulers, told by workers, at once.
+//! One codelet's model in use: queried by schedulers and updated by workers, concurrently.
 
 use super::measured::{ENTRIES, Fit, Measured, Measurements};
 use super::table::Table;
@@ -10,42 +10,42 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::Duration;
 
-/// One codelet's model: what was measured, and what follows from it.
+/// One codelet's model: its samples, and the estimates that follow from them.
 ///
-/// Asking takes no memory, and no lock that anybody else's question waits for; a regression's coefficients stand behind a
-/// lock of their own, that is held to copy a few numbers.
+/// Queries allocate no memory, and take no lock that blocks other queries; a regression's coefficients are behind a
+/// lock that is held only to copy a few numbers.
 pub struct CodeletModel {
     model: Model,
     minimum: u64,
     first: OnceLock<Box<Line>>,
-    /// Held while a variant is seen for the first time.
+    /// Held while a new variant is added.
     growing: Mutex<()>,
-    /// The parameters of tasks, by footprint, where it is a multiple regression.
+    /// The parameters of tasks by footprint, for a multiple regression.
     params: RwLock<HashMap<u32, Box<[f64]>>>,
 }
 
-/// What is known of one variant.
+/// The data of one variant.
 struct Line {
     key: (Variant, Quantity),
-    /// Midmeans by footprint, NaN while there are too few samples.
+    /// Midmeans by footprint; NaN while there are too few samples.
     means: Table,
-    /// The regression of the samples, then that which came along.
+    /// The regression of the samples, then the imported one.
     fits: RwLock<[Option<Fit>; 2]>,
     has_fit: AtomicBool,
     state: Mutex<State>,
     next: OnceLock<Box<Line>>,
 }
 
-/// By what factor this run's own samples must differ from all there are to count alone.
+/// Factor by which this run's own samples must differ from all samples to be used alone.
 const CONTRADICTION: f64 = 1.5;
 
 #[derive(Default)]
 struct State {
     all: Measured,
-    /// What of `all` is not stored yet.
+    /// The part of `all` that is not stored yet.
     fresh: Measured,
     samples: u64,
-    /// With how many samples the regression is computed again.
+    /// Number of samples at which the regression is recomputed.
     next_fit: u64,
 }
 
@@ -56,7 +56,7 @@ impl std::fmt::Debug for CodeletModel {
 }
 
 impl CodeletModel {
-    /// A model that estimates from `minimum` samples on, and knows what was `stored`.
+    /// Creates a model that estimates from `minimum` samples on, starting from the `stored` ones.
     #[must_use]
     pub fn new(model: Model, minimum: u64, stored: Measurements) -> CodeletModel {
         let codelet = CodeletModel {
@@ -73,14 +73,13 @@ impl CodeletModel {
         codelet
     }
 
-    /// What it was declared as.
+    /// The declaration of the model.
     #[must_use]
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// Notes which parameters tasks with this footprint have, so that they can be left out when it is asked or told about
-    /// them.
+    /// Records the parameters of tasks with this footprint, so that later queries and samples can omit them.
     pub fn know_params(&self, footprint: u32, params: &[f64]) {
         if !self.params.read().contains_key(&footprint) {
             let mut known = self.params.write();
@@ -90,7 +89,7 @@ impl CodeletModel {
         }
     }
 
-    /// Does something with `size` and the parameters that belong to it.
+    /// Calls `of` with `size` completed by the recorded parameters.
     fn with_params<T>(&self, size: &SizeInfo<'_>, of: impl FnOnce(&SizeInfo<'_>) -> T) -> T {
         if !size.params.is_empty() || !matches!(self.model.kind(), Kind::Multiple(_)) {
             return of(size);
@@ -125,17 +124,17 @@ impl CodeletModel {
         place.get_or_init(|| Box::new(Line::new(key)))
     }
 
-    /// Expected duration of a task: [`Estimate::Uncalibrated`] while there are too few samples of tasks like it.
+    /// Expected duration of a task; [`Estimate::Uncalibrated`] while there are too few samples of similar tasks.
     ///
-    /// Where enough samples of this run say something else than all that were stored, by half and more, they count alone.
+    /// If enough samples of this run differ from the stored ones, by half or more, this run's samples are used alone.
     #[must_use]
     pub fn estimate(&self, variant: Variant, size: &SizeInfo<'_>) -> Estimate {
         let micros = self.expected(variant, Quantity::Time, size);
         micros.map_or(Estimate::Uncalibrated, |micros| Estimate::Known(duration(micros)))
     }
 
-    /// Expected duration on `cores` workers of an architecture, with the best of the first `implementations`. While one
-    /// of them is not calibrated, none is the best.
+    /// Expected duration on `cores` workers of an architecture, with the best of the first `implementations`;
+    /// uncalibrated while any of them is.
     #[must_use]
     pub fn estimate_best(&self, arch: Arch, cores: u32, implementations: u32, size: &SizeInfo<'_>) -> Estimate {
         let mut best: Option<f64> = None;
@@ -148,13 +147,13 @@ impl CodeletModel {
         best.map_or(Estimate::NoModel, |micros| Estimate::Known(duration(micros)))
     }
 
-    /// Expected energy of a task in joules, if it is known.
+    /// Expected energy of a task in joules, if known.
     #[must_use]
     pub fn energy(&self, variant: Variant, size: &SizeInfo<'_>) -> Option<f64> {
         self.expected(variant, Quantity::Energy, size)
     }
 
-    /// Expected microseconds or joules, if they are known.
+    /// Expected microseconds or joules, if known.
     #[must_use]
     pub fn expected(&self, variant: Variant, quantity: Quantity, size: &SizeInfo<'_>) -> Option<f64> {
         let line = self.line((variant, quantity))?;
@@ -171,14 +170,14 @@ impl CodeletModel {
         line.means.get(size.footprint).filter(|mean| !mean.is_nan())
     }
 
-    /// Notes what an execution took, in microseconds, or joules. Whether it was kept: it is no sample if it is not above
-    /// 0, and there is a limit to the number of footprints.
+    /// Adds a sample of an execution, in microseconds or joules. Returns whether it was kept: a sample must be
+    /// positive, and the number of footprints is limited.
     pub fn record(&self, variant: Variant, quantity: Quantity, size: &SizeInfo<'_>, value: f64) -> bool {
-        self.record_alike(variant, quantity, size, value, 1)
+        self.record_equal(variant, quantity, size, value, 1)
     }
 
-    /// Notes what each of `count` executions took, of which only the mean is known. They count as so many samples.
-    pub fn record_alike(
+    /// Adds `count` samples of which only the mean is known.
+    pub fn record_equal(
         &self,
         variant: Variant,
         quantity: Quantity,
@@ -194,7 +193,7 @@ impl CodeletModel {
         let mut state = line.state.lock();
         let add = |to: &mut Measured| match count {
             1 => to.add(size, value),
-            _ => to.add_alike(size, value, count),
+            _ => to.add_equal(size, value, count),
         };
         let kept = add(&mut state.all) && add(&mut state.fresh);
         if kept {
@@ -207,34 +206,34 @@ impl CodeletModel {
         kept
     }
 
-    /// Notes how long an execution took.
+    /// Adds a sample of an execution's duration.
     pub fn record_time(&self, variant: Variant, size: &SizeInfo<'_>, time: Duration) -> bool {
-        // The clock may not have moved at all.
+        // The clock may not have advanced at all.
         let micros = (time.as_nanos() as f64 / 1e3).max(1e-3);
         self.record(variant, Quantity::Time, size, micros)
     }
 
-    /// Everything that was measured.
+    /// A copy of all samples.
     #[must_use]
     pub fn measurements(&self) -> Measurements {
         self.collect(|state| state.all.clone())
     }
 
-    /// Takes what is not stored yet.
+    /// Takes the samples that are not stored yet.
     pub(crate) fn take_fresh(&self) -> Measurements {
         let mut fresh = self.collect(|state| std::mem::take(&mut state.fresh));
         fresh.variants.retain(|_, measured| !measured.is_empty());
         fresh
     }
 
-    /// Gives back what could not be stored.
+    /// Returns samples that could not be stored.
     pub(crate) fn give_back(&self, fresh: &Measurements) {
         for (key, measured) in &fresh.variants {
             self.line_or_new(*key).state.lock().fresh.merge(measured);
         }
     }
 
-    /// Goes on from what is stored now: with what other processes measured.
+    /// Continues from what is stored now, including samples of other processes.
     pub(crate) fn stored(&self, stored: &Measurements) {
         for (key, measured) in &stored.variants {
             self.line_or_new(*key).replace(measured.clone(), self.model.kind(), self.minimum);
@@ -264,7 +263,7 @@ impl Line {
         }
     }
 
-    /// Goes on from what is stored, and what was measured since.
+    /// Replaces the samples by `stored` and those added since.
     fn replace(&self, stored: Measured, kind: &Kind, minimum: u64) {
         let mut state = self.state.lock();
         state.all = stored;
@@ -279,7 +278,7 @@ impl Line {
         let Some(entry) = state.all.entries.get(&footprint) else { return };
         let of = |samples: &Distribution| samples.midmean().filter(|_| samples.count() >= minimum);
         let (all, fresh) = (of(&entry.samples), state.fresh.entries.get(&footprint).and_then(|new| of(&new.samples)));
-        // Another library, another clock rate: what was true for years may be so no more.
+        // After a change of library or clock rate, old samples may no longer hold.
         let mean = match (all, fresh) {
             (Some(all), Some(fresh)) if fresh > CONTRADICTION * all || all > CONTRADICTION * fresh => Some(fresh),
             _ => all,
@@ -288,7 +287,7 @@ impl Line {
     }
 
     fn fit(&self, state: &mut State, kind: &Kind, minimum: u64) {
-        // A quarter more samples each time: the work for all fits together grows with the samples.
+        // At each quarter more samples, so that the total work of all fits is linear in the samples.
         state.next_fit =
             if *kind == Kind::History { u64::MAX } else { state.samples.saturating_add(state.samples / 4 + 1) };
         let fits = if state.samples < minimum { None } else { state.all.fit(kind) };

@@ -1,19 +1,20 @@
-//! How a codelet says what its model is.
+//! The declaration of a codelet's model.
 
 use super::Monomial;
 use serde::{Deserialize, Serialize};
 
-/// How expected durations are made from samples.
+/// How expected durations are computed from samples.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// By footprint: what was measured of tasks with the same sizes.
+    /// By footprint: from samples of tasks with the same sizes.
     History,
-    /// As `a · sizeᵇ`; where that says nothing, by footprint.
+    /// As `a · sizeᵇ`; by footprint where this gives no estimate.
     Regression,
-    /// As `a · sizeᵇ + c`; where that says nothing, by footprint.
+    /// As `a · sizeᵇ + c`; by footprint where this gives no estimate.
     NonLinear,
-    /// As a sum of these products of the task's parameters, and an intercept; where that says nothing, by footprint.
+    /// As a linear combination of these monomials of the task's parameters, plus an intercept; by footprint where this
+    /// gives no estimate.
     Multiple(Vec<Monomial>),
 }
 
@@ -49,32 +50,32 @@ impl Model {
         Model { symbol: symbol.into(), kind }
     }
 
-    /// By footprint: for codelets that run on few different sizes.
+    /// A model by footprint, for codelets that run on few different sizes.
     pub fn history(symbol: impl Into<String>) -> Model {
         Model::new(symbol, Kind::History)
     }
 
-    /// As `a · sizeᵇ`: for codelets that run on many sizes.
+    /// A model `a · sizeᵇ`, for codelets that run on many sizes.
     pub fn regression(symbol: impl Into<String>) -> Model {
         Model::new(symbol, Kind::Regression)
     }
 
-    /// As `a · sizeᵇ + c`: for codelets that run on many sizes, some of them small.
+    /// A model `a · sizeᵇ + c`, for codelets that run on many sizes, some of them small.
     pub fn nonlinear(symbol: impl Into<String>) -> Model {
         Model::new(symbol, Kind::NonLinear)
     }
 
-    /// As a sum of products of parameters: for codelets whose time depends on more than one number.
+    /// A linear combination of monomials, for codelets whose time depends on more than one number.
     pub fn multiple(symbol: impl Into<String>, monomials: impl IntoIterator<Item = Monomial>) -> Model {
         Model::new(symbol, Kind::Multiple(monomials.into_iter().collect()))
     }
 
-    /// A model of some kind.
+    /// A model of the given kind.
     pub fn of_kind(symbol: impl Into<String>, kind: Kind) -> Model {
         Model::new(symbol, kind)
     }
 
-    /// The name under which it is stored. Codelets that name the same one share it.
+    /// The name under which it is stored. Codelets with the same name share the model.
     #[must_use]
     pub fn symbol(&self) -> &str {
         &self.symbol

@@ -1,23 +1,23 @@
-//! Robust statistics of samples that come one by one.
+//! Robust online statistics of samples.
 //!
-//! A mean must not be decided by one bad sample: a worker that was preempted once would get no task any more. What is
-//! wanted: a location that outliers do not move, in bounded memory, from samples that come one by one and are forgotten,
-//! and such that what two processes saw apart can be put together without loss.
+//! One bad sample must not decide a mean: a worker that was preempted once would get no task any more. The
+//! requirements: a location that outliers do not move, bounded memory, samples that arrive one by one and are
+//! discarded, and lossless merging of what two processes observed separately.
 //!
-//! The samples are counted in bins of equal width on a logarithmic scale, eight to each doubling, and each bin keeps count,
-//! sum and sum of squares. Two distributions merge by adding their bins, in whatever order. The location is the **midmean**:
-//! the mean of the middle half of the samples, which no quarter of outliers at either end can move, and which, unlike a
-//! median, lies between the modes when a kernel has two. The bins' own means go into it, so that it is not rounded to bins. A
-//! kernel's times fill a handful of bins; all that can be are 2048.
+//! Samples are counted in bins of equal width on a logarithmic scale, eight per doubling, and each bin keeps count, sum
+//! and sum of squares. Two distributions merge by adding their bins, in any order. The location is the **midmean**: the
+//! mean of the middle half of the samples, which no quarter of outliers at either end can move, and which, unlike a
+//! median, lies between the modes when a kernel has two. It uses the bins' own means, so that it is not rounded to
+//! bins. A kernel's times fill a handful of bins; there are at most 2048.
 
-/// Bins for each doubling.
+/// Number of bins per doubling.
 const PER_OCTAVE: f64 = 8.0;
-/// Lowest and highest number of a bin: 2⁻¹²⁸ and 2¹²⁸.
+/// Bound of the bin numbers: samples range from 2⁻¹²⁸ to 2¹²⁸.
 const LIMIT: f64 = 1024.0;
-/// No time, in whatever unit; its square can still be summed up.
+/// Larger than any time or energy, in any unit; its square can still be summed.
 const HUGE: f64 = 1e100;
 
-/// Samples above 0, counted in bins.
+/// Positive samples, counted in bins.
 ///
 /// ```
 /// use sched_model::Distribution;
@@ -29,16 +29,16 @@ const HUGE: f64 = 1e100;
 /// ```
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Distribution {
-    /// By number, none empty.
+    /// The bins by number, none empty.
     bins: Vec<Bin>,
 }
 
 /// The samples of one bin.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bin {
-    /// Eight times the binary logarithm of its lower end.
+    /// Eight times the binary logarithm of its lower bound.
     pub number: i32,
-    /// Samples.
+    /// Number of samples.
     pub count: u64,
     /// Their sum.
     pub sum: f64,
@@ -57,7 +57,7 @@ fn number_of(sample: f64) -> i32 {
 }
 
 impl Distribution {
-    /// Adds a sample. Whether it was one: a number above 0, and not beyond what sums can hold.
+    /// Adds a sample. Returns whether it is valid: positive, and within the range of the sums.
     pub fn add(&mut self, sample: f64) -> bool {
         let is_sample = sample > 0.0 && sample < HUGE;
         if is_sample {
@@ -66,8 +66,8 @@ impl Distribution {
         is_sample
     }
 
-    /// Adds samples of which only their number, sum and sum of squares are known, as if all were near their mean. Whether
-    /// they can be samples.
+    /// Adds samples of which only number, sum and sum of squares are known, as if all were near their mean. Returns
+    /// whether they are valid.
     pub fn add_many(&mut self, count: u64, sum: f64, sum2: f64) -> bool {
         let mean = sum / count as f64;
         let are_samples = count > 0 && mean > 0.0 && sum < HUGE;
@@ -78,7 +78,7 @@ impl Distribution {
         are_samples
     }
 
-    /// Adds what is in a bin of another distribution. Whether such a bin can be.
+    /// Adds a bin of another distribution. Returns whether the bin is valid.
     pub fn add_bin(&mut self, bin: Bin) -> bool {
         let can_be = bin.count > 0
             && bin.sum.is_finite()
@@ -109,7 +109,7 @@ impl Distribution {
         other.bins.iter().for_each(|bin| self.put(*bin));
     }
 
-    /// The bins that hold samples, lowest first.
+    /// The nonempty bins, lowest first.
     #[must_use]
     pub fn bins(&self) -> &[Bin] {
         &self.bins
@@ -166,7 +166,7 @@ impl Distribution {
         (!self.is_empty()).then(|| sum / (high - low))
     }
 
-    /// The sample below which this part (from 0 to 1) of all lies, to within a bin; `None` without samples.
+    /// The quantile `part` (from 0 to 1), to within a bin; `None` without samples.
     #[must_use]
     pub fn quantile(&self, part: f64) -> Option<f64> {
         let wanted = self.count() as f64 * part;
@@ -180,7 +180,7 @@ impl Distribution {
         self.bins.last().map(Bin::mean)
     }
 
-    /// Samples that are more than three times the midmean, or less than a third of it.
+    /// Number of samples that are more than three times the midmean, or less than a third of it.
     #[must_use]
     pub fn outliers(&self) -> u64 {
         let Some(middle) = self.midmean() else { return 0 };

@@ -1,13 +1,14 @@
-//! Which machine a model was measured on.
+//! Identifies the machine that a model was measured on.
 
 use super::crc32;
 use sched_machine::topology::{Level, Topology};
 use std::fmt;
 
-/// Tells machines apart whose tasks take differently long: by the processor's name and what hwloc finds, without the size
-/// of the memory and the machine's name. The nodes of a cluster that are alike share their models.
+/// Distinguishes machines with different task durations: by the processor's name and hwloc's topology, without the size
+/// of the memory and the machine's name. Identical nodes of a cluster thus share their models.
 ///
-/// It reads as `intel-xeon-gold-6148-40c80t-3f2a91c0`: the processor, cores and hardware threads, and a checksum of all.
+/// Example: `intel-xeon-gold-6148-40c80t-3f2a91c0`, which gives the processor, cores and hardware threads, and a
+/// checksum of the whole description.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Fingerprint(String);
 
@@ -26,20 +27,20 @@ impl Fingerprint {
         Fingerprint(format!("{}-{cores}c{threads}t-{sum:08x}", slug(processor)))
     }
 
-    /// That of this machine, whose topology is given.
+    /// The fingerprint of this machine, whose topology is given.
     #[must_use]
     pub fn of_this_machine(topology: &Topology) -> Fingerprint {
         let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         Fingerprint::of(topology, processor(&info))
     }
 
-    /// One that was read somewhere.
+    /// A fingerprint with this text, such as one read from a file.
     #[must_use]
     pub fn named(name: &str) -> Fingerprint {
         Fingerprint(name.to_owned())
     }
 
-    /// Its text, which can be the name of a directory.
+    /// Its text, which is a valid directory name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -52,7 +53,7 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// The processor's name in Linux' description of it.
+/// The processor's name in the text of `/proc/cpuinfo`.
 fn processor(info: &str) -> &str {
     let field = |name: &str| {
         let lines = info.lines().filter_map(|line| line.split_once(':'));
@@ -61,7 +62,7 @@ fn processor(info: &str) -> &str {
     field("model name").or_else(|| field("cpu")).or_else(|| field("CPU part")).unwrap_or(std::env::consts::ARCH)
 }
 
-/// Letters and digits of `name`, with single dashes between them.
+/// The letters and digits of `name`, separated by single dashes.
 fn slug(name: &str) -> String {
     let name = name.replace("(R)", " ").replace("(TM)", " ").replace("(tm)", " ");
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());

@@ -1,21 +1,21 @@
-//! What can be wrong with stored models.
+//! Errors of stored models.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// One thing that is wrong in a file, and where.
+/// An error in a file, with its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flaw {
-    /// Line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// Column, from 1, in characters.
+    /// Column in characters, from 1.
     pub column: usize,
-    /// What was found, and what was expected.
+    /// What was found and what was expected.
     pub message: String,
 }
 
-/// Everything that is wrong in one file, each with its place.
+/// All errors in one file, with their positions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flaws {
     /// The file.
@@ -34,13 +34,13 @@ impl fmt::Display for Flaws {
     }
 }
 
-/// Why models were not read, written or found.
+/// Why models could not be read, written or found.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// A file is damaged, or is none of the format that it should have.
+    /// A file is damaged, or has another format.
     #[error("{0}")]
-    #[diagnostic(help("nothing was changed; mend the file, or move it away and let it be measured again"))]
+    #[diagnostic(help("nothing was changed; fix the file, or move it away so that the model is measured again"))]
     Damaged(Flaws),
     /// A file was written by a newer program.
     #[error("{}: it has version {found} of the format, and this program knows versions up to {known}", path.display())]
@@ -50,20 +50,20 @@ pub enum ModelError {
         path: PathBuf,
         /// Its version.
         found: u64,
-        /// The highest that is known here.
+        /// The highest version known here.
         known: u64,
     },
-    /// The system does not let a file be read or written.
+    /// The system does not allow reading or writing a file.
     #[error("{}: it cannot be {doing}: {source}", path.display())]
     #[diagnostic(help(
-        "see that the directory is there, that this user may write to it, and that the disk is not full"
+        "check that the directory exists, that this user may write to it, and that the disk is not full"
     ))]
     Io {
         /// The file or directory.
         path: PathBuf,
         /// `read`, `written`, `locked` and so on.
         doing: &'static str,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -75,18 +75,18 @@ pub enum ModelError {
     #[error("there is no model `{name}` in {}{}", directory.display(), Hint(near.as_deref()))]
     #[diagnostic(help("`sched model list` lists the models of this machine"))]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Where.
+        /// The directory that was searched.
         directory: PathBuf,
-        /// A name like it.
+        /// A similar name.
         near: Option<String>,
     },
-    /// There is no directory in which models could be.
+    /// There is no directory for models.
     #[error("there is no directory for models: neither SCHED_MODEL_DIR nor XDG_DATA_HOME nor HOME is set")]
-    #[diagnostic(help("set SCHED_MODEL_DIR, or say `--models DIR`"))]
+    #[diagnostic(help("set SCHED_MODEL_DIR, or use `--models DIR`"))]
     NoDirectory,
-    /// The directory holds no files of StarPU's for that machine.
+    /// The directory contains no StarPU files of that machine.
     #[error("{}: there are neither models nor bus files of machine `{host}`{}", directory.display(), known_hosts(hosts))]
     #[diagnostic(help(
         "name a directory with `codelets/45` and `bus` in it, usually ~/.starpu/sampling, and a machine"
@@ -94,9 +94,9 @@ pub enum ModelError {
     NoSampling {
         /// The directory.
         directory: PathBuf,
-        /// The machine asked for.
+        /// The requested machine.
         host: String,
-        /// Machines that it has files of.
+        /// Machines that it contains files of.
         hosts: Vec<String>,
     },
 }

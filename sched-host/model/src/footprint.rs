@@ -1,7 +1,7 @@
-//! Footprints: the number under which the history of a model is kept.
+//! Footprints: the keys of a model's history.
 //!
-//! As in StarPU it is a CRC of the polynomial 0x1EDC6F41, most significant bit first, without reflection and without a
-//! final complement, which continues from a given register.
+//! As in StarPU, a footprint is a CRC with the polynomial 0x1EDC6F41, most significant bit first, without reflection
+//! and without a final complement, continued from a given register.
 
 const POLYNOMIAL: u32 = 0x1EDC_6F41;
 
@@ -31,30 +31,30 @@ fn word(value: u32, start: u32) -> u32 {
     crc32(&value.to_le_bytes(), start)
 }
 
-/// Shape of a piece of data, with the numbers that its footprint is made of. StarPU calls it the interface of a handle.
+/// Shape of a piece of data, with the numbers that enter its footprint. StarPU calls it the interface of a handle.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DataShape {
     /// A matrix of `nx` rows and `ny` columns.
     Matrix {
-        /// Elements in the first dimension.
+        /// Number of elements in the first dimension.
         nx: u32,
-        /// Elements in the second.
+        /// Number of elements in the second dimension.
         ny: u32,
     },
     /// A vector.
     Vector {
-        /// Elements.
+        /// Number of elements.
         nx: u32,
     },
-    /// One value.
+    /// A single value.
     Variable {
-        /// Bytes.
+        /// Size in bytes.
         elemsize: u32,
     },
 }
 
 impl DataShape {
-    /// The footprint of a handle to such data.
+    /// The footprint of a handle to data of this shape.
     #[must_use]
     pub fn footprint(self) -> u32 {
         let (data, interface) = match self {
@@ -66,7 +66,7 @@ impl DataShape {
     }
 }
 
-/// The footprint of a task on these data, in the order of its codelet's buffers.
+/// The footprint of a task on data of these shapes, in the order of its codelet's buffers.
 ///
 /// ```
 /// use sched_model::{DataShape, task_footprint};
@@ -78,13 +78,13 @@ pub fn task_footprint(buffers: &[DataShape]) -> u32 {
     buffers.iter().fold(0, |so_far, buffer| fold_footprint(buffer.footprint(), so_far))
 }
 
-/// Continues the footprint of a task, which begins with 0, with that of a further buffer.
+/// Continues the footprint of a task, initially 0, with that of another buffer.
 #[must_use]
 pub fn fold_footprint(buffer: u32, so_far: u32) -> u32 {
     word(buffer, so_far)
 }
 
-/// The footprint of a task whose model says its size itself (`size_base`).
+/// The footprint of a task whose model defines its own size (`size_base`).
 #[must_use]
 pub fn size_footprint(size: u64) -> u32 {
     crc32(&size.to_le_bytes(), 0)

@@ -1,14 +1,15 @@
-//! Performance models: how long tasks take, and how much energy, learned from executions or brought along from StarPU.
+//! Performance models: the duration and energy of tasks, learned from executions or imported from StarPU.
 //!
-//! A codelet declares a [`Model`]: its name and its kind. Each execution of one of its tasks is a sample of its time, and each
-//! task of a batch (`Runtime::measure_energy`) one of its energy. Samples are kept by [`Variant`]
-//! (architecture, number of workers, implementation), [`Quantity`] (time or energy) and footprint (the sizes of its data) in
-//! a [`Distribution`], whose location no few outliers move. From [`MINIMUM_SAMPLES`] samples on there is an estimate: by
-//! footprint, or by a regression over the sizes ([`Power`]) or over parameters ([`Linear`]), made from the same samples.
-//! Before that, [`Estimate::Uncalibrated`](sched_core::Estimate::Uncalibrated) sends tasks where they are measured.
+//! A codelet declares a [`Model`]: its name and its kind. Each execution of one of its tasks is a sample of its time,
+//! and each task of a batch (`Runtime::measure_energy`) a sample of its energy. Samples are kept by [`Variant`]
+//! (architecture, number of workers, implementation), [`Quantity`] (time or energy) and footprint (the sizes of its
+//! data) in a [`Distribution`], whose location a few outliers cannot move. From [`MINIMUM_SAMPLES`] samples on there is
+//! an estimate: by footprint, or by a regression over the sizes ([`Power`]) or over parameters ([`Linear`]), computed
+//! from the same samples. Before that, [`Estimate::Uncalibrated`](sched_core::Estimate::Uncalibrated) sends tasks to
+//! workers that measure them.
 //!
-//! [`Models`] holds the [`CodeletModel`]s of a run; a [`Store`] keeps them from one run to the next, for each
-//! [`Fingerprint`] of a machine; [`starpu`] reads and writes StarPU's files; [`plot`] draws.
+//! [`Models`] holds the [`CodeletModel`]s of a run; a [`Store`] keeps them between runs, for each [`Fingerprint`] of a
+//! machine; [`starpu`] reads and writes StarPU's files; [`plot`] draws models.
 
 mod bus;
 mod codelet;

@@ -1,4 +1,4 @@
-//! What was measured of one codelet: samples by variant, quantity and footprint.
+//! Samples of one codelet, by variant, quantity and footprint.
 
 use super::fit::{Linear, Point, Power};
 use super::{Distribution, Kind};
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What runs a task: the worker's architecture, how many of its kind work together, and which implementation.
+/// What executes a task: the worker's architecture, the number of workers together, and the implementation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Variant {
     /// The architecture.
     pub arch: Arch,
-    /// Workers that run the task together: 1 for an ordinary worker, more for a combined one.
+    /// Number of workers that execute the task together: 1 for a simple worker, more for a combined one.
     pub cores: u32,
     /// Number of the implementation among those for the architecture, from 0.
     pub implementation: u32,
@@ -36,13 +36,13 @@ impl fmt::Display for Variant {
     }
 }
 
-/// What a model is about.
+/// What a model predicts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Quantity {
-    /// Microseconds.
+    /// Time in microseconds.
     Time,
-    /// Joules.
+    /// Energy in joules.
     Energy,
 }
 
@@ -66,21 +66,21 @@ impl Quantity {
     }
 }
 
-/// How large a task is, in the terms of models.
+/// The size of a task, as models use it.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SizeInfo<'a> {
-    /// Under which number its history is kept: tasks with one footprint take alike long. See
+    /// The key of its history: tasks with one footprint have the same duration. See
     /// [`task_footprint`](super::task_footprint).
     pub footprint: u32,
-    /// Bytes of all its data, which regressions go by.
+    /// Bytes of all its data, the variable of regressions.
     pub bytes: u64,
-    /// Floating-point operations, if they are known: shown, and handed on to StarPU.
+    /// Number of floating-point operations, if known: displayed, and exported to StarPU.
     pub flops: Option<f64>,
     /// The parameters of a multiple regression.
     pub params: &'a [f64],
 }
 
-/// What was measured of the tasks with one footprint.
+/// Samples of the tasks with one footprint.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Entry {
     /// Bytes of their data.
@@ -89,18 +89,18 @@ pub struct Entry {
     pub flops: Option<f64>,
     /// Parameters of a multiple regression.
     pub params: Vec<f64>,
-    /// The samples, microseconds or joules.
+    /// The samples, in microseconds or joules.
     pub samples: Distribution,
 }
 
-/// Regressions whose samples are not there: they came from StarPU, which keeps sums only.
+/// Regressions without their samples: imported from StarPU, which keeps only sums.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prior {
     /// `a · sizeᵇ`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub linear: Option<Power>,
-    /// `sumlnx`, `sumlnx2`, `sumlny` and `sumlnxlny` of the linear one.
+    /// `sumlnx`, `sumlnx2`, `sumlny` and `sumlnxlny` of the linear regression.
     #[serde(default)]
     pub sums: [f64; 4],
     /// `a · sizeᵇ + c`.
@@ -112,39 +112,39 @@ pub struct Prior {
 }
 
 impl Prior {
-    /// Whether there is nothing.
+    /// Whether it contains no regression.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.linear.is_none() && self.nonlinear.is_none() && self.multiple.is_none()
     }
 }
 
-/// What was measured of one variant.
+/// The samples of one variant.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Measured {
-    /// By footprint.
+    /// Samples by footprint.
     pub entries: BTreeMap<u32, Entry>,
-    /// What came along without samples.
+    /// Imported regressions without samples.
     pub prior: Prior,
 }
 
-/// So many footprints are told apart; samples of further ones are not kept. (A task that has another size each time
-/// needs a regression, which so many determine.)
+/// Maximum number of footprints; samples of further ones are discarded. (A task of a different size each time needs a
+/// regression, which this many points determine.)
 pub(super) const ENTRIES: usize = 1 << 14;
 
 impl Measured {
-    /// Adds a sample. Whether it was kept.
+    /// Adds a sample. Returns whether it was kept.
     pub fn add(&mut self, size: &SizeInfo<'_>, sample: f64) -> bool {
         self.entry(size).is_some_and(|entry| entry.samples.add(sample))
     }
 
-    /// Adds as many samples that are all alike. Whether they were kept.
-    pub fn add_alike(&mut self, size: &SizeInfo<'_>, sample: f64, count: u64) -> bool {
+    /// Adds `count` equal samples. Returns whether they were kept.
+    pub fn add_equal(&mut self, size: &SizeInfo<'_>, sample: f64, count: u64) -> bool {
         let many = count as f64;
         self.entry(size).is_some_and(|entry| entry.samples.add_many(count, many * sample, many * sample * sample))
     }
 
-    /// The entry for a footprint, made if there is room.
+    /// The entry for a footprint, created if there is room.
     pub(crate) fn entry(&mut self, size: &SizeInfo<'_>) -> Option<&mut Entry> {
         if self.entries.len() >= ENTRIES && !self.entries.contains_key(&size.footprint) {
             return None;
@@ -159,7 +159,7 @@ impl Measured {
         Some(entry)
     }
 
-    /// Adds what was measured elsewhere.
+    /// Adds the samples of `other`.
     pub fn merge(&mut self, other: &Measured) {
         for (footprint, entry) in &other.entries {
             let size =
@@ -179,13 +179,13 @@ impl Measured {
         self.entries.values().fold(0, |sum, entry| sum.saturating_add(entry.samples.count()))
     }
 
-    /// Whether nothing was measured.
+    /// Whether there are no samples and no regressions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.prior.is_empty()
     }
 
-    /// What regressions are made from.
+    /// The data points of regressions.
     #[must_use]
     pub fn points(&self) -> Vec<Point> {
         let points = self.entries.values().filter_map(|entry| {
@@ -200,7 +200,7 @@ impl Measured {
         points.collect()
     }
 
-    /// The regression of the samples; `None` for a history, and where the samples do not determine one.
+    /// The regression of the samples; `None` for a history model, and if the samples do not determine one.
     #[must_use]
     pub fn fit(&self, kind: &Kind) -> Option<Fit> {
         match kind {
@@ -211,7 +211,7 @@ impl Measured {
         }
     }
 
-    /// The regression that came along without its samples.
+    /// The imported regression.
     #[must_use]
     pub fn prior_fit(&self, kind: &Kind) -> Option<Fit> {
         match kind {
@@ -226,14 +226,14 @@ impl Measured {
 /// A regression.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Fit {
-    /// By size.
+    /// A function of the size.
     Power(Power),
-    /// By parameters.
+    /// A function of parameters.
     Linear(Linear),
 }
 
 impl Fit {
-    /// What it says of a task, if there are `minimum` samples and the task is like those that were measured.
+    /// The prediction for a task, if there are `minimum` samples and the task is similar to the measured ones.
     #[must_use]
     pub fn predict(&self, kind: &Kind, size: &SizeInfo<'_>, minimum: u64) -> Option<f64> {
         match (self, kind) {
@@ -246,22 +246,22 @@ impl Fit {
     }
 }
 
-/// All that was measured of one codelet.
+/// All samples of one codelet.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Measurements {
-    /// By what ran the tasks, and what was measured.
+    /// Samples by variant and quantity.
     pub variants: BTreeMap<(Variant, Quantity), Measured>,
 }
 
 impl Measurements {
-    /// Adds what was measured elsewhere.
+    /// Adds the samples of `other`.
     pub fn merge(&mut self, other: &Measurements) {
         for (key, measured) in &other.variants {
             self.variants.entry(*key).or_default().merge(measured);
         }
     }
 
-    /// Whether nothing was measured.
+    /// Whether there are no samples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.variants.values().all(Measured::is_empty)

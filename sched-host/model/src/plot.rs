@@ -1,4 +1,4 @@
-//! A picture of a model: time or energy by size, both logarithmic.
+//! A picture of a model: time or energy by size, on logarithmic axes.
 
 use super::{Fit, Kind, Measured, Quantity, Stored, Variant};
 use sched_text::amount::{decimal_bytes, scaled};
@@ -6,7 +6,7 @@ use sched_text::xml::escaped;
 use std::fmt::Write;
 
 const WIDTH: f64 = 900.0;
-/// At least; more if the legend is longer.
+/// Minimum height; larger if the legend needs it.
 const HEIGHT: f64 = 520.0;
 /// Height of a variant in the legend.
 const ITEM: f64 = 58.0;
@@ -15,12 +15,12 @@ const TOP: f64 = 56.0;
 const PLOT_WIDTH: f64 = 540.0;
 const PLOT_HEIGHT: f64 = 390.0;
 
-/// One for each variant, then over again.
+/// Colours of the variants, used cyclically.
 const COLOURS: [&str; 8] = ["#0f766e", "#b45309", "#4338ca", "#be123c", "#4d7c0f", "#7e22ce", "#0369a1", "#57534e"];
 
-/// Draws a model as SVG: for each variant a point at each size, as large as its samples are many, with a bar over the middle
-/// half of them; hollow while there are fewer than `minimum`; and the curve of its regression. `None` if nothing of
-/// the quantity was measured.
+/// Draws a model as SVG. Each variant has a point for each size, whose area grows with the number of samples, and a bar
+/// over the middle half of them; points with fewer than `minimum` samples are hollow. The curve is the variant's
+/// regression. `None` if nothing of the quantity was measured.
 #[must_use]
 pub fn svg(stored: &Stored, quantity: Quantity, minimum: u64) -> Option<String> {
     let chosen = stored.measurements.variants.iter().filter(|((_, of), _)| *of == quantity);
@@ -55,7 +55,7 @@ fn x_range(measured: &Measured) -> Vec<f64> {
     for power in [measured.prior.linear, measured.prior.nonlinear].into_iter().flatten() {
         sizes.extend([power.min, power.max]);
     }
-    // What has no size is drawn at 1 byte.
+    // Entries without a size are drawn at 1 byte.
     sizes.iter_mut().for_each(|size| *size = size.max(1.0));
     sizes
 }
@@ -82,17 +82,17 @@ impl Axis {
         if low > high {
             return None;
         }
-        // Some room about it; about a single value, a decade.
+        // Some margin; around a single value, a decade.
         let room = ((high / low).log10() * 0.06).max(if high / low < 1.5 { 0.5 } else { 0.05 });
         Some(Axis { low: low.log10() - room, high: high.log10() + room })
     }
 
-    /// Where a value lies, from 0 to 1.
+    /// The position of a value, from 0 to 1.
     fn place(&self, value: f64) -> f64 {
         (value.log10() - self.low) / (self.high - self.low)
     }
 
-    /// Round values on it: powers of ten, with 2 and 5 times them where there are few.
+    /// Round values on the axis: powers of ten, with their multiples by 2 and 5 if there are few.
     fn ticks(&self) -> Vec<f64> {
         let within = |value: &f64| (0.0..=1.0).contains(&self.place(*value));
         let decades = || self.low.floor() as i32..=self.high.ceil() as i32;
@@ -151,10 +151,10 @@ fn frame(out: &mut String, axes: &Axes, title: &str, quantity: Quantity, height:
     for value in axes.y.ticks() {
         let y = axes.y(value);
         writeln!(out, "<line x1=\"{LEFT}\" y1=\"{y:.1}\" x2=\"{right}\" y2=\"{y:.1}\" stroke=\"#e2e8f0\"/>")?;
-        let told = amount(value, quantity);
+        let shown = amount(value, quantity);
         writeln!(
             out,
-            "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#475569\">{told}</text>",
+            "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#475569\">{shown}</text>",
             LEFT - 8.0,
             y + 4.0
         )?;
@@ -239,7 +239,7 @@ fn legend(
     Ok(())
 }
 
-/// A regression as people write it.
+/// A regression as a formula for people.
 #[must_use]
 pub fn formula(fit: &Fit) -> String {
     match fit {
@@ -252,7 +252,7 @@ pub fn formula(fit: &Fit) -> String {
     }
 }
 
-/// A time or an energy, short.
+/// A time or an energy, abbreviated for people.
 #[must_use]
 pub fn amount(value: f64, quantity: Quantity) -> String {
     match quantity {
@@ -306,8 +306,8 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        let told = |value| amount(value, Quantity::Time);
-        assert_eq!([told(87_780.2), told(0.25), told(3.0)], ["87.8 ms", "250 ns", "3 µs"]);
+        let shown = |value| amount(value, Quantity::Time);
+        assert_eq!([shown(87_780.2), shown(0.25), shown(3.0)], ["87.8 ms", "250 ns", "3 µs"]);
         assert_eq!(amount(0.5, Quantity::Energy), "500 mJ");
     }
 }

@@ -8,10 +8,10 @@ use sched_core::{Arch, Estimate};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How many samples an estimate needs, unless something else is [said](Models::minimum_samples).
+/// Default number of samples that an estimate needs; see [`Models::minimum_samples`].
 pub const MINIMUM_SAMPLES: u64 = 10;
 
-/// The models of all codelets, in memory alone or with a [`Store`] behind them.
+/// The models of all codelets, in memory only or backed by a [`Store`].
 ///
 /// ```
 /// use sched_core::{Arch, Estimate};
@@ -38,7 +38,7 @@ pub struct Models {
 }
 
 impl Models {
-    /// Models that are forgotten at the end.
+    /// Models that are discarded at the end.
     #[must_use]
     pub fn in_memory() -> Models {
         Models {
@@ -50,42 +50,42 @@ impl Models {
         }
     }
 
-    /// Models that go on from what is stored, each read when it is first asked for. They are stored by
-    /// [`save`](Self::save) only.
+    /// Models that continue from stored samples, each read when it is first used. Only [`save`](Self::save) stores
+    /// them.
     #[must_use]
     pub fn with_store(store: Store) -> Models {
         Models { store: Some(store), ..Models::in_memory() }
     }
 
-    /// Leaves what is stored as it is: [`save`](Self::save) does nothing, and what is learned is forgotten at the end.
+    /// Leaves the store unchanged: [`save`](Self::save) does nothing, and what is learned is discarded at the end.
     #[must_use]
     pub fn read_only(mut self) -> Models {
         self.read_only = true;
         self
     }
 
-    /// How many samples of tasks like it an estimate needs; [`MINIMUM_SAMPLES`] by default, and at least 1. For models
-    /// that are asked for from now on.
+    /// Sets the number of samples of similar tasks that an estimate needs: [`MINIMUM_SAMPLES`] by default, and at least
+    /// 1. Applies to models that are first used afterwards.
     #[must_use]
     pub fn minimum_samples(mut self, samples: u64) -> Models {
         self.minimum = samples.max(1);
         self
     }
 
-    /// Whether what is learned is not stored.
+    /// Whether [`save`](Self::save) does nothing.
     pub fn is_read_only(&self) -> bool {
         self.read_only
     }
 
-    /// Where they are stored.
+    /// The store behind the models.
     #[must_use]
     pub fn store(&self) -> Option<&Store> {
         self.store.as_ref()
     }
 
-    /// The model that a codelet declares. Whoever declares a name first says its kind.
+    /// The model that a codelet declares. The first declaration of a name determines its kind.
     ///
-    /// What is stored and cannot be read is a [problem](Self::take_problems), and the model begins anew.
+    /// Stored data that cannot be read is reported as a [problem](Self::take_problems), and the model starts empty.
     pub fn codelet(&self, model: &Model) -> Arc<CodeletModel> {
         if let Some(known) = self.codelets.read().get(model.symbol()) {
             return Arc::clone(known);
@@ -94,7 +94,7 @@ impl Models {
         self.insert(model.clone(), stored)
     }
 
-    /// The model of this name, if it was declared, or stored.
+    /// The model of this name, if declared or stored.
     pub fn find(&self, symbol: &str) -> Option<Arc<CodeletModel>> {
         if let Some(known) = self.codelets.read().get(symbol) {
             return Some(Arc::clone(known));
@@ -118,11 +118,11 @@ impl Models {
         Arc::clone(codelets.entry(symbol).or_insert_with(new))
     }
 
-    /// Expected duration of a task on `cores` workers of an architecture that work together (1 for an ordinary worker),
-    /// with one implementation. [`Estimate::NoModel`] where the codelet has none here: it was not asked for before, by
+    /// Expected duration of a task on `cores` workers of an architecture together (1 for a simple worker), with one
+    /// implementation. [`Estimate::NoModel`] if the codelet's model was not used before, through
     /// [`codelet`](Self::codelet) or [`find`](Self::find).
     ///
-    /// Who asks often keeps the [`CodeletModel`] instead of its name.
+    /// Frequent callers should keep the [`CodeletModel`] instead of its name.
     #[must_use]
     pub fn estimate(
         &self,
@@ -137,7 +137,7 @@ impl Models {
         codelets.get(codelet).map_or(Estimate::NoModel, |codelet| codelet.estimate(variant, size))
     }
 
-    /// Expected energy in joules, where it is known; see [`estimate`](Self::estimate).
+    /// Expected energy in joules, if known; see [`estimate`](Self::estimate).
     #[must_use]
     pub fn energy(
         &self,
@@ -150,17 +150,19 @@ impl Models {
         self.codelets.read().get(codelet)?.energy(Variant { arch, cores, implementation }, size)
     }
 
-    /// Notes microseconds or joules of an execution. Whether the codelet has a model, and the sample was kept.
+    /// Adds a sample of an execution, in microseconds or joules. Returns whether the codelet has a model and the sample
+    /// was kept.
     pub fn record(&self, codelet: &str, variant: Variant, quantity: Quantity, size: &SizeInfo<'_>, value: f64) -> bool {
         let codelet = self.codelets.read().get(codelet).map(Arc::clone);
         codelet.is_some_and(|codelet| codelet.record(variant, quantity, size, value))
     }
 
-    /// Stores what was measured since the last time, together with what other processes stored. Files that had to be moved
-    /// aside are returned.
+    /// Stores the samples added since the last call, merged with what other processes stored. Returns the files that
+    /// had to be moved aside.
     ///
     /// # Errors
-    /// What could not be stored, each with its reason; the rest was. It is kept, and stored the next time if possible.
+    /// What could not be stored, each with its reason; everything else was. It is kept, and stored by a later call if
+    /// possible.
     pub fn save(&self) -> Result<Vec<MovedAside>, Vec<ModelError>> {
         let Some(store) = self.store.as_ref().filter(|_| !self.read_only) else { return Ok(Vec::new()) };
         let (mut moved, mut failed) = (Vec::new(), Vec::new());
@@ -184,7 +186,7 @@ impl Models {
         if failed.is_empty() { Ok(moved) } else { Err(failed) }
     }
 
-    /// What could not be read since this was last asked.
+    /// Takes the problems of reading since the last call.
     #[must_use]
     pub fn take_problems(&self) -> Vec<ModelError> {
         std::mem::take(&mut *self.problems.lock())
@@ -238,7 +240,7 @@ mod tests {
         std::fs::write(&in_the_way, "no directory").expect("it can be written");
         let models = models(directory.path());
         let gemm = models.codelet(&Model::history("gemm"));
-        // That nothing can be read there either is said as well.
+        // The failure to read it is reported too.
         assert_eq!(models.take_problems().len(), 1);
         assert!(gemm.record(CPU, Quantity::Time, &SIZE, 20.0));
         assert_eq!(models.save().expect_err("nothing can be written").len(), 1);

@@ -1,12 +1,12 @@
-//! Numbers by footprint, that are read without a lock.
+//! Numbers by footprint, read without a lock.
 
 use parking_lot::Mutex;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
-/// A number for each footprint. Reading takes no lock and no memory; it may see the number that was there before.
+/// A number for each footprint. Reading takes no lock and allocates nothing; it may return an outdated number.
 ///
-/// The cells are never moved: what does not fit goes to a further piece, twice as large.
+/// Cells are never moved: when the table is full, another piece of twice the size is added.
 #[derive(Default)]
 pub(crate) struct Table {
     first: OnceLock<Box<Piece>>,
@@ -28,7 +28,7 @@ struct Cell {
 }
 
 const SMALLEST: usize = 16;
-/// How many cells a footprint may lie away from its own.
+/// Maximum distance of a footprint's cell from its hash position.
 const REACH: usize = 8;
 
 impl Piece {
@@ -45,7 +45,7 @@ impl Piece {
 }
 
 impl Table {
-    /// The number of a footprint; `None` if it has none.
+    /// The number of a footprint, if it has one.
     pub(crate) fn get(&self, footprint: u32) -> Option<f64> {
         self.cell(footprint).map(|cell| f64::from_bits(cell.number.load(Relaxed)))
     }
@@ -62,7 +62,7 @@ impl Table {
         None
     }
 
-    /// Gives a footprint its number.
+    /// Sets the number of a footprint.
     pub(crate) fn set(&self, footprint: u32, number: f64) {
         if let Some(cell) = self.cell(footprint) {
             cell.number.store(number.to_bits(), Relaxed);
@@ -77,7 +77,7 @@ impl Table {
         loop {
             if let Some(cell) = piece.candidates(footprint).find(|cell| cell.key.load(Relaxed) == 0) {
                 cell.number.store(number.to_bits(), Relaxed);
-                // The number is there before the footprint is.
+                // The number is written before the footprint.
                 cell.key.store(u64::from(footprint) | 1 << 32, Release);
                 return;
             }

@@ -1,7 +1,8 @@
 //! The typed accesses of a codelet: what a kernel is given for each handle.
 
-use super::data::{DataHeader, Handle, Mode, Reading, Scratchpad, Writing};
+use super::data::{DataHeader, Handle, Reading, Scratchpad, Writing};
 use parking_lot::{MappedMutexGuard, MutexGuard};
+use sched_graph::AccessMode;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ pub trait Access: 'static {
     type View<'a>;
 
     #[doc(hidden)]
-    fn visit<'h>(handle: &'h Self::Handle, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode));
+    fn visit<'h>(handle: &'h Self::Handle, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
     #[doc(hidden)]
     fn guard(handle: &Self::Handle, worker: usize) -> Self::Guard<'_>;
     #[doc(hidden)]
@@ -40,8 +41,8 @@ impl<T: Send + Sync + 'static> Access for Read<T> {
     type Guard<'a> = Reading<'a, T>;
     type View<'a> = &'a T;
 
-    fn visit<'h>(handle: &'h Handle<T>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode)) {
-        visitor(&handle.cell.header, Mode::Read);
+    fn visit<'h>(handle: &'h Handle<T>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
+        visitor(&handle.cell.header, AccessMode::Read);
     }
 
     #[inline(always)]
@@ -61,8 +62,8 @@ macro_rules! writing_access {
             type Guard<'a> = Writing<'a, T>;
             type View<'a> = &'a mut T;
 
-            fn visit<'h>(handle: &'h Handle<T>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode)) {
-                visitor(&handle.cell.header, Mode::$access);
+            fn visit<'h>(handle: &'h Handle<T>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
+                visitor(&handle.cell.header, AccessMode::$access);
             }
 
             #[inline(always)]
@@ -86,7 +87,7 @@ impl<T: Send + 'static> Access for Scratch<T> {
     type Guard<'a> = MappedMutexGuard<'a, T>;
     type View<'a> = &'a mut T;
 
-    fn visit<'h>(_handle: &'h Scratchpad<T>, _visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode)) {}
+    fn visit<'h>(_handle: &'h Scratchpad<T>, _visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {}
 
     fn guard(handle: &Scratchpad<T>, worker: usize) -> MappedMutexGuard<'_, T> {
         let pad = handle.pads.of_worker[worker].try_lock().expect("a worker runs one task at a time");
@@ -103,7 +104,7 @@ impl<A: Access> Access for Many<A> {
     type Guard<'a> = Vec<A::Guard<'a>>;
     type View<'a> = Vec<A::View<'a>>;
 
-    fn visit<'h>(handles: &'h Vec<A::Handle>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode)) {
+    fn visit<'h>(handles: &'h Vec<A::Handle>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
         handles.iter().for_each(|handle| A::visit(handle, visitor));
     }
 
@@ -133,7 +134,7 @@ pub trait AccessList: 'static {
     #[doc(hidden)]
     fn own(passed: Self::Passed<'_>) -> Self::Handles;
     #[doc(hidden)]
-    fn visit<'h>(handles: &'h Self::Handles, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode));
+    fn visit<'h>(handles: &'h Self::Handles, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
     #[doc(hidden)]
     fn guards(handles: &Self::Handles, worker: usize) -> Self::Guards<'_>;
     #[doc(hidden)]
@@ -154,7 +155,7 @@ macro_rules! access_list {
                 ($($value.clone(),)*)
             }
 
-            fn visit<'h>(($($value,)*): &'h Self::Handles, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode)) {
+            fn visit<'h>(($($value,)*): &'h Self::Handles, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
                 $($access::visit($value, visitor);)*
             }
 

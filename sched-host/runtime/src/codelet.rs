@@ -3,7 +3,7 @@
 use super::access::AccessList;
 use super::core::{Core, TaskPlace, Vacant};
 use super::crew::{Crew, Team};
-use super::data::{DataHeader, Mode};
+use super::data::DataHeader;
 use super::measure;
 use super::parallel::{Code, Implementation};
 use super::submit::Submitter;
@@ -11,6 +11,7 @@ use super::tally::Tally;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{Arch, ArchSet, WorkerId};
+use sched_graph::AccessMode;
 use sched_model::{CodeletModel, Model};
 use std::any::Any;
 use std::fmt;
@@ -150,7 +151,7 @@ type Parameters<P> = Box<dyn Fn(&P) -> Vec<f64> + Send + Sync>;
 
 impl<L: AccessList, P> CodeletInner<L, P> {
     /// The footprint of a task for the codelet's model; `None` if it has none. The data are in the codelet's order.
-    pub(crate) fn footprint(&self, params: &P, accesses: &[(&Arc<DataHeader>, Mode)]) -> Option<u64> {
+    pub(crate) fn footprint(&self, params: &P, accesses: &[(&Arc<DataHeader>, AccessMode)]) -> Option<u64> {
         let model = self.facts.model.as_ref()?;
         let data = accesses.iter().map(|(header, _)| &***header);
         let Some(parameters) = &self.parameters else { return Some(measure::footprint(data, &[])) };
@@ -297,7 +298,7 @@ pub(crate) trait Job: Any + Send {
     /// Has a crew run an implementation. Unwinds when the kernel does.
     fn run(&self, implementation: usize, crew: &Crew<'_>);
     /// Each data access.
-    fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode));
+    fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
     /// Lets the arguments go.
     fn clear(&mut self);
 }
@@ -324,7 +325,7 @@ impl<L: AccessList, P: Send + 'static> Job for TypedJob<L, P> {
         }
     }
 
-    fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, Mode)) {
+    fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
         if let Some((handles, _)) = &self.arguments {
             L::visit(handles, visitor);
         }

@@ -8,6 +8,7 @@ use super::record::{Dependent, Extra, Taken};
 use crate::context::{ContextCore, enter_task};
 use sched_core::WorkerId;
 use sched_sync::light_fence;
+use sched_tree::seat::DeferredWake;
 use sched_tree::{Phase, Slot, Tree};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,12 +23,10 @@ pub(crate) struct Hands {
     ending: Vec<(u32, Outcome)>,
     /// Tasks to schedule again, since a turn was given back.
     retry: Vec<u32>,
-    /// Slots of tasks that this thread made ready since it last pulled, where it will pull itself.
-    pub(crate) pushed: Vec<u32>,
     /// This thread will pull a task next.
     will_pull: bool,
-    /// A worker to wake if the next pull gives another task than one of `pushed`.
-    pub(crate) deferred: Cell<Option<WorkerId>>,
+    /// If so: what it pushed since it last pulled.
+    pub(super) deferred: DeferredWake,
     /// Slots to give back to their codelets.
     freed: Freed,
 }
@@ -178,10 +177,10 @@ impl Core {
                 return;
             }
         }
-        let deferred = hands.will_pull.then_some(&hands.deferred);
         if hands.will_pull {
-            hands.pushed.push(slot);
+            hands.deferred.note_pushed(slot);
         }
+        let deferred = hands.will_pull.then_some(hands.deferred.cell());
         self.push(self.tree_of(record), task, requester, deferred);
     }
 
@@ -203,10 +202,8 @@ impl Core {
         requester: Option<WorkerId>,
         deferred: Option<&Cell<Option<WorkerId>>>,
     ) {
-        if let Some(gangs) = &self.gangs
-            && task.slot.head().width.load(Relaxed) > 1
-        {
-            gangs.note_pushed();
+        if let Some(gangs) = &self.gangs {
+            gangs.workers.note_pushed(task.slot);
         }
         match requester {
             None => tree.push_from_outside(task.slot),

@@ -2,9 +2,9 @@
 
 use super::clock::Clock;
 use super::codelet::{CodeletFacts, Job};
-use super::data::{DataHeader, Mode};
+use super::data::DataHeader;
 use super::ends::Ends;
-use super::gang::{Gangs, need_teams};
+use super::gang::Gangs;
 use super::record::{Dependent, Record, Records, TaskKey};
 use super::stats::WorkerCounters;
 use super::submit::TaskRef;
@@ -12,7 +12,10 @@ use crate::context::{ContextCore, PolicyGround, Roster};
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{ArchSet, Time, WorkerId};
+use sched_graph::AccessMode;
 use sched_model::Models;
+use sched_tree::combined::has_team_leaves;
+use sched_tree::context::{faults_of, survey_of};
 use sched_tree::ledger::fetch_to_write;
 use sched_tree::{Fault, Ledger, NodeState, Part, Phase, Slot, Tree, WorkerFacts};
 use smallvec::SmallVec;
@@ -135,9 +138,9 @@ impl Core {
     /// A tree of these parts is about to take its place.
     pub(crate) fn note_parts(&self, parts: &[Part]) {
         if let Some(gangs) = &self.gangs
-            && need_teams(parts, self.facts.len())
+            && has_team_leaves(parts, self.facts.len())
         {
-            gangs.begin();
+            gangs.workers.begin_use();
         }
     }
 
@@ -214,29 +217,23 @@ impl Core {
         (finished.saturating_sub(ended), submitted.saturating_sub(began))
     }
 
-    /// What to call a context in reports: nothing, where there never was but one.
-    fn name_in_reports(&self, context: &ContextCore) -> String {
-        if self.roster.is_single() { String::new() } else { context.name() }
+    /// Every context by its name in reports (none, where there never was but one), with its tree.
+    fn named_trees(&self) -> impl Iterator<Item = (String, &Tree)> {
+        let single = self.roster.is_single();
+        let name = move |context: &ContextCore| if single { String::new() } else { context.name() };
+        self.roster.contexts().map(move |context| (name(context), &context.tree))
     }
 
     /// What components did wrong so far.
     pub(crate) fn faults(&self) -> Vec<Fault> {
         let mut faults = self.roster.past();
-        for context in self.roster.contexts() {
-            let name = self.name_in_reports(context);
-            faults.extend(context.tree.faults().into_iter().map(|fault| Fault { context: name.clone(), ..fault }));
-        }
+        faults.extend(faults_of(self.named_trees()));
         faults
     }
 
     /// Where tasks sit now.
     pub(crate) fn survey(&self) -> Vec<NodeState> {
-        let mut states = Vec::new();
-        for context in self.roster.contexts() {
-            let name = self.name_in_reports(context);
-            states.extend(context.tree.survey().into_iter().map(|state| NodeState { context: name.clone(), ..state }));
-        }
-        states
+        survey_of(self.named_trees())
     }
 
     /// The tree that schedules a task.
@@ -302,7 +299,7 @@ impl Core {
         key: TaskKey,
         place: TaskPlace,
         after: &[TaskRef],
-        accesses: &[(&Arc<DataHeader>, Mode)],
+        accesses: &[(&Arc<DataHeader>, AccessMode)],
     ) -> u32 {
         let TaskPlace { slot, record } = place;
         slot.set_phase(Phase::Waiting);
@@ -350,7 +347,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) footprint: u64,
     pub(crate) after: &'a [TaskRef],
     /// In order of the data's numbers, each data once.
-    pub(crate) accesses: &'a [(&'a Arc<DataHeader>, Mode)],
+    pub(crate) accesses: &'a [(&'a Arc<DataHeader>, AccessMode)],
 }
 
 /// The codelet number of what is no task but the application's own access.

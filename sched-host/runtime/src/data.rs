@@ -1,46 +1,20 @@
-//! Registered data: the handle that tasks name, and the order of accesses to it.
+//! Registered data: the handle that tasks name, and the value behind it.
 //!
-//! Tasks that name the same data run as if one after the other in the order of their submission (*sequential
-//! consistency*): a task that reads waits for the last one before it that writes; a task that writes waits for every one
-//! before it that reads or writes. The value stands behind a lock that is never waited for: the order of the tasks alone
-//! keeps them apart, and a lock that is found taken is a defect of the runtime, not a race. (Replicas are also copied ahead
-//! of their turn, so locks of theirs are waited for: see [`replicas`](super::replicas).)
+//! Tasks that name the same data run in the order that [`AccessOrder`] keeps. The value stands behind a lock that is never
+//! waited for: the order of the tasks alone keeps them apart, and a lock that is found taken is a defect of the runtime, not
+//! a race. (Replicas are also copied ahead of their turn, so locks of theirs are waited for: see
+//! [`replicas`](super::replicas).)
 
 use super::measure::footprint_of_bytes;
 use super::memories::Memories;
 use super::record::TaskKey;
 use super::replicas::{Copies, Replicas};
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use smallvec::SmallVec;
+use sched_graph::AccessOrder;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
-
-/// How a task uses data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// Reads.
-    Read,
-    /// Writes without reading what was there.
-    Write,
-    /// Reads and writes.
-    ReadWrite,
-    /// Reads and writes; such tasks may run in any order, one at a time.
-    Commute,
-}
-
-impl Mode {
-    /// Whether what was there before matters.
-    pub(crate) fn reads(self) -> bool {
-        self != Mode::Write
-    }
-
-    /// Whether the value may change.
-    pub(crate) fn writes(self) -> bool {
-        self != Mode::Read
-    }
-}
 
 /// Data of type `T` that the runtime looks after. Handles are cheap to clone; the data goes when the last handle and the
 /// last task that names it are gone.
@@ -229,69 +203,10 @@ pub struct DataHeader {
     /// What its size and shape add to the footprint of a task with a model.
     pub(crate) footprint: u32,
     pub(crate) places: Places,
-    pub(crate) order: Mutex<AccessOrder>,
+    pub(crate) order: Mutex<AccessOrder<TaskKey>>,
     commute: Mutex<CommuteTurn>,
     /// The task that failed while it wrote this data, as [`TaskKey::sequence`]; 0 when the data is good.
     pub(crate) failed: AtomicU64,
-}
-
-/// The tasks that a new one may have to wait for.
-#[derive(Default)]
-pub(crate) struct AccessOrder {
-    /// The last task that writes; or several that commute.
-    writers: Tasks,
-    commuting: bool,
-    /// What each of the commuting tasks waits for.
-    before: Tasks,
-    /// Tasks that read since.
-    readers: Tasks,
-    /// Finished readers, or commuting tasks, are forgotten when there are so many.
-    forget_at: usize,
-}
-
-type Tasks = SmallVec<[TaskKey; 2]>;
-
-impl AccessOrder {
-    /// Notes the access of a new task; `wait_for` is told which tasks it has to wait for. `finished` tells which need no
-    /// longer be remembered.
-    pub(crate) fn access(
-        &mut self,
-        task: TaskKey,
-        mode: Mode,
-        mut wait_for: impl FnMut(TaskKey),
-        finished: impl Fn(TaskKey) -> bool,
-    ) {
-        match mode {
-            Mode::Read => {
-                self.writers.iter().copied().for_each(wait_for);
-                self.readers.push(task);
-                if self.readers.len() >= self.forget_at.max(16) {
-                    self.readers.retain(|reader| !finished(*reader));
-                    self.forget_at = 2 * self.readers.len();
-                }
-            }
-            Mode::Commute if self.commuting && self.readers.is_empty() => {
-                self.before.iter().copied().for_each(wait_for);
-                self.writers.push(task);
-                if self.writers.len() >= self.forget_at.max(16) {
-                    self.writers.retain(|writer| !finished(*writer));
-                    self.forget_at = 2 * self.writers.len();
-                }
-            }
-            Mode::Write | Mode::ReadWrite | Mode::Commute => {
-                // Every reader waits for the writers, so there is no need to wait for both.
-                let before = if self.readers.is_empty() { &self.writers } else { &self.readers };
-                before.iter().copied().for_each(&mut wait_for);
-                self.commuting = mode == Mode::Commute;
-                if self.commuting {
-                    self.before.clone_from(before);
-                }
-                self.readers.clear();
-                self.writers.clear();
-                self.writers.push(task);
-            }
-        }
-    }
 }
 
 /// Whose turn it is among tasks that commute.

@@ -241,7 +241,7 @@ impl Runtime {
             return Err(MeasureError::Nothing { codelet: name(), tasks: own, consumption });
         }
         let size = SizeInfo { footprint, bytes, ..SizeInfo::default() };
-        match model.record_alike(variant, Quantity::Energy, &size, joules, own) {
+        match model.record_equal(variant, Quantity::Energy, &size, joules, own) {
             true => Ok(TaskEnergy { joules, tasks: own, variant, consumption }),
             false => Err(MeasureError::Full { codelet: name() }),
         }

@@ -23,6 +23,7 @@ mod parts;
 mod record;
 mod replicas;
 mod replicated;
+mod seat;
 mod stats;
 mod submit;
 mod tally;
@@ -35,12 +36,13 @@ pub use access::{Access, AccessList, Commute, Many, Read, ReadWrite, Scratch, Wr
 pub use builder::{Builder, StartError};
 pub use codelet::{Codelet, CodeletBuilder, Context};
 pub use crew::{Parts, Team};
-pub use data::{Handle, Mode, Scratchpad};
+pub use data::{Handle, Scratchpad};
 pub use energy::{MeasureError, TaskEnergy};
 pub use failure::{ContextState, Outcome, RunError, StallReport, SubmitError, TaskFailure, WorkerDoing, WorkerState};
 pub use memories::{MemoryNodeStats, TransferStats};
 pub use parts::{Share, TeamAccess, TeamAccessList};
 pub use replicated::ReplicatedData;
+pub use sched_graph::AccessMode;
 pub use stats::WorkerStats;
 pub use submit::{Submitter, TaskBuilder, TaskRef};
 pub use times::WorkerExpectation;
@@ -60,6 +62,7 @@ use sched_model::Bus;
 use sched_model::Models;
 use sched_policy::Policy;
 use sched_trace::{Recorder, Trace, WorkerTrack};
+use sched_tree::combined::has_team_leaves;
 use sched_tree::{Fault, Ledger, NodeState, Part, Services, Tree, WorkerFacts};
 use std::ops::{Deref, RangeInclusive};
 use std::sync::Arc;
@@ -156,7 +159,7 @@ impl Runtime {
         let ledger = Arc::new(Ledger::new());
         let recorder = start.trace.map(|most| Arc::new(Recorder::new(count, most)));
         let clock = Arc::new(Clock::new(&start.workers, &start.combined, start.distances, recorder, start.bus));
-        let has_teams = gang::need_teams(&start.parts, count);
+        let has_teams = has_team_leaves(&start.parts, count);
         let ahead = Arc::new(Ahead::new(0, Arc::clone(&clock), Arc::clone(&ledger)));
         let (services, told) = (Arc::<Clock>::clone(&clock), Some(Arc::<Ahead>::clone(&ahead) as _));
         let tree =
@@ -166,7 +169,7 @@ impl Runtime {
         if let Some(gangs) = &gangs
             && has_teams
         {
-            gangs.begin();
+            gangs.workers.begin_use();
         }
         let everybody = WorkerSet::first(count as u32);
         let default = ContextCore::new(0, tree, ahead, "default".to_owned(), start.laid, everybody);

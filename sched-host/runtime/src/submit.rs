@@ -3,7 +3,7 @@
 use super::access::AccessList;
 use super::codelet::{Codelet, CodeletBuilder, CodeletFacts, put_job};
 use super::core::{Core, Entry, NO_CODELET, TaskPlace};
-use super::data::{DataHeader, DataSize, Handle, Mode, Places, Scratchpad};
+use super::data::{DataHeader, DataSize, Handle, Places, Scratchpad};
 use super::failure::{Outcome, SubmitError};
 use super::record::{Callback, Extra, TaskKey};
 use super::replicated::ReplicatedData;
@@ -11,6 +11,7 @@ use super::wait::DataError;
 use super::worker::{executed_here, this_worker};
 use crate::context::{ContextCore, SchedContext, current};
 use sched_core::{ArchSet, TaskId};
+use sched_graph::AccessMode;
 use sched_model::DataShape;
 use sched_sync::tally::Refused;
 use sched_text::hash::FNV_1A_EMPTY;
@@ -147,18 +148,18 @@ impl Submitter {
         }
         if matches!(header.places, Places::Replicated(_)) {
             let unused = Extra { unused: Some(Arc::clone(header)), ..Extra::default() };
-            self.enter_turn(header, Mode::ReadWrite, unused);
+            self.enter_turn(header, AccessMode::ReadWrite, unused);
         }
         Ok(())
     }
 
     /// Enters the application's own access to data; `ready` is called when it is its turn.
-    pub(crate) fn enter_access(&self, header: &Arc<DataHeader>, mode: Mode, ready: Callback) -> TaskKey {
+    pub(crate) fn enter_access(&self, header: &Arc<DataHeader>, mode: AccessMode, ready: Callback) -> TaskKey {
         self.enter_turn(header, mode, Extra { callback: Some(ready), ..Extra::default() })
     }
 
     /// Enters what is no task, and has a turn at data all the same.
-    fn enter_turn(&self, header: &Arc<DataHeader>, mode: Mode, extra: Extra) -> TaskKey {
+    fn enter_turn(&self, header: &Arc<DataHeader>, mode: AccessMode, extra: Extra) -> TaskKey {
         let core = &*self.core;
         core.turns[0].fetch_add(1, SeqCst);
         let place = core.take_fresh();
@@ -293,7 +294,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         if after.iter().any(|task| task.runtime != core.id) {
             return Err(foreign("a task to wait for"));
         }
-        let mut accesses: SmallVec<[(&Arc<DataHeader>, Mode); 4]> = SmallVec::new();
+        let mut accesses: SmallVec<[(&Arc<DataHeader>, AccessMode); 4]> = SmallVec::new();
         let mut footprint = NO_DATA;
         if L::IS_EMPTY {
             if let Some(modelled) = self.codelet.inner.footprint(&self.params, &[]) {
@@ -309,7 +310,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             if accesses.len() > 1 {
                 accesses.sort_unstable_by_key(|(header, _)| header.id);
             }
-            let writes_twice = |pair: &[(&Arc<DataHeader>, Mode)]| {
+            let writes_twice = |pair: &[(&Arc<DataHeader>, AccessMode)]| {
                 pair[0].0.id == pair[1].0.id && (pair[0].1.writes() || pair[1].1.writes())
             };
             if accesses.windows(2).any(writes_twice) {
@@ -323,9 +324,9 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         // The last that can fail: from here on the context counts on the task.
         let (context, priority) = self.admit(facts)?;
         let mut extra = None;
-        let commutes = !L::IS_EMPTY && accesses.iter().any(|(_, mode)| *mode == Mode::Commute);
+        let commutes = !L::IS_EMPTY && accesses.iter().any(|(_, mode)| *mode == AccessMode::Commute);
         if self.name.is_some() || self.callback.is_some() || commutes {
-            let commuting = accesses.iter().filter(|(_, mode)| *mode == Mode::Commute);
+            let commuting = accesses.iter().filter(|(_, mode)| *mode == AccessMode::Commute);
             let turns = commuting.map(|(header, _)| Arc::clone(header)).collect();
             extra = Some(Box::new(Extra { name: self.name, callback: self.callback, turns, ..Extra::default() }));
         }

@@ -1,13 +1,14 @@
 //! Waiting: for all tasks, for one, for data.
 
 use super::complete::Hands;
-use super::data::{DataCell, Handle, Mode, Reading, Writing};
+use super::data::{DataCell, Handle, Reading, Writing};
 use super::failure::{Outcome, RunError, TaskFailure};
 use super::record::Taken;
 use super::submit::{Submitter, TaskRef};
 use super::{Runtime, core::Core, executed_here};
 use crate::context::{ContextCore, SchedContext};
 use crate::watch::Watch;
+use sched_graph::AccessMode;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -161,7 +162,7 @@ impl Runtime {
     /// # Panics
     /// When a task of this runtime calls it, which may use the data itself: name the data when the task is submitted.
     pub fn read<'a, T: Send + Sync + 'static>(&'a self, handle: &'a Handle<T>) -> Result<ReadData<'a, T>, DataError> {
-        let turn = Turn::wait(self, handle, Mode::Read)?;
+        let turn = Turn::wait(self, handle, AccessMode::Read)?;
         let guard = handle.cell.read_in_place();
         Ok(ReadData { guard, _turn: turn })
     }
@@ -175,7 +176,7 @@ impl Runtime {
     /// # Panics
     /// When a task of this runtime calls it, which may use the data itself: name the data when the task is submitted.
     pub fn write<'a, T: Send + Sync + 'static>(&'a self, handle: &'a Handle<T>) -> Result<WriteData<'a, T>, DataError> {
-        let turn = Turn::wait(self, handle, Mode::ReadWrite)?;
+        let turn = Turn::wait(self, handle, AccessMode::ReadWrite)?;
         let guard = handle.cell.write_in_place();
         Ok(WriteData { guard, _turn: turn })
     }
@@ -207,7 +208,7 @@ impl<'a> Turn<'a> {
     fn wait<T: Send + Sync + 'static>(
         runtime: &'a Runtime,
         handle: &Handle<T>,
-        mode: Mode,
+        mode: AccessMode,
     ) -> Result<Turn<'a>, DataError> {
         let core = &runtime.core;
         let header = &handle.cell.header;

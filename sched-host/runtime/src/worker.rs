@@ -4,15 +4,16 @@ use super::codelet::Job;
 use super::complete::{Hands, clear};
 use super::core::{Core, TaskPlace};
 use super::crew::Crew;
-use super::data::Mode;
 use super::failure::{Cause, Outcome, TaskFailure};
-use super::gang::Work;
+use super::gang::Purpose;
 use super::memories::Memories;
 use super::record::{Extra, Taken};
 use super::submit::Submitter;
 use crate::context::{ContextCore, enter_task};
 use sched_core::{Arch, TaskId, WorkerId};
-use sched_trace::Event;
+use sched_graph::AccessMode;
+use sched_trace::{CodeletId, Event};
+use sched_tree::seat::{Seat, Seated, Work};
 use sched_tree::{Services, Slot};
 use std::any::Any;
 use std::cell::Cell;
@@ -49,26 +50,17 @@ pub(crate) fn executed_here(core: &Core) -> Option<u16> {
 pub(crate) struct Worker {
     pub(super) core: Arc<Core>,
     pub(super) id: WorkerId,
-    arch: Arch,
-    /// The contexts that it serves, as of this version of the roster.
-    pub(super) contexts: Vec<Arc<ContextCore>>,
-    version: u64,
-    /// Which of them to ask first.
-    next: usize,
-    /// The same for parallel tasks.
-    pub(super) next_for_team: usize,
+    pub(super) arch: Arch,
+    pub(super) seat: Seat<Arc<ContextCore>>,
     pub(super) submitter: Submitter,
     pub(super) hands: Hands,
-    /// Parallel tasks come first, the next time that it looks.
-    pub(super) teams_next: bool,
 }
 
 impl Worker {
     pub(crate) fn new(core: Arc<Core>, id: WorkerId) -> Worker {
         let submitter = Submitter { core: Arc::clone(&core) };
-        let (contexts, hands) = (Vec::new(), Hands::of_worker());
         let arch = core.facts[id.0 as usize].arch;
-        Worker { core, id, arch, contexts, version: 0, next: 0, next_for_team: 0, submitter, hands, teams_next: true }
+        Worker { core, id, arch, seat: Seat::new(id), submitter, hands: Hands::of_worker() }
     }
 
     /// Executes tasks until the runtime stops.
@@ -83,86 +75,8 @@ impl Worker {
         self.core.give_back(&mut self.hands);
     }
 
-    /// A task for this worker alone.
-    #[inline(always)]
-    pub(super) fn pull(&mut self) -> Option<&'static Slot> {
-        self.look_whom_to_serve();
-        let slot = match &*self.contexts {
-            [only] => only.tree.pull(self.id),
-            _ => self.pull_in_turn(),
-        };
-        if let Some(gangs) = &self.core.gangs
-            && slot.is_some_and(|slot| slot.head().width.load(Relaxed) > 1)
-        {
-            gangs.note_pulled();
-        }
-        if self.hands.deferred.get().is_some() {
-            self.wake_deferred_unless(slot);
-        }
-        self.hands.pushed.clear();
-        slot
-    }
-
-    /// A wake was put off for a task that a pull was expected to give, which gave this one.
-    #[inline(never)]
-    fn wake_deferred_unless(&self, slot: Option<&Slot>) {
-        let Some(other) = self.hands.deferred.take() else { return };
-        // Where it gave another, or there were several, the other worker may be the only one that comes by the others.
-        if slot.is_none_or(|slot| self.hands.pushed != [slot.index()]) {
-            self.core.clock.sleep.wake(other.0 as usize);
-        }
-    }
-
-    /// Does a wake that was put off for a pull that does not come now.
-    pub(super) fn wake_deferred(&mut self) {
-        if let Some(other) = self.hands.deferred.take() {
-            self.core.clock.sleep.wake(other.0 as usize);
-        }
-        self.hands.pushed.clear();
-    }
-
-    /// Whether contexts were made, changed or deleted.
-    #[inline]
-    pub(super) fn look_whom_to_serve(&mut self) {
-        if self.core.roster.version() != self.version {
-            self.look_again_whom_to_serve();
-        }
-    }
-
-    #[cold]
-    fn look_again_whom_to_serve(&mut self) {
-        // First: what changes after this is seen the next time.
-        self.version = self.core.roster.version();
-        self.contexts = self.core.roster.places().filter(|context| context.tree.serves(self.id)).cloned().collect();
-        (self.next, self.next_for_team) = (0, 0);
-    }
-
-    /// Asks each context, beginning behind the one that gave the last task.
-    fn pull_in_turn(&mut self) -> Option<&'static Slot> {
-        let count = self.contexts.len();
-        for turn in 0..count {
-            let asked = (self.next + turn) % count;
-            if let Some(slot) = self.contexts[asked].tree.pull(self.id) {
-                self.next = asked + 1;
-                return Some(slot);
-            }
-        }
-        None
-    }
-
-    /// Somebody may have counted on this worker for a task of any of its contexts, and it has another one: wakes a worker
-    /// like it for each.
-    fn pass_wake_on(&self) {
-        let facts = &self.core.facts;
-        let arch = facts[self.id.0 as usize].arch;
-        for context in &self.contexts {
-            let like_me = |other: usize| facts[other].arch == arch && context.tree.serves(WorkerId(other as u32));
-            self.core.clock.sleep.wake_any(like_me);
-        }
-    }
-
     /// Looks for a task for a while, then sleeps until there is one; `None` when the runtime stops.
-    fn wait_for_task(&mut self) -> Option<Work> {
+    fn wait_for_task(&mut self) -> Option<Work<Purpose>> {
         let core = Arc::clone(&self.core);
         let (me, sleep) = (self.id.0 as usize, &core.clock.sleep);
         let counters = &core.counters[me];
@@ -189,6 +103,7 @@ impl Worker {
             found = self.look();
             if found.is_some() || core.stop.load(SeqCst) {
                 if sleep.retract(me) {
+                    self.seat.expect();
                     self.pass_wake_on();
                 }
                 break;
@@ -199,6 +114,7 @@ impl Worker {
             sleep.sleep(me);
             sleep.retract(me);
             core.clock.record(Some(self.id), || Event::Woken { worker: self.id });
+            self.seat.expect();
             found = self.look();
             // The end of the runtime wakes everybody, for no task.
             if found.is_some() || !core.stop.load(SeqCst) {
@@ -206,10 +122,7 @@ impl Worker {
                 let in_vain = u64::from(found.is_none());
                 counters.wakes_in_vain.store(counters.wakes_in_vain.load(Relaxed) + in_vain, Relaxed);
             }
-            if (found.is_some() && self.contexts.len() > 1) || matches!(found, Some(Work::Together(_))) {
-                // It may have been woken for another task, which one like it can run.
-                self.pass_wake_on();
-            }
+            self.answer_wake(found.as_ref());
         }
         let idle = core.clock.now().as_nanos().saturating_sub(since);
         counters.idle.store(counters.idle.load(Relaxed) + idle, Relaxed);
@@ -283,7 +196,7 @@ impl Worker {
         if some_bad {
             // What is written whole is good again. (What commutes may have become bad meanwhile, and stays so.)
             job.visit(&mut |header, mode| {
-                if mode == Mode::Write {
+                if mode == AccessMode::Write {
                     header.failed.store(0, Release);
                 }
             });
@@ -320,7 +233,8 @@ impl Worker {
     #[cold]
     fn record_start(&self, slot: &Slot, extra: Option<&Extra>, crew: &Crew<'_>) {
         let Some(recorder) = &self.core.clock.recorder else { return };
-        let (task, codelet) = (TaskId::new(slot.head().sequence.load(Relaxed)), slot.head().codelet.load(Relaxed));
+        let head = slot.head();
+        let (task, codelet) = (TaskId::new(head.sequence.load(Relaxed)), CodeletId(head.codelet.load(Relaxed)));
         if let Some(name) = extra.and_then(|extra| extra.name.as_ref()) {
             recorder.name(task, name);
         }

@@ -10,7 +10,7 @@
 //! come together.
 //!
 //! ```
-//! use sched_graph::{Datum, Mode, Task, TaskGraph};
+//! use sched_graph::{AccessMode, Datum, Task, TaskGraph};
 //! use sched_sim::{Platform, Simulation};
 //! use std::time::Duration;
 //! # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
@@ -21,9 +21,9 @@
 //! let mut graph = TaskGraph::new("one, then two");
 //! let kind = graph.add_kind("k");
 //! let data = graph.add_data(Datum::new(8));
-//! graph.add_task(Task::new(kind).access(data, Mode::Write));
-//! graph.add_task(Task::new(kind).access(data, Mode::Read));
-//! graph.add_task(Task::new(kind).access(data, Mode::Read));
+//! graph.add_task(Task::new(kind).access(data, AccessMode::Write));
+//! graph.add_task(Task::new(kind).access(data, AccessMode::Read));
+//! graph.add_task(Task::new(kind).access(data, AccessMode::Read));
 //!
 //! let platform = Platform::flat(2, Duration::from_millis(10));
 //! let outcome = Simulation::new(graph, platform).policy("tree-eager").registry(registry.into()).run()?;
@@ -59,14 +59,15 @@ use context::Change;
 use desk::Desk;
 use engine::{Engine, Ground, Opening, Planned};
 use lengths::Lengths;
-use sched_core::{WorkerId, WorkerSet};
+use sched_core::WorkerSet;
 use sched_graph::TaskGraph;
 use sched_policy::{Policy, Source};
 use sched_text::Findings;
 use sched_trace::{Event, Observer};
+use sched_tree::Witness;
+use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{ContextError, WantedPolicy, worker_ids};
 use sched_tree::plugin::{Registry, SearchPath};
-use sched_tree::{Part, Witness};
 use std::sync::Arc;
 
 /// A simulation in the making.
@@ -223,9 +224,8 @@ impl Simulation {
         let changes = planned(self.changes, &contexts, platform.workers.len())?;
         check_contexts(&self.graph, &contexts)?;
         // A large machine has many teams, and most policies have no leaf for any.
-        let first_team = WorkerId(platform.workers.len() as u32);
-        let is_team = |part: &Part| part.worker.is_some_and(|worker| worker >= first_team);
-        let teams = !changes.is_empty() || contexts.iter().any(|context| context.parts.iter().any(is_team));
+        let has_teams = |context: &Opening| has_team_leaves(&context.parts, platform.workers.len());
+        let teams = !changes.is_empty() || contexts.iter().any(has_teams);
         let combined = if teams { platform.combined_members() } else { Vec::new() };
         let lengths = Lengths::new(&self.graph, &platform, &combined)?;
         reach::check(&self.graph, &platform, &lengths)?;

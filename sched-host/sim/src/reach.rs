@@ -59,7 +59,7 @@ const YEAR: f64 = 365.25 * 86_400.0;
 mod tests {
     use super::*;
     use sched_core::Arch;
-    use sched_graph::{Datum, Mode, Task};
+    use sched_graph::{AccessMode, Datum, Task};
     use std::time::Duration;
 
     /// Two tasks of this length, each of which reads data of its own.
@@ -68,7 +68,7 @@ mod tests {
         let kind = graph.add_kind("k");
         for _ in 0..2 {
             let data = graph.add_data(Datum::new(bytes));
-            let mut task = Task::new(kind).access(data, Mode::Read);
+            let mut task = Task::new(kind).access(data, AccessMode::Read);
             task.lengths = sched_graph::Lengths::default().with(Arch::CPU, length);
             graph.add_task(task);
         }

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use sched_core::{Refusal, TaskId, WorkerId};
 use sched_graph::TaskGraph;
 use sched_trace::{Event, Observer, Stamped, Trace, WorkerTrack, add_nodes};
-use sched_tree::Witness;
+use sched_tree::{Witness, WitnessedNode};
 use std::sync::Arc;
 
 /// Keeps what happens in a simulation, for a [`Trace`]. It is both [`Observer`] and [`Witness`](Self::witness).
@@ -73,18 +73,18 @@ impl Observer for SimRecorder {
 }
 
 impl Witness for Seen {
-    fn nodes(&self, paths: &[&str]) -> u32 {
+    fn nodes(&self, paths: &[&str]) -> WitnessedNode {
         add_nodes(&mut self.nodes.lock(), paths)
     }
 
     /// The engine reports this to the observer.
     fn ready(&self, _nanos: u64, _by: Option<WorkerId>, _task: TaskId) {}
 
-    fn held(&self, nanos: u64, _by: Option<WorkerId>, task: TaskId, node: u32) {
+    fn held(&self, nanos: u64, _by: Option<WorkerId>, task: TaskId, node: WitnessedNode) {
         self.note(nanos, Event::Held { task, node });
     }
 
-    fn refused(&self, nanos: u64, _by: Option<WorkerId>, task: TaskId, node: u32, why: Refusal) {
+    fn refused(&self, nanos: u64, _by: Option<WorkerId>, task: TaskId, node: WitnessedNode, why: Refusal) {
         self.note(nanos, Event::Refused { task, node, why });
     }
 }

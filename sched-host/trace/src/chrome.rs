@@ -190,12 +190,12 @@ fn write_moments(trace: &Trace, lines: &mut Lines<'_>) -> io::Result<()> {
                 lines.add(&mark)?;
             }
             Event::Refused { task, node, why } => {
-                let path = trace.nodes.get(node as usize).map_or("?", String::as_str);
+                let path = trace.node_path(node);
                 if refusing.insert(node) {
-                    lines.track(SCHEDULER, tid(node), path)?;
+                    lines.track(SCHEDULER, tid(node.0), path)?;
                 }
                 let args = Args::Refusal { task: task.sequence(), why: why.to_string() };
-                let (pid, tid) = (SCHEDULER, tid(node));
+                let (pid, tid) = (SCHEDULER, tid(node.0));
                 let mark = Line {
                     name: "refusal",
                     cat: "refusal",
@@ -210,7 +210,7 @@ fn write_moments(trace: &Trace, lines: &mut Lines<'_>) -> io::Result<()> {
                 lines.add(&mark)?;
             }
             Event::QueueLength { node, length } => {
-                let path = trace.nodes.get(node as usize).map_or("?", String::as_str);
+                let path = trace.node_path(node);
                 let (name, args) = (format!("tasks in {path}"), Args::Length { tasks: length });
                 lines.add(&Line { name: &name, cat: "queue", ph: "C", ts, pid: SCHEDULER, args, ..Line::default() })?;
             }

@@ -3,6 +3,7 @@
 use sched_core::{MemoryNode, Refusal, TaskId, WorkerId};
 use sched_graph::DataId;
 use sched_memory::Reason;
+use sched_tree::WitnessedNode;
 use std::fmt;
 
 /// Something that happened. The runtime and the simulator report it in these words.
@@ -35,8 +36,8 @@ pub enum Event {
         task: TaskId,
         /// The worker.
         worker: WorkerId,
-        /// Its codelet, by place in [`Trace::codelets`](super::Trace::codelets).
-        codelet: u32,
+        /// Its codelet.
+        codelet: CodeletId,
     },
     /// A worker is done with a task. All members of a team report a parallel task.
     Ended {
@@ -69,7 +70,7 @@ pub enum Event {
         /// The task.
         task: TaskId,
         /// The node, by place in [`Trace::nodes`](super::Trace::nodes).
-        node: u32,
+        node: WitnessedNode,
         /// Why.
         why: Refusal,
     },
@@ -78,15 +79,27 @@ pub enum Event {
         /// The task.
         task: TaskId,
         /// The node, by place in [`Trace::nodes`](super::Trace::nodes).
-        node: u32,
+        node: WitnessedNode,
     },
     /// The number of tasks that a node of the scheduler stores has changed.
     QueueLength {
         /// The node, by place in [`Trace::nodes`](super::Trace::nodes).
-        node: u32,
+        node: WitnessedNode,
         /// Tasks.
         length: u32,
     },
+}
+
+/// A codelet in a trace: its place in [`Trace::codelets`](super::Trace::codelets).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CodeletId(pub u32);
+
+impl CodeletId {
+    /// Its place in [`Trace::codelets`](super::Trace::codelets).
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// Data on the move between two memories.
@@ -127,9 +140,9 @@ impl fmt::Display for Event {
             Event::Woken { worker } => write!(f, "woken {worker}"),
             Event::TransferStarted(transfer) => write!(f, "transfer {transfer}"),
             Event::TransferEnded(transfer) => write!(f, "arrived {transfer}"),
-            Event::Refused { task, node, why } => write!(f, "refused {task} by node {node} ({why})"),
-            Event::Held { task, node } => write!(f, "held {task} by node {node}"),
-            Event::QueueLength { node, length } => write!(f, "length {length} of node {node}"),
+            Event::Refused { task, node, why } => write!(f, "refused {task} by node {} ({why})", node.0),
+            Event::Held { task, node } => write!(f, "held {task} by node {}", node.0),
+            Event::QueueLength { node, length } => write!(f, "length {length} of node {}", node.0),
         }
     }
 }

@@ -44,7 +44,7 @@ mod timeline;
 mod track;
 
 pub use bound::measured_bound;
-pub use event::{Event, Stamped, Transfer};
+pub use event::{CodeletId, Event, Stamped, Transfer};
 pub use format::{Format, UnknownFormat};
 pub use gantt::{Bound, Gantt, colour, escaped, gantt};
 pub use observer::{Digest, EventLog, Observer};

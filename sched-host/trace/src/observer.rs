@@ -82,6 +82,7 @@ impl Observer for Digest {
 
 #[cfg(test)]
 mod tests {
+    use super::super::event::CodeletId;
     use super::*;
     use sched_core::{MemoryNode, WorkerId};
     use sched_graph::{DataId, TaskId};
@@ -97,7 +98,7 @@ mod tests {
             Event::Ready { task: task(4), by: None },
             Event::Ready { task: task(5), by: Some(WorkerId(2)) },
             Event::Pulled { task: task(4), worker },
-            Event::Started { task: task(4), worker, codelet: 9 },
+            Event::Started { task: task(4), worker, codelet: CodeletId(9) },
             Event::Ended { task: task(4), worker },
             Event::Passed { task: task(6) },
             Event::Idle { worker },

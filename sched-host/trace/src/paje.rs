@@ -215,7 +215,7 @@ impl Change {
         match self {
             Change::Worker(worker, activity) => {
                 let (value, task) = match activity {
-                    Some(Activity::Task { task, codelet }) => (format!("c{codelet}"), trace.task_name(*task)),
+                    Some(Activity::Task { task, codelet }) => (format!("c{}", codelet.0), trace.task_name(*task)),
                     Some(Activity::Fetching { task }) => ("fetch".to_owned(), trace.task_name(*task)),
                     Some(Activity::Idle) => ("idle".to_owned(), String::new()),
                     None => ("between".to_owned(), String::new()),
@@ -240,9 +240,9 @@ fn write_event(event: &Event, time: &str, out: &mut dyn Write) -> io::Result<()>
     match event {
         Event::Woken { worker } => writeln!(out, "{NEW_EVENT} {time} E w{} \"wake\"", worker.0),
         Event::Refused { node, why, .. } => {
-            writeln!(out, "{NEW_EVENT} {time} R n{node} {}", quoted(&why.to_string()))
+            writeln!(out, "{NEW_EVENT} {time} R n{} {}", node.0, quoted(&why.to_string()))
         }
-        Event::QueueLength { node, length } => writeln!(out, "{SET_VARIABLE} {time} Q n{node} {length}"),
+        Event::QueueLength { node, length } => writeln!(out, "{SET_VARIABLE} {time} Q n{} {length}", node.0),
         _ => Ok(()),
     }
 }

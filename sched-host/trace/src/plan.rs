@@ -1,6 +1,6 @@
 //! A static schedule as a trace, to be drawn beside others.
 
-use super::event::{Event, Stamped};
+use super::event::{CodeletId, Event, Stamped};
 use super::track::Trace;
 use sched_core::WorkerId;
 use sched_graph::reference::{Placement, Schedule};
@@ -22,7 +22,7 @@ pub fn planned(graph: &TaskGraph, schedule: &Schedule, empty: Trace) -> Trace {
         if !graph.kind_of(task).runs {
             continue;
         }
-        let (task, worker, codelet) = (id.submitted(), WorkerId(placement.processor as u32), task.kind.0);
+        let (task, worker, codelet) = (id.submitted(), WorkerId(placement.processor.0), CodeletId(task.kind.0));
         let (begin, end) = (nanos(placement.start), nanos(placement.end));
         events.push(Stamped { nanos: begin, event: Event::Started { task, worker, codelet } });
         events.push(Stamped { nanos: end, event: Event::Ended { task, worker } });

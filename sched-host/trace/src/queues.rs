@@ -2,6 +2,7 @@
 
 use super::event::{Event, Stamped};
 use sched_core::TaskId;
+use sched_tree::WitnessedNode;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,9 +22,9 @@ pub(super) fn queue_lengths(events: Vec<Stamped>, nodes: usize) -> Vec<Stamped> 
             now = stamped.nanos;
         }
         match stamped.event {
-            Event::Held { task, node } => queues.moves(task, Place::Node(node)),
+            Event::Held { task, node } => queues.moves(task, Location::Node(node)),
             Event::Pulled { task, .. } | Event::Started { task, .. } => {
-                queues.moves(task, Place::Gone);
+                queues.moves(task, Location::Gone);
                 queues.all.push(stamped);
             }
             _ => queues.all.push(stamped),
@@ -35,41 +36,41 @@ pub(super) fn queue_lengths(events: Vec<Stamped>, nodes: usize) -> Vec<Stamped> 
 
 /// Where a task is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Node(u32),
+enum Location {
+    Node(WitnessedNode),
     /// A worker has it. What one who pushed it says later, it says too late.
     Gone,
 }
 
 struct Queues {
-    at: BTreeMap<TaskId, Place>,
+    at: BTreeMap<TaskId, Location>,
     lengths: Vec<u32>,
     /// The lengths that were told last.
     told: Vec<u32>,
-    changed: BTreeSet<u32>,
+    changed: BTreeSet<WitnessedNode>,
     all: Vec<Stamped>,
 }
 
 impl Queues {
-    fn moves(&mut self, task: TaskId, to: Place) {
+    fn moves(&mut self, task: TaskId, to: Location) {
         let before = match self.at.entry(task) {
             Entry::Vacant(entry) => {
                 entry.insert(to);
                 None
             }
-            Entry::Occupied(entry) if *entry.get() == Place::Gone || *entry.get() == to => return,
+            Entry::Occupied(entry) if *entry.get() == Location::Gone || *entry.get() == to => return,
             Entry::Occupied(mut entry) => Some(entry.insert(to)),
         };
-        if let Some(Place::Node(node)) = before {
+        if let Some(Location::Node(node)) = before {
             self.change(node, |length| length.saturating_sub(1));
         }
-        if let Place::Node(node) = to {
+        if let Location::Node(node) = to {
             self.change(node, |length| length + 1);
         }
     }
 
-    fn change(&mut self, node: u32, by: impl Fn(u32) -> u32) {
-        if let Some(length) = self.lengths.get_mut(node as usize) {
+    fn change(&mut self, node: WitnessedNode, by: impl Fn(u32) -> u32) {
+        if let Some(length) = self.lengths.get_mut(node.index()) {
             *length = by(*length);
             self.changed.insert(node);
         }
@@ -78,8 +79,8 @@ impl Queues {
     /// Tells what has changed at this moment.
     fn tell(&mut self, nanos: u64) {
         while let Some(node) = self.changed.pop_first() {
-            let length = self.lengths[node as usize];
-            if std::mem::replace(&mut self.told[node as usize], length) != length {
+            let length = self.lengths[node.index()];
+            if std::mem::replace(&mut self.told[node.index()], length) != length {
                 self.all.push(Stamped { nanos, event: Event::QueueLength { node, length } });
             }
         }

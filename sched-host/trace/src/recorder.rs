@@ -6,7 +6,7 @@ use crossbeam::queue::SegQueue;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{Refusal, TaskId, WorkerId};
-use sched_tree::Witness;
+use sched_tree::{Witness, WitnessedNode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -76,7 +76,7 @@ impl Recorder {
 }
 
 impl Witness for Recorder {
-    fn nodes(&self, paths: &[&str]) -> u32 {
+    fn nodes(&self, paths: &[&str]) -> WitnessedNode {
         add_nodes(&mut self.nodes.lock(), paths)
     }
 
@@ -84,18 +84,18 @@ impl Witness for Recorder {
         self.note(nanos, by, Event::Ready { task, by });
     }
 
-    fn held(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: u32) {
+    fn held(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: WitnessedNode) {
         self.note(nanos, by, Event::Held { task, node });
     }
 
-    fn refused(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: u32, why: Refusal) {
+    fn refused(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: WitnessedNode, why: Refusal) {
         self.note(nanos, by, Event::Refused { task, node, why });
     }
 }
 
-/// Adds the nodes of a tree to those of a trace, and returns the number of the first: what [`Witness::nodes`] asks for.
-pub fn add_nodes(nodes: &mut Vec<String>, paths: &[&str]) -> u32 {
-    let first = nodes.len() as u32;
+/// Adds the nodes of a tree to those of a trace, and returns the first: what [`Witness::nodes`] asks for.
+pub fn add_nodes(nodes: &mut Vec<String>, paths: &[&str]) -> WitnessedNode {
+    let first = WitnessedNode(nodes.len() as u32);
     nodes.extend(paths.iter().map(ToString::to_string));
     first
 }

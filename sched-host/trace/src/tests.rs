@@ -1,12 +1,15 @@
 //! What workers did when, from single events.
 
-use crate::{Activity, Event, Stamped, Timeline, Trace, WorkerTrack, measured_bound, planned};
+use crate::{Activity, CodeletId, Event, Stamped, Timeline, Trace, WorkerTrack, measured_bound, planned};
 use sched_core::{Arch, TaskId, WorkerId};
 use sched_graph::generate::cholesky;
 use sched_graph::reference::{Links, Problem, Processor, heft};
 use sched_graph::{Task, TaskGraph};
+use sched_tree::WitnessedNode;
 
 const W: WorkerId = WorkerId(0);
+
+const K: CodeletId = CodeletId(0);
 
 fn t(sequence: u64) -> TaskId {
     TaskId::new(sequence)
@@ -29,17 +32,17 @@ fn time_is_idle_fetching_or_with_a_task() {
     let trace = trace(&[
         (100, Event::Submitted { task: t(1) }),
         (110, Event::Pulled { task: t(1), worker: W }),
-        (120, Event::Started { task: t(1), worker: W, codelet: 0 }),
+        (120, Event::Started { task: t(1), worker: W, codelet: K }),
         (130, Event::Pulled { task: t(2), worker: W }),
         (140, Event::Ended { task: t(1), worker: W }),
-        (145, Event::Started { task: t(2), worker: W, codelet: 0 }),
+        (145, Event::Started { task: t(2), worker: W, codelet: K }),
         (150, Event::Ended { task: t(2), worker: W }),
         (150, Event::Idle { worker: W }),
-        (180, Event::Started { task: t(3), worker: W, codelet: 0 }),
+        (180, Event::Started { task: t(3), worker: W, codelet: K }),
         (190, Event::Ended { task: t(3), worker: W }),
         (195, Event::Idle { worker: W }),
     ]);
-    let task = |sequence| Activity::Task { task: t(sequence), codelet: 0 };
+    let task = |sequence| Activity::Task { task: t(sequence), codelet: K };
     assert_eq!(
         spans(&trace),
         [
@@ -59,17 +62,17 @@ fn time_is_idle_fetching_or_with_a_task() {
 fn a_queue_is_as_long_as_tasks_are_in_it_and_what_is_said_too_late_does_not_count() {
     let trace = trace(&[
         (0, Event::Submitted { task: t(1) }),
-        (1, Event::Held { task: t(1), node: 0 }),
-        (2, Event::Held { task: t(2), node: 0 }),
+        (1, Event::Held { task: t(1), node: WitnessedNode(0) }),
+        (2, Event::Held { task: t(2), node: WitnessedNode(0) }),
         // It passes the second node within a moment.
-        (3, Event::Held { task: t(1), node: 1 }),
-        (3, Event::Started { task: t(1), worker: W, codelet: 0 }),
-        (4, Event::Held { task: t(1), node: 1 }),
-        (5, Event::Held { task: t(2), node: 1 }),
+        (3, Event::Held { task: t(1), node: WitnessedNode(1) }),
+        (3, Event::Started { task: t(1), worker: W, codelet: K }),
+        (4, Event::Held { task: t(1), node: WitnessedNode(1) }),
+        (5, Event::Held { task: t(2), node: WitnessedNode(1) }),
         (9, Event::Ended { task: t(1), worker: W }),
     ]);
     let lengths = trace.events.iter().filter_map(|stamped| match stamped.event {
-        Event::QueueLength { node, length } => Some((stamped.nanos, node, length)),
+        Event::QueueLength { node, length } => Some((stamped.nanos, node.0, length)),
         _ => None,
     });
     assert_eq!(lengths.collect::<Vec<_>>(), [(1, 0, 1), (2, 0, 2), (3, 0, 1), (5, 0, 0), (5, 1, 1)]);
@@ -98,9 +101,9 @@ fn a_measured_run_cannot_have_been_shorter_than_its_chain_or_its_share() {
     graph.add_task(Task::new(kind).after(first));
     let events = [
         (0, Event::Submitted { task: t(1) }),
-        (1_000, Event::Started { task: t(1), worker: W, codelet: 0 }),
+        (1_000, Event::Started { task: t(1), worker: W, codelet: K }),
         (3_000, Event::Ended { task: t(1), worker: W }),
-        (4_000, Event::Started { task: t(2), worker: W, codelet: 0 }),
+        (4_000, Event::Started { task: t(2), worker: W, codelet: K }),
         (7_000, Event::Ended { task: t(2), worker: W }),
     ];
     let bound = measured_bound(&trace(&events), &graph).expect("all tasks are there");

@@ -1,6 +1,6 @@
 //! What each worker and each link did at any time.
 
-use super::event::{Event, Transfer};
+use super::event::{CodeletId, Event, Transfer};
 use super::track::Trace;
 use sched_core::{MemoryNode, TaskId, WorkerId};
 use sched_graph::DataId;
@@ -35,7 +35,7 @@ pub enum Activity {
         /// The task.
         task: TaskId,
         /// Its codelet.
-        codelet: u32,
+        codelet: CodeletId,
     },
     /// It has a task, and waits for the task's data; or it is in a team, and waits for the others, or for the data.
     Fetching {
@@ -101,7 +101,7 @@ fn on(workers: &mut [Track], worker: WorkerId, what: impl FnOnce(&mut Track)) {
 /// One worker, as far as it has been looked at.
 struct Track {
     spans: Vec<Span>,
-    running: Option<(u64, TaskId, u32)>,
+    running: Option<(u64, TaskId, CodeletId)>,
     idle_since: Option<u64>,
     /// Tasks that it has and does not execute yet.
     waiting: Vec<TaskId>,
@@ -137,7 +137,7 @@ impl Track {
         self.waiting.push(task);
     }
 
-    fn started(&mut self, now: u64, task: TaskId, codelet: u32) {
+    fn started(&mut self, now: u64, task: TaskId, codelet: CodeletId) {
         self.no_longer_idle(now);
         if let Some(place) = self.waiting.iter().position(|waiting| *waiting == task) {
             self.waiting.remove(place);

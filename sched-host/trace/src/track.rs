@@ -1,9 +1,10 @@
 //! A whole trace.
 
-use super::event::{Event, Stamped};
+use super::event::{CodeletId, Event, Stamped};
 use super::queues::queue_lengths;
 use sched_core::{MemoryNode, TaskId};
 use sched_graph::{DataId, TaskGraph};
+use sched_tree::WitnessedNode;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -95,8 +96,14 @@ impl Trace {
 
     /// The name of a codelet.
     #[must_use]
-    pub fn codelet(&self, number: u32) -> &str {
-        self.codelets.get(number as usize).map_or("?", String::as_str)
+    pub fn codelet(&self, codelet: CodeletId) -> &str {
+        self.codelets.get(codelet.index()).map_or("?", String::as_str)
+    }
+
+    /// The path of a node of the scheduler.
+    #[must_use]
+    pub fn node_path(&self, node: WitnessedNode) -> &str {
+        self.nodes.get(node.index()).map_or("?", String::as_str)
     }
 
     /// The name of the link between two memories.

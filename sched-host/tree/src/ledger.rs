@@ -212,6 +212,7 @@ extern "C" fn lost(task: RawTask) {
 
 /// Sizes of chunks double, so that an index finds its chunk with a bit operation and no chunk ever moves.
 const FIRST_CHUNK: usize = 1024;
+/// Number of chunks: with sizes that double, more slots than their 32-bit indices can name.
 pub const CHUNKS: usize = 22;
 
 /// The chunk of a number, and the place in it.

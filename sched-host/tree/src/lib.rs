@@ -10,6 +10,7 @@
 mod assembly;
 mod books;
 mod call;
+pub mod combined;
 pub mod context;
 mod fallback;
 pub mod fault;
@@ -21,6 +22,7 @@ mod node;
 pub mod plugin;
 mod prospects;
 mod push_pull;
+pub mod seat;
 pub mod services;
 mod survey;
 mod swap;
@@ -36,7 +38,7 @@ pub use push_pull::PushPull;
 pub use services::Services;
 pub use survey::NodeState;
 pub use swap::SwapError;
-pub use witness::Witness;
+pub use witness::{Witness, WitnessedNode};
 
 pub(crate) use assembly::Shared;
 

@@ -10,28 +10,40 @@ use sched_core::{Refusal, TaskId, WorkerId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+/// A node of a tree, as a witness knows it: by its place among the nodes of all trees that the witness was shown.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct WitnessedNode(pub u32);
+
+impl WitnessedNode {
+    /// Its place.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// Is told which node stores a task, and which one refuses it. A tree asks its [`Services`] once whether there is a
 /// witness; without one a hop costs one branch more, with one it reads the clock too.
 pub trait Witness: Send + Sync {
-    /// A tree is put together from nodes with these paths. Gives back the number of the first of them: a run may see
+    /// A tree is put together from nodes with these paths. Returns the first of them; the others follow it. A run may see
     /// several trees, and each of their nodes has a number of its own.
-    fn nodes(&self, paths: &[&str]) -> u32;
+    fn nodes(&self, paths: &[&str]) -> WitnessedNode;
 
     /// A ready task was pushed into a tree, by this worker or the application.
     fn ready(&self, nanos: u64, by: Option<WorkerId>, task: TaskId);
 
     /// A node stores a task now.
-    fn held(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: u32);
+    fn held(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: WitnessedNode);
 
     /// A node refused a task.
-    fn refused(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: u32, why: Refusal);
+    fn refused(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: WitnessedNode, why: Refusal);
 }
 
 /// The witness of one tree.
 pub(super) struct Watch {
     witness: Arc<dyn Witness>,
-    /// The number of the root.
-    first: u32,
+    /// The root.
+    first: WitnessedNode,
 }
 
 impl Watch {
@@ -40,6 +52,10 @@ impl Watch {
         let witness = services.witness()?;
         let first = witness.nodes(paths);
         Some(Watch { witness, first })
+    }
+
+    fn node(&self, node: &TreeNode) -> WitnessedNode {
+        WitnessedNode(self.first.0 + node.id)
     }
 
     #[cold]
@@ -52,7 +68,7 @@ impl Watch {
     pub(super) fn taken(&self, call: &Call<'_>, node: &TreeNode, slot: &Slot) {
         if slot.phase() == Phase::InTree(node.number) {
             let now = call.tree.services.now().as_nanos();
-            self.witness.held(now, call.requester, id(slot), self.first + node.id);
+            self.witness.held(now, call.requester, id(slot), self.node(node));
         }
     }
 
@@ -60,7 +76,7 @@ impl Watch {
     pub(super) fn refused(&self, call: &Call<'_>, node: &TreeNode, task: RawTask, why: u32) {
         let Some(slot) = Slot::of(task) else { return };
         let now = call.tree.services.now().as_nanos();
-        self.witness.refused(now, call.requester, id(slot), self.first + node.id, Refusal::from_code(why));
+        self.witness.refused(now, call.requester, id(slot), self.node(node), Refusal::from_code(why));
     }
 }
 

@@ -1,9 +1,9 @@
-//! The smallest useful component: a stack. Copy this crate to begin your own.
+//! The smallest useful component: a stack. Copy this crate to start your own.
 #![forbid(unsafe_code)]
 
 use sched_core::*;
 
-/// Gives back the task that was pushed last.
+/// Gives the task that was pushed last.
 struct Lifo {
     stack: Mutex<Vec<Task>>,
 }

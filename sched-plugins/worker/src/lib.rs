@@ -1,4 +1,4 @@
-//! The worker family as a plugin: the leaves, which hand tasks to those who execute them.
+//! The worker family as a plugin: the leaves, which hand tasks to workers.
 #![forbid(unsafe_code)]
 
 use sched_components::worker::{Combined, Simple};

@@ -3,7 +3,7 @@
 use super::{CHOSEN, bus, resident, start};
 use proptest::prelude::*;
 use sched_core::Arch;
-use sched_host::runtime::{Commute, Handle, Many, Mode, Read, ReadWrite, Runtime, Write};
+use sched_host::runtime::{AccessMode, Commute, Handle, Many, Read, ReadWrite, Runtime, Write};
 use sched_host::topology::Topology;
 use sched_tests::stock::registry;
 use std::sync::{Arc, OnceLock};
@@ -19,7 +19,7 @@ struct Value {
 
 #[derive(Clone, Debug)]
 struct Step {
-    modes: [Option<Mode>; DATA],
+    modes: [Option<AccessMode>; DATA],
     /// Says afterwards that this data is not used for now.
     unused: Option<usize>,
 }
@@ -27,17 +27,17 @@ struct Step {
 fn step() -> impl Strategy<Value = Step> {
     let mode = prop_oneof![
         3 => Just(None),
-        3 => Just(Some(Mode::Read)),
-        1 => Just(Some(Mode::Write)),
-        2 => Just(Some(Mode::ReadWrite)),
-        1 => Just(Some(Mode::Commute)),
+        3 => Just(Some(AccessMode::Read)),
+        1 => Just(Some(AccessMode::Write)),
+        2 => Just(Some(AccessMode::ReadWrite)),
+        1 => Just(Some(AccessMode::Commute)),
     ];
     let unused = prop_oneof![9 => Just(None), 1 => (0..DATA).prop_map(Some)];
     (prop::array::uniform4(mode), unused).prop_map(|(modes, unused)| Step { modes, unused })
 }
 
 impl Step {
-    fn with(&self, mode: Mode) -> impl Iterator<Item = usize> {
+    fn with(&self, mode: AccessMode) -> impl Iterator<Item = usize> {
         (0..DATA).filter(move |data| self.modes[*data] == Some(mode))
     }
 }
@@ -52,10 +52,10 @@ fn seen<'a>(values: impl Iterator<Item = &'a Value>) -> usize {
 fn in_order(steps: &[Step]) -> (Vec<Value>, Vec<usize>) {
     let (mut values, mut sights) = (vec![Value::default(); DATA], Vec::new());
     for (index, step) in steps.iter().enumerate() {
-        sights.push(seen(step.with(Mode::Read).map(|data| &values[data])));
-        step.with(Mode::Write).for_each(|data| values[data] = Value { log: vec![index], sum: 0 });
-        step.with(Mode::ReadWrite).for_each(|data| values[data].log.push(index));
-        step.with(Mode::Commute).for_each(|data| values[data].sum += index);
+        sights.push(seen(step.with(AccessMode::Read).map(|data| &values[data])));
+        step.with(AccessMode::Write).for_each(|data| values[data] = Value { log: vec![index], sum: 0 });
+        step.with(AccessMode::ReadWrite).for_each(|data| values[data].log.push(index));
+        step.with(AccessMode::Commute).for_each(|data| values[data].sum += index);
     }
     (values, sights)
 }
@@ -81,7 +81,8 @@ fn check(runtime: &Runtime, steps: &[Step]) {
         .build();
     for (index, step) in steps.iter().enumerate() {
         let of = |mode| step.with(mode).map(|data| handles[data].clone()).collect::<Vec<_>>();
-        let data = (&of(Mode::Read), &of(Mode::Write), &of(Mode::ReadWrite), &of(Mode::Commute));
+        let data =
+            (&of(AccessMode::Read), &of(AccessMode::Write), &of(AccessMode::ReadWrite), &of(AccessMode::Commute));
         // Who does not let it choose makes nothing of it.
         let worker = index * 7 % runtime.workers();
         runtime.task_with(&codelet, index, data).sched_data(worker as u64).submit().expect("the task is sound");

@@ -5,7 +5,7 @@ use sched_core::{TaskId, WorkerId};
 use sched_host::graph::generate::{cholesky, independent};
 use sched_host::sim::Platform;
 use sched_host::sim::platform::find;
-use sched_host::trace::{Bound, Event, Gantt, Stamped, Trace, WorkerTrack, gantt};
+use sched_host::trace::{Bound, CodeletId, Event, Gantt, Stamped, Trace, WorkerTrack, gantt};
 use std::time::Duration;
 
 const FIRST: TaskId = TaskId::new(1);
@@ -94,8 +94,8 @@ fn schedules_side_by_side_share_an_axis() {
 #[test]
 fn a_task_that_several_execute_together_is_one_task() {
     let on = |event: fn(WorkerId) -> Event| (0..3).map(move |worker| event(WorkerId(worker)));
-    let started =
-        on(|worker| Event::Started { task: FIRST, worker, codelet: 0 }).map(|event| Stamped { nanos: 0, event });
+    let started = on(|worker| Event::Started { task: FIRST, worker, codelet: CodeletId(0) })
+        .map(|event| Stamped { nanos: 0, event });
     let ended = on(|worker| Event::Ended { task: FIRST, worker }).map(|event| Stamped { nanos: 50, event });
     let mut trace = Trace::default();
     trace.workers = (0..3).map(|id| WorkerTrack::new(id, "cpu".to_owned())).collect();

@@ -50,7 +50,7 @@ fn every_task_is_there_once_with_its_name_and_the_queues_are_empty_in_the_end() 
     let mut ready = 0;
     for stamped in &trace.events {
         match stamped.event {
-            Event::QueueLength { node, length } => left[node as usize] = length,
+            Event::QueueLength { node, length } => left[node.index()] = length,
             Event::Ready { .. } => ready += 1,
             _ => {}
         }

@@ -139,7 +139,7 @@ fn a_worker_does_not_wait_behind_tasks_for_others() {
     rig.set_requester(Some(WorkerId(1)));
     assert!(!rig.can_push(DOWN));
     let refused = |task| Hop::PushTo { child: DOWN, task, refused: Some(Refusal::Full) };
-    // Whoever found the queue empty meanwhile is told that it is not.
+    // A worker that found the queue empty meanwhile is notified that it is not.
     assert_eq!(rig.hops(), [refused(cpu), refused(cuda), Hop::ChildCanPull { child: None, woke: None }]);
     assert_eq!(rig.drain(), [cpu, cuda]);
 }
@@ -194,7 +194,7 @@ fn thresholds_below_zero_are_refused() {
     assert_eq!(error.to_string(), "`ntasks-threshold` is -1, expected a whole number of at least 0");
 }
 
-/// Several threads pump and are refused at once; each refused task must be back in its place.
+/// Several threads pump and are refused concurrently; each refused task must return to its position.
 #[test]
 fn concurrent_refusals_keep_the_order() {
     let rig = fifo(0).child(FakeChild::new().room(0));

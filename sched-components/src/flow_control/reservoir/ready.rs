@@ -1,18 +1,17 @@
-//! Ready pop: of the tasks that may leave next, the one whose data is already where it will run, or the least way from
-//! there.
+//! Ready pop: among the tasks that may leave next, chooses the one with the shortest transfers to where it will run.
 
 use super::{Reservoir, noted};
 use crate::queue::{Held, Place, Reach, nanos};
 use sched_core::*;
 
-/// Whether a reservoir looks at where data is when it chooses the task that leaves.
+/// Whether a reservoir considers the location of data when it chooses the task that leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ready {
-    /// It does not.
+    /// Ignores the location of data.
     Off,
-    /// Among tasks of the highest priority.
+    /// Compares tasks of the highest priority.
     Level,
-    /// Among all tasks; priority decides between equals.
+    /// Compares all tasks; priority breaks ties.
     All,
 }
 
@@ -41,7 +40,7 @@ impl Ready {
         })
     }
 
-    /// The memory node that a pull brings data to, where that makes a difference between tasks.
+    /// The memory node that a pull brings data to, if transfers differ between tasks.
     pub(super) fn pulled_to(self, node: Node<'_>) -> Option<MemoryNode> {
         if self == Ready::Off || !node.has_transfers() {
             return None;
@@ -49,15 +48,16 @@ impl Ready {
         node.requester().and_then(|worker| node.memory_node(worker)).or_else(|| node.single_memory_node())
     }
 
-    /// The same for a push, whose task any worker below may get.
+    /// The memory node that a push brings data to, for a task that any worker below may get, if transfers differ
+    /// between tasks.
     pub(super) fn pushed_to(self, node: Node<'_>) -> Option<MemoryNode> {
         if self == Ready::Off || !node.has_transfers() { None } else { node.single_memory_node() }
     }
 }
 
 impl Reservoir {
-    /// Takes the `eligible` task whose data takes the shortest to `memory_node`; the first of several. It looks no further
-    /// than the first that is complete there.
+    /// Takes the `eligible` task with the shortest transfers to `memory_node`; the first on ties. It stops at the first
+    /// task whose data is complete there.
     pub(super) fn pop_ready(
         &self,
         node: Node<'_>,

@@ -27,7 +27,7 @@ fn the_earliest_end_wins_and_the_first_child_on_ties() {
 
 #[test]
 fn alpha_weighs_ends_against_transfers() {
-    // The first ends 4 µs later, and the second has 5 µs of transfer that hide behind its work.
+    // The first ends 4 µs later; the second has 5 µs of transfer that its work hides.
     let candidates = [candidate(0, 24_000, 0, 0), candidate(1, 10_000, 5_000, 10_000)];
     assert_eq!(chosen(WEIGHTS, 0, &mut candidates.clone()), 0);
     assert_eq!(chosen(Weights { alpha: 2.0, ..WEIGHTS }, 0, &mut candidates.clone()), 1);
@@ -52,8 +52,8 @@ fn gamma_is_microseconds_for_a_joule() {
 
 #[test]
 fn idle_power_counts_the_time_after_all_are_busy() {
-    // The second child is the last to be free, at 50 µs. The first would end just then, so that nobody idles; the second
-    // would end 2 µs later.
+    // The second child is the last to become free, at 50 µs. The first would end just then, so that no child idles; the
+    // second would end 2 µs later.
     let candidates = [candidate(0, 50_000, 0, 0), candidate(1, 2_000, 0, 50_000)];
     let fitness = |idle_power| {
         let weights = Weights { idle_power, ..WEIGHTS };

@@ -124,7 +124,7 @@ fn the_list_counts_in_the_estimates() {
     assert_eq!((rig.estimated_end(), rig.estimated_load()), (Time::ZERO, 0.0));
 }
 
-/// Threads push and ask at once, and no room is left unused, nor given to a lower priority than one that waits.
+/// Threads push and ask concurrently; no room stays unused, and none goes to a lower priority than one that waits.
 #[test]
 fn concurrent_passes_keep_the_order() {
     let rig = queues(1, 0);
@@ -178,7 +178,7 @@ proptest! {
                     let priority = |task: &TaskId| rig.read(*task, Task::priority);
                     let worst = rig.child_tasks(child)[before..].iter().map(priority).min();
                     let best = rig.held().iter().map(priority).max();
-                    // With nothing here, the parent decides on the order.
+                    // With an empty list, the parent decides on the order.
                     prop_assert!(!waited || worst.is_none() || best <= worst);
                 }
             }

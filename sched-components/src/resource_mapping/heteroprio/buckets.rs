@@ -3,10 +3,10 @@
 use crate::queue::{ByArchs, Len, Place};
 use sched_core::{ArchSet, Report, Task};
 
-/// Accelerations this near to a bucket's belong in it.
-const ALIKE: f64 = 0.1;
+/// Largest relative difference between a bucket's acceleration and its tasks'.
+const TOLERANCE: f64 = 0.1;
 
-/// Buckets of tasks, the most accelerated first, and tasks without an acceleration beside them.
+/// Buckets of tasks, the most accelerated first, and the tasks without an acceleration.
 #[derive(Default, Debug)]
 pub(super) struct Buckets {
     buckets: Vec<Bucket>,
@@ -24,14 +24,14 @@ struct Bucket {
 pub(super) enum End {
     /// The tasks with the highest acceleration.
     Most,
-    /// The tasks with the lowest.
+    /// The tasks with the lowest acceleration.
     Least,
 }
 
-/// Where a task was taken, for giving it back.
+/// Where a task was taken from, for putting it back.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Origin {
-    /// That of the bucket; buckets are never taken away.
+    /// The bucket's acceleration; buckets are never removed.
     acceleration: Option<f64>,
     place: Place,
 }
@@ -43,12 +43,12 @@ impl Len for Buckets {
 }
 
 impl Buckets {
-    /// Nanoseconds that the tasks were pushed with, added up.
+    /// Sum of the tasks' expected lengths in nanoseconds.
     pub(super) fn expected(&self) -> u64 {
         self.buckets.iter().map(|bucket| bucket.tasks.expected()).fold(self.unknown.expected(), u64::saturating_add)
     }
 
-    /// Adds a task that counts with `expected` nanoseconds.
+    /// Adds a task whose expected length is `expected` nanoseconds.
     pub(super) fn push(&mut self, task: Task, acceleration: Option<f64>, expected: u64) {
         let (archs, priority) = (task.archs(), task.priority());
         let queue = match acceleration {
@@ -58,9 +58,9 @@ impl Buckets {
         queue.push(archs, task, priority, expected);
     }
 
-    /// The bucket for an acceleration: the first that is alike, or a new one.
+    /// The bucket for an acceleration: the first close enough, or a new one.
     fn bucket(&mut self, acceleration: f64) -> &mut ByArchs {
-        let alike = |bucket: &Bucket| (bucket.acceleration - acceleration).abs() <= ALIKE * bucket.acceleration;
+        let alike = |bucket: &Bucket| (bucket.acceleration - acceleration).abs() <= TOLERANCE * bucket.acceleration;
         let index = self.buckets.iter().position(alike).unwrap_or_else(|| {
             let index = self.buckets.partition_point(|bucket| bucket.acceleration > acceleration);
             self.buckets.insert(index, Bucket { acceleration, tasks: ByArchs::default() });
@@ -69,8 +69,8 @@ impl Buckets {
         &mut self.buckets[index].tasks
     }
 
-    /// Takes the first eligible task of an end, or with `None` of those without an acceleration, that some of `archs` can
-    /// execute.
+    /// Takes the first eligible task that any of `archs` can execute, from an end of the buckets, or with `None` from
+    /// the tasks without an acceleration.
     pub(super) fn pop(
         &mut self,
         end: Option<End>,
@@ -91,7 +91,7 @@ impl Buckets {
         }
     }
 
-    /// Puts a task back where it was.
+    /// Puts a task back at its position.
     pub(super) fn unpop(&mut self, task: Task, origin: Origin) {
         let queue = match origin.acceleration {
             None => &mut self.unknown,
@@ -100,12 +100,12 @@ impl Buckets {
                 .iter_mut()
                 .find(|bucket| bucket.acceleration.total_cmp(&acceleration).is_eq())
                 .map(|bucket| &mut bucket.tasks)
-                .expect("buckets are never taken away"),
+                .expect("buckets are never removed"),
         };
         queue.unpop(task.archs(), task, origin.place);
     }
 
-    /// Takes all tasks: those without an acceleration, then the most accelerated ones first.
+    /// Removes all tasks: those without an acceleration, then the most accelerated first.
     pub(super) fn drain(&mut self) -> Vec<Task> {
         let mut tasks = self.unknown.drain();
         tasks.extend(self.buckets.iter_mut().flat_map(|bucket| bucket.tasks.drain()));

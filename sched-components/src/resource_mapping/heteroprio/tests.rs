@@ -29,7 +29,7 @@ fn accelerators_take_what_they_accelerate_most() {
 fn cores_take_what_gains_least() {
     let rig = core_and_gpu(&[], &[(80, 10), (20, 10), (40, 10)]);
     let tasks = hold(&rig, &[0, 1, 2]);
-    // Everything would end on the core first.
+    // Every task would end first on the core.
     rig.set_end(Child(1), Time::from_nanos(1_000_000));
     rig.set_room(Child(0), Some(9));
     assert!(rig.can_push(Child(0)));
@@ -47,7 +47,7 @@ fn a_core_gets_nothing_that_the_accelerator_would_complete_first() {
 
 #[test]
 fn accelerations_within_ten_percent_share_a_bucket() {
-    // 10 and 10.9 times are alike, 11.2 times is not like 10.
+    // 10 and 10.9 share a bucket, 11.2 does not belong to that of 10.
     let rig = core_and_gpu(&[], &[(100, 10), (109, 10), (112, 10)]);
     let tasks = hold(&rig, &[0, 1, 2]);
     let facts = rig.describe();

@@ -32,7 +32,7 @@ fn a_task_goes_where_it_ends_first_and_carries_the_prediction() {
     assert_eq!(rig.push(tasks[0]), Ok(()));
     assert_eq!(rig.child_tasks(Child(1)), [tasks[0]]);
     assert_eq!(predictions(&rig, tasks[0]), (Some(micros(10)), Some(micros(5))));
-    // The transfer hides behind 31 µs of work, and counts by beta: 31 + 10 + 5 against 40.
+    // The transfer is hidden by 31 µs of work, but beta charges it: 31 + 10 + 5 against 40.
     rig.set_end(Child(1), at(31));
     assert_eq!(rig.push(tasks[1]), Ok(()));
     assert_eq!(rig.child_tasks(Child(0)), [tasks[1]]);
@@ -180,7 +180,7 @@ fn pushes_from_many_threads_all_arrive() {
         }
     });
     assert_eq!(rig.child_tasks(Child(0)).len() + rig.child_tasks(Child(1)).len(), 400);
-    // Nothing is promised any more: the next decision goes by what the children say.
+    // No promise is left: the next decision uses what the children report.
     let last = rig.task().make();
     assert_eq!(rig.push(last), Ok(()));
     assert_eq!(rig.child_tasks(Child(1)).last(), Some(&last));

@@ -1,26 +1,26 @@
-//! What is to be done: the ready tasks, the plan, and what was sent.
+//! The planning thread's state: the ready tasks, the plan, and the tasks that were sent.
 
-use super::outlook::{Lane, Outlook, Sent};
+use super::outlook::{Lane, Outlook, Sent, View};
 use super::search::{Dice, Search};
 use sched_core::{Child, MemoryNode, Node, Stage, Submitted, Task};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// How much work a plan may be.
+/// Limits of the work that goes into a plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Plans that are tried for tasks that are all new.
+    /// Number of plans tried when all tasks are new.
     pub(super) effort: u64,
-    /// Tasks in a plan.
+    /// Maximum number of tasks in a plan.
     pub(super) window: usize,
-    /// What the search may take, as a share of the plan's length.
+    /// Time limit of the search, as a share of the plan's length.
     pub(super) time: f64,
 }
 
-/// Of more tasks fewer plans are tried, so that the search takes no longer.
+/// With more tasks than this, fewer plans are tried, so that the search takes no longer.
 const AT_FULL_EFFORT: f64 = 2048.0;
 
-/// Kinds are forgotten when there are more: where lengths are measured, they change all the time.
+/// Maximum number of known kinds; beyond it they are discarded. Measured lengths change all the time.
 const MOST_KINDS: usize = 4096;
 
 /// A task in the plan of a lane.
@@ -29,39 +29,39 @@ struct Planned {
     sequence: u64,
     start: u64,
     length: u64,
-    /// Its data is on its way.
+    /// Whether its data is being fetched.
     fetched: bool,
 }
 
 /// See the [module](self).
 #[derive(Default, Debug)]
 pub(super) struct Agenda {
-    /// Ready tasks, by their sequences.
+    /// Ready tasks, by sequence number.
     pub(super) held: BTreeMap<u64, Task>,
     pub(super) lanes: Vec<Lane>,
     classes: usize,
-    /// By lane, in order.
+    /// The plan of each lane, in order.
     plan: Vec<VecDeque<Planned>>,
     /// The lane of each planned task; none for those that take no lane's time.
     lane_of: BTreeMap<u64, Option<usize>>,
-    /// Of those that are held: the ones that take no lane's time, by priority.
+    /// The held tasks that take no lane's time, by priority.
     untimed: BTreeSet<(Reverse<i32>, u64)>,
-    /// Some that are held are neither planned nor in `lane_of`.
+    /// Whether any held task is neither planned nor in `lane_of`.
     some_unplanned: bool,
-    /// Behind the last task that was planned.
+    /// One past the last planned task.
     end: u64,
-    /// Tasks in the plan in the beginning.
+    /// Number of tasks in the plan when it was made.
     count: usize,
     sent: Vec<Sent>,
-    /// Lanes that took no task lately.
+    /// Whether each lane recently refused a task.
     pub(super) full: Vec<bool>,
-    /// Kinds of tasks by their lengths, and by kind and class, how well a class was liked in the last plan.
+    /// Kinds of tasks by their lengths; and by kind and class, the preference for the class in the last plan.
     kinds: BTreeMap<Vec<u64>, usize>,
     likings: Vec<f64>,
 }
 
 impl Agenda {
-    /// Takes further tasks.
+    /// Adds tasks.
     pub(super) fn receive(&mut self, tasks: impl IntoIterator<Item = Task>) {
         for task in tasks {
             let sequence = task.id().sequence();
@@ -74,7 +74,7 @@ impl Agenda {
         }
     }
 
-    /// Looks at what has changed: who is there, and what has ended.
+    /// Updates the lanes, and removes tasks that have ended.
     pub(super) fn settle(&mut self, node: Node<'_>, submitted: Submitted<'_>, now: u64) {
         if self.lanes.is_empty() {
             self.find_lanes(node);
@@ -88,7 +88,7 @@ impl Agenda {
             let lane = &mut self.lanes[sent.lane];
             lane.free = lane.free.max(sent.end);
         }
-        // Tasks that a worker got in another way are in nobody's way.
+        // Tasks that a worker got in another way occupy no lane.
         let held = &self.held;
         for plan in &mut self.plan {
             while plan.front().is_some_and(|next| {
@@ -118,7 +118,8 @@ impl Agenda {
         self.plan = vec![VecDeque::new(); self.lanes.len()];
     }
 
-    /// Plans if there is reason to: tasks that are in no plan, and not enough to do for all, or much that is new.
+    /// Plans if necessary: there are tasks outside the plan, and either too little work for some lane or many new
+    /// tasks.
     pub(super) fn keep_planned(
         &mut self,
         node: Node<'_>,
@@ -133,14 +134,21 @@ impl Agenda {
             self.kinds.clear();
             self.likings.clear();
         }
-        let (lanes, held) = (&self.lanes, &self.held);
-        let kinds = &mut self.kinds;
-        let outlook = Outlook::new(node, submitted, weigh, lanes, self.classes, &self.sent, held, kinds, limits.window);
+        let view = View {
+            submitted,
+            weights: weigh,
+            lanes: &self.lanes,
+            classes: self.classes,
+            sent: &self.sent,
+            held: &self.held,
+            window: limits.window,
+        };
+        let outlook = Outlook::new(node.now(), &view, &mut self.kinds);
         let fresh = outlook.sequences.iter().filter(|sequence| **sequence >= self.end).count();
         let count = outlook.len().max(1) as f64;
         let share = fresh as f64 / count;
         let tries = limits.effort as f64 * share * (AT_FULL_EFFORT / count).min(1.0);
-        // Workers may be idle meanwhile. (Under a virtual clock they are not, since no time passes.)
+        // Workers may idle meanwhile. (Not under a virtual clock, where the search takes no time.)
         let most = |search: &Search<'_>| search.length() as f64 * limits.time;
         let took = || node.now().as_nanos().saturating_sub(outlook.now) as f64;
         let mut search = Search::new(&outlook, Dice(node.random()));
@@ -158,13 +166,13 @@ impl Agenda {
         let was_full = self.count >= window;
         left < self.lanes.len()
             || if was_full { left < window / 2 } else { more > self.count / 4 }
-            // Those who submit at once may come out of order, so what is planned may wait for what is not.
+            // Concurrent submissions may arrive out of order, so planned tasks may wait for tasks outside the plan.
             || (self.sent.is_empty() && !self.held.keys().any(|sequence| self.lane_of.contains_key(sequence)))
     }
 
     fn adopt(&mut self, outlook: &Outlook, best: &super::schedule::Schedule) {
         self.plan.iter_mut().for_each(VecDeque::clear);
-        // What is held and was not told of is as good as a task whose length nobody knows.
+        // A held task that was not among the submitted ones counts as a task of unknown length.
         self.lane_of = self.held.keys().map(|sequence| (*sequence, None)).collect();
         self.some_unplanned = false;
         let mut order: Vec<usize> = (0..outlook.len()).filter(|task| outlook.is_open(*task)).collect();
@@ -182,7 +190,7 @@ impl Agenda {
         self.end = self.end.max(outlook.end);
     }
 
-    /// Data of ready tasks that are to begin before `until` begins to move.
+    /// Starts fetching the data of ready tasks that are to start before `until`.
     pub(super) fn fetch(&mut self, node: Node<'_>, until: u64) {
         for (lane, plan) in self.lanes.iter().zip(&mut self.plan) {
             for planned in
@@ -196,20 +204,20 @@ impl Agenda {
         }
     }
 
-    /// The first task, by priority, that was looked at and takes no lane's time, since nobody knows how long it takes, and for
-    /// which there is a place.
+    /// The first task by priority that has been seen, takes no lane's time because its length is unknown, and has a
+    /// place to go.
     pub(super) fn unpredicted<T>(&self, place: impl Fn(&Task) -> Option<T>) -> Option<(u64, T)> {
         self.untimed.iter().find_map(|(_, sequence)| Some((*sequence, place(self.held.get(sequence)?)?)))
     }
 
-    /// Lets go of a held task.
+    /// Removes a held task.
     pub(super) fn take(&mut self, sequence: u64) -> Option<Task> {
         let task = self.held.remove(&sequence)?;
         self.untimed.remove(&(Reverse(task.priority()), sequence));
         Some(task)
     }
 
-    /// The task that is to be sent now, and its lane. Each lane gets its tasks in the order of the plan.
+    /// The task to send now, and its lane. Each lane gets its tasks in the plan's order.
     pub(super) fn next(&self, now: u64, lead: u64, asks: impl Fn(Child) -> bool) -> Option<(u64, usize)> {
         let of = |lane: usize| {
             let Lane { child, free, .. } = self.lanes[lane];
@@ -217,7 +225,7 @@ impl Agenda {
             let turn = !self.full[lane] && (free <= now.saturating_add(lead) || asks(child));
             (turn && self.held.contains_key(&next.sequence)).then_some((next.sequence, lane))
         };
-        // Nothing that was sent is under way, so nobody may come by again: whatever is ready goes.
+        // No sent task is under way, so nothing might call again: send any ready task.
         (0..self.lanes.len()).find_map(of).or_else(|| if self.sent.is_empty() { self.first_held() } else { None })
     }
 
@@ -230,7 +238,7 @@ impl Agenda {
         Some((sequence, lane))
     }
 
-    /// The task that a worker gets which asks itself.
+    /// The task for a worker that pulls.
     pub(super) fn next_for(&self, node: Node<'_>, child: Child) -> Option<(u64, usize)> {
         let is_there = |lane: &Lane| lane.child == child && node.requester().is_none_or(|worker| worker == lane.worker);
         let of = |lane: usize| {
@@ -242,7 +250,7 @@ impl Agenda {
         (0..self.lanes.len()).filter(|lane| is_there(&self.lanes[*lane])).find_map(of)
     }
 
-    /// A task was sent.
+    /// Records that a task was sent.
     pub(super) fn note_sent(&mut self, sequence: u64, lane: usize, now: u64) {
         let plan = &mut self.plan[lane];
         if let Some(at) = plan.iter().position(|next| next.sequence == sequence)

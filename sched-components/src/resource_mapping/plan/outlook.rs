@@ -1,12 +1,12 @@
-//! What a plan is made of: the submitted tasks and the workers, as they are now.
+//! The input of a plan: a snapshot of the submitted tasks and the workers.
 
 use super::super::completion::Weights;
 use crate::queue::nanos;
-use sched_core::{Child, Estimate, MemoryNode, Node, Stage, Submitted, SubmittedTask, Task, WorkerId};
+use sched_core::{Child, DataAccess, Estimate, MemoryNode, Stage, Submitted, SubmittedTask, Task, Time, WorkerId};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Cannot run there; is not there.
+/// "Cannot run there" or "is not there".
 pub(super) const NEVER: u64 = u64::MAX;
 
 /// A worker that tasks are planned for.
@@ -15,13 +15,13 @@ pub(super) struct Lane {
     pub(super) worker: WorkerId,
     pub(super) child: Child,
     pub(super) memory: usize,
-    /// Workers of one architecture.
+    /// Number of its architecture, counted from 0 in order of appearance.
     pub(super) class: usize,
-    /// When it has done all that it was sent.
+    /// When it finishes all that it was sent.
     pub(super) free: u64,
 }
 
-/// A task that was sent already.
+/// A task that was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub(super) sequence: u64,
@@ -29,7 +29,7 @@ pub(super) struct Sent {
     pub(super) end: u64,
 }
 
-/// What a task does with a piece of data, by its number here.
+/// A task's access to a piece of data, by the number of the data here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Use {
     pub(super) data: usize,
@@ -45,139 +45,82 @@ pub(super) struct Outlook {
     pub(super) classes: usize,
     pub(super) memories: usize,
     pub(super) sequences: Vec<u64>,
-    /// Behind the last task of the window.
+    /// One past the last task of the window.
     pub(super) end: u64,
-    /// By task, then lane.
+    /// Length of each task on each lane.
     pub(super) lengths: Vec<u64>,
-    /// Tasks of one kind take alike long everywhere.
+    /// The kind of each task: tasks of one kind have equal lengths on every lane.
     pub(super) kinds: Vec<usize>,
-    /// How many kinds are known.
+    /// Number of known kinds.
     pub(super) count_kinds: usize,
-    /// The task takes the time of a lane. Others take no time, and end by themselves or are sent elsewhere.
+    /// Whether each task takes a lane's time. Others take no time, and end by themselves or are sent elsewhere.
     pub(super) works: Vec<bool>,
-    /// Tasks that were sent: which lane, and when they should end.
+    /// Tasks that were sent: number, lane, and expected end.
     pub(super) sent: Vec<(usize, usize, u64)>,
     is_sent: Vec<bool>,
-    /// How many of these tasks each waits for.
+    /// Number of tasks in here that each waits for.
     pub(super) waits: Vec<u32>,
     successors: Vec<usize>,
     successors_of: Vec<Range<usize>>,
     uses: Vec<Use>,
     uses_of: Vec<Range<usize>>,
-    /// By data, then memory: when a copy is there.
+    /// When a copy of each piece of data is in each memory.
     pub(super) copies: Vec<u64>,
     size_of: Vec<usize>,
-    /// By size, source, destination.
+    /// By size, source and destination.
     transfers: Vec<u64>,
 }
 
+/// What an outlook is a snapshot of.
+pub(super) struct View<'a> {
+    pub(super) submitted: Submitted<'a>,
+    pub(super) weights: &'a Weights,
+    /// The workers that are there, with classes below `classes`.
+    pub(super) lanes: &'a [Lane],
+    pub(super) classes: usize,
+    /// The tasks that were sent and have not ended.
+    pub(super) sent: &'a [Sent],
+    /// The ready tasks that were not sent.
+    pub(super) held: &'a BTreeMap<u64, Task>,
+    /// Maximum number of tasks, and of held tasks beyond them.
+    pub(super) window: usize,
+}
+
+/// An outlook under construction.
+struct Builder<'a> {
+    view: &'a View<'a>,
+    /// Numbers of the kinds of tasks, by their lengths on each lane.
+    kinds: &'a mut BTreeMap<Vec<u64>, usize>,
+    outlook: Outlook,
+    sent: BTreeMap<u64, &'a Sent>,
+    tasks: Vec<SubmittedTask>,
+    /// Numbers of the tasks, by sequence number.
+    numbers: BTreeMap<u64, usize>,
+    /// Numbers of the data, by the host's number.
+    data: BTreeMap<u64, usize>,
+    /// Numbers of the sizes of data.
+    sizes: BTreeMap<u64, usize>,
+}
+
 impl Outlook {
-    /// The first `window` tasks that have not ended; and the first of those that are `held` beyond, since what comes before
-    /// may wait for something that only they bring about. `lanes` and `sent` say who is there and what is under way;
-    /// `kinds` numbers the kinds of tasks, by their lengths on each lane.
-    #[expect(clippy::too_many_arguments, reason = "the parts of an outlook, once")]
-    pub(super) fn new(
-        node: Node<'_>,
-        submitted: Submitted<'_>,
-        weights: &Weights,
-        lanes: &[Lane],
-        classes: usize,
-        sent: &[Sent],
-        held: &BTreeMap<u64, Task>,
-        kinds: &mut BTreeMap<Vec<u64>, usize>,
-        window: usize,
-    ) -> Outlook {
-        let memories = lanes.iter().map(|lane| lane.memory + 1).max().unwrap_or(1);
-        let mut outlook =
-            Outlook { now: node.now().as_nanos(), lanes: lanes.to_vec(), classes, memories, ..Outlook::default() };
-        let mut known: BTreeMap<u64, usize> = BTreeMap::new();
-        let (mut data, mut sizes) = (BTreeMap::new(), BTreeMap::new());
-        let mut found = Vec::new();
-        let sent: BTreeMap<u64, &Sent> = sent.iter().map(|sent| (sent.sequence, sent)).collect();
-        let mut add = |outlook: &mut Outlook, sequence: u64, task: SubmittedTask| {
-            let under_way = sent.get(&sequence);
-            if task.stage == Stage::Taken && under_way.is_none() {
-                return;
-            }
-            let number = outlook.sequences.len();
-            known.insert(sequence, number);
-            found.push(task);
-            outlook.sequences.push(sequence);
-            let length = |lane: &Lane| match submitted.expected_length(sequence, lane.worker) {
-                Estimate::Known(length) => nanos(length),
-                _ => NEVER,
-            };
-            let lengths: Vec<u64> = lanes.iter().map(length).collect();
-            outlook.works.push(!task.passes && lengths.iter().any(|length| *length != NEVER));
-            outlook.lengths.extend(&lengths);
-            let next = kinds.len();
-            outlook.kinds.push(*kinds.entry(lengths).or_insert(next));
-            outlook.is_sent.push(under_way.is_some());
-            if let Some(sent) = under_way {
-                outlook.sent.push((number, sent.lane, sent.end.max(outlook.now)));
-            }
-            let from = outlook.uses.len();
-            for access in submitted.accesses(sequence, task).filter(|access| access.reads || access.writes) {
-                let next = data.len();
-                let at = *data.entry(access.data).or_insert(next);
-                if at == next {
-                    outlook.add_data(submitted, weights, access.data, access.bytes, &mut sizes);
-                }
-                outlook.uses.push(Use { data: at, reads: access.reads, writes: access.writes });
-            }
-            outlook.uses_of.push(from..outlook.uses.len());
-        };
-        for (sequence, task) in submitted.tasks() {
-            if outlook.sequences.len() == window {
+    /// Takes the first `window` tasks that have not ended, and the first held ones beyond, since earlier tasks may wait
+    /// for something that only those bring about.
+    pub(super) fn new(now: Time, view: &View<'_>, kinds: &mut BTreeMap<Vec<u64>, usize>) -> Outlook {
+        let mut builder = Builder::new(now.as_nanos(), view, kinds);
+        for (sequence, task) in view.submitted.tasks() {
+            if builder.tasks.len() == view.window {
                 break;
             }
-            add(&mut outlook, sequence, task);
+            builder.add(sequence, task);
         }
-        outlook.end = outlook.sequences.last().map_or(0, |last| last + 1);
-        for sequence in held.range(outlook.end..).map(|(sequence, _)| *sequence).take(window) {
-            if let Some(task) = submitted.task(sequence).filter(|task| task.stage != Stage::Ended) {
-                add(&mut outlook, sequence, task);
+        let end = builder.outlook.sequences.last().map_or(0, |last| last + 1);
+        builder.outlook.end = end;
+        for sequence in view.held.range(end..).map(|(sequence, _)| *sequence).take(view.window) {
+            if let Some(task) = view.submitted.task(sequence).filter(|task| task.stage != Stage::Ended) {
+                builder.add(sequence, task);
             }
         }
-        outlook.count_kinds = kinds.len();
-        outlook.waits = vec![0; outlook.sequences.len()];
-        for (number, task) in found.into_iter().enumerate() {
-            let from = outlook.successors.len();
-            for successor in submitted.successors(outlook.sequences[number], task) {
-                if let Some(successor) = known.get(&successor) {
-                    outlook.successors.push(*successor);
-                    outlook.waits[*successor] += 1;
-                }
-            }
-            outlook.successors_of.push(from..outlook.successors.len());
-        }
-        outlook
-    }
-
-    fn add_data(
-        &mut self,
-        submitted: Submitted<'_>,
-        weights: &Weights,
-        data: u64,
-        bytes: u64,
-        sizes: &mut BTreeMap<u64, usize>,
-    ) {
-        let memories = self.memories as u32;
-        let next = sizes.len();
-        let size = *sizes.entry(bytes).or_insert(next);
-        if size == next {
-            for (from, to) in (0..memories).flat_map(|from| (0..memories).map(move |to| (from, to))) {
-                let length = submitted.expected_transfer(MemoryNode(from), MemoryNode(to), bytes);
-                self.transfers.push(if from == to { 0 } else { weights.reckoned(nanos(length)) });
-            }
-        }
-        self.size_of.push(size);
-        let first = self.copies.len();
-        let there = |memory| submitted.has_copy(data, MemoryNode(memory));
-        self.copies.extend((0..memories).map(|memory| if there(memory) { self.now } else { NEVER }));
-        if self.copies[first..].iter().all(|copy| *copy == NEVER) {
-            self.copies[first] = self.now;
-        }
+        builder.finish()
     }
 
     /// Number of tasks.
@@ -189,7 +132,7 @@ impl Outlook {
         self.lengths[task * self.lanes.len() + lane]
     }
 
-    /// Whether it is still to be sent.
+    /// Whether a task is still to be sent.
     pub(super) fn is_open(&self, task: usize) -> bool {
         !self.is_sent[task]
     }
@@ -206,7 +149,8 @@ impl Outlook {
         self.transfers[(self.size_of[data] * self.memories + from) * self.memories + to]
     }
 
-    /// The longest way from the beginning of each task to the end of all, by what `cost` says of a task's length.
+    /// The upward rank of each task: the longest path from its start to the end of all tasks. `cost` maps a task's
+    /// lengths to one figure.
     pub(super) fn ranks(&self, cost: impl Fn(&[u64]) -> f64) -> Vec<f64> {
         let lanes = self.lanes.len();
         let mut ranks = vec![0.0_f64; self.len()];
@@ -215,5 +159,102 @@ impl Outlook {
             ranks[task] = own + self.successors(task).iter().map(|next| ranks[*next]).fold(0.0, f64::max);
         }
         ranks
+    }
+}
+
+impl<'a> Builder<'a> {
+    fn new(now: u64, view: &'a View<'_>, kinds: &'a mut BTreeMap<Vec<u64>, usize>) -> Builder<'a> {
+        let memories = view.lanes.iter().map(|lane| lane.memory + 1).max().unwrap_or(1);
+        let lanes = view.lanes.to_vec();
+        Builder {
+            view,
+            kinds,
+            outlook: Outlook { now, lanes, classes: view.classes, memories, ..Outlook::default() },
+            sent: view.sent.iter().map(|sent| (sent.sequence, sent)).collect(),
+            tasks: Vec::new(),
+            numbers: BTreeMap::new(),
+            data: BTreeMap::new(),
+            sizes: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a task with its lengths and accesses, unless a worker got it in another way.
+    fn add(&mut self, sequence: u64, task: SubmittedTask) {
+        let under_way = self.sent.get(&sequence).copied();
+        if task.stage == Stage::Taken && under_way.is_none() {
+            return;
+        }
+        let submitted = self.view.submitted;
+        let number = self.tasks.len();
+        self.numbers.insert(sequence, number);
+        self.tasks.push(task);
+        let length = |lane: &Lane| match submitted.expected_length(sequence, lane.worker) {
+            Estimate::Known(length) => nanos(length),
+            _ => NEVER,
+        };
+        let lengths: Vec<u64> = self.view.lanes.iter().map(length).collect();
+        let outlook = &mut self.outlook;
+        outlook.sequences.push(sequence);
+        outlook.works.push(!task.passes && lengths.iter().any(|length| *length != NEVER));
+        outlook.lengths.extend(&lengths);
+        let next = self.kinds.len();
+        outlook.kinds.push(*self.kinds.entry(lengths).or_insert(next));
+        outlook.is_sent.push(under_way.is_some());
+        if let Some(sent) = under_way {
+            outlook.sent.push((number, sent.lane, sent.end.max(outlook.now)));
+        }
+        let from = outlook.uses.len();
+        for access in submitted.accesses(sequence, task).filter(|access| access.reads || access.writes) {
+            let data = self.number_of(access);
+            self.outlook.uses.push(Use { data, reads: access.reads, writes: access.writes });
+        }
+        let to = self.outlook.uses.len();
+        self.outlook.uses_of.push(from..to);
+    }
+
+    /// The number of the data that is accessed, which is added if it is new: its size, transfer times and copies.
+    fn number_of(&mut self, access: DataAccess) -> usize {
+        let next = self.data.len();
+        let number = *self.data.entry(access.data).or_insert(next);
+        if number < next {
+            return number;
+        }
+        let (submitted, outlook) = (self.view.submitted, &mut self.outlook);
+        let memories = outlook.memories as u32;
+        let next = self.sizes.len();
+        let size = *self.sizes.entry(access.bytes).or_insert(next);
+        if size == next {
+            for (from, to) in (0..memories).flat_map(|from| (0..memories).map(move |to| (from, to))) {
+                let length = submitted.expected_transfer(MemoryNode(from), MemoryNode(to), access.bytes);
+                let length = self.view.weights.charged(nanos(length));
+                outlook.transfers.push(if from == to { 0 } else { length });
+            }
+        }
+        outlook.size_of.push(size);
+        let first = outlook.copies.len();
+        let there = |memory| submitted.has_copy(access.data, MemoryNode(memory));
+        outlook.copies.extend((0..memories).map(|memory| if there(memory) { outlook.now } else { NEVER }));
+        if outlook.copies[first..].iter().all(|copy| *copy == NEVER) {
+            outlook.copies[first] = outlook.now;
+        }
+        number
+    }
+
+    /// Adds the dependencies among the tasks.
+    fn finish(self) -> Outlook {
+        let Builder { view, kinds, mut outlook, tasks, numbers, .. } = self;
+        outlook.count_kinds = kinds.len();
+        outlook.waits = vec![0; tasks.len()];
+        for (number, task) in tasks.into_iter().enumerate() {
+            let from = outlook.successors.len();
+            for successor in view.submitted.successors(outlook.sequences[number], task) {
+                if let Some(successor) = numbers.get(&successor) {
+                    outlook.successors.push(*successor);
+                    outlook.waits[*successor] += 1;
+                }
+            }
+            outlook.successors_of.push(from..outlook.successors.len());
+        }
+        outlook
     }
 }

@@ -6,31 +6,31 @@ use std::collections::BinaryHeap;
 /// A plan.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Schedule {
-    /// By task; of no meaning for tasks that take no lane's time.
+    /// The lane of each task; meaningless for tasks that take no lane's time.
     pub(super) lanes: Vec<usize>,
     pub(super) starts: Vec<u64>,
     pub(super) ends: Vec<u64>,
-    /// When all is done.
+    /// When all tasks are done.
     pub(super) end: u64,
 }
 
-/// What a plan prefers.
+/// The preferences that lead to a plan.
 #[derive(Clone, Debug)]
 pub(super) struct Taste {
-    /// The tasks with higher ones choose first.
+    /// Tasks with higher keys choose first.
     pub(super) keys: Vec<f64>,
-    /// By kind of task and class of lanes: how much later, in lengths of the task, it may end elsewhere.
+    /// By kind of task and class of lanes: the tolerated delay elsewhere, in lengths of the task.
     pub(super) by_kind: Vec<f64>,
-    /// The same by task and class.
+    /// By task and class: as `by_kind`.
     pub(super) by_task: Vec<f64>,
 }
 
-/// What the making of a plan needs, for the next one.
+/// Storage for making a plan, kept for reuse.
 #[derive(Default, Debug)]
 pub(super) struct Scratch {
     waits: Vec<u32>,
     heap: BinaryHeap<(Key, std::cmp::Reverse<usize>)>,
-    /// By lane: when it is idle, in order.
+    /// The idle intervals of each lane, in order.
     gaps: Vec<Vec<(u64, u64)>>,
     copies: Vec<u64>,
     ready: Vec<u64>,
@@ -41,7 +41,41 @@ pub(super) struct Scratch {
     out_of: Vec<u64>,
 }
 
-/// A float with an order.
+impl Scratch {
+    /// Sets when the data that `task` reads can be in each memory, if its transfers start at `ready`.
+    fn find_arrivals(&mut self, outlook: &Outlook, task: usize, ready: u64) {
+        let memories = outlook.memories;
+        for to in 0..memories {
+            let reads = outlook.uses(task).iter().filter(|used| used.reads);
+            let arrival = reads.map(|used| {
+                let copies = &self.copies[used.data * memories..][..memories];
+                if copies[to] != NEVER {
+                    return copies[to];
+                }
+                let there = copies.iter().enumerate().filter(|(_, copy)| **copy != NEVER);
+                let from = there.map(|(from, copy)| (*copy).max(ready) + outlook.transfer(used.data, from, to));
+                from.min().unwrap_or(ready)
+            });
+            self.arrivals[to] = arrival.fold(ready, u64::max);
+        }
+    }
+}
+
+/// Removes the interval from `start` to `end` from the idle interval at index `gap`, which contains it.
+fn occupy(gaps: &mut Vec<(u64, u64)>, gap: usize, start: u64, end: u64) {
+    let (from, to) = gaps[gap];
+    match (start > from, end < to) {
+        (true, true) => {
+            gaps[gap] = (from, start);
+            gaps.insert(gap + 1, (end, to));
+        }
+        (true, false) => gaps[gap] = (from, start),
+        (false, true) => gaps[gap] = (end, to),
+        (false, false) => _ = gaps.remove(gap),
+    }
+}
+
+/// A float with a total order.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Key(f64);
 
@@ -72,7 +106,7 @@ impl Schedule {
         self.end = outlook.now;
     }
 
-    /// Tasks that were sent are where they are.
+    /// Places the tasks that were sent on their lanes.
     fn place_sent(&mut self, outlook: &Outlook, copies: &mut [u64]) {
         for (task, lane, end) in &outlook.sent {
             self.lanes[*task] = *lane;
@@ -82,8 +116,9 @@ impl Schedule {
         }
     }
 
-    /// Lets the tasks choose in the order of their keys: each takes the lane and the gap where it ends first, tastes aside.
-    /// With `fixed`, it keeps its lane. How long data takes is reckoned with, and not how much of it moves at once.
+    /// Lets the tasks choose in the order of their keys: each takes the lane and the gap where it ends first, apart
+    /// from the preferences. With `fixed`, a task keeps its lane. Transfer times count, but not contention between
+    /// transfers.
     pub(super) fn choose(&mut self, outlook: &Outlook, taste: &Taste, fixed: Option<&[usize]>, scratch: &mut Scratch) {
         let memories = outlook.memories;
         self.clear(outlook);
@@ -121,6 +156,7 @@ impl Schedule {
         }
     }
 
+    /// Chooses the lane and the gap in which `task`, ready at `ready`, ends first, apart from the preferences.
     fn find_place(
         &mut self,
         outlook: &Outlook,
@@ -130,20 +166,7 @@ impl Schedule {
         ready: u64,
         scratch: &mut Scratch,
     ) {
-        let memories = outlook.memories;
-        for to in 0..memories {
-            let reads = outlook.uses(task).iter().filter(|used| used.reads);
-            let arrival = reads.map(|used| {
-                let copies = &scratch.copies[used.data * memories..][..memories];
-                if copies[to] != NEVER {
-                    return copies[to];
-                }
-                let there = copies.iter().enumerate().filter(|(_, copy)| **copy != NEVER);
-                let from = there.map(|(from, copy)| (*copy).max(ready) + outlook.transfer(used.data, from, to));
-                from.min().unwrap_or(ready)
-            });
-            scratch.arrivals[to] = arrival.fold(ready, u64::max);
-        }
+        scratch.find_arrivals(outlook, task, ready);
         let mut best = (f64::INFINITY, 0, 0, 0);
         for (number, lane) in outlook.lanes.iter().enumerate() {
             let length = outlook.length(task, number);
@@ -165,27 +188,17 @@ impl Schedule {
         }
         let (_, number, start, gap) = best;
         let (end, memory) = (start + outlook.length(task, number), outlook.lanes[number].memory);
-        let gaps = &mut scratch.gaps[number];
-        let (from, to) = gaps[gap];
-        match (start > from, end < to) {
-            (true, true) => {
-                gaps[gap] = (from, start);
-                gaps.insert(gap + 1, (end, to));
-            }
-            (true, false) => gaps[gap] = (from, start),
-            (false, true) => gaps[gap] = (end, to),
-            (false, false) => _ = gaps.remove(gap),
-        }
+        occupy(&mut scratch.gaps[number], gap, start, end);
         (self.lanes[task], self.starts[task], self.ends[task]) = (number, start, end);
         for used in outlook.uses(task).iter().filter(|used| used.reads) {
-            let copy = &mut scratch.copies[used.data * memories + memory];
+            let copy = &mut scratch.copies[used.data * outlook.memories + memory];
             *copy = (*copy).min(scratch.arrivals[memory]);
         }
         outlook.write(task, number, end, &mut scratch.copies);
     }
 
-    /// The times of `plan` when each lane executes its tasks in the order of their starts there, and transfers wait for each
-    /// other: one at a time leaves a memory, and one at a time arrives.
+    /// Computes the times of `plan` if each lane executes its tasks in the order of their starts there, and transfers
+    /// wait for each other: one at a time leaves a memory, and one at a time arrives.
     pub(super) fn follow(&mut self, outlook: &Outlook, plan: &Schedule, scratch: &mut Scratch) {
         let memories = outlook.memories;
         self.clear(outlook);
@@ -238,7 +251,7 @@ impl Schedule {
         }
     }
 
-    /// When each task has to begin at the latest for all to be done in time, each lane keeping its order.
+    /// The latest start of each task that keeps the makespan, with each lane keeping its order.
     pub(super) fn latest_starts(&self, outlook: &Outlook, scratch: &mut Scratch) -> Vec<u64> {
         let mut latest = vec![self.end; outlook.len()];
         refill(&mut scratch.free, outlook.lanes.len(), self.end);
@@ -259,7 +272,7 @@ impl Schedule {
 }
 
 impl Outlook {
-    /// A task that ends on a lane leaves the only valid copy of what it writes there.
+    /// Records that a task that ends on a lane leaves the only valid copy of what it writes there.
     fn write(&self, task: usize, lane: usize, end: u64, copies: &mut [u64]) {
         let memory = self.lanes[lane].memory;
         for used in self.uses(task).iter().filter(|used| used.writes) {

@@ -1,9 +1,9 @@
-//! Better plans, by trying many.
+//! Improves a plan by trying many.
 
 use super::outlook::{NEVER, Outlook};
 use super::schedule::{Schedule, Scratch, Taste};
 
-/// Random numbers, all from one of the host's (SplitMix64).
+/// Random numbers by SplitMix64, seeded from the host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dice(pub(super) u64);
 
@@ -20,7 +20,7 @@ impl Dice {
         (self.roll() % limit.max(1) as u64) as usize
     }
 
-    /// From 0 to 1.
+    /// A number from 0 to 1.
     fn unit(&mut self) -> f64 {
         (self.roll() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -29,28 +29,28 @@ impl Dice {
         self.unit() < of
     }
 
-    /// Around 0, roughly normal.
+    /// A roughly normal number around 0.
     fn normal(&mut self) -> f64 {
         (self.unit() + self.unit() + self.unit() - 1.5) * 2.0
     }
 }
 
-/// Share of the tries that go to the likings of whole kinds of tasks: these change most at once.
+/// Share of the tries that change the preferences of kinds of tasks: these change most at once.
 const ON_KINDS: f64 = 0.8;
 
-/// A liking is dropped this often, and else changed.
+/// Probability that a preference is dropped rather than changed.
 const DROPPED: f64 = 0.3;
 
-/// More than that, and a task would end on the class whenever it can.
+/// Strongest preference; beyond it, a task would end on the class whenever it can.
 const MOST_LIKED: f64 = -0.9;
 
-/// Shares of the plan's length by which keys are moved.
+/// Amounts by which keys are moved, as shares of the plan's length.
 const MOVES: [f64; 4] = [0.0, 0.003, 0.01, 0.03];
 
 /// Shares of the tasks whose keys are moved.
 const MOVED: [f64; 3] = [1.0, 0.1, 0.02];
 
-/// Looks for a plan.
+/// A search for a plan.
 pub(super) struct Search<'a> {
     outlook: &'a Outlook,
     dice: Dice,
@@ -92,7 +92,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Tries a taste, and keeps it if the plan is no worse than the best.
+    /// Tries preferences, and keeps them if the plan is no worse than the best.
     fn attempt(&mut self, taste: Taste, fixed: bool) {
         let fixed = fixed.then_some(&self.best.lanes[..]);
         self.draft.choose(self.outlook, &taste, fixed, &mut self.scratch);
@@ -103,12 +103,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// How long the best plan is so far.
+    /// The length of the best plan so far.
     pub(super) fn length(&self) -> u64 {
         self.best.end.saturating_sub(self.outlook.now)
     }
 
-    /// From nothing but the likings of kinds that were good before, if there were any. One try is made at least.
+    /// Starts from the preferences of kinds that were good before, if there are any, and from nothing else. Makes at
+    /// least one try.
     pub(super) fn begin(&mut self, likings: &[f64], goes_on: impl Fn(&Search<'a>) -> bool) {
         let none = vec![0.0; self.taste.by_kind.len()];
         let mut before = none.clone();
@@ -126,12 +127,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The best plan, and the likings of kinds in it.
+    /// The best plan, and the preferences of kinds in it.
     pub(super) fn finish(self) -> (Schedule, Vec<f64>) {
         (self.best, self.taste.by_kind)
     }
 
-    /// Makes so many tries.
+    /// Makes `tries` tries.
     pub(super) fn improve(&mut self, tries: u64, goes_on: impl Fn(&Search<'a>) -> bool) {
         for number in 0..tries {
             if !goes_on(self) {
@@ -152,7 +153,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Some kinds of tasks like or dislike some class of workers more.
+    /// Changes the preference of some kinds of tasks for some class of workers.
     fn change_kinds(&mut self, taste: &mut Taste) {
         let dice = &mut self.dice;
         if dice.chance(0.5) {
@@ -165,8 +166,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The order of before, that of the best plan, or that of the latest starts which it allows (justification), somewhat
-    /// disturbed.
+    /// Perturbs the previous order, that of the best plan, or that of its latest start times (justification).
     fn change_order(&mut self, taste: &mut Taste) {
         let (best, dice) = (&self.best, &mut self.dice);
         let before_end = |starts: &[u64]| starts.iter().map(|start| best.end.saturating_sub(*start) as f64).collect();
@@ -186,7 +186,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A few tasks like or dislike classes of workers.
+    /// Changes the preferences of a few tasks for classes of workers.
     fn change_tasks(&mut self, taste: &mut Taste) {
         let (dice, classes) = (&mut self.dice, self.outlook.classes);
         for _ in 0..=dice.below(4) {

@@ -3,8 +3,8 @@ use crate::resource_mapping::keepers::known;
 use sched_core::rig::{FakeChild, Rig};
 use std::time::Duration;
 
-/// A queue above each of a CPU core and a GPU, and a host that tells of tasks to come. Codelet *n* takes these many µs on
-/// them; 0 where it cannot run.
+/// A queue above each of a CPU core and a GPU, and a host that provides the submitted tasks. `lengths` gives each
+/// codelet's µs on them; 0 where it cannot run.
 fn core_and_gpu(lengths: &[(u64, u64)]) -> Rig {
     let rig = Rig::build::<Plan>(&[]).foreseeing();
     let rig = rig.worker(Arch::CPU, MemoryNode(0)).worker(Arch::CUDA, MemoryNode(1));
@@ -60,7 +60,7 @@ fn where_nobody_tells_what_comes_it_goes_by_what_is_ready() {
 
 #[test]
 fn a_worker_waits_for_an_urgent_task_instead_of_beginning_another() {
-    // On a core, then on the GPU, then on a core for long; and something for the GPU that can wait.
+    // One task on a core, then one on the GPU, then a long one on a core; and one for the GPU that can wait.
     let rig = core_and_gpu(&[(5, 0), (0, 10), (50, 0), (0, 11)]);
     let [first, urgent, long, other] = [0, 1, 2, 3].map(|codelet| rig.task().codelet(codelet).make());
     rig.set_waits(urgent, first);

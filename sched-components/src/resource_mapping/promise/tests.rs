@@ -3,11 +3,11 @@ use proptest::prelude::*;
 
 const CHILDREN: usize = 3;
 
-/// A decision somewhere on its way.
+/// The progress of a decision.
 enum Decision {
     /// It asks its candidates, one after another.
     Asking(Seen, Vec<Candidate>),
-    /// Chosen, and not there yet.
+    /// Chosen, but not delivered yet.
     Pushing(Candidate),
 }
 
@@ -25,7 +25,7 @@ fn candidates(length: u64) -> Vec<Candidate> {
     (0..CHILDREN).map(candidate).collect()
 }
 
-/// The earliest end, the first child on ties.
+/// The earliest end; the first child on ties.
 fn choose(candidates: &mut [Candidate]) -> Candidate {
     for candidate in &mut *candidates {
         candidate.end = candidate.avail + candidate.length;
@@ -46,11 +46,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// However decisions interleave, each counts every task that was chosen for a child before it, once.
+    /// However decisions interleave, each counts every task that was chosen for a child before it, exactly once.
     #[test]
     fn decisions_see_all_earlier_ones(steps in steps()) {
         let promises = Promises::default();
-        // What each child says of itself, and what it should be taken for.
+        // What each child reports, and its true value.
         let (mut says, mut truth) = ([0; CHILDREN], [0; CHILDREN]);
         let mut refusals = 0;
         let mut decisions: Vec<Decision> = Vec::new();

@@ -33,7 +33,7 @@ fn what_begins_within_the_lead_is_sent() {
 
 #[test]
 fn an_urgent_task_does_not_wait_for_those_that_wait() {
-    // Seven tasks of 10 µs would come first if the order were that of arrival, and the core be done earlier.
+    // In the order of arrival, seven tasks of 10 µs would come first, and the core would be done earlier.
     let rig = core_and_gpu(&[], &[(1000, 10), (60, 40)]);
     for task in rig.tasks(8) {
         assert_eq!(rig.push(task), Ok(()));
@@ -75,7 +75,7 @@ fn a_worker_to_spare_takes_what_it_slows_down_least() {
 }
 
 #[test]
-fn transfers_count_as_much_as_is_reckoned_with() {
+fn expected_transfers_are_scaled_by_transfers() {
     for (share, child) in [(1.0, Child(0)), (0.1, Child(1))] {
         let rig = Rig::build::<Replan>(&[("transfers", Value::Float(share))])
             .worker(Arch::CPU, MemoryNode(0))

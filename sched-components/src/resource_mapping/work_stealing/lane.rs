@@ -6,7 +6,7 @@ use sched_core::*;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
-/// Where a task was taken from, for giving it back.
+/// Where a task was taken from, for putting it back.
 pub(super) type From = (Child, Place);
 
 /// The queue of one child.
@@ -15,15 +15,15 @@ pub(super) struct Lane {
     queue: SharedQueue<Held, Owner>,
 }
 
-/// Whose queue it is, and what is noted of it.
+/// The owner of a queue, and the queue's state.
 #[derive(Debug)]
 #[repr(C)]
 struct Owner {
-    /// The queue is listed as one that may hold tasks.
+    /// Whether the queue is listed as one that may hold tasks.
     is_listed: AtomicBool,
-    /// The worker that is alone in the child.
+    /// The child's worker, if it has exactly one.
     worker: Option<WorkerId>,
-    /// Whom the child steals from: made when it does so for the first time.
+    /// The queues to steal from, in order; computed at the first theft.
     victims: OnceLock<Victims>,
 }
 
@@ -33,12 +33,12 @@ impl Lane {
         Lane { queue: SharedQueue::new(owner) }
     }
 
-    /// The worker that is alone in the child.
+    /// The child's worker, if it has exactly one.
     pub(super) fn worker(&self) -> Option<WorkerId> {
         self.queue.beside.worker
     }
 
-    /// Puts a task into the queue, on behalf of the owner or of somebody else.
+    /// Puts a task into the queue, on behalf of the owner or of another thread.
     #[inline]
     fn push(&self, task: Task, by_owner: bool) {
         let (priority, expected) = (task.priority(), task.predicted().map_or(0, nanos));
@@ -57,13 +57,13 @@ impl Lane {
         self.queue.change(|queue| queue.unpop(held, place), |_| ());
     }
 
-    /// For the owner: the last task of the highest priority.
+    /// For the owner: takes the last task of the highest priority.
     #[inline]
     pub(super) fn pop(&self, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
         self.queue.pop_newest(eligible).map(|(held, place)| (held.task, place))
     }
 
-    /// For a thief: the first task of the highest priority.
+    /// For a thief: takes the first task of the highest priority.
     fn steal(&self, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
         self.queue.pop(eligible, |_| ()).map(|(held, place)| (held.task, place))
     }
@@ -84,23 +84,23 @@ impl Lane {
 
 /// A queue for each child, and a list of those that may hold tasks.
 ///
-/// Who looks for something to steal goes by the list, so that it costs next to nothing to pass over any number of empty
-/// queues. A queue comes onto the list when it is given its first task, and stays there when it becomes empty: while
-/// each worker has work, nobody writes to the list, which all share. Thieves take empty queues off it, when they
-/// come by more than [`PATIENCE`] of them. Both happen under the queue's locks, and whoever puts a task in looks afterwards
-/// whether it is listed: so one that is not listed is empty, or will be listed at once.
+/// Thieves use the list, so that passing over any number of empty queues costs almost nothing. A queue is listed when
+/// it gets its first task, and stays listed when it becomes empty: while each worker has work, nobody writes to the
+/// shared list. Thieves remove empty queues from it when they pass more than [`PATIENCE`] of them. Both happen under
+/// the queue's locks, and a thread that inserts a task checks afterwards whether the queue is listed: an unlisted queue
+/// is therefore empty, or about to be listed.
 #[derive(Debug)]
 pub(super) struct Lanes {
     lanes: Box<[Lane]>,
     list: SharedSet,
-    /// The child that each worker is below: the first, if there are several.
+    /// The child above each worker; the first if there are several.
     homes: Box<[Option<Child>]>,
     neighbourhoods: Neighbourhoods,
-    /// The child whose turn it is to get a task that no worker made ready.
+    /// The next child to get a task that no worker made ready.
     next: Padded<AtomicU32>,
 }
 
-/// How many empty queues a thief passes over before it takes them off the list. On a small machine, that is all of them.
+/// Number of empty queues that a thief passes over before it removes them from the list. A small machine has no more.
 const PATIENCE: usize = 4;
 
 impl Lanes {
@@ -131,32 +131,32 @@ impl Lanes {
         self.lanes.get(child.0 as usize)
     }
 
-    /// The child that `worker` is below.
+    /// The child above `worker`.
     pub(super) fn home(&self, worker: WorkerId) -> Option<Child> {
         self.homes.get(worker.0 as usize).copied().flatten()
     }
 
-    /// Every child once, beginning with the next in turn.
+    /// Every child once, starting with the next in turn.
     pub(super) fn turn(&self) -> impl Iterator<Item = Child> + use<> {
         let count = self.lanes.len() as u32;
         let start = self.next.0.fetch_add(1, Relaxed).checked_rem(count).unwrap_or(0);
         (start..count).chain(0..start).map(Child)
     }
 
-    /// Puts a task into the queue of a child, on behalf of its owner or of somebody else.
+    /// Puts a task into the queue of a child, on behalf of its owner or of another thread.
     #[inline]
     pub(super) fn push(&self, child: Child, task: Task, by_owner: bool) {
         self.lanes[child.0 as usize].push(task, by_owner);
         self.list(child);
     }
 
-    /// Puts a task back where it was.
+    /// Puts a task back at its position.
     pub(super) fn unpop(&self, task: Task, (child, place): From) {
         self.lanes[child.0 as usize].unpop(task, place);
         self.list(child);
     }
 
-    /// Lists the queue of a child, which was given a task.
+    /// Lists the queue of a child that was given a task.
     #[inline]
     fn list(&self, child: Child) {
         let queue = &self.lanes[child.0 as usize].queue;
@@ -169,7 +169,7 @@ impl Lanes {
         }
     }
 
-    /// A task from the queue of the nearest victim of `thief` that holds one which is eligible.
+    /// A task from the queue of the nearest victim of `thief` that holds an eligible one.
     pub(super) fn steal(
         &self,
         node: Node<'_>,
@@ -192,7 +192,7 @@ impl Lanes {
         })
     }
 
-    /// Takes a queue off the list, if it is empty.
+    /// Removes a queue from the list if it is empty.
     fn strike_off(&self, child: Child) {
         let queue = &self.lanes[child.0 as usize].queue;
         let is_listed = &queue.beside.is_listed;

@@ -10,7 +10,7 @@ fn workers(count: u32) -> Rig {
     (0..count).fold(stealing().workers(count), |rig, worker| rig.child(FakeChild::worker(worker)))
 }
 
-/// Pushes a task that `worker` makes ready, or the application.
+/// Pushes a task that `worker` makes ready, or that the application submits.
 fn push(rig: &Rig, worker: Option<u32>, priority: i32) -> TaskId {
     let task = rig.task().priority(priority).make();
     rig.set_requester(worker.map(WorkerId));
@@ -78,7 +78,7 @@ fn the_nearest_is_robbed_first() {
     assert_eq!(order, [4, 5, 3, 0, 2, 1].map(|index: usize| tasks[index]), "1 and 2 are on another memory node");
 }
 
-/// Sets the distances of workers whose numbers are those of PUs: two of a core, two cores of a package.
+/// Sets distances: worker numbers are those of PUs, with two PUs per core and two cores per package.
 fn measured(rig: Rig, count: u32) -> Rig {
     for (one, other) in (0..count).flat_map(|one| (0..one).map(move |other| (other, one))) {
         let distance = if one / 2 == other / 2 { 1 } else { 2 + u32::from(one / 4 != other / 4) };
@@ -87,7 +87,7 @@ fn measured(rig: Rig, count: u32) -> Rig {
     rig
 }
 
-/// The order in which a child comes by tasks, of which every child has one.
+/// The order in which a child obtains tasks, with one task in every child's queue.
 fn robbed(rig: &Rig, children: u32, thief: u32) -> Vec<u64> {
     let tasks: Vec<TaskId> = (0..children).map(|worker| push(rig, Some(worker), 0)).collect();
     let order = std::iter::from_fn(|| rig.pull(Child(thief)));
@@ -247,13 +247,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..80)
 }
 
-/// The queue of a child, by the rules.
+/// A reference model of a child's queue.
 #[derive(Default)]
 struct Model {
     inside: Vec<(i32, u8, TaskId)>,
-    /// What others pushed, until the first pop that finds nothing else.
+    /// Tasks that others pushed, until the first pop that finds nothing else.
     arrived: Vec<(i32, u8, TaskId)>,
-    /// Some have a priority: then no pop passes over what arrived.
+    /// Whether any task has a priority: then every pop considers the arrivals.
     ranked: bool,
 }
 
@@ -292,8 +292,8 @@ impl Model {
 }
 
 proptest! {
-    /// Against a model: workers 0 to 2 are CPUs and 3 a CUDA device; the rig sees to it that nothing is lost or given to
-    /// a worker that cannot execute it.
+    /// Compares with a model: workers 0 to 2 are CPUs and 3 a CUDA device; the rig checks that no task is lost or given
+    /// to a worker that cannot execute it.
     #[test]
     fn own_tasks_last_first_and_stolen_ones_first_first(steps in steps()) {
         let rig = (0..4).fold(stealing().workers(3).worker(Arch::CUDA, MemoryNode(1)), |rig, worker| {

@@ -1,35 +1,35 @@
-//! Who steals from whom.
+//! The order in which a thief visits its victims.
 
 use sched_core::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The victims of one thief, the nearest first, by the distances of workers that the host tells.
+/// The victims of one thief, the nearest first, by the host's distances between workers.
 ///
-/// Of those that are equally near each thief begins with another one, so that thieves do not crowd at one victim. Under
-/// a host that tells no distances, those that share a memory node with the thief come first, and then neighbours:
-/// children stand in the order of the topology.
+/// Among equally near victims each thief starts with a different one, so that thieves do not crowd at one victim. If
+/// the host does not know distances, victims that share a memory node with the thief come first, and then neighbours:
+/// children are in the order of the topology.
 #[derive(Debug)]
 pub(super) struct Victims {
     thief: Child,
-    /// Those that are equally near, the nearest first.
+    /// Groups of equally near victims, the nearest first.
     rounds: Vec<Round>,
 }
 
-/// Children that are gone round, from the lowest number up.
+/// Equally near children, visited round-robin in ascending order.
 #[derive(Debug)]
 struct Round {
     ring: Arc<Ring>,
-    /// The word of the child to begin with, and that child and those above it in that word.
+    /// The word of the child to start with, and the bits of that child and those above it in that word.
     word: usize,
     from: u64,
 }
 
-/// A set of children. Thieves that are neighbours share it.
+/// A set of children, shared by neighbouring thieves.
 #[derive(Debug)]
 struct Ring {
-    /// The words in which there are children, counted from the first.
+    /// The words that contain children, counted from the first.
     span: Range<usize>,
     words: Box<[u64]>,
 }
@@ -39,27 +39,27 @@ fn place(child: Child) -> (usize, u64) {
     ((child.0 / 64) as usize, 1 << (child.0 % 64))
 }
 
-/// What thieves have learned of distances, for their neighbours.
+/// Distances that thieves found out, for their neighbours.
 #[derive(Default, Debug)]
 pub(super) struct Neighbourhoods(Mutex<Vec<Rings>>);
 
-/// Where there are fewer children, each thief asks for all of its distances itself.
+/// With fewer children than this, each thief asks for all its distances itself.
 const MANY: usize = 64;
 
-/// The least distance of workers that do not share a processing unit.
+/// The smallest distance of workers that do not share a processing unit.
 const NEXT: u32 = 1;
 
 impl Neighbourhoods {
     /// The victims of `thief`.
     ///
-    /// Asking for each pair on a machine of many workers would take longer than many a run. But workers that are next to
-    /// each other are equally far from all others, so one of them asks for all.
+    /// On a machine with many workers, asking for each pair would take longer than many a run. But adjacent workers are
+    /// equally far from all others, so one of them asks for all.
     pub(super) fn victims(&self, node: Node<'_>, thief: Child) -> Victims {
         let alone = || node.child_worker(thief).is_some();
         if node.children().len() <= MANY || !alone() {
             return Rings::new(node, thief).map_or_else(|| by_memory_node(node, thief), |rings| rings.victims(thief));
         }
-        // Services are asked under the lock, but no component.
+        // Only services are called under the lock, never components.
         let mut known = self.0.lock();
         if let Some(rings) = known.iter().find(|rings| distance(node, thief, rings.center) == Some(NEXT)) {
             return rings.victims(thief);
@@ -77,15 +77,15 @@ impl Neighbourhoods {
 #[derive(Debug)]
 struct Rings {
     center: Child,
-    /// The distance of the first ring.
+    /// Distance of the first ring.
     nearest: u32,
-    /// The nearest first; those of unknown distance last: what has no place in the topology, as an accelerator may, is the
-    /// farthest.
+    /// The nearest first; those of unknown distance last: a worker without a position in the topology, such as an
+    /// accelerator, counts as the farthest.
     rings: Vec<Arc<Ring>>,
 }
 
 impl Rings {
-    /// `None` under a host that tells no distances.
+    /// `None` if the host does not know distances.
     fn new(node: Node<'_>, center: Child) -> Option<Rings> {
         let mut rings: BTreeMap<u32, Vec<Child>> = BTreeMap::new();
         for child in node.children().filter(|child| *child != center) {
@@ -99,7 +99,7 @@ impl Rings {
         (nearest != u32::MAX).then_some(Rings { center, nearest, rings })
     }
 
-    /// The victims of the child in the centre, or of one in the first ring that is equally far from all others.
+    /// The victims of the central child, or of one in the first ring that is equally far from all others.
     fn victims(&self, thief: Child) -> Victims {
         Victims { thief, rounds: self.rings.iter().map(|ring| Round::new(ring, thief.0)).collect() }
     }
@@ -116,7 +116,7 @@ impl Ring {
 }
 
 impl Round {
-    /// Round these children, beginning with that of the given number among them, which is counted round.
+    /// A round over these children, starting with the one of index `number` modulo their count.
     fn new(ring: &Arc<Ring>, number: u32) -> Round {
         let count: u32 = ring.words.iter().map(|word| word.count_ones()).sum();
         let mut before = number.checked_rem(count).unwrap_or(0);
@@ -130,7 +130,7 @@ impl Round {
         Round { ring: Arc::clone(ring), word: ring.span.start, from: u64::MAX }
     }
 
-    /// What `visit` finds first among these children as far as they are members of `among`.
+    /// The first result of `visit` among these children, as far as they are members of `among`.
     #[inline]
     fn find<T>(&self, among: &SharedSet, mut visit: impl FnMut(usize, u64) -> Option<T>) -> Option<T> {
         let Round { ring, word, from } = self;
@@ -148,7 +148,7 @@ impl Round {
 }
 
 impl Victims {
-    /// What `visit` finds at the first of the victims that are members of `among`.
+    /// The first result of `visit` among the victims that are members of `among`.
     #[inline]
     pub(super) fn find<T>(&self, among: &SharedSet, mut visit: impl FnMut(Child) -> Option<T>) -> Option<T> {
         if among.is_empty() {
@@ -173,7 +173,7 @@ impl Victims {
     }
 }
 
-/// How far the nearest workers of two children are apart, if the host tells.
+/// The distance between the nearest workers of two children, if the host knows it.
 fn distance(node: Node<'_>, one: Child, other: Child) -> Option<u32> {
     if let (Some(one), Some(other)) = (node.child_worker(one), node.child_worker(other)) {
         return node.worker_distance(one, other);
@@ -183,7 +183,7 @@ fn distance(node: Node<'_>, one: Child, other: Child) -> Option<u32> {
     pairs.filter_map(|(one, other)| node.worker_distance(one, other)).min()
 }
 
-/// Children that share a memory node with `thief` first, then the others, and each sort by how far they are on the ring of
+/// Children that share a memory node with `thief` first, then the others; both by their distance in the ring of
 /// children.
 fn by_memory_node(node: Node<'_>, thief: Child) -> Victims {
     let memory_nodes = |child| -> Vec<MemoryNode> {

@@ -3,7 +3,7 @@ use sched_core::rig::{FakeParent, Hop, Rig};
 use std::time::Duration;
 
 const ITSELF: Child = Child(0);
-/// Above the two simple workers.
+/// The combined worker of the two simple workers.
 const BOTH: WorkerId = WorkerId(2);
 
 fn pair() -> Rig {

@@ -4,7 +4,7 @@ fn stamp() -> Stamp {
     Stamp::new("sched-plugin-stack", "1.2.3", true)
 }
 
-/// A stamp's bytes as they lie in a file.
+/// The bytes of a stamp, as they lie in a file.
 fn bytes(stamp: &Stamp) -> Vec<u8> {
     let mut bytes = stamp.magic.to_vec();
     for word in [stamp.size, stamp.abi_major, stamp.abi_minor, stamp.panic_unwinds] {
@@ -63,7 +63,7 @@ fn what_is_no_stamp_is_not_read() {
 }
 
 #[test]
-fn each_difference_is_named_with_its_mend() {
+fn each_difference_is_named_with_its_fix() {
     let lines = [
         Stamp { abi_major: ABI_MAJOR + 1, ..stamp() },
         Stamp { abi_major: ABI_MAJOR - 1, ..stamp() },
@@ -75,7 +75,7 @@ fn each_difference_is_named_with_its_mend() {
     ]
     .map(|stamp| {
         let error = stamp.check().expect_err("it differs");
-        format!("{error}: {}", error.mend())
+        format!("{error}: {}", error.fix())
     });
     let expected = [
         "it was built for ABI 2, this host has ABI 1: update this host, or build the plugin against an older sched-core",
@@ -83,12 +83,12 @@ fn each_difference_is_named_with_its_mend() {
         "it was built for 32-bit pointers, this host has 64-bit ones: build it for this host's target",
         "it was built with panic = \"abort\", so its first panic would end this process: remove `panic = \"abort\"` from the profile that builds it",
         "its task has 64 bytes, this host's has 112: build it again against the sched-core of this host",
-        "the fields of its task lie elsewhere than in this host's, in 112 bytes both: build it again against the sched-core of this host",
+        "its task has 112 bytes like this host's, but its fields have other offsets: build it again against the sched-core of this host",
         "its layouts are described by abi_stable 0.12.0, expected abi_stable 0.11.3: build it again against the sched-core of this host",
     ];
     assert_eq!(lines, expected);
     let unread = [StampError::NotAStamp, StampError::Short { found: 20, expected: 192 }];
-    let unread = unread.map(|error| format!("{error}: {}", error.mend()));
+    let unread = unread.map(|error| format!("{error}: {}", error.fix()));
     let expected = [
         "its `SCHED_PLUGIN_STAMP` is not a stamp of sched-core: build it with `sched_core::export_components!`",
         "its stamp has 20 bytes, expected 192 or more: build it with `sched_core::export_components!`",

@@ -48,8 +48,8 @@ fn problem(graph: &TaskGraph, platform: &Platform) -> Option<Problem> {
     let (dependencies, flows) = (graph.dependencies(), Flows::of(graph));
     let mut edges = Vec::new();
     for task in graph.ids() {
-        edges.extend(flows.to(task).iter().map(|(from, bytes)| (from.index(), task.index(), *bytes as f64)));
-        edges.extend(dependencies.predecessors(task).iter().map(|from| (from.index(), task.index(), 0.0)));
+        edges.extend(flows.to(task).iter().map(|(from, bytes)| (*from, task, *bytes as f64)));
+        edges.extend(dependencies.predecessors(task).iter().map(|from| (*from, task, 0.0)));
     }
     let processor = |worker: &sched_sim::platform::Worker| Processor {
         arch: platform.classes[worker.class].arch,

@@ -90,7 +90,7 @@ fn energy_stands_beside_time() -> miette::Result<()> {
     let size = SizeInfo { footprint: 64, bytes: 32_768, ..SizeInfo::default() };
     for (quantity, sample) in [(Quantity::Time, 26.2), (Quantity::Energy, 0.0015)] {
         let measured = measurements.variants.entry((Variant::of(Arch::CPU), quantity)).or_default();
-        assert!(measured.add_alike(&size, sample, 12));
+        assert!(measured.add_equal(&size, sample, 12));
     }
     Store::new(directory.path(), Fingerprint::named("here")).add("gemm", &Kind::History, &measurements)?;
     insta::assert_snapshot!(sched(directory.path(), &["list"])?, @"

@@ -1,6 +1,6 @@
 //! Classes of tasks that take equally long.
 
-use super::Lengths;
+use super::Durations;
 use crate::TaskId;
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(super) struct Classes {
 
 impl Classes {
     /// The classes of these lengths; if those are too many, of lengths that are a little shorter.
-    pub(super) fn of(lengths: &Lengths) -> Classes {
+    pub(super) fn of(lengths: &Durations) -> Classes {
         let mut classes = Classes::of_rounded(lengths, COARSER[0]);
         for dropped in &COARSER[1..] {
             if classes.counts.len() <= MOST {
@@ -33,7 +33,7 @@ impl Classes {
     }
 
     /// With the last bits of each length `dropped`, which makes it shorter by a part of 2 to the power of `dropped` − 52.
-    fn of_rounded(lengths: &Lengths, dropped: u32) -> Classes {
+    fn of_rounded(lengths: &Durations, dropped: u32) -> Classes {
         let mut known: HashMap<Vec<u64>, usize> = HashMap::new();
         let mut classes = Classes { seconds: Vec::new(), counts: Vec::new(), of_task: Vec::new() };
         for task in (0..lengths.n_tasks() as u32).map(TaskId) {

@@ -5,7 +5,7 @@ use super::{BoundError, Pool};
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
 
 /// How work is shared out best.
-pub(super) struct Shared {
+pub(super) struct Division {
     /// The time that this takes, in seconds.
     pub(super) makespan: f64,
     /// Seconds that a task of each class takes on average, where it is put.
@@ -21,12 +21,12 @@ pub(super) struct Shared {
 /// - of each class all tasks are somewhere, and all of the chain's;
 /// - in each pool, the sum of `x` · seconds is at most the makespan times its workers;
 /// - over all pools, the sum of `y` · seconds is at most the makespan.
-pub(super) fn solve(classes: &Classes, pools: &[Pool], chain: &[u32]) -> Result<Shared, BoundError> {
+pub(super) fn solve(classes: &Classes, pools: &[Pool], chain: &[u32]) -> Result<Division, BoundError> {
     // In units of the longest length, so that numbers are near 1.
     let finite = || classes.seconds.iter().flatten().copied().filter(|seconds| seconds.is_finite());
     let unit = finite().fold(0.0, f64::max);
     if unit <= 0.0 {
-        return Ok(Shared { makespan: 0.0, mean_length: vec![0.0; classes.counts.len()] });
+        return Ok(Division { makespan: 0.0, mean_length: vec![0.0; classes.counts.len()] });
     }
     let mut program = Problem::new(OptimizationDirection::Minimize);
     let makespan = program.add_var(1.0, (0.0, f64::INFINITY));
@@ -71,7 +71,7 @@ pub(super) fn solve(classes: &Classes, pools: &[Pool], chain: &[u32]) -> Result<
         let sum: f64 = parts.iter().map(|(part, seconds)| solution.var_value(*part) * seconds).sum();
         sum / f64::from(*count)
     };
-    Ok(Shared {
+    Ok(Division {
         makespan: solution.var_value(makespan) * unit,
         mean_length: parts.iter().zip(&classes.counts).map(mean).collect(),
     })

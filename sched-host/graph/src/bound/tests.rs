@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::reference::{Links, Problem, Processor, heft};
-use crate::{Datum, Mode, generate};
+use crate::{AccessMode, Datum, generate};
 use proptest::prelude::*;
 use sched_core::Arch;
 use sched_test_support::reference_data;
@@ -28,7 +28,7 @@ fn a_chain_takes_as_long_as_its_tasks() {
     let kind = graph.add_kind("k");
     let data = graph.add_data(Datum::new(1));
     for _ in 0..10 {
-        graph.add_task(Task::new(kind).access(data, Mode::ReadWrite));
+        graph.add_task(Task::new(kind).access(data, AccessMode::ReadWrite));
     }
     let pools = [Pool { workers: 3 }, Pool { workers: 1 }];
     let found = bounds(&graph, &graph.dependencies(), &pools, |_, pool| Some([2.0, 1.0][pool])).expect("all can run");

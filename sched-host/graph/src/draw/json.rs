@@ -1,6 +1,6 @@
 //! A graph for programs.
 
-use crate::{Dependencies, Mode, Summary, TaskGraph};
+use crate::{AccessMode, Dependencies, Summary, TaskGraph};
 use serde::Serialize;
 
 /// Everything about the graph: its summary, kinds, data and tasks, with what each waits for.
@@ -36,13 +36,13 @@ pub fn json(graph: &TaskGraph, dependencies: &Dependencies) -> String {
     text
 }
 
-const fn mode(mode: Mode) -> &'static str {
+const fn mode(mode: AccessMode) -> &'static str {
     match mode {
-        Mode::Read => "read",
-        Mode::Write => "write",
-        Mode::ReadWrite => "read-write",
-        Mode::Commute => "commute",
-        Mode::Scratch => "scratch",
+        AccessMode::Read => "read",
+        AccessMode::Write => "write",
+        AccessMode::ReadWrite => "read-write",
+        AccessMode::Commute => "commute",
+        AccessMode::Scratch => "scratch",
     }
 }
 

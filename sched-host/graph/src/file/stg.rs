@@ -42,53 +42,56 @@ pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
     }
     let with_dummies = declared.is_some_and(|declared| rows.len() == declared as usize + 2);
 
-    let mut waits_for = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let mut before = Vec::with_capacity(row.waits_for.len());
-        for word in &row.waits_for {
-            match number(word, &mut problems, "the number of a task") {
-                Some(task) if (task as usize) < rows.len() => before.push(task),
-                Some(task) => problems.report(
-                    word,
-                    format!("there is no task {task}: tasks have the numbers 0 to {}", rows.len().saturating_sub(1)),
-                ),
-                None => {}
-            }
-        }
-        waits_for.push(before);
-    }
+    let waits_for = waits_for(&rows, &mut problems);
     if !problems.is_empty() {
         return Err(problems.done());
     }
-    let order = match topological(&waits_for) {
-        Ok(order) => order,
+    match topological(&waits_for) {
+        Ok(order) => Ok(graph(&rows, with_dummies, &order, &waits_for)),
         Err(cycle) => {
             let message = format!("task {}", told(&cycle, |task| task.to_string()));
             problems.report(rows[cycle[0] as usize].line.trim(), message);
-            return Err(problems.done());
+            Err(problems.done())
         }
-    };
+    }
+}
 
+/// The tasks that each task waits for.
+fn waits_for<'t>(rows: &[Row<'t>], problems: &mut Problems<'t>) -> Vec<Vec<u32>> {
+    let mut known = |word| match number(word, problems, "the number of a task") {
+        Some(task) if (task as usize) < rows.len() => Some(task),
+        Some(task) => {
+            let last = rows.len().saturating_sub(1);
+            problems.report(word, format!("there is no task {task}: tasks have the numbers 0 to {last}"));
+            None
+        }
+        None => None,
+    };
+    rows.iter().map(|row| row.waits_for.iter().filter_map(|word| known(word)).collect()).collect()
+}
+
+/// The tasks in this order, of which the first and the last do nothing if they are dummies.
+fn graph(rows: &[Row<'_>], with_dummies: bool, order: &[u32], waits_for: &[Vec<u32>]) -> TaskGraph {
     let mut graph = TaskGraph::default();
     let task_kind = graph.add_kind("task");
     let dummy = KindId(1);
     graph.kinds.push(Kind { name: "dummy".to_owned(), runs: false });
     let mut ids = vec![TaskId(0); rows.len()];
     for place in order {
-        let row = &rows[place as usize];
-        let ends = with_dummies && (place == 0 || place as usize == rows.len() - 1);
-        let mut task = if ends && row.length == 0 {
+        let at = *place as usize;
+        let ends = with_dummies && (at == 0 || at == rows.len() - 1);
+        let mut task = if ends && rows[at].length == 0 {
             Task::new(dummy)
         } else {
             let mut task = Task::new(task_kind);
-            task.lengths = Lengths::default().with(Arch::CPU, UNIT * row.length);
+            task.lengths = Lengths::default().with(Arch::CPU, UNIT * rows[at].length);
             task
         };
         task.name = Some(place.to_string().into());
-        task.after = waits_for[place as usize].iter().map(|before| ids[*before as usize]).collect();
-        ids[place as usize] = graph.add_task(task);
+        task.after = waits_for[at].iter().map(|before| ids[*before as usize]).collect();
+        ids[at] = graph.add_task(task);
     }
-    Ok(graph)
+    graph
 }
 
 fn row<'t>(line: &'t str, expected: usize, problems: &mut Problems<'t>) -> Option<Row<'t>> {

@@ -1,7 +1,7 @@
 //! Files of all formats, good and bad.
 
 use super::*;
-use crate::{Mode, TaskId};
+use crate::{AccessMode, TaskId};
 use proptest::prelude::*;
 use sched_core::Arch;
 use sched_test_support::reference_data;
@@ -28,8 +28,8 @@ fn a_trace_of_cholesky_is_the_graph_of_cholesky() {
     assert_eq!(names, ["POTRF", "TRSM", "TRSM", "TRSM", "SYRK", "GEMM"]);
     assert_eq!(graph.kind_of(tasks[0]).name, "chol_model_potrf");
     assert_eq!((tasks[0].priority, tasks[0].footprint, tasks[0].flops), (8, Some(0x617e_5fe6), 0.295_372e9));
-    let modes: Vec<Mode> = tasks[1].accesses.iter().map(|access| access.mode).collect();
-    assert_eq!(modes, [Mode::Read, Mode::ReadWrite]);
+    let modes: Vec<AccessMode> = tasks[1].accesses.iter().map(|access| access.mode).collect();
+    assert_eq!(modes, [AccessMode::Read, AccessMode::ReadWrite]);
     assert!(graph.data.iter().all(|datum| datum.bytes == 3_686_400));
     assert_eq!((graph.data.len(), graph.wont_use.len()), (10, 10));
     let dependencies = graph.dependencies();

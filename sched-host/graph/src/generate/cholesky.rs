@@ -2,7 +2,7 @@
 
 use super::Tiles;
 use crate::factorisation::{CholeskyStep as Step, Tiling, cholesky_steps};
-use crate::{Mode, Task, TaskGraph};
+use crate::{AccessMode, Task, TaskGraph};
 
 /// The graph of `sched run cholesky`: the factorisation of a symmetric matrix of `tiles` × `tiles` tiles of `tile_size`
 /// rows, with kinds potrf, trsm, syrk and gemm, in the same order, with the same priorities.
@@ -29,10 +29,10 @@ pub fn cholesky(tiles: usize, tile_size: usize) -> TaskGraph {
         task.priority = i32::try_from(step.priority(tiles)).unwrap_or(i32::MAX);
         task.flops = step.flops(tiling);
         for (i, j) in step.reads() {
-            task = task.access(data.at(i, j), Mode::Read);
+            task = task.access(data.at(i, j), AccessMode::Read);
         }
         let (i, j) = step.writes();
-        graph.add_task(task.access(data.at(i, j), Mode::ReadWrite));
+        graph.add_task(task.access(data.at(i, j), AccessMode::ReadWrite));
     }
     graph
 }

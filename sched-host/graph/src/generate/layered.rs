@@ -1,7 +1,7 @@
 //! Random graphs in layers.
 
 use super::prioritise_by_depth;
-use crate::{DataId, Datum, Lengths, Mode, Task, TaskGraph};
+use crate::{AccessMode, DataId, Datum, Lengths, Task, TaskGraph};
 use sched_core::Arch;
 use sched_text::hash::{SplitMix64, unit};
 use std::time::Duration;
@@ -39,11 +39,11 @@ pub fn layered(from: Layered) -> TaskGraph {
             let waits_for: Vec<DataId> = before.iter().copied().filter(|_| random.unit() < density).collect();
             let at_least = if waits_for.is_empty() { random.pick(&before) } else { None };
             for data in waits_for.into_iter().chain(at_least) {
-                task = task.access(data, Mode::Read);
+                task = task.access(data, AccessMode::Read);
             }
             let result = graph.add_data(Datum::new(bytes).named(format!("result({layer},{number})")));
             results.push(result);
-            graph.add_task(task.access(result, Mode::Write));
+            graph.add_task(task.access(result, AccessMode::Write));
         }
         before = results;
     }

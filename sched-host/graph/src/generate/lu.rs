@@ -2,7 +2,7 @@
 
 use super::{Tiles, tile_bytes};
 use crate::factorisation::{LuStep, Tiling, lu_steps};
-use crate::{Mode, Task, TaskGraph};
+use crate::{AccessMode, Task, TaskGraph};
 
 /// The graph of `sched run lu`: the factorisation of a matrix of `tiles` × `tiles` tiles of `tile_size` rows into a lower and
 /// an upper triangle, without pivoting, with kinds getrf (a diagonal tile), trsm_row (right of it), trsm_column (below it)
@@ -30,10 +30,10 @@ pub fn lu(tiles: usize, tile_size: usize) -> TaskGraph {
             LuStep::Gemm { k, i, j } => Task::new(gemm).named(format!("gemm({i},{j},{k})")),
         };
         let (i, j) = step.writes();
-        let mut task = step.reads().fold(task, |task, (i, j)| task.access(data.at(i, j), Mode::Read));
+        let mut task = step.reads().fold(task, |task, (i, j)| task.access(data.at(i, j), AccessMode::Read));
         task.priority = i32::try_from(step.priority(tiles)).unwrap_or(i32::MAX);
         task.flops = step.flops(tiling);
-        graph.add_task(task.access(data.at(i, j), Mode::ReadWrite));
+        graph.add_task(task.access(data.at(i, j), AccessMode::ReadWrite));
     }
     graph
 }

@@ -2,7 +2,7 @@
 
 use super::{Tiles, tile_bytes};
 use crate::factorisation::{QrStep, qr_steps};
-use crate::{Mode, Task, TaskGraph};
+use crate::{AccessMode, Task, TaskGraph};
 
 /// The graph of `sched run qr`: the factorisation of a matrix of `tiles` × `tiles` tiles of `tile_size` rows, with a flat tree
 /// in each column of tiles, with kinds geqrt (a diagonal tile), unmqr (right of it), tsqrt (a tile below it) and tsmqr (the
@@ -30,23 +30,27 @@ pub fn qr(tiles: usize, tile_size: usize) -> TaskGraph {
         let (mut task, flops) = match step {
             QrStep::Geqrt { k } => {
                 let task = Task::new(geqrt).named(format!("geqrt({k})"));
-                let task = task.access(data.at(k, k), Mode::ReadWrite).access(triangles.at(k, k), Mode::Write);
+                let task =
+                    task.access(data.at(k, k), AccessMode::ReadWrite).access(triangles.at(k, k), AccessMode::Write);
                 (task, 4.0 / 3.0 * cube)
             }
             QrStep::Unmqr { k, j } => {
                 let task = Task::new(unmqr).named(format!("unmqr({k},{j})"));
-                let task = task.access(triangles.at(k, k), Mode::Read).access(data.at(k, j), Mode::ReadWrite);
+                let task =
+                    task.access(triangles.at(k, k), AccessMode::Read).access(data.at(k, j), AccessMode::ReadWrite);
                 (task, 2.0 * cube)
             }
             QrStep::Tsqrt { k, i } => {
                 let task = Task::new(tsqrt).named(format!("tsqrt({i},{k})"));
-                let task = task.access(data.at(k, k), Mode::ReadWrite).access(data.at(i, k), Mode::ReadWrite);
-                (task.access(triangles.at(i, k), Mode::Write), 2.0 * cube)
+                let task =
+                    task.access(data.at(k, k), AccessMode::ReadWrite).access(data.at(i, k), AccessMode::ReadWrite);
+                (task.access(triangles.at(i, k), AccessMode::Write), 2.0 * cube)
             }
             QrStep::Tsmqr { k, i, j } => {
                 let task = Task::new(tsmqr).named(format!("tsmqr({i},{j},{k})"));
-                let task = task.access(data.at(i, k), Mode::Read).access(triangles.at(i, k), Mode::Read);
-                let task = task.access(data.at(k, j), Mode::ReadWrite).access(data.at(i, j), Mode::ReadWrite);
+                let task = task.access(data.at(i, k), AccessMode::Read).access(triangles.at(i, k), AccessMode::Read);
+                let task =
+                    task.access(data.at(k, j), AccessMode::ReadWrite).access(data.at(i, j), AccessMode::ReadWrite);
                 (task, 4.0 * cube)
             }
         };

@@ -1,7 +1,7 @@
 //! Regular shapes of equal tasks on CPUs.
 
 use super::prioritise_by_depth;
-use crate::{DataId, Datum, Lengths, Mode, Task, TaskGraph};
+use crate::{AccessMode, DataId, Datum, Lengths, Task, TaskGraph};
 use sched_core::Arch;
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ pub fn stencil(width: usize, steps: usize, length: Duration, bytes: u64) -> Task
             let mut task = Task::new(kind).named(format!("stencil({step},{block})"));
             task.lengths = Lengths::default().with(Arch::CPU, length);
             for read in &from[block.saturating_sub(1)..(block + 2).min(width)] {
-                task = task.access(*read, Mode::Read);
+                task = task.access(*read, AccessMode::Read);
             }
-            graph.add_task(task.access(*written, Mode::Write));
+            graph.add_task(task.access(*written, AccessMode::Write));
         }
     }
     prioritise_by_depth(&mut graph);
@@ -46,16 +46,16 @@ pub fn fork_join(width: usize, phases: usize, length: Duration, bytes: u64) -> T
             task.lengths = lengths.clone();
             task
         };
-        graph.add_task(named(fork, format!("fork({phase})")).access(start, Mode::ReadWrite));
+        graph.add_task(named(fork, format!("fork({phase})")).access(start, AccessMode::ReadWrite));
         for (number, part) in parts.iter().enumerate() {
             let task = named(work, format!("work({phase},{number})"));
-            graph.add_task(task.access(start, Mode::Read).access(*part, Mode::Write));
+            graph.add_task(task.access(start, AccessMode::Read).access(*part, AccessMode::Write));
         }
         let mut task = named(join, format!("join({phase})"));
         for part in &parts {
-            task = task.access(*part, Mode::Read);
+            task = task.access(*part, AccessMode::Read);
         }
-        graph.add_task(task.access(start, Mode::ReadWrite));
+        graph.add_task(task.access(start, AccessMode::ReadWrite));
     }
     prioritise_by_depth(&mut graph);
     graph

@@ -1,8 +1,9 @@
 //! HEFT.
 
 use super::ready::{Ready, Ties};
-use super::schedule::Plan;
-use super::{Placement, Problem, Schedule};
+use super::schedule::PartialSchedule;
+use super::{Placement, Problem, ProcessorId, Schedule};
+use crate::TaskId;
 
 /// Heterogeneous Earliest Finish Time, with insertion (Topcuoglu, Hariri and Wu, 2002): tasks by their upward rank, each
 /// where it ends first, in a gap between others if it fits.
@@ -19,7 +20,7 @@ pub fn heft(problem: &Problem) -> Schedule {
 #[must_use]
 pub fn heft_with(problem: &Problem, ties: Ties) -> Schedule {
     let ranks = problem.upward_ranks();
-    let mut plan = Plan::new(problem);
+    let mut plan = PartialSchedule::new(problem);
     // A rank is larger than those behind it, unless neither takes time: what is ready comes by its rank.
     let mut queue = Ready::new(problem, &ranks, ties);
     while let Some(task) = queue.pop() {
@@ -30,9 +31,13 @@ pub fn heft_with(problem: &Problem, ties: Ties) -> Schedule {
 }
 
 /// The placement of `task` that ends soonest, with what is `added` on each processor.
-pub(super) fn soonest_end(plan: &Plan<'_>, problem: &Problem, task: usize, added: impl Fn(usize) -> f64) -> Placement {
-    let able = (0..problem.n_processors()).filter(|processor| problem.seconds(task)[*processor].is_finite());
-    let placements = able.map(|processor| plan.earliest(task, processor));
+pub(super) fn soonest_end(
+    plan: &PartialSchedule<'_>,
+    problem: &Problem,
+    task: TaskId,
+    added: impl Fn(ProcessorId) -> f64,
+) -> Placement {
+    let placements = problem.able(task).map(|processor| plan.earliest(task, processor));
     placements
         .min_by(|a, b| (a.end + added(a.processor)).total_cmp(&(b.end + added(b.processor))))
         .expect("each task can run somewhere")

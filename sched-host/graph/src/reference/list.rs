@@ -1,6 +1,7 @@
 //! List scheduling.
 
 use super::{Placement, Problem, Schedule};
+use crate::TaskId;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
@@ -15,88 +16,107 @@ use std::collections::{BTreeSet, BinaryHeap};
 #[must_use]
 pub fn list_schedule(problem: &Problem, urgency: &[f64]) -> Schedule {
     assert_eq!(urgency.len(), problem.n_tasks(), "each task has an urgency");
+    let mut order: Vec<TaskId> = problem.tasks().collect();
+    order.sort_by(|a, b| urgency[b.index()].total_cmp(&urgency[a.index()]));
     let mut place = vec![0; urgency.len()];
-    let mut order: Vec<usize> = (0..urgency.len()).collect();
-    order.sort_by(|a, b| urgency[*b].total_cmp(&urgency[*a]));
     for (at, task) in order.iter().enumerate() {
-        place[*task] = at;
+        place[task.index()] = at;
     }
 
-    let mut left: Vec<usize> = (0..problem.n_tasks()).map(|task| problem.before(task).len()).collect();
+    let mut left: Vec<usize> = problem.tasks().map(|task| problem.before(task).len()).collect();
     // By their place in the order of urgency.
     let mut ready: BTreeSet<usize> =
-        (0..problem.n_tasks()).filter(|task| left[*task] == 0).map(|task| place[task]).collect();
-    let mut idle = vec![true; problem.n_processors()];
-    let mut placements: Vec<Option<Placement>> = vec![None; problem.n_tasks()];
-    let mut ends: BinaryHeap<Reverse<End>> = BinaryHeap::new();
-    let mut now = 0.0f64;
+        problem.tasks().map(TaskId::index).filter(|task| left[*task] == 0).map(|task| place[task]).collect();
+    let mut list = List::new(problem);
     loop {
-        let begun: Vec<usize> = ready
-            .iter()
-            .copied()
-            .filter(|at| {
-                let task = order[*at];
-                let placement = soonest(problem, &placements, &idle, task, now);
-                if let Some(placement) = placement {
-                    placements[task] = Some(placement);
-                    idle[placement.processor] = false;
-                    ends.push(Reverse(End { at: placement.end, task }));
-                }
-                placement.is_some()
-            })
-            .collect();
+        let begun: Vec<usize> = ready.iter().copied().filter(|at| list.begin(order[*at])).collect();
         for at in begun {
             ready.remove(&at);
         }
-        let Some(Reverse(end)) = ends.pop() else { break };
-        now = end.at;
-        let mut ended = vec![end.task];
-        while let Some(Reverse(next)) = ends.peek()
-            && next.at <= now
-        {
-            ended.push(next.task);
-            ends.pop();
+        let ended = list.end_next();
+        if ended.is_empty() {
+            return list.done();
         }
-        for task in ended {
-            idle[placements[task].expect("it was begun").processor] = true;
-            for edge in problem.after(task) {
-                left[edge.task] -= 1;
-                if left[edge.task] == 0 {
-                    ready.insert(place[edge.task]);
-                }
+        for edge in ended.into_iter().flat_map(|task| problem.after(task)) {
+            let at = edge.task.index();
+            left[at] -= 1;
+            if left[at] == 0 {
+                ready.insert(place[at]);
             }
         }
     }
-    let placements = placements.into_iter().map(|placement| placement.expect("every task becomes ready"));
-    Schedule::new(placements.collect())
 }
 
-/// The placement of a ready task on the idle processor that ends it first, if any can run it.
-fn soonest(
-    problem: &Problem,
-    placements: &[Option<Placement>],
-    idle: &[bool],
-    task: usize,
+/// A list schedule that grows with time.
+struct List<'p> {
+    problem: &'p Problem,
+    placements: Vec<Option<Placement>>,
+    idle: Vec<bool>,
+    ends: BinaryHeap<Reverse<End>>,
     now: f64,
-) -> Option<Placement> {
-    let able = (0..idle.len()).filter(|processor| idle[*processor] && problem.seconds(task)[*processor].is_finite());
-    let at = able.map(|processor| {
-        let comes = problem.before(task).iter().map(|edge| {
-            let from = placements[edge.task].expect("what a ready task waited for has ended");
-            // Data is moved when the task is begun, not before.
-            now + problem.transfer(edge.bytes, from.processor, processor)
+}
+
+impl<'p> List<'p> {
+    fn new(problem: &'p Problem) -> List<'p> {
+        let (placements, idle) = (vec![None; problem.n_tasks()], vec![true; problem.n_processors()]);
+        List { problem, placements, idle, ends: BinaryHeap::new(), now: 0.0 }
+    }
+
+    /// Begins a ready task now. Whether there is an idle processor that can run it.
+    fn begin(&mut self, task: TaskId) -> bool {
+        let placement = self.soonest(task);
+        if let Some(placement) = placement {
+            self.placements[task.index()] = Some(placement);
+            self.idle[placement.processor.index()] = false;
+            self.ends.push(Reverse(End { at: placement.end, task }));
+        }
+        placement.is_some()
+    }
+
+    /// The placement of a ready task on the idle processor that ends it first, if any can run it.
+    fn soonest(&self, task: TaskId) -> Option<Placement> {
+        let able = self.problem.able(task).filter(|processor| self.idle[processor.index()]);
+        let at = able.map(|processor| {
+            let comes = self.problem.before(task).iter().map(|edge| {
+                let from = self.placements[edge.task.index()].expect("what a ready task waited for has ended");
+                // Data is moved when the task is begun, not before.
+                self.now + self.problem.transfer(edge.bytes, from.processor, processor)
+            });
+            let start = comes.fold(self.now, f64::max);
+            Placement { processor, start, end: start + self.problem.seconds_on(task, processor) }
         });
-        let start = comes.fold(now, f64::max);
-        Placement { processor, start, end: start + problem.seconds(task)[processor] }
-    });
-    at.min_by(|a, b| a.end.total_cmp(&b.end))
+        at.min_by(|a, b| a.end.total_cmp(&b.end))
+    }
+
+    /// Goes on to when the next tasks end, and returns them; none if nothing runs any more.
+    fn end_next(&mut self) -> Vec<TaskId> {
+        let Some(Reverse(first)) = self.ends.pop() else { return Vec::new() };
+        self.now = first.at;
+        let mut ended = vec![first.task];
+        while let Some(Reverse(next)) = self.ends.peek()
+            && next.at <= self.now
+        {
+            ended.push(next.task);
+            self.ends.pop();
+        }
+        for task in &ended {
+            let placement = self.placements[task.index()].expect("it was begun");
+            self.idle[placement.processor.index()] = true;
+        }
+        ended
+    }
+
+    fn done(self) -> Schedule {
+        let placements = self.placements.into_iter().map(|placement| placement.expect("every task becomes ready"));
+        Schedule::new(placements.collect())
+    }
 }
 
 /// A task that ends.
 #[derive(PartialEq)]
 struct End {
     at: f64,
-    task: usize,
+    task: TaskId,
 }
 
 impl Eq for End {}

@@ -12,6 +12,18 @@ pub struct Processor {
     pub place: u32,
 }
 
+/// A processor of a [`Problem`], by its place in the list of them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ProcessorId(pub u32);
+
+impl ProcessorId {
+    /// Its place in the list of processors.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// How long data takes from one place to any other: a number of seconds and a number for each byte.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Links {
@@ -46,14 +58,13 @@ pub enum MeanOver {
 /// A task that another one waits for, or that waits for it, and what is handed over.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Edge {
-    /// The other task, by number.
-    pub task: usize,
+    /// The other task.
+    pub task: TaskId,
     /// Bytes that one hands to the other; 0 if one only waits.
     pub bytes: f64,
 }
 
-/// Tasks with a length on each processor, and what they hand to each other. Tasks and processors are numbered from 0; each
-/// task waits for lower-numbered ones only.
+/// Tasks with a length on each processor, and what they hand to each other. Each task waits for lower-numbered ones only.
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub(super) processors: Vec<Processor>,
@@ -102,8 +113,8 @@ impl Problem {
                 return Err(Unrunnable { number, what });
             }
             let id = TaskId(number as u32);
-            let flows = flows.to(id).iter().map(|(from, bytes)| (from.index(), number, *bytes as f64));
-            let waits = dependencies.predecessors(id).iter().map(|from| (from.index(), number, 0.0));
+            let flows = flows.to(id).iter().map(|(from, bytes)| (*from, id, *bytes as f64));
+            let waits = dependencies.predecessors(id).iter().map(|from| (*from, id, 0.0));
             edges.extend(flows.chain(waits));
         }
         Ok(Problem::new(processors.to_vec(), table, &edges, links))
@@ -116,22 +127,28 @@ impl Problem {
     /// If there is no processor, the table does not fit, a length is negative or no number, or an edge does not lead from a
     /// task to a higher-numbered one.
     #[must_use]
-    pub fn new(processors: Vec<Processor>, seconds: Vec<f64>, edges: &[(usize, usize, f64)], links: Links) -> Problem {
+    pub fn new(
+        processors: Vec<Processor>,
+        seconds: Vec<f64>,
+        edges: &[(TaskId, TaskId, f64)],
+        links: Links,
+    ) -> Problem {
         assert!(!processors.is_empty(), "somebody must run the tasks");
         assert!(seconds.len().is_multiple_of(processors.len()), "each task has a length on each processor");
         assert!(seconds.iter().all(|seconds| *seconds >= 0.0), "a task takes some time");
         let tasks = seconds.len() / processors.len();
         let (mut before, mut after) = (vec![Vec::<Edge>::new(); tasks], vec![Vec::new(); tasks]);
         for (from, to, bytes) in edges {
-            assert!(from < to && *to < tasks, "edge {from} → {to} of {tasks} tasks");
-            match before[*to].iter_mut().find(|edge| edge.task == *from) {
+            assert!(from < to && to.index() < tasks, "edge {} → {} of {tasks} tasks", from.0, to.0);
+            let before = &mut before[to.index()];
+            match before.iter_mut().find(|edge| edge.task == *from) {
                 Some(edge) => edge.bytes += bytes,
-                None => before[*to].push(Edge { task: *from, bytes: *bytes }),
+                None => before.push(Edge { task: *from, bytes: *bytes }),
             }
         }
-        for (to, edges) in before.iter().enumerate() {
+        for (to, edges) in (0..).map(TaskId).zip(&before) {
             for edge in edges {
-                after[edge.task].push(Edge { task: to, bytes: edge.bytes });
+                after[edge.task.index()].push(Edge { task: to, bytes: edge.bytes });
             }
         }
         Problem { processors, seconds, before, after, links, apart: 0.0 }.mean_over(MeanOver::Different)
@@ -157,10 +174,25 @@ impl Problem {
         self.before.len()
     }
 
+    /// All tasks, in their order.
+    pub fn tasks(&self) -> impl DoubleEndedIterator<Item = TaskId> + use<> {
+        (0..self.n_tasks() as u32).map(TaskId)
+    }
+
     /// Number of processors.
     #[must_use]
     pub fn n_processors(&self) -> usize {
         self.processors.len()
+    }
+
+    /// All processors, in their order.
+    pub fn processors(&self) -> impl Iterator<Item = ProcessorId> + use<> {
+        (0..self.n_processors() as u32).map(ProcessorId)
+    }
+
+    /// The processors that can run `task`.
+    pub(super) fn able(&self, task: TaskId) -> impl Iterator<Item = ProcessorId> + '_ {
+        self.processors().filter(move |processor| self.seconds_on(task, *processor).is_finite())
     }
 
     /// Seconds that `task` takes on each processor; infinite where it cannot run.
@@ -168,26 +200,33 @@ impl Problem {
     /// # Panics
     /// If there is no such task; so do the others that ask about one.
     #[must_use]
-    pub fn seconds(&self, task: usize) -> &[f64] {
-        &self.seconds[task * self.processors.len()..(task + 1) * self.processors.len()]
+    pub fn seconds(&self, task: TaskId) -> &[f64] {
+        &self.seconds[task.index() * self.processors.len()..(task.index() + 1) * self.processors.len()]
+    }
+
+    /// Seconds that `task` takes on `processor`; infinite if it cannot run there.
+    #[must_use]
+    pub fn seconds_on(&self, task: TaskId, processor: ProcessorId) -> f64 {
+        self.seconds(task)[processor.index()]
     }
 
     /// What `task` waits for.
     #[must_use]
-    pub fn before(&self, task: usize) -> &[Edge] {
-        &self.before[task]
+    pub fn before(&self, task: TaskId) -> &[Edge] {
+        &self.before[task.index()]
     }
 
     /// What waits for `task`.
     #[must_use]
-    pub fn after(&self, task: usize) -> &[Edge] {
-        &self.after[task]
+    pub fn after(&self, task: TaskId) -> &[Edge] {
+        &self.after[task.index()]
     }
 
     /// Seconds that so many bytes take from one processor to another.
     #[must_use]
-    pub fn transfer(&self, bytes: f64, from: usize, to: usize) -> f64 {
-        if self.processors[from].place == self.processors[to].place { 0.0 } else { self.links.seconds(bytes) }
+    pub fn transfer(&self, bytes: f64, from: ProcessorId, to: ProcessorId) -> f64 {
+        let place = |processor: ProcessorId| self.processors[processor.index()].place;
+        if place(from) == place(to) { 0.0 } else { self.links.seconds(bytes) }
     }
 
     /// Mean of that over all pairs of processors that [`mean_over`](Self::mean_over) says.
@@ -198,7 +237,7 @@ impl Problem {
 
     /// Mean seconds of `task` over the processors that can run it.
     #[must_use]
-    pub fn mean_seconds(&self, task: usize) -> f64 {
+    pub fn mean_seconds(&self, task: TaskId) -> f64 {
         let (sum, count) = self
             .seconds(task)
             .iter()
@@ -224,20 +263,21 @@ impl Problem {
     #[must_use]
     pub fn downward_ranks(&self) -> Vec<f64> {
         let mut ranks = vec![0.0f64; self.n_tasks()];
-        for task in 0..self.n_tasks() {
-            let chains = self.before[task]
+        for task in self.tasks() {
+            let chains = self
+                .before(task)
                 .iter()
-                .map(|edge| ranks[edge.task] + self.mean_seconds(edge.task) + self.mean_transfer(edge.bytes));
-            ranks[task] = chains.fold(0.0, f64::max);
+                .map(|edge| ranks[edge.task.index()] + self.mean_seconds(edge.task) + self.mean_transfer(edge.bytes));
+            ranks[task.index()] = chains.fold(0.0, f64::max);
         }
         ranks
     }
 
-    fn chains(&self, length: impl Fn(usize) -> f64, transfer: impl Fn(f64) -> f64) -> Vec<f64> {
+    fn chains(&self, length: impl Fn(TaskId) -> f64, transfer: impl Fn(f64) -> f64) -> Vec<f64> {
         let mut longest = vec![0.0f64; self.n_tasks()];
-        for task in (0..self.n_tasks()).rev() {
-            let behind = self.after[task].iter().map(|edge| transfer(edge.bytes) + longest[edge.task]);
-            longest[task] = length(task) + behind.fold(0.0, f64::max);
+        for task in self.tasks().rev() {
+            let behind = self.after(task).iter().map(|edge| transfer(edge.bytes) + longest[edge.task.index()]);
+            longest[task.index()] = length(task) + behind.fold(0.0, f64::max);
         }
         longest
     }

@@ -1,6 +1,7 @@
 //! Tasks in the order in which static schedulers plan them.
 
 use super::Problem;
+use crate::TaskId;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -26,24 +27,25 @@ pub(super) struct Ready<'p> {
 struct Urgent {
     urgency: f64,
     ties: Ties,
-    task: usize,
+    task: TaskId,
 }
 
 impl<'p> Ready<'p> {
     pub(super) fn new(problem: &'p Problem, urgency: &'p [f64], ties: Ties) -> Ready<'p> {
-        let left: Vec<usize> = (0..problem.n_tasks()).map(|task| problem.before(task).len()).collect();
-        let first = (0..problem.n_tasks()).filter(|task| left[*task] == 0);
-        let queue = first.map(|task| Urgent { urgency: urgency[task], ties, task }).collect();
+        let left: Vec<usize> = problem.tasks().map(|task| problem.before(task).len()).collect();
+        let first = problem.tasks().filter(|task| left[task.index()] == 0);
+        let queue = first.map(|task| Urgent { urgency: urgency[task.index()], ties, task }).collect();
         Ready { problem, urgency, ties, left, queue }
     }
 
     /// The most urgent one. Those that waited for it alone are ready from then on.
-    pub(super) fn pop(&mut self) -> Option<usize> {
+    pub(super) fn pop(&mut self) -> Option<TaskId> {
         let task = self.queue.pop()?.task;
         for edge in self.problem.after(task) {
-            self.left[edge.task] -= 1;
-            if self.left[edge.task] == 0 {
-                self.queue.push(Urgent { urgency: self.urgency[edge.task], ties: self.ties, task: edge.task });
+            let at = edge.task.index();
+            self.left[at] -= 1;
+            if self.left[at] == 0 {
+                self.queue.push(Urgent { urgency: self.urgency[at], ties: self.ties, task: edge.task });
             }
         }
         Some(task)

@@ -1,13 +1,13 @@
 //! A plan: which processor runs which task, and when.
 
-use super::Problem;
-use serde::Serialize;
+use super::{Problem, ProcessorId};
+use crate::TaskId;
 
 /// Where and when a task runs.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Placement {
-    /// Number of the processor.
-    pub processor: usize,
+    /// The processor.
+    pub processor: ProcessorId,
     /// When it begins, in seconds.
     pub start: f64,
     /// When it ends, in seconds.
@@ -33,36 +33,36 @@ pub enum Violation {
         tasks: usize,
     },
     /// A task runs where it cannot, or not for as long as it takes there.
-    #[error("task {task} takes {expected} s on processor {}, and is planned from {} s to {} s", at.processor, at.start, at.end)]
+    #[error("task {} takes {expected} s on processor {}, and is planned from {} s to {} s", task.0, at.processor.0, at.start, at.end)]
     Length {
         /// The task.
-        task: usize,
+        task: TaskId,
         /// Its placement.
         at: Placement,
         /// Its length there.
         expected: f64,
     },
     /// A task begins before what it waits for has come.
-    #[error("task {task} begins at {start} s, and what task {before} hands to it comes at {comes} s")]
+    #[error("task {} begins at {start} s, and what task {} hands to it comes at {comes} s", task.0, before.0)]
     TooEarly {
         /// The task.
-        task: usize,
+        task: TaskId,
         /// Its start.
         start: f64,
         /// What it waits for.
-        before: usize,
+        before: TaskId,
         /// When that is there.
         comes: f64,
     },
     /// A processor runs two tasks at once.
-    #[error("processor {processor} runs tasks {first} and {second} at once")]
+    #[error("processor {} runs tasks {} and {} at once", processor.0, first.0, second.0)]
     Overlap {
         /// The processor.
-        processor: usize,
+        processor: ProcessorId,
         /// The task that begins first.
-        first: usize,
+        first: TaskId,
         /// The other one.
-        second: usize,
+        second: TaskId,
     },
 }
 
@@ -96,23 +96,23 @@ impl Schedule {
         }
         let slack = 1e-6 * self.makespan();
         let mut found = Vec::new();
-        for (task, at) in self.placements.iter().enumerate() {
-            let expected = problem.seconds(task)[at.processor];
+        for (task, at) in problem.tasks().zip(&self.placements) {
+            let expected = problem.seconds_on(task, at.processor);
             // An infinite length never fits.
             let fits = (at.end - at.start - expected).abs() <= slack;
             if !fits {
                 found.push(Violation::Length { task, at: *at, expected });
             }
             for edge in problem.before(task) {
-                let from = self.placements[edge.task];
+                let from = self.placements[edge.task.index()];
                 let comes = from.end + problem.transfer(edge.bytes, from.processor, at.processor);
                 if at.start < comes - slack {
                     found.push(Violation::TooEarly { task, start: at.start, before: edge.task, comes });
                 }
             }
         }
-        let mut order: Vec<usize> = (0..tasks).collect();
-        let at = |task: usize| self.placements[task];
+        let mut order: Vec<TaskId> = problem.tasks().collect();
+        let at = |task: TaskId| self.placements[task.index()];
         order.sort_by(|a, b| {
             let (a, b) = (at(*a), at(*b));
             (a.processor.cmp(&b.processor)).then(a.start.total_cmp(&b.start)).then(a.end.total_cmp(&b.end))
@@ -127,35 +127,35 @@ impl Schedule {
     }
 }
 
-/// A plan that grows task by task, with what each processor does already.
-pub(super) struct Plan<'p> {
+/// A schedule that grows task by task, with what each processor does already.
+pub(super) struct PartialSchedule<'p> {
     problem: &'p Problem,
     placements: Vec<Option<Placement>>,
     /// What each processor does, by its start.
     busy: Vec<Vec<(f64, f64)>>,
 }
 
-impl<'p> Plan<'p> {
-    pub(super) fn new(problem: &'p Problem) -> Plan<'p> {
+impl<'p> PartialSchedule<'p> {
+    pub(super) fn new(problem: &'p Problem) -> PartialSchedule<'p> {
         let busy = vec![Vec::new(); problem.n_processors()];
-        Plan { problem, placements: vec![None; problem.n_tasks()], busy }
+        PartialSchedule { problem, placements: vec![None; problem.n_tasks()], busy }
     }
 
     /// When all that `task` waits for, which is planned already, has come to `processor`.
-    pub(super) fn ready(&self, task: usize, processor: usize) -> f64 {
+    pub(super) fn ready(&self, task: TaskId, processor: ProcessorId) -> f64 {
         let comes = self.problem.before(task).iter().map(|edge| {
-            let from = self.placements[edge.task].expect("what a task waits for is planned before it");
+            let from = self.placements[edge.task.index()].expect("what a task waits for is planned before it");
             from.end + self.problem.transfer(edge.bytes, from.processor, processor)
         });
         comes.fold(0.0, f64::max)
     }
 
     /// Where `task` would be on `processor`: in the earliest gap that takes it, or behind all else.
-    pub(super) fn earliest(&self, task: usize, processor: usize) -> Placement {
-        let length = self.problem.seconds(task)[processor];
+    pub(super) fn earliest(&self, task: TaskId, processor: ProcessorId) -> Placement {
+        let length = self.problem.seconds_on(task, processor);
         let mut start = self.ready(task, processor);
         // What ends before cannot be in the way.
-        let busy = &self.busy[processor];
+        let busy = &self.busy[processor.index()];
         let from = busy.partition_point(|(_, end)| *end <= start);
         for (begins, ends) in &busy[from..] {
             if start + length <= *begins {
@@ -166,9 +166,9 @@ impl<'p> Plan<'p> {
         Placement { processor, start, end: start + length }
     }
 
-    pub(super) fn place(&mut self, task: usize, at: Placement) {
-        self.placements[task] = Some(at);
-        let busy = &mut self.busy[at.processor];
+    pub(super) fn place(&mut self, task: TaskId, at: Placement) {
+        self.placements[task.index()] = Some(at);
+        let busy = &mut self.busy[at.processor.index()];
         // Behind tasks of no length that begin at the same time.
         let place = busy.partition_point(|(start, end)| (*start, *end) <= (at.start, at.end));
         busy.insert(place, (at.start, at.end));

@@ -1,7 +1,7 @@
 //! Published schedules, and schedules of random graphs.
 
 use super::*;
-use crate::{TaskGraph, generate, read};
+use crate::{TaskGraph, TaskId, generate, read};
 use proptest::prelude::*;
 use sched_core::Arch;
 use sched_test_support::reference_data;
@@ -9,6 +9,10 @@ use std::path::Path;
 
 fn cpus(count: u32) -> Vec<Processor> {
     (0..count).map(|place| Processor { arch: Arch::CPU, place }).collect()
+}
+
+fn edge((from, to, bytes): (u32, u32, f64)) -> (TaskId, TaskId, f64) {
+    (TaskId(from), TaskId(to), bytes)
 }
 
 /// The ten tasks of figure 2 of Topcuoglu, Hariri and Wu (2002), numbered from 0.
@@ -25,7 +29,7 @@ fn ten_tasks() -> Problem {
         [18.0, 12.0, 20.0],
         [21.0, 7.0, 16.0],
     ];
-    const EDGES: [(usize, usize, f64); 15] = [
+    const EDGES: [(u32, u32, f64); 15] = [
         (0, 1, 18.0),
         (0, 2, 12.0),
         (0, 3, 9.0),
@@ -42,7 +46,7 @@ fn ten_tasks() -> Problem {
         (7, 9, 11.0),
         (8, 9, 13.0),
     ];
-    Problem::new(cpus(3), LENGTHS.concat(), &EDGES, Links { latency: 0.0, per_byte: 1.0 })
+    Problem::new(cpus(3), LENGTHS.concat(), &EDGES.map(edge), Links { latency: 0.0, per_byte: 1.0 })
 }
 
 /// Processor, start and end of each task, processors and tasks from 1 as in the paper.
@@ -51,7 +55,7 @@ fn told(schedule: &Schedule) -> String {
         .placements()
         .iter()
         .enumerate()
-        .map(|(task, at)| format!("{:>2}: P{} {:>2}-{}", task + 1, at.processor + 1, at.start, at.end));
+        .map(|(task, at)| format!("{:>2}: P{} {:>2}-{}", task + 1, at.processor.0 + 1, at.start, at.end));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -130,7 +134,7 @@ fn neutral(path: &Path) -> (Problem, Vec<f64>) {
             .find(|task| !order.contains(task) && edges.iter().all(|(from, to, _)| to != task || order.contains(from)));
         order.push(next.expect("there is no cycle"));
     }
-    let renumbered = |task: usize| order.iter().position(|old| *old == task).expect("all are in it");
+    let renumbered = |task: usize| TaskId(order.iter().position(|old| *old == task).expect("all are in it") as u32);
     let edges: Vec<_> = edges.iter().map(|(from, to, size)| (renumbered(*from), renumbered(*to), *size)).collect();
     let speeds: Vec<f64> = list("processors").iter().map(|processor| number(&processor["speed"])).collect();
     let seconds = order.iter().flat_map(|task| speeds.iter().map(|speed| number(&tasks[*task]["cost"]) / speed));
@@ -228,7 +232,7 @@ fn what_is_wrong_with_a_plan_is_told() {
     let mut placements = heft(&problem).placements().to_vec();
     placements[9].start = 60.0;
     placements[9].end = 67.0;
-    placements[3].processor = 0;
+    placements[3].processor = ProcessorId(0);
     let told = Schedule::new(placements).check(&problem).expect_err("the plan is bad");
     let told: Vec<String> = told.iter().map(Violation::to_string).collect();
     insta::assert_snapshot!(told.join("\n"), @"
@@ -244,14 +248,14 @@ proptest! {
     #[test]
     fn every_schedule_of_a_random_graph_can_be_carried_out(
         lengths in prop::collection::vec(prop::collection::vec(0u32..20, 3), 1..25),
-        edges in prop::collection::vec((0usize..25, 0usize..25, 0u32..30), 0..60),
+        edges in prop::collection::vec((0u32..25, 0u32..25, 0u32..30), 0..60),
     ) {
         let tasks = lengths.len();
         let seconds: Vec<f64> = lengths.concat().into_iter().map(f64::from).collect();
-        let edges: Vec<(usize, usize, f64)> = edges
+        let edges: Vec<(TaskId, TaskId, f64)> = edges
             .into_iter()
-            .map(|(a, b, bytes)| (a.min(b), a.max(b), f64::from(bytes)))
-            .filter(|(from, to, _)| from < to && *to < tasks)
+            .map(|(a, b, bytes)| edge((a.min(b), a.max(b), f64::from(bytes))))
+            .filter(|(from, to, _)| from < to && to.index() < tasks)
             .collect();
         let problem = Problem::new(cpus(3), seconds, &edges, Links { latency: 1.0, per_byte: 0.5 });
         for schedule in [heft(&problem), cpop(&problem), peft(&problem), list_schedule(&problem, &problem.upward_ranks())] {

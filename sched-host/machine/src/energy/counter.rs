@@ -6,19 +6,19 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The energy counter of one package: a folder of the kernel's.
+/// The energy counter of one package: a directory of the kernel's.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Counter {
-    /// What the kernel calls the package, such as `package-0`.
+    /// The kernel's name of the package, such as `package-0`.
     pub name: String,
-    /// Its folder.
+    /// Its directory.
     pub path: PathBuf,
-    /// Where it begins again at 0, in microjoules.
+    /// The value in microjoules at which it wraps around to 0.
     pub range_uj: u64,
 }
 
 impl Counter {
-    /// The counters of all packages below `root`, in order of their numbers; at least one, which can all be read.
+    /// The counters of all packages below `root`, in order of their numbers: at least one, all of them readable.
     pub(super) fn find(root: &Path) -> Result<Vec<Counter>, EnergyError> {
         let entries = match fs::read_dir(root) {
             Ok(entries) => entries,
@@ -31,7 +31,7 @@ impl Counter {
         for entry in entries {
             let name = entry.map_err(|error| EnergyError::unreadable(root, error))?.file_name();
             let name = name.to_string_lossy();
-            // Parts of a package are called `intel-rapl:0:1`: their energy is in that of the package.
+            // `intel-rapl:0:1` is a part of a package: the package's counter includes its energy.
             let number: Option<u32> = name.strip_prefix("intel-rapl:").and_then(|number| number.parse().ok());
             zones.extend(number.map(|number| (number, root.join(&*name))));
         }
@@ -39,7 +39,7 @@ impl Counter {
         let mut counters = Vec::new();
         for (_, path) in zones {
             let Some(name) = name_in(&path)? else { return Err(EnergyError::Hidden { path }) };
-            // `psys`, which stands beside the packages, is the whole board with them in it.
+            // `psys`, a sibling of the packages, covers the whole board including them.
             if name.starts_with("package-") {
                 let range_uj = microjoules(&path.join("max_energy_range_uj"))?;
                 let counter = Counter { name, path, range_uj };
@@ -55,12 +55,12 @@ impl Counter {
         }
     }
 
-    /// Microjoules so far.
+    /// The current reading in microjoules.
     pub(super) fn read(&self) -> Result<u64, EnergyError> {
         microjoules(&self.path.join("energy_uj"))
     }
 
-    /// Microjoules from one reading to the next, if it began again at most once between.
+    /// Microjoules between two readings, if the counter wrapped around at most once between them.
     pub(super) const fn between(&self, before: u64, after: u64) -> u64 {
         match after.checked_sub(before) {
             Some(moved) => moved,
@@ -69,7 +69,7 @@ impl Counter {
     }
 }
 
-/// What the kernel calls a zone, unless its folder is empty, or is a link to what is not there.
+/// The kernel's name of a zone; `None` if its directory is empty, or a dangling link.
 fn name_in(zone: &Path) -> Result<Option<String>, EnergyError> {
     let path = zone.join("name");
     match fs::read_to_string(&path) {

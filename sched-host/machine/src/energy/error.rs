@@ -1,17 +1,17 @@
-//! Why there is no energy to be read.
+//! Reasons why energy cannot be read.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// What containers need: the folder has to be another one there, since they put an empty one in its place.
+/// The fix for containers: they cover the directory with an empty one, so it must be mounted under another name.
 const CONTAINER: &str = "into a container, mount its host's /sys/devices/virtual/powercap/intel-rapl under another name, and say \
                          so (`--powercap`, SCHED_POWERCAP or `EnergyMeter::open_at`)";
 
-/// Why there is no energy to be read.
+/// A reason why energy cannot be read.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum EnergyError {
-    /// The kernel shows no counters at all.
+    /// The kernel provides no counters at all.
     #[error("{}: there is no such folder, expected the kernel's energy counters in it", root.display())]
     #[diagnostic(
         code(sched::energy::no_powercap),
@@ -22,17 +22,17 @@ pub enum EnergyError {
         )
     )]
     NoPowercap {
-        /// Where they were looked for.
+        /// The directory that was searched.
         root: PathBuf,
     },
-    /// There is a counter, which shows nothing.
+    /// There is a counter without values.
     #[error("{}: found nothing in it, expected `name`, `energy_uj` and `max_energy_range_uj`", path.display())]
     #[diagnostic(code(sched::energy::hidden), help("containers hide energy counters: {}", CONTAINER))]
     Hidden {
-        /// Its folder.
+        /// Its directory.
         path: PathBuf,
     },
-    /// There are counters, or none, but not of a package.
+    /// There are no counters of a package.
     #[error(
         "{}: found {}, expected at least one folder `intel-rapl:N` with a `name` such as `package-0`",
         root.display(),
@@ -43,9 +43,9 @@ pub enum EnergyError {
         help("`modprobe intel_rapl_msr` as root makes the counters, where the processor has them")
     )]
     NoPackage {
-        /// Where they were looked for.
+        /// The directory that was searched.
         root: PathBuf,
-        /// Names of the zones that are there.
+        /// Names of the zones found.
         found: Vec<String>,
     },
     /// This user may not read a counter.
@@ -53,8 +53,8 @@ pub enum EnergyError {
     #[diagnostic(
         code(sched::energy::permission),
         help(
-            "kernels since 5.10 let root alone read energy counters; root lets everybody read them until the next start \
-             of the machine: `chmod a+r {}/*/energy_uj`",
+            "kernels since 5.10 let only root read energy counters; root can let everybody read them until the next \
+             boot: `chmod a+r {}/*/energy_uj`",
             above(path)
         )
     )]
@@ -66,22 +66,22 @@ pub enum EnergyError {
     #[error("{}: it cannot be read: {source}", path.display())]
     #[diagnostic(
         code(sched::energy::unreadable),
-        help("see whether `cat` can read it; where the kernel refuses too, its log says why")
+        help("check whether `cat` can read it; if the kernel refuses that too, its log says why")
     )]
     Unreadable {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// There is something else in a file than a number.
+    /// A file contains something other than a number.
     #[error("{}: found `{found}`, expected a whole number of microjoules", path.display())]
     #[diagnostic(code(sched::energy::no_number), help("the kernel writes nothing else there: is it the right folder?"))]
     NoNumber {
         /// The file.
         path: PathBuf,
-        /// What is in it.
+        /// Its content.
         found: String,
     },
 }
@@ -100,7 +100,7 @@ fn listed(found: &[String]) -> String {
     if found.is_empty() { "none".to_owned() } else { format!("`{}`", found.join("`, `")) }
 }
 
-/// The folder that a counter's folder is in.
+/// The parent of a counter's directory.
 fn above(path: &Path) -> String {
     path.parent().and_then(Path::parent).unwrap_or(path).display().to_string()
 }

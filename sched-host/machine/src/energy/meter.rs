@@ -1,4 +1,4 @@
-//! Reading all counters, before and after.
+//! Reads all counters before and after some work.
 
 use super::{Counter, EnergyError};
 use parking_lot::Mutex;
@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Where the kernel has its counters.
+/// The kernel's directory of counters.
 const POWERCAP: &str = "/sys/class/powercap";
 
-/// So often counters are looked at while something is measured. The smallest begin again after 65 kJ, which a package does
-/// not take in that time.
+/// Interval at which counters are read during a measurement. The smallest counters wrap around after 65 kJ, which a
+/// package does not consume in this time.
 const LOOK: Duration = Duration::from_secs(10);
 
 /// Reads the energy counters of all packages of this machine.
@@ -29,20 +29,20 @@ pub struct EnergyMeter {
     idle_watts: f64,
 }
 
-/// What was taken while something was measured.
+/// The energy consumed during a measurement.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Consumption {
-    /// Joules of all packages together, without those of [`idle`](Self::idle).
+    /// Joules consumed by all packages together, without [`idle`](Self::idle).
     pub joules: f64,
-    /// Joules that were taken off, since the machine would have taken them without any work: 0 unless the meter
-    /// [was told](EnergyMeter::above_idle).
+    /// Joules subtracted because the idle machine would have consumed them too: 0 unless [`EnergyMeter::above_idle`]
+    /// was called.
     pub idle: f64,
-    /// How long it was measured.
+    /// Duration of the measurement.
     pub time: Duration,
 }
 
 impl Consumption {
-    /// Mean power, in watts.
+    /// Average power in watts.
     #[must_use]
     pub fn watts(&self) -> f64 {
         self.joules / self.time.as_secs_f64().max(f64::MIN_POSITIVE)
@@ -50,15 +50,15 @@ impl Consumption {
 }
 
 impl EnergyMeter {
-    /// The counters of this machine, in `/sys/class/powercap`.
+    /// Opens the counters of this machine, in `/sys/class/powercap`.
     ///
     /// # Errors
-    /// When there are none, or this user may not read them; see [`EnergyError`], which says the mend.
+    /// When there are none, or this user may not read them; [`EnergyError`] names the fix.
     pub fn open() -> Result<EnergyMeter, EnergyError> {
         EnergyMeter::open_at(POWERCAP)
     }
 
-    /// The counters below another folder: where a container has those of its host, say.
+    /// Opens the counters below another directory: for example, where a container has mounted those of its host.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
@@ -66,15 +66,15 @@ impl EnergyMeter {
         Ok(EnergyMeter { counters: Counter::find(root.as_ref())?, idle_watts: 0.0 })
     }
 
-    /// One counter for each package.
+    /// The counters, one for each package.
     #[must_use]
     pub fn counters(&self) -> &[Counter] {
         &self.counters
     }
 
-    /// Takes so many watts off all that is measured from now on: what the machine draws without any work, as
-    /// [`idle_watts`](Self::idle_watts) measures it. Without this, all that the packages take is counted. What is no power
-    /// (below 0, infinite, or no number) takes nothing off.
+    /// Subtracts the machine's idle power, as measured by [`idle_watts`](Self::idle_watts), from all later
+    /// measurements. Without it, the total consumption of the packages counts. Values that are not a power (negative,
+    /// infinite, or not a number) subtract nothing.
     ///
     /// ```no_run
     /// # use sched_machine::energy::EnergyMeter;
@@ -90,8 +90,8 @@ impl EnergyMeter {
         self
     }
 
-    /// Sleeps for so long, a few seconds at least, and says how many watts the packages drew meanwhile. Nothing is taken
-    /// off. Workers of a runtime sleep too while there are no tasks.
+    /// Sleeps for `time`, which should be at least a few seconds, and returns the average power of the packages
+    /// meanwhile, with nothing subtracted. The workers of a runtime sleep too while there are no tasks.
     ///
     /// # Errors
     /// When a counter cannot be read.
@@ -100,21 +100,22 @@ impl EnergyMeter {
         Ok(consumption.watts())
     }
 
-    /// Does `work`, and says what the packages took meanwhile: for `work`, and for whatever else ran on them. It may take
-    /// as long as it likes.
+    /// Runs `work`, for any length of time, and returns what the packages consumed meanwhile: for `work`, and for
+    /// everything else that ran on them.
     ///
     /// # Errors
-    /// When a counter cannot be read before: then `work` is not done; or afterwards: then its result is lost.
+    /// When a counter cannot be read before, in which case `work` is not run; or afterwards, in which case its result
+    /// is lost.
     pub fn measure<R>(&self, work: impl FnOnce() -> R) -> Result<(R, Consumption), EnergyError> {
         let readings = Mutex::new(Readings::begin(&self.counters)?);
         let began = Instant::now();
         let result = std::thread::scope(|scope| {
-            // Dropped when the work is done, or panics.
+            // Dropped when the work ends or panics.
             let (alive, ended) = channel::<()>();
             scope.spawn(|| {
                 let ended = ended;
                 while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                    // What cannot be read now is told at the end, if it cannot be read then either.
+                    // A failure is reported at the end, if reading fails then too.
                     let _ = readings.lock().look(&self.counters);
                 }
             });
@@ -131,7 +132,7 @@ impl EnergyMeter {
     }
 }
 
-/// What the counters showed last, and how far they had come since the first time.
+/// The last reading of each counter, and its total since the first.
 struct Readings {
     last: Vec<u64>,
     microjoules: u64,

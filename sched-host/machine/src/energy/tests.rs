@@ -2,17 +2,17 @@ use super::*;
 use sched_test_support::Powercap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 fn problem(powercap: &Powercap) -> String {
     let error = EnergyMeter::open_at(powercap.path()).expect_err("it cannot be used");
-    told(&error).replace(&powercap.path().display().to_string(), "ROOT")
+    report(&error).replace(&powercap.path().display().to_string(), "ROOT")
 }
 
-/// The message, and the mend.
-fn told(error: &EnergyError) -> String {
-    let help = miette::Diagnostic::help(error).expect("there is a mend");
+/// The message and the fix.
+fn report(error: &EnergyError) -> String {
+    let help = miette::Diagnostic::help(error).expect("there is a fix");
     format!("{error}\n{help}")
 }
 
@@ -81,14 +81,14 @@ fn no_counters_is_an_error_that_says_why() {
     ");
     assert!(problem(&Powercap::new(&[])).starts_with("ROOT: found none, expected"));
     let error = EnergyMeter::open_at("/no/such/folder").expect_err("it is not there");
-    insta::assert_snapshot!(told(&error), @"
+    insta::assert_snapshot!(report(&error), @"
     /no/such/folder: there is no such folder, expected the kernel's energy counters in it
     on the machine itself, `modprobe intel_rapl_msr` as root makes them (for AMD's processors too); into a container, mount its host's /sys/devices/virtual/powercap/intel-rapl under another name, and say so (`--powercap`, SCHED_POWERCAP or `EnergyMeter::open_at`); most virtual machines have none
     ");
 }
 
 #[test]
-fn a_counter_that_a_container_hides_is_told_with_the_mend() {
+fn a_counter_that_a_container_hides_is_told_with_the_fix() {
     let powercap = one();
     std::os::unix::fs::symlink("/no/such/folder", powercap.path().join("intel-rapl:1")).expect("a link");
     insta::assert_snapshot!(problem(&powercap), @"
@@ -98,13 +98,13 @@ fn a_counter_that_a_container_hides_is_told_with_the_mend() {
 }
 
 #[test]
-fn a_counter_that_this_user_may_not_read_is_told_with_the_mend() {
-    // Whoever runs this test may be allowed to read everything.
+fn a_counter_that_this_user_may_not_read_is_told_with_the_fix() {
+    // The user who runs this test may be allowed to read everything.
     let path = Path::new("/sys/class/powercap/intel-rapl:0/energy_uj");
     let error = EnergyError::unreadable(path, io::ErrorKind::PermissionDenied.into());
-    insta::assert_snapshot!(told(&error), @"
+    insta::assert_snapshot!(report(&error), @"
     /sys/class/powercap/intel-rapl:0/energy_uj: this user may not read it
-    kernels since 5.10 let root alone read energy counters; root lets everybody read them until the next start of the machine: `chmod a+r /sys/class/powercap/*/energy_uj`
+    kernels since 5.10 let only root read energy counters; root can let everybody read them until the next boot: `chmod a+r /sys/class/powercap/*/energy_uj`
     ");
     let powercap = one();
     fs::remove_file(powercap.energy("intel-rapl:0")).expect("it is there");

@@ -1,4 +1,4 @@
-//! Which worker runs on which PU.
+//! The binding of workers to PUs.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use super::surroundings::Surroundings;
 use super::{Claim, Topology};
 use sched_text::ranges;
 
-/// Where one worker runs.
+/// The position of one worker in the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WorkerBinding {
     /// The worker's number, from 0.
@@ -28,38 +28,38 @@ pub struct WorkerBinding {
     pub pu: u32,
     /// The rank of its core in the topology, where there are cores.
     pub core: Option<u32>,
-    /// The operating system's number of the memory node local to it, unless it was [dealt](BindingPlan::with_memory_nodes)
-    /// another.
+    /// The operating system's number of its local memory node, unless
+    /// [`with_memory_nodes`](BindingPlan::with_memory_nodes) assigned another.
     pub numa: Option<u32>,
-    /// Whether another worker has the same PU, so that the two take turns.
+    /// Whether another worker has the same PU, so that they take turns.
     pub shared: bool,
 }
 
-/// What a user should know about a plan before trusting its timings. None prevents a run.
+/// A condition that makes a plan's timings unreliable. None prevents a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum BindingWarning {
-    /// There are more workers than PUs that may be used.
+    /// There are more workers than usable PUs.
     Oversubscribed {
-        /// The workers that found no PU of their own and were given that of another.
+        /// The workers that share the PU of an earlier worker.
         workers: Range<usize>,
-        /// How many PUs there are to use.
+        /// Number of usable PUs.
         pus: usize,
     },
     /// Some PUs of the machine are forbidden to this process.
     Restricted {
-        /// How many it may use.
+        /// Number of PUs that it may use.
         allowed: usize,
-        /// How many the machine has.
+        /// Number of PUs of the machine.
         machine: usize,
     },
-    /// hwloc was told by the environment to describe another machine than this one: nothing will be bound.
+    /// An environment variable makes hwloc describe another machine: nothing will be bound.
     Redirected,
-    /// A control group allows less time than the workers could use, so that all of them are stopped in each period.
+    /// A control group allows less CPU time than the workers could use, so it stops all of them in each period.
     Quota {
-        /// What it allows, in thousandths of a PU.
+        /// The allowed time, in thousandths of a PU.
         thousandths: u64,
-        /// How many PUs the workers run on.
+        /// Number of PUs that the workers run on.
         pus: usize,
     },
     /// Workers of another runtime are bound to PUs of the plan.
@@ -102,8 +102,8 @@ impl fmt::Display for BindingWarning {
                 let whole = (thousandths / 1000).max(1);
                 write!(
                     f,
-                    "quota: the control group allows this process the time of {} PUs, and the workers run on {pus}; all of \
-                     them will be stopped again and again, and timings and performance models will be unreliable (use \
+                    "quota: the control group allows this process the time of {} PUs, and the workers run on {pus}; it \
+                     will stop all of them repeatedly, and timings and performance models will be unreliable (use \
                      at most {whole} worker{})",
                     *thousandths as f64 / 1000.0,
                     if whole == 1 { "" } else { "s" }
@@ -128,12 +128,12 @@ impl fmt::Display for BindingWarning {
     }
 }
 
-/// A PU for each worker, made before any worker starts.
+/// An assignment of a PU to each worker, made before any worker starts.
 ///
-/// Workers are spread over distinct cores first, in topology order, and over their further hardware
-/// threads only then. Only PUs that the process may use are given. When they do not suffice the plan starts
-/// over from the first: every worker has its place in the topology, several take turns on one PU, and a
-/// [`BindingWarning::Oversubscribed`] says so.
+/// Workers are spread over distinct cores first, in topology order, and only then over the cores' further hardware
+/// threads. Only PUs that the process may use are assigned. If there are too few, the plan starts over from the first
+/// PU: every worker has a position in the topology, several take turns on one PU, and a
+/// [`BindingWarning::Oversubscribed`] reports it.
 #[derive(Clone, Debug)]
 pub struct BindingPlan {
     workers: Vec<WorkerBinding>,
@@ -141,16 +141,16 @@ pub struct BindingPlan {
     by_pu: BTreeMap<u32, Vec<usize>>,
     warnings: Vec<BindingWarning>,
     source: Source,
-    /// `None` when the plan is for another machine.
+    /// `None` if the plan is for another machine.
     hwloc: Option<Arc<hwlocality::Topology>>,
 }
 
 impl BindingPlan {
-    /// A plan for `workers` workers on `topology`.
+    /// Creates a plan for `workers` workers on `topology`.
     ///
     /// # Errors
     ///
-    /// [`BindingError::NoWorkers`] for none; [`BindingError::NoAllowedPu`] when there is nowhere to run.
+    /// [`BindingError::NoWorkers`] for zero workers; [`BindingError::NoAllowedPu`] if there is nowhere to run.
     pub fn new(topology: &Topology, workers: usize) -> Result<Self, BindingError> {
         if workers == 0 {
             return Err(BindingError::NoWorkers);
@@ -162,7 +162,7 @@ impl BindingPlan {
         let mut by_pu: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         let plan = (0..workers).map(|worker| {
             let place = worker % places.len();
-            // Worker `place` has the PU first; the next to get it is a whole round later.
+            // Worker `place` gets the PU first; the next to get it is one round later.
             let shared = worker >= places.len() || place + places.len() < workers;
             by_pu.entry(places[place].pu).or_default().push(worker);
             WorkerBinding { worker, shared, ..places[place].clone() }
@@ -188,13 +188,13 @@ impl BindingPlan {
         })
     }
 
-    /// The number of workers when the user names none: one for each PU that the process may use.
+    /// Default number of workers: one for each PU that the process may use.
     #[must_use]
     pub fn default_workers(topology: &Topology) -> usize {
         topology.allowed_pus().len()
     }
 
-    /// Adds warnings of what limits or uses the plan's PUs beside it. A plan for another machine gets none.
+    /// Adds warnings about limits and other users of the plan's PUs. A plan for another machine gets none.
     pub fn warn_of(&mut self, around: &Surroundings) {
         if self.hwloc.is_none() {
             return;
@@ -212,32 +212,32 @@ impl BindingPlan {
         }
     }
 
-    /// Tells other runtimes of this user which PUs are used, for as long as the claim is kept; `None` for a plan for another
-    /// machine, and where there is no way to tell.
+    /// Announces the used PUs to other runtimes of this user while the claim is kept; `None` for a plan for another
+    /// machine, and if announcing is impossible.
     #[must_use]
     pub fn claim(&self) -> Option<Claim> {
         self.hwloc.as_ref().and_then(|_| Claim::new(self.by_pu.keys().copied()))
     }
 
-    /// Every worker's place; worker `i` is the `i`-th.
+    /// The position of every worker; worker `i` is the `i`-th.
     #[must_use]
     pub fn workers(&self) -> &[WorkerBinding] {
         &self.workers
     }
 
-    /// The same plan, on the `topology` that it was made for, with combined workers of other sizes than all.
+    /// Replaces the combined workers by those of other sizes; `topology` is the one that the plan was made for.
     #[must_use]
     pub fn with_combined(mut self, topology: &Topology, sizes: CombinedSizes) -> Self {
         self.combined = combine(topology, &self.workers, sizes);
         self
     }
 
-    /// The same plan, as if the machine had so many memory nodes: workers that are next to each other share one. For tests, and
-    /// to see what a policy does on a machine that has several.
+    /// Distributes the workers over `nodes` memory nodes, so that adjacent workers share one, whatever the machine has.
+    /// For tests, and for trying a policy on a machine with several memory nodes.
     ///
     /// # Errors
-    /// [`BindingError::MemoryNodes`] for none, or for more than there are workers or than
-    /// replicas can be on ([`MOST_MEMORY_NODES`]).
+    /// [`BindingError::MemoryNodes`] for zero nodes, and for more nodes than workers or than replicas support
+    /// ([`MOST_MEMORY_NODES`]).
     ///
     /// ```
     /// # use sched_machine::topology::{BindingPlan, Topology};
@@ -258,7 +258,7 @@ impl BindingPlan {
         Ok(self)
     }
 
-    /// The combined workers that it offers for parallel tasks, an enclosing one before those inside.
+    /// The combined workers for parallel tasks, each before those that it contains.
     ///
     /// ```
     /// # use sched_machine::topology::{BindingPlan, Topology};
@@ -273,13 +273,13 @@ impl BindingPlan {
         &self.combined
     }
 
-    /// What the user should be told.
+    /// Warnings for the user.
     #[must_use]
     pub fn warnings(&self) -> &[BindingWarning] {
         &self.warnings
     }
 
-    /// The workers that run on PU `pu`, ascending; none for a PU that is not used.
+    /// The workers that run on PU `pu`, ascending; none for an unused PU.
     #[must_use]
     pub fn workers_on(&self, pu: u32) -> &[usize] {
         self.by_pu.get(&pu).map_or(&[], Vec::as_slice)
@@ -289,15 +289,14 @@ impl BindingPlan {
     ///
     /// # Errors
     ///
-    /// [`BindingError::UnknownWorker`]; [`BindingError::NotThisMachine`] for a plan made on a synthetic or
-    /// foreign topology (which hwloc would accept, silently doing nothing); [`BindingError::Refused`] when
-    /// the operating system refuses.
+    /// [`BindingError::UnknownWorker`]; [`BindingError::NotThisMachine`] for a plan on a synthetic or foreign topology
+    /// (hwloc would accept the call and do nothing); [`BindingError::Refused`] if the operating system refuses.
     pub fn bind_current_thread(&self, worker: usize) -> Result<(), BindingError> {
         self.bind_current_thread_to(&[worker])
     }
 
-    /// Lets the calling thread run on the PUs of any of these workers, and on no other: what the kernel of a parallel task
-    /// needs that begins threads of its own.
+    /// Binds the calling thread to the PUs of all these workers, for the kernel of a parallel task that starts threads
+    /// of its own.
     ///
     /// # Errors
     ///
@@ -322,9 +321,9 @@ impl BindingPlan {
     }
 }
 
-/// The PUs to use in the order in which workers get them: the first of each core, then the second of each…
+/// The usable PUs in the order in which workers get them: the first of each core, then the second of each, and so on.
 fn places(topology: &Topology) -> Vec<WorkerBinding> {
-    // The most local node last, so that it stays.
+    // The most local node comes last and so overwrites the others.
     let mut nodes = topology.level(Level::Numa);
     nodes.sort_by_key(|node| Reverse((node.pus.len(), node.logical_index)));
     let local: BTreeMap<u32, u32> =

@@ -1,9 +1,9 @@
-//! Which runtimes of this user are bound to which PUs, as they tell each other.
+//! Claims: how runtimes of one user learn which PUs the others use.
 //!
-//! Each runtime whose workers are bound keeps a file in a folder of the user, in which its process and its PUs stand, and
-//! holds a lock on it while it lives. The lock goes with the process, however that ends: a file that nobody locks is
-//! left over, and is removed by whoever finds it. All of it is advice. Where the folder or a file cannot be had, nothing is
-//! told, and every runtime starts all the same.
+//! Each runtime whose workers are bound keeps a file with its process and its PUs in a directory of the user, and locks
+//! it while it lives. The lock is released when the process ends, however it ends: an unlocked file is a leftover,
+//! removed by whichever runtime finds it. Claims are only advice. If the directory or a file is unavailable, nothing is
+//! announced, and every runtime starts all the same.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::Write;
@@ -11,10 +11,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// How the names of files end that are complete.
+/// Extension of complete files.
 const COMPLETE: &str = "claim";
 
-/// The PUs of a runtime, told to others until this is dropped.
+/// The PUs of a runtime, announced to others until this is dropped.
 #[derive(Debug)]
 pub struct Claim {
     path: PathBuf,
@@ -23,7 +23,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Tells others that workers of this process are bound to `pus`; `None` where there is no way to tell.
+    /// Announces that workers of this process are bound to `pus`; `None` if announcing is impossible.
     #[must_use]
     pub fn new(pus: impl IntoIterator<Item = u32>) -> Option<Self> {
         Self::within(&folder()?, pus)
@@ -32,16 +32,16 @@ impl Claim {
     fn within(folder: &Path, pus: impl IntoIterator<Item = u32>) -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
-        // Others heed the file once it has its lasting name: it is locked and written by then.
+        // Others consider a file only under its final name: by then it is locked and written.
         let (draft, path) = (folder.join(format!("{name}.draft")), folder.join(format!("{name}.{COMPLETE}")));
-        let told = File::create(&draft).and_then(|mut file| {
+        let written = File::create(&draft).and_then(|mut file| {
             file.try_lock()?;
             write!(file, "{}", std::process::id())?;
             pus.into_iter().try_for_each(|pu| write!(file, " {pu}"))?;
             fs::rename(&draft, &path)?;
             Ok(file)
         });
-        match told {
+        match written {
             Ok(file) => Some(Self { path, _file: file }),
             Err(_) => {
                 let _ = fs::remove_file(&draft);
@@ -53,7 +53,7 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // What stays behind is removed by who finds it.
+        // A leftover is removed by the next runtime that finds it.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -61,13 +61,13 @@ impl Drop for Claim {
 /// Another runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
-    /// Its process: perhaps this one.
+    /// Its process, which may be this one.
     pub process: u32,
     /// The PUs that its workers are bound to, ascending.
     pub pus: Vec<u32>,
 }
 
-/// The runtimes that tell of themselves in `folder`, in order of their processes; without the one that made `own`.
+/// The runtimes announced in `folder`, in order of their processes, without the owner of `own`.
 pub(super) fn neighbours(folder: &Path, own: Option<&Claim>) -> Vec<Neighbour> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
@@ -78,10 +78,10 @@ pub(super) fn neighbours(folder: &Path, own: Option<&Claim>) -> Vec<Neighbour> {
     found
 }
 
-/// What a file tells, if who wrote it lives; else it is removed.
+/// The content of a claim file whose owner lives; otherwise removes the file.
 fn read(path: &Path) -> Option<Neighbour> {
     let file = File::open(path).ok()?;
-    // Shared, so that two who look at once do not take each other for the owner.
+    // A shared lock, so that two concurrent readers do not mistake each other for the owner.
     if file.try_lock_shared().is_ok() {
         let _ = fs::remove_file(path);
         return None;
@@ -95,8 +95,8 @@ fn read(path: &Path) -> Option<Neighbour> {
     Some(Neighbour { process, pus })
 }
 
-/// The folder of this user, made if need be. It is refused unless it is a folder and the user's own: in a place for
-/// everybody's temporary files, others may have been there first.
+/// The directory of this user, created if necessary. It must be a directory owned by the user: in a shared place for
+/// temporary files, another user may have created it first.
 pub(super) fn folder() -> Option<PathBuf> {
     let user = fs::metadata("/proc/self").ok()?.uid();
     let folder = match std::env::var_os("XDG_RUNTIME_DIR") {

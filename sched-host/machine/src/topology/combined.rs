@@ -1,12 +1,12 @@
-//! Which workers make up combined workers, for parallel tasks.
+//! The combined workers of a machine, for parallel tasks.
 //!
-//! Workers that share a part of the machine are worth combining: a core's hardware threads, the cores under a cache, those
-//! of a memory node. So every object of the topology that holds two workers or more, on processing units of their own,
-//! offers a combined worker of all of them. An object whose parts with workers are more than [`CombinedSizes::arity`]
-//! leaves a large step between its size and theirs, as a cache with 16 cores does; between them, so many parts are drawn
-//! together, in order, and again, until no step is larger.
+//! Workers that share a part of the machine are worth combining: a core's hardware threads, the cores below a cache,
+//! those of a memory node. Therefore every object of the topology with two workers or more, on distinct processing
+//! units, offers a combined worker of all of them. An object with more parts (that contain workers) than
+//! [`CombinedSizes::arity`] leaves a large gap between its size and theirs, such as a cache with 16 cores; there,
+//! groups of `arity` adjacent parts are combined, repeatedly, until no gap is larger.
 //!
-//! Workers that share a processing unit are not combined for that alone: they only take turns.
+//! Workers that merely share a processing unit are not combined: they only take turns.
 
 use serde::Serialize;
 use std::collections::HashMap;
@@ -19,20 +19,20 @@ use super::object::{Level, Object};
 /// Workers that can execute a parallel task together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CombinedWorker {
-    /// Its members, two at least, ascending: the first of them runs a task's kernel where only one does.
+    /// Its members, at least two, ascending. The first one runs a task's kernel if only one does.
     pub members: Vec<usize>,
-    /// The object of the topology that they share, by its [title](Object::title): the smallest.
+    /// The smallest topology object that contains all members, by its [title](Object::title).
     pub within: String,
 }
 
-/// Which sizes of combined workers are wanted.
+/// The sizes of combined workers to create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CombinedSizes {
-    /// Fewest members; 2 at least.
+    /// Minimum number of members; at least 2.
     pub min: usize,
-    /// Most members.
+    /// Maximum number of members.
     pub max: usize,
-    /// The largest number of parts of an object that needs no combined workers between it and its parts; 2 at least.
+    /// Largest number of parts of an object that needs no combined workers between it and its parts; at least 2.
     pub arity: usize,
 }
 
@@ -44,9 +44,9 @@ impl Default for CombinedSizes {
 }
 
 impl CombinedSizes {
-    /// What the environment says: `SCHED_MIN_WORKERSIZE`, `SCHED_MAX_WORKERSIZE`,
-    /// `SCHED_SYNTHESIZE_ARITY_COMBINED_WORKER`; the default for what it does not say. A value that is no number is told in
-    /// `warnings`, and passed over.
+    /// Reads the environment variables `SCHED_MIN_WORKERSIZE`, `SCHED_MAX_WORKERSIZE` and
+    /// `SCHED_SYNTHESIZE_ARITY_COMBINED_WORKER`; unset ones keep their defaults. A value that is not a number is
+    /// reported in `warnings` and ignored.
     pub fn from_environment(warnings: &mut Vec<String>) -> Self {
         Self::from_variables(|name| std::env::var(name).ok(), warnings)
     }
@@ -76,25 +76,25 @@ impl CombinedSizes {
     }
 }
 
-/// A part of a machine, as far as it matters which workers share it.
+/// A part of a machine, reduced to which workers share it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Nest {
-    /// What to call it.
+    /// Its name, for people.
     pub title: String,
     /// The workers inside, ascending.
     pub workers: Vec<usize>,
-    /// The parts of it with workers. Without any it is a place for one worker at a time, as a processing unit is.
+    /// Its parts that contain workers. Without any, it holds one worker at a time, like a processing unit.
     pub parts: Vec<Nest>,
 }
 
 impl Nest {
-    /// Of a topology, with workers at these places.
+    /// The nest of a topology object, with workers at these positions.
     fn of(object: &Object, workers: &[WorkerBinding]) -> Nest {
         let inside = workers.iter().filter(|worker| object.contains(worker.pu)).map(|worker| worker.worker);
         let mut nest = Nest { title: object.title(), workers: inside.collect(), parts: Vec::new() };
         nest.workers.sort_unstable();
         if object.level != Level::Pu {
-            // A second memory for the same processing units stands beside what holds them, and is empty.
+            // A second memory node for the same processing units is an empty sibling of the object that contains them.
             let holds = |part: &&Object| part.level == Level::Pu || !part.children.is_empty();
             let parts = object.children.iter().filter(holds).map(|part| Nest::of(part, workers));
             nest.parts = parts.filter(|part| !part.workers.is_empty()).collect();
@@ -102,7 +102,7 @@ impl Nest {
         nest
     }
 
-    /// Whether two of its workers can run at the same time.
+    /// Whether two of its workers can run concurrently.
     fn has_places(&self) -> bool {
         match &self.parts[..] {
             [] => false,
@@ -112,19 +112,19 @@ impl Nest {
     }
 }
 
-/// The combined workers of a machine whose workers have these places, an enclosing one before those inside, each once.
+/// The combined workers of a machine whose workers are at these positions, each once, before those that it contains.
 pub(super) fn combine(topology: &Topology, workers: &[WorkerBinding], sizes: CombinedSizes) -> Vec<CombinedWorker> {
     combine_nest(&Nest::of(topology.root(), workers), sizes)
 }
 
-/// The combined workers of a machine whose workers share these parts of it.
+/// The combined workers of a machine whose workers share these parts.
 pub fn combine_nest(machine: &Nest, sizes: CombinedSizes) -> Vec<CombinedWorker> {
     let mut found = Found { sizes, known: HashMap::new(), combined: Vec::new() };
     found.visit(machine);
     found.combined
 }
 
-/// Combined workers without a topology: aligned runs of the smallest size, of twice that, and so on, the largest first.
+/// Combined workers without a topology: aligned runs of the smallest size, of twice that, and so on, largest first.
 pub fn aligned(workers: usize, sizes: CombinedSizes) -> Vec<CombinedWorker> {
     let mut combined = Vec::new();
     let mut size = sizes.min.max(2);
@@ -146,7 +146,7 @@ pub fn aligned(workers: usize, sizes: CombinedSizes) -> Vec<CombinedWorker> {
 struct Found {
     sizes: CombinedSizes,
     combined: Vec<CombinedWorker>,
-    /// The place of each there, by its members.
+    /// The index of each combined worker, by its members.
     known: HashMap<Vec<usize>, usize>,
 }
 
@@ -163,7 +163,7 @@ impl Found {
         }
     }
 
-    /// Draws parts together where they are many.
+    /// Combines groups of parts where there are many.
     fn bridge(&mut self, parts: &[&Nest], whole: &Nest) {
         let arity = self.sizes.arity.max(2);
         if parts.len() <= arity {
@@ -176,7 +176,7 @@ impl Found {
             let mut members: Vec<usize> = some.iter().flat_map(|part| part.workers.iter().copied()).collect();
             members.sort_unstable();
             members.dedup();
-            // A single part speaks for itself.
+            // A single part adds its own combined worker.
             if some.len() > 1 {
                 self.add(members, whole);
                 self.bridge(some, whole);
@@ -184,7 +184,7 @@ impl Found {
         }
     }
 
-    /// The last one to offer these members is the smallest object.
+    /// The last object to offer these members is the smallest.
     fn add(&mut self, members: Vec<usize>, within: &Nest) {
         if !self.sizes.wants(&members) {
             return;

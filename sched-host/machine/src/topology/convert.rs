@@ -1,4 +1,4 @@
-//! From hwloc's objects to ours.
+//! Converts hwloc's objects to this crate's.
 
 use hwlocality::object::TopologyObject;
 use hwlocality::object::attributes::ObjectAttributes;
@@ -13,16 +13,16 @@ pub(super) fn tree(hwloc: &hwlocality::Topology) -> Object {
     roots.swap_remove(0)
 }
 
-/// Ours for `object`: itself, or, when we have no such level, what it contains.
+/// The converted `object`, or its converted children if this crate has no such level.
 fn convert(object: &TopologyObject) -> Vec<Object> {
     let inside: Vec<Object> = object.normal_children().flat_map(convert).collect();
     let mut memory = Vec::new();
     object.memory_children().for_each(|child| memory_nodes(child, &mut memory));
     let pus = pus(object);
 
-    // hwloc hangs memory beside the tree of processors. The first memory node that is local to all of this
-    // object's PUs encloses its children, so that `numa` is a level like the others; a second one (say
-    // high-bandwidth memory) or one without PUs stands beside it, empty.
+    // hwloc attaches memory beside the tree of processors. The first memory node that is local to all of this object's
+    // PUs becomes the parent of its children, so that `numa` is a level like the others; a second one (such as
+    // high-bandwidth memory) or one without PUs becomes an empty sibling.
     let children = match memory.iter().position(|node| node.pus == pus) {
         Some(first) if !inside.is_empty() => {
             memory[first].children = inside;

@@ -1,4 +1,4 @@
-//! How far apart PUs are.
+//! Distances between PUs.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,15 @@ use super::object::{Level, Object};
 use super::{BindingPlan, Topology};
 use sched_core::WorkerId;
 
-/// For each PU, the objects that enclose it, from itself to the machine.
+/// For each PU, the objects that contain it, from itself to the machine.
 #[derive(Clone, Debug)]
 pub(super) struct Distances(BTreeMap<u32, Vec<Ancestor>>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ancestor {
-    /// Differs from object to object.
+    /// Unique for each object.
     id: usize,
-    /// The longest way down from the object to a PU.
+    /// Length of the longest path from the object down to a PU.
     height: u32,
 }
 
@@ -25,7 +25,7 @@ impl Distances {
         distances
     }
 
-    /// The height of the smallest object that encloses both; `None` when either is unknown.
+    /// The height of the smallest object that contains both; `None` if either is unknown.
     pub(super) fn between(&self, a: u32, b: u32) -> Option<u32> {
         let (a, b) = (self.0.get(&a)?, self.0.get(&b)?);
         // Both lists end with the root, so counting from there aligns paths of different lengths.
@@ -33,7 +33,7 @@ impl Distances {
         Some(shared.0.height)
     }
 
-    /// Records the way up for every PU below `object`; returns these PUs and the object's height.
+    /// Records the path to the root for every PU below `object`; returns these PUs and the object's height.
     fn climb(&mut self, object: &Object, next: &mut usize) -> (Vec<u32>, u32) {
         let id = *next;
         *next += 1;
@@ -42,7 +42,7 @@ impl Distances {
             pus.push(object.index());
         }
         for child in &object.children {
-            // Empty for a memory node beside the processors: it encloses nothing, whatever PUs it serves.
+            // Empty for a memory node beside the processors: it contains nothing, whichever PUs it serves.
             let (below, child_height) = self.climb(child, next);
             if !below.is_empty() {
                 height = height.max(child_height + 1);
@@ -56,7 +56,7 @@ impl Distances {
     }
 }
 
-/// How far apart the workers of a plan are: the distances of their PUs, apart from the topology.
+/// The distances between the workers of a plan: those of their PUs, without a reference to the topology.
 ///
 /// ```
 /// use sched_core::WorkerId;
@@ -76,14 +76,14 @@ pub struct WorkerDistances {
 }
 
 impl WorkerDistances {
-    /// The distances of the workers of `plan`, which was made for `topology`.
+    /// Computes the distances of the workers of `plan`, which was made for `topology`.
     #[must_use]
     pub fn new(topology: &Topology, plan: &BindingPlan) -> Self {
         let pus = plan.workers().iter().map(|worker| worker.pu).collect();
         Self { pus, distances: topology.distances.clone() }
     }
 
-    /// The [distance](Topology::distance) of the PUs of two workers; `None` where a worker does not exist.
+    /// The [distance](Topology::distance) of the PUs of two workers; `None` if a worker does not exist.
     #[must_use]
     pub fn between(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
         let pu = |worker: WorkerId| self.pus.get(worker.0 as usize).copied();
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// The shape of a machine: a leaf is a PU, or, in one case of eight, memory beside the processors.
+    /// The shape of a machine: a leaf is a PU or, in one of eight cases, memory beside the processors.
     #[derive(Clone, Debug)]
     enum Shape {
         Leaf(u8),

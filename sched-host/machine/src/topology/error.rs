@@ -1,4 +1,4 @@
-//! What can go wrong with topologies and with binding, and the mend.
+//! Errors of topologies and of binding, each with its fix.
 
 use std::path::PathBuf;
 
@@ -9,50 +9,50 @@ use super::MOST_MEMORY_NODES;
 use super::source::Source;
 use super::synthetic::SyntheticProblem;
 
-/// Why there is no [`Topology`](super::Topology).
+/// Why a [`Topology`](super::Topology) could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum TopologyError {
-    /// hwloc could not look at this machine.
+    /// hwloc could not inspect this machine.
     #[error("cannot discover the topology of this machine: {why}")]
     Discovery {
-        /// hwloc's words.
+        /// hwloc's message.
         why: String,
     },
-    /// A synthetic description that means nothing, or too much.
+    /// A synthetic description that is invalid or too large.
     #[error("synthetic topology {description:?}: {}", list(description, problems))]
     Synthetic {
         /// The description.
         description: String,
-        /// Everything found wrong with it, at least one.
+        /// Everything wrong with it, at least one problem.
         problems: Vec<SyntheticProblem>,
     },
-    /// The XML file cannot be opened or is no text.
+    /// The XML file cannot be opened or is not text.
     #[error("cannot read topology file {path}: {why}", path = path.display())]
     UnreadableXml {
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         why: std::io::Error,
     },
-    /// The file is there, but it is no topology.
+    /// The file exists, but is not a topology.
     #[error("topology file {path} is not a topology that the installed hwloc understands: {why}", path = path.display())]
     BadXml {
         /// The file.
         path: PathBuf,
-        /// hwloc's words.
+        /// hwloc's message.
         why: String,
     },
 }
 
 fn list(description: &str, problems: &[SyntheticProblem]) -> String {
     let column = |offset| description.get(..offset).map_or(offset, |before: &str| before.chars().count()) + 1;
-    let told = problems.iter().map(|p| format!("column {}: {}", column(p.offset), p.what));
-    told.collect::<Vec<_>>().join("; ")
+    let reported = problems.iter().map(|p| format!("column {}: {}", column(p.offset), p.what));
+    reported.collect::<Vec<_>>().join("; ")
 }
 
 impl Diagnostic for TopologyError {
     fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
-        let mend = match self {
+        let fix = match self {
             Self::Discovery { .. } => {
                 "try `lstopo`; if that works, save its result with `lstopo machine.xml` and read that file instead"
             }
@@ -64,11 +64,11 @@ impl Diagnostic for TopologyError {
                 "check the path; on the machine to describe, `lstopo machine.xml` writes such a file"
             }
             Self::BadXml { .. } => {
-                "write it anew with `lstopo machine.xml` on the machine to describe (with hwloc 3 or later, \
+                "write it again with `lstopo machine.xml` on the machine to describe (with hwloc 3 or later, \
                  add `--export-xml-flags v2`)"
             }
         };
-        Some(Box::new(mend))
+        Some(Box::new(fix))
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -86,10 +86,10 @@ impl Diagnostic for TopologyError {
     }
 }
 
-/// Why there is no [`BindingPlan`](super::BindingPlan), or why a thread could not be bound by one.
+/// Why a [`BindingPlan`](super::BindingPlan) could not be created, or a thread not be bound.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Diagnostic)]
 pub enum BindingError {
-    /// A plan for nobody.
+    /// A plan for zero workers.
     #[error("0 workers were asked for, but a plan needs at least 1")]
     #[diagnostic(help("leave the number out to get one worker for each PU that may be used"))]
     NoWorkers,
@@ -100,42 +100,42 @@ pub enum BindingError {
         /// The topology.
         source_name: Source,
     },
-    /// The workers cannot be dealt out to so many memory nodes.
+    /// The workers cannot be distributed over this many memory nodes.
     #[error("{nodes} memory nodes were asked for, expected 1 to {} for {workers} workers", workers.min(&MOST_MEMORY_NODES))]
     #[diagnostic(help("each memory node needs a worker: ask for fewer memory nodes, or for more workers"))]
     MemoryNodes {
-        /// How many were asked for.
+        /// Number of nodes requested.
         nodes: usize,
-        /// How many workers there are.
+        /// Number of workers.
         workers: usize,
     },
     /// The plan has no such worker.
     #[error("worker {worker} does not exist: the plan is for {workers} workers, numbered from 0")]
     #[diagnostic(help("make the plan for as many workers as will be started"))]
     UnknownWorker {
-        /// Who was asked for.
+        /// The worker requested.
         worker: usize,
-        /// How many there are.
+        /// Number of workers.
         workers: usize,
     },
-    /// The plan is for a machine on which this process does not run.
+    /// The plan is for another machine than the one this process runs on.
     #[error("worker {worker} cannot be bound: the plan is for {source_name}, not for this machine")]
     #[diagnostic(help("run on the topology of this machine, or only simulate on the other"))]
     NotThisMachine {
-        /// Who was to be bound.
+        /// The worker to be bound.
         worker: usize,
         /// The topology of the plan.
         source_name: Source,
     },
-    /// The operating system said no.
+    /// The operating system refused.
     #[error("worker {worker} cannot be bound to PU {pu}: {why}")]
     #[diagnostic(help("the mask or cgroup of the process may have changed since the plan was made; make it again"))]
     Refused {
-        /// Who was to be bound.
+        /// The worker to be bound.
         worker: usize,
-        /// Where.
+        /// Its PU.
         pu: u32,
-        /// hwloc's words.
+        /// hwloc's message.
         why: String,
     },
 }

@@ -1,24 +1,24 @@
-//! One thing of the machine: a package, a cache, a core, a memory node.
+//! An object of the machine: a package, a cache, a core, a memory node.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
 
-/// What an [`Object`] is.
+/// The kind of an [`Object`].
 ///
-/// The order is that of the usual nesting, outermost first. Machines differ, though: a memory node may
-/// enclose several packages or be a part of one. Ask the tree, not the order.
+/// The order is that of the usual nesting, outermost first. Machines differ, though: a memory node may contain several
+/// packages or be a part of one. Rely on the tree, not on this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// The whole machine; the root.
     Machine,
-    /// Objects that the machine puts together for a reason without a name of its own.
+    /// A group of objects for which hwloc has no specific type.
     Group,
     /// A memory node: memory, and the PUs to which it is local.
     Numa,
-    /// A physical processor, what fits one socket.
+    /// A physical processor, which occupies one socket.
     Package,
     /// A piece of silicon inside a package.
     Die,
@@ -34,7 +34,7 @@ pub enum Level {
     L1,
     /// A core: one or several hardware threads that share its arithmetic units.
     Core,
-    /// A processing unit: one hardware thread, what a worker is bound to.
+    /// A processing unit: one hardware thread, to which a worker is bound.
     Pu,
 }
 
@@ -55,7 +55,7 @@ impl Level {
         Self::Pu,
     ];
 
-    /// The name that policies, commands and pictures use: `machine`, `numa`, `l3`, `core`, `pu`…
+    /// The name in policies, commands and pictures: `machine`, `numa`, `l3`, `core`, `pu`, and so on.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -81,13 +81,13 @@ impl fmt::Display for Level {
     }
 }
 
-/// A name that is no [`Level`].
+/// The error for a name that is not a [`Level`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{found}` is not a topology level; did you mean `{nearest}`?")]
 pub struct UnknownLevel {
     /// The name that was found.
     pub found: String,
-    /// The level whose name is most like it.
+    /// The level with the most similar name.
     pub nearest: Level,
 }
 
@@ -109,29 +109,27 @@ impl FromStr for Level {
     }
 }
 
-/// One object of the machine, with what it contains.
+/// An object of the machine, with its contents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Object {
-    /// What it is.
+    /// Its kind.
     pub level: Level,
-    /// The operating system's number for it, where it has one. PUs and memory nodes always do; for cores
-    /// and packages it may have gaps and, for cores, repeat from one package to the next.
+    /// The operating system's number, if it has one. PUs and memory nodes always do; the numbers of cores and packages
+    /// may have gaps, and those of cores may repeat from one package to the next.
     pub os_index: Option<u32>,
-    /// Its rank among the objects of its level, from 0, in topology order (for a group, among the groups of
-    /// its depth).
+    /// Its rank among the objects of its level, from 0, in topology order (for a group, among the groups of its depth).
     pub logical_index: u32,
-    /// The operating system's numbers of the PUs inside (for a memory node: of those to which it is local),
-    /// ascending.
+    /// The operating system's numbers of the PUs inside (for a memory node: of those to which it is local), ascending.
     pub pus: Vec<u32>,
-    /// Bytes: the local memory of a memory node, the total of the machine, the capacity of a cache.
+    /// Bytes of a memory node's local memory, of the machine's total memory, or of a cache.
     pub memory_bytes: Option<u64>,
-    /// What it directly contains, in topology order.
+    /// The objects directly inside, in topology order.
     pub children: Vec<Object>,
 }
 
 impl Object {
-    /// The number by which people know it: the operating system's for PUs and memory nodes (what `taskset`
-    /// and `numactl` take), the rank for all else.
+    /// The number by which people know it: the operating system's for PUs and memory nodes (as `taskset` and `numactl`
+    /// use it), the rank for all others.
     #[must_use]
     pub fn index(&self) -> u32 {
         match self.level {
@@ -162,7 +160,7 @@ impl Object {
         self.pus.binary_search(&pu).is_ok()
     }
 
-    /// The object and everything inside, each before what it contains.
+    /// The object and everything inside, parents before children.
     pub fn walk(&self) -> impl Iterator<Item = &Object> {
         let mut waiting = vec![self];
         std::iter::from_fn(move || {

@@ -1,20 +1,22 @@
-//! The share of the processors' time that control groups allow.
+//! The CPU time that control groups allow.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The least time that a control group around this process allows, in thousandths of a PU; `None` where none sets a limit.
+/// The least CPU time that any enclosing control group allows this process, in thousandths of a PU; `None` without a
+/// limit.
 pub(super) fn of_this_process() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     within(&groups, Path::new("/sys/fs/cgroup"))
 }
 
-/// The same, for a process of these groups (the text of `/proc/PID/cgroup`) and control groups mounted at `root`.
+/// The least CPU time that a process may use; `groups` is the text of its `/proc/PID/cgroup`, and control groups are
+/// mounted at `root`.
 fn within(groups: &str, root: &Path) -> Option<u64> {
     let limits = groups.lines().filter_map(|line| {
         let (_, group) = line.split_once(':')?;
         let (controllers, path) = group.split_once(':')?;
-        // In a container the path may be the host's, while the container's group is the one that is mounted.
+        // In a container the path may be the host's, while the container's own group is mounted.
         let path = path.trim_start_matches('/');
         if controllers.is_empty() {
             let mounts = [root.to_owned(), root.join("unified")];
@@ -29,20 +31,20 @@ fn within(groups: &str, root: &Path) -> Option<u64> {
     limits.min()
 }
 
-/// The least limit of a group and those around it.
+/// The least limit of a group and its ancestors.
 fn least(mount: &Path, path: &str, limit: fn(&Path) -> Option<u64>) -> Option<u64> {
     let innermost: PathBuf = mount.join(path);
     innermost.ancestors().take_while(|folder| folder.starts_with(mount)).filter_map(limit).min()
 }
 
-/// `max 100000`, or how many microseconds of each period the group may run.
+/// Version 2: `max 100000`, or the microseconds of each period in which the group may run.
 fn of_version_2(folder: &Path) -> Option<u64> {
     let text = fs::read_to_string(folder.join("cpu.max")).ok()?;
     let mut numbers = text.split_whitespace();
     thousandths(numbers.next()?, numbers.next()?)
 }
 
-/// The same in two files, with -1 for no limit.
+/// Version 1: two files, with -1 for no limit.
 fn of_version_1(folder: &Path) -> Option<u64> {
     let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
     thousandths(&read("cpu.cfs_quota_us")?, &read("cpu.cfs_period_us")?)
@@ -57,7 +59,7 @@ fn thousandths(quota: &str, period: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Control groups with these files.
+    /// A control group file system with these files.
     fn mounted(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().expect("a temporary folder can be made");
         for (path, text) in files {

@@ -1,4 +1,4 @@
-//! Where a topology comes from, and reading it from there.
+//! The sources of topologies, and reading from them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,15 +11,15 @@ use super::error::TopologyError;
 use super::object::Object;
 use super::{Topology, synthetic};
 
-/// Where a [`Topology`] came from.
+/// The source of a [`Topology`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Source {
-    /// The machine on which this process runs.
+    /// The machine that this process runs on.
     ThisMachine,
-    /// A line of hwloc's synthetic language.
+    /// A description in hwloc's synthetic language.
     Synthetic {
-        /// The line.
+        /// The description.
         description: String,
     },
     /// A file that `lstopo FILE.xml` (or hwloc's library) wrote on some machine.
@@ -30,7 +30,7 @@ pub enum Source {
     },
 }
 
-/// A path that is no Unicode must not fail the whole document.
+/// Serialises a path; one that is not Unicode must not make the whole document fail.
 fn lossy<S: serde::Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&path.display())
 }
@@ -46,18 +46,18 @@ impl fmt::Display for Source {
 }
 
 impl Topology {
-    /// Looks at the machine on which this process runs (about a millisecond).
+    /// Discovers the machine that this process runs on, in about a millisecond.
     ///
     /// # Errors
     ///
-    /// [`TopologyError::Discovery`] when hwloc cannot.
+    /// [`TopologyError::Discovery`] if hwloc fails.
     pub fn this_machine() -> Result<Self, TopologyError> {
         let hwloc = build(TopologyBuilder::new()).map_err(|why| TopologyError::Discovery { why })?;
         Ok(Self::new(Source::ThisMachine, hwloc))
     }
 
-    /// Describes a machine that need not exist, in [hwloc's synthetic language][language]: the levels from
-    /// the outermost to the PUs, each with how many there are *in each object of the level before*.
+    /// Describes a machine, which need not exist, in [hwloc's synthetic language][language]: the levels from the
+    /// outermost to the PUs, each with its count *in each object of the previous level*.
     ///
     /// ```
     /// # use sched_machine::topology::{Level, Topology};
@@ -72,8 +72,8 @@ impl Topology {
     ///
     /// # Errors
     ///
-    /// [`TopologyError::Synthetic`] for a description that hwloc does not understand, and for one of more
-    /// than 16384 PUs (a slip of the pen, on which hwloc would spend gigabytes).
+    /// [`TopologyError::Synthetic`] for a description that hwloc does not understand, and for one with more than 16384
+    /// PUs (probably a typo, for which hwloc would use gigabytes).
     pub fn from_synthetic(description: &str) -> Result<Self, TopologyError> {
         let refused = |problems| TopologyError::Synthetic { description: description.to_owned(), problems };
         if let Some(problem) = synthetic::too_large(description) {
@@ -87,14 +87,14 @@ impl Topology {
         Ok(Self::new(Source::Synthetic { description: description.to_owned() }, hwloc))
     }
 
-    /// Reads the description of a machine from an XML file, as `lstopo machine.xml` writes it.
+    /// Reads the description of a machine from an XML file, as written by `lstopo machine.xml`.
     ///
     /// # Errors
     ///
-    /// [`TopologyError::UnreadableXml`] when the file is missing or cannot be read as text;
-    /// [`TopologyError::BadXml`] when it is no topology that the installed hwloc understands.
+    /// [`TopologyError::UnreadableXml`] if the file is missing or not text; [`TopologyError::BadXml`] if it is not a
+    /// topology that the installed hwloc understands.
     pub fn from_xml_file(path: &Path) -> Result<Self, TopologyError> {
-        // Reading the file here, not in hwloc: the crate panics on a file that cannot be opened.
+        // Read the file here and not in hwloc: the crate panics on a file that cannot be opened.
         let xml =
             std::fs::read_to_string(path).map_err(|why| TopologyError::UnreadableXml { path: path.to_owned(), why })?;
         let hwloc = TopologyBuilder::new()
@@ -106,7 +106,7 @@ impl Topology {
     }
 }
 
-/// PUs that a cgroup forbids are kept, so that people see the machine they know and what they may use of it.
+/// Keeps PUs that a cgroup forbids, so that users see their whole machine and which part of it they may use.
 fn build(builder: TopologyBuilder) -> Result<hwlocality::Topology, String> {
     builder
         .with_flags(BuildFlags::INCLUDE_DISALLOWED)
@@ -118,8 +118,8 @@ fn build(builder: TopologyBuilder) -> Result<hwlocality::Topology, String> {
 /// The PUs of `root` that this process may use.
 pub(super) fn allowed_pus(hwloc: &hwlocality::Topology, root: &Object) -> Vec<u32> {
     let permitted = hwloc.allowed_cpuset();
-    // The mask of the process, not of the calling thread, which may itself be a bound worker. A system that
-    // cannot tell restricts nothing.
+    // The mask of the process, not of the calling thread, which may itself be a bound worker. If the system does not
+    // know the mask, nothing is restricted.
     let mask = if hwloc.is_this_system() { hwloc.cpu_binding(CpuBindingFlags::PROCESS).ok() } else { None };
     let usable = |pu: u32| {
         let Ok(index) = usize::try_from(pu) else {

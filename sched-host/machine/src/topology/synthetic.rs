@@ -1,22 +1,22 @@
-//! What is wrong with a synthetic description: hwloc only says that something is.
+//! Diagnoses a synthetic description: hwloc only says that something is wrong.
 
 use serde::Serialize;
 
-/// The most PUs that a description may have.
+/// Maximum number of PUs in a description.
 const LARGEST: u64 = 1 << 14;
 
-/// The names that hwloc takes for levels, beside any abbreviation of them.
+/// The names that hwloc accepts for levels, besides any abbreviation of them.
 const NAMES: [&str; 25] = [
     "numanode", "numa", "node", "package", "socket", "die", "group", "core", "pu", "l1cache", "l2cache", "l3cache",
     "l4cache", "l5cache", "l1", "l2", "l3", "l4", "l5", "l1d", "l2d", "l3d", "l1i", "l2i", "l3i",
 ];
 
-/// One thing wrong with a synthetic description.
+/// A problem of a synthetic description.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SyntheticProblem {
-    /// Where, in bytes from the start of the description.
+    /// Its offset, in bytes from the start of the description.
     pub offset: usize,
-    /// How many bytes of the description it concerns.
+    /// Its length in bytes.
     pub length: usize,
     /// What was found there and what was expected.
     pub what: String,
@@ -70,21 +70,19 @@ fn words(description: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// A description so large that building it would look like a hang.
+/// The problem of a description so large that building it would look like a hang.
 pub(super) fn too_large(description: &str) -> Option<SyntheticProblem> {
     let mut pus = 1_u64;
     for word in words(description) {
         pus = pus.saturating_mul(word.parts().1.parse().unwrap_or(1));
         if pus > LARGEST {
-            return Some(
-                word.problem(format!("more than {LARGEST} PUs up to here, which is the most; use smaller counts")),
-            );
+            return Some(word.problem(format!("more than {LARGEST} PUs up to here, the maximum; use smaller counts")));
         }
     }
     None
 }
 
-/// Everything that can be said about a description that hwloc refused with the words `why`.
+/// All problems of a description that hwloc rejected with the message `why`.
 pub(super) fn diagnose(description: &str, why: &str) -> Vec<SyntheticProblem> {
     let words = words(description);
     let mut problems: Vec<SyntheticProblem> = words.iter().filter_map(diagnose_word).collect();
@@ -129,7 +127,7 @@ fn diagnose_word(word: &Word<'_>) -> Option<SyntheticProblem> {
     let (name, count) = word.parts();
     if let Some(name) = name {
         let lower = name.to_ascii_lowercase();
-        // `group0`, `l2u` and abbreviations such as `pack` are hwloc's business.
+        // Names such as `group0`, `l2u` and abbreviations such as `pack` are left to hwloc.
         let known = !lower.is_empty()
             && NAMES
                 .iter()

@@ -61,13 +61,13 @@ fn energy_is_learned_beside_time() {
 #[test]
 fn a_batch_counts_as_many_samples_as_it_had_tasks() {
     let potrf = model(Model::history("potrf"));
-    assert!(potrf.record_alike(CPU, Quantity::Energy, &sized(8), 2.5, 9));
+    assert!(potrf.record_equal(CPU, Quantity::Energy, &sized(8), 2.5, 9));
     assert_eq!(potrf.energy(CPU, &sized(8)), None);
     assert!(potrf.record(CPU, Quantity::Energy, &sized(8), 2.5));
     assert_eq!(potrf.energy(CPU, &sized(8)), Some(2.5));
     assert_eq!((potrf.measurements().samples(), potrf.take_fresh().samples()), (10, 10));
-    assert!(!potrf.record_alike(CPU, Quantity::Energy, &sized(8), -2.5, 9), "what is no energy is no sample");
-    assert!(!potrf.record_alike(CPU, Quantity::Energy, &sized(8), 2.5, 0), "nor is nothing");
+    assert!(!potrf.record_equal(CPU, Quantity::Energy, &sized(8), -2.5, 9), "what is no energy is no sample");
+    assert!(!potrf.record_equal(CPU, Quantity::Energy, &sized(8), 2.5, 0), "nor is nothing");
 }
 
 #[test]

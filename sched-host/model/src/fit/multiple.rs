@@ -1,12 +1,12 @@
 //! Multiple linear regression: time as a sum of products of powers of parameters.
 
 use super::Point;
+use super::least_squares::least_squares;
 use super::weights::biweights;
-use faer::Mat;
-use faer::linalg::solvers::SolveLstsq;
 use serde::{Deserialize, Serialize};
 
-/// A product of powers of a task's parameters: their exponents, the first parameter's first; missing ones are 0.
+/// A product of powers of a task's parameters, given by their exponents, the first parameter's first; missing ones are
+/// 0.
 ///
 /// ```
 /// use sched_model::Monomial;
@@ -23,7 +23,7 @@ impl<const N: usize> From<[u32; N]> for Monomial {
 }
 
 impl Monomial {
-    /// Its value; parameters that are missing count as 1.
+    /// Its value; missing parameters count as 1.
     #[must_use]
     pub fn of(&self, params: &[f64]) -> f64 {
         let powers = self.0.iter().zip(params).map(|(exponent, param)| param.powf(f64::from(*exponent)));
@@ -50,7 +50,7 @@ pub struct Linear {
 const ROUNDS: usize = 12;
 
 impl Linear {
-    /// What a task with these parameters takes; `None` when the curve makes no time of them.
+    /// Predicted value for a task with these parameters; `None` if the regression gives no positive one.
     #[must_use]
     pub fn predict(&self, monomials: &[Monomial], params: &[f64]) -> Option<f64> {
         if self.coefficients.len() != monomials.len() + 1 {
@@ -61,7 +61,7 @@ impl Linear {
         Some(intercept + terms.sum::<f64>()).filter(|value| value.is_finite() && *value > 0.0)
     }
 
-    /// Fits the coefficients by least squares of relative errors. `None` where the points do not determine them.
+    /// Fits the coefficients by least squares of relative errors. `None` if the points do not determine them.
     #[must_use]
     pub fn fit(monomials: &[Monomial], points: &[Point]) -> Option<Linear> {
         let row = |point: &Point| -> Vec<f64> {
@@ -77,8 +77,8 @@ impl Linear {
         if rows.len() < columns {
             return None;
         }
-        // Monomials differ by orders of magnitude; every column is scaled to the same size. (A row stands for relative
-        // errors: it is divided by its value.)
+        // Monomials differ by orders of magnitude, so every column is scaled to the same norm. (A row stands for
+        // relative errors: it is divided by its value.)
         let scale: Vec<f64> = (0..columns)
             .map(|column| rows.iter().map(|(row, point)| (row[column] / point.value).powi(2)).sum::<f64>().sqrt())
             .collect();
@@ -89,17 +89,13 @@ impl Linear {
         let mut coefficients = Vec::new();
         for _ in 0..ROUNDS {
             let factor = |index: usize| (weights[index] * rows[index].1.samples.min(100) as f64).sqrt();
-            let design = Mat::from_fn(rows.len(), columns, |index, column| {
-                factor(index) * rows[index].0[column] / rows[index].1.value / scale[column]
-            });
-            let wanted = Mat::from_fn(rows.len(), 1, |index, _| factor(index));
-            let solver = design.col_piv_qr();
-            let (first, last) = (solver.thin_R()[(0, 0)].abs(), solver.thin_R()[(columns - 1, columns - 1)].abs());
-            if first.is_nan() || last <= 1e-10 * first {
-                break;
-            }
-            let solved = solver.solve_lstsq(&wanted);
-            coefficients = (0..columns).map(|column| solved[(column, 0)] / scale[column]).collect::<Vec<f64>>();
+            let design = |column: usize| -> Vec<f64> {
+                let entry = |index: usize| factor(index) * rows[index].0[column] / rows[index].1.value / scale[column];
+                (0..rows.len()).map(entry).collect()
+            };
+            let wanted = (0..rows.len()).map(factor).collect();
+            let Some(solved) = least_squares((0..columns).map(design).collect(), wanted) else { break };
+            coefficients = solved.iter().zip(&scale).map(|(solved, scale)| solved / scale).collect::<Vec<f64>>();
             let residuals: Vec<f64> = rows
                 .iter()
                 .map(|(row, point)| {

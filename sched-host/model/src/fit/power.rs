@@ -5,7 +5,7 @@ use super::weights::biweights;
 use sched_text::median;
 use serde::{Deserialize, Serialize};
 
-/// `a · sizeᵇ + c`, for sizes like those that were measured.
+/// The curve `a · sizeᵇ + c`, for sizes similar to the measured ones.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Power {
@@ -13,35 +13,35 @@ pub struct Power {
     pub a: f64,
     /// Exponent.
     pub b: f64,
-    /// What does not depend on the size; 0 for a linear regression of logarithms.
+    /// Constant part; 0 for a linear regression of logarithms.
     pub c: f64,
     /// Smallest size measured, in bytes.
     pub min: f64,
-    /// Largest.
+    /// Largest size measured, in bytes.
     pub max: f64,
     /// Number of samples.
     pub samples: u64,
 }
 
-/// How many points slopes are taken between: their number grows with the square.
+/// Maximum number of points whose pairwise slopes are used: the number of pairs grows with the square.
 const SLOPES: usize = 96;
 const ROUNDS: usize = 8;
 
 impl Power {
-    /// What a task of this size takes, if sizes like it were measured.
+    /// Predicted value for a task of this size, if similar sizes were measured.
     #[must_use]
     pub fn predict(&self, size: f64) -> Option<f64> {
         let near = 0.9 * self.min <= size && size <= 1.1 * self.max;
         near.then(|| self.at(size)).filter(|value| value.is_finite() && *value > 0.0)
     }
 
-    /// The curve, at whatever size.
+    /// The curve at any size.
     #[must_use]
     pub fn at(&self, size: f64) -> f64 {
         self.a * size.powf(self.b) + self.c
     }
 
-    /// Whether there are enough samples, of sizes that differ enough.
+    /// Whether there are enough samples, of sufficiently different sizes.
     #[must_use]
     pub fn is_calibrated(&self, minimum: u64) -> bool {
         [self.a, self.b, self.c].iter().all(|number| number.is_finite())
@@ -72,7 +72,7 @@ impl Power {
                 (logs.cost(&power), Some(power))
             })
         };
-        // The cost has its lowest place anywhere: a coarse look first, then closer ones about the best.
+        // The cost may have its minimum anywhere: a coarse search first, then finer ones around the best.
         let (mut low, mut high) = (0.0, 0.999);
         let mut best = cost(0.0);
         for _ in 0..6 {
@@ -111,7 +111,7 @@ impl Logs {
         (first.size < last.size).then(|| Logs {
             sizes: used.iter().map(|point| point.size.ln()).collect(),
             values: used.iter().map(|point| point.value).collect(),
-            // What was measured very often is no surer for that: something systematic is in it too.
+            // Many samples do not make a point arbitrarily certain: it also has systematic errors.
             weights: used.iter().map(|point| point.samples.min(100) as f64).collect(),
             samples: used.iter().fold(0, |sum, point| sum.saturating_add(point.samples)),
         })
@@ -126,10 +126,10 @@ impl Logs {
         Power { a, b, c, min, max, samples: self.samples }
     }
 
-    /// The line `ln a + b · ln size` through the logarithms of the values less `c`, which are all above it.
+    /// The line `ln a + b · ln size` through the logarithms of the values minus `c`, all of which exceed it.
     fn line(&self, c: f64) -> Option<(f64, f64)> {
         let logs: Vec<f64> = self.values.iter().map(|value| (value - c).ln()).collect();
-        // A relative error of the value is a larger one of what `c` leaves of it.
+        // A relative error of the value is a larger relative error of the rest after subtracting `c`.
         let left: Vec<f64> = self.values.iter().map(|value| (value - c) / value).collect();
         let (mut b, mut ln_a) = self.start(&logs)?;
         for _ in 0..ROUNDS {
@@ -146,7 +146,7 @@ impl Logs {
         (a.is_finite() && b.is_finite()).then_some((a, b))
     }
 
-    /// A first line that no few points decide: the median of the slopes between pairs, and then of the offsets.
+    /// A robust first line: the median of the slopes between pairs of points, then the median of the offsets.
     fn start(&self, logs: &[f64]) -> Option<(f64, f64)> {
         let every = self.sizes.len().div_ceil(SLOPES);
         let used: Vec<usize> = (0..self.sizes.len()).step_by(every).collect();
@@ -166,7 +166,7 @@ impl Logs {
         Some((b, median(&mut offsets)))
     }
 
-    /// How badly a curve fits: relative errors, where what lies far off counts no more than what lies off.
+    /// The error of a curve: relative errors, with a bounded contribution from outliers.
     fn cost(&self, power: &Power) -> f64 {
         let errors = self.values.iter().zip(&self.sizes).zip(&self.weights);
         let cost = errors.map(|((value, size), weight)| {
@@ -177,7 +177,7 @@ impl Logs {
     }
 }
 
-/// Slope and offset of the line of least squares.
+/// Slope and offset of the least-squares line.
 fn weighted_line(x: &[f64], y: &[f64], weights: &[f64]) -> Option<(f64, f64)> {
     let sum = |of: &dyn Fn(usize) -> f64| (0..x.len()).map(|index| weights[index] * of(index)).sum::<f64>();
     let all = sum(&|_| 1.0);

@@ -5,7 +5,7 @@ fn point(size: f64, value: f64) -> Point {
     Point { size, params: vec![size], value, samples: 3 }
 }
 
-/// A little noise that is the same at each run.
+/// Small deterministic noise.
 fn wobble(index: usize) -> f64 {
     1.0 + 0.02 * ((index * 7 % 5) as f64 - 2.0) / 2.0
 }

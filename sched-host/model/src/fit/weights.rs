@@ -1,11 +1,11 @@
-//! Weighing down what lies far off.
+//! Weights that reduce the influence of outliers.
 
 use sched_text::median;
 
-/// Residuals smaller than this part of the value are never thought far off.
+/// Residuals below this fraction of the value never count as outliers.
 const FINE: f64 = 0.01;
 
-/// Tukey's biweight: 1 for a residual of 0, 0 from about seven times the usual one on.
+/// Tukey's biweight: 1 for a residual of 0, decreasing to 0 at about seven times the typical residual.
 pub(super) fn biweights(residuals: &[f64]) -> Vec<f64> {
     let mut sizes: Vec<f64> = residuals.iter().map(|residual| residual.abs()).collect();
     let reach = 4.685 * (1.4826 * median(&mut sizes)).max(FINE);

@@ -5,22 +5,22 @@ use crate::{Flaw, ModelError};
 use sched_core::Arch;
 use std::path::Path;
 
-/// The version of the format that is read and written.
+/// The supported version of the format.
 pub(super) const VERSION: u64 = 45;
 
-/// What StarPU knows of one codelet on one machine.
+/// StarPU's measurements of one codelet on one machine.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct CodeletFile {
-    /// What it measured, for each combination of devices that a task ran on.
+    /// Measurements for each combination of devices that executed a task.
     pub combs: Vec<Comb>,
 }
 
-/// A combination of devices, which run a task together; most often one worker.
+/// A combination of devices that execute a task together; most often one worker.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Comb {
     /// The devices.
     pub devices: Vec<Device>,
-    /// What was measured with each implementation, in the order of the codelet's implementations.
+    /// Measurements of each implementation, in the order of the codelet's implementations.
     pub implementations: Vec<Implementation>,
 }
 
@@ -31,7 +31,7 @@ pub struct Device {
     pub kind: u32,
     /// Number of the device among those of its architecture; 0 for all CPU cores.
     pub id: u32,
-    /// Cores that work together: more than 1 for a combined worker.
+    /// Number of cores together: more than 1 for a combined worker.
     pub cores: u32,
 }
 
@@ -47,21 +47,21 @@ const KINDS: [(u32, Arch); 7] = [
 ];
 
 impl Device {
-    /// The device with this number, of an architecture that StarPU knows.
+    /// The device with this number; `None` for an architecture unknown to StarPU.
     #[must_use]
     pub fn new(arch: Arch, id: u32, cores: u32) -> Option<Device> {
         let (kind, _) = KINDS.iter().find(|(_, known)| *known == arch)?;
         Some(Device { kind: *kind, id, cores })
     }
 
-    /// Its architecture, if there is one here that corresponds.
+    /// Its architecture, if this crate has a corresponding one.
     #[must_use]
     pub fn arch(self) -> Option<Arch> {
         KINDS.iter().find(|(kind, _)| *kind == self.kind).map(|(_, arch)| *arch)
     }
 }
 
-/// What was measured with one implementation.
+/// Measurements of one implementation.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Implementation {
     /// Time as a power of the size.
@@ -74,7 +74,7 @@ pub struct Implementation {
     pub history: Vec<HistoryEntry>,
 }
 
-/// `time = alpha · size^beta`, and the sums that it was computed from.
+/// `time = alpha · size^beta`, and the sums it was computed from.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinearRegression {
     /// Sum of the logarithms of the sizes.
@@ -89,7 +89,7 @@ pub struct LinearRegression {
     pub alpha: f64,
     /// Exponent; NaN when unknown.
     pub beta: f64,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
     /// Smallest size.
     pub min: u64,
@@ -115,14 +115,14 @@ impl Default for LinearRegression {
     }
 }
 
-/// What was measured of tasks with one footprint. Times are microseconds; in models of energy they are joules.
+/// Measurements of tasks with one footprint. Times are in microseconds; models of energy have joules instead.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct HistoryEntry {
     /// The [footprint](crate::task_footprint).
     pub footprint: u32,
-    /// Bytes of all buffers together.
+    /// Total bytes of all buffers.
     pub size: u64,
-    /// Floating-point operations; 0 or NaN when unknown.
+    /// Number of floating-point operations; 0 or NaN when unknown.
     pub flops: f64,
     /// Mean time.
     pub mean: f64,
@@ -132,7 +132,7 @@ pub struct HistoryEntry {
     pub sum: f64,
     /// Sum of their squares.
     pub sum2: f64,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
 }
 
@@ -140,16 +140,18 @@ impl CodeletFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// When it cannot be read, has another version, or is no such file; all flaws of history lines are reported at once.
+    /// If it cannot be read, has another version, or is not such a file; all errors in history lines are reported
+    /// together.
     pub fn read(path: &Path) -> Result<CodeletFile, ModelError> {
         let bytes = std::fs::read(path).map_err(|error| ModelError::io(path, "read", error))?;
         CodeletFile::parse(&String::from_utf8_lossy(&bytes)).map_err(|flaws| ModelError::damaged(path, flaws))
     }
 
-    /// Reads a text.
+    /// Parses a text.
     ///
     /// # Errors
-    /// All flaws of history lines, or what else is wrong, with its place: after that, nothing can be made of the rest.
+    /// All errors in history lines, or the first other error, after which the rest cannot be interpreted; each with its
+    /// position.
     pub fn parse(text: &str) -> Result<CodeletFile, Vec<Flaw>> {
         let mut scan = Scan::new(text);
         let mut flaws = Vec::new();
@@ -163,7 +165,7 @@ impl CodeletFile {
         }
     }
 
-    /// What was measured on one device, or on `cores` CPU cores together; `device` is 0 for cores.
+    /// Measurements on one device, or on `cores` CPU cores together; `device` is 0 for cores.
     #[must_use]
     pub fn comb(&self, arch: Arch, device: u32, cores: u32) -> Option<&Comb> {
         self.combs.iter().find(|comb| match comb.devices[..] {
@@ -173,8 +175,8 @@ impl CodeletFile {
         })
     }
 
-    /// Mean time in microseconds (or energy in joules) of the tasks with this footprint on one device. `None` if there
-    /// was never one; see [`HistoryEntry::samples`] for how far to trust it.
+    /// Mean time in microseconds (or energy in joules) of the tasks with this footprint on one device; `None` if there
+    /// were none. [`HistoryEntry::samples`] tells how reliable it is.
     #[must_use]
     pub fn history_mean(
         &self,
@@ -190,7 +192,7 @@ impl CodeletFile {
 }
 
 impl Implementation {
-    /// What was measured of tasks with this footprint.
+    /// The measurements of tasks with this footprint.
     #[must_use]
     pub fn entry(&self, footprint: u32) -> Option<&HistoryEntry> {
         self.history.iter().find(|entry| entry.footprint == footprint && entry.samples > 0)

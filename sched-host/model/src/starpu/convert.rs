@@ -1,25 +1,25 @@
-//! From StarPU's models to ours, and back.
+//! Converts StarPU's models to this crate's, and back.
 
 use super::codelet::{CodeletFile, Comb, Device, HistoryEntry, Implementation, LinearRegression};
 use crate::{Fit, Kind, Linear, Measured, Measurements, Power, Prior, Quantity, SizeInfo, Variant};
 use sched_core::Arch;
 use std::collections::BTreeMap;
 
-/// What a StarPU model says in our terms.
+/// A StarPU model in this crate's terms.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Imported {
-    /// How it makes its estimates. StarPU does not store the monomials of a multiple regression: a codelet declares them.
+    /// The kind of model. StarPU does not store the monomials of a multiple regression: a codelet declares them.
     pub kind: Kind,
-    /// What was measured. Devices of one architecture are taken together.
+    /// The measurements. Devices of one architecture are merged.
     pub measurements: Measurements,
-    /// Combinations of devices that have no counterpart here, and were left out.
+    /// Number of combinations of devices without a counterpart here, which were skipped.
     pub skipped: usize,
 }
 
 impl CodeletFile {
-    /// What the file says in our terms, as a model of times or of energies.
+    /// Converts the file, as a model of times or of energies.
     ///
-    /// StarPU stores means, not samples, so what comes from it is as robust as its means are; samples measured from now on
+    /// StarPU stores means, not samples, so imported data is only as robust as its means; samples measured from now on
     /// are added to them.
     #[must_use]
     pub fn import(&self, quantity: Quantity) -> Imported {
@@ -39,7 +39,7 @@ impl CodeletFile {
                 for entry in &implementation.history {
                     let flops = Some(entry.flops).filter(|flops| flops.is_finite() && *flops > 0.0);
                     let size = SizeInfo { footprint: entry.footprint, bytes: entry.size, flops, params: &[] };
-                    // Edited files may have a mean and no sum.
+                    // Edited files may have a mean but no sum.
                     let sum = if entry.sum > 0.0 { entry.sum } else { entry.mean * entry.samples as f64 };
                     if entry.samples > 0
                         && sum > 0.0
@@ -62,11 +62,11 @@ impl CodeletFile {
         Imported { kind, measurements, skipped }
     }
 
-    /// A file that says what was measured, times or energies, for StarPU to go on from. Architectures that StarPU does not
-    /// know are left out.
+    /// Converts measurements of times or energies to a file for StarPU. Architectures that StarPU does not know are
+    /// omitted.
     ///
-    /// Every device of an architecture gets a combination of its own in StarPU, so what is known of one architecture is
-    /// written for each of its first `devices`, which are CUDA devices and the like: CPU cores are one.
+    /// StarPU has one combination for every device of an architecture, so the measurements of an architecture are
+    /// written for each of its first `devices` devices (CUDA devices and the like); all CPU cores are one device.
     #[must_use]
     pub fn export(kind: &Kind, measurements: &Measurements, quantity: Quantity, devices: u32) -> CodeletFile {
         let mut workers: BTreeMap<(Arch, u32), Vec<Implementation>> = BTreeMap::new();
@@ -92,7 +92,7 @@ impl CodeletFile {
     }
 }
 
-/// The architecture and the number of cores of a combination that is one worker.
+/// The architecture and number of cores of a combination that is one worker.
 fn worker(comb: &Comb) -> Option<(Arch, u32)> {
     match comb.devices[..] {
         [only] => Some((only.arch()?, only.cores.max(1))),
@@ -138,10 +138,10 @@ fn implementation(kind: &Kind, measured: &Measured) -> Implementation {
 
 fn history(footprint: u32, entry: &crate::Entry) -> HistoryEntry {
     let samples = &entry.samples;
-    // StarPU estimates by the mean: it gets the robust one, and sums that belong to it.
+    // StarPU estimates by the mean: it gets the robust one, and consistent sums.
     let (count, mean) = (samples.count(), samples.midmean().unwrap_or_default());
     let spread = |part: f64| samples.quantile(part).unwrap_or_default();
-    // Of a normal distribution, the middle half is 1.349 standard deviations wide.
+    // In a normal distribution, the middle half is 1.349 standard deviations wide.
     let robust = (spread(0.75) - spread(0.25)).max(0.0) / 1.349;
     let deviation = if robust > 0.0 { robust } else { samples.deviation().min(mean) };
     HistoryEntry {
@@ -156,7 +156,7 @@ fn history(footprint: u32, entry: &crate::Entry) -> HistoryEntry {
     }
 }
 
-/// The linear regression with its sums: those of the samples, unless more samples came along without being there.
+/// The linear regression with its sums: that of the samples, unless the imported one has more.
 fn regression(measured: &Measured, fit: Option<Power>) -> LinearRegression {
     let mut out = LinearRegression::default();
     if let Some(power) = fit {

@@ -6,27 +6,28 @@ use crate::bus::{self, Bus, BusConfig, NodeMatrix};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// All that StarPU measured on one machine.
+/// All StarPU measurements of one machine.
 #[derive(Debug)]
 pub struct Sampling {
-    /// The machine's name, as in the names of the files.
+    /// The machine's name, as in the file names.
     pub host: String,
-    /// The models, by codelet: their name without the machine's.
+    /// The models, by the codelet's name without the machine's.
     pub codelets: BTreeMap<String, CodeletFile>,
-    /// The links, if both bandwidths and latencies are there.
+    /// The links, if both bandwidths and latencies are present.
     pub bus: Option<Bus>,
-    /// Files that could not be used. The others were.
+    /// Files that could not be read. All others were.
     pub problems: Vec<ModelError>,
 }
 
-/// Where codelets' models are, below a directory of measurements.
+/// Subdirectory of the codelets' models.
 const CODELETS: &str = "codelets/45";
 
 impl Sampling {
     /// Reads every file of the machine `host` below `directory`.
     ///
     /// # Errors
-    /// When the directory has nothing of that machine. Damaged files are [problems](Self::problems) of what is returned.
+    /// If the directory contains nothing of that machine. Damaged files are reported as [problems](Self::problems) of
+    /// the result.
     pub fn load(directory: impl AsRef<Path>, host: &str) -> Result<Sampling, ModelError> {
         let directory = directory.as_ref();
         let mut sampling =
@@ -61,7 +62,8 @@ impl Sampling {
         self.problems.append(&mut problems);
     }
 
-    /// The path of a codelet's model below `directory`. As with StarPU, a name with a dot gets no machine's name behind it.
+    /// The path of a codelet's model below `directory`. As in StarPU, the machine's name is not appended to a name with
+    /// a dot.
     #[must_use]
     pub fn codelet_path(directory: &Path, symbol: &str, host: &str) -> PathBuf {
         let name = if symbol.contains('.') { symbol.to_owned() } else { format!("{symbol}.{host}") };
@@ -87,7 +89,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The machines that a directory has files of.
+/// The machines that a directory contains files of.
 fn hosts(directory: &Path) -> Vec<String> {
     let mut hosts = BTreeSet::new();
     for path in files(&directory.join(CODELETS)) {
@@ -101,8 +103,8 @@ fn hosts(directory: &Path) -> Vec<String> {
     hosts.into_iter().collect()
 }
 
-/// Where StarPU looks for its measurements, first things first, given the environment: `STARPU_PERF_MODEL_DIR`, the
-/// entries of `STARPU_PERF_MODEL_PATH`, and `.starpu/sampling` in `STARPU_HOME` or `HOME`.
+/// The directories in which StarPU looks for its measurements, in order, given the environment:
+/// `STARPU_PERF_MODEL_DIR`, the entries of `STARPU_PERF_MODEL_PATH`, and `.starpu/sampling` in `STARPU_HOME` or `HOME`.
 #[must_use]
 pub fn directories(env: impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = env("STARPU_PERF_MODEL_DIR").map(PathBuf::from).into_iter().collect();
@@ -112,7 +114,7 @@ pub fn directories(env: impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     found
 }
 
-/// The machine's name in the names of StarPU's files, given the environment: `STARPU_HOSTNAME`, or the system's name.
+/// The machine's name in StarPU's file names, given the environment: `STARPU_HOSTNAME`, or the system's host name.
 #[must_use]
 pub fn host_name(env: impl Fn(&str) -> Option<String>) -> String {
     let system = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned());

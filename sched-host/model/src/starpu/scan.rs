@@ -1,9 +1,9 @@
-//! Reading StarPU's text: values with blanks between them, and lines of comment anywhere before a value.
+//! Scanner for StarPU's text format: values separated by blanks, and comment lines anywhere before a value.
 
 use crate::Flaw;
 use std::str::FromStr;
 
-/// A place in a text, from which values are read one by one.
+/// A position in a text, from which values are read one by one.
 pub(crate) struct Scan<'a> {
     rest: &'a str,
     line: usize,
@@ -28,7 +28,7 @@ impl<'a> Scan<'a> {
         passed
     }
 
-    /// Skips blanks, ends of lines and comments.
+    /// Skips blanks, line ends and comments.
     fn skip(&mut self) {
         loop {
             let blanks = self.rest.len() - self.rest.trim_start().len();
@@ -45,12 +45,12 @@ impl<'a> Scan<'a> {
         self.rest.is_empty()
     }
 
-    /// Something wrong at this place.
+    /// An error at this position.
     pub(crate) fn flaw(&self, message: String) -> Flaw {
         Flaw { line: self.line, column: self.column, message }
     }
 
-    /// The next value, which is `what`.
+    /// The next value; `what` describes it in errors.
     pub(crate) fn value<T: FromStr>(&mut self, what: &str) -> Result<T, Flaw> {
         self.skip();
         let end = self.rest.find(char::is_whitespace).unwrap_or(self.rest.len());
@@ -65,7 +65,7 @@ impl<'a> Scan<'a> {
         Ok(value)
     }
 
-    /// The next line that is no comment, without the end of line; `None` at the end. Flaws in it are placed by the reader.
+    /// The next line that is not a comment, without its line end; `None` at the end. The caller reports errors in it.
     pub(crate) fn line(&mut self) -> Option<Line<'a>> {
         self.skip();
         if self.rest.is_empty() {
@@ -77,7 +77,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// One line, of fields with blanks between them.
+/// One line of fields separated by blanks.
 pub(crate) struct Line<'a> {
     text: &'a str,
     number: usize,
@@ -97,7 +97,7 @@ impl<'a> Line<'a> {
         fields
     }
 
-    /// Something wrong with the whole line.
+    /// An error about the whole line.
     pub(crate) fn flaw(&self, message: String) -> Flaw {
         Flaw { line: self.number, column: self.first, message }
     }
@@ -122,7 +122,7 @@ impl Field<'_> {
     }
 }
 
-/// A token that is short enough for a message.
+/// A token, shortened to fit a message.
 fn shortened(token: &str) -> String {
     if token.chars().count() <= 40 { token.to_owned() } else { token.chars().take(40).chain(['…']).collect() }
 }

@@ -76,9 +76,9 @@ fn what_is_written_reads_the_same() {
 fn every_bad_history_line_is_reported_with_its_place() {
     let text = SMALL.replace("8.778020e+04", "-1").replace("4096", "big").replace("24c84a50", "xyz");
     let flaws = CodeletFile::parse(&text).expect_err("three fields are wrong");
-    let told: Vec<String> =
+    let reported: Vec<String> =
         flaws.iter().map(|flaw| format!("{}:{}: {}", flaw.line, flaw.column, flaw.message)).collect();
-    insta::assert_snapshot!(told.join("\n"), @r"
+    insta::assert_snapshot!(reported.join("\n"), @r"
     21:1: found `xyz`, expected a footprint of 8 hexadecimal digits
     21:34: found `-1`, expected a mean, not below 0
     23:10: found `big`, expected a size in bytes
@@ -87,15 +87,15 @@ fn every_bad_history_line_is_reported_with_its_place() {
 
 #[test]
 fn other_versions_and_cut_off_files_are_refused() {
-    let told = |text: &str| {
+    let reported = |text: &str| {
         let flaws = CodeletFile::parse(text).expect_err("it is no model");
         flaws.iter().map(|flaw| format!("{}:{}: {}", flaw.line, flaw.column, flaw.message)).collect::<String>()
     };
-    assert_eq!(told("# nothing\n\n"), "3:1: the file is empty, expected a performance model");
-    assert_eq!(told("# v\n44\n1\n"), "2:1: found version 44 of the format, expected 45");
-    assert_eq!(told("45 1 1 0 0"), "1:11: the file ends, expected a number of cores");
+    assert_eq!(reported("# nothing\n\n"), "3:1: the file is empty, expected a performance model");
+    assert_eq!(reported("# v\n44\n1\n"), "2:1: found version 44 of the format, expected 45");
+    assert_eq!(reported("45 1 1 0 0"), "1:11: the file ends, expected a number of cores");
     for end in 0..SMALL.len() {
-        // The last coefficient may lose nothing but its end of line.
+        // Without its line end, the last coefficient is still complete.
         let parsed = CodeletFile::parse(&SMALL[..end]);
         assert_eq!(parsed.is_ok(), end >= SMALL.len() - 1, "cut off at {end}");
     }
@@ -303,7 +303,7 @@ mod converted {
 
     #[test]
     fn what_has_no_counterpart_is_counted() {
-        // A CPU core and a GPU together; an architecture that is no more.
+        // A CPU core and a GPU together, and an obsolete architecture.
         let two = "2 0 0 1 1 0 1  0";
         let old = "1 3 0 1  0";
         let imported = CodeletFile::parse(&format!("45 2 {two} {old}")).expect("it is a model").import(Quantity::Time);

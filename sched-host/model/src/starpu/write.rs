@@ -1,10 +1,10 @@
-//! Writing a codelet's performance model as StarPU does.
+//! Writes a codelet's performance model in StarPU's format.
 
 use super::codelet::{CodeletFile, Comb, Implementation, VERSION};
 use std::fmt::{self, Write};
 
 impl CodeletFile {
-    /// The text of the file, with the comments that StarPU writes.
+    /// The text of the file, with StarPU's comments.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut out = String::new();
@@ -70,7 +70,7 @@ fn implementation(out: &mut String, measured: &Implementation) -> fmt::Result {
     Ok(())
 }
 
-/// A number as C's `%e` writes it.
+/// A number in the notation of C's `%e`.
 pub(crate) struct Scientific(pub(crate) f64);
 
 impl fmt::Display for Scientific {

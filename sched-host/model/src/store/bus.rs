@@ -1,4 +1,4 @@
-//! What transfers between memory nodes take, on disk beside the models of the machine: a line of JSON for each link.
+//! Links between memory nodes on disk, beside the models of the machine: a line of JSON for each link.
 //!
 //! ```text
 //! {"format":"sched-bus","version":1,"machine":"…","nodes":2}
@@ -57,18 +57,18 @@ impl lines::Line for Line {
     }
 }
 
-/// What transfers take between the memory nodes of a machine is stored beside its models.
+/// The links between a machine's memory nodes are stored beside its models.
 impl Store {
-    /// The file of what transfers between memory nodes take.
+    /// The file of the links between memory nodes.
     #[must_use]
     pub fn bus_path(&self) -> PathBuf {
         self.directory.join("memory-nodes.bus")
     }
 
-    /// What transfers between the memory nodes of the machine take; `None` if it is not stored.
+    /// Reads the links between the memory nodes of the machine; `None` if not stored.
     ///
     /// # Errors
-    /// When the file cannot be read, is damaged, or was written by a newer program. It is left as it is.
+    /// If the file cannot be read, is damaged, or was written by a newer program. It is left unchanged.
     pub fn bus(&self) -> Result<Option<Bus>, ModelError> {
         let path = self.bus_path();
         match fs::read(&path) {
@@ -78,7 +78,8 @@ impl Store {
         }
     }
 
-    /// Stores what transfers take, in the place of what was stored; and what was wrong with that, if it had to be moved aside.
+    /// Stores the links, replacing the previous ones. Returns the error in the previous file if it had to be moved
+    /// aside.
     ///
     /// ```
     /// use sched_model::{Bus, NodeMatrix};
@@ -94,7 +95,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// When the directory or the file cannot be written. What was stored is still there then.
+    /// If the directory or the file cannot be written. The stored links are unchanged then.
     pub fn keep_bus(&self, bus: &Bus) -> Result<Option<MovedAside>, ModelError> {
         let path = self.bus_path();
         let _lock = self.lock()?;
@@ -187,8 +188,8 @@ mod tests {
         ];
         for (text, expected) in damaged {
             fs::write(store.bus_path(), &text)?;
-            let told = store.bus().expect_err("it is damaged").to_string();
-            assert!(told.contains(expected), "{told}");
+            let reported = store.bus().expect_err("it is damaged").to_string();
+            assert!(reported.contains(expected), "{reported}");
             let moved = store.keep_bus(&bus)?.expect("it is kept aside");
             assert_eq!(fs::read_to_string(moved.kept)?, text);
             assert_eq!(store.bus()?.as_ref(), Some(&bus));

@@ -1,5 +1,5 @@
-//! Texts of stored files: a line of JSON for each thing, the first of which says what the file is, and the last whether it is
-//! whole.
+//! The format of stored files: a line of JSON for each item. The first line identifies the file, and the last one
+//! verifies that it is complete.
 
 use crate::crc32;
 use crate::{Flaw, ModelError};
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 
-/// What a file is, in its first line.
+/// The identification of a file, in its first line.
 pub(super) struct Format {
     pub(super) name: &'static str,
-    /// The highest version that is known here.
+    /// The highest version known here.
     pub(super) version: u64,
-    /// What it holds, for people.
+    /// Description of its contents, for people.
     pub(super) holds: &'static str,
 }
 
@@ -21,23 +21,23 @@ pub(super) struct Format {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EndLine {
-    /// How many lines come before this one.
+    /// Number of preceding lines.
     lines: usize,
-    /// StarPU's CRC of all bytes before this line, eight hexadecimal digits.
+    /// StarPU's CRC of all bytes before this line, as eight hexadecimal digits.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     checksum: Option<String>,
 }
 
-/// A line behind the first one.
+/// A line after the first one.
 pub(super) trait Line: Serialize + DeserializeOwned {
     /// The last line of a file.
     fn end(end: EndLine) -> Self;
 
-    /// What this is the last line of a file with, or itself.
+    /// The content of a last line; any other line is returned as the error.
     fn into_end(self) -> Result<EndLine, Self>;
 }
 
-/// A text in the making.
+/// A text under construction.
 #[derive(Default)]
 pub(super) struct Lines {
     text: String,
@@ -52,7 +52,7 @@ impl Lines {
         self.count += 1;
     }
 
-    /// The text, with its last line.
+    /// Ends the text with its last line.
     pub(super) fn end<L: Line>(mut self) -> String {
         let checksum = Some(format!("{:08x}", crc32(self.text.as_bytes(), 0)));
         self.push(&L::end(EndLine { lines: self.count, checksum }));
@@ -60,14 +60,14 @@ impl Lines {
     }
 }
 
-/// What is wrong with a text, as far as it was read.
+/// The errors found in a text so far.
 #[derive(Default)]
 pub(super) struct Reader {
     pub(super) flaws: Vec<Flaw>,
 }
 
 impl Reader {
-    /// Something is wrong in a place.
+    /// Adds an error at a position.
     pub(super) fn flaw(&mut self, line: usize, column: usize, message: String) {
         self.flaws.push(Flaw { line, column, message });
     }
@@ -76,10 +76,10 @@ impl Reader {
         match serde_json::from_str(line) {
             Ok(value) => Some(value),
             Err(error) => {
-                let told = error.to_string();
-                // The place is said already, and it is that of the line in the file.
-                let told = told.rsplit_once(" at line ").map_or(told.as_str(), |(told, _)| told);
-                self.flaw(number, error.column().max(1), format!("expected {what}: {told}"));
+                let message = error.to_string();
+                // The message repeats the position, relative to the line instead of the file.
+                let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+                self.flaw(number, error.column().max(1), format!("expected {what}: {message}"));
                 None
             }
         }
@@ -92,7 +92,8 @@ impl Reader {
         }
         let sum = format!("{:08x}", crc32(before, 0));
         if end.checksum.as_ref().is_some_and(|expected| *expected != sum) {
-            let message = "the checksum is that of another text: the file is damaged, or was edited (leave the checksum out then)";
+            let message =
+                "the checksum is that of another text: the file is damaged, or was edited (then remove the checksum)";
             self.flaw(number, 1, message.to_owned());
         }
         if !ended {
@@ -101,11 +102,11 @@ impl Reader {
     }
 }
 
-/// Reads the text of a file: its first line, unless that is wrong, while `each` is told of those between the first and the last
-/// with their numbers.
+/// Reads the text of a file: its first line, unless that is wrong, and the lines between the first and the last, which
+/// `each` receives with their numbers.
 ///
 /// # Errors
-/// When it is no text at all, or one of a newer version. What else is wrong, the reader has.
+/// If it is not text, or of a newer version. The reader collects all other errors.
 pub(super) fn read<'a, H: Deserialize<'a>, L: Line>(
     bytes: &'a [u8],
     path: &Path,
@@ -117,7 +118,7 @@ pub(super) fn read<'a, H: Deserialize<'a>, L: Line>(
         return Err(ModelError::damaged(path, vec![flaw]));
     };
     let first = text.lines().next().unwrap_or_default();
-    // Before all else: a newer version may have other lines.
+    // First of all: a newer version may have other lines.
     let header: Value = serde_json::from_str(first).unwrap_or_default();
     if header["format"] == format.name
         && let Some(found) = header["version"].as_u64()
@@ -132,7 +133,7 @@ pub(super) fn read<'a, H: Deserialize<'a>, L: Line>(
     for line in text.lines().skip(1) {
         number += 1;
         if end.is_some() {
-            reader.flaw(number, 1, "there is a line behind the last one".to_owned());
+            reader.flaw(number, 1, "there is a line after the last one".to_owned());
             break;
         }
         match reader.json::<L>(number, line, &what("a")).map(L::into_end) {

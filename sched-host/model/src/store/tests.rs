@@ -66,7 +66,7 @@ fn two_processes_at_once_lose_nothing() {
     let directory = tempfile::tempdir().expect("a directory");
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            // A model and a store of its own, as another process has.
+            // A separate model and store, as another process has.
             let store = store(directory.path());
             scope.spawn(move || {
                 let model = CodeletModel::new(Model::history("gemm"), 10, Measurements::default());
@@ -103,7 +103,7 @@ proptest! {
         prop_assume!(bytes[at] != with);
         bytes[at] = with;
         let parsed = text::parse(&bytes, Path::new("potrf.model"), "potrf");
-        // A blank for a blank changes nothing.
+        // Replacing a blank by a blank changes nothing.
         prop_assert!(parsed.is_err() || parsed.is_ok_and(|stored| stored == everything()));
     }
 
@@ -168,7 +168,7 @@ fn a_directory_that_cannot_be_written_is_a_clear_error() {
     fs::write(&file, "no directory").expect("it can be written");
     let error = store(&file).add("potrf", &Kind::History, &samples(3)).expect_err("a file is no directory");
     assert!(error.to_string().contains("file/here: it cannot be made: "), "{error}");
-    // The name of the new file is taken by a directory, as on a disk that takes no more.
+    // A directory occupies the name of the new file; the effect is that of a full disk.
     let store = store(directory.path());
     fs::create_dir_all(store.path("potrf").expect("a good name").join("full")).expect("a directory");
     let error = store.add("potrf", &Kind::History, &samples(3)).expect_err("a directory is no file");

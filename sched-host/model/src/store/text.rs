@@ -7,9 +7,9 @@
 //! {"end":{"lines":2,"checksum":"1c291ca3"}}
 //! ```
 //!
-//! A bin is its number, the number of its samples, their sum, and the sum of their squares; see `Distribution`. The last
-//! line tells a whole file from one that was cut off, and its checksum a sound one from a damaged one. Who edits a file by
-//! hand leaves the checksum out.
+//! A bin is its number, the count of its samples, their sum, and the sum of their squares; see `Distribution`. The last
+//! line distinguishes a complete file from a truncated one, and its checksum a sound one from a damaged one. After
+//! editing a file by hand, remove the checksum.
 
 use super::Stored;
 use super::lines::{self, EndLine, Format, Lines};

@@ -4,8 +4,7 @@ use super::{ContextCore, ContextError, SchedContext};
 use crate::Core;
 use sched_core::WorkerSet;
 use sched_policy::Policy;
-use sched_tree::Fault;
-use sched_tree::context::{WantedPolicy, exchange, worker_ids};
+use sched_tree::context::{WantedPolicy, exchange, faults_of, worker_ids};
 use std::sync::atomic::Ordering::SeqCst;
 
 impl SchedContext {
@@ -102,8 +101,7 @@ impl SchedContext {
             .tree
             .swap(Vec::new(), &|| core.roster.renew())
             .map_err(|error| reopened(ContextError::of_swap(self.name(), error)))?;
-        let named = |fault| Fault { context: self.name().to_owned(), ..fault };
-        core.roster.past.lock().extend(context.tree.faults().into_iter().map(named));
+        core.roster.past.lock().extend(faults_of([(self.name().to_owned(), &context.tree)]));
         core.ends.forget_context(context.number);
         let workers = std::mem::take(&mut context.config.lock().workers);
         context.tally.free(self.serial);

@@ -1,5 +1,5 @@
-//! Scheduling contexts: each has a tree of its own; workers that serve several ask each in turn, as in the runtime. Policies
-//! and workers are exchanged while it runs, by the very swap of trees that the runtime does.
+//! Scheduling contexts: each has a tree of its own. Policies and workers are exchanged while the simulation runs, by the
+//! swap of trees that the runtime does.
 
 use super::{Engine, Plan};
 use crate::Platform;
@@ -7,19 +7,19 @@ use crate::context::{Change, When};
 use crate::desk::Desk;
 use crate::error::SimError;
 use crate::outcome::{ContextStats, Swapped};
-use sched_core::{WorkerId, WorkerSet};
+use sched_core::WorkerSet;
 use sched_policy::Policy;
 use sched_text::Findings;
-use sched_tree::context::{ContextConfig, ContextError, exchange, lay};
+use sched_tree::context::{ContextConfig, ContextError, exchange, faults_of, lay, survey_of};
 use sched_tree::plugin::Registry;
-use sched_tree::{Fault, Ledger, NodeState, Part, Services, Slot, Tree};
+use sched_tree::{Fault, Ledger, NodeState, Part, Services, Tree};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// One context.
 pub(super) struct Context {
-    pub(super) tree: Tree,
+    pub(super) tree: Arc<Tree>,
     config: ContextConfig,
     priorities: RangeInclusive<i32>,
     /// Policy at the beginning.
@@ -71,7 +71,7 @@ impl Context {
         let lookahead = desk.foresees.then(|| Arc::<Desk>::clone(desk) as _);
         let (ledger, machine) = (Arc::clone(ledger), desk.platform.worker_facts());
         Context {
-            tree: Tree::assemble_foreseeing(parts, &machine, services, ledger, seed, lookahead),
+            tree: Arc::new(Tree::assemble_foreseeing(parts, &machine, services, ledger, seed, lookahead)),
             policy: policy.name.clone(),
             config: ContextConfig::new(name, policy, workers),
             priorities,
@@ -109,63 +109,6 @@ impl Engine<'_> {
     /// The context of a task.
     pub(super) fn context_of(&self, task: u32) -> usize {
         usize::from(self.graph.tasks[task as usize].context)
-    }
-
-    /// Which contexts each worker serves.
-    pub(super) fn renew(&mut self) {
-        for (number, worker) in self.workers.iter_mut().enumerate() {
-            let serves = |context: &usize| self.contexts[*context].tree.serves(WorkerId(number as u32));
-            worker.contexts = (0..self.contexts.len()).filter(serves).collect();
-            (worker.next, worker.next_for_team) = (0, 0);
-        }
-    }
-
-    /// A task for a worker alone, from the contexts that it serves in turn, beginning behind the one that gave the last.
-    pub(super) fn pull_in_turn(&mut self, worker: u32) -> Option<&'static Slot> {
-        let state = &mut self.workers[worker as usize];
-        let count = state.contexts.len();
-        for turn in 0..count {
-            let asked = (state.next + turn) % count;
-            if let Some(slot) = self.contexts[state.contexts[asked]].tree.pull(WorkerId(worker)) {
-                state.next = asked + 1;
-                return Some(slot);
-            }
-        }
-        None
-    }
-
-    /// A parallel task for a combined worker, from the contexts that the member serves, in turn likewise.
-    pub(super) fn pull_for_team_in_turn(&mut self, member: u32, combined: WorkerId) -> Option<&'static Slot> {
-        let state = &mut self.workers[member as usize];
-        let count = state.contexts.len();
-        for turn in 0..count {
-            let asked = (state.next_for_team + turn) % count;
-            let tree = &self.contexts[state.contexts[asked]].tree;
-            if let Some(slot) = tree.pull_for_team(WorkerId(member), combined) {
-                state.next_for_team = asked + 1;
-                return Some(slot);
-            }
-        }
-        None
-    }
-
-    /// If somebody counts on this worker for a task of any of its contexts, and it does something else, wakes one like it for
-    /// each of them.
-    pub(super) fn pass_wake_on(&mut self, worker: u32) {
-        let state = &mut self.workers[worker as usize];
-        if !std::mem::take(&mut state.expected) {
-            return;
-        }
-        let arch = self.desk.platform.classes[state.class].arch;
-        for context in &self.workers[worker as usize].contexts {
-            let tree = &self.contexts[*context].tree;
-            let like_it =
-                |other| self.desk.platform.class(WorkerId(other)).arch == arch && tree.serves(WorkerId(other));
-            if let Some(other) = self.desk.find_sleeper(like_it) {
-                self.desk.wake(WorkerId(other));
-            }
-        }
-        self.settle_notes();
     }
 
     /// The first task of a context may be this one.
@@ -246,33 +189,27 @@ impl Engine<'_> {
             context.config = config;
             context.swaps.extend(swapped);
             self.stirred += 1;
-            self.renew();
+            self.roster_version += 1;
         }
         self.settle_notes();
         Ok(())
     }
 
-    /// What to call a context in reports: nothing, where there is but one.
-    fn name_in_reports(&self, context: &Context) -> String {
-        if self.contexts.len() == 1 { String::new() } else { context.config.name.clone() }
+    /// Every context by its name in reports (none, where there is but one), with its tree.
+    fn named_trees(&self) -> impl Iterator<Item = (String, &Tree)> {
+        let single = self.contexts.len() == 1;
+        let name = move |context: &Context| if single { String::new() } else { context.config.name.clone() };
+        self.contexts.iter().map(move |context| (name(context), &*context.tree))
     }
 
     /// Where tasks sit now.
     pub(super) fn survey(&self) -> Vec<NodeState> {
-        let of = |context| {
-            let name = self.name_in_reports(context);
-            context.tree.survey().into_iter().map(move |state| NodeState { context: name.clone(), ..state })
-        };
-        self.contexts.iter().flat_map(of).collect()
+        survey_of(self.named_trees())
     }
 
     /// What components did wrong so far.
     pub(super) fn faults(&self) -> Vec<Fault> {
-        let of = |context| {
-            let name = self.name_in_reports(context);
-            context.tree.faults().into_iter().map(move |fault| Fault { context: name.clone(), ..fault })
-        };
-        self.contexts.iter().flat_map(of).collect()
+        faults_of(self.named_trees())
     }
 
     /// Contexts with tasks that have not ended, and no workers.

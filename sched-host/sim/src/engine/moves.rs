@@ -8,7 +8,7 @@ use crate::error::SimError;
 use crate::memory::Room;
 use crate::network::Network;
 use sched_core::MemoryNode;
-use sched_graph::{DataId, Mode};
+use sched_graph::{AccessMode, DataId};
 use sched_memory::Reason;
 use sched_trace::{Event, Transfer};
 use smallvec::SmallVec;
@@ -117,7 +117,7 @@ impl Engine<'_> {
         let (mut needed, mut scratch, mut all) = (0, 0, 0);
         for (at, access) in accesses.iter().enumerate() {
             let (data, bytes) = (access.data.0, held.bytes(access.data.0));
-            if access.mode == Mode::Scratch {
+            if access.mode == AccessMode::Scratch {
                 scratch += bytes;
             } else if accesses[..at].iter().all(|other| other.data != access.data) && held.home(data) != memory {
                 all += bytes;
@@ -125,13 +125,13 @@ impl Engine<'_> {
             }
         }
         // What is there already must not go to make room for the rest.
-        for access in accesses.iter().filter(|access| access.mode != Mode::Scratch) {
+        for access in accesses.iter().filter(|access| access.mode != AccessMode::Scratch) {
             held.pin(access.data.0, memory);
         }
         match held.make_room(memory, needed + scratch) {
             Room::Made => {}
             room => {
-                for access in accesses.iter().filter(|access| access.mode != Mode::Scratch) {
+                for access in accesses.iter().filter(|access| access.mode != AccessMode::Scratch) {
                     held.unpin(access.data.0, memory);
                 }
                 if let Room::WriteBack(data) = room {
@@ -152,7 +152,7 @@ impl Engine<'_> {
         held.take(memory, scratch);
         self.flights[flight as usize].scratch = scratch;
         let cost = if desk.platform.memories[memory as usize].device { self.prices.allocation } else { 0 };
-        for access in accesses.iter().filter(|access| access.mode != Mode::Scratch) {
+        for access in accesses.iter().filter(|access| access.mode != AccessMode::Scratch) {
             if held.allocate(access.data.0, memory) && cost > 0 {
                 self.moves.allocation = self.moves.allocation.max(self.now) + cost;
                 self.flights[flight as usize].allocated = self.moves.allocation;

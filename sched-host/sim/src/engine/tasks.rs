@@ -2,7 +2,7 @@
 
 use crate::desk::Desk;
 use crate::lengths::Lengths;
-use sched_graph::{Dependencies, Mode, TaskGraph, TaskId};
+use sched_graph::{AccessMode, Dependencies, TaskGraph, TaskId};
 use sched_tree::{Ledger, Phase, Slot};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -160,9 +160,9 @@ impl Tasks {
 /// Data that the task commutes on, each once.
 fn commuted(graph: &TaskGraph, task: u32) -> impl Iterator<Item = u32> {
     let accesses = &graph.task(TaskId(task)).accesses;
-    let commute = accesses.iter().enumerate().filter(|(_, access)| access.mode == Mode::Commute);
+    let commute = accesses.iter().enumerate().filter(|(_, access)| access.mode == AccessMode::Commute);
     let first = |(at, access): &(usize, &sched_graph::Access)| {
-        !accesses[..*at].iter().any(|other| other.data == access.data && other.mode == Mode::Commute)
+        !accesses[..*at].iter().any(|other| other.data == access.data && other.mode == AccessMode::Commute)
     };
     commute.filter(first).map(|(_, access)| access.data.0)
 }

@@ -1,17 +1,16 @@
 //! Parallel tasks: the members of a combined worker come together for one, and execute it from a common start to its end.
 //!
-//! Who looks for such tasks when, who is called, and in which order teams come for a worker that is in several, is as in the
-//! runtime (`runtime::gang`, [`sched_sync::gathering`]). A member that has come waits: it neither pulls nor
-//! sleeps. When the last has come, the data of the task is fetched to where the first member is.
+//! A member that has come waits: it neither pulls nor sleeps. When the last has come, the data of the task is fetched to
+//! where the first member is.
 
 use super::workers::Flight;
 use super::{Engine, Plan};
-use crate::desk::{Desk, task_of};
+use crate::desk::task_of;
 use sched_core::{Stage, WorkerId};
 use sched_graph::TaskId;
+use sched_sync::gathering::Gathering;
 use sched_trace::Event;
-use sched_sync::gathering::{Gathering, Gatherings};
-use sched_tree::{Memberships, Services, Slot};
+use sched_tree::Slot;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -28,114 +27,19 @@ pub(super) struct Purpose {
     came: AtomicUsize,
 }
 
-/// What came of a look.
-pub(super) enum Found {
-    /// A task for the worker alone.
-    Alone(&'static Slot),
-    /// A team to attend.
-    Together(Arc<Gathering<Purpose>>),
-    Nothing,
-}
-
-/// The combined workers.
-pub(super) struct Teams {
-    gatherings: Gatherings<Purpose>,
-    memberships: Arc<Memberships>,
-    /// Parallel tasks that are in a tree.
-    waiting: u64,
-}
-
-impl Teams {
-    pub(super) fn new(desk: &Desk) -> Teams {
-        let workers = desk.platform.workers.len();
-        Teams {
-            gatherings: Gatherings::new(workers),
-            memberships: Arc::new(Memberships::new(workers, desk.combined())),
-            waiting: 0,
-        }
-    }
-
-    /// The next team that a worker is wanted in. It has to attend before it asks again.
-    pub(super) fn next(&self, worker: u32) -> Option<Arc<Gathering<Purpose>>> {
-        self.gatherings.next(worker as usize)
-    }
-
-    /// Whether a team may want a worker that has nothing else to do.
-    pub(super) fn may_want(&self, worker: u32) -> bool {
-        self.gatherings.want(worker as usize) || (self.waiting > 0 && !self.memberships.of(WorkerId(worker)).is_empty())
-    }
-
-    /// A task is about to go into a tree.
-    pub(super) fn note_pushed(&mut self, slot: &Slot) {
-        self.waiting += u64::from(is_parallel(slot));
-    }
-
-    /// A task has come out of a tree.
-    pub(super) fn note_pulled(&mut self, slot: &Slot) {
-        self.waiting -= u64::from(is_parallel(slot));
-    }
-
-    /// Whether any parallel task is in a tree.
-    pub(super) fn any_waits(&self) -> bool {
-        self.waiting > 0
-    }
-
-    /// The members of a combined worker.
-    fn team(&self, combined: WorkerId) -> &[WorkerId] {
-        self.memberships.team(combined)
-    }
-}
-
-fn is_parallel(slot: &Slot) -> bool {
-    slot.head().width.load(Relaxed) > 1
-}
-
 impl Engine<'_> {
-    /// Pulls a parallel task for a combined worker that this one is a member of, and calls its team. Whether there was one.
-    pub(super) fn gather(&mut self, worker: u32) -> bool {
-        let memberships = Arc::clone(&self.teams.memberships);
-        for combined in memberships.of(WorkerId(worker)) {
-            let Some(slot) = self.pull_for_team_in_turn(worker, *combined) else { continue };
-            self.teams.note_pulled(slot);
-            self.stirred += 1;
-            let task = task_of(slot.head());
-            let number = memberships.number(*combined);
-            let length = self.desk.lengths.team_nanos(self.desk.lengths.row(task), number);
-            self.desk.progress.reach(task, Stage::Taken);
-            self.tell(Event::Pulled { task: TaskId(task).submitted(), worker: WorkerId(worker) });
-            let team = memberships.team(*combined);
-            let members = team.iter().map(|member| member.0 as usize).collect();
-            let (slot, by, came) = (slot.index(), worker, AtomicUsize::new(0));
-            let purpose = Purpose { task, slot, combined: *combined, by, length, came };
-            team.iter().for_each(|member| self.desk.expect_team(member.0, length));
-            self.teams.gatherings.enlist(&Arc::new(Gathering::new(members, purpose)));
-            for member in team.iter().filter(|member| member.0 != worker) {
-                self.desk.wake(*member);
-            }
-            self.settle_notes();
-            return true;
-        }
-        self.settle_notes();
-        false
-    }
-
-    /// Looks for a task for the worker alone, or for a team that it is in; the two take turns.
-    pub(super) fn look(&mut self, worker: u32) -> Found {
-        let teams_first = self.workers[worker as usize].teams_next;
-        if !teams_first && let Some(slot) = self.pull(worker) {
-            self.workers[worker as usize].teams_next = true;
-            return Found::Alone(slot);
-        }
-        loop {
-            if let Some(gathering) = self.teams.next(worker) {
-                self.workers[worker as usize].teams_next = false;
-                return Found::Together(gathering);
-            }
-            if !self.teams.any_waits() || !self.gather(worker) {
-                break;
-            }
-        }
-        if teams_first && let Some(slot) = self.pull(worker) { Found::Alone(slot) } else { Found::Nothing }
+    /// What the team of `combined` gathers for, when the member `by` pulled a task for it. The members are expected to be
+    /// busy with it.
+    pub(super) fn purpose_of(&mut self, slot: &Slot, combined: WorkerId, by: u32) -> Purpose {
+        self.stirred += 1;
+        let memberships = Arc::clone(self.teams.memberships());
+        let task = task_of(slot.head());
+        let number = memberships.number(combined);
+        let length = self.desk.lengths.team_nanos(self.desk.lengths.row(task), number);
+        self.desk.progress.reach(task, Stage::Taken);
+        self.tell(Event::Pulled { task: TaskId(task).submitted(), worker: WorkerId(by) });
+        memberships.team(combined).iter().for_each(|member| self.desk.expect_team(member.0, length));
+        Purpose { task, slot: slot.index(), combined, by, length, came: AtomicUsize::new(0) }
     }
 
     /// A worker without a task comes to a team, and waits for the others; the last to come begins.
@@ -145,15 +49,10 @@ impl Engine<'_> {
         self.desk.book(worker, self.now.saturating_add(*length));
         let state = &mut self.workers[worker as usize];
         state.attends = true;
-        if let Some(other) = state.put_off() {
-            self.desk.wake(other);
-            self.settle_notes();
-        }
-        self.pass_wake_on(worker);
         if worker != *by {
             self.tell(Event::Pulled { task: TaskId(*task).submitted(), worker: WorkerId(worker) });
         }
-        let team = self.teams.team(*combined);
+        let team = self.teams.memberships().team(*combined);
         if came.fetch_add(1, Relaxed) + 1 < team.len() {
             return;
         }
@@ -169,7 +68,7 @@ impl Engine<'_> {
     /// Who executes a flight: its worker, or the members of its team.
     pub(super) fn each_member(&mut self, flight: Flight, mut what: impl FnMut(&mut Self, WorkerId)) {
         let Some(combined) = flight.combined else { return what(self, WorkerId(flight.worker)) };
-        let memberships = Arc::clone(&self.teams.memberships);
+        let memberships = Arc::clone(self.teams.memberships());
         memberships.team(combined).iter().for_each(|member| what(self, *member));
     }
 
@@ -177,7 +76,7 @@ impl Engine<'_> {
     pub(super) fn length_of(&self, flight: Flight) -> u64 {
         let row = self.desk.lengths.row(flight.task);
         match flight.combined {
-            Some(combined) => self.desk.lengths.team_nanos(row, self.teams.memberships.number(combined)),
+            Some(combined) => self.desk.lengths.team_nanos(row, self.teams.memberships().number(combined)),
             None => self.desk.lengths.nanos(row, self.workers[flight.worker as usize].class),
         }
     }

@@ -1,14 +1,14 @@
 //! What workers do.
 
-use super::teams::Found;
 use super::{Engine, Plan, Prices, task_of};
 use sched_core::{MemoryNode, Stage, WorkerId, fetch_ahead};
-use sched_graph::{Mode, TaskId};
-use sched_trace::Event;
-use sched_tree::Slot;
+use sched_graph::{AccessMode, TaskId};
+use sched_trace::{CodeletId, Event};
+use sched_tree::seat::{DeferredWake, Seat, Seated, Work};
+use sched_tree::{Slot, Tree};
 use smallvec::SmallVec;
-use std::cell::Cell;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// One worker. On a machine of a thousand the processor does not know whose turn is next: see
 /// [`fetch`](Worker::fetch).
@@ -23,24 +23,13 @@ pub(super) struct Worker {
     executing: bool,
     /// Ready tasks that it has to push.
     pushes: VecDeque<u32>,
-    /// Slots that it pushed since it last pulled.
-    pushed: Vec<u32>,
-    /// A worker to wake if the next pull gives another task than the one that was pushed.
-    deferred: Cell<Option<WorkerId>>,
-    /// The contexts that it serves, by number.
-    pub(super) contexts: SmallVec<[usize; 2]>,
-    /// Which of them to ask first.
-    pub(super) next: usize,
-    /// The same for parallel tasks.
-    pub(super) next_for_team: usize,
-    /// Parallel tasks come first, the next time that it looks for work.
-    pub(super) teams_next: bool,
+    /// What it pushed since it last pulled.
+    pub(super) deferred: DeferredWake,
+    pub(super) seat: Seat<Arc<Tree>>,
     /// It is in a team, and waits for the others, or executes a task with them.
     pub(super) attends: bool,
     /// Its thread is occupied until a planned moment.
     pub(super) host_busy: bool,
-    /// Somebody woke it, and counts on it for a task.
-    pub(super) expected: bool,
     /// When it last looked for a task and found none: the time, how much had changed until then, and how often it looked.
     vain: (u64, u64, u32),
     pub(super) executed: u64,
@@ -49,7 +38,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn new(class: usize, memory: u32, pipeline: usize) -> Worker {
+    pub(super) fn new(id: WorkerId, class: usize, memory: u32, pipeline: usize) -> Worker {
         Worker {
             class,
             memory,
@@ -57,15 +46,10 @@ impl Worker {
             flights: SmallVec::new(),
             executing: false,
             pushes: VecDeque::new(),
-            pushed: Vec::new(),
-            deferred: Cell::new(None),
-            contexts: SmallVec::new(),
-            next: 0,
-            next_for_team: 0,
-            teams_next: true,
+            deferred: DeferredWake::default(),
+            seat: Seat::new(id),
             attends: false,
             host_busy: false,
-            expected: false,
             vain: (u64::MAX, 0, 0),
             executed: 0,
             busy: 0,
@@ -95,10 +79,10 @@ impl Worker {
         !self.flights.is_empty()
     }
 
-    /// It does not pull now: the worker whose wake was put off until it does, if there is one.
-    pub(super) fn put_off(&mut self) -> Option<WorkerId> {
-        self.pushed.clear();
-        self.deferred.take()
+    /// The worker looked for a task in vain, when so much had changed.
+    pub(super) fn note_vain_look(&mut self, now: u64, stirred: u64) {
+        let again = if (self.vain.0, self.vain.1) == (now, stirred) { self.vain.2 + 1 } else { 1 };
+        self.vain = (now, stirred, again);
     }
 }
 
@@ -147,31 +131,28 @@ impl Engine<'_> {
             let state = &mut self.workers[worker as usize];
             let room = state.flights.len() < state.pipeline as usize;
             if let Some(task) = state.pushes.pop_front() {
-                let deferred = std::mem::take(&mut state.deferred);
-                // A worker that pulls right after need not wake another for the first task.
-                let slot = self.push(task, Some(worker), (room && push == 0).then_some(&deferred));
-                let state = &mut self.workers[worker as usize];
-                state.deferred = deferred;
-                state.pushed.push(slot);
+                let mut deferred = std::mem::take(&mut state.deferred);
+                let will_pull = room && push == 0;
+                let slot = self.push(task, Some(worker), will_pull.then_some(deferred.cell()));
+                deferred.note_pushed(slot);
+                self.workers[worker as usize].deferred = deferred;
                 if push > 0 {
                     return self.occupy(worker, push, Plan::Host(worker));
                 }
                 continue;
             }
             // Who is in a team has nothing else in flight.
-            let held_back = !state.flights.is_empty() && state.teams_next && self.teams.may_want(worker);
-            if !room || held_back {
-                return self.pass_wake_on(worker);
+            let is_idle = state.flights.is_empty();
+            let mut seat = self.at_seat(worker);
+            if !room || (!is_idle && seat.is_kept_for_team()) {
+                return seat.pass_wake_on();
             }
-            let found = if state.flights.is_empty() {
-                self.look(worker)
-            } else {
-                self.pull(worker).map_or(Found::Nothing, Found::Alone)
-            };
+            let found = if is_idle { seat.look() } else { seat.pull().map(Work::Alone) };
+            seat.answer_wake(found.as_ref());
             let slot = match found {
-                Found::Alone(slot) => slot,
-                Found::Together(gathering) => return self.attend(worker, &gathering),
-                Found::Nothing => break,
+                Some(Work::Alone(slot)) => slot,
+                Some(Work::Together(gathering)) => return self.attend(worker, &gathering),
+                None => break,
             };
             let task = task_of(slot.head());
             self.tell(Event::Pulled { task: TaskId(task).submitted(), worker: WorkerId(worker) });
@@ -185,9 +166,7 @@ impl Engine<'_> {
             }
             self.fetch(flight);
         }
-        let state = &mut self.workers[worker as usize];
-        state.expected = false;
-        let idle = state.flights.is_empty();
+        let idle = self.workers[worker as usize].flights.is_empty();
         self.desk.fall_asleep(worker);
         if idle {
             self.tell(Event::Idle { worker: WorkerId(worker) });
@@ -216,35 +195,6 @@ impl Engine<'_> {
     pub(super) fn occupy(&mut self, worker: u32, nanos: u64, plan: Plan) {
         self.workers[worker as usize].host_busy = true;
         self.plan(self.now + nanos, plan);
-    }
-
-    pub(super) fn pull(&mut self, worker: u32) -> Option<&'static Slot> {
-        let slot = self.pull_in_turn(worker);
-        let state = &mut self.workers[worker as usize];
-        let other = state.deferred.take();
-        let as_expected = slot.is_some_and(|slot| state.pushed == [slot.index()]);
-        state.pushed.clear();
-        match slot {
-            Some(slot) => {
-                // One who serves a single context was woken for its tasks only.
-                state.expected &= state.contexts.len() > 1;
-                self.stirred += 1;
-                self.teams.note_pulled(slot);
-            }
-            None => {
-                let (now, stirred, times) = state.vain;
-                let again = if (now, stirred) == (self.now, self.stirred) { times + 1 } else { 1 };
-                state.vain = (self.now, self.stirred, again);
-            }
-        }
-        if let Some(other) = other.filter(|_| !as_expected) {
-            sched_tree::Services::wake(&*self.desk, other);
-        }
-        self.settle_notes();
-        if slot.is_some() {
-            self.pass_wake_on(worker);
-        }
-        slot
     }
 
     pub(super) fn new_flight(&mut self, flight: Flight) -> u32 {
@@ -303,7 +253,7 @@ impl Engine<'_> {
                 replicas.write(access.data.0, memory);
             }
         }
-        let (id, codelet) = (TaskId(task).submitted(), self.graph.tasks[task as usize].kind.0);
+        let (id, codelet) = (TaskId(task).submitted(), CodeletId(self.graph.tasks[task as usize].kind.0));
         self.each_member(flight, |engine, member| {
             let state = &mut engine.workers[member.0 as usize];
             state.busy += length;
@@ -331,7 +281,7 @@ impl Engine<'_> {
         if let Some(replicas) = &self.desk.replicas {
             let mut replicas = replicas.lock();
             replicas.give_back(memory, scratch);
-            for access in self.desk.accesses(task).iter().filter(|access| access.mode != Mode::Scratch) {
+            for access in self.desk.accesses(task).iter().filter(|access| access.mode != AccessMode::Scratch) {
                 replicas.unpin(access.data.0, memory);
             }
         }

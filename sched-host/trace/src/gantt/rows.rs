@@ -85,7 +85,7 @@ fn of_worker<'a>(trace: &'a Trace, name: &str, group: &str, spans: &[Span]) -> R
             Activity::Task { codelet, .. } => {
                 busy += end - begin;
                 tasks += 1;
-                colour(*codelet as usize)
+                colour(codelet.index())
             }
             Activity::Fetching { .. } => FETCHING,
             Activity::Idle => IDLE,

@@ -90,7 +90,7 @@ impl LoadErrorKind {
             LoadErrorKind::NoStamp => {
                 "build it with `sched_core::export_components!`, or take it out of the folder of plugins"
             }
-            LoadErrorKind::Stamp(error) => error.mend(),
+            LoadErrorKind::Stamp(error) => error.fix(),
             LoadErrorKind::Open(_) => "install what it needs, or link it into the plugin",
             LoadErrorKind::NoEntry => "build it with `sched_core::export_components!`",
             LoadErrorKind::Layout(_) => "build it again against the sched-core of this host",

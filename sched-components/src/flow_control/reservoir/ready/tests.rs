@@ -6,7 +6,8 @@ use std::time::Duration;
 const DOWN: Child = Child(0);
 const GPU: WorkerId = WorkerId(1);
 
-/// A queue above a core and a GPU. The data of codelet *n* takes *n* µs to the GPU's memory; in the core's it is.
+/// A queue above a core and a GPU. The data of codelet *n* takes *n* µs to reach the GPU's memory; it is already in the
+/// core's.
 fn queue<C: Build>(param: &'static str) -> Rig {
     let rig = Rig::build::<C>(&[(param, Value::Bool(true))]);
     let rig = rig.worker(Arch::CPU, MemoryNode(0)).worker(Arch::CUDA, MemoryNode(1)).child(FakeChild::over([0, 1]));

@@ -2,7 +2,7 @@
 
 use super::super::problems::{Problems, quote};
 use super::mode;
-use crate::Mode;
+use crate::AccessMode;
 use std::collections::HashMap;
 use std::str::FromStr;
 
@@ -24,7 +24,7 @@ pub(super) struct Record<'t> {
     pub(super) footprint: Option<u32>,
     pub(super) flops: f64,
     pub(super) handles: Vec<&'t str>,
-    pub(super) modes: Vec<Mode>,
+    pub(super) modes: Vec<AccessMode>,
     pub(super) sizes: Vec<u64>,
     /// Values that must be as many as the handles.
     n_modes: Option<(usize, &'t str)>,
@@ -125,6 +125,11 @@ impl<'t> Record<'t> {
             return;
         }
         self.seen.push(field);
+        self.set(field, value, problems);
+    }
+
+    /// Notes the value of a field.
+    fn set(&mut self, field: &'t str, value: &'t str, problems: &mut Problems<'t>) {
         match field {
             "Control" => {
                 if value != "WontUse" {
@@ -141,37 +146,12 @@ impl<'t> Record<'t> {
                 self.depends_on = value.split_whitespace().filter_map(|word| job(word, field, problems)).collect();
             }
             "WorkerId" => self.worker = parsed::<i64>(value, field, "the number of a worker", problems).is_some(),
-            "Footprint" => {
-                self.footprint = u32::from_str_radix(value, 16).ok();
-                if self.footprint.is_none() {
-                    let message =
-                        format!("{} is no footprint: up to eight hexadecimal digits are expected", quote(value));
-                    problems.report(value_or(value, field), message);
-                }
-            }
-            "GFlop" => {
-                let gflop: f64 = parsed(value, field, "a number", problems).unwrap_or(0.0);
-                if !gflop.is_finite() || gflop < 0.0 {
-                    problems
-                        .report(value, format!("{value} billion operations cannot be: a number from 0 is expected"));
-                }
-                self.flops = gflop * 1e9;
-            }
+            "Footprint" => self.footprint = footprint(value, field, problems),
+            "GFlop" => self.flops = flops(value, field, problems),
             "Handles" => self.handles = value.split_whitespace().collect(),
             "Modes" => {
                 self.n_modes = Some((value.split_whitespace().count(), field));
-                for word in value.split_whitespace() {
-                    match mode(word) {
-                        Some(mode) => self.modes.push(mode),
-                        None => problems.report(
-                            word,
-                            format!(
-                                "{} is no mode: R, W, RW, RWC (commutes), X (reduces) or S (scratch) is",
-                                quote(word)
-                            ),
-                        ),
-                    }
-                }
+                self.modes = modes(value, problems);
             }
             "Sizes" => {
                 self.n_sizes = Some((value.split_whitespace().count(), field));
@@ -182,18 +162,7 @@ impl<'t> Record<'t> {
                 let _: Option<f64> = parsed(value, field, "a time in milliseconds", problems);
             }
             _ if FIELDS.contains(&field) => {}
-            // Newer versions have more fields; a name that is nearly one of these is a slip.
-            _ => {
-                let near =
-                    FIELDS.into_iter().find(|known| strsim::damerau_levenshtein(known, field) <= 2 && field.len() > 4);
-                if let Some(near) = near {
-                    problems.report_with(
-                        field,
-                        format!("there is no field `{field}`"),
-                        format!("did you mean `{near}`?"),
-                    );
-                }
-            }
+            _ => unknown(field, problems),
         }
     }
 
@@ -224,6 +193,46 @@ impl<'t> Record<'t> {
             }
         }
     }
+}
+
+/// Reports a field that is nearly one of those that StarPU writes: a slip. Newer versions have more fields.
+fn unknown<'t>(field: &'t str, problems: &mut Problems<'t>) {
+    let near = FIELDS.into_iter().find(|known| strsim::damerau_levenshtein(known, field) <= 2 && field.len() > 4);
+    if let Some(near) = near {
+        problems.report_with(field, format!("there is no field `{field}`"), format!("did you mean `{near}`?"));
+    }
+}
+
+fn footprint<'t>(value: &'t str, field: &'t str, problems: &mut Problems<'t>) -> Option<u32> {
+    let footprint = u32::from_str_radix(value, 16).ok();
+    if footprint.is_none() {
+        let message = format!("{} is no footprint: up to eight hexadecimal digits are expected", quote(value));
+        problems.report(value_or(value, field), message);
+    }
+    footprint
+}
+
+/// Number of operations, from billions.
+fn flops<'t>(value: &'t str, field: &'t str, problems: &mut Problems<'t>) -> f64 {
+    let gflop: f64 = parsed(value, field, "a number", problems).unwrap_or(0.0);
+    if !gflop.is_finite() || gflop < 0.0 {
+        problems.report(value, format!("{value} billion operations cannot be: a number from 0 is expected"));
+    }
+    gflop * 1e9
+}
+
+fn modes<'t>(value: &'t str, problems: &mut Problems<'t>) -> Vec<AccessMode> {
+    let mut modes = Vec::new();
+    for word in value.split_whitespace() {
+        match mode(word) {
+            Some(mode) => modes.push(mode),
+            None => {
+                let known = "R, W, RW, RWC (commutes), X (reduces) or S (scratch) is";
+                problems.report(word, format!("{} is no mode: {known}", quote(word)));
+            }
+        }
+    }
+    modes
 }
 
 /// The number of a job, with the number of its MPI process before it in traces of several.

@@ -1,4 +1,4 @@
-//! Where each box of the drawing goes.
+//! The layout of the drawing's boxes.
 
 use super::{Contents, Stack, label};
 use crate::topology::Object;
@@ -7,22 +7,22 @@ use crate::topology::Object;
 pub(super) const PAD: usize = 8;
 pub(super) const STRIP: usize = 22;
 pub(super) const PU_HEIGHT: usize = 40;
-/// The widest that the characters of a short label average in a 12-pixel font.
+/// Upper bound of the average character width of a short label in a 12-pixel font.
 pub(super) const CHAR: usize = 7;
 const PU_WIDTH: usize = 74;
 
-/// One box with its place for everything inside; sizes are the least that it needs.
+/// A box with the positions of everything inside; sizes are minimal.
 pub(super) struct Frame<'a> {
     pub(super) width: usize,
     pub(super) height: usize,
     pub(super) strips: Vec<&'a Object>,
     pub(super) cells: Vec<Cell<'a>>,
     pub(super) columns: usize,
-    /// The width that the cells need, which a long label may exceed.
+    /// The width that the cells need; a long label may make the box wider.
     pub(super) needed: usize,
 }
 
-/// Something inside a frame, at an offset from the frame's corner, in the room it may fill.
+/// An item inside a frame, at an offset from the frame's corner, with the space that it may fill.
 pub(super) struct Cell<'a> {
     pub(super) column: usize,
     pub(super) at: (usize, usize),
@@ -66,7 +66,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Puts items into rows and columns, `top` below the frame's edge; returns the room they need.
+/// Arranges items in rows and columns, `top` pixels below the frame's edge; returns the space they need.
 fn grid(items: Vec<Item<'_>>, top: usize) -> (Vec<Cell<'_>>, (usize, usize)) {
     let sizes: Vec<(usize, usize)> = items.iter().map(Item::size).collect();
     let columns = columns(&sizes);
@@ -83,7 +83,7 @@ fn grid(items: Vec<Item<'_>>, top: usize) -> (Vec<Cell<'_>>, (usize, usize)) {
     (cells.collect(), (offset(&widths).saturating_sub(PAD), offset(&heights).saturating_sub(PAD)))
 }
 
-/// How many columns give a block that is somewhat wider than high, without a ragged last row if possible.
+/// Number of columns that makes a block slightly wider than high, without a ragged last row if possible.
 fn columns(sizes: &[(usize, usize)]) -> usize {
     let width = sizes.iter().map(|s| s.0).max().unwrap_or(1) + PAD;
     let height = sizes.iter().map(|s| s.1).max().unwrap_or(1) + PAD;

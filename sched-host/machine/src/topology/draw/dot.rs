@@ -1,4 +1,4 @@
-//! The machine as a graph for graphviz.
+//! The machine as a Graphviz graph.
 
 use std::fmt::Write as _;
 

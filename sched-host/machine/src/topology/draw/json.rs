@@ -32,12 +32,11 @@ struct Warning<'a> {
     message: String,
 }
 
-/// One JSON object, indented.
+/// The topology and the plan as one indented JSON object.
 ///
-/// Its keys, which later versions keep: `source` (`kind`, and `description` or `path`), `this_machine`,
-/// `allowed_pus`, `machine` (the [`Object`]s, nested in `children`), `memory_nodes` (`os_index`,
-/// `memory_bytes`, `pus`, `workers`), `workers` (`worker`, `pu`, `core`, `numa`, `shared`),
-/// `combined_workers` (`members`, `within`) and `warnings`
+/// Its keys, which later versions keep: `source` (`kind`, and `description` or `path`), `this_machine`, `allowed_pus`,
+/// `machine` (the [`Object`]s, nested in `children`), `memory_nodes` (`os_index`, `memory_bytes`, `pus`, `workers`),
+/// `workers` (`worker`, `pu`, `core`, `numa`, `shared`), `combined_workers` (`members`, `within`) and `warnings`
 /// (`kind`, `message`, and the numbers of that kind).
 ///
 /// # Panics

@@ -1,4 +1,4 @@
-//! The machine as nested boxes, in the manner of `lstopo`.
+//! The machine as nested boxes, in the style of `lstopo`.
 
 use std::fmt::Write as _;
 
@@ -11,13 +11,13 @@ use sched_text::xml::escaped;
 // All lengths are in pixels.
 const MARGIN: usize = 20;
 const LINE: usize = 18;
-/// A character of the 12-pixel font as sentences average it; labels may need [`CHAR`].
+/// Average character width of prose in the 12-pixel font; labels may need [`CHAR`].
 const PROSE: usize = 6;
 const NARROWEST: usize = 560;
 
-/// A drawing of the machine: boxes in boxes, a coloured strip for each object, and the PUs with their workers.
+/// A drawing of the machine: nested boxes, a coloured strip for each object, and the PUs with their workers.
 ///
-/// It needs no style sheet or font from elsewhere; PUs and memory nodes tell details in tooltips.
+/// It needs no external style sheet or font; tooltips show details of PUs and memory nodes.
 #[must_use]
 pub fn svg(topology: &Topology, plan: &BindingPlan) -> String {
     let machine = Frame::new(&Stack::new(topology.root()));
@@ -76,7 +76,7 @@ impl Frame<'_> {
             }
             out.push_str("</g>\n");
         }
-        // What a long label or a wider neighbour leaves over is shared between the columns.
+        // Space left over by a long label or a wider neighbour is divided among the columns.
         let extra = room.0.saturating_sub(self.needed) / self.columns;
         for cell in &self.cells {
             let at = (x + cell.at.0 + cell.column * extra, y + cell.at.1);
@@ -93,7 +93,7 @@ impl Frame<'_> {
 
 fn draw_pu(out: &mut String, topology: &Topology, plan: &BindingPlan, pu: &Object, at: (usize, usize), width: usize) {
     let used = use_of(topology, plan, pu.index());
-    let (look, ink, told, hint) = match used {
+    let (look, ink, shown, hint) = match used {
         Use::Workers([only]) => (WORKER, "white", format!("worker {only}"), format!("worker {only} is bound here")),
         Use::Workers(several) => {
             (SHARED, "white", format!("{} workers", several.len()), format!("{} take turns here", workers(several)))
@@ -105,7 +105,7 @@ fn draw_pu(out: &mut String, topology: &Topology, plan: &BindingPlan, pu: &Objec
     rect(out, at, (width, PU_HEIGHT), &format!("rx=\"3\" {look}"));
     let middle = at.0 + width / 2;
     let centred = format!("fill=\"{ink}\" text-anchor=\"middle\"");
-    text(out, middle, at.1 + 16, &format!("{centred} font-weight=\"bold\""), &told);
+    text(out, middle, at.1 + 16, &format!("{centred} font-weight=\"bold\""), &shown);
     text(out, middle, at.1 + 32, &format!("{centred} font-size=\"11\""), &pu.title());
     tooltip(out, &format!("{}: {hint}", pu.title()));
     out.push_str("</g>\n");
@@ -116,7 +116,7 @@ const SHARED: &str = "fill=\"#b45309\" stroke=\"#92400e\"";
 const FREE: &str = "fill=\"white\" stroke=\"#94a3b8\"";
 const FORBIDDEN: &str = "fill=\"#f1f5f9\" stroke=\"#cbd5e1\" stroke-dasharray=\"3 3\"";
 
-/// Explains the colours that occur.
+/// Explains the colours in use.
 fn legend(out: &mut String, topology: &Topology, plan: &BindingPlan, y: usize) {
     let uses: Vec<Use<'_>> = topology.pus().iter().map(|&pu| use_of(topology, plan, pu)).collect();
     let occurs = |wanted: fn(&Use<'_>) -> bool| uses.iter().any(wanted);
@@ -127,15 +127,15 @@ fn legend(out: &mut String, topology: &Topology, plan: &BindingPlan, y: usize) {
         (FORBIDDEN, "forbidden to this process", occurs(|u| matches!(u, Use::Forbidden))),
     ];
     let mut x = MARGIN;
-    for (look, told, _) in entries.into_iter().filter(|entry| entry.2) {
+    for (look, shown, _) in entries.into_iter().filter(|entry| entry.2) {
         rect(out, (x, y), (16, 14), &format!("rx=\"3\" {look}"));
-        text(out, x + 22, y + 12, "fill=\"#475569\"", told);
+        text(out, x + 22, y + 12, "fill=\"#475569\"", shown);
         out.push('\n');
-        x += 22 + told.len() * CHAR + 16;
+        x += 22 + shown.len() * CHAR + 16;
     }
 }
 
-/// Fill, ink and edge of an object's strip.
+/// Fill, text colour and border of an object's strip.
 fn colours(level: Level) -> (&'static str, &'static str, &'static str) {
     match level {
         Level::Machine => ("#334155", "white", "#334155"),
@@ -162,7 +162,7 @@ fn tooltip(out: &mut String, words: &str) {
     write!(out, "<title>{}</title>", escaped(words)).expect("writing to a string never fails");
 }
 
-/// Lines of at most `columns` characters, except for longer words.
+/// Splits text into lines of at most `columns` characters; longer words stay whole.
 fn wrapped(words: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut room = columns;

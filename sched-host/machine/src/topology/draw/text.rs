@@ -1,4 +1,4 @@
-//! The machine as a tree of lines.
+//! The machine as a tree of text lines.
 
 use std::fmt::Write as _;
 
@@ -31,7 +31,7 @@ pub fn text(topology: &Topology, plan: &BindingPlan) -> String {
     out
 }
 
-/// One stack: `head` goes before its own line, `indent` before the lines below.
+/// Prints one stack: `head` precedes its first line, `indent` the lines below.
 fn tree(out: &mut String, topology: &Topology, plan: &BindingPlan, stack: &Stack<'_>, head: &str, indent: &str) {
     out.push_str(head);
     out.push_str(&stack.objects.iter().map(|object| label(object)).collect::<Vec<_>>().join(" · "));
@@ -46,8 +46,8 @@ fn tree(out: &mut String, topology: &Topology, plan: &BindingPlan, stack: &Stack
             out.push('\n');
         }
         Contents::Pus(pus) => {
-            let told: Vec<String> = pus.iter().map(|pu| pu_text(topology, plan, pu)).collect();
-            writeln!(out, ": {}", told.join(", ")).expect("writing to a string never fails");
+            let shown: Vec<String> = pus.iter().map(|pu| pu_text(topology, plan, pu)).collect();
+            writeln!(out, ": {}", shown.join(", ")).expect("writing to a string never fails");
         }
         Contents::Stacks(stacks) => {
             out.push('\n');

@@ -1,8 +1,8 @@
-//! Which combined workers a plan offers.
+//! The combined workers that a plan offers.
 
 use crate::topology::{BindingPlan, CombinedSizes, Topology};
 
-/// Each combined worker of so many workers on a described machine, in a line.
+/// The combined workers of `workers` workers on a described machine, one per line.
 fn combined(description: &str, workers: usize, sizes: CombinedSizes) -> String {
     let topology = Topology::from_synthetic(description).expect("the description is sound");
     let plan = BindingPlan::new(&topology, workers).expect("there are PUs").with_combined(&topology, sizes);
@@ -32,7 +32,7 @@ fn objects_with_the_same_workers_offer_one_together() {
 
 #[test]
 fn hardware_threads_of_a_core_belong_together() {
-    // Workers 0 and 1 are on the first threads of the cores.
+    // Workers 0 and 1 are on the first hardware threads of the cores.
     insta::assert_snapshot!(combined("core:2 pu:2", 4, ALL), @r"
     [0, 1, 2, 3] of numa 0
     [0, 2] of core 0

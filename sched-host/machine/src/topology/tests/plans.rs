@@ -54,7 +54,7 @@ fn forbidden_pus_are_not_used_and_their_absence_is_told() -> Result<(), Box<dyn 
 
 #[test]
 fn warnings_read_well() {
-    let told = [
+    let reported = [
         BindingWarning::Oversubscribed { workers: 2..8, pus: 2 },
         BindingWarning::Oversubscribed { workers: 2..3, pus: 2 },
         BindingWarning::Restricted { allowed: 4, machine: 8 },
@@ -66,13 +66,13 @@ fn warnings_read_well() {
     ]
     .map(|warning| warning.to_string())
     .join("\n");
-    insta::assert_snapshot!(told, @"
+    insta::assert_snapshot!(reported, @"
     oversubscribed: workers 2-7 share PUs with other workers, because only 2 may be used; timings and performance models will be unreliable (use at most 2 workers)
     oversubscribed: worker 2 shares its PU with other workers, because only 2 may be used; timings and performance models will be unreliable (use at most 2 workers)
     restricted: this process may use 4 of the machine's 8 PUs (affinity mask or cgroup)
     redirected: HWLOC_XMLFILE or HWLOC_SYNTHETIC makes hwloc describe another machine than this one, so no thread can be bound (unset the variable)
-    quota: the control group allows this process the time of 1.5 PUs, and the workers run on 4; all of them will be stopped again and again, and timings and performance models will be unreliable (use at most 1 worker)
-    quota: the control group allows this process the time of 2 PUs, and the workers run on 4; all of them will be stopped again and again, and timings and performance models will be unreliable (use at most 2 workers)
+    quota: the control group allows this process the time of 1.5 PUs, and the workers run on 4; it will stop all of them repeatedly, and timings and performance models will be unreliable (use at most 1 worker)
+    quota: the control group allows this process the time of 2 PUs, and the workers run on 4; it will stop all of them repeatedly, and timings and performance models will be unreliable (use at most 2 workers)
     shared: workers of another runtime, of process 4711, are bound to PUs 0-2, 5, which are to be used here too; they will take turns, and timings and performance models will be unreliable (give each runtime PUs of its own, with `taskset` for example)
     shared: workers of another runtime of this process are bound to PU 3, which is to be used here too; they will take turns, and timings and performance models will be unreliable (give each runtime PUs of its own, with `taskset` for example)
     ");
@@ -116,7 +116,7 @@ fn binding_moves_the_calling_thread_and_no_other() -> Result<(), Box<dyn Error>>
     Ok(())
 }
 
-/// Levels that hwloc accepts in this order, each present or not.
+/// Levels in an order that hwloc accepts, each present or not.
 fn machine() -> impl Strategy<Value = Topology> {
     let count = || prop::option::of(1_u32..4);
     (count(), count(), count(), count(), 1_u32..4).prop_map(|(package, l3, l2, core, pu)| {

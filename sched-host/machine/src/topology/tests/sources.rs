@@ -112,7 +112,7 @@ fn a_bad_description_is_told_where_and_why_it_is_bad() {
 
 #[test]
 fn a_description_of_a_machine_too_large_is_refused_at_once() {
-    insta::assert_snapshot!(refusal("node:1000 core:1000 pu:4000000000"), @r#"synthetic topology "node:1000 core:1000 pu:4000000000": column 11: more than 16384 PUs up to here, which is the most; use smaller counts"#);
+    insta::assert_snapshot!(refusal("node:1000 core:1000 pu:4000000000"), @r#"synthetic topology "node:1000 core:1000 pu:4000000000": column 11: more than 16384 PUs up to here, the maximum; use smaller counts"#);
 }
 
 #[test]

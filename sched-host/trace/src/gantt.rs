@@ -16,6 +16,7 @@ use sched_text::amount::nanos as span;
 use sched_text::count;
 pub use sched_text::xml::escaped;
 
+use super::event::CodeletId;
 use super::timeline::{Activity, Span, Timeline};
 use super::track::Trace;
 use axis::{Axis, PLOT};
@@ -186,7 +187,7 @@ fn summary(trace: &Trace, timeline: &Timeline, bound: Option<&Bound>) -> String 
 }
 
 /// The tasks that were executed, with their codelets: each once, however many workers executed it together.
-fn tasks(timeline: &Timeline) -> HashMap<TaskId, u32> {
+fn tasks(timeline: &Timeline) -> HashMap<TaskId, CodeletId> {
     let task = |span: &Span| match span.activity {
         Activity::Task { task, codelet } => Some((task, codelet)),
         Activity::Fetching { .. } | Activity::Idle => None,
@@ -205,7 +206,7 @@ fn share_between(trace: &Trace, timeline: &Timeline) -> f64 {
 fn legend(out: &mut String, trace: &Trace, timeline: &Timeline, width: f64, mut y: f64) -> f64 {
     let mut counts = vec![0u64; trace.codelets.len()];
     for codelet in tasks(timeline).into_values() {
-        if let Some(count) = counts.get_mut(codelet as usize) {
+        if let Some(count) = counts.get_mut(codelet.index()) {
             *count += 1;
         }
     }

@@ -1,4 +1,4 @@
-//! What users of a topology rely on.
+//! Properties that users of a topology rely on.
 
 mod combined;
 mod pictures;
@@ -14,7 +14,7 @@ fn two_memories() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/topology/testdata/two-memories.xml")
 }
 
-/// The same machine, of which only PUs 0 to 3, the first package, may be used.
+/// `two_memories`, restricted to PUs 0 to 3, the first package.
 fn restricted() -> Topology {
     let all = std::fs::read_to_string(two_memories()).expect("the fixture is in the repository");
     let part = all.replace("allowed_cpuset=\"0x000000ff\"", "allowed_cpuset=\"0x0000000f\"");

@@ -1,9 +1,10 @@
 //! Regressions: time as a function of the size, or of several parameters.
 //!
-//! All are made from what is kept by footprint anyway: for each size its [midmean](super::Distribution::midmean) and the
-//! number of its samples. So one bad sample of a size that was often run counts nothing; and since a size may have been run
-//! once only, the fits weigh down what lies far off themselves.
+//! They use the data kept by footprint: the [midmean](super::Distribution::midmean) of each size and the number of its
+//! samples. A single outlier among many samples of a size thus has no effect; and since a size may have only one
+//! sample, the fits also give outlying points less weight.
 
+mod least_squares;
 mod multiple;
 mod power;
 mod weights;
@@ -11,7 +12,7 @@ mod weights;
 pub use multiple::{Linear, Monomial};
 pub use power::Power;
 
-/// What a regression is made from: what was measured of tasks of one footprint.
+/// A data point of a regression: the samples of one footprint.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Point {
     /// Size in bytes.

@@ -4,7 +4,7 @@ mod json;
 
 use super::order::{told, topological};
 use super::problems::{Found, Problems, quote};
-use crate::{DataId, Datum, KindId, Lengths, Mode, Task, TaskGraph, TaskId};
+use crate::{AccessMode, DataId, Datum, KindId, Lengths, Task, TaskGraph, TaskId};
 use json::{Bytes, Seconds, Word, bytes, document, member, needed, shaped, words};
 use jsonc_parser::ast::{Object, Value};
 use sched_core::Arch;
@@ -234,10 +234,10 @@ fn graph<'v>(
         let written: HashSet<&str> = specified.outputs.iter().map(|file| file.text).collect();
         let mut named = HashSet::new();
         let modes = specified.inputs.iter().map(|file| match written.contains(file.text) {
-            true => (file.text, Mode::ReadWrite),
-            false => (file.text, Mode::Read),
+            true => (file.text, AccessMode::ReadWrite),
+            false => (file.text, AccessMode::Read),
         });
-        for (file, mode) in modes.chain(specified.outputs.iter().map(|file| (file.text, Mode::Write))) {
+        for (file, mode) in modes.chain(specified.outputs.iter().map(|file| (file.text, AccessMode::Write))) {
             if named.insert(file) {
                 let bytes = files.get(file).copied().unwrap_or(0);
                 let id = *data.entry(file).or_insert_with(|| graph.add_data(Datum::new(bytes).named(file)));

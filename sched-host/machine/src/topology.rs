@@ -1,9 +1,9 @@
-//! The machine: what hwloc found, as plain data, and which worker runs where.
+//! The machine: hwloc's topology as plain data, and the binding of workers.
 //!
-//! A [`Topology`] comes from this machine, from a line of text that describes one that you do not have, or
-//! from an XML file saved on another machine. It answers the questions of scheduling: what are the objects
-//! of a level, which memory node is local to a PU, how far apart are two PUs. A [`BindingPlan`] gives every
-//! worker a PU of it, and says what is wrong with that before anything runs. [`draw`] shows both.
+//! A [`Topology`] describes this machine, a machine given as a line of text, or another machine from an XML file saved
+//! there. It answers the questions of scheduling: the objects of a level, the memory node local to a PU, the distance
+//! of two PUs. A [`BindingPlan`] assigns a PU to every worker, and reports problems with that before anything runs.
+//! [`draw`] shows both.
 //!
 //! No hwloc type leaves this module.
 //!
@@ -17,7 +17,7 @@
 //!
 //! let plan = BindingPlan::new(&machine, 4)?;
 //! let pus: Vec<u32> = plan.workers().iter().map(|worker| worker.pu).collect();
-//! assert_eq!(pus, [0, 2, 4, 6]); // one worker a core
+//! assert_eq!(pus, [0, 2, 4, 6]); // one worker per core
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use distance::Distances;
 
-/// Maximum number of memory nodes of one machine: sets of them are the bits of a word.
+/// Maximum number of memory nodes of one machine: a set of them is the bits of a word.
 pub const MOST_MEMORY_NODES: usize = u64::BITS as usize;
 
 pub use binding::{BindingPlan, BindingWarning, WorkerBinding};
@@ -53,9 +53,9 @@ pub use source::Source;
 pub use surroundings::Surroundings;
 pub use synthetic::SyntheticProblem;
 
-/// A machine as hwloc described it. Cheap to query, immutable, safe to share between threads.
+/// A machine as described by hwloc. Cheap to query, immutable, and safe to share between threads.
 ///
-/// PUs are named by the operating system's numbers everywhere.
+/// PUs are identified by the operating system's numbers throughout.
 #[derive(Clone, Debug)]
 pub struct Topology {
     source: Source,
@@ -75,16 +75,16 @@ impl Topology {
         Self { source, root, allowed, distances, this_machine, hwloc: Arc::new(hwloc) }
     }
 
-    /// Where the description came from.
+    /// The source of the description.
     #[must_use]
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// Whether it describes the machine on which this process runs: only then can threads be bound.
+    /// Whether it describes the machine that this process runs on: only then can threads be bound.
     ///
-    /// False for synthetic and XML topologies, and for [`Topology::this_machine`] under hwloc's own
-    /// `HWLOC_XMLFILE` or `HWLOC_SYNTHETIC`; `HWLOC_THISSYSTEM=1` asserts that an XML file describes this machine.
+    /// False for synthetic and XML topologies, and for [`Topology::this_machine`] under hwloc's own `HWLOC_XMLFILE` or
+    /// `HWLOC_SYNTHETIC`; `HWLOC_THISSYSTEM=1` asserts that an XML file describes this machine.
     #[must_use]
     pub fn is_this_machine(&self) -> bool {
         self.this_machine
@@ -102,8 +102,8 @@ impl Topology {
         &self.root.pus
     }
 
-    /// The PUs that this process may use, ascending: for this machine, those that both its cgroup and its
-    /// affinity mask (`taskset`) permit; for another, those that its description permits.
+    /// Every PU that this process may use, ascending: for this machine, those that both its cgroup and its affinity
+    /// mask (`taskset`) permit; for another, those that its description permits.
     #[must_use]
     pub fn allowed_pus(&self) -> &[u32] {
         &self.allowed
@@ -113,22 +113,22 @@ impl Topology {
     #[must_use]
     pub fn level(&self, level: Level) -> Vec<&Object> {
         let mut found: Vec<&Object> = self.root.walk().filter(|object| object.level == level).collect();
-        // Memory nodes may stand at different depths; groups are ranked within their depth only.
+        // Memory nodes may be at different depths; groups are ranked only within their depth.
         if level != Level::Group {
             found.sort_by_key(|object| object.logical_index);
         }
         found
     }
 
-    /// The objects of a level that contain PU `pu`: usually one; several where nodes of different memory
-    /// (or groups in groups) serve the same PUs.
+    /// The objects of a level that contain PU `pu`: usually one; several where nodes of different memory (or nested
+    /// groups) serve the same PUs.
     #[must_use]
     pub fn containing(&self, level: Level, pu: u32) -> Vec<&Object> {
         self.root.walk().filter(|object| object.level == level && object.contains(pu)).collect()
     }
 
-    /// The memory node local to PU `pu`. Where several are, the one that serves the fewest PUs, and among
-    /// equals the first (ordinary memory comes before special memory). `None` for an unknown PU.
+    /// The memory node local to PU `pu`; among several, the one that serves the fewest PUs, and on ties the first
+    /// (ordinary memory precedes special memory). `None` for an unknown PU.
     #[must_use]
     pub fn numa_of(&self, pu: u32) -> Option<&Object> {
         let nodes = self.containing(Level::Numa, pu);
@@ -141,12 +141,12 @@ impl Topology {
         self.containing(Level::Core, pu).into_iter().next()
     }
 
-    /// How far apart two PUs are: the height in the tree of the smallest object that encloses both.
+    /// Distance of two PUs: the height in the tree of the smallest object that contains both.
     ///
-    /// 0 for a PU and itself; larger means that less is shared: first the core, then caches, the memory
-    /// node, the machine. Only the order means something; heights differ from one machine to another. It is
-    /// an ultrametric: `distance(a, c) <= max(distance(a, b), distance(b, c))`, so the PUs within a given
-    /// distance form disjoint neighbourhoods. `None` when either PU does not exist.
+    /// 0 for a PU and itself; the larger, the less they share: first the core, then caches, the memory node, the
+    /// machine. Only the order is meaningful; heights differ between machines. It is an ultrametric: `distance(a, c) <=
+    /// max(distance(a, b), distance(b, c))`, so the PUs within a given distance form disjoint neighbourhoods. `None` if
+    /// either PU does not exist.
     #[must_use]
     pub fn distance(&self, a: u32, b: u32) -> Option<u32> {
         self.distances.between(a, b)

@@ -1,8 +1,8 @@
 //! Pictures of a machine and of the workers on it: [`text`], [`dot`], [`svg`] and [`json`].
 //!
-//! All four are functions of a topology and a plan made for it, and return a string that ends with a
-//! newline. They show the same: every object, its memory, which worker has which PU, which PUs are free or
-//! forbidden, and the plan's warnings.
+//! All four are functions of a topology and a plan made for it, and return a string that ends with a newline. They show
+//! the same content: every object, its memory, the PU of each worker, which PUs are free or forbidden, and the plan's
+//! warnings.
 
 mod boxes;
 mod dot;
@@ -19,14 +19,14 @@ use super::{BindingPlan, Level, Object, Topology};
 use sched_text::amount::bytes;
 use sched_text::{count, ranges};
 
-/// Objects of which each is the only content of the one before, drawn as one; and what the last contains.
+/// A chain of objects, each the only content of the previous one, drawn as one; and the content of the last.
 struct Stack<'a> {
     objects: Vec<&'a Object>,
     contents: Contents<'a>,
 }
 
 enum Contents<'a> {
-    /// Nothing, or PUs only, which are drawn in place.
+    /// No content, or only PUs, which are drawn in place.
     Pus(Vec<&'a Object>),
     Stacks(Vec<Stack<'a>>),
 }
@@ -52,7 +52,7 @@ impl<'a> Stack<'a> {
 /// `numa 0 (64 GiB)`, `core 3`.
 fn label(object: &Object) -> String {
     match object.memory_bytes {
-        // The summary tells the machine's memory; here it would repeat that of its nodes.
+        // The summary shows the machine's memory; here it would repeat that of its nodes.
         Some(size) if object.level != Level::Machine => {
             format!("{} ({})", object.title(), bytes(size))
         }
@@ -90,13 +90,13 @@ fn summary(topology: &Topology) -> String {
         let n = topology.level(level).len();
         (n > 0).then(|| count(n, name))
     };
-    let mut told: Vec<String> =
+    let mut reported: Vec<String> =
         [(Level::Package, "package"), (Level::Numa, "memory node"), (Level::Core, "core"), (Level::Pu, "PU")]
             .into_iter()
             .filter_map(|(level, name)| objects(level, name))
             .collect();
-    told.extend(topology.root().memory_bytes.map(|size| format!("{} of memory", bytes(size))));
-    told.join(", ")
+    reported.extend(topology.root().memory_bytes.map(|size| format!("{} of memory", bytes(size))));
+    reported.join(", ")
 }
 
 /// `12 workers on 12 of 16 PUs, each alone on its PU`.

@@ -4,7 +4,7 @@ mod record;
 
 use super::order::{told, topological};
 use super::problems::{Found, Problems};
-use crate::{DataId, Datum, Kind, KindId, Mode, Task, TaskGraph, TaskId, WontUse};
+use crate::{AccessMode, DataId, Datum, Kind, KindId, Task, TaskGraph, TaskId, WontUse};
 pub(super) use record::is_field;
 use record::{Record, records};
 use std::collections::HashMap;
@@ -140,13 +140,13 @@ fn reordered(mut graph: TaskGraph, order: &[u32], explicit: &[Vec<u32>]) -> Task
 }
 
 /// What replay understands of a mode: `C` behind one says that such tasks commute.
-fn mode(word: &str) -> Option<Mode> {
+fn mode(word: &str) -> Option<AccessMode> {
     match word {
-        "R" => Some(Mode::Read),
-        "W" => Some(Mode::Write),
-        "RW" => Some(Mode::ReadWrite),
-        "RWC" | "WC" | "X" => Some(Mode::Commute),
-        "S" => Some(Mode::Scratch),
+        "R" => Some(AccessMode::Read),
+        "W" => Some(AccessMode::Write),
+        "RW" => Some(AccessMode::ReadWrite),
+        "RWC" | "WC" | "X" => Some(AccessMode::Commute),
+        "S" => Some(AccessMode::Scratch),
         _ => None,
     }
 }

@@ -8,6 +8,7 @@
 mod agenda;
 mod contexts;
 mod moves;
+mod seat;
 mod tasks;
 mod teams;
 mod workers;
@@ -24,12 +25,13 @@ use moves::Moves;
 use sched_core::{Stage, WorkerId};
 use sched_graph::{TaskGraph, TaskId};
 use sched_trace::{Event, Observer};
-use sched_tree::Ledger;
+use sched_tree::combined::CombinedWorkers;
+use sched_tree::{Ledger, Services};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tasks::Tasks;
-use teams::Teams;
+use teams::Purpose;
 use workers::{Flight, Worker};
 
 /// What is planned.
@@ -66,7 +68,7 @@ pub(super) struct Engine<'a> {
     contexts: Vec<Context>,
     changes: Vec<Planned>,
     tasks: Tasks,
-    teams: Teams,
+    teams: CombinedWorkers<Purpose>,
     workers: Vec<Worker>,
     flights: Vec<Flight>,
     free_flights: Vec<u32>,
@@ -83,6 +85,8 @@ pub(super) struct Engine<'a> {
     joules: f64,
     /// How often something changed that a worker that found nothing may find now.
     stirred: u64,
+    /// Changes whenever a worker may have to serve other contexts.
+    roster_version: u64,
 }
 
 impl<'a> Engine<'a> {
@@ -100,19 +104,23 @@ impl<'a> Engine<'a> {
         let mut contexts: Vec<Context> = contexts.into_iter().map(open).collect();
         desk.graph.tasks.iter().for_each(|task| contexts[usize::from(task.context)].count_task());
         let platform = Arc::clone(&desk.platform);
-        let workers = platform.workers.iter().map(|worker| {
+        let workers = platform.workers.iter().zip(0..).map(|(worker, id)| {
             let class = &platform.classes[worker.class];
-            Worker::new(worker.class, worker.memory.0, class.pipeline)
+            Worker::new(WorkerId(id), worker.class, worker.memory.0, class.pipeline)
         });
+        let teams = CombinedWorkers::new(platform.workers.len(), desk.combined());
+        if !desk.combined().is_empty() {
+            teams.begin_use();
+        }
         let bandwidth = platform.links.iter().map(|link| link.bandwidth).collect();
-        let mut engine = Engine {
+        Engine {
             ground,
             contexts,
             changes,
             graph: Arc::clone(&desk.graph),
             prices: Prices::new(platform.overheads),
             tasks: Tasks::new(&desk.graph, Arc::clone(&desk.dependencies), ledger),
-            teams: Teams::new(&desk),
+            teams,
             workers: workers.collect(),
             flights: Vec::new(),
             free_flights: Vec::new(),
@@ -127,9 +135,8 @@ impl<'a> Engine<'a> {
             end: 0,
             joules: 0.0,
             stirred: 0,
-        };
-        engine.renew();
-        engine
+            roster_version: 1,
+        }
     }
 
     /// Runs all tasks.
@@ -235,7 +242,7 @@ impl<'a> Engine<'a> {
             self.tell(Event::Woken { worker });
             let wake_up = self.prices.wake_up;
             let state = &mut self.workers[worker.0 as usize];
-            state.expected = true;
+            state.seat.expect();
             if !state.host_busy {
                 state.host_busy = true;
                 self.plan(self.now + wake_up, Plan::Host(worker.0));

@@ -34,6 +34,6 @@ pub use cpop::cpop;
 pub use heft::{heft, heft_with};
 pub use list::list_schedule;
 pub use peft::peft;
-pub use problem::{Edge, Links, MeanOver, Problem, Processor, Unrunnable};
+pub use problem::{Edge, Links, MeanOver, Problem, Processor, ProcessorId, Unrunnable};
 pub use ready::Ties;
 pub use schedule::{Placement, Schedule, Violation};

@@ -115,7 +115,7 @@ pub fn bounds(
     pools: &[Pool],
     seconds: impl Fn(&Task, usize) -> Option<f64>,
 ) -> Result<Bounds, BoundError> {
-    let lengths = Lengths::of(graph, pools, seconds)?;
+    let lengths = Durations::of(graph, pools, seconds)?;
     let fastest = |task: TaskId| lengths.of_task(task).iter().copied().fold(f64::INFINITY, f64::min);
     let critical_path = bottom_levels(dependencies, fastest).into_iter().fold(0.0, f64::max);
     let classes = Classes::of(&lengths);
@@ -153,8 +153,8 @@ pub fn team_bounds(
     work: impl Fn(&Task, usize) -> Option<f64>,
     seconds: impl Fn(&Task, usize) -> Option<f64>,
 ) -> Result<Bounds, BoundError> {
-    let area = program::solve(&Classes::of(&Lengths::of(graph, pools, work)?), pools, &[])?.makespan;
-    let lengths = Lengths::of(graph, pools, seconds)?;
+    let area = program::solve(&Classes::of(&Durations::of(graph, pools, work)?), pools, &[])?.makespan;
+    let lengths = Durations::of(graph, pools, seconds)?;
     let fastest = |task: TaskId| lengths.of_task(task).iter().copied().fold(f64::INFINITY, f64::min);
     let critical_path = bottom_levels(dependencies, fastest).into_iter().fold(0.0, f64::max);
     Ok(Bounds { critical_path, area, mixed: area.max(critical_path) })
@@ -176,17 +176,17 @@ fn longest_chain(dependencies: &Dependencies, length: impl Fn(TaskId) -> f64) ->
 }
 
 /// Seconds of each task in each pool, task by task; infinite where it cannot run.
-struct Lengths {
+struct Durations {
     pools: usize,
     seconds: Vec<f64>,
 }
 
-impl Lengths {
+impl Durations {
     fn of(
         graph: &TaskGraph,
         pools: &[Pool],
         seconds: impl Fn(&Task, usize) -> Option<f64>,
-    ) -> Result<Lengths, BoundError> {
+    ) -> Result<Durations, BoundError> {
         let mut all = Vec::with_capacity(graph.tasks.len() * pools.len());
         for (number, task) in graph.tasks.iter().enumerate() {
             let first = all.len();
@@ -200,7 +200,7 @@ impl Lengths {
                 return Err(BoundError::Unrunnable { number, what });
             }
         }
-        Ok(Lengths { pools: pools.len(), seconds: all })
+        Ok(Durations { pools: pools.len(), seconds: all })
     }
 
     fn of_task(&self, task: TaskId) -> &[f64] {

@@ -1,8 +1,8 @@
-//! StarPU's own files: the calibration of years, brought along.
+//! StarPU's files: imports and exports years of calibration.
 //!
-//! StarPU keeps what it measured in a directory, usually `~/.starpu/sampling`: in `codelets/45/` one performance model for
-//! each codelet and machine ([`CodeletFile`]), in `bus/` what transfers between memory nodes cost ([`Bus`](super::Bus)). A whole
-//! directory is read by [`Sampling::load`]:
+//! StarPU keeps its measurements in a directory, usually `~/.starpu/sampling`: `codelets/45/` has one performance model
+//! for each codelet and machine ([`CodeletFile`]), `bus/` the costs of transfers between memory nodes
+//! ([`Bus`](super::Bus)). [`Sampling::load`] reads a whole directory:
 //!
 //! ```no_run
 //! use sched_core::Arch;
@@ -13,13 +13,13 @@
 //! for problem in &sampling.problems {
 //!     eprintln!("{problem}");
 //! }
-//! // How long one GEMM on tiles of 960 × 960 floats takes, in microseconds.
+//! // Duration of one GEMM on tiles of 960 × 960 floats, in microseconds.
 //! let tile = DataShape::Matrix { nx: 960, ny: 960 };
 //! let gemm = sampling.codelets.get("chol_model_gemm").expect("this machine ran a Cholesky factorisation");
 //! let on_a_core = gemm.history_mean(Arch::CPU, 0, 1, 0, task_footprint(&[tile; 3]));
 //! let on_the_second_gpu = gemm.history_mean(Arch::CUDA, 1, 1, 0, task_footprint(&[tile; 3]));
-//! // And how long a tile travels from main memory (node 0) to the first GPU (node 1), in microseconds.
-//! let travel = sampling.bus.as_ref().and_then(|bus| bus.transfer(0, 1, 960 * 960 * 4));
+//! // Duration of a tile's transfer from main memory (node 0) to the first GPU (node 1), in microseconds.
+//! let transfer = sampling.bus.as_ref().and_then(|bus| bus.transfer(0, 1, 960 * 960 * 4));
 //! # Ok::<(), sched_model::ModelError>(())
 //! ```
 

@@ -1,9 +1,9 @@
 //! Models on disk: one text file for each codelet, in a directory for each machine.
 //!
-//! A file is never changed in place: what was stored is read, what is new is added to it, and the sum is written beside it
-//! and renamed over it, all under a lock for the directory that other processes wait for. So a reader sees a whole file, and
-//! of two processes that end at once neither loses what it measured. A file that cannot be understood is moved aside when its
-//! name is needed, and never written over.
+//! A file is never modified in place: the stored samples are read, new ones are added, and the result is written to a
+//! temporary file and renamed over the old one, all under a lock of the directory that other processes wait for. A
+//! reader therefore sees a complete file, and of two processes that end at the same time neither loses its
+//! measurements. A file that cannot be understood is moved aside when its name is needed, and never overwritten.
 
 mod bus;
 mod lines;
@@ -16,14 +16,14 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What one file holds.
+/// The contents of one file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stored {
     /// Name of the model.
     pub symbol: String,
-    /// How its estimates are made.
+    /// How its estimates are computed.
     pub kind: Kind,
-    /// What was measured.
+    /// The samples.
     pub measurements: Measurements,
 }
 
@@ -36,11 +36,11 @@ pub struct Store {
 
 const EXTENSION: &str = "model";
 
-/// Where models are kept, given the environment: `SCHED_MODEL_DIR`, or `sched/models` in the user's data directory, which is
-/// `XDG_DATA_HOME` or `~/.local/share`.
+/// The directory of models, given the environment: `SCHED_MODEL_DIR`, or `sched/models` in the user's data directory,
+/// which is `XDG_DATA_HOME` or `~/.local/share`.
 ///
 /// # Errors
-/// When none of `SCHED_MODEL_DIR`, `XDG_DATA_HOME` and `HOME` is set.
+/// If none of `SCHED_MODEL_DIR`, `XDG_DATA_HOME` and `HOME` is set.
 pub fn default_directory(env: impl Fn(&str) -> Option<String>) -> Result<PathBuf, ModelError> {
     let env = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let data = || env("XDG_DATA_HOME").or_else(|| env("HOME").map(|home| home.join(".local/share")));
@@ -48,7 +48,7 @@ pub fn default_directory(env: impl Fn(&str) -> Option<String>) -> Result<PathBuf
 }
 
 impl Store {
-    /// The models of `machine` below `directory`. Nothing is read or made yet.
+    /// The models of `machine` below `directory`. Reads and creates nothing yet.
     pub fn new(directory: impl AsRef<Path>, machine: Fingerprint) -> Store {
         Store { directory: directory.as_ref().join(machine.as_str()), machine }
     }
@@ -65,7 +65,7 @@ impl Store {
         &self.machine
     }
 
-    /// Other machines with models in the same place, in order.
+    /// Other machines with models in the same directory, in order.
     #[must_use]
     pub fn other_machines(&self) -> Vec<String> {
         let beside = self.directory.parent().map(fs::read_dir).and_then(Result::ok);
@@ -79,7 +79,7 @@ impl Store {
     /// The file of a model.
     ///
     /// # Errors
-    /// When the name cannot be that of a file.
+    /// If the name cannot be that of a file.
     pub fn path(&self, symbol: &str) -> Result<PathBuf, ModelError> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || "_-+.".contains(c);
         if symbol.is_empty() || symbol.starts_with('.') || symbol.len() > 200 || !symbol.chars().all(allowed) {
@@ -88,10 +88,10 @@ impl Store {
         Ok(self.directory.join(format!("{symbol}.{EXTENSION}")))
     }
 
-    /// Names of the models, in order. None if there is no directory.
+    /// Names of the models, in order; empty if there is no directory.
     ///
     /// # Errors
-    /// When the directory cannot be read.
+    /// If the directory cannot be read.
     pub fn list(&self) -> Result<Vec<String>, ModelError> {
         let entries = match fs::read_dir(&self.directory) {
             Ok(entries) => entries,
@@ -109,10 +109,10 @@ impl Store {
         Ok(symbols)
     }
 
-    /// What is stored under a name; `None` if nothing is.
+    /// Reads a model; `None` if nothing is stored under its name.
     ///
     /// # Errors
-    /// When the file cannot be read, is damaged, or was written by a newer program. It is left as it is.
+    /// If the file cannot be read, is damaged, or was written by a newer program. It is left unchanged.
     pub fn read(&self, symbol: &str) -> Result<Option<Stored>, ModelError> {
         let path = self.path(symbol)?;
         match fs::read(&path) {
@@ -122,11 +122,11 @@ impl Store {
         }
     }
 
-    /// Adds what was measured to what is stored. What is stored afterwards, and what was wrong with the file that was there
-    /// before, if it had to be moved aside.
+    /// Adds samples to the stored ones. Returns the result, and the error in the previous file if it had to be moved
+    /// aside.
     ///
     /// # Errors
-    /// When the directory or the file cannot be written. What was stored is still there then.
+    /// If the directory or the file cannot be written. The stored samples are unchanged then.
     pub fn add(
         &self,
         symbol: &str,
@@ -148,10 +148,10 @@ impl Store {
         Ok((stored, moved))
     }
 
-    /// Forgets what is stored under a name. Whether something was. A file that cannot be understood is forgotten too.
+    /// Deletes a model. Returns whether there was one. A file that cannot be understood is deleted too.
     ///
     /// # Errors
-    /// When it cannot be removed.
+    /// If it cannot be deleted.
     pub fn remove(&self, symbol: &str) -> Result<bool, ModelError> {
         let path = self.path(symbol)?;
         if !path.exists() {
@@ -165,7 +165,7 @@ impl Store {
         }
     }
 
-    /// Waits until no other process changes the directory; it is free again when the file is closed.
+    /// Locks the directory against changes by other processes; closing the returned file unlocks it.
     fn lock(&self) -> Result<File, ModelError> {
         fs::create_dir_all(&self.directory).map_err(|error| ModelError::io(&self.directory, "made", error))?;
         let path = self.directory.join("lock");
@@ -175,32 +175,32 @@ impl Store {
     }
 }
 
-/// A file that could not be understood, and was moved out of the way.
+/// A file that could not be understood, and was moved aside.
 #[derive(Debug, thiserror::Error)]
-#[error("{problem}\nit was kept as {}, and what is measured from now on is stored anew", kept.display())]
+#[error("{problem}\nit was kept as {}, and new measurements start a new file", kept.display())]
 pub struct MovedAside {
-    /// What is wrong with it.
+    /// The error in it.
     #[source]
     pub problem: ModelError,
-    /// Where it is now.
+    /// Its new path.
     pub kept: PathBuf,
 }
 
-/// Renames a file to a name that nothing has.
+/// Renames a file to an unused name.
 fn move_aside(path: &Path, problem: ModelError) -> Result<MovedAside, ModelError> {
     let why = if matches!(problem, ModelError::Newer { .. }) { "newer" } else { "damaged" };
     for number in 1u32.. {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{why}-{number}"));
         let kept = PathBuf::from(name);
-        // Unlike a renaming, this fails where there is a file already.
+        // Unlike a rename, this fails if the target exists.
         match fs::hard_link(path, &kept) {
             Ok(()) => {
                 fs::remove_file(path).map_err(|error| ModelError::io(path, "moved aside", error))?;
                 return Ok(MovedAside { problem, kept });
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            // A file system without links: whoever changes the directory holds its lock.
+            // The file system has no links: every process that changes the directory holds its lock.
             Err(_) if !kept.exists() => {
                 fs::rename(path, &kept).map_err(|error| ModelError::io(path, "moved aside", error))?;
                 return Ok(MovedAside { problem, kept });
@@ -211,7 +211,7 @@ fn move_aside(path: &Path, problem: ModelError) -> Result<MovedAside, ModelError
     unreachable!("some number is free")
 }
 
-/// Writes a file such that there is the old one or the new one at every moment, whatever happens.
+/// Replaces a file atomically: at every moment either the old or the new one exists, whatever happens.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ModelError> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let mut name = path.as_os_str().to_owned();
@@ -226,7 +226,8 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ModelError> {
         let _ = fs::remove_file(&beside);
         return Err(ModelError::io(path, "written", error));
     }
-    // The new name outlives a power failure once its directory is on disk. Where that cannot be asked for, it comes later.
+    // Syncing the directory makes the new name survive a power failure. Where that is impossible, the system writes it
+    // later.
     if let Some(directory) = path.parent() {
         let _ = File::open(directory).and_then(|directory| directory.sync_all());
     }

@@ -1,0 +1,43 @@
+//! How tasks access data.
+
+use super::DataId;
+
+/// How a task accesses data. [`AccessOrder`](super::AccessOrder) says what that makes it wait for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum AccessMode {
+    /// Reads.
+    Read,
+    /// Writes without reading what was there.
+    Write,
+    /// Reads and writes.
+    ReadWrite,
+    /// Reads and writes; such tasks may run in any order, one at a time.
+    Commute,
+    /// Uses memory of that size while it runs; what is in it before and after means nothing, and orders nothing.
+    Scratch,
+}
+
+impl AccessMode {
+    /// Whether what was there before matters.
+    #[inline]
+    #[must_use]
+    pub const fn reads(self) -> bool {
+        matches!(self, AccessMode::Read | AccessMode::ReadWrite | AccessMode::Commute)
+    }
+
+    /// Whether the value may change.
+    #[inline]
+    #[must_use]
+    pub const fn writes(self) -> bool {
+        matches!(self, AccessMode::Write | AccessMode::ReadWrite | AccessMode::Commute)
+    }
+}
+
+/// One argument of a task.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Access {
+    /// What is accessed.
+    pub data: DataId,
+    /// How.
+    pub mode: AccessMode,
+}

@@ -1,0 +1,153 @@
+//! The one rule of what waits for what.
+
+use super::AccessMode;
+use smallvec::SmallVec;
+
+/// The accesses to one piece of data so far, as far as a new task may have to wait for them. Tasks are named by any `T`: the
+/// runtime, which submits tasks while others run, and [`Dependencies`](super::Dependencies), which knows them all, go by the
+/// same rule.
+///
+/// Tasks that name the same data run as if one after the other in the order of their submission (*sequential
+/// consistency*): one that reads waits for the last one before it that writes; one that writes waits for all before it that
+/// read or write. Tasks that [commute](AccessMode::Commute) wait for what was before the first of them, and not for each
+/// other: to run them one at a time is up to whoever runs them. [Scratch](AccessMode::Scratch) memory orders nothing.
+///
+/// ```
+/// use sched_graph::{AccessMode, AccessOrder};
+///
+/// let mut order = AccessOrder::default();
+/// let mut before = |task, mode| {
+///     let mut before = Vec::new();
+///     order.access(task, mode, |other| before.push(other), |_| false);
+///     before
+/// };
+/// assert_eq!(before("make", AccessMode::Write), [""; 0]);
+/// assert_eq!(before("show", AccessMode::Read), ["make"]);
+/// assert_eq!(before("save", AccessMode::Read), ["make"]);
+/// assert_eq!(before("change", AccessMode::ReadWrite), ["show", "save"]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct AccessOrder<T> {
+    /// The last task that writes; or several that commute.
+    writers: Tasks<T>,
+    commuting: bool,
+    /// What each of the commuting tasks waits for.
+    before: Tasks<T>,
+    /// Tasks that read since.
+    readers: Tasks<T>,
+    /// Number of readers, or of commuting tasks, at which finished ones are forgotten.
+    forget_at: usize,
+}
+
+type Tasks<T> = SmallVec<[T; 2]>;
+
+impl<T> Default for AccessOrder<T> {
+    fn default() -> AccessOrder<T> {
+        let (writers, before, readers) = (Tasks::new(), Tasks::new(), Tasks::new());
+        AccessOrder { writers, commuting: false, before, readers, forget_at: 0 }
+    }
+}
+
+impl<T: Copy> AccessOrder<T> {
+    /// Notes the access of a new task, and passes the tasks that it has to wait for to `wait_for`: the nearest ones, which
+    /// wait for those before them. `finished` says of an earlier task whether it may be forgotten.
+    #[inline]
+    pub fn access(&mut self, task: T, mode: AccessMode, mut wait_for: impl FnMut(T), finished: impl Fn(T) -> bool) {
+        match mode {
+            AccessMode::Read => {
+                self.writers.iter().copied().for_each(wait_for);
+                join(&mut self.readers, task, &mut self.forget_at, finished);
+            }
+            AccessMode::Commute if self.commuting && self.readers.is_empty() => {
+                self.before.iter().copied().for_each(wait_for);
+                join(&mut self.writers, task, &mut self.forget_at, finished);
+            }
+            AccessMode::Write | AccessMode::ReadWrite | AccessMode::Commute => {
+                // Every reader waits for the writers, so there is no need to wait for both.
+                let before = if self.readers.is_empty() { &self.writers } else { &self.readers };
+                before.iter().copied().for_each(&mut wait_for);
+                self.commuting = mode == AccessMode::Commute;
+                if self.commuting {
+                    self.before.clone_from(before);
+                }
+                self.readers.clear();
+                self.writers.clear();
+                self.writers.push(task);
+            }
+            AccessMode::Scratch => {}
+        }
+    }
+}
+
+/// Adds a task to those that may run together. The list stays within twice the number of those that are not finished.
+#[inline]
+fn join<T: Copy>(together: &mut Tasks<T>, task: T, forget_at: &mut usize, finished: impl Fn(T) -> bool) {
+    together.push(task);
+    if together.len() >= (*forget_at).max(16) {
+        forget(together, forget_at, finished);
+    }
+}
+
+/// Out of line: every access of a task passes here, and few have anything to forget.
+#[cold]
+#[inline(never)]
+fn forget<T: Copy>(together: &mut Tasks<T>, forget_at: &mut usize, finished: impl Fn(T) -> bool) {
+    together.retain(|other| !finished(*other));
+    *forget_at = 2 * together.len();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn mode() -> impl Strategy<Value = AccessMode> {
+        use AccessMode::{Commute, Read, ReadWrite, Scratch, Write};
+        prop::sample::select(vec![Read, Read, Write, ReadWrite, Commute, Commute, Scratch])
+    }
+
+    /// Whether the order of two accesses to the same data matters.
+    fn conflict(a: AccessMode, b: AccessMode) -> bool {
+        let uses = a != AccessMode::Scratch && b != AccessMode::Scratch;
+        uses && (a.writes() || b.writes()) && (a, b) != (AccessMode::Commute, AccessMode::Commute)
+    }
+
+    proptest! {
+        /// Tasks end while others are submitted, in any order that the rule allows.
+        #[test]
+        fn a_task_waits_for_all_that_conflict_with_it_and_have_not_ended(
+            runs in prop::collection::vec((mode(), 1usize..40), 1..8),
+            mut ends in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 0..4), 0..300),
+        ) {
+            let modes: Vec<AccessMode> = runs.iter().flat_map(|(mode, length)| vec![*mode; *length]).collect();
+            let (mut forgets, mut remembers) = (AccessOrder::default(), AccessOrder::default());
+            let mut running: BTreeSet<usize> = BTreeSet::new();
+            // Of each task, those that it has to wait for, directly or not, and that had not ended when it was submitted.
+            let mut waits: Vec<BTreeSet<usize>> = Vec::new();
+            for (task, mode) in modes.iter().enumerate() {
+                let (mut direct, mut all) = (BTreeSet::new(), BTreeSet::new());
+                forgets.access(task, *mode, |before| { direct.insert(before); }, |before| !running.contains(&before));
+                remembers.access(task, *mode, |before| { all.insert(before); }, |_| false);
+                direct.retain(|before| running.contains(before));
+                all.retain(|before| running.contains(before));
+                prop_assert_eq!(&direct, &all, "what is forgotten has ended");
+                let reached: BTreeSet<usize> = direct.iter().flat_map(|before| &waits[*before]).chain(&direct).copied().collect();
+                let reached: BTreeSet<usize> = reached.intersection(&running).copied().collect();
+                let expected: BTreeSet<usize> =
+                    running.iter().copied().filter(|before| conflict(modes[*before], *mode)).collect();
+                prop_assert!(direct.is_subset(&expected), "task {} waits for what does not concern it", task);
+                prop_assert!(expected.is_subset(&reached), "task {} overtakes one that it conflicts with", task);
+                waits.push(reached);
+                running.insert(task);
+                for end in ends.pop().into_iter().flatten() {
+                    let free: Vec<usize> =
+                        running.iter().copied().filter(|task| waits[*task].is_disjoint(&running)).collect();
+                    if !free.is_empty() {
+                        running.remove(end.get(&free));
+                    }
+                }
+            }
+        }
+    }
+}

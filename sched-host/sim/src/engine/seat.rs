@@ -1,0 +1,79 @@
+//! A simulated worker at its seat: how it finds its contexts, wakes others, and notes what it pulled.
+
+use super::Engine;
+use super::teams::Purpose;
+use sched_core::WorkerId;
+use sched_tree::combined::CombinedWorkers;
+use sched_tree::seat::{DeferredWake, Seat, Seated};
+use sched_tree::{Services, Slot, Tree};
+use std::sync::Arc;
+
+/// One worker of the engine, whose turn it is.
+pub(super) struct AtSeat<'a, 'e> {
+    engine: &'a mut Engine<'e>,
+    worker: u32,
+}
+
+impl<'e> Engine<'e> {
+    /// The worker at its seat.
+    pub(super) fn at_seat(&mut self, worker: u32) -> AtSeat<'_, 'e> {
+        AtSeat { engine: self, worker }
+    }
+}
+
+impl Seated for AtSeat<'_, '_> {
+    type Context = Arc<Tree>;
+    type Purpose = Purpose;
+
+    fn seat(&mut self) -> &mut Seat<Arc<Tree>> {
+        &mut self.engine.workers[self.worker as usize].seat
+    }
+
+    fn deferred(&mut self) -> &mut DeferredWake {
+        &mut self.engine.workers[self.worker as usize].deferred
+    }
+
+    fn version(&self) -> u64 {
+        self.engine.roster_version
+    }
+
+    fn served(&self) -> Vec<Arc<Tree>> {
+        let trees = self.engine.contexts.iter().map(|context| &context.tree);
+        trees.filter(|tree| tree.serves(WorkerId(self.worker))).cloned().collect()
+    }
+
+    fn combined(&self) -> Option<&CombinedWorkers<Purpose>> {
+        Some(&self.engine.teams)
+    }
+
+    fn wake(&self, worker: WorkerId) {
+        self.engine.desk.wake(worker);
+    }
+
+    fn wake_any(&self, suits: impl Fn(WorkerId) -> bool) {
+        if let Some(sleeper) = self.engine.desk.find_sleeper(|other| suits(WorkerId(other))) {
+            self.wake(WorkerId(sleeper));
+        }
+    }
+
+    fn is_like(&self, other: WorkerId) -> bool {
+        let platform = &self.engine.desk.platform;
+        platform.class(other).arch == platform.class(WorkerId(self.worker)).arch
+    }
+
+    fn purpose(&mut self, slot: &'static Slot, combined: WorkerId) -> Purpose {
+        self.engine.purpose_of(slot, combined, self.worker)
+    }
+
+    fn pulled(&mut self, slot: Option<&'static Slot>) {
+        let Engine { now, stirred, workers, .. } = &mut *self.engine;
+        match slot {
+            Some(_) => *stirred += 1,
+            None => workers[self.worker as usize].note_vain_look(*now, *stirred),
+        }
+    }
+
+    fn settle(&mut self) {
+        self.engine.settle_notes();
+    }
+}
