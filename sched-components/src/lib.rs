@@ -8,7 +8,7 @@
 //! | [workers](worker) | [`Simple`](worker::Simple), [`Combined`](worker::Combined) |
 //!
 //! Each is a [`Component`](sched_core::Component) like any other: it uses nothing that a plugin's author could not use,
-//! and reaches a host compiled in or as a plugin.
+//! and reaches a host compiled in ([`stock()`]) or as a plugin.
 #![forbid(unsafe_code)]
 
 mod facts;
@@ -18,3 +18,57 @@ pub mod resource_mapping;
 pub mod special_purpose;
 mod sync;
 pub mod worker;
+
+use flow_control::{Fifo, Prio};
+use resource_mapping::{Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Plan, Random, Replan, WorkStealing};
+use sched_core::Offer;
+use special_purpose::{BestImplementation, PerfmodelSelect, Stage, UserChoice};
+use worker::{Combined, Simple};
+
+/// Name of this package, which every stock component [states](sched_core::Info::package).
+pub const PACKAGE: &str = env!("CARGO_PKG_NAME");
+
+/// Version of this package.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Every stock component.
+///
+/// ```
+/// let names: Vec<&str> = sched_components::stock().iter().map(|offer| offer.info().name()).collect();
+/// assert!(names.contains(&"fifo") && names.contains(&"worker"));
+/// ```
+#[must_use]
+pub fn stock() -> Vec<Offer> {
+    vec![
+        Offer::of::<Fifo>(),
+        Offer::of::<Prio>(),
+        Offer::of::<Eager>(),
+        Offer::of::<EagerCalibration>(),
+        Offer::of::<EagerPrio>(),
+        Offer::of::<Heft>(),
+        Offer::of::<Heteroprio>(),
+        Offer::of::<Mct>(),
+        Offer::of::<Random>(),
+        Offer::of::<Replan>(),
+        Offer::of::<Plan>(),
+        Offer::of::<WorkStealing>(),
+        Offer::of::<BestImplementation>(),
+        Offer::of::<PerfmodelSelect>(),
+        Offer::of::<Stage>(),
+        Offer::of::<UserChoice>(),
+        Offer::of::<Simple>(),
+        Offer::of::<Combined>(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stock_component_states_this_package() {
+        for offer in stock() {
+            assert_eq!(offer.info().describe().package, PACKAGE, "{}", offer.info().name());
+        }
+    }
+}

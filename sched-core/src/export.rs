@@ -80,7 +80,7 @@ pub type Name<'a> = RStr<'a>;
 pub type RawParams<'a> = RSlice<'a, RawParam>;
 
 /// A component that a plugin offers: its description and its constructor.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Offer {
     info: &'static Info,
     build: fn(&Params) -> Result<ComponentObject, BuildError>,

@@ -78,6 +78,7 @@ pub struct Info {
     name: &'static str,
     family: Family,
     doc: &'static str,
+    package: &'static str,
     arity: Arity,
     storage: Storage,
     slots: &'static [Slot],
@@ -110,6 +111,7 @@ impl Info {
             name,
             family,
             doc,
+            package: "",
             arity,
             storage: Storage::None,
             slots: &[],
@@ -126,6 +128,18 @@ impl Info {
             pushes_on_pull: false,
             end_is_noted: false,
         }
+    }
+
+    /// The package whose source defines the component: `env!("CARGO_PKG_NAME")`, never a literal, so that a copy of the
+    /// source belongs to the package that it was copied to.
+    ///
+    /// Components of one name and one package are one component, wherever they come from: the file of a plugin takes the
+    /// place of the component that is compiled into the host. A component that states no package, or another one, has to
+    /// be chosen by the user (`override`). (Since 1.1: an older host does not ask.)
+    #[must_use]
+    pub const fn package(mut self, package: &'static str) -> Info {
+        self.package = package;
+        self
     }
 
     /// Sets the number of children that it takes.
@@ -278,6 +292,7 @@ impl Info {
             name: self.name.to_owned(),
             family: self.family,
             doc: self.doc.to_owned(),
+            package: self.package.to_owned(),
             arity: self.arity,
             stores: !matches!(self.storage, Storage::None),
             bounds,
@@ -320,6 +335,8 @@ pub struct ComponentInfo {
     pub family: Family,
     /// One-line description.
     pub doc: String,
+    /// The package whose source defines it; empty where it does not say.
+    pub package: String,
     /// Number of children that it takes.
     pub arity: Arity,
     /// Whether it stores tasks between calls.

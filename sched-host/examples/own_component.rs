@@ -3,13 +3,9 @@
 //! Run it with `cargo run --example own_component`.
 #![allow(clippy::print_stdout, reason = "it is a program for people")]
 
-use miette::IntoDiagnostic;
-use sched_components::{resource_mapping::Eager, worker::Simple};
 use sched_core::*;
-use sched_host::plugin::Registry;
 use sched_host::policy;
 use sched_host::runtime::Runtime;
-use std::sync::Arc;
 
 /// Holds tasks, and gives out the one with the smallest `sched_data` first: here, the nearest deadline.
 struct EarliestDeadline {
@@ -47,23 +43,21 @@ impl Component for EarliestDeadline {
     }
 }
 
-fn main() -> miette::Result<()> {
-    // Stock components are compiled in as well, so that the program needs no plugin. `Registry::load` would find them.
-    let mut registry = Registry::empty();
-    let offers = vec![Offer::of::<EarliestDeadline>(), Offer::of::<Eager>(), Offer::of::<Simple>()];
-    registry.add_builtin("own", offers).map_err(|errors| miette::miette!("{errors:?}"))?;
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // It comes on top of the stock components, which are compiled in too, and of plugins beside the program.
+    let own = vec![Offer::of::<EarliestDeadline>()];
 
     let text = r#"policy "deadlines" { earliest-deadline { eager { each "worker" { worker } } } }"#;
     let policy = policy::parse("deadlines.kdl", text)?.remove(0);
-    let runtime = Runtime::builder().policy_value(policy).registry(Arc::new(registry)).workers(1).build()?;
+    let runtime = Runtime::builder().policy_value(policy).components("own", own).workers(1).build()?;
 
     let say = runtime.codelet::<(), u64>("say").cpu("say", |task, ()| println!("due at {}", task.params)).build();
     // The worker is busy with this one while the others come in.
     let wait =
         runtime.codelet::<(), ()>("wait").cpu("wait", |_, ()| std::thread::sleep(std::time::Duration::from_millis(50)));
-    runtime.task(&wait.build(), ()).submit().into_diagnostic()?;
+    runtime.task(&wait.build(), ()).submit()?;
     for deadline in [70, 20, 90, 10, 40] {
-        runtime.task_with(&say, deadline, ()).sched_data(deadline).submit().into_diagnostic()?;
+        runtime.task_with(&say, deadline, ()).sched_data(deadline).submit()?;
     }
     Ok(runtime.wait_all()?)
 }

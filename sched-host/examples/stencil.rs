@@ -4,12 +4,7 @@
 //! Run it with `cargo run --release --example stencil -- [blocks] [steps]`.
 #![allow(clippy::print_stdout, reason = "it is a program for people")]
 
-use miette::IntoDiagnostic;
-use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
-use sched_core::Offer;
-use sched_host::plugin::Registry;
 use sched_host::runtime::{Handle, Many, Read, Runtime, Write};
-use std::sync::Arc;
 use std::time::Instant;
 
 const BLOCK: usize = 20_000;
@@ -24,14 +19,11 @@ fn spread(old: &[f64], left: f64, right: f64, new: &mut [f64]) {
     }
 }
 
-fn main() -> miette::Result<()> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>());
-    let mut number = |default| arguments.next().unwrap_or(Ok(default)).into_diagnostic();
+    let mut number = |default| arguments.next().unwrap_or(Ok(default));
     let (blocks, steps) = (number(16)?.max(1), number(200)?);
-    let mut components = Registry::empty();
-    let stock = vec![Offer::of::<Fifo>(), Offer::of::<Eager>(), Offer::of::<Simple>()];
-    components.add_builtin("stock", stock).map_err(|errors| miette::miette!("{errors:?}"))?;
-    let runtime = Runtime::builder().policy("tree-eager").registry(Arc::new(components)).build()?;
+    let runtime = Runtime::builder().policy("tree-eager").build()?;
 
     // Two rods: each step reads one and writes the other. The first block is hot.
     let rod = |hot: f64| -> Vec<Handle<Vec<f64>>> {
@@ -59,7 +51,7 @@ fn main() -> miette::Result<()> {
             let near = old[first..(block + 2).min(blocks)].to_vec();
             // Earlier steps first: they hold more of the others up.
             let task = runtime.task_with(&step, block - first, (&near, &new[block]));
-            task.priority(-(time as i32)).submit().into_diagnostic()?;
+            task.priority(-(time as i32)).submit()?;
         }
     }
     runtime.wait_all()?;
@@ -68,7 +60,7 @@ fn main() -> miette::Result<()> {
     let rod = &rods[steps % 2];
     let mut heat = 0.0;
     for (number, block) in rod.iter().enumerate() {
-        let cells = runtime.read(block).into_diagnostic()?;
+        let cells = runtime.read(block)?;
         heat += cells.iter().sum::<f64>();
         if number < 2 {
             println!("block {number}: {:.3} at its left end, {:.3} at its right", cells[0], cells[BLOCK - 1]);

@@ -3,21 +3,12 @@
 //! Run it with `cargo run --example vector_scale -- [policy]`: `tree-eager-prefetching`, say, or the path of a file.
 #![allow(clippy::print_stdout, reason = "it is a program for people")]
 
-use miette::IntoDiagnostic;
-use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
-use sched_core::Offer;
-use sched_host::plugin::Registry;
 use sched_host::runtime::{ReadWrite, Runtime};
-use std::sync::Arc;
 
-fn main() -> miette::Result<()> {
-    // Components are compiled in here; without `.registry(…)` they come from the plugins beside the program.
-    let mut components = Registry::empty();
-    let stock = vec![Offer::of::<Fifo>(), Offer::of::<Eager>(), Offer::of::<Simple>()];
-    components.add_builtin("stock", stock).map_err(|errors| miette::miette!("{errors:?}"))?;
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     // One worker for each core.
     let policy = std::env::args().nth(1).unwrap_or_else(|| "tree-eager".to_owned());
-    let runtime = Runtime::builder().policy(policy).registry(Arc::new(components)).build()?;
+    let runtime = Runtime::builder().policy(policy).build()?;
 
     // The runtime looks after the data from here on: a vector in four parts.
     let parts: Vec<_> = (0..4).map(|part| runtime.register(vec![f64::from(part); 250_000])).collect();
@@ -31,13 +22,13 @@ fn main() -> miette::Result<()> {
     // Tasks on different parts run at once; those on the same part one after the other, in this order.
     for factor in [3.0, 0.5] {
         for part in &parts {
-            runtime.task_with(&scale, factor, (part,)).submit().into_diagnostic()?;
+            runtime.task_with(&scale, factor, (part,)).submit()?;
         }
     }
     runtime.wait_all()?;
 
     for (number, part) in parts.iter().enumerate() {
-        let vector = runtime.read(part).into_diagnostic()?;
+        let vector = runtime.read(part)?;
         println!("part {number}: {} elements of {}", vector.len(), vector[0]);
     }
     for worker in runtime.stats() {

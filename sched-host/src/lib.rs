@@ -5,11 +5,11 @@
 //! command, and whoever wants to build on the same parts: [`topology`] explores the machine, [`tree`] is the tree itself,
 //! [`bench`](mod@bench) measures it.
 //!
-//! ```no_run
+//! ```
 //! use sched_host::runtime::{ReadWrite, Runtime};
 //!
-//! fn main() -> miette::Result<()> {
-//!     let runtime = Runtime::builder().policy("tree-eager-prefetching").build()?;
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let runtime = Runtime::builder().build()?;
 //!     let vector = runtime.register(vec![1.0; 1_000_000]);
 //!     let scale = runtime
 //!         .codelet::<(ReadWrite<Vec<f64>>,), f64>("scale")
@@ -19,10 +19,17 @@
 //!         runtime.task_with(&scale, factor, (&vector,)).priority(1).submit()?;
 //!     }
 //!     runtime.wait_all()?;
-//!     assert_eq!(runtime.read(&vector)?[0], 1.5);
+//!     let first = runtime.read(&vector)?[0];
+//!     println!("{first}");
+//!     assert_eq!(first, 1.5);
 //!     Ok(())
 //! }
 //! ```
+//!
+//! The policy is the one that [`Builder::policy`](runtime::Builder::policy) names, or else the environment variable
+//! `SCHED_POLICY`, or else `tree-eager`. The stock components are compiled in where the feature `stock` is on, as it is by
+//! default; [`plugin`] has the rules by which plugin files come on top. The `Debug` of errors is their text for people, since that
+//! is what a program prints whose `main` returns one.
 //!
 //! If you are writing a component, you need `sched-core` only.
 

@@ -107,12 +107,15 @@ fn find(built: &Built, package: &str) -> PathBuf {
     path.unwrap_or_else(|| panic!("no `{package}` was built, only {:?}", built.keys())).clone()
 }
 
-fn repository() -> &'static Path {
+/// The folder of the workspace.
+#[must_use]
+pub fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the repository")
 }
 
 /// Where this test was built.
-fn target_folder() -> PathBuf {
+#[must_use]
+pub fn target_folder() -> PathBuf {
     let executable = env::current_exe().expect("the system knows the running executable");
     let tagged = executable.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists());
     tagged.map_or_else(|| repository().join("target"), Path::to_owned)

@@ -2,7 +2,7 @@
 
 use crate::fixtures;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What a program did.
@@ -41,7 +41,8 @@ impl Ran {
     }
 }
 
-/// Runs `sched` with these words after it.
+/// Runs `sched` with these words after it. Components come from the plugins beside it alone, so that loading them is tested with
+/// whatever is tested.
 ///
 /// # Panics
 /// When it cannot be built or started, or a signal ends it.
@@ -50,14 +51,22 @@ pub fn sched(words: &[&str]) -> Ran {
     Ran::of(&mut command(words))
 }
 
-/// `sched` with these words after it, and nothing of the tests' environment that it would heed.
+/// `sched` with these words after it, no components but those of plugins, and nothing of the tests' environment that it would
+/// heed.
 ///
 /// # Panics
 /// When it cannot be built.
 #[must_use]
 pub fn command(words: &[&str]) -> Command {
-    let mut command = Command::new(program());
-    command.args(words);
+    let mut command = command_of(&program());
+    command.arg("--no-builtin").args(words);
+    command
+}
+
+/// This program, with nothing of the tests' environment that it would heed.
+#[must_use]
+pub fn command_of(program: &Path) -> Command {
+    let mut command = Command::new(program);
     for variable in ["SCHED_POLICY", "SCHED_PLUGIN_PATH", "SCHED_POWERCAP", "HWLOC_XMLFILE", "HWLOC_SYNTHETIC"] {
         command.env_remove(variable);
     }
@@ -68,6 +77,11 @@ pub fn command(words: &[&str]) -> Command {
     command
 }
 
-fn program() -> PathBuf {
+/// The program `sched`, with the stock plugins beside it.
+///
+/// # Panics
+/// When it cannot be built.
+#[must_use]
+pub fn program() -> PathBuf {
     fixtures::program()
 }

@@ -1,42 +1,11 @@
 //! Runtimes with the stock components compiled in, so that no plugin has to be built.
 
-use sched_components::flow_control::{Fifo, Prio};
-use sched_components::resource_mapping::{
-    Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Plan, Random, Replan, WorkStealing,
-};
-use sched_components::special_purpose::{BestImplementation, PerfmodelSelect, Stage, UserChoice};
-use sched_components::worker::{Combined, Simple};
 use sched_core::Offer;
 use sched_host::plugin::Registry;
 use sched_host::policy::{Policy, parse};
 use sched_host::runtime::{Builder, Runtime};
 use sched_host::topology::Topology;
 use std::sync::{Arc, OnceLock};
-
-/// Every stock component.
-#[must_use]
-pub fn offers() -> Vec<Offer> {
-    vec![
-        Offer::of::<Fifo>(),
-        Offer::of::<Prio>(),
-        Offer::of::<Eager>(),
-        Offer::of::<EagerCalibration>(),
-        Offer::of::<EagerPrio>(),
-        Offer::of::<Heft>(),
-        Offer::of::<Heteroprio>(),
-        Offer::of::<Mct>(),
-        Offer::of::<Random>(),
-        Offer::of::<Replan>(),
-        Offer::of::<Plan>(),
-        Offer::of::<WorkStealing>(),
-        Offer::of::<BestImplementation>(),
-        Offer::of::<PerfmodelSelect>(),
-        Offer::of::<Stage>(),
-        Offer::of::<UserChoice>(),
-        Offer::of::<Simple>(),
-        Offer::of::<Combined>(),
-    ]
-}
 
 /// The stock components, and those of a package `test`.
 ///
@@ -45,7 +14,7 @@ pub fn offers() -> Vec<Offer> {
 #[must_use]
 pub fn registry(test: Vec<Offer>) -> Arc<Registry> {
     let mut registry = Registry::empty();
-    registry.add_builtin("stock", offers()).expect("stock components are sound");
+    registry.add_builtin("stock", sched_components::stock()).expect("stock components are sound");
     registry.add_builtin("test", test).expect("the test's components are sound");
     Arc::new(registry)
 }

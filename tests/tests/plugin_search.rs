@@ -16,10 +16,11 @@ fn the_first_folder_has_the_name_and_a_file_is_looked_at_once() {
     let list = std::env::join_paths([theirs.path(), mine.path(), &mine.path().join("none")]).unwrap();
     let registry = Registry::load(&SearchPath::empty().with_folder(mine.path()).with_list(&list));
     let shown = listing(&PLAIN, &registry, mine.path());
-    insta::assert_snapshot!(shown.replace(theirs.path().to_str().unwrap(), "THEIRS"), @"
+    insta::assert_snapshot!(shown.replace(theirs.path().to_str().unwrap(), "THEIRS"), @r#"
     DIR (--plugin-dir)
       duplicate-name.so: duplicate-name 0.1.0, interface 1.1
         lifo (flow-control, one child): Gives back the task that was pushed last.
+          hides the component of THEIRS/lifo-again.so
         other (flow-control, one child): Refuses every task.
 
     THEIRS (SCHED_PLUGIN_PATH)
@@ -32,7 +33,7 @@ fn the_first_folder_has_the_name_and_a_file_is_looked_at_once() {
     DIR/none (SCHED_PLUGIN_PATH): there is no such folder
 
     2 components from 2 plugins
-    ");
+    "#);
     assert_eq!(registry.component("lifo").unwrap().plugin().package, "duplicate-name");
     assert_eq!(registry.folders()[2].state, FolderState::AlreadySearched);
 }

@@ -1,7 +1,8 @@
 //! The page for authors of policies says what is so.
 
 use sched_host::policy::{Level, read};
-use sched_tests::program;
+use sched_tests::plugin_folder::folder_of;
+use sched_tests::{fixtures, program};
 use std::fs;
 use std::path::Path;
 
@@ -15,15 +16,21 @@ fn its_policies_are_valid_on_several_machines() {
     let page = page();
     let texts: Vec<&str> =
         page.split("```kdl\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect();
-    assert_eq!(texts.len(), 3);
+    assert_eq!(texts.len(), 4);
     let folder = tempfile::tempdir().expect("a folder");
+    // One chooses the component of a plugin.
+    let plugins = folder_of([("libmine.so", fixtures::plugin("own-fifo"))]);
     for text in texts {
         let read = read("policies.md", text);
         assert!(read.findings.is_empty() && read.policies.len() == 1, "{:?}", read.findings);
         let file = folder.path().join(format!("{}.kdl", read.policies[0].name));
         fs::write(&file, text).expect("the file can be written");
         for machine in ["core:1 pu:1", "core:4 pu:2", "node:2 core:4 pu:2"] {
-            let ran = program::sched(&["check", file.to_str().expect("text"), "--synthetic", machine]);
+            let mut words = vec!["check", file.to_str().expect("text"), "--synthetic", machine];
+            if text.contains("libmine.so") {
+                words.extend(["--plugin-dir", plugins.path().to_str().expect("text")]);
+            }
+            let ran = program::sched(&words);
             assert!(ran.code == 0 && ran.err.is_empty() && ran.out.ends_with("ok\n"), "{text}\non {machine}: {ran:?}");
         }
     }

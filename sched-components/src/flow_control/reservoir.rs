@@ -42,6 +42,7 @@ const EXP_LEN: &str = "exp-len-threshold";
 /// Description of a flow-control component with the parameters of a reservoir.
 pub(super) const fn info(name: &'static str, doc: &'static str, params: &'static [Param]) -> Info {
     Info::new(name, Family::FlowControl, doc)
+        .package(env!("CARGO_PKG_NAME"))
         .storage(Storage::BoundedBy(&[NTASKS, EXP_LEN]))
         .params(params)
         .end_is_noted()

@@ -17,6 +17,7 @@ pub struct Eager {
 
 impl Build for Eager {
     const INFO: Info = Info::new("eager", Family::ResourceMapping, "Gives each task to the first child that takes it.")
+        .package(env!("CARGO_PKG_NAME"))
         .forwards_pull()
         .forwards_push()
         .end_is_noted()

@@ -20,6 +20,7 @@ impl Build for EagerCalibration {
         Family::ResourceMapping,
         "Gives each task to the first child that still has to measure it.",
     )
+    .package(env!("CARGO_PKG_NAME"))
     .forwards_pull()
     .forwards_push()
     .end_is_noted();

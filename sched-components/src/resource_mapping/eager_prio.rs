@@ -39,6 +39,7 @@ pub struct EagerPrio {
 impl Build for EagerPrio {
     const INFO: Info =
         Info::new("eager-prio", Family::ResourceMapping, "Gives the best task to the first child that takes it.")
+            .package(env!("CARGO_PKG_NAME"))
             .storage(Storage::Unbounded)
             .may_refuse(false);
 

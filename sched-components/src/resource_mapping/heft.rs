@@ -42,6 +42,7 @@ impl Build for Heft {
         Family::ResourceMapping,
         "Keeps tasks by priority, and sends the one that can be completed first to the child that completes it.",
     )
+    .package(env!("CARGO_PKG_NAME"))
     .storage(Storage::Unbounded)
     .params(
         const {

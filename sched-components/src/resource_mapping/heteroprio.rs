@@ -43,6 +43,7 @@ impl Build for Heteroprio {
         Family::ResourceMapping,
         "Gives accelerators the tasks that they accelerate most, and CPU cores the others.",
     )
+    .package(env!("CARGO_PKG_NAME"))
     .storage(Storage::Unbounded)
     .params(
         const {

@@ -27,6 +27,7 @@ impl Build for Mct {
         Family::ResourceMapping,
         "Sends each task to the child that is expected to complete it first.",
     )
+    .package(env!("CARGO_PKG_NAME"))
     .params(const { &[Weights::ALPHA, Weights::BETA, Weights::GAMMA, Weights::IDLE_POWER] })
     .lookahead(30)
     .needs_models()

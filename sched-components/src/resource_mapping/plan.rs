@@ -109,6 +109,7 @@ impl Build for Plan {
         Family::ResourceMapping,
         "Plans all submitted tasks, by the best of many plans, and sends each when its turn comes.",
     )
+    .package(env!("CARGO_PKG_NAME"))
     .storage(Storage::Unbounded)
     .params(
         const {

@@ -18,6 +18,7 @@ pub struct Random;
 impl Build for Random {
     const INFO: Info =
         Info::new("random", Family::ResourceMapping, "Draws a child for each task; faster ones are likelier.")
+            .package(env!("CARGO_PKG_NAME"))
             .forwards_push()
             .end_is_noted()
             .wakes_workers();

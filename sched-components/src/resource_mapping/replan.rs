@@ -103,6 +103,7 @@ impl Build for Replan {
         Family::ResourceMapping,
         "Keeps tasks by priority, plans them anew whenever something changes, and sends those whose turn has come.",
     )
+    .package(env!("CARGO_PKG_NAME"))
     .storage(Storage::Unbounded)
     .params(
         const {

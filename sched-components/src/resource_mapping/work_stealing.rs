@@ -47,6 +47,7 @@ impl Build for WorkStealing {
         Family::ResourceMapping,
         "Keeps a queue for each child, which steals from the others when its own is empty.",
     )
+    .package(env!("CARGO_PKG_NAME"))
     .storage(Storage::Unbounded);
 
     fn build(_params: &Params) -> Result<Self, BuildError> {

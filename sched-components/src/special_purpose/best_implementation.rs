@@ -17,6 +17,7 @@ impl Build for BestImplementation {
         Family::SpecialPurpose,
         "Chooses the implementation with the shortest expected duration.",
     )
+    .package(env!("CARGO_PKG_NAME"))
     .forwards_push()
     .end_is_noted();
 

@@ -25,6 +25,7 @@ impl Build for PerfmodelSelect {
         Family::SpecialPurpose,
         "Sorts tasks by whether their performance models know how long they take.",
     )
+    .package(env!("CARGO_PKG_NAME"))
     .slots(
         const {
             &[

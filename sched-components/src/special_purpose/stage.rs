@@ -13,6 +13,7 @@ pub struct Stage;
 impl Build for Stage {
     const INFO: Info =
         Info::new("stage", Family::SpecialPurpose, "Takes tasks from the first of several schedulers that has one.")
+            .package(env!("CARGO_PKG_NAME"))
             .forwards_pull()
             .forwards_push()
             .end_is_noted();

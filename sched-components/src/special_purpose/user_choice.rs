@@ -18,6 +18,7 @@ pub struct UserChoice;
 impl Build for UserChoice {
     const INFO: Info =
         Info::new("user-choice", Family::ResourceMapping, "Gives each task to the child that the application chose.")
+            .package(env!("CARGO_PKG_NAME"))
             .forwards_push()
             .end_is_noted()
             .pushes_on_pull();

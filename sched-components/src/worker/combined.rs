@@ -22,6 +22,7 @@ impl Build for Combined {
         Family::Worker,
         "Hands parallel tasks to several workers, which execute them together.",
     )
+    .package(env!("CARGO_PKG_NAME"))
     .storage(Storage::Unbounded)
     .combined()
     .end_is_noted();

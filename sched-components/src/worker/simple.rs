@@ -16,6 +16,7 @@ pub struct Simple {
 
 impl Build for Simple {
     const INFO: Info = Info::new("worker", Family::Worker, "Hands tasks to one worker.")
+        .package(env!("CARGO_PKG_NAME"))
         .storage(Storage::Unbounded)
         .empty_until_pushed()
         .end_is_noted();

@@ -8,6 +8,9 @@ use abi_stable::std_types::{RString, RVec, Tuple2};
 /// Names with texts, for additions of later versions.
 pub type Extras = RVec<Tuple2<RString, RString>>;
 
+/// Name of the entry of [`RawInfo::extras`] that has [`Info::package`](crate::Info::package).
+pub const PACKAGE: &str = "package";
+
 /// The components of a plugin.
 #[repr(C)]
 #[derive(StableAbi, Clone, Debug)]
@@ -42,7 +45,7 @@ pub struct RawInfo {
     pub slots: RVec<Tuple2<RString, RString>>,
     /// Parameters that a policy may set.
     pub params: RVec<RawParamInfo>,
-    /// For later versions.
+    /// [`PACKAGE`], where the component states its package. Readers ignore names that they do not know.
     pub extras: Extras,
 }
 
@@ -148,7 +151,10 @@ impl From<&ComponentInfo> for RawInfo {
             bounds: info.bounds.iter().map(|name| name.as_str().into()).collect(),
             slots: info.slots.iter().map(|slot| Tuple2(slot.name.as_str().into(), slot.doc.as_str().into())).collect(),
             params: info.params.iter().map(RawParamInfo::from).collect(),
-            extras: RVec::new(),
+            extras: match info.package.as_str() {
+                "" => RVec::new(),
+                package => [Tuple2(PACKAGE.into(), package.into())].into_iter().collect(),
+            },
         }
     }
 }
@@ -204,6 +210,11 @@ impl RawInfo {
             name: self.name.to_string(),
             family,
             doc: self.doc.to_string(),
+            package: self
+                .extras
+                .iter()
+                .find(|Tuple2(name, _)| name == PACKAGE)
+                .map_or_else(String::new, |Tuple2(_, package)| package.to_string()),
             arity,
             stores: self.flags & 1 != 0,
             bounds: self.bounds.iter().map(ToString::to_string).collect(),

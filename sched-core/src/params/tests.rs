@@ -36,9 +36,9 @@ fn info() -> impl Strategy<Value = ComponentInfo> {
     let shape = (prop::sample::select(families.to_vec()), prop::sample::select(arities.to_vec()), any::<u32>());
     let slot = any::<(String, String)>().prop_map(|(name, doc)| SlotInfo { name, doc });
     let lists = (vec(any::<String>(), 0..3), vec(slot, 0..3), vec(param(), 0..4));
-    (any::<(String, String)>(), shape, any::<[bool; 11]>(), lists).prop_map(
+    (any::<(String, String, String)>(), shape, any::<[bool; 11]>(), lists).prop_map(
         |(
-            (name, doc),
+            (name, doc, package),
             (family, arity, lookahead),
             [
                 stores,
@@ -59,6 +59,7 @@ fn info() -> impl Strategy<Value = ComponentInfo> {
                 name,
                 family,
                 doc,
+                package,
                 arity,
                 stores,
                 bounds,

@@ -32,7 +32,6 @@ use clap::{CommandFactory, Parser, Subcommand};
 use miette::IntoDiagnostic;
 use output::Output;
 use plugins::PluginOptions;
-use sched_tree::plugin::Registry;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -90,19 +89,19 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let registry = || Registry::load(&cli.plugins.search_path());
+    let registry = || cli.plugins.registry();
     match &cli.command {
-        Command::Run(args) => run::run(args, Arc::new(registry()), out),
-        Command::Simulate(args) => simulate::run(args, Arc::new(registry()), out),
-        Command::Compare(args) => compare::run(args, Arc::new(registry()), out),
-        Command::Plugins(args) => plugins::run(args, &registry(), out),
-        Command::Policies(args) => policies::run(args, &registry().catalogue(), out),
-        Command::Tree(args) => tree::run(args, &registry().catalogue(), out),
-        Command::Check(args) => check::run(args, &registry().catalogue(), out),
+        Command::Run(args) => run::run(args, Arc::new(registry()?), out),
+        Command::Simulate(args) => simulate::run(args, Arc::new(registry()?), out),
+        Command::Compare(args) => compare::run(args, Arc::new(registry()?), out),
+        Command::Plugins(args) => plugins::run(args, &registry()?, out),
+        Command::Policies(args) => policies::run(args, &registry()?.catalogue(), out),
+        Command::Tree(args) => tree::run(args, &registry()?.catalogue(), out),
+        Command::Check(args) => check::run(args, &registry()?.catalogue(), out),
         Command::Topology(args) => topology::run(args, out),
         Command::Graph(args) => graph::run(args, out),
         Command::Model(args) => model::run(args, out),
-        Command::Bench(args) => bench::run(args, Arc::new(registry()), out),
+        Command::Bench(args) => bench::run(args, Arc::new(registry()?), out),
         Command::Completions(args) => completions::run(args, Cli::command(), out),
         Command::Man(args) => man::run(args, Cli::command(), out),
     }

@@ -4,7 +4,8 @@ mod json;
 mod text;
 
 use miette::IntoDiagnostic;
-use sched_tree::plugin::{Registry, SearchPath};
+use sched_policy::{Audience, Override};
+use sched_tree::plugin::{Registry, RegistryBuilder, SearchPath};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -20,6 +21,24 @@ pub struct PluginOptions {
     /// Folders of plugins separated by colons, searched after those of --plugin-dir
     #[arg(long, value_name = "DIRS", env = sched_tree::plugin::PLUGIN_PATH_VARIABLE, global = true, help_heading = "Plugins")]
     pub plugin_path: Option<OsString>,
+
+    /// Refuse the components that are compiled into this program: all come from files
+    #[arg(long, global = true, help_heading = "Plugins")]
+    pub no_builtin: bool,
+
+    /// Use the component NAME of a plugin in the place of the stock component of that name, in all policies that do not say
+    /// themselves; with FILE, the one of this plugin: the name of its file or package. May be given several times
+    #[arg(long = "override", value_name = "NAME[=FILE]", global = true, help_heading = "Plugins")]
+    #[arg(value_parser = overriding)]
+    pub overrides: Vec<Override>,
+}
+
+fn overriding(text: &str) -> Result<Override, String> {
+    match text.split_once('=') {
+        Some((name, from)) if !name.is_empty() && !from.is_empty() => Ok(Override::new(name).from(from)),
+        None if !text.is_empty() => Ok(Override::new(text)),
+        _ => Err("expected NAME or NAME=FILE, as in `fifo=libmine.so`".to_owned()),
+    }
 }
 
 impl PluginOptions {
@@ -33,13 +52,26 @@ impl PluginOptions {
         };
         listed.with_own_defaults()
     }
+
+    /// The components that the options leave.
+    ///
+    /// # Errors
+    /// Overrides that choose nothing.
+    pub fn registry(&self) -> miette::Result<Registry> {
+        let builder = RegistryBuilder::default().search_path(self.search_path()).audience(Audience::CommandLine);
+        let builder = if self.no_builtin { builder.without_builtin() } else { builder };
+        Ok(self.overrides.iter().cloned().fold(builder, RegistryBuilder::overriding).load()?)
+    }
 }
 
 /// List plugins, the components they offer, and why a file was not loaded
 ///
 /// Every file is listed in the order of the search, which goes through the folders of --plugin-dir, then those of
 /// SCHED_PLUGIN_PATH, then `plugins` beside this program, this program's own folder, and `../lib/sched/plugins` from
-/// there. Where two plugins offer a component of one name, the first one has it.
+/// there. Last come the components that are compiled into this program.
+///
+/// Where two plugins offer a component of one name, the first one has it. Stock components of a plugin file hide those that
+/// are compiled in. Other components with the name of a stock component have to be chosen, with --override or in the policy.
 ///
 /// The exit code is 0 even if files are rejected: a bad plugin keeps nothing else from working.
 #[derive(clap::Args, Clone, Debug, Default)]

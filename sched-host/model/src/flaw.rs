@@ -35,7 +35,7 @@ impl fmt::Display for Flaws {
 }
 
 /// Why models could not be read, written or found.
-#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[derive(thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum ModelError {
     /// A file is damaged, or has another format.
@@ -122,3 +122,5 @@ impl fmt::Display for Hint<'_> {
 fn known_hosts(hosts: &[String]) -> String {
     if hosts.is_empty() { String::new() } else { format!("; it has files of {}", hosts.join(", ")) }
 }
+
+sched_text::debug_as_text!(ModelError);

@@ -1,10 +1,13 @@
 //! The components that a policy may name.
 
+use super::overrides::Override;
 use sched_core::ComponentInfo;
 use std::collections::BTreeSet;
+use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The components that loaded plugins provide, by name.
+/// The components that a policy may name: those of plugins and those that are compiled in.
 ///
 /// ```
 /// use sched_core::{Family, Info};
@@ -15,21 +18,109 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
-    entries: Vec<Entry>,
+    offers: Vec<Offers>,
     looked_at: Vec<String>,
     not_loaded: Vec<String>,
+    stock: Stock,
+    audience: Audience,
 }
 
-/// So many of what was not loaded are told with a component that is not found.
-const TOLD: usize = 3;
+/// Number of files that were not loaded which are listed with a component that is not found.
+const LISTED: usize = 3;
 
-/// A component and the plugin that provides it.
+/// Whether the stock components are compiled into the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Stock {
+    /// They are, and can be used.
+    CompiledIn,
+    /// They are, and the user refuses them.
+    Refused,
+    /// They are not.
+    #[default]
+    Absent,
+}
+
+/// Who reads the errors: what to do about one depends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Audience {
+    /// The author or the user of a program that uses this library.
+    #[default]
+    Program,
+    /// The user of the `sched` command.
+    CommandLine,
+}
+
+/// A component and what provides it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Entry {
     /// What the component says of itself.
     pub info: Arc<ComponentInfo>,
-    /// Name of the plugin.
+    /// Name of the plugin's package, or of the package that is compiled in.
     pub plugin: String,
+    /// The plugin's file; `None` for a component that is compiled in.
+    pub file: Option<PathBuf>,
+}
+
+impl Entry {
+    /// What `from` of an [`Override`] calls it: the name of the file, or of the package that is compiled in.
+    #[must_use]
+    pub fn short_name(&self) -> &str {
+        let file = self.file.as_ref().and_then(|file| file.file_name()).and_then(|name| name.to_str());
+        file.unwrap_or(&self.plugin)
+    }
+
+    /// Whether `from` of an [`Override`] means this one.
+    fn is_from(&self, from: &str) -> bool {
+        self.short_name() == from || self.plugin == from || (!self.info.package.is_empty() && self.info.package == from)
+    }
+}
+
+impl fmt::Display for Entry {
+    /// The file, or the package that is compiled in.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{}", file.display()),
+            None => write!(f, "{} (compiled in)", self.plugin),
+        }
+    }
+}
+
+/// Every component of one name, and which of them is meant.
+#[derive(Clone, Debug)]
+pub struct Offers {
+    /// In the order of the search path; the one that is compiled in is last.
+    pub entries: Vec<Entry>,
+    /// Package of the component that is compiled in, whether it is refused or not: the name belongs to it.
+    pub owner: Option<String>,
+    /// The one that a policy means if it chooses none itself; `None` where the user has to choose.
+    pub meant: Option<usize>,
+}
+
+impl Offers {
+    /// Which of them a policy means that chooses none: the first, unless the name belongs to a package that is compiled in and
+    /// others offer it as well.
+    #[must_use]
+    pub fn by_rule(&self) -> Option<usize> {
+        let strangers = self.entries.iter().any(|entry| !self.is_owner(entry));
+        (!self.entries.is_empty() && !strangers).then_some(0)
+    }
+
+    /// Which of them an override means.
+    #[must_use]
+    pub fn chosen(&self, chosen: &Override) -> Option<usize> {
+        match &chosen.from {
+            Some(from) => self.entries.iter().position(|entry| entry.is_from(from)),
+            None => self.entries.iter().position(|entry| self.owner.is_none() || !self.is_owner(entry)),
+        }
+    }
+
+    fn is_owner(&self, entry: &Entry) -> bool {
+        self.owner.as_ref().is_none_or(|owner| *owner == entry.info.package)
+    }
+
+    fn name(&self) -> &str {
+        self.entries.first().map_or("", |entry| &entry.info.name)
+    }
 }
 
 impl Catalogue {
@@ -38,62 +129,167 @@ impl Catalogue {
         let mut catalogue = Catalogue::default();
         for (info, plugin) in components {
             if catalogue.get(&info.name).is_none() {
-                catalogue.entries.push(Entry { info: Arc::new(info), plugin: plugin.into() });
+                let entries = vec![Entry { info: Arc::new(info), plugin: plugin.into(), file: None }];
+                catalogue.offers.push(Offers { entries, owner: None, meant: Some(0) });
             }
         }
         catalogue
     }
 
-    /// The same, with the places where plugins were looked for (files or directories), loaded or not: what to tell
-    /// somebody whose component was not found.
+    /// The components of each name.
+    #[must_use]
+    pub fn of_offers(offers: Vec<Offers>) -> Catalogue {
+        Catalogue { offers, ..Catalogue::default() }
+    }
+
+    /// Adds the places where plugins were looked for (files or directories), loaded or not: what an error about a missing
+    /// component names.
     #[must_use]
     pub fn looked_at(mut self, places: impl IntoIterator<Item = impl Into<String>>) -> Catalogue {
         self.looked_at = places.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The same, with what was found there and is no use, each with the reason: a component that is missed may be in it.
+    /// Adds what was found there and is no use, each with the reason: a component that is missed may be in it.
     #[must_use]
     pub fn not_loaded(mut self, reasons: impl IntoIterator<Item = impl Into<String>>) -> Catalogue {
         self.not_loaded = reasons.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The component of this name.
+    /// States whether the stock components are compiled in, for errors about missing components.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.info.name == name)
+    pub fn stock(mut self, stock: Stock) -> Catalogue {
+        self.stock = stock;
+        self
     }
 
-    /// Every component, in the order given.
+    /// Words errors for this audience.
+    #[must_use]
+    pub fn audience(mut self, audience: Audience) -> Catalogue {
+        self.audience = audience;
+        self
+    }
+
+    /// The component that this name means.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Entry> {
+        let offers = self.offers(name)?;
+        offers.meant.map(|meant| &offers.entries[meant])
+    }
+
+    /// Every component that a name means, in the order given.
     pub fn iter(&self) -> impl Iterator<Item = &Entry> + Clone {
-        self.entries.iter()
+        self.offers.iter().filter_map(|offers| offers.meant.map(|meant| &offers.entries[meant]))
+    }
+
+    /// The catalogue as a policy with these overrides sees it.
+    pub(super) fn overridden(&self, overrides: &[Override]) -> Catalogue {
+        let mut catalogue = self.clone();
+        for chosen in overrides {
+            let offers = catalogue.offers.iter_mut().find(|offers| offers.name() == chosen.component);
+            if let Some(offers) = offers {
+                // A choice of nothing is reported by the check.
+                offers.meant = offers.chosen(chosen).or(offers.meant);
+            }
+        }
+        catalogue
+    }
+
+    /// The component that an override means.
+    ///
+    /// # Errors
+    /// All components of the name where it means none of them.
+    pub(super) fn chosen(&self, chosen: &Override) -> Result<&Entry, &[Entry]> {
+        let offers = self.offers(&chosen.component).ok_or(&[][..])?;
+        offers.chosen(chosen).map(|index| &offers.entries[index]).ok_or(&offers.entries)
+    }
+
+    /// Every component of a name among which the user has to choose, and the package that the name belongs to.
+    pub(super) fn contest(&self, name: &str) -> Option<(&[Entry], &str)> {
+        let offers = self.offers(name).filter(|offers| offers.meant.is_none())?;
+        Some((&offers.entries, offers.owner.as_deref().unwrap_or_default()))
+    }
+
+    /// What to do where several components have one name.
+    pub(super) fn how_to_choose(&self, name: &str, from: &str) -> String {
+        let everywhere = match self.audience {
+            Audience::CommandLine => format!("`--override {name}={from}`"),
+            Audience::Program => format!("`Builder::overriding(Override::new({name:?}).from({from:?}))`"),
+        };
+        format!(
+            "choose one in the policy, with `override {name:?} from={from:?}`, or for all policies, with {everywhere}"
+        )
+    }
+
+    /// Whether no component is known at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.offers.is_empty()
+    }
+
+    fn offers(&self, name: &str) -> Option<&Offers> {
+        self.offers.iter().find(|offers| offers.name() == name)
+    }
+
+    /// Where plugins were looked for: `: looked in …`, or nothing where no place is known.
+    pub(super) fn places(&self) -> String {
+        match self.looked_at.as_slice() {
+            [] => String::new(),
+            places => format!(": looked in {}", places.join(", ")),
+        }
+    }
+
+    /// What to do where there are no components at all, a line each.
+    pub(super) fn how_to_find(&self) -> Vec<String> {
+        let mut lines = vec![match self.audience {
+            Audience::CommandLine => {
+                "name the folder of the plugins with `--plugin-dir` or SCHED_PLUGIN_PATH".to_owned()
+            }
+            Audience::Program => {
+                "name the folder of the plugins with SCHED_PLUGIN_PATH or `Builder::search_path`".to_owned()
+            }
+        }];
+        lines.extend(
+            match (self.stock, self.audience) {
+                (Stock::CompiledIn, _) => None,
+                (Stock::Refused, Audience::CommandLine) => {
+                    Some("or leave out `--no-builtin`, which refuses the components that are compiled in")
+                }
+                (Stock::Refused, Audience::Program) => {
+                    Some("or leave out `Builder::without_builtin`, which refuses the components that are compiled in")
+                }
+                (Stock::Absent, Audience::Program) => {
+                    Some("or compile the components in, with the feature `stock` of sched-host")
+                }
+                (Stock::Absent, Audience::CommandLine) => None,
+            }
+            .map(str::to_owned),
+        );
+        lines.extend(self.missed());
+        lines
     }
 
     /// Where components come from, for the help of "no such component".
     pub(super) fn origin(&self) -> String {
-        let plugins: BTreeSet<&str> = self.entries.iter().map(|entry| entry.plugin.as_str()).collect();
+        let plugins: BTreeSet<&str> = self.iter().map(|entry| entry.plugin.as_str()).collect();
         let plugins: Vec<&str> = plugins.into_iter().collect();
-        let origin = match (plugins.is_empty(), self.looked_at.is_empty()) {
-            (true, true) => "no plugin is loaded, so no component is known".to_owned(),
-            (true, false) => format!(
-                "no plugin is loaded; looked at: {}\nsay where plugins are with `--plugin-dir`, or in a program of your own \
-                 with `Builder::search_path`",
-                self.looked_at.join(", ")
-            ),
-            (false, true) => format!("looked in plugins: {}", plugins.join(", ")),
-            (false, false) => {
-                format!(
-                    "looked in plugins: {}; plugins were looked for in: {}",
-                    plugins.join(", "),
-                    self.looked_at.join(", ")
-                )
-            }
+        let places = match self.looked_at.as_slice() {
+            [] => String::new(),
+            places => format!("; plugins were looked for in: {}", places.join(", ")),
         };
-        let mut lines = vec![origin];
-        lines.extend(self.not_loaded.iter().take(TOLD).map(|reason| format!("not loaded: {reason}")));
-        let untold = self.not_loaded.len().saturating_sub(TOLD);
-        lines.extend((untold > 0).then(|| format!("not loaded: {untold} more, which `sched plugins` lists")));
+        let mut lines = vec![format!("components come from: {}{places}", plugins.join(", "))];
+        lines.extend((self.stock == Stock::Refused).then(|| match self.audience {
+            Audience::CommandLine => "`--no-builtin` refuses the components that are compiled in".to_owned(),
+            Audience::Program => "`Builder::without_builtin` refuses the components that are compiled in".to_owned(),
+        }));
+        lines.extend(self.missed());
         lines.join("\n")
+    }
+
+    /// What was found and is no use, a line each.
+    fn missed(&self) -> impl Iterator<Item = String> {
+        let rest = self.not_loaded.len().saturating_sub(LISTED);
+        let rest = (rest > 0).then(|| format!("not loaded: {rest} more, which `sched plugins` lists"));
+        self.not_loaded.iter().take(LISTED).map(|reason| format!("not loaded: {reason}")).chain(rest)
     }
 }

@@ -5,6 +5,7 @@
 mod below;
 mod models;
 mod names;
+mod overrides;
 mod progress;
 mod shape;
 mod sharing;
@@ -42,10 +43,26 @@ const RULES: &[Rule] = &[
     Rule {
         id: "V7",
         name: "component",
-        reason: "a policy is made of the components that the loaded plugins provide",
+        reason: "a policy is made of the components that plugins offer and that are compiled in",
         catalogue: true,
         progress: false,
         find: names::component,
+    },
+    Rule {
+        id: "V7",
+        name: "override",
+        reason: "`override` chooses, once, among several components of one name",
+        catalogue: false,
+        progress: false,
+        find: overrides::sound,
+    },
+    Rule {
+        id: "V7",
+        name: "override",
+        reason: "`override` chooses among the components that plugins offer, and those that are compiled in",
+        catalogue: true,
+        progress: false,
+        find: overrides::offered,
     },
     Rule {
         id: "V7",
@@ -196,6 +213,7 @@ pub(super) fn check_text(policy: &Policy) -> Vec<Finding> {
 }
 
 fn run(policy: &Policy, catalogue: &Catalogue, wanted: impl Fn(&Rule) -> bool) -> Vec<Finding> {
+    let catalogue = &catalogue.overridden(&policy.overrides);
     let subject = Subject::new(policy, catalogue);
     let rules = RULES.iter().filter(|rule| wanted(rule));
     rules

@@ -51,6 +51,7 @@ fn lay(
     if findings.iter().any(Finding::is_error) {
         return Err(fail(findings));
     }
+    let catalogue = &catalogue.overridden(&policy.overrides);
     let count = u32::try_from(machine.workers()).unwrap_or(u32::MAX);
     let mut expansion = Expansion {
         policy,
@@ -402,6 +403,7 @@ impl<'a> Expansion<'a> {
                 id: NodeIndex(nodes.len()),
                 info: Arc::clone(&draft.entry.info),
                 plugin: draft.entry.plugin.clone(),
+                file: draft.entry.file.clone(),
                 params: draft.params.clone(),
                 children: draft
                     .children

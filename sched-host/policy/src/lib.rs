@@ -29,6 +29,8 @@
 //!   tasks; within another `each`, for those with all members in that one's group.
 //! - `shared "name" each="level" arch="cpu" { … }` defines a component that several places link to, once for each group
 //!   (once, without `each`). It stands in a policy, or at the top of a file for all its policies.
+//! - `override "name" from="file"` chooses among several components of one name, for its policy or for all policies of a
+//!   file; see [`Override`].
 //! - `use "name"` links to it: within an `each`, to the instances for those workers; elsewhere, to all of them.
 
 mod areas;
@@ -41,6 +43,7 @@ mod leaves;
 mod level;
 mod library;
 mod machine;
+mod overrides;
 mod parse;
 mod part;
 mod plan;
@@ -51,13 +54,14 @@ mod tests;
 
 pub use areas::Area;
 pub use build::{ComponentId, Connect, Decide, Limit, Queue, QueuesBelow, Ready, Recipe, SimpleFlags, TopologySpecs};
-pub use catalogue::{Catalogue, Entry};
+pub use catalogue::{Audience, Catalogue, Entry, Offers, Stock};
 pub use check::check;
 pub use draw::Fold;
 pub use expand::{expand, expand_unchecked};
 pub use level::Level;
-pub use library::{Shipped, Source, library};
+pub use library::{POLICY_VARIABLE, Shipped, Source, library};
 pub use machine::{BoundMachine, FlatMachine, Group, Machine, SomeWorkers, combined_groups};
+pub use overrides::Override;
 pub use parse::{Parsed, parse, read};
 pub use part::{Component, Each, Part, Policy, Setting, Shared, Use};
 pub use plan::{Child, NodeIndex, Plan, PlanNode};

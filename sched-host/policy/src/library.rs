@@ -81,7 +81,29 @@ pub struct Source {
     pub wanted: Option<String>,
 }
 
+/// The environment variable that names the policy where a program names none: a shipped policy, or the path of a file.
+pub const POLICY_VARIABLE: &str = "SCHED_POLICY";
+
+/// The policy where neither the program nor the environment names one.
+const DEFAULT: &str = "tree-eager";
+
 impl Source {
+    /// The text of the policy that [`POLICY_VARIABLE`] names; of `tree-eager` where it is not set, or empty.
+    ///
+    /// # Errors
+    /// As for [`find`](Self::find).
+    pub fn from_environment() -> Result<Source, Findings> {
+        match std::env::var_os(POLICY_VARIABLE).filter(|name| !name.is_empty()) {
+            Some(name) => {
+                let found = Source::find(&name.to_string_lossy());
+                found.map_err(|errors| {
+                    errors.help(format!("the environment variable {POLICY_VARIABLE} names this policy"))
+                })
+            }
+            None => Source::find(DEFAULT),
+        }
+    }
+
     /// The text of:
     /// - a shipped policy, by its name (`tree-eager`) or by the name that StarPU has for it (`modular-eager`);
     /// - a policy file, by its path (`mine.kdl`), with `#name` if it holds several policies (`mine.kdl#second`).

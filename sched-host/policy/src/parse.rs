@@ -2,6 +2,7 @@
 
 use super::check;
 use super::level::Level;
+use super::overrides::{self, Override};
 use super::part::{Component, Each, Part, Policy, Setting, Shared, Use};
 use super::share_out::share_out;
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
@@ -61,11 +62,13 @@ const POLICY: Shape = Shape { arguments: 1, properties: &[], example: "policy \"
 const SHARED: Shape =
     Shape { arguments: 1, properties: &["each", "arch"], example: "shared \"leaf\" each=\"worker\" { … }" };
 const EACH: Shape = Shape { arguments: 1, properties: &["arch"], example: "each \"worker\" { … }" };
+const OVERRIDE: Shape = Shape { arguments: 1, properties: &["from"], example: "override \"fifo\" from=\"libmine.so\"" };
 const USE: Shape = Shape { arguments: 1, properties: &[], example: "use \"leaf\"" };
 
 fn read_document(reader: &mut Reader, document: &KdlDocument) -> Vec<Policy> {
     let mut policies: Vec<Policy> = Vec::new();
     let mut shared: Vec<Shared> = Vec::new();
+    let mut overrides: Vec<Override> = Vec::new();
     for node in document.nodes() {
         match node.name().value() {
             "policy" => {
@@ -81,8 +84,10 @@ fn read_document(reader: &mut Reader, document: &KdlDocument) -> Vec<Policy> {
                 policies.push(policy);
             }
             "shared" => shared.extend(read_shared(reader, node)),
+            "override" => overrides.extend(read_override(reader, node)),
             _ => {
-                let finding = reader.misplaced(node, "at the top of a policy file", "a file", &["policy", "shared"]);
+                let finding =
+                    reader.misplaced(node, "at the top of a policy file", "a file", &["policy", "shared", "override"]);
                 reader.report(finding.help("a component stands inside `policy \"name\" { … }`"));
             }
         }
@@ -94,6 +99,7 @@ fn read_document(reader: &mut Reader, document: &KdlDocument) -> Vec<Policy> {
         reader.report(finding);
     }
     share_out(&mut policies, &shared);
+    overrides::distribute(&mut policies, overrides);
     policies
 }
 
@@ -103,15 +109,34 @@ fn read_policy(reader: &mut Reader, node: &KdlNode) -> Policy {
         (format!("unnamed at byte {}", node.span().offset()), reader.name_span(node))
     });
     let (doc, source) = (comment_above(node), Some(Arc::clone(reader.source())));
-    let mut policy = Policy { name, doc, root: Vec::new(), shared: Vec::new(), span, source };
+    let mut policy = Policy { name, doc, root: Vec::new(), shared: Vec::new(), overrides: Vec::new(), span, source };
     for child in node.iter_children() {
-        if child.name().value() == "shared" {
-            policy.shared.extend(read_shared(reader, child));
-        } else {
-            policy.root.extend(read_part(reader, child));
+        match child.name().value() {
+            "shared" => policy.shared.extend(read_shared(reader, child)),
+            "override" => policy.overrides.extend(read_override(reader, child)),
+            _ => policy.root.extend(read_part(reader, child)),
         }
     }
     policy
+}
+
+fn read_override(reader: &mut Reader, node: &KdlNode) -> Option<Override> {
+    let mut open = reader.open(node, &OVERRIDE);
+    let (component, span) = open.argument(0, "a name")?;
+    let (from, from_span) = open.text("from").unzip();
+    refuse_children(reader, node, &component, "an override chooses a component for the whole policy");
+    Some(Override { component, from, span, from_span: from_span.unwrap_or(Span::NONE) })
+}
+
+fn refuse_children(reader: &mut Reader, node: &KdlNode, name: &str, help: impl Into<String>) {
+    if let Some(child) = node.iter_children().next() {
+        let word = node.name().value();
+        let finding = Finding::error(format!("`{word} {name:?}` cannot have children"))
+            .at(reader.name_span(child), format!("this is below `{word}`"))
+            .help(help)
+            .code(format!("policy::{word}"));
+        reader.report(finding);
+    }
 }
 
 fn read_shared(reader: &mut Reader, node: &KdlNode) -> Option<Shared> {
@@ -138,17 +163,11 @@ fn read_part(reader: &mut Reader, node: &KdlNode) -> Option<Part> {
         }
         "use" => {
             let (name, _) = reader.open(node, &USE).argument(0, "a name")?;
-            if let Some(child) = node.iter_children().next() {
-                let finding = Finding::error(format!("`use {name:?}` cannot have children"))
-                    .at(reader.name_span(child), "this is below a `use`")
-                    .help(format!("what is below stands in `shared {name:?} {{ … }}`"))
-                    .code("policy::use");
-                reader.report(finding);
-            }
+            refuse_children(reader, node, &name, format!("what is below stands in `shared {name:?} {{ … }}`"));
             Some(Part::Use(Use { name, span: reader.head_span(node) }))
         }
-        word @ ("policy" | "shared") => {
-            let place = if word == "shared" { "a policy or a policy file" } else { "a policy file" };
+        word @ ("policy" | "shared" | "override") => {
+            let place = if word == "policy" { "a policy file" } else { "a policy or a policy file" };
             let finding = Finding::error(format!("`{word}` cannot stand inside a tree"))
                 .at(reader.name_span(node), "not here")
                 .help(format!("move it up: it stands directly in {place}"))

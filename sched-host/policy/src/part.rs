@@ -1,6 +1,7 @@
 //! What policy text says, as a value: a policy and its parts.
 
 use super::level::Level;
+use super::overrides::Override;
 use sched_core::{Arch, Value};
 use sched_text::{SourceText, Span};
 
@@ -28,6 +29,8 @@ pub struct Policy {
     pub root: Vec<Part>,
     /// The definitions that [`Part::Use`] refers to.
     pub shared: Vec<Shared>,
+    /// Which of several components of one name it means.
+    pub overrides: Vec<Override>,
     /// Where its name stands.
     pub span: Span,
     /// The text it came from.
@@ -43,7 +46,7 @@ impl Policy {
     /// A policy with these parts at its top, of which a valid one has one.
     pub(super) fn of_parts(name: impl Into<String>, root: Vec<Part>) -> Policy {
         let (name, doc, shared) = (name.into(), String::new(), Vec::new());
-        Policy { name, doc, root, shared, span: Span::NONE, source: None }
+        Policy { name, doc, root, shared, overrides: Vec::new(), span: Span::NONE, source: None }
     }
 
     /// The same, with this comment above it.
@@ -57,6 +60,13 @@ impl Policy {
     #[must_use]
     pub fn shared(mut self, shared: Shared) -> Policy {
         self.shared.push(shared);
+        self
+    }
+
+    /// Adds a choice among several components of one name.
+    #[must_use]
+    pub fn overriding(mut self, chosen: impl Into<Override>) -> Policy {
+        self.overrides.push(chosen.into());
         self
     }
 
@@ -95,7 +105,8 @@ impl Policy {
 
 impl PartialEq for Policy {
     fn eq(&self, other: &Policy) -> bool {
-        (&self.name, &self.doc, &self.root, &self.shared) == (&other.name, &other.doc, &other.root, &other.shared)
+        (&self.name, &self.doc, &self.root, &self.shared, &self.overrides)
+            == (&other.name, &other.doc, &other.root, &other.shared, &other.overrides)
     }
 }
 

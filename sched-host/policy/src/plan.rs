@@ -3,6 +3,7 @@
 use sched_core::{ArchSet, ComponentInfo, Params, WorkerId, WorkerSet};
 use sched_text::{SourceText, Span};
 use std::ops::Index;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Number of a node in its [`Plan`].
@@ -31,6 +32,8 @@ pub struct PlanNode {
     pub info: Arc<ComponentInfo>,
     /// Name of the plugin that provides it.
     pub plugin: String,
+    /// The plugin's file; `None` for a component that is compiled in.
+    pub file: Option<PathBuf>,
     /// Every parameter that it declares, as the policy sets it or its default.
     pub params: Params,
     /// The children in the order of the policy (in the order that the component declares its slots).

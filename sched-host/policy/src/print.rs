@@ -16,6 +16,10 @@ impl Policy {
             text.push('\n');
         }
         text += &format!("policy {} {{\n", quote(&self.name));
+        for chosen in &self.overrides {
+            let from = chosen.from.as_ref().map_or(String::new(), |from| format!(" from={}", quote(from)));
+            write_node(&mut text, &format!("override {}{from}", quote(&chosen.component)), &[], 1);
+        }
         self.root.iter().for_each(|part| write_part(&mut text, part, 1));
         self.shared.iter().for_each(|shared| write_shared(&mut text, shared));
         text += "}\n";

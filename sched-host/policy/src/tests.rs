@@ -7,6 +7,7 @@ mod expansion;
 mod library;
 mod machines;
 mod models;
+mod overrides;
 mod progress;
 mod proofs;
 mod recipes;
@@ -24,7 +25,7 @@ mod wrong_text;
 
 use super::*;
 use miette::{GraphicalReportHandler, GraphicalTheme};
-use sched_core::{Arch, Arity, Build, Family, Info, Param, Slot, Storage, WorkerId, WorkerSet};
+use sched_core::{Arch, Arity, Family, Info, Param, Slot, Storage, WorkerId, WorkerSet};
 use sched_text::Finding;
 
 const THRESHOLDS: &[Param] = &[
@@ -93,27 +94,7 @@ fn catalogue() -> Catalogue {
 
 /// The stock components, with which shipped policies have to work.
 fn stock() -> Catalogue {
-    use sched_components::{flow_control::*, resource_mapping::*, special_purpose::*, worker::*};
-    Catalogue::new([
-        (Fifo::INFO.describe(), "flow-control"),
-        (Prio::INFO.describe(), "flow-control"),
-        (Eager::INFO.describe(), "resource-mapping"),
-        (EagerCalibration::INFO.describe(), "resource-mapping"),
-        (EagerPrio::INFO.describe(), "resource-mapping"),
-        (Heft::INFO.describe(), "resource-mapping"),
-        (Heteroprio::INFO.describe(), "resource-mapping"),
-        (Mct::INFO.describe(), "resource-mapping"),
-        (Random::INFO.describe(), "resource-mapping"),
-        (sched_components::resource_mapping::Plan::INFO.describe(), "resource-mapping"),
-        (Replan::INFO.describe(), "resource-mapping"),
-        (WorkStealing::INFO.describe(), "resource-mapping"),
-        (BestImplementation::INFO.describe(), "special-purpose"),
-        (PerfmodelSelect::INFO.describe(), "special-purpose"),
-        (Stage::INFO.describe(), "special-purpose"),
-        (UserChoice::INFO.describe(), "special-purpose"),
-        (Simple::INFO.describe(), "worker"),
-        (Combined::INFO.describe(), "worker"),
-    ])
+    Catalogue::new(sched_components::stock().iter().map(|offer| (offer.info().describe(), "stock")))
 }
 
 /// Two NUMA nodes of `cores` cores each, and `gpus` CUDA workers with a memory node each.

@@ -2,17 +2,17 @@
 
 use super::{Runtime, Start};
 use crate::context::PolicyGround;
-use sched_core::{Arch, MemoryNode, WorkerId, WorkerSet};
+use sched_core::{Arch, MemoryNode, Offer, WorkerId, WorkerSet};
 use sched_machine::topology::{
     BindingError, BindingPlan, CombinedSizes, Surroundings, Topology, TopologyError, WorkerBinding, WorkerDistances,
 };
 use sched_memory::{Coherence, Known, known, measure_once};
 use sched_model::Bus;
 use sched_model::Models;
-use sched_policy::Policy;
+use sched_policy::{Override, Policy};
 use sched_text::Findings;
 use sched_tree::context::WantedPolicy;
-use sched_tree::plugin::{Registry, SearchPath};
+use sched_tree::plugin::{Registry, RegistryBuilder, RegistryError, SearchPath};
 use sched_tree::{PushPull, WorkerFacts};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use std::time::Duration;
 pub struct Builder {
     policy: WantedPolicy,
     registry: Option<Arc<Registry>>,
-    search_path: Option<SearchPath>,
+    components: RegistryBuilder,
     topology: Option<Topology>,
     workers: Option<usize>,
     memory_nodes: Option<usize>,
@@ -48,13 +48,17 @@ enum Learning {
 }
 
 /// Why a runtime did not start. No worker runs then.
-#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[derive(thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum StartError {
     /// The policy is not there, is wrong, or does not fit the machine.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Policy(#[from] Findings),
+    /// The components that were asked for are not there.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Components(#[from] RegistryError),
     /// The machine could not be explored.
     #[error(transparent)]
     #[diagnostic(transparent)]
@@ -94,9 +98,9 @@ const MOST_WORKERS: usize = 8192;
 impl Default for Builder {
     fn default() -> Builder {
         Builder {
-            policy: WantedPolicy::Named("tree-eager".to_owned()),
+            policy: WantedPolicy::Default,
             registry: None,
-            search_path: None,
+            components: RegistryBuilder::default(),
             topology: None,
             workers: None,
             memory_nodes: None,
@@ -114,7 +118,8 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// The policy: the name of a shipped one, or the path of a KDL file. `tree-eager` by default.
+    /// The policy: the name of a shipped one, or the path of a KDL file. By default the environment variable `SCHED_POLICY`
+    /// names it; if that is not set, it is `tree-eager`.
     pub fn policy(mut self, name_or_path: impl Into<String>) -> Builder {
         self.policy = WantedPolicy::Named(name_or_path.into());
         self
@@ -126,15 +131,36 @@ impl Builder {
         self
     }
 
-    /// The plugins, loaded before; otherwise they are looked for as [`search_path`](Self::search_path) says.
+    /// All components there are, instead of those that [`search_path`](Self::search_path) and the other methods on components
+    /// describe.
     pub fn registry(mut self, registry: Arc<Registry>) -> Builder {
         self.registry = Some(registry);
         self
     }
 
-    /// Where to look for plugins; by default where [`SearchPath::default_for_executable`] says.
+    /// Where to look for plugins; by default where [`SearchPath::from_environment`] says. What no plugin offers comes from the
+    /// stock components that are compiled in, unless the feature `stock` is off.
     pub fn search_path(mut self, path: SearchPath) -> Builder {
-        self.search_path = Some(path);
+        self.components = self.components.search_path(path);
+        self
+    }
+
+    /// Adds components of the program's own, of this package.
+    pub fn components(mut self, package: impl Into<String>, offers: Vec<Offer>) -> Builder {
+        self.components = self.components.components(package, offers);
+        self
+    }
+
+    /// Refuses the stock components that are compiled in: all stock components come from plugin files.
+    pub fn without_builtin(mut self) -> Builder {
+        self.components = self.components.without_builtin();
+        self
+    }
+
+    /// Chooses among several components of one name, such as a stock component and one of a plugin, for all policies that do
+    /// not choose themselves; see [`plugin`](crate::plugin).
+    pub fn overriding(mut self, chosen: impl Into<Override>) -> Builder {
+        self.components = self.components.overriding(chosen);
         self
     }
 
@@ -268,10 +294,10 @@ impl Builder {
         if min > max {
             return Err(StartError::Priorities { min, max });
         }
-        let registry = self.registry.unwrap_or_else(|| {
-            let path = self.search_path.unwrap_or_else(SearchPath::default_for_executable);
-            Arc::new(Registry::load(&path))
-        });
+        let registry = match self.registry {
+            Some(registry) => registry,
+            None => Arc::new(self.components.load()?),
+        };
         let policy = self.policy.find()?;
         let topology = match self.topology {
             Some(topology) => topology,
@@ -281,7 +307,7 @@ impl Builder {
         if count > MOST_WORKERS {
             return Err(StartError::TooManyWorkers { asked: count });
         }
-        let mut warnings = Vec::new();
+        let mut warnings = registry.warnings();
         let sizes = self.combined.unwrap_or_else(|| CombinedSizes::from_environment(&mut warnings));
         let mut binding = BindingPlan::new(&topology, count)?.with_combined(&topology, sizes);
         if let Some(nodes) = self.memory_nodes {
@@ -373,3 +399,5 @@ fn by_memory_node(workers: &[WorkerFacts]) -> Vec<Vec<usize>> {
     workers.iter().enumerate().for_each(|(number, worker)| nodes[node(worker)].push(number));
     nodes
 }
+
+sched_text::debug_as_text!(StartError);

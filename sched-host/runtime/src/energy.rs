@@ -56,7 +56,7 @@ pub struct TaskEnergy {
 }
 
 /// Why the energy of tasks was not measured. Nothing was recorded then.
-#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[derive(thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum MeasureError {
     /// A counter could not be read.
@@ -252,3 +252,5 @@ impl Runtime {
 fn tasks_submitted(core: &Core) -> u64 {
     core.submitted().saturating_sub(core.turns[0].load(SeqCst))
 }
+
+sched_text::debug_as_text!(MeasureError);

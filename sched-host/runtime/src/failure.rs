@@ -50,7 +50,7 @@ impl fmt::Display for TaskFailure {
 }
 
 /// Why [`wait_all`](super::Runtime::wait_all) did not end well.
-#[derive(Clone, Debug, thiserror::Error, miette::Diagnostic)]
+#[derive(Clone, thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum RunError {
     /// Kernels panicked. Everything that did not depend on them has run, and the runtime can be used on.
@@ -203,7 +203,7 @@ impl fmt::Display for StallReport {
 }
 
 /// Why a task was not submitted.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, miette::Diagnostic)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum SubmitError {
     /// A handle or codelet of another runtime.
@@ -277,3 +277,5 @@ fn implementations_text(has: &str) -> String {
         _ => format!("implementations for {has} only, and no worker is one of these"),
     }
 }
+
+sched_text::debug_as_text!(RunError, SubmitError);

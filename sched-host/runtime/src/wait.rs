@@ -91,7 +91,7 @@ impl Core {
 }
 
 /// Why data cannot be had.
-#[derive(Clone, Debug, thiserror::Error, miette::Diagnostic)]
+#[derive(Clone, thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum DataError {
     /// The task that wrote it last failed, or was cancelled because of that failure.
@@ -290,3 +290,5 @@ impl<T> DerefMut for WriteData<'_, T> {
         &mut self.guard
     }
 }
+
+sched_text::debug_as_text!(DataError);

@@ -7,7 +7,7 @@ use sched_tree::fault::task_count;
 use std::fmt;
 
 /// Why there is no result.
-#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[derive(thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum SimError {
     /// The policy is not there, is wrong, or does not fit the platform; or the platform is wrong.
@@ -209,3 +209,5 @@ fn places(nodes: &[NodeState]) -> String {
         .collect();
     held.concat()
 }
+
+sched_text::debug_as_text!(SimError);

@@ -61,13 +61,12 @@ use engine::{Engine, Ground, Opening, Planned};
 use lengths::Lengths;
 use sched_core::WorkerSet;
 use sched_graph::TaskGraph;
-use sched_policy::{Policy, Source};
-use sched_text::Findings;
+use sched_policy::Policy;
 use sched_trace::{Event, Observer};
 use sched_tree::Witness;
 use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{ContextError, WantedPolicy, worker_ids};
-use sched_tree::plugin::{Registry, SearchPath};
+use sched_tree::plugin::Registry;
 use std::sync::Arc;
 
 /// A simulation in the making.
@@ -76,7 +75,7 @@ use std::sync::Arc;
 pub struct Simulation {
     graph: Arc<TaskGraph>,
     platform: Arc<Platform>,
-    policy: Result<Policy, Findings>,
+    policy: WantedPolicy,
     registry: Option<Arc<Registry>>,
     seed: u64,
     witness: Option<Arc<dyn Witness>>,
@@ -100,12 +99,12 @@ enum Wished {
 }
 
 impl Simulation {
-    /// Of this graph on this platform, with the policy `tree-eager`.
+    /// Of this graph on this platform, with the policy that the environment variable `SCHED_POLICY` names, or `tree-eager`.
     pub fn new(graph: impl Into<Arc<TaskGraph>>, platform: impl Into<Arc<Platform>>) -> Simulation {
         Simulation {
             graph: graph.into(),
             platform: platform.into(),
-            policy: Source::find("tree-eager").and_then(|source| source.policy()),
+            policy: WantedPolicy::Default,
             registry: None,
             seed: 0,
             witness: None,
@@ -116,18 +115,17 @@ impl Simulation {
 
     /// The policy: the name of a shipped one, or the path of a KDL file.
     pub fn policy(mut self, name_or_path: &str) -> Simulation {
-        self.policy = Source::find(name_or_path).and_then(|source| source.policy());
+        self.policy = WantedPolicy::Named(name_or_path.to_owned());
         self
     }
 
     /// A policy made by the program.
     pub fn policy_value(mut self, policy: Policy) -> Simulation {
-        self.policy = Ok(policy);
+        self.policy = WantedPolicy::Value(Box::new(policy));
         self
     }
 
-    /// The plugins, loaded before; otherwise they are looked for where
-    /// [`SearchPath::default_for_executable`] says.
+    /// All components there are; [`Registry::available`] by default.
     pub fn registry(mut self, registry: Arc<Registry>) -> Simulation {
         self.registry = Some(registry);
         self
@@ -217,10 +215,10 @@ impl Simulation {
     /// # Errors
     /// See [`SimError`].
     pub fn observe(self, observer: &mut dyn Observer) -> Result<Outcome, SimError> {
-        let registry = self.registry.unwrap_or_else(|| Arc::new(Registry::load(&SearchPath::default_for_executable())));
+        let registry = self.registry.unwrap_or_else(|| Arc::new(Registry::available()));
         let platform = self.platform;
         let ground = Ground { registry, seed: self.seed };
-        let contexts = openings(self.policy?, self.contexts, &platform, &ground)?;
+        let contexts = openings(self.policy.find()?, self.contexts, &platform, &ground)?;
         let changes = planned(self.changes, &contexts, platform.workers.len())?;
         check_contexts(&self.graph, &contexts)?;
         // A large machine has many teams, and most policies have no leaf for any.

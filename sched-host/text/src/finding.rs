@@ -160,7 +160,7 @@ impl Diagnostic for Finding {
 /// Everything that was found wrong with a file, a policy or a platform: at least one error, and all warnings.
 ///
 /// `miette` shows each with its place in the text; [`findings`](Self::findings) has them as data.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Findings {
     what: String,
     findings: Vec<Finding>,
@@ -170,6 +170,15 @@ impl Findings {
     /// `findings` about `what`, a file or a policy.
     pub fn new(what: impl Into<String>, findings: Vec<Finding>) -> Findings {
         Findings { what: what.into(), findings }
+    }
+
+    /// Adds what to do about it, to the first finding.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Findings {
+        if let Some(first) = self.findings.first_mut() {
+            *first = first.clone().help(help);
+        }
+        self
     }
 
     /// Every finding, in the order of the rules that made them.
@@ -197,3 +206,5 @@ impl Diagnostic for Findings {
         Some(Box::new(self.findings.iter().map(|finding| finding as &dyn Diagnostic)))
     }
 }
+
+crate::debug_as_text!(Findings);

@@ -1,7 +1,9 @@
 //! The list of plugins for machines. Keys are added, never renamed.
 
 use sched_core::{Arity, ComponentInfo, ParamInfo, ParamKind, Value};
-use sched_tree::plugin::{ComponentState, FileReport, FileState, FolderState, ListedComponent, Registry};
+use sched_tree::plugin::{
+    CompiledIn, ComponentError, ComponentState, FileReport, FileState, FolderState, ListedComponent, Registry,
+};
 use serde::Serialize;
 use serde_json::{Number, Value as Json};
 use std::io::{self, Write};
@@ -10,6 +12,16 @@ use std::io::{self, Write};
 struct List<'a> {
     folders: Vec<Folder<'a>>,
     files: Vec<File<'a>>,
+    builtin: Vec<Package<'a>>,
+}
+
+/// Components that are compiled into the program.
+#[derive(Serialize)]
+struct Package<'a> {
+    package: &'a str,
+    version: &'a str,
+    refused: bool,
+    components: Vec<Component<'a>>,
 }
 
 #[derive(Serialize)]
@@ -64,6 +76,11 @@ struct Component<'a> {
     lookahead: u32,
     slots: Vec<Slot<'a>>,
     params: Vec<Param<'a>>,
+    /// What provides the component of this name that is used in the place of this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hidden_by: Option<&'a str>,
+    /// What else provides a component of this name.
+    hides: &'a [String],
     errors: Vec<Problem>,
 }
 
@@ -93,6 +110,7 @@ pub(super) fn write(registry: &Registry, out: &mut dyn Write) -> io::Result<()> 
     let list = List {
         folders: registry.folders().iter().map(folder).collect(),
         files: registry.files().iter().map(file).collect(),
+        builtin: registry.packages().iter().map(package).collect(),
     };
     serde_json::to_writer_pretty(&mut *out, &list)?;
     writeln!(out)
@@ -145,18 +163,30 @@ fn file(report: &FileReport) -> File<'_> {
     }
 }
 
+fn package(compiled_in: &CompiledIn) -> Package<'_> {
+    let refused = compiled_in.refused;
+    let components = compiled_in.components.iter().map(component);
+    let components = components.map(|component| Component { usable: component.usable && !refused, ..component });
+    Package {
+        package: &compiled_in.id.package,
+        version: &compiled_in.id.version,
+        refused,
+        components: components.collect(),
+    }
+}
+
 fn component(listed: &ListedComponent) -> Component<'_> {
-    let ListedComponent { info, state } = listed;
-    let errors = match state {
-        ComponentState::Usable => Vec::new(),
-        ComponentState::Rejected(errors) => errors
-            .iter()
-            .map(|error| Problem { kind: error.code(), message: error.to_string(), mend: error.mend() })
-            .collect(),
+    let ListedComponent { info, state, hides } = listed;
+    let (errors, hidden_by) = match state {
+        ComponentState::Rejected(errors) => (errors.as_slice(), None),
+        ComponentState::Hidden(by) => (&[][..], Some(by.as_str())),
+        _ => (&[][..], None),
     };
+    let problem =
+        |error: &ComponentError| Problem { kind: error.code(), message: error.to_string(), mend: error.mend() };
     Component {
         name: &info.name,
-        usable: errors.is_empty(),
+        usable: *state == ComponentState::Usable,
         family: info.family.to_string(),
         arity: arity(info),
         doc: &info.doc,
@@ -167,7 +197,9 @@ fn component(listed: &ListedComponent) -> Component<'_> {
         lookahead: info.lookahead,
         slots: info.slots.iter().map(|slot| Slot { name: &slot.name, doc: &slot.doc }).collect(),
         params: info.params.iter().map(param).collect(),
-        errors,
+        hidden_by,
+        hides,
+        errors: errors.iter().map(problem).collect(),
     }
 }
 

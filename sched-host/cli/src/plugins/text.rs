@@ -3,7 +3,7 @@
 use sched_core::{Arity, ComponentInfo, ParamInfo};
 use sched_text::count;
 use sched_tree::plugin::{
-    ComponentState, FileState, FolderReport, FolderState, ListedComponent, LoadedPlugin, Registry,
+    CompiledIn, ComponentState, FileState, FolderReport, FolderState, ListedComponent, LoadedPlugin, Registry,
 };
 use std::fmt::Write;
 use std::path::Path;
@@ -34,6 +34,10 @@ pub(super) fn render(registry: &Registry, verbose: bool) -> String {
         }
         out.push('\n');
     }
+    for package in registry.packages() {
+        package_lines(&mut out, package, verbose);
+        out.push('\n');
+    }
     summary(&mut out, registry);
     out
 }
@@ -62,14 +66,33 @@ fn plugin_lines(out: &mut String, name: &str, plugin: &LoadedPlugin, verbose: bo
     }
 }
 
+fn package_lines(out: &mut String, package: &CompiledIn, verbose: bool) {
+    let refused = if package.refused { ": refused" } else { "" };
+    line(out, 0, format_args!("compiled in{refused}"));
+    line(out, 1, format_args!("{}", format!("{} {}", package.id.package, package.id.version).trim_end()));
+    for component in &package.components {
+        if package.refused {
+            line(out, 2, format_args!("{}", component.info.name));
+        } else {
+            component_lines(out, component, verbose);
+        }
+    }
+}
+
 fn component_lines(out: &mut String, listed: &ListedComponent, verbose: bool) {
-    let ListedComponent { info, state } = listed;
+    let ListedComponent { info, state, hides } = listed;
+    if let ComponentState::Hidden(by) = state {
+        return line(out, 2, format_args!("{}: hidden by {by}", info.name));
+    }
     line(out, 2, format_args!("{} ({}, {}){}", info.name, info.family, children(info), described(&info.doc)));
     if let ComponentState::Rejected(errors) = state {
         for error in errors {
             line(out, 3, format_args!("rejected: {error}"));
             line(out, 4, format_args!("mend: {}", error.mend()));
         }
+    }
+    if !hides.is_empty() {
+        line(out, 3, format_args!("hides the component of {}", hides.join(" and ")));
     }
     if verbose {
         line(out, 3, format_args!("{}", traits(info)));
@@ -130,10 +153,14 @@ fn traits(info: &ComponentInfo) -> String {
 }
 
 fn summary(out: &mut String, registry: &Registry) {
-    let usable = registry.components().count();
+    let (from_files, compiled_in): (Vec<_>, Vec<_>) =
+        registry.components().partition(|component| component.plugin().path.is_some());
     let plugins = registry.files().iter().filter(|file| matches!(file.state, FileState::Loaded(_))).count();
     let rejected = registry.rejected().count();
-    let mut words = format!("{} from {}", count(usable, "component"), count(plugins, "plugin"));
+    let mut words = format!("{} from {}", count(from_files.len(), "component"), count(plugins, "plugin"));
+    if !compiled_in.is_empty() {
+        let _ = write!(words, ", {} compiled in", compiled_in.len());
+    }
     if rejected > 0 {
         let _ = write!(words, "; {} rejected", count(rejected, "file"));
     }

@@ -107,8 +107,8 @@ fn policies_writes_simple_schedulers() {
      5 │             each "worker" {
        ╰────
       help: did you mean `eager`?
-            looked in plugins: flow-control, resource-mapping, special-purpose, worker
-            why: a policy is made of the components that the loaded plugins provide
+            components come from: stock
+            why: a policy is made of the components that plugins offer and that are compiled in
     "#);
     assert_snapshot!(simple(&["eager decide-worker"]), @r"
       × simple scheduler: 1 error

@@ -5,7 +5,7 @@ use sched_text::excerpt::Position;
 use std::fmt;
 
 /// Why a file is no task graph: everything that was found, each with its place.
-#[derive(Debug)]
+
 pub struct GraphFileError {
     source: NamedSource<String>,
     /// What the file was read as.
@@ -122,3 +122,5 @@ impl Diagnostic for GraphFileProblem {
         Some(Box::new(std::iter::once(label)))
     }
 }
+
+sched_text::debug_as_text!(GraphFileError);

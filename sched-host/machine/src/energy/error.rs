@@ -8,7 +8,7 @@ const CONTAINER: &str = "into a container, mount its host's /sys/devices/virtual
                          so (`--powercap`, SCHED_POWERCAP or `EnergyMeter::open_at`)";
 
 /// A reason why energy cannot be read.
-#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[derive(thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum EnergyError {
     /// The kernel provides no counters at all.
@@ -104,3 +104,5 @@ fn listed(found: &[String]) -> String {
 fn above(path: &Path) -> String {
     path.parent().and_then(Path::parent).unwrap_or(path).display().to_string()
 }
+
+sched_text::debug_as_text!(EnergyError);

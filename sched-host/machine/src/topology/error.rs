@@ -10,7 +10,7 @@ use super::source::Source;
 use super::synthetic::SyntheticProblem;
 
 /// Why a [`Topology`](super::Topology) could not be created.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum TopologyError {
     /// hwloc could not inspect this machine.
     #[error("cannot discover the topology of this machine: {why}")]
@@ -87,7 +87,7 @@ impl Diagnostic for TopologyError {
 }
 
 /// Why a [`BindingPlan`](super::BindingPlan) could not be created, or a thread not be bound.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Diagnostic)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 pub enum BindingError {
     /// A plan for zero workers.
     #[error("0 workers were asked for, but a plan needs at least 1")]
@@ -139,3 +139,5 @@ pub enum BindingError {
         why: String,
     },
 }
+
+sched_text::debug_as_text!(TopologyError, BindingError);

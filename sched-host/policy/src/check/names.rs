@@ -1,6 +1,7 @@
 //! Rules about names: components, parameters and slots exist, are of the right type, and are given once.
 
 use super::site::{Owner, Role, Subject};
+use crate::catalogue::Catalogue;
 use crate::part::{Component, Part};
 use crate::print;
 use sched_core::{Arity, ParamInfo};
@@ -8,9 +9,11 @@ use sched_text::Finding;
 use sched_text::did_you_mean;
 
 /// Words of the language, which no component can have as its name.
-const WORDS: [&str; 4] = ["policy", "shared", "each", "use"];
+const WORDS: [&str; 5] = ["policy", "shared", "override", "each", "use"];
 
 pub(super) fn component(subject: &Subject<'_>) -> Vec<Finding> {
+    // One finding a name, however often it stands in the policy.
+    let mut unknown: Vec<Vec<&Component>> = Vec::new();
     let mut findings = Vec::new();
     for (component, entry) in subject.components() {
         let name = &component.name;
@@ -21,16 +24,49 @@ pub(super) fn component(subject: &Subject<'_>) -> Vec<Finding> {
                     .help("a component of this name cannot be used in a policy: rename it in its plugin"),
             );
         } else if entry.is_none() {
-            let names = subject.catalogue.iter().map(|entry| entry.info.name.as_str());
-            let mut finding =
-                Finding::error(format!("there is no component `{name}`")).at(component.span, "unknown component");
-            if subject.catalogue.iter().next().is_some() {
-                finding = finding.help(did_you_mean(name, names, "components"));
+            match unknown.iter_mut().find(|places| places[0].name == *name) {
+                Some(places) => places.push(component),
+                None => unknown.push(vec![component]),
             }
-            findings.push(finding.help(subject.catalogue.origin()));
         }
     }
+    if subject.catalogue.is_empty() && !unknown.is_empty() {
+        findings.push(no_component_at_all(subject.catalogue));
+    } else {
+        // Where an override chooses nothing, its own rule reports that.
+        let overridden = |name: &str| subject.policy.overrides.iter().any(|chosen| chosen.component == *name);
+        unknown.retain(|places| subject.catalogue.contest(&places[0].name).is_none() || !overridden(&places[0].name));
+        findings.extend(unknown.iter().map(|places| unknown_component(subject.catalogue, places)));
+    }
     findings
+}
+
+fn no_component_at_all(catalogue: &Catalogue) -> Finding {
+    let finding = Finding::error(format!("no component plugins were found{}", catalogue.places()));
+    catalogue.how_to_find().into_iter().fold(finding, Finding::help)
+}
+
+/// A name that stands at these places and means no component.
+fn unknown_component(catalogue: &Catalogue, places: &[&Component]) -> Finding {
+    let name = &places[0].name;
+    let point = |finding: Finding, label: &str| {
+        let finding = finding.at(places[0].span, label);
+        places[1..].iter().fold(finding, |finding, place| finding.at(place.span, "and here"))
+    };
+    let Some((entries, owner)) = catalogue.contest(name) else {
+        let names = catalogue.iter().map(|entry| entry.info.name.as_str());
+        let finding = point(Finding::error(format!("there is no component `{name}`")), "unknown component");
+        return finding.help(did_you_mean(name, names, "components")).help(catalogue.origin());
+    };
+    let mut offers: Vec<String> = entries.iter().map(ToString::to_string).collect();
+    if entries.iter().all(|entry| entry.info.package != owner) {
+        offers.push(format!("{owner} (compiled in, and refused)"));
+    }
+    let stranger = entries.iter().find(|entry| entry.info.package != owner).map_or("", |entry| entry.short_name());
+    let finding = Finding::error(format!("component `{name}` is offered by {}", offers.join(" and by ")));
+    point(finding, "which one is meant?")
+        .help(catalogue.how_to_choose(name, stranger))
+        .help(format!("or take {stranger} out of the search path; from={owner:?} means the stock component"))
 }
 
 pub(super) fn parameter(subject: &Subject<'_>) -> Vec<Finding> {

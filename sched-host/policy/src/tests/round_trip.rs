@@ -1,7 +1,7 @@
 //! Printed policies read back as what they were.
 
 use super::{EAGER, HEFT, parse, policy};
-use crate::{Component, Each, Level, Part, Policy, Shared, Use};
+use crate::{Component, Each, Level, Override, Part, Policy, Shared, Use};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use sched_core::{Arch, Value};
@@ -56,7 +56,9 @@ fn a_built_policy_equals_the_same_read_from_text() {
 fn name() -> impl Strategy<Value = String> {
     let word =
         prop_oneof!["[a-z][a-z0-9-]{0,8}", "\\PC{1,6}", ".{1,4}", Just("true".to_owned()), Just("-1".to_owned())];
-    word.prop_filter("a word of the language", |name| !["policy", "shared", "each", "use"].contains(&name.as_str()))
+    word.prop_filter("a word of the language", |name| {
+        !["policy", "shared", "override", "each", "use"].contains(&name.as_str())
+    })
 }
 
 fn value() -> impl Strategy<Value = Value> {
@@ -106,6 +108,13 @@ fn shared() -> impl Strategy<Value = Shared> {
     })
 }
 
+fn chosen() -> impl Strategy<Value = Override> {
+    (name(), prop::option::of(".{0,6}")).prop_map(|(name, from)| match from {
+        Some(from) => Override::new(name).from(from),
+        None => Override::new(name),
+    })
+}
+
 fn doc() -> impl Strategy<Value = String> {
     // White space at the end of a line, and at the end of the comment, says nothing.
     prop::collection::vec("( {0,3}[!-~é→]{1,8}){0,4}", 0..4).prop_map(|lines| lines.join("\n").trim_end().to_owned())
@@ -118,11 +127,13 @@ proptest! {
         doc in doc(),
         root in prop::collection::vec(part(), 0..3),
         shared in prop::collection::vec(shared(), 0..3),
+        overrides in prop::collection::vec(chosen(), 0..3),
     ) {
         let mut policy = Policy::new(name, Component::new("replaced"));
         policy.doc = doc;
         policy.root = root;
         policy.shared = shared;
+        policy.overrides = overrides;
         let text = policy.to_kdl();
         let read = crate::read("printed", &text);
         prop_assert!(read.findings.is_empty(), "{text}\n{:?}", read.findings);

@@ -1,7 +1,7 @@
 //! Checking whole policies.
 
 use super::{EAGER, HEFT, PREFETCHING, catalogue, policy, read, shown};
-use crate::{Catalogue, Component, Each, FlatMachine, Level, Policy, check, expand};
+use crate::{Audience, Catalogue, Component, Each, FlatMachine, Level, Policy, Stock, check, expand};
 use insta::assert_snapshot;
 use sched_core::{Family, Info, Value};
 use sched_text::Finding;
@@ -35,23 +35,58 @@ fn each_machine_counts_as_one_child() {
 }
 
 #[test]
-fn without_plugins_the_help_says_where_they_were_looked_for() {
+fn without_components_there_is_one_error_which_says_where_they_were_looked_for() {
     let nothing = Catalogue::default().looked_at(["/usr/lib/sched/libflow.so", "./plugins"]);
-    let findings = check(&policy("policy \"p\" {\n    fifo { worker }\n}"), &nothing);
-    assert_snapshot!(shown(&findings[0]), @r#"
+    let told = |catalogue: &Catalogue| {
+        let problems =
+            check(&policy("policy \"p\" {\n    fifo { eager { each \"worker\" { worker } } }\n}"), catalogue);
+        problems.iter().map(|problem| shown(problem)).collect::<Vec<_>>().join("\n")
+    };
+    assert_snapshot!(told(&nothing), @r#"
     V7 policy::component
 
-      × there is no component `fifo`
-       ╭─[test.kdl:2:5]
-     1 │ policy "p" {
-     2 │     fifo { worker }
-       ·     ──┬─
-       ·       ╰── unknown component
-     3 │ }
+      × no component plugins were found: looked in /usr/lib/sched/libflow.so, ./plugins
+      help: name the folder of the plugins with SCHED_PLUGIN_PATH or `Builder::search_path`
+            or compile the components in, with the feature `stock` of sched-host
+            why: a policy is made of the components that plugins offer and that are compiled in
+    "#);
+    let refused = nothing.stock(Stock::Refused).not_loaded(["libflow.so: it is empty"]);
+    assert_snapshot!(told(&refused.clone().audience(Audience::CommandLine)), @r#"
+    V7 policy::component
+
+      × no component plugins were found: looked in /usr/lib/sched/libflow.so, ./plugins
+      help: name the folder of the plugins with `--plugin-dir` or SCHED_PLUGIN_PATH
+            or leave out `--no-builtin`, which refuses the components that are compiled in
+            not loaded: libflow.so: it is empty
+            why: a policy is made of the components that plugins offer and that are compiled in
+    "#);
+    assert_snapshot!(told(&refused), @r#"
+    V7 policy::component
+
+      × no component plugins were found: looked in /usr/lib/sched/libflow.so, ./plugins
+      help: name the folder of the plugins with SCHED_PLUGIN_PATH or `Builder::search_path`
+            or leave out `Builder::without_builtin`, which refuses the components that are compiled in
+            not loaded: libflow.so: it is empty
+            why: a policy is made of the components that plugins offer and that are compiled in
+    "#);
+}
+
+#[test]
+fn a_component_that_is_unknown_in_several_places_is_one_error() {
+    let text = r#"policy "p" { fifi { eager { each "worker" { fifi { worker } } } } }"#;
+    assert_snapshot!(check(&policy(text), &catalogue()).iter().map(|problem| shown(problem)).collect::<String>(), @r#"
+    V7 policy::component
+
+      × there is no component `fifi`
+       ╭─[test.kdl:1:14]
+     1 │ policy "p" { fifi { eager { each "worker" { fifi { worker } } } } }
+       ·              ──┬─                           ──┬─
+       ·                │                              ╰── and here
+       ·                ╰── unknown component
        ╰────
-      help: no plugin is loaded; looked at: /usr/lib/sched/libflow.so, ./plugins
-            say where plugins are with `--plugin-dir`, or in a program of your own with `Builder::search_path`
-            why: a policy is made of the components that the loaded plugins provide
+      help: did you mean `fifo`?
+            components come from: flow-control, resource-mapping, special-purpose, worker
+            why: a policy is made of the components that plugins offer and that are compiled in
     "#);
 }
 
@@ -60,7 +95,7 @@ fn plugins_that_were_looked_in_are_named_once_each() {
     let info = |name: &'static str| Info::new(name, Family::FlowControl, "").describe();
     let mixed = Catalogue::new([(info("a"), "two"), (info("b"), "one"), (info("c"), "two")]);
     let told = shown(&check(&policy(r#"policy "p" { fifo { worker } }"#), &mixed)[0]);
-    assert!(told.contains("looked in plugins: one, two\n"), "{told}");
+    assert!(told.contains("components come from: one, two\n"), "{told}");
 }
 
 #[test]

@@ -19,8 +19,8 @@ V7 policy::component
  3 │ }
    ╰────
   help: did you mean `eager`?
-        looked in plugins: flow-control, resource-mapping, special-purpose, worker
-        why: a policy is made of the components that the loaded plugins provide
+        components come from: flow-control, resource-mapping, special-purpose, worker
+        why: a policy is made of the components that plugins offer and that are compiled in
 "#);
 }
 
@@ -41,8 +41,8 @@ V7 policy::component
    ╰────
   help: components: `fifo`, `prio`, `lifo`, `eager`, `eager-calibration`, `mct`, `random`, `perfmodel-
         select`, `best-implementation`, `tee`, `sink`, `worker`, `combined-worker`
-        looked in plugins: flow-control, resource-mapping, special-purpose, worker
-        why: a policy is made of the components that the loaded plugins provide
+        components come from: flow-control, resource-mapping, special-purpose, worker
+        why: a policy is made of the components that plugins offer and that are compiled in
 "#);
 }
 

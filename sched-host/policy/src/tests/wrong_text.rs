@@ -163,7 +163,7 @@ V7 policy::unknown-node
    ╭─[test.kdl:1:1]
  1 │ polcy "p" {
    · ──┬──
-   ·   ╰── expected `policy` or `shared`
+   ·   ╰── expected `policy`, `shared` or `override`
  2 │     fifo { worker }
    ╰────
   help: did you mean `policy`?
@@ -182,10 +182,10 @@ V7 policy::unknown-node
    ╭─[test.kdl:1:1]
  1 │ fifo {
    · ──┬─
-   ·   ╰── expected `policy` or `shared`
+   ·   ╰── expected `policy`, `shared` or `override`
  2 │     worker
    ╰────
-  help: what a file holds: `policy`, `shared`
+  help: what a file holds: `policy`, `shared`, `override`
         a component stands inside `policy "name" { … }`
 "#);
 }
@@ -280,7 +280,7 @@ V7 policy::use
  1 │ policy "p" {
  2 │     fifo { use "leaf" { worker } }
    ·                         ───┬──
-   ·                            ╰── this is below a `use`
+   ·                            ╰── this is below `use`
  3 │     shared "leaf" { worker }
    ╰────
   help: what is below stands in `shared "leaf" { … }`

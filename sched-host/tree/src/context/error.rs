@@ -4,7 +4,7 @@ use crate::{Fault, SwapError};
 use sched_text::Findings;
 
 /// Why a context was not made, changed or deleted. It is as it was before, with all of its tasks.
-#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[derive(thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum ContextError {
     /// The policy is not there, is wrong, does not fit the workers, or a component of it cannot be built.
@@ -120,3 +120,5 @@ impl ContextError {
         }
     }
 }
+
+sched_text::debug_as_text!(ContextError);

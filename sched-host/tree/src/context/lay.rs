@@ -7,8 +7,11 @@ use sched_policy::{Machine, Plan, Policy, SomeWorkers, Source, expand, expand_un
 use sched_text::{Finding, Findings};
 
 /// A policy that is data, or the name of one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum WantedPolicy {
+    /// Nothing is said: the one that the environment names, or else `tree-eager`.
+    #[default]
+    Default,
     /// The name of a shipped policy, or the path of a file.
     Named(String),
     /// A policy made by the program.
@@ -22,6 +25,7 @@ impl WantedPolicy {
     /// There is no policy of this name, or its text is wrong.
     pub fn find(self) -> Result<Policy, Findings> {
         match self {
+            WantedPolicy::Default => Source::from_environment()?.policy(),
             WantedPolicy::Named(name) => Source::find(&name)?.policy(),
             WantedPolicy::Value(policy) => Ok(*policy),
         }
@@ -60,7 +64,7 @@ pub fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, Findin
     let mut findings = Vec::new();
     for node in &plan.nodes {
         let name = &node.info.name;
-        let Some(registered) = registry.component(name) else {
+        let Some(registered) = registry.component_of(name, &node.plugin, node.file.as_deref()) else {
             unreachable!("the plan names components of the catalogue, which is made from the registry");
         };
         match registered.build(&node.params) {

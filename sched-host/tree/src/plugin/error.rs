@@ -138,6 +138,16 @@ pub enum ComponentError {
         /// The plugin whose component keeps the name.
         first: String,
     },
+    /// It has the name of a stock component, and nobody says which one is meant; or it is the stock component.
+    #[error("{plugin} offers a component `{component}`, and so does {others}")]
+    Contested {
+        /// The name.
+        component: String,
+        /// The plugin whose component this is.
+        plugin: String,
+        /// What else offers a component of the name.
+        others: String,
+    },
     /// What the plugin says of it cannot be.
     #[error("{plugin} describes component `{component}` badly: {fault}")]
     Described {
@@ -158,6 +168,9 @@ impl ComponentError {
             ComponentError::NameTaken { .. } => {
                 "rename one of the two, or put the folder of the one that you want first in the search path"
             }
+            ComponentError::Contested { .. } => {
+                "choose one, with `override` in the policy or for all policies, or rename the one that is not a stock component"
+            }
             ComponentError::Described { .. } => "ask its author to mend the `Info` of the component",
         }
     }
@@ -167,6 +180,7 @@ impl ComponentError {
     pub fn code(&self) -> &'static str {
         match self {
             ComponentError::NameTaken { .. } => "name-taken",
+            ComponentError::Contested { .. } => "contested",
             ComponentError::Described { .. } => "described",
         }
     }

@@ -1,228 +1,80 @@
 //! What was found, and the components by name.
 
-use super::error::{ComponentError, ConstructError, LoadError, LoadErrorKind};
-use super::search::{Origin, SearchFolder, SearchPath, libraries_in};
+use super::error::{ComponentError, LoadError, LoadErrorKind};
+use super::listing::{
+    CompiledIn, ComponentState, FileReport, FileState, FolderReport, FolderState, ListedComponent, LoadedPlugin,
+    PluginId,
+};
+use super::registered::{Maker, Registered};
+use super::search::{Origin, SearchPath, libraries_in};
 use super::{load, manifest};
-use sched_core::abi::ComponentObject;
-use sched_core::abi::root::Root;
-use sched_core::{ComponentInfo, Offer, Params};
-use sched_policy::Catalogue;
-use std::any::Any;
+use sched_core::{ComponentInfo, Offer};
+use sched_policy::{Audience, Catalogue, Offers, Override, Stock};
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Which plugin is meant.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PluginId {
-    /// Name of the package that it was built from.
-    pub package: String,
-    /// Version of that package; empty for components that are compiled in.
-    pub version: String,
-    /// The file; `None` for components that are compiled in.
-    pub path: Option<PathBuf>,
-}
-
-impl fmt::Display for PluginId {
-    /// The file, or the package where there is none.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.path {
-            Some(path) => path.display().fmt(f),
-            None => f.write_str(&self.package),
-        }
-    }
-}
-
-/// A folder of the search path and what came of it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FolderReport {
-    /// The folder, and why it was searched.
-    pub folder: SearchFolder,
-    /// What came of it.
-    pub state: FolderState,
-}
-
-/// What came of the search in a folder.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum FolderState {
-    /// It was searched.
-    Searched,
-    /// The search came by here before, under this or another name.
-    AlreadySearched,
-    /// There is no such folder. Worth a word where [`Origin::is_asked_for`].
-    Missing,
-    /// The system does not let it be read.
-    Unreadable(String),
-}
-
-/// A file that the search came to, and what came of it.
-#[derive(Clone, Debug)]
-pub struct FileReport {
-    /// The file, in the folder as it was named.
-    pub path: PathBuf,
-    /// Index into [`Registry::folders`] of the folder that it lies in.
-    pub folder: usize,
-    /// What came of it.
-    pub state: FileState,
-}
-
-/// What came of a file.
-#[derive(Clone, Debug)]
-pub enum FileState {
-    /// It is a plugin, and it is loaded.
-    Loaded(LoadedPlugin),
-    /// It is not loaded.
-    Rejected(LoadError),
-    /// It lies in the executable's own folder, where other files of this ending may well lie, and it is none of ours.
-    NotAPlugin(LoadErrorKind),
-    /// The same file as this earlier one.
-    AlreadySeen(PathBuf),
-}
-
-/// A plugin that is loaded.
-#[derive(Clone, Debug)]
-pub struct LoadedPlugin {
-    /// Which plugin it is.
-    pub id: PluginId,
-    /// Version of the interface that it was built against.
-    pub abi: (u32, u32),
-    /// What it offers.
-    pub components: Vec<ListedComponent>,
-    /// What an operator would miss in its manifest, a line each.
-    pub warnings: Vec<String>,
-}
-
-/// One component in a plugin's manifest.
-#[derive(Clone, Debug)]
-pub struct ListedComponent {
-    /// What the plugin says of it.
-    pub info: ComponentInfo,
-    /// Whether it can be used.
-    pub state: ComponentState,
-}
-
-/// Whether a component can be used.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ComponentState {
-    /// [`Registry::component`] gives it.
-    Usable,
-    /// It cannot be used, for each of these reasons.
-    Rejected(Vec<ComponentError>),
-}
-
-/// A component that a policy can name.
-#[derive(Debug)]
-pub struct Registered {
-    info: ComponentInfo,
-    plugin: Arc<PluginId>,
-    maker: Maker,
-}
-
-/// Whoever builds a component.
-enum Maker {
-    Plugin(&'static Root),
-    BuiltIn(Offer),
-}
-
-impl fmt::Debug for Maker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Maker::Plugin(_) => "Plugin",
-            Maker::BuiltIn(_) => "BuiltIn",
-        })
-    }
-}
-
-impl Registered {
-    /// What it is.
-    #[must_use]
-    pub fn info(&self) -> &ComponentInfo {
-        &self.info
-    }
-
-    /// The plugin that offers it.
-    #[must_use]
-    pub fn plugin(&self) -> &PluginId {
-        &self.plugin
-    }
-
-    /// Makes one. Parameters that `params` does not set have their defaults.
-    ///
-    /// # Errors
-    /// A value that does not fit its parameter, a parameter that the component does not have, and what the component's
-    /// constructor says, be it in a panic.
-    pub fn build(&self, params: &Params) -> Result<ComponentObject, ConstructError> {
-        let params = self.complete(params)?;
-        let component = || self.info.name.clone();
-        let plugin = || self.plugin.to_string();
-        let refused = |message| ConstructError::Refused { component: component(), plugin: plugin(), message };
-        let panicked = |message| ConstructError::Panicked { component: component(), plugin: plugin(), message };
-        match &self.maker {
-            Maker::Plugin(root) => root.build(&self.info.name, &params).map_err(|failure| {
-                let message = failure.message.to_string();
-                if failure.panicked { panicked(message) } else { refused(message) }
-            }),
-            Maker::BuiltIn(offer) => match catch_unwind(AssertUnwindSafe(|| offer.build(&params))) {
-                Ok(built) => built.map_err(|error| refused(error.to_string())),
-                Err(payload) => Err(panicked(panic_text(&*payload))),
-            },
-        }
-    }
-
-    /// Every parameter, set or default, as its declaration wants it.
-    fn complete(&self, given: &Params) -> Result<Params, ConstructError> {
-        let mut complete =
-            Params::from_values(self.info.params.iter().map(|param| (param.name.clone(), param.default.clone())));
-        for (name, value) in given.iter() {
-            let component = || self.info.name.clone();
-            let param = self
-                .info
-                .param(name)
-                .ok_or_else(|| ConstructError::UnknownParam { component: component(), param: name.to_owned() })?;
-            let fitting = value.clone().coerce(&param.kind).ok_or_else(|| ConstructError::Value {
-                component: component(),
-                param: name.to_owned(),
-                found: value.to_string(),
-                expected: param.kind.to_string(),
-            })?;
-            complete.set(name, fitting);
-        }
-        Ok(complete)
-    }
-}
-
-fn panic_text(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
-}
-
-/// The plugins that were found, and the components that they offer.
+/// The components that there are: those of the plugins that were found, and those that are compiled in.
 ///
-/// A name belongs to the plugin that comes first in the search path; that component of a later plugin is rejected, while
-/// the rest of that plugin can be used. So a folder that is named first can replace a stock component.
+/// [`plugin`](crate::plugin) has the rules by which one of several components has a name.
 #[derive(Debug, Default)]
 pub struct Registry {
     folders: Vec<FolderReport>,
     files: Vec<FileReport>,
-    components: BTreeMap<String, Registered>,
+    compiled_in: Vec<CompiledIn>,
+    components: BTreeMap<String, Named>,
+    pub(super) overrides: Vec<Override>,
+    pub(super) audience: Audience,
+}
+
+/// Every component of one name.
+#[derive(Debug, Default)]
+struct Named {
+    /// In the order of the search path; those that are compiled in are last.
+    offers: Vec<Registered>,
+    /// Package of the stock component of this name, be it refused or not.
+    owner: Option<String>,
+    /// The one that is used unless a policy chooses another.
+    meant: Option<usize>,
+}
+
+impl Named {
+    fn offers(&self) -> Offers {
+        let entries = self.offers.iter().map(Registered::entry).collect();
+        Offers { entries, owner: self.owner.clone(), meant: self.meant }
+    }
 }
 
 /// A file's device and number on it: the same for each name of the file.
 type FileId = (u64, u64);
 
 impl Registry {
-    /// No plugins.
+    /// No components.
     #[must_use]
     pub fn empty() -> Registry {
         Registry::default()
     }
 
-    /// Looks through the folders in order and loads what is there. Whatever goes wrong is in [`files`](Self::files) and
-    /// [`folders`](Self::folders).
+    /// The components that are compiled in: the stock components, where the feature `stock` is on, and no plugins.
+    #[must_use]
+    pub fn compiled_in() -> Registry {
+        let mut registry = Registry::empty();
+        registry.add_stock(false);
+        registry
+    }
+
+    /// What a program has that says nothing of plugins: those of [`SearchPath::from_environment`], and what is compiled in.
+    #[must_use]
+    pub fn available() -> Registry {
+        let mut registry = Registry::load(&SearchPath::from_environment());
+        registry.add_stock(false);
+        registry
+    }
+
+    /// Looks through the folders in order and loads what is there; nothing that is compiled in is added. Whatever goes wrong
+    /// is in [`files`](Self::files) and [`folders`](Self::folders).
     #[must_use]
     pub fn load(path: &SearchPath) -> Registry {
         let mut registry = Registry::empty();
@@ -249,6 +101,7 @@ impl Registry {
                 registry.files.push(FileReport { path: file, folder: index, state });
             }
         }
+        registry.settle();
         registry
     }
 
@@ -280,52 +133,132 @@ impl Registry {
         let id = PluginId { package, version, path: Some(path.to_owned()) };
         let shared = Arc::new(id.clone());
         let warnings = loaded.components.iter().flat_map(manifest::warnings).collect();
-        let components = loaded.components.into_iter().map(|info| {
-            let state = match self.add(info.clone(), &shared, Maker::Plugin(loaded.root)) {
-                Ok(()) => ComponentState::Usable,
-                Err(errors) => ComponentState::Rejected(errors),
-            };
-            ListedComponent { info, state }
-        });
+        let components = loaded.components.into_iter().map(|info| self.add(info, &shared, Maker::Plugin(loaded.root)));
         let components = components.collect();
         LoadedPlugin { id, abi: (loaded.stamp.abi_major, loaded.stamp.abi_minor), components, warnings }
+    }
+
+    /// Adds a component to those of its name, if its description is sound. Who has the name is settled later.
+    fn add(&mut self, info: ComponentInfo, plugin: &Arc<PluginId>, maker: Maker) -> ListedComponent {
+        let mut faults = manifest::faults(&info);
+        let there = self.components.get(&info.name).map_or(&[][..], |named| &named.offers);
+        if there.iter().any(|first| first.plugin() == &**plugin) {
+            faults.push("the plugin has an earlier component of this name".to_owned());
+        }
+        let described =
+            |fault| ComponentError::Described { component: info.name.clone(), plugin: plugin.to_string(), fault };
+        let errors: Vec<ComponentError> = faults.into_iter().map(described).collect();
+        if !errors.is_empty() {
+            return ListedComponent { info, state: ComponentState::Rejected(errors), hides: Vec::new() };
+        }
+        let named = self.components.entry(info.name.clone()).or_default();
+        named.offers.push(Registered::new(info.clone(), Arc::clone(plugin), maker));
+        ListedComponent { info, state: ComponentState::Usable, hides: Vec::new() }
+    }
+
+    /// Adds the stock components, where they are compiled in. If they are refused, their names stay theirs.
+    pub(super) fn add_stock(&mut self, refused: bool) {
+        #[cfg(feature = "stock")]
+        {
+            let (package, version) = (sched_components::PACKAGE.to_owned(), sched_components::VERSION.to_owned());
+            let id = PluginId { package: package.clone(), version, path: None };
+            let shared = Arc::new(id.clone());
+            let mut components = Vec::new();
+            for offer in sched_components::stock() {
+                let info = offer.info().describe();
+                self.components.entry(info.name.clone()).or_default().owner = Some(package.clone());
+                components.push(match refused {
+                    true => ListedComponent { info, state: ComponentState::Usable, hides: Vec::new() },
+                    false => self.add(info, &shared, Maker::BuiltIn(offer)),
+                });
+            }
+            self.compiled_in.push(CompiledIn { id, refused, components });
+            self.settle();
+        }
+        #[cfg(not(feature = "stock"))]
+        let _ = refused;
     }
 
     /// Adds components that are compiled into this program, after those that are there.
     ///
     /// # Errors
-    /// Those that cannot be used, and why; the others are added.
+    /// Those that cannot be used, and why; the others are added. A name that something else has already is an error, unless
+    /// both are of one [package](sched_core::Info::package) or an override chooses this one.
     pub fn add_builtin(&mut self, package: &str, offers: Vec<Offer>) -> Result<(), Vec<ComponentError>> {
-        let id = Arc::new(PluginId { package: package.to_owned(), version: String::new(), path: None });
+        let id = PluginId { package: package.to_owned(), version: String::new(), path: None };
+        let shared = Arc::new(id.clone());
         let mut errors = Vec::new();
+        let mut components = Vec::new();
         for offer in offers {
-            if let Err(found) = self.add(offer.info().describe(), &id, Maker::BuiltIn(offer)) {
+            let listed = self.add(offer.info().describe(), &shared, Maker::BuiltIn(offer));
+            if let ComponentState::Rejected(found) = listed.state {
                 errors.extend(found);
+                continue;
             }
+            self.settle();
+            if let ComponentState::Rejected(found) = self.state(&shared, &listed.info).0 {
+                errors.extend(found);
+                let named = self.components.get_mut(&listed.info.name);
+                named.and_then(|named| named.offers.pop());
+                continue;
+            }
+            components.push(listed);
         }
+        self.compiled_in.push(CompiledIn { id, refused: false, components });
+        self.settle();
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    fn add(&mut self, info: ComponentInfo, plugin: &Arc<PluginId>, maker: Maker) -> Result<(), Vec<ComponentError>> {
-        let described =
-            |fault| ComponentError::Described { component: info.name.clone(), plugin: plugin.to_string(), fault };
-        let mut errors: Vec<ComponentError> = manifest::faults(&info).into_iter().map(described).collect();
-        match self.components.get(&info.name) {
-            Some(first) if first.plugin == *plugin => {
-                errors.push(described("the plugin has an earlier component of this name".to_owned()));
+    /// Finds out who has each name, after something was added.
+    pub(super) fn settle(&mut self) {
+        for (name, named) in &mut self.components {
+            let offers = named.offers();
+            named.meant = match self.overrides.iter().find(|chosen| chosen.component == *name) {
+                Some(chosen) => offers.chosen(chosen),
+                None => offers.by_rule(),
+            };
+        }
+        let (mut files, mut compiled_in) = (std::mem::take(&mut self.files), std::mem::take(&mut self.compiled_in));
+        let of_files = files.iter_mut().filter_map(|file| match &mut file.state {
+            FileState::Loaded(plugin) => Some((&plugin.id, &mut plugin.components)),
+            _ => None,
+        });
+        let compiled = compiled_in.iter_mut().filter(|package| !package.refused);
+        for (id, components) in of_files.chain(compiled.map(|package| (&package.id, &mut package.components))) {
+            for listed in components {
+                let described = matches!(&listed.state, ComponentState::Rejected(errors)
+                    if errors.iter().any(|error| matches!(error, ComponentError::Described { .. })));
+                if !described {
+                    (listed.state, listed.hides) = self.state(id, &listed.info);
+                }
             }
-            Some(first) => errors.push(ComponentError::NameTaken {
-                component: info.name.clone(),
-                plugin: plugin.to_string(),
-                first: first.plugin.to_string(),
-            }),
-            None => {}
         }
-        if !errors.is_empty() {
-            return Err(errors);
+        (self.files, self.compiled_in) = (files, compiled_in);
+    }
+
+    /// Whether a sound component can be used, and what it hides.
+    fn state(&self, id: &PluginId, info: &ComponentInfo) -> (ComponentState, Vec<String>) {
+        let Some(named) = self.components.get(&info.name) else { return (ComponentState::Usable, Vec::new()) };
+        let others = || named.offers.iter().filter(|other| other.plugin() != id);
+        let (component, plugin) = (info.name.clone(), id.to_string());
+        let Some(meant) = named.meant.map(|meant| &named.offers[meant]) else {
+            let others: Vec<String> = others().map(|other| other.plugin().to_string()).collect();
+            let others = if others.is_empty() { named.owner.clone().into_iter().collect() } else { others };
+            let error = ComponentError::Contested { component, plugin, others: others.join(" and ") };
+            return (ComponentState::Rejected(vec![error]), Vec::new());
+        };
+        if meant.plugin() == id {
+            return (ComponentState::Usable, others().map(|other| other.plugin().to_string()).collect());
         }
-        self.components.insert(info.name.clone(), Registered { info, plugin: Arc::clone(plugin), maker });
-        Ok(())
+        let first = meant.plugin().to_string();
+        let same = !info.package.is_empty() && meant.info().package == info.package;
+        let chosen = self.overrides.iter().any(|chosen| chosen.component == info.name);
+        match same || chosen {
+            true => (ComponentState::Hidden(first), Vec::new()),
+            false => {
+                (ComponentState::Rejected(vec![ComponentError::NameTaken { component, plugin, first }]), Vec::new())
+            }
+        }
     }
 
     /// The folders that were searched, in order.
@@ -340,6 +273,12 @@ impl Registry {
         &self.files
     }
 
+    /// The packages that are compiled in.
+    #[must_use]
+    pub fn packages(&self) -> &[CompiledIn] {
+        &self.compiled_in
+    }
+
     /// The files that are not loaded and should be.
     pub fn rejected(&self) -> impl Iterator<Item = &LoadError> {
         self.files.iter().filter_map(|file| match &file.state {
@@ -348,21 +287,29 @@ impl Registry {
         })
     }
 
-    /// The component of this name.
+    /// The component that this name means.
     #[must_use]
     pub fn component(&self, name: &str) -> Option<&Registered> {
-        self.components.get(name)
+        let named = self.components.get(name)?;
+        named.meant.map(|meant| &named.offers[meant])
+    }
+
+    /// The component of this name that a plugin offers: the package and the file of a [`PlanNode`](sched_policy::PlanNode).
+    #[must_use]
+    pub fn component_of(&self, name: &str, package: &str, file: Option<&Path>) -> Option<&Registered> {
+        let is_meant = |plugin: &PluginId| plugin.package == package && plugin.path.as_deref() == file;
+        self.components.get(name)?.offers.iter().find(|offer| is_meant(offer.plugin()))
     }
 
     /// All components that can be used, by name.
     pub fn components(&self) -> impl Iterator<Item = &Registered> {
-        self.components.values()
+        self.components.values().filter_map(|named| named.meant.map(|meant| &named.offers[meant]))
     }
 
     /// What policies can be made of.
     #[must_use]
     pub fn catalogue(&self) -> Catalogue {
-        let components = self.components().map(|component| (component.info.clone(), component.plugin.package.clone()));
+        let offers = self.components.values().map(Named::offers).filter(|offers| !offers.entries.is_empty());
         let places = self.folders.iter().map(|FolderReport { folder, state }| {
             let path = folder.path.display();
             match state {
@@ -376,17 +323,47 @@ impl Registry {
             FileState::Loaded(plugin) => self.missed_of(plugin),
             _ => Vec::new(),
         });
-        Catalogue::new(components).looked_at(places).not_loaded(rejected)
+        let stock = match self.compiled_in.iter().map(|package| package.refused).reduce(|all, refused| all && refused) {
+            None => Stock::Absent,
+            Some(true) => Stock::Refused,
+            Some(false) => Stock::CompiledIn,
+        };
+        let catalogue = Catalogue::of_offers(offers.collect()).looked_at(places).not_loaded(rejected);
+        catalogue.stock(stock).audience(self.audience)
     }
 
-    /// Why components of a plugin cannot be used, where no other plugin has them.
+    /// Why components of a plugin cannot be used, where nothing else offers them.
     fn missed_of(&self, plugin: &LoadedPlugin) -> Vec<String> {
         let missed = plugin.components.iter().filter(|listed| !self.components.contains_key(&listed.info.name));
         let reasons = missed.flat_map(|listed| match &listed.state {
             ComponentState::Rejected(errors) => errors.as_slice(),
-            ComponentState::Usable => &[],
+            _ => &[],
         });
         reasons.map(ToString::to_string).collect()
+    }
+
+    /// What the user asked for and did not get, a line each: folders that are not there, files that were not loaded. A
+    /// component of theirs may be replaced by one that is compiled in.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let folders = self.folders.iter().filter(|report| report.folder.origin.is_asked_for());
+        let folders = folders.filter_map(|FolderReport { folder, state }| match state {
+            FolderState::Missing => Some(format!("no plugins from {}: there is no such folder", folder.path.display())),
+            FolderState::Unreadable(why) => Some(format!("no plugins from {}: {why}", folder.path.display())),
+            _ => None,
+        });
+        folders.chain(self.rejected().map(|error| format!("a plugin is not loaded: {error}"))).collect()
+    }
+
+    /// The names of all components, be it clear or not which one each means.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        let offered = self.components.iter().filter(|(_, named)| !named.offers.is_empty());
+        offered.map(|(name, _)| name.as_str())
+    }
+
+    /// Every component of a name, with what provides it.
+    pub(super) fn offers_of(&self, name: &str) -> Option<Offers> {
+        self.components.get(name).map(Named::offers)
     }
 }
 

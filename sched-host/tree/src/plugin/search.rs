@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The environment variable that names folders of plugins, separated by colons. The command line reads it, once.
+/// The environment variable that names folders of plugins, separated by colons.
 pub const PLUGIN_PATH_VARIABLE: &str = "SCHED_PLUGIN_PATH";
 
 /// Why a folder is searched.
@@ -87,6 +87,14 @@ impl SearchPath {
     #[must_use]
     pub fn default_for_executable() -> SearchPath {
         SearchPath::empty().with_own_defaults()
+    }
+
+    /// The folders of [`PLUGIN_PATH_VARIABLE`], and then the [default places](Self::with_own_defaults): where a program that
+    /// says nothing of plugins has them from.
+    #[must_use]
+    pub fn from_environment() -> SearchPath {
+        let listed = env::var_os(PLUGIN_PATH_VARIABLE).map(|list| SearchPath::empty().with_list(&list));
+        listed.unwrap_or_default().with_own_defaults()
     }
 
     /// Adds a folder at the end, as `--plugin-dir` does.

@@ -4,7 +4,7 @@ use crate::linalg::{NoLuFactors, NotPositiveDefiniteMatrix};
 use sched_runtime::{DataError, RunError, SubmitError};
 
 /// Why a workload has no result.
-#[derive(Clone, Debug, thiserror::Error, miette::Diagnostic)]
+#[derive(Clone, thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum WorkloadError {
     /// The matrix has no Cholesky factor.
@@ -36,3 +36,5 @@ pub enum WorkloadError {
     #[diagnostic(transparent)]
     Data(#[from] DataError),
 }
+
+sched_text::debug_as_text!(WorkloadError);

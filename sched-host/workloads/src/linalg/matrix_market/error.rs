@@ -13,7 +13,7 @@ use super::Wanted;
 use super::problems::{MAX_LINE, Place, Problems};
 
 /// Why a file is not a matrix in Matrix Market format, of the kind that is wanted: every problem found, up to the limit, with its place.
-#[derive(Debug)]
+
 pub struct MatrixMarketError {
     source: NamedSource<String>,
     problems: Vec<Problem>,
@@ -356,3 +356,5 @@ fn allowance(limit: Option<usize>) -> String {
         None => "there is not so much memory".into(),
     }
 }
+
+sched_text::debug_as_text!(MatrixMarketError);

@@ -1,0 +1,107 @@
+//! A component that can be built, wherever it comes from.
+
+use super::error::ConstructError;
+use super::listing::PluginId;
+use sched_core::abi::ComponentObject;
+use sched_core::abi::root::Root;
+use sched_core::{ComponentInfo, Offer, Params};
+use sched_policy::Entry;
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// A component that a policy can name.
+#[derive(Debug)]
+pub struct Registered {
+    info: Arc<ComponentInfo>,
+    plugin: Arc<PluginId>,
+    maker: Maker,
+}
+
+/// What builds a component.
+pub(super) enum Maker {
+    Plugin(&'static Root),
+    BuiltIn(Offer),
+}
+
+impl fmt::Debug for Maker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Maker::Plugin(_) => "Plugin",
+            Maker::BuiltIn(_) => "BuiltIn",
+        })
+    }
+}
+
+impl Registered {
+    pub(super) fn new(info: ComponentInfo, plugin: Arc<PluginId>, maker: Maker) -> Registered {
+        Registered { info: Arc::new(info), plugin, maker }
+    }
+
+    /// What a policy needs to know of it.
+    pub(super) fn entry(&self) -> Entry {
+        Entry { info: Arc::clone(&self.info), plugin: self.plugin.package.clone(), file: self.plugin.path.clone() }
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn info(&self) -> &ComponentInfo {
+        &self.info
+    }
+
+    /// The plugin that offers it.
+    #[must_use]
+    pub fn plugin(&self) -> &PluginId {
+        &self.plugin
+    }
+
+    /// Makes one. Parameters that `params` does not set have their defaults.
+    ///
+    /// # Errors
+    /// A value that does not fit its parameter, a parameter that the component does not have, and what the component's
+    /// constructor says, be it in a panic.
+    pub fn build(&self, params: &Params) -> Result<ComponentObject, ConstructError> {
+        let params = self.complete(params)?;
+        let component = || self.info.name.clone();
+        let plugin = || self.plugin.to_string();
+        let refused = |message| ConstructError::Refused { component: component(), plugin: plugin(), message };
+        let panicked = |message| ConstructError::Panicked { component: component(), plugin: plugin(), message };
+        match &self.maker {
+            Maker::Plugin(root) => root.build(&self.info.name, &params).map_err(|failure| {
+                let message = failure.message.to_string();
+                if failure.panicked { panicked(message) } else { refused(message) }
+            }),
+            Maker::BuiltIn(offer) => match catch_unwind(AssertUnwindSafe(|| offer.build(&params))) {
+                Ok(built) => built.map_err(|error| refused(error.to_string())),
+                Err(payload) => Err(panicked(panic_text(&*payload))),
+            },
+        }
+    }
+
+    /// Every parameter, set or default, as its declaration wants it.
+    fn complete(&self, given: &Params) -> Result<Params, ConstructError> {
+        let mut complete =
+            Params::from_values(self.info.params.iter().map(|param| (param.name.clone(), param.default.clone())));
+        for (name, value) in given.iter() {
+            let component = || self.info.name.clone();
+            let param = self
+                .info
+                .param(name)
+                .ok_or_else(|| ConstructError::UnknownParam { component: component(), param: name.to_owned() })?;
+            let fitting = value.clone().coerce(&param.kind).ok_or_else(|| ConstructError::Value {
+                component: component(),
+                param: name.to_owned(),
+                found: value.to_string(),
+                expected: param.kind.to_string(),
+            })?;
+            complete.set(name, fitting);
+        }
+        Ok(complete)
+    }
+}
+
+fn panic_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
+}
