@@ -102,12 +102,8 @@ impl Submitter {
     ///
     /// ```
     /// use sched_runtime::Runtime;
-    /// # use sched_components::{flow_control::Prio, flow_control::Fifo, resource_mapping::Eager, worker::Simple};
-    /// # use sched_core::Offer;
     /// # use std::sync::Arc;
-    /// # let mut components = sched_tree::plugin::Registry::empty();
-    /// # let stock = [Offer::of::<Fifo>(), Offer::of::<Prio>(), Offer::of::<Eager>(), Offer::of::<Simple>()];
-    /// # components.add_builtin("stock", stock.into()).expect("stock components are sound");
+    /// # let components = sched_tree::plugin::Registry::compiled_in();
     /// # let runtime = Runtime::builder().registry(Arc::new(components)).workers(4).bind(false).build()?;
     /// let urgent = runtime.context("urgent").policy("tree-prio").workers([2, 3]).priorities(0..=9).build()?;
     /// let say = runtime.codelet::<(), &str>("say").cpu("say", |context, ()| assert!(!context.params.is_empty())).build();
