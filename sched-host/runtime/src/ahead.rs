@@ -14,7 +14,7 @@
 //! The list is behind a lock, and holds places and sequences only. Whether a task has ended is never noted there: its slot's
 //! sequence is another one then, which each reader checks. All else is read from the record, *under the lock of its body*, with
 //! the sequence checked under it:
-//! - a task that ends gives its job and its dependents away, and clears its sequence, under this lock (`runtime::link`), so what
+//! - a task that ends gives its job and its dependents away, and clears its sequence, under this lock ([`link`](sched_sync::link)), so what
 //!   is read belongs to the task that was asked for;
 //! - a dependent that is in the body waits for this task, so it can neither end nor give its slot to another meanwhile, and
 //!   the sequence in its slot is its own.
@@ -35,9 +35,9 @@
 use super::backend::ThreadBackend;
 use super::core::{Core, NO_CODELET, TaskPlace};
 use super::data::DataHeader;
-use super::follow::Follow;
 use super::record::Body;
 use sched_core::{ArchSet, DataAccess, Estimate, MemoryNode, Stage, WorkerId};
+use sched_sync::follow::Follow;
 use sched_tree::{Ledger, Lookahead, Phase, Services, Slot};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;

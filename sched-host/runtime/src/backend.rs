@@ -3,13 +3,13 @@
 use super::codelet::CodeletFacts;
 use super::combined::arch_and_size;
 use super::memories::Memories;
-use super::sleep::Sleep;
 use super::times::Times;
 use parking_lot::RwLock;
 use sched_core::abi::TaskHead;
 use sched_core::{Arch, Estimate, MemoryNode, SharedSet, Time, WorkerId};
 use sched_machine::topology::WorkerDistances;
 use sched_model::Bus;
+use sched_sync::sleep::Sleep;
 use sched_trace::{Event, Recorder};
 use sched_tree::{Services, TreeObserver, WorkerFacts};
 use std::sync::Arc;

@@ -1,13 +1,13 @@
 //! What a worker does with others: the parallel tasks that teams execute. When a worker looks for them is decided at its
-//! [`seat`](sched_tree::seat), who meets whom by the [`gathering`](sched_tree::gathering).
+//! [`seat`](sched_tree::seat), who meets whom by the [`gathering`](sched_sync::gathering).
 
 use super::core::TaskPlace;
 use super::crew::Crews;
 use super::worker::Worker;
 use crate::context::enter_task;
 use sched_core::{Arch, WorkerId};
+use sched_sync::gathering::Gathering;
 use sched_tree::combined::CombinedWorkers;
-use sched_tree::gathering::Gathering;
 use sched_tree::{Services, Slot};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;

@@ -15,9 +15,7 @@ mod data;
 mod ends;
 mod energy;
 pub(crate) mod failure;
-mod follow;
 mod hints;
-mod link;
 mod measure;
 mod memories;
 mod parallel;
@@ -26,10 +24,8 @@ mod record;
 mod replicas;
 mod replicated;
 mod seat;
-pub mod sleep;
 mod stats;
 mod submit;
-mod sync;
 mod tally;
 mod times;
 mod wait;
@@ -136,14 +132,11 @@ impl Runtime {
     ///
     /// ```
     /// use sched_runtime::Runtime;
-    /// # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
-    /// # use std::sync::Arc;
-    /// # let mut components = sched_tree::plugin::Registry::empty();
-    /// # let stock = [sched_core::Offer::of::<Fifo>(), sched_core::Offer::of::<Eager>(), sched_core::Offer::of::<Simple>()];
-    /// # components.add_builtin("stock", stock.into()).expect("stock components are sound");
-    /// # let components = Arc::new(components);
-    /// // Components of the program's own; without this line they come from the plugins that are found.
-    /// let builder = Runtime::builder().registry(components);
+    /// use sched_tree::plugin::Registry;
+    /// use std::sync::Arc;
+    ///
+    /// // The components that are compiled in; without this line, plugin files come first.
+    /// let builder = Runtime::builder().registry(Arc::new(Registry::compiled_in()));
     /// let runtime = builder.policy("tree-eager").workers(2).build()?;
     /// assert_eq!((runtime.policy(), runtime.workers()), ("tree-eager", 2));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -9,10 +9,11 @@ use super::record::{Callback, Extra, TaskKey};
 use super::replicated::ReplicatedData;
 use super::wait::DataError;
 use super::worker::{executed_here, this_worker};
-use crate::context::{ContextCore, Refused, SchedContext, current};
+use crate::context::{ContextCore, SchedContext, current};
 use sched_core::{ArchSet, TaskId};
 use sched_graph::AccessMode;
 use sched_model::DataShape;
+use sched_sync::tally::Refused;
 use sched_text::hash::FNV_1A_EMPTY;
 use sched_trace::Event;
 use smallvec::SmallVec;
@@ -79,12 +80,8 @@ impl Submitter {
     ///
     /// ```
     /// use sched_runtime::{Read, ReadWrite, Runtime};
-    /// # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
     /// # use std::sync::Arc;
-    /// # let mut components = sched_tree::plugin::Registry::empty();
-    /// # let stock = [sched_core::Offer::of::<Fifo>(), sched_core::Offer::of::<Eager>(), sched_core::Offer::of::<Simple>()];
-    /// # components.add_builtin("stock", stock.into()).expect("stock components are sound");
-    /// # let components = Arc::new(components);
+    /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
     /// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
     /// // y ← y + a·x, where each task passes its a along.
     /// let axpy = runtime
@@ -203,12 +200,8 @@ const NO_DATA: u64 = FNV_1A_EMPTY;
 ///
 /// ```
 /// use sched_runtime::{Outcome, Runtime};
-/// # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
 /// # use std::sync::Arc;
-/// # let mut components = sched_tree::plugin::Registry::empty();
-/// # let stock = [sched_core::Offer::of::<Fifo>(), sched_core::Offer::of::<Eager>(), sched_core::Offer::of::<Simple>()];
-/// # components.add_builtin("stock", stock.into()).expect("stock components are sound");
-/// # let components = Arc::new(components);
+/// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
 /// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
 /// let say = runtime.codelet::<(), &str>("say").cpu("say", |context, ()| assert!(!context.params.is_empty())).build();
 /// let first = runtime.task_with(&say, "first", ()).name("the first").priority(7).submit()?;

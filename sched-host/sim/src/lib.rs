@@ -6,17 +6,14 @@
 //! policy and seed only: the same in each run, on each build.
 //!
 //! Scheduling [contexts](Simulation::context), swaps of policies, and [combined workers](Platform::combined_workers) for
-//! parallel tasks work as in the runtime: `context` describes the former, [`tree::gathering`](sched_tree::gathering) how teams
+//! parallel tasks work as in the runtime: `context` describes the former, [`sched_sync::gathering`] how teams
 //! come together.
 //!
 //! ```
 //! use sched_graph::{AccessMode, Datum, Task, TaskGraph};
 //! use sched_sim::{Platform, Simulation};
 //! use std::time::Duration;
-//! # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
-//! # let mut registry = sched_tree::plugin::Registry::empty();
-//! # let stock = [sched_core::Offer::of::<Fifo>(), sched_core::Offer::of::<Eager>(), sched_core::Offer::of::<Simple>()];
-//! # registry.add_builtin("stock", stock.into()).expect("stock components are sound");
+//! # let registry = sched_tree::plugin::Registry::compiled_in();
 //!
 //! let mut graph = TaskGraph::new("one, then two");
 //! let kind = graph.add_kind("k");
@@ -151,11 +148,7 @@ impl Simulation {
     /// use sched_graph::{TaskGraph, generate::cholesky};
     /// use sched_sim::{Context, Platform, Simulation, When};
     /// use std::time::Duration;
-    /// # use sched_components::{flow_control::Fifo, flow_control::Prio, resource_mapping::Eager, worker::Simple};
-    /// # use sched_core::Offer;
-    /// # let mut registry = sched_tree::plugin::Registry::empty();
-    /// # let stock = [Offer::of::<Fifo>(), Offer::of::<Prio>(), Offer::of::<Eager>(), Offer::of::<Simple>()];
-    /// # registry.add_builtin("stock", stock.into()).expect("stock components are sound");
+    /// # let registry = sched_tree::plugin::Registry::compiled_in();
     /// let (ms, one) = (Duration::from_millis, cholesky(4, 100));
     /// let outcome = Simulation::new(TaskGraph::side_by_side("two", &[&one, &one]), Platform::flat(4, ms(1)))
     ///     .context(Context::new("a").policy("tree-prio").workers(0..2))

@@ -1,40 +1,9 @@
 use super::platform::find;
 use super::*;
-use sched_components::flow_control::{Fifo, Prio};
-use sched_components::resource_mapping::*;
-use sched_components::special_purpose::{BestImplementation, PerfmodelSelect, Stage, UserChoice};
-use sched_components::worker::{Combined, Simple};
-use sched_core::Offer;
 use sched_graph::generate::cholesky;
 use sched_policy::library;
 use sched_trace::Digest;
 use sched_tree::Part;
-
-fn registry() -> Registry {
-    let mut registry = Registry::empty();
-    let offers = vec![
-        Offer::of::<Fifo>(),
-        Offer::of::<Prio>(),
-        Offer::of::<Eager>(),
-        Offer::of::<EagerCalibration>(),
-        Offer::of::<EagerPrio>(),
-        Offer::of::<Heft>(),
-        Offer::of::<Heteroprio>(),
-        Offer::of::<Mct>(),
-        Offer::of::<Random>(),
-        Offer::of::<Plan>(),
-        Offer::of::<Replan>(),
-        Offer::of::<WorkStealing>(),
-        Offer::of::<BestImplementation>(),
-        Offer::of::<PerfmodelSelect>(),
-        Offer::of::<Stage>(),
-        Offer::of::<UserChoice>(),
-        Offer::of::<Simple>(),
-        Offer::of::<Combined>(),
-    ];
-    registry.add_builtin("stock", offers).expect("stock components are sound");
-    registry
-}
 
 /// What happens when the tree is changed before it runs.
 fn digest(policy: &Policy, platform: &Arc<Platform>, registry: &Arc<Registry>, change: impl Fn(&mut Part)) -> u64 {
@@ -53,7 +22,7 @@ fn digest(policy: &Policy, platform: &Arc<Platform>, registry: &Arc<Registry>, c
 
 #[test]
 fn components_that_are_called_after_all_change_nothing() {
-    let registry = Arc::new(registry());
+    let registry = Arc::new(Registry::compiled_in());
     for platform in ["cpu9-gpu3", "numa-2x12"] {
         let platform = Arc::new(find(platform).expect("it is shipped"));
         for shipped in library() {

@@ -11,10 +11,7 @@
 //! use sched_trace::{Format, Gantt, gantt};
 //! use std::sync::Arc;
 //! use std::time::Duration;
-//! # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
-//! # let mut registry = sched_tree::plugin::Registry::empty();
-//! # let stock = [sched_core::Offer::of::<Fifo>(), sched_core::Offer::of::<Eager>(), sched_core::Offer::of::<Simple>()];
-//! # registry.add_builtin("stock", stock.into()).expect("stock components are sound");
+//! # let registry = sched_tree::plugin::Registry::compiled_in();
 //!
 //! let graph = Arc::new(cholesky(4, 960));
 //! let platform = Arc::new(Platform::flat(2, Duration::from_millis(10)));

@@ -1,8 +1,8 @@
 //! The tree: components assembled from a plan, and every call into them.
 //!
 //! The tree knows neither threads nor data. A back end ([`Services`]) gives it time, sleeping workers and models; the
-//! [ledger] knows who holds each task; the [gate] lets calls in, and keeps them out while the tree is repaired, or
-//! exchanged for another one (`swap`) at the place where it [stands](stand).
+//! [ledger] knows who holds each task; the [gate](sched_sync::gate) lets calls in, and keeps them out while the tree is repaired, or
+//! exchanged for another one (`swap`) at the place where it [stands](sched_sync::stand).
 //!
 //! A component that fails does not stop a run: see [`fault`] for what is noted, `hop` for how calls pass through a
 //! quarantined node, and [`ledger`] for how its tasks are taken back.
@@ -14,8 +14,6 @@ pub mod combined;
 pub mod context;
 mod fallback;
 pub mod fault;
-pub mod gate;
-pub mod gathering;
 mod hop;
 pub mod ledger;
 mod lookahead;
@@ -27,10 +25,8 @@ mod prospects;
 mod push_pull;
 pub mod seat;
 pub mod services;
-pub mod stand;
 mod survey;
 mod swap;
-pub mod sync;
 mod teams;
 mod ways;
 
@@ -49,13 +45,13 @@ pub(crate) use assembly::Shared;
 use assembly::TreeEnv;
 use call::Call;
 use fallback::Fallback;
-use gate::{Gate, Lane};
 use node::TreeNode;
 use parking_lot::Mutex;
 use sched_core::abi::ComponentObject;
 use sched_core::abi::wire::{NO_ID, RawWorker};
 use sched_core::{Arch, MemoryNode, Time, WorkerId, WorkerSet};
-use stand::Stand;
+use sched_sync::gate::{Gate, Lane};
+use sched_sync::stand::Stand;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};

@@ -8,9 +8,9 @@ use super::{Engine, Plan};
 use crate::backend::task_of;
 use sched_core::{Stage, WorkerId};
 use sched_graph::TaskId;
+use sched_sync::gathering::Gathering;
 use sched_trace::Event;
 use sched_tree::Slot;
-use sched_tree::gathering::Gathering;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

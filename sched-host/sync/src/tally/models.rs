@@ -3,17 +3,12 @@
 //! Loom takes sequentially consistent loads and stores for weaker ones, so that only fences count: without those in `tally.rs`
 //! the models fail.
 
-#[path = "loom/mod.rs"]
-mod sync;
-#[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/runtime/src/context/tally.rs"]
-mod tally;
-
+use super::Tally;
+use crate::model::model;
+use crate::primitives::{UnsafeCell, pause};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering::*};
 use loom::thread;
-use sync::UnsafeCell;
-use tally::Tally;
 
 struct Context {
     tally: Tally,
@@ -60,12 +55,12 @@ fn spawn(context: &Arc<Context>, body: impl FnOnce(&Context) + 'static) -> threa
 
 #[test]
 fn a_context_goes_when_its_tasks_have_ended() {
-    sync::model(3, || {
+    model(3, || {
         let context = Context::new();
         let submitter = spawn(&context, Context::task);
         assert!(context.tally.close(1));
         while !context.is_finished() {
-            sync::pause();
+            pause();
         }
         context.tree.with_mut(|_| ());
         context.tally.free(1);
@@ -76,7 +71,7 @@ fn a_context_goes_when_its_tasks_have_ended() {
 
 #[test]
 fn who_waits_is_told_of_the_last_task() {
-    sync::model(3, || {
+    model(3, || {
         let context = Context::new();
         assert!(context.tally.reserve(Some(1)).is_ok() && context.tally.reserve(Some(1)).is_ok());
         let one = spawn(&context, Context::end);
@@ -91,7 +86,7 @@ fn who_waits_is_told_of_the_last_task() {
 
 #[test]
 fn a_refusal_hides_no_end() {
-    sync::model(3, || {
+    model(3, || {
         let context = Context::new();
         assert!(context.tally.reserve(Some(1)).is_ok());
         assert!(context.tally.close(1));

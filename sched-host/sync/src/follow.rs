@@ -12,14 +12,18 @@
 //! there is. The last that leaves ([`end`](Follow::end)) takes the flag and the list away, under the lock as well.
 //!
 //! *Nothing is missed.* A thing comes before its maker's look at the flag, the flag before the follower's look at the things,
-//! with a fence between on either side, of which who follows pays for both (`sync::heavy_fence`). So the follower sees the thing, or
+//! with a fence between on either side, of which who follows pays for both ([`heavy_fence`]). So the follower sees the thing, or
 //! the maker sees the flag; and then it waits for the lock, and adds to the list that was made. Both may happen: the list
 //! must bear a thing that is on it already.
 
-use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering::Relaxed, heavy_fence, light_fence};
+use crate::fence::{heavy_fence, light_fence};
+use crate::primitives::{AtomicBool, Mutex, MutexGuard, Ordering::Relaxed};
+
+#[cfg(all(test, loom))]
+mod models;
 
 /// See the [module](self).
-pub(crate) struct Follow<L> {
+pub struct Follow<L> {
     attended: AtomicBool,
     /// Makers are of interest to somebody else too.
     always: bool,
@@ -34,19 +38,19 @@ struct Kept<L> {
 
 impl<L: Default> Follow<L> {
     /// A list without followers. With `always`, makers are told that it is of interest all the same.
-    pub(crate) fn new(always: bool) -> Follow<L> {
+    pub fn new(always: bool) -> Follow<L> {
         Follow { attended: AtomicBool::new(always), always, kept: Mutex::new(Kept::default()) }
     }
 
     /// Whether what was just made is of interest.
     #[inline(always)]
-    pub(crate) fn is_attended(&self) -> bool {
+    pub fn is_attended(&self) -> bool {
         light_fence();
         self.attended.load(Relaxed)
     }
 
     /// What was just made goes on the list, if that is kept.
-    pub(crate) fn add(&self, add: impl FnOnce(&mut L)) {
+    pub fn add(&self, add: impl FnOnce(&mut L)) {
         let mut kept = self.lock();
         if kept.followers > 0 {
             add(&mut kept.list);
@@ -54,7 +58,7 @@ impl<L: Default> Follow<L> {
     }
 
     /// Somebody follows from now on; the first has the list made of all that `gather` finds.
-    pub(crate) fn begin(&self, gather: impl FnOnce() -> L) {
+    pub fn begin(&self, gather: impl FnOnce() -> L) {
         let mut kept = self.lock();
         kept.followers += 1;
         if kept.followers == 1 {
@@ -65,7 +69,7 @@ impl<L: Default> Follow<L> {
     }
 
     /// Somebody follows no more.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         let mut kept = self.lock();
         kept.followers -= 1;
         if kept.followers == 0 {
@@ -75,7 +79,7 @@ impl<L: Default> Follow<L> {
     }
 
     /// Looks at the list.
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&mut L) -> T) -> T {
+    pub fn look<T>(&self, look: impl FnOnce(&mut L) -> T) -> T {
         look(&mut self.lock().list)
     }
 

@@ -1,13 +1,11 @@
-//! What is known of workers and codelets, and the world as it is told to a tree.
+//! What is known of workers and codelets.
 
 use super::{CLASSES, CODELETS, MEMORIES, WORKERS};
 use proptest::prelude::*;
 use sched_core::abi::TaskHead;
 use sched_core::*;
-use sched_host::tree::Services;
-use std::fmt::Write as _;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::*};
+use sched_tests::fake_services::Expectations;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// What is known of the workers and of the codelets.
@@ -54,39 +52,9 @@ impl Facts {
     }
 }
 
-/// The world as it is told to a tree.
-pub(super) struct World {
-    pub(super) facts: Facts,
-    pub(super) now: AtomicU64,
-    pub(super) busy: Vec<AtomicU64>,
-    pub(super) sleeping: Arc<SharedSet>,
-    pub(super) log: Mutex<String>,
-}
-
-impl Services for World {
-    fn now(&self) -> Time {
-        Time::from_nanos(self.now.load(Relaxed))
-    }
-
-    fn sleeping(&self) -> Arc<SharedSet> {
-        Arc::clone(&self.sleeping)
-    }
-
-    fn wake(&self, worker: WorkerId) -> bool {
-        let _ = writeln!(self.log.lock(), "wakes {}", worker.0);
-        self.sleeping.remove(worker.0)
-    }
-
-    fn combined(&self) -> &[Box<[WorkerId]>] {
-        &self.facts.teams
-    }
-
-    fn busy_until(&self, worker: WorkerId) -> Option<Time> {
-        Some(Time::from_nanos(self.busy[worker.0 as usize].load(Relaxed)))
-    }
-
-    fn expected_length(&self, worker: WorkerId, task: &TaskHead, _implementation: Option<u32>) -> Estimate {
-        match self.facts.lengths[task.codelet.load(Relaxed) as usize][self.speed_class(worker) as usize] {
+impl Expectations for Facts {
+    fn length(&self, worker: WorkerId, task: &TaskHead) -> Estimate {
+        match self.lengths[task.codelet.load(Relaxed) as usize][self.speed_class(worker) as usize] {
             0 => Estimate::Uncalibrated,
             1 => Estimate::NoModel,
             micros => Estimate::Known(Duration::from_micros(micros)),
@@ -94,24 +62,20 @@ impl Services for World {
     }
 
     fn speed_class(&self, worker: WorkerId) -> u32 {
-        self.facts.workers[self.facts.simple(worker)].1
+        self.workers[self.simple(worker)].1
     }
 
-    fn expected_energy(&self, worker: WorkerId, task: &TaskHead, _implementation: Option<u32>) -> Option<f64> {
-        let of_class = &self.facts.joules[task.codelet.load(Relaxed) as usize];
+    fn energy(&self, worker: WorkerId, task: &TaskHead) -> Option<f64> {
+        let of_class = &self.joules[task.codelet.load(Relaxed) as usize];
         of_class[self.speed_class(worker) as usize].map(f64::from)
     }
 
     fn transfers(&self) -> bool {
-        self.facts.transfers.is_some()
+        self.transfers.is_some()
     }
 
-    fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {
-        let Some(transfers) = &self.facts.transfers else { return Duration::ZERO };
+    fn transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {
+        let Some(transfers) = &self.transfers else { return Duration::ZERO };
         Duration::from_nanos(transfers[task.codelet.load(Relaxed) as usize][memory_node.0 as usize])
-    }
-
-    fn log(&self, _node: &str, _level: LogLevel, line: &str) {
-        let _ = writeln!(self.log.lock(), "{line}");
     }
 }

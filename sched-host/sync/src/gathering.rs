@@ -17,17 +17,20 @@
 //! another one, since a worker attends its list in order; each executes a task that ends, or looks for work and finds the
 //! gathering. So all come, the task runs, and the gathering is over. Nobody holds one gathering while waiting for another.
 //!
-//! *No member sleeps through it.* Who enlists wakes each member afterwards (`runtime::sleep` is the protocol), by clearing its
+//! *No member sleeps through it.* Who enlists wakes each member afterwards ([`sleep`](crate::sleep) is the protocol), by clearing its
 //! bit, set or not: a member that sets its bit later sees the gathering in its second look; one that did before is woken.
 //!
 //! A worker waits for its team while there may be other tasks: a member that gathers is lost to others for as long as the
 //! slowest member is busy. That is the price of running together, and why a policy that has good reason sends a task to a
 //! combined worker.
 
-use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering::*, lock};
+use crate::primitives::{AtomicUsize, Condvar, Mutex, Ordering::*, lock};
 use crossbeam::utils::CachePadded;
 use std::collections::VecDeque;
 use std::sync::Arc;
+
+#[cfg(all(test, loom))]
+mod models;
 
 /// The gatherings that each worker is wanted at, in the order that they have for everybody.
 pub struct Gatherings<T> {

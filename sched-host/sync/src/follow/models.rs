@@ -4,13 +4,8 @@
 //! flag before the thing is stored; things that are gathered before the flag is set; a list that goes with the first follower.
 //! (That what is added without followers is not taken, and the flag is taken away, only keeps memory and time.)
 
-#[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/runtime/src/follow.rs"]
-mod follow;
-#[path = "loom/mod.rs"]
-mod sync;
-
-use follow::Follow;
+use super::Follow;
+use crate::model::model;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering::*};
 use loom::thread;
@@ -47,7 +42,7 @@ impl World {
 
 #[test]
 fn who_begins_meanwhile_has_everything() {
-    sync::model(3, || {
+    model(3, || {
         let world = World::new();
         let makers: Vec<_> = (0..THINGS)
             .map(|thing| {
@@ -63,7 +58,7 @@ fn who_begins_meanwhile_has_everything() {
 
 #[test]
 fn who_begins_again_has_everything() {
-    sync::model(3, || {
+    model(3, || {
         let world = World::new();
         let maker = {
             let world = Arc::clone(&world);
@@ -81,7 +76,7 @@ fn who_begins_again_has_everything() {
 
 #[test]
 fn the_list_stays_while_one_of_two_followers_is_there() {
-    sync::model(3, || {
+    model(3, || {
         let world = World::new();
         world.begin();
         let (maker, follower) = (Arc::clone(&world), Arc::clone(&world));

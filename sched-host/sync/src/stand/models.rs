@@ -4,24 +4,14 @@
 //! The tree and the worker below do what `tree::swap` and the worker's thread do: the members and the version before the
 //! push, the version before each pull. (Loom reports a worker that sleeps for ever as a deadlock, and ends the process.)
 
-#[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/tree/src/gate.rs"]
-mod gate;
-#[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/runtime/src/sleep.rs"]
-mod sleep;
-#[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/tree/src/stand.rs"]
-mod stand;
-#[path = "loom/mod.rs"]
-mod sync;
-
-use gate::{Gate, Lane};
+use super::Stand;
+use crate::fence::light_fence;
+use crate::gate::{Gate, Lane};
+use crate::model::model;
+use crate::sleep::Sleep;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 use loom::thread;
-use sleep::Sleep;
-use stand::Stand;
 
 /// A tree: a number of tasks, for one worker.
 struct Tree {
@@ -55,7 +45,7 @@ impl Context {
 
     fn push(&self, tree: &Tree) {
         tree.tasks.fetch_add(1, Relaxed);
-        sync::light_fence();
+        light_fence();
         if !self.sleep.sleeping().is_empty() && self.sleep.sleeping().contains(tree.worker as u32) {
             self.sleep.wake(tree.worker);
         }
@@ -141,7 +131,7 @@ fn spawn(context: &Arc<Context>, body: impl FnOnce(&Context) + 'static) -> threa
 
 #[test]
 fn the_task_finds_the_worker_that_comes() {
-    sync::model(3, || {
+    model(3, || {
         let context = Context::new(1);
         let late = spawn(&context, |context| worker(context, 1).take());
         context.swap(1);
@@ -153,7 +143,7 @@ fn the_task_finds_the_worker_that_comes() {
 #[test]
 fn a_task_that_is_pushed_during_a_swap_is_not_lost() {
     // More preemptions take minutes: three threads wait for each other in loops.
-    sync::model(1, || {
+    model(1, || {
         let context = Context::new(0);
         let late = spawn(&context, |context| worker(context, 1).take());
         let pusher = spawn(&context, Context::push_from_outside);
@@ -166,7 +156,7 @@ fn a_task_that_is_pushed_during_a_swap_is_not_lost() {
 
 #[test]
 fn a_task_is_taken_before_or_after_the_swap() {
-    sync::model(3, || {
+    model(3, || {
         let context = Context::new(1);
         let puller = spawn(&context, |context| {
             let taken = usize::from(context.pull(0));

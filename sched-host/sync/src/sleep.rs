@@ -15,7 +15,7 @@
 //! set, by clearing the bit. Only one waker can clear it, so one sleeper is not woken twice.
 //!
 //! *No task is missed.* The worker's bit comes before its second look, the task before the waker's look at the bits, with
-//! a fence between on either side, of which the one who falls asleep pays for both (`sync::heavy_fence`). So the worker sees the task, or the waker sees the bit.
+//! a fence between on either side, of which the one who falls asleep pays for both ([`heavy_fence`]). So the worker sees the task, or the waker sees the bit.
 //!
 //! *No wake is lost.* A waker that clears a bit counts on that worker for its task. If the worker took another task in
 //! its second look, `retract` finds the bit cleared and says so: the worker then wakes somebody else in its place.
@@ -24,9 +24,14 @@
 //! gone to work and come to bed again. It then wakes for nothing, with its bit still set, so it always retracts after
 //! sleeping.
 
-use crate::sync::{Condvar, Mutex, Ordering::*, SharedSet, fence, heavy_fence, lock, prepare_fences};
+use crate::fence::{heavy_fence, prepare_fences};
+use crate::primitives::{Condvar, Mutex, Ordering::*, fence, lock};
 use crossbeam::utils::CachePadded;
+use sched_core::SharedSet;
 use std::sync::Arc;
+
+#[cfg(all(test, loom))]
+mod models;
 
 /// See the [module](self).
 pub struct Sleep {
@@ -49,6 +54,7 @@ impl Sleep {
     }
 
     /// Which workers sleep.
+    #[inline]
     pub fn sleeping(&self) -> &Arc<SharedSet> {
         &self.sleeping
     }

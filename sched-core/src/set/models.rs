@@ -3,17 +3,21 @@
 //! Each of these, done by hand to `set.rs`, makes a model fail: a summary bit that is set, or cleared, without the lock; one that
 //! is cleared without a look at the word; one that is never cleared.
 
-#[path = "loom/mod.rs"]
-mod sync;
-
+use super::SharedSet;
 use loom::sync::Arc;
 use loom::thread;
-use sync::SharedSet;
+
+fn model(body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.max_branches = 20_000;
+    builder.check(body);
+}
 
 /// Two share a word: whoever looks after both have done what they do finds who is there, and nobody else.
 #[test]
 fn who_is_there_is_seen() {
-    sync::model(3, || {
+    model(|| {
         let set = Arc::new(SharedSet::new(128));
         set.insert(64);
         let other = {
@@ -35,7 +39,7 @@ fn who_is_there_is_seen() {
 /// One goes in and out again and again, while another is put in for good.
 #[test]
 fn who_stays_is_seen_while_others_come_and_go() {
-    sync::model(3, || {
+    model(|| {
         let set = Arc::new(SharedSet::new(64));
         let other = {
             let set = Arc::clone(&set);
@@ -56,7 +60,7 @@ fn who_stays_is_seen_while_others_come_and_go() {
 /// Of two who take the same number out, one is told that it was there.
 #[test]
 fn a_member_is_taken_out_once() {
-    sync::model(3, || {
+    model(|| {
         let set = Arc::new(SharedSet::new(64));
         set.insert(7);
         let other = {

@@ -4,13 +4,8 @@
 //! after the list is unlocked; a count that a release can bring to 0 during the submission; `Relaxed` for the order of
 //! the first look, of the end, of a release, or of the submission. (An end before the list is locked is as good.)
 
-#[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/runtime/src/link.rs"]
-mod link;
-#[path = "loom/mod.rs"]
-mod sync;
-
-use link::Pending;
+use super::Pending;
+use crate::model::model;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 use loom::sync::{Arc, Mutex};
@@ -52,7 +47,7 @@ impl Scene {
         task.value.with_mut(|_| ());
         let waiting = {
             let mut list = task.list.lock().expect("nobody panics");
-            link::end(&task.current);
+            super::end(&task.current);
             std::mem::take(&mut *list)
         };
         for _ in 0..waiting {
@@ -66,7 +61,7 @@ impl Scene {
     fn submit(&self) {
         let links = self.before.iter().filter(|before| {
             let lock = || before.list.lock().expect("nobody panics");
-            link::link(&before.current, 1, lock, |list| **list += 1)
+            super::link(&before.current, 1, lock, |list| **list += 1)
         });
         if self.pending.submitted(links.count() as u32) {
             self.run();
@@ -82,7 +77,7 @@ impl Scene {
 
 #[test]
 fn a_task_waits_for_one_that_is_ending() {
-    sync::model(4, || {
+    model(4, || {
         let scene = Scene::new(1);
         let ending = Arc::clone(&scene);
         let other = thread::spawn(move || ending.end(0));
@@ -94,7 +89,7 @@ fn a_task_waits_for_one_that_is_ending() {
 
 #[test]
 fn a_task_waits_for_two_that_are_ending() {
-    sync::model(3, || {
+    model(3, || {
         let scene = Scene::new(2);
         let others = [0, 1].map(|task| {
             let scene = Arc::clone(&scene);

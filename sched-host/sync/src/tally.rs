@@ -21,7 +21,10 @@
 //!
 //! A place is used for one context after the other; each use has a serial number of its own, which handles know.
 
-use crate::sync::{AtomicU64, Ordering::*, fence};
+use crate::primitives::{AtomicU64, Ordering::*, fence};
+
+#[cfg(all(test, loom))]
+mod models;
 
 const FREE: u64 = 0;
 const OPEN: u64 = 1;
@@ -30,7 +33,7 @@ const STATE: u64 = 3;
 
 /// See the [module](self).
 #[derive(Default)]
-pub(crate) struct Tally {
+pub struct Tally {
     /// Tasks taken.
     submitted: AtomicU64,
     /// Of these, those that have a number in the runtime's order of submission.
@@ -44,33 +47,36 @@ pub(crate) struct Tally {
 }
 
 /// The context does not take the task.
-pub(crate) struct Refused {
+pub struct Refused {
     /// Somebody waits who has to be told to look again.
-    pub(crate) tell: bool,
+    pub tell: bool,
 }
 
 impl Tally {
     /// A new use of a place that is free; its serial number.
-    pub(crate) fn open(&self) -> u64 {
+    pub fn open(&self) -> u64 {
         let serial = (self.state.load(SeqCst) >> 2) + 1;
         self.state.store(serial << 2 | OPEN, SeqCst);
         serial
     }
 
     /// Whether the context of this serial number is there, be it that it is just being deleted.
-    pub(crate) fn is_there(&self, serial: u64) -> bool {
+    #[inline]
+    pub fn is_there(&self, serial: u64) -> bool {
         let state = self.state.load(SeqCst);
         state >> 2 == serial && state & STATE != FREE
     }
 
     /// The serial number of the context that is there.
-    pub(crate) fn serial(&self) -> Option<u64> {
+    #[inline]
+    pub fn serial(&self) -> Option<u64> {
         let state = self.state.load(SeqCst);
         (state & STATE != FREE).then_some(state >> 2)
     }
 
     /// Counts a task for the context of this serial number; without one, a task of the context itself submits it.
-    pub(crate) fn reserve(&self, serial: Option<u64>) -> Result<(), Refused> {
+    #[inline]
+    pub fn reserve(&self, serial: Option<u64>) -> Result<(), Refused> {
         self.submitted.fetch_add(1, SeqCst);
         fence(SeqCst);
         let state = self.state.load(SeqCst);
@@ -84,12 +90,14 @@ impl Tally {
     }
 
     /// A task that was reserved got its number.
-    pub(crate) fn number(&self) {
+    #[inline]
+    pub fn number(&self) {
         self.numbered.fetch_add(1, SeqCst);
     }
 
     /// A task has ended. Whether somebody has to be told that it was the last.
-    pub(crate) fn end(&self) -> bool {
+    #[inline]
+    pub fn end(&self) -> bool {
         let finished = self.finished.fetch_add(1, SeqCst) + 1;
         fence(SeqCst);
         self.awaited.load(SeqCst) != 0 && finished == self.submitted.load(SeqCst)
@@ -97,46 +105,47 @@ impl Tally {
 
     /// Tasks ended and tasks taken so far, in all uses of the place. If they are equal, nothing was left to do at the moment
     /// between.
-    pub(crate) fn counts(&self) -> (u64, u64) {
+    #[inline]
+    pub fn counts(&self) -> (u64, u64) {
         let finished = self.finished.load(SeqCst);
         (finished, self.submitted.load(SeqCst))
     }
 
     /// Somebody waits from now on.
-    pub(crate) fn await_end(&self) {
+    pub fn await_end(&self) {
         self.awaited.fetch_add(1, SeqCst);
         fence(SeqCst);
     }
 
     /// It waits no more.
-    pub(crate) fn stop_awaiting(&self) {
+    pub fn stop_awaiting(&self) {
         self.awaited.fetch_sub(1, SeqCst);
     }
 
     /// The context takes no more tasks from outside. `false` when it does not already, or is another one.
-    pub(crate) fn close(&self, serial: u64) -> bool {
+    pub fn close(&self, serial: u64) -> bool {
         let closed = self.state.compare_exchange(serial << 2 | OPEN, serial << 2 | CLOSED, SeqCst, SeqCst).is_ok();
         fence(SeqCst);
         closed
     }
 
     /// It takes tasks again.
-    pub(crate) fn reopen(&self, serial: u64) {
+    pub fn reopen(&self, serial: u64) {
         self.state.store(serial << 2 | OPEN, SeqCst);
     }
 
     /// The context is gone: it was closed, and all its tasks have ended.
-    pub(crate) fn free(&self, serial: u64) {
+    pub fn free(&self, serial: u64) {
         self.state.store(serial << 2 | FREE, SeqCst);
     }
 
     /// Of these, those with a number.
-    pub(crate) fn numbered(&self) -> u64 {
+    pub fn numbered(&self) -> u64 {
         self.numbered.load(SeqCst)
     }
 
     /// Tasks ended so far, in all uses of the place.
-    pub(crate) fn finished(&self) -> u64 {
+    pub fn finished(&self) -> u64 {
         self.finished.load(SeqCst)
     }
 }

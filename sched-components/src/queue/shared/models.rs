@@ -4,83 +4,9 @@
 //! Each of these, done by hand to `shared.rs`, makes a model fail: what arrived is counted as gone before it is counted
 //! as here; no second look at the first count; a push of another priority that does not say so, or says so after its lock.
 
-#[allow(dead_code, unreachable_pub, reason = "the components' source, as it is")]
-#[path = "../../sched-components/src/queue/level.rs"]
-mod level;
-#[allow(dead_code, unreachable_pub, reason = "the components' source, as it is")]
-#[path = "../../sched-components/src/queue/shared.rs"]
-mod shared;
-
-/// What the source finds under `crate::sync`.
-mod sync {
-    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-
-    /// With the interface of `sched_core::Mutex`.
-    #[derive(Debug)]
-    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
-
-    impl<T> Mutex<T> {
-        pub(crate) fn new(value: T) -> Mutex<T> {
-            Mutex(loom::sync::Mutex::new(value))
-        }
-
-        pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
-            self.0.lock().expect("nobody panics")
-        }
-    }
-}
-
-use level::Entry;
+use super::SharedQueue;
 use loom::sync::Arc;
 use loom::thread;
-use shared::SharedQueue;
-use std::collections::VecDeque;
-
-#[derive(Debug)]
-pub(crate) struct Padded<T>(pub(crate) T);
-
-/// Where a task was: nobody asks here.
-pub(crate) type Place = ();
-
-/// A queue in order of priority, then of arrival, in short.
-#[derive(Debug)]
-pub(crate) struct TaskQueue<T>(Vec<(i32, T)>);
-
-impl<T> TaskQueue<T> {
-    fn new() -> TaskQueue<T> {
-        TaskQueue(Vec::new())
-    }
-
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn push(&mut self, task: T, priority: i32, _expected: u64) {
-        let place = self.0.partition_point(|(other, _)| *other >= priority);
-        self.0.insert(place, (priority, task));
-    }
-
-    fn append(&mut self, priority: i32, entries: &mut VecDeque<Entry<T>>) {
-        entries.drain(..).for_each(|entry| self.push(entry.task, priority, 0));
-    }
-
-    fn has_only(&self, priority: i32) -> bool {
-        self.0.iter().all(|(other, _)| *other == priority)
-    }
-
-    fn pop(&mut self, mut eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
-        let index = self.0.iter().position(|(_, task)| eligible(task))?;
-        Some((self.0.remove(index).1, ()))
-    }
-
-    fn expected(&self) -> u64 {
-        0
-    }
-
-    fn pop_newest(&mut self, eligible: impl FnMut(&T) -> bool) -> Option<(T, Place)> {
-        self.pop(eligible)
-    }
-}
 
 fn model(body: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -89,7 +15,7 @@ fn model(body: impl Fn() + Send + Sync + 'static) {
 }
 
 fn pop(queue: &SharedQueue<u32>) -> Option<u32> {
-    queue.pop(|_| true, |_| ()).map(|(task, ())| task)
+    queue.pop(|_| true, |_| ()).map(|(task, _)| task)
 }
 
 /// Each of two that pop finds one of two tasks, also while the other takes over both.

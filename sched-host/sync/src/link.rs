@@ -15,13 +15,16 @@
 //! The new task is submitted meanwhile, and may be released before it has made its last link. It counts down from a
 //! number that no release can bring to 0 before [`submitted`](Pending::submitted) has put the number of links in.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering::*};
+use crate::primitives::{AtomicU32, AtomicU64, Ordering::*};
+
+#[cfg(all(test, loom))]
+mod models;
 
 /// More than any number of tasks to wait for.
 const SUBMISSION: u32 = 1 << 31;
 
 /// How many tasks a task waits for, and [`SUBMISSION`] while it is being submitted.
-pub(crate) struct Pending(AtomicU32);
+pub struct Pending(AtomicU32);
 
 impl Default for Pending {
     fn default() -> Pending {
@@ -31,25 +34,29 @@ impl Default for Pending {
 
 impl Pending {
     /// A new task, which is not released before [`submitted`](Self::submitted).
-    pub(crate) fn open(&self) {
+    #[inline]
+    pub fn open(&self) {
         self.0.store(SUBMISSION, Relaxed);
     }
 
     /// The task is submitted, and was linked to so many others. Whether it need not wait for any of them (any more).
-    pub(crate) fn submitted(&self, links: u32) -> bool {
+    #[inline]
+    pub fn submitted(&self, links: u32) -> bool {
         // Without a link nobody else knows of the task.
         links == 0 || self.0.fetch_sub(SUBMISSION - links, AcqRel) == SUBMISSION - links
     }
 
     /// One thing less to wait for. Whether it was the last.
-    pub(crate) fn release(&self) -> bool {
+    #[inline]
+    pub fn release(&self) -> bool {
         self.0.fetch_sub(1, AcqRel) == 1
     }
 }
 
 /// Lets a task wait for the task of this sequence, unless that has ended: `join` puts it on the list, which `lock`
 /// locks. Whether it has to wait.
-pub(crate) fn link<G>(current: &AtomicU64, sequence: u64, lock: impl FnOnce() -> G, join: impl FnOnce(&mut G)) -> bool {
+#[inline]
+pub fn link<G>(current: &AtomicU64, sequence: u64, lock: impl FnOnce() -> G, join: impl FnOnce(&mut G)) -> bool {
     if current.load(Acquire) != sequence {
         return false;
     }
@@ -62,6 +69,7 @@ pub(crate) fn link<G>(current: &AtomicU64, sequence: u64, lock: impl FnOnce() ->
 }
 
 /// The task has ended: nobody can begin to wait for it. The caller holds the lock of the list, which it has taken.
-pub(crate) fn end(current: &AtomicU64) {
+#[inline]
+pub fn end(current: &AtomicU64) {
     current.store(0, Release);
 }

@@ -4,13 +4,8 @@
 //! `closed` read before the lane is counted up; no second look after a closed gate; the lanes read before `closed` is
 //! set; `Relaxed` for the order of leaving, of opening, of the look at `closed`, or of the look at the lanes.
 
-#[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/tree/src/gate.rs"]
-mod gate;
-#[path = "loom/mod.rs"]
-mod sync;
-
-use gate::{Gate, Lane};
+use super::{Gate, Lane};
+use crate::model::model;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
@@ -54,7 +49,7 @@ fn spawn(tree: &Arc<Tree>, body: impl FnOnce(&Tree) + 'static) -> thread::JoinHa
 #[test]
 fn nobody_is_inside_a_closed_gate() {
     for lane in [Lane::Owned(0), Lane::Shared(0)] {
-        sync::model(4, move || {
+        model(4, move || {
             let tree = Tree::new();
             let other = spawn(&tree, move |tree| tree.call(lane, 0));
             tree.close();
@@ -65,7 +60,7 @@ fn nobody_is_inside_a_closed_gate() {
 
 #[test]
 fn two_of_three_are_inside() {
-    sync::model(2, || {
+    model(2, || {
         let tree = Tree::new();
         let owner = spawn(&tree, |tree| tree.call(Lane::Owned(0), 0));
         let closer = spawn(&tree, Tree::close_at_once);
@@ -77,7 +72,7 @@ fn two_of_three_are_inside() {
 
 #[test]
 fn who_enters_again_and_again_is_kept_out() {
-    sync::model(3, || {
+    model(3, || {
         let tree = Tree::new();
         let owner = spawn(&tree, |tree| (0..2).for_each(|_| tree.call(Lane::Owned(0), 0)));
         tree.close();
@@ -88,7 +83,7 @@ fn who_enters_again_and_again_is_kept_out() {
 #[test]
 fn who_was_kept_out_comes_in_before_the_next_closing() {
     for lane in [Lane::Owned(0), Lane::Shared(0)] {
-        sync::model(3, move || {
+        model(3, move || {
             let tree = Tree::new();
             let other = spawn(&tree, move |tree| tree.call(lane, 0));
             tree.close();
@@ -100,7 +95,7 @@ fn who_was_kept_out_comes_in_before_the_next_closing() {
 
 #[test]
 fn one_closes_after_the_other() {
-    sync::model(2, || {
+    model(2, || {
         let tree = Tree::new();
         let closer = spawn(&tree, Tree::close);
         tree.close();

@@ -9,7 +9,10 @@
 //! look but through [`inside`](Stand::inside) and [`alone`](Stand::alone).
 
 use super::gate::{Gate, Lane};
-use crate::sync::UnsafeCell;
+use crate::primitives::UnsafeCell;
+
+#[cfg(all(test, loom))]
+mod models;
 
 /// See the [module](self).
 pub struct Stand<T> {

@@ -7,16 +7,11 @@
 //! deadlock, and ends the process.) One that no model here notices: no `retract` after sleeping. It is there for a late
 //! notice, which takes more rounds than loom can try.
 
-#[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/runtime/src/sleep.rs"]
-mod sleep;
-#[path = "loom/mod.rs"]
-mod sync;
-
+use super::Sleep;
+use crate::model::model;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering::*};
 use loom::thread;
-use sleep::Sleep;
 
 /// Tasks are but counted, and the count orders nothing by itself: the protocol has to.
 struct Pool {
@@ -77,7 +72,7 @@ fn spawn(pool: &Arc<Pool>, body: impl FnOnce(&Pool) + 'static) -> thread::JoinHa
 
 #[test]
 fn a_task_is_taken() {
-    sync::model(4, || {
+    model(4, || {
         let pool = Pool::new(1);
         let worker = spawn(&pool, |pool| pool.take(0));
         pool.push();
@@ -87,7 +82,7 @@ fn a_task_is_taken() {
 
 #[test]
 fn tasks_of_two_threads_are_taken() {
-    sync::model(3, || {
+    model(3, || {
         let pool = Pool::new(1);
         let worker = spawn(&pool, |pool| (0..2).for_each(|_| pool.take(0)));
         let other = spawn(&pool, Pool::push);
@@ -101,7 +96,7 @@ fn tasks_of_two_threads_are_taken() {
 /// to the other.
 #[test]
 fn nobody_sleeps_while_there_is_a_task() {
-    sync::model(3, || {
+    model(3, || {
         let pool = Pool::new(2);
         let workers = [0, 1].map(|me| spawn(&pool, move |pool| pool.take(me)));
         pool.push();
@@ -112,7 +107,7 @@ fn nobody_sleeps_while_there_is_a_task() {
 
 #[test]
 fn nobody_sleeps_through_the_end() {
-    sync::model(3, || {
+    model(3, || {
         let pool = Pool::new(1);
         let stop = Arc::new(AtomicUsize::new(0));
         let stopped = Arc::clone(&stop);

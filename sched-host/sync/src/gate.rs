@@ -25,10 +25,12 @@
 //! A closer must not itself be inside, or it would wait for itself: a call that finds a node broken closes the gate after
 //! it has left. A component that never returns keeps the gate from closing; `close_until` gives up then, and says so.
 
-use crate::sync::{
-    AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering::*, heavy_fence, light_fence, pause, prepare_fences,
-};
+use crate::fence::{heavy_fence, light_fence, prepare_fences};
+use crate::primitives::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering::*, pause};
 use crossbeam::utils::CachePadded;
+
+#[cfg(all(test, loom))]
+mod models;
 
 /// See the [module](self).
 pub struct Gate {
@@ -142,6 +144,7 @@ pub struct Inside<'a> {
 }
 
 impl Drop for Inside<'_> {
+    #[inline]
     fn drop(&mut self) {
         if self.owned {
             self.count.store(0, Release);

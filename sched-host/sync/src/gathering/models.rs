@@ -4,19 +4,11 @@
 //! them; a leader who does not wait for the others; a last comer who does not tell the leader; a leader who goes without
 //! dismissing the others.
 
-#[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/tree/src/gathering.rs"]
-mod gathering;
-#[allow(dead_code, unreachable_pub, reason = "the host's source, as it is")]
-#[path = "../../sched-host/runtime/src/sleep.rs"]
-mod sleep;
-#[path = "loom/mod.rs"]
-mod sync;
-
-use gathering::{Gathering, Gatherings};
+use super::{Gathering, Gatherings};
+use crate::model::model;
+use crate::sleep::Sleep;
 use loom::sync::atomic::{AtomicUsize, Ordering::*};
 use loom::thread;
-use sleep::Sleep;
 use std::sync::Arc;
 
 struct Scene {
@@ -89,7 +81,7 @@ fn spawn(scene: &Arc<Scene>, body: impl FnOnce(&Scene) + 'static) -> thread::Joi
 
 #[test]
 fn members_that_sleep_come() {
-    sync::model(2, || {
+    model(2, || {
         let scene = Scene::new(2, 1);
         let workers = [0, 1].map(|me| spawn(&scene, move |scene| scene.work(me, 1, 2)));
         scene.call(0, &[0, 1], None);
@@ -100,7 +92,7 @@ fn members_that_sleep_come() {
 /// Both members find a task for the same two, at once: were the lists in different orders, each would wait for the other.
 #[test]
 fn two_teams_of_the_same_members_meet_in_one_order() {
-    sync::model(3, || {
+    model(3, || {
         let scene = Scene::new(2, 2);
         let workers = [0, 1].map(|me| {
             spawn(&scene, move |scene| {
@@ -116,7 +108,7 @@ fn two_teams_of_the_same_members_meet_in_one_order() {
 /// A ring: each worker is in two of three teams.
 #[test]
 fn overlapping_teams_come_to_an_end() {
-    sync::model(2, || {
+    model(2, || {
         let scene = Scene::new(3, 3);
         let workers = [1, 2].map(|me| {
             spawn(&scene, move |scene| {
