@@ -21,6 +21,16 @@ pub(super) const PLATFORM: Hinted = Hinted { names: platforms };
 /// A task graph: the name of one that can be generated, or any path.
 pub(super) const GRAPH: Hinted = Hinted { names: super::graph_source::names };
 
+/// All of them.
+pub(super) const ALL: [Hinted; 3] = [POLICY, PLATFORM, GRAPH];
+
+impl Hinted {
+    /// The known names, of which there is at least one.
+    pub(super) fn names(self) -> Vec<&'static str> {
+        (self.names)()
+    }
+}
+
 fn policies() -> Vec<&'static str> {
     sched_policy::library().iter().map(|shipped| shipped.name).collect()
 }
@@ -37,6 +47,6 @@ impl TypedValueParser for Hinted {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new((self.names)().into_iter().map(PossibleValue::new)))
+        Some(Box::new(self.names().into_iter().map(PossibleValue::new)))
     }
 }
