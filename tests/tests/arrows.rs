@@ -12,9 +12,10 @@ struct Layer {
 }
 
 /// From the lowest to the highest: a crate may name those of lower layers.
-const LAYERS: [Layer; 9] = [
+const LAYERS: [Layer; 10] = [
     Layer { crates: &["sched-core"], siblings: false },
     Layer { crates: &["sched-components", "sched-text"], siblings: false },
+    Layer { crates: &["sched-sync"], siblings: false },
     Layer { crates: &["sched-machine", "sched-policy"], siblings: true },
     Layer { crates: &["sched-graph", "sched-memory", "sched-model", "sched-trace", "sched-tree"], siblings: true },
     Layer { crates: &["sched-runtime", "sched-sim"], siblings: false },

@@ -82,10 +82,11 @@ impl<T: Copy> AccessOrder<T> {
 /// Adds a task to those that may run together. The list stays within twice the number of unfinished tasks, or 16.
 #[inline]
 fn join<T: Copy>(together: &mut Tasks<T>, task: T, forget_at: &mut usize, finished: impl Fn(T) -> bool) {
-    together.push(task);
+    // Before the new task is among them, which has not begun.
     if together.len() >= (*forget_at).max(16) {
         forget(together, forget_at, finished);
     }
+    together.push(task);
 }
 
 /// Out of line: every access of a task passes here, and few have anything to forget.

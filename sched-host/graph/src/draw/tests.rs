@@ -12,10 +12,10 @@ fn dot_has_a_box_for_each_task() {
       label="fork-join (1 × 2 tasks)"; labelloc=t; fontname="Helvetica";
       node [shape=box, style="filled,rounded", fontname="Helvetica", fontsize=11];
       edge [color="#64748b", fontname="Helvetica", fontsize=9];
-      t0 [label="fork(0)", tooltip="task 0: fork(0) (fork), priority 3, 1ms on cpu", fillcolor="#0f766e", fontcolor="white", penwidth=3];
-      t1 [label="work(0,0)", tooltip="task 1: work(0,0) (work), priority 2, 1ms on cpu", fillcolor="#fbbf24", fontcolor="#0f172a", penwidth=3];
-      t2 [label="work(0,1)", tooltip="task 2: work(0,1) (work), priority 2, 1ms on cpu", fillcolor="#fbbf24", fontcolor="#0f172a"];
-      t3 [label="join(0)", tooltip="task 3: join(0) (join), priority 1, 1ms on cpu", fillcolor="#1d4ed8", fontcolor="white", penwidth=3];
+      t0 [label="fork(0)", tooltip="task 0: fork(0) (fork), priority 3, 1ms on cpu", fillcolor="#56b4e9", fontcolor="#0f172a", penwidth=3];
+      t1 [label="work(0,0)", tooltip="task 1: work(0,0) (work), priority 2, 1ms on cpu", fillcolor="#f0e442", fontcolor="#0f172a", penwidth=3];
+      t2 [label="work(0,1)", tooltip="task 2: work(0,1) (work), priority 2, 1ms on cpu", fillcolor="#f0e442", fontcolor="#0f172a"];
+      t3 [label="join(0)", tooltip="task 3: join(0) (join), priority 1, 1ms on cpu", fillcolor="#d55e00", fontcolor="white", penwidth=3];
       t0 -> t1 [penwidth=3];
       t0 -> t2;
       t1 -> t3 [penwidth=3];

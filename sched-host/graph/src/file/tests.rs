@@ -45,14 +45,12 @@ fn a_trace_of_cholesky_is_the_graph_of_cholesky() {
 
 #[test]
 fn every_trace_and_graph_of_the_reference_data_can_be_read() {
-    for (folder, extension, at_least) in
-        [("starpu-rec", "rec", 8), ("starpu-rec/executed", "rec", 10), ("graphs/stg", "stg", 45)]
-    {
+    for (folder, extension) in [("starpu-rec", "rec"), ("starpu-rec/executed", "rec"), ("graphs/stg", "stg")] {
         let Some(folder) = reference_data(folder) else { continue };
         let entries =
             std::fs::read_dir(folder).expect("it is a folder").map(|entry| entry.expect("it can be listed").path());
         let files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == extension)).collect();
-        assert!(files.len() >= at_least);
+        assert!(!files.is_empty());
         for file in files {
             let graph = read(&file).unwrap_or_else(|error| panic!("{:?}", miette::Report::new(error)));
             assert!(graph.dependencies().n_edges() > graph.tasks.len() / 4, "{}", file.display());
