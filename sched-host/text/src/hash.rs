@@ -48,7 +48,6 @@ impl SplitMix64 {
 
     /// The next output.
     #[inline]
-    #[expect(clippy::should_implement_trait, reason = "there is no last output")]
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GAMMA);
         mix(self.0)

@@ -5,7 +5,7 @@ use sched_core::{Arch, TaskId, WorkerId};
 use sched_graph::generate::cholesky;
 use sched_graph::reference::{Links, Problem, Processor, heft};
 use sched_graph::{Task, TaskGraph};
-use sched_tree::WitnessedNode;
+use sched_tree::ObservedNode;
 
 const W: WorkerId = WorkerId(0);
 
@@ -62,13 +62,13 @@ fn time_is_idle_fetching_or_with_a_task() {
 fn a_queue_is_as_long_as_tasks_are_in_it_and_what_is_said_too_late_does_not_count() {
     let trace = trace(&[
         (0, Event::Submitted { task: t(1) }),
-        (1, Event::Held { task: t(1), node: WitnessedNode(0) }),
-        (2, Event::Held { task: t(2), node: WitnessedNode(0) }),
+        (1, Event::Held { task: t(1), node: ObservedNode(0) }),
+        (2, Event::Held { task: t(2), node: ObservedNode(0) }),
         // It passes the second node within a moment.
-        (3, Event::Held { task: t(1), node: WitnessedNode(1) }),
+        (3, Event::Held { task: t(1), node: ObservedNode(1) }),
         (3, Event::Started { task: t(1), worker: W, codelet: K }),
-        (4, Event::Held { task: t(1), node: WitnessedNode(1) }),
-        (5, Event::Held { task: t(2), node: WitnessedNode(1) }),
+        (4, Event::Held { task: t(1), node: ObservedNode(1) }),
+        (5, Event::Held { task: t(2), node: ObservedNode(1) }),
         (9, Event::Ended { task: t(1), worker: W }),
     ]);
     let lengths = trace.events.iter().filter_map(|stamped| match stamped.event {
