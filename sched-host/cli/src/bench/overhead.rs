@@ -5,6 +5,7 @@ use crate::json;
 use crate::start::start_all;
 use crate::table::table;
 use crate::values::positive;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use miette::IntoDiagnostic;
 use sched_policy::library;
 use sched_runtime::Runtime;
@@ -30,7 +31,7 @@ pub(super) struct Args {
     all_policies: bool,
 
     /// Task graphs, separated by commas; all of them by default
-    #[arg(long = "shape", value_name = "SHAPE", value_delimiter = ',')]
+    #[arg(long = "shape", value_name = "SHAPE", value_delimiter = ',', value_parser = shapes())]
     shapes: Vec<Shape>,
 
     /// Numbers of workers, separated by commas
@@ -48,6 +49,15 @@ pub(super) struct Args {
     /// Write JSON
     #[arg(long)]
     json: bool,
+}
+
+/// Reads the name of a shape.
+fn shapes() -> impl TypedValueParser<Value = Shape> {
+    let values = Shape::ALL.map(|shape| PossibleValue::new(shape.name()).help(shape.description()));
+    PossibleValuesParser::new(values).try_map(|name| {
+        let shape = Shape::ALL.into_iter().find(|shape| shape.name() == name);
+        shape.ok_or("the name of a shape is expected")
+    })
 }
 
 pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
