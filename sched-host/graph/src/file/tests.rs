@@ -230,9 +230,9 @@ fn a_deep_document_does_not_overflow_the_stack() {
 
 #[test]
 fn what_is_in_no_format_is_told_so() {
-    insta::assert_snapshot!(wrong("t.txt", "hello\n"), @"
+    insta::assert_snapshot!(wrong("t.txt", "hello\n"), @r"
     cannot read a task graph from `t.txt`: one problem
-    it is in no known format (known are StarPU's tasks.rec (*.rec), WfFormat (*.json) and the Standard Task Graph format (*.stg))
+    it is in no known format (known are this program's format (*.json, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json) and the Standard Task Graph format (*.stg))
     ");
     let told = read(Path::new("/nowhere/graph.stg")).expect_err("there is no such file").to_string();
     assert!(told.starts_with("cannot read a task graph from `/nowhere/graph.stg`"), "{told}");
@@ -244,6 +244,7 @@ fn the_format_is_seen_by_the_content_where_the_name_says_nothing() {
         ("# c\n\nJobId: 1\n", Some(FileFormat::TasksRec)),
         ("  12\n", Some(FileFormat::Stg)),
         (" {\"a\": 1}", Some(FileFormat::WfFormat)),
+        (" {\"format\": \"sched-task-graph\"}", Some(FileFormat::Native)),
         ("plain words", None),
     ] {
         assert_eq!(FileFormat::guess("graph", text), format);
@@ -286,7 +287,7 @@ fn nearly() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn no_text_makes_a_reader_panic(text in prop_oneof![any::<String>(), nearly()]) {
-        for format in [FileFormat::TasksRec, FileFormat::WfFormat, FileFormat::Stg] {
+        for format in [FileFormat::Native, FileFormat::TasksRec, FileFormat::WfFormat, FileFormat::Stg] {
             match parse("file", text.clone(), Some(format)) {
                 Ok(graph) => prop_assert!(graph.dependencies().n_tasks() == graph.tasks.len()),
                 Err(error) => prop_assert!(!error.problems().is_empty()),
