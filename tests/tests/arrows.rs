@@ -13,7 +13,7 @@ struct Layer {
 }
 
 /// From the lowest to the highest: a crate may name those of lower layers.
-const LAYERS: [Layer; 10] = [
+const LAYERS: [Layer; 9] = [
     Layer { crates: &["sched-core"], siblings: false },
     Layer { crates: &["sched-components", "sched-sync", "sched-text"], siblings: false },
     Layer { crates: &["sched-machine", "sched-policy"], siblings: true },
