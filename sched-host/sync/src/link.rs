@@ -23,7 +23,7 @@ mod models;
 /// More than any number of tasks to wait for.
 const SUBMISSION: u32 = 1 << 31;
 
-/// How many tasks a task waits for, and [`SUBMISSION`] while it is being submitted.
+/// How many tasks a task waits for, and `SUBMISSION` while it is being submitted.
 pub struct Pending(AtomicU32);
 
 impl Default for Pending {
