@@ -31,6 +31,7 @@ fn every_bad_plugin_is_told_and_none_keeps_a_good_one_from_loading() {
     DIR (--plugin-dir)
       a-lifo.so: sched-plugin-example-lifo 0.1.0, interface 1.1
         lifo (flow-control, one child): Gives back the task that was pushed last.
+          hides the component of DIR/duplicate-name.so
       abort.so: rejected: it was built with panic = "abort", so its first panic would end this process
         mend: remove `panic = "abort"` from the profile that builds it
       drifted-extension.so: rejected: its types are laid out otherwise than this host's: extension `host-log/1`: mismatched type Expected: u32 Found: RStr<'a>
@@ -129,6 +130,7 @@ fn machines_read_the_same_list() {
                 "lookahead": 2,
                 "slots": [],
                 "params": [],
+                "hides": [],
                 "errors": []
               },
               {
@@ -161,6 +163,7 @@ fn machines_read_the_same_list() {
                     "doc": "the upper limit"
                   }
                 ],
+                "hides": [],
                 "errors": []
               }
             ],
@@ -173,7 +176,8 @@ fn machines_read_the_same_list() {
           "state": "already-seen",
           "same_as": "DIR/other-abi.so"
         }
-      ]
+      ],
+      "builtin": []
     }
     "#);
 }
