@@ -11,10 +11,13 @@
 //! bit are set under the lock of their group, and a summary bit is cleared under that lock, by a thread that found all
 //! words below it empty. Removing a number takes no lock unless it was the last of its word.
 //!
-//! `tests/tests/loom_set.rs` explores every interleaving.
+//! The module `models` beside this file explores every interleaving.
 
 use crate::sync::{AtomicU64, Mutex, Ordering::*, lock};
 use std::ops::Range;
+
+#[cfg(all(test, loom))]
+mod models;
 
 /// A set of numbers below a bound, for instance of workers or children, that many threads read and few change: the
 /// workers that sleep, or the children whose queues hold tasks.

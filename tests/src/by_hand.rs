@@ -1,13 +1,13 @@
 //! A policy's tree without threads: tests push, pull, and put workers to sleep.
 
-use sched_core::abi::TaskHead;
-use sched_core::{Arch, Estimate, LogLevel, MemoryNode, SharedSet, Time, WorkerId};
+use crate::fake_services::FakeServices;
+use sched_core::{Arch, MemoryNode, WorkerId};
 use sched_host::plugin::Registry;
 use sched_host::policy::{Group, Level, Machine, Plan, Policy, expand};
 use sched_host::topology::WorkerDistances;
-use sched_host::tree::{Ledger, Part, Phase, Services, Slot, Tree, WorkerFacts};
+use sched_host::tree::{Ledger, Part, Phase, Slot, Tree, WorkerFacts};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::*};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// CPU workers of main memory, and CUDA workers with a memory node each.
@@ -53,43 +53,11 @@ impl Machine for Mixed {
     }
 }
 
-/// What the tree is told of the world.
-struct World {
-    sleeping: Arc<SharedSet>,
-    woken: Mutex<Vec<u32>>,
-    distances: Option<WorkerDistances>,
-}
-
-impl Services for World {
-    fn now(&self) -> Time {
-        Time::ZERO
-    }
-
-    fn sleeping(&self) -> Arc<SharedSet> {
-        Arc::clone(&self.sleeping)
-    }
-
-    fn wake(&self, worker: WorkerId) -> bool {
-        self.woken.lock().expect("nobody panics").push(worker.0);
-        self.sleeping.remove(worker.0)
-    }
-
-    fn worker_distance(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
-        self.distances.as_ref()?.between(one, other)
-    }
-
-    fn expected_length(&self, _: WorkerId, _: &TaskHead, _: Option<u32>) -> Estimate {
-        Estimate::Known(Duration::from_millis(1))
-    }
-
-    fn log(&self, _node: &str, _level: LogLevel, _line: &str) {}
-}
-
 /// A tree and its tasks.
 pub struct ByHand {
     tree: Tree,
     ledger: Arc<Ledger>,
-    world: Arc<World>,
+    services: Arc<FakeServices<Duration>>,
     next: AtomicU32,
 }
 
@@ -114,12 +82,12 @@ impl ByHand {
                 WorkerFacts { arch, memory_node: MemoryNode(memory_node as u32), relative_speedup: 1.0 }
             })
             .collect();
-        let world = World { sleeping: Arc::new(SharedSet::new(workers.len())), woken: Mutex::default(), distances };
-        let (world, ledger) = (Arc::new(world), Arc::new(Ledger::new()));
+        let services = FakeServices::expecting(workers.len(), Duration::from_millis(1)).with_distances(distances);
+        let (services, ledger) = (Arc::new(services), Arc::new(Ledger::new()));
         let parts = parts(&plan, registry);
-        let tree = Tree::assemble(parts, &workers, Arc::<World>::clone(&world), Arc::clone(&ledger), 0);
+        let tree = Tree::assemble(parts, &workers, services.clone(), Arc::clone(&ledger), 0);
         ledger.grow();
-        ByHand { tree, ledger, world, next: AtomicU32::new(0) }
+        ByHand { tree, ledger, services, next: AtomicU32::new(0) }
     }
 
     /// Pushes a task for the workers of one architecture, as a worker or as the application.
@@ -141,7 +109,7 @@ impl ByHand {
 
     /// Puts workers to sleep.
     pub fn sleep(&self, workers: impl IntoIterator<Item = u32>) {
-        workers.into_iter().for_each(|worker| self.world.sleeping.insert(worker));
+        workers.into_iter().for_each(|worker| self.services.sleeping.insert(worker));
     }
 
     /// The workers that were woken since this was last asked.
@@ -150,7 +118,7 @@ impl ByHand {
     /// When another thread panicked.
     #[must_use]
     pub fn woken(&self) -> Vec<u32> {
-        std::mem::take(&mut *self.world.woken.lock().expect("nobody panics"))
+        self.services.take_woken()
     }
 
     /// What components did wrong.

@@ -13,8 +13,7 @@ use std::sync::{Arc, OnceLock};
 /// When one of them cannot be used.
 #[must_use]
 pub fn registry(test: Vec<Offer>) -> Arc<Registry> {
-    let mut registry = Registry::empty();
-    registry.add_builtin("stock", sched_components::stock()).expect("stock components are sound");
+    let mut registry = Registry::compiled_in();
     registry.add_builtin("test", test).expect("the test's components are sound");
     Arc::new(registry)
 }

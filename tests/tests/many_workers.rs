@@ -2,49 +2,20 @@
 
 use sched_components::resource_mapping::WorkStealing;
 use sched_components::worker::Simple;
-use sched_core::abi::TaskHead;
 use sched_core::rig::{FakeChild, Rig};
 use sched_core::{
-    Arch, Build, Child, Component, Estimate, LogLevel, Node, Params, Push, Refusal, Refused, SharedSet, Task, Time,
-    WorkerId, WorkerSet, adapt,
+    Arch, Build, Child, Component, Estimate, Node, Params, Push, Refusal, Refused, Task, WorkerId, WorkerSet, adapt,
 };
 use sched_host::graph::TaskGraph;
 use sched_host::graph::generate::{cholesky, fork_join, independent};
 use sched_host::sim::{Platform, Simulation};
 use sched_host::trace::{Event, Observer};
-use sched_host::tree::{Ledger, Part, Phase, Services, Slot, Tree, WorkerFacts};
+use sched_host::tree::{Ledger, Part, Phase, Slot, Tree, WorkerFacts};
+use sched_tests::fake_services::FakeServices;
 use sched_tests::stock;
 use std::sync::atomic::Ordering::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-/// Workers sleep as a test says; a task takes a worker so many microseconds as `lengths` says.
-struct World {
-    sleeping: Arc<SharedSet>,
-    woken: Mutex<Vec<u32>>,
-    lengths: Vec<Estimate>,
-}
-
-impl Services for World {
-    fn now(&self) -> Time {
-        Time::ZERO
-    }
-
-    fn sleeping(&self) -> Arc<SharedSet> {
-        Arc::clone(&self.sleeping)
-    }
-
-    fn wake(&self, worker: WorkerId) -> bool {
-        self.woken.lock().expect("nobody panics").push(worker.0);
-        self.sleeping.remove(worker.0)
-    }
-
-    fn expected_length(&self, worker: WorkerId, _: &TaskHead, _: Option<u32>) -> Estimate {
-        self.lengths.get(worker.0 as usize).copied().unwrap_or(Estimate::NoModel)
-    }
-
-    fn log(&self, _node: &str, _level: LogLevel, _line: &str) {}
-}
 
 /// A component over a leaf for each of these workers, in this order.
 fn over(
@@ -52,7 +23,7 @@ fn over(
     workers: &[u32],
     facts: &[WorkerFacts],
     lengths: Vec<Estimate>,
-) -> (Tree, Arc<Ledger>, Arc<World>) {
+) -> (Tree, Arc<Ledger>, Arc<FakeServices<Vec<Estimate>>>) {
     let part = |component, name: &str, children: Vec<(u32, String)>, workers: WorkerSet, worker| Part {
         component,
         name: name.to_owned(),
@@ -73,12 +44,11 @@ fn over(
         let leaf = Simple::build(&Params::defaults(Simple::INFO.declared_params())).expect("it has no parameters");
         parts.push(part(adapt(leaf), "leaf", Vec::new(), [worker].into_iter().collect(), Some(worker)));
     }
-    let sleeping = Arc::new(SharedSet::new(facts.len()));
-    let world = Arc::new(World { sleeping, woken: Mutex::default(), lengths });
+    let services = Arc::new(FakeServices::expecting(facts.len(), lengths));
     let ledger = Arc::new(Ledger::new());
-    let tree = Tree::assemble(parts, facts, Arc::<World>::clone(&world), Arc::clone(&ledger), 0);
+    let tree = Tree::assemble(parts, facts, services.clone(), Arc::clone(&ledger), 0);
     ledger.grow();
-    (tree, ledger, world)
+    (tree, ledger, services)
 }
 
 /// Task number `index`, for workers of these architectures.
@@ -98,15 +68,15 @@ fn the_first_sleeper_in_the_order_of_children_is_woken() {
     let forward: Vec<u32> = (0..1000).collect();
     let backward: Vec<u32> = (0..1000).rev().collect();
     for (order, woken) in [(forward, [130, 131, 700]), (backward, [999, 700, 131])] {
-        let (tree, ledger, world) = over(stealing(), &order, &[WorkerFacts::CPU; 1000], Vec::new());
+        let (tree, ledger, services) = over(stealing(), &order, &[WorkerFacts::CPU; 1000], Vec::new());
         for sleeper in [130_u32, 131, 700, 999] {
-            world.sleeping.insert(sleeper);
+            services.sleeping.insert(sleeper);
         }
         // Worker 5 is awake: each of its tasks is for a thief.
         for index in 0..3 {
             tree.push(task(&ledger, index, &[Arch::CPU]), Some(WorkerId(5)), None);
         }
-        assert_eq!(*world.woken.lock().expect("nobody panics"), woken);
+        assert_eq!(services.take_woken(), woken);
         let robbed: Vec<Option<u32>> = woken.iter().map(|thief| tree.pull(WorkerId(*thief)).map(Slot::index)).collect();
         assert_eq!(robbed, [Some(0), Some(1), Some(2)]);
         assert!(tree.pull(WorkerId(999)).is_none());
@@ -119,10 +89,10 @@ fn a_sleeper_of_another_architecture_is_passed_over() {
     let mut facts = [WorkerFacts::CPU; 200];
     facts[150].arch = Arch::CUDA;
     facts[3].arch = Arch::CUDA;
-    let (tree, ledger, world) = over(stealing, &(0..200).collect::<Vec<_>>(), &facts, Vec::new());
-    (20..200).for_each(|sleeper| world.sleeping.insert(sleeper));
+    let (tree, ledger, services) = over(stealing, &(0..200).collect::<Vec<_>>(), &facts, Vec::new());
+    (20..200).for_each(|sleeper| services.sleeping.insert(sleeper));
     tree.push(task(&ledger, 0, &[Arch::CUDA]), Some(WorkerId(3)), None);
-    assert_eq!(*world.woken.lock().expect("nobody panics"), [150]);
+    assert_eq!(services.take_woken(), [150]);
 }
 
 #[test]

@@ -1,16 +1,15 @@
 //! Plugins of every age and build in hosts of every age.
 
-use sched_core::{
-    Component, LogLevel, Node, Params, Push, Refusal, Refused, SharedSet, Task, Time, WorkerId, WorkerSet, adapt,
-};
+use sched_core::{Component, LogLevel, Node, Params, Push, Refusal, Refused, Task, WorkerId, WorkerSet, adapt};
 use sched_host::plugin::{FileState, Registry};
-use sched_host::tree::{Ledger, Part, Services, Tree, WorkerFacts};
+use sched_host::tree::{Ledger, Part, Tree, WorkerFacts};
+use sched_tests::fake_services::{FakeServices, Request};
 use sched_tests::fixtures::{self, Profile, stock_plugin};
 use sched_tests::plugin_folder::{LIFO, fixture_folder, folder_of, load};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex};
 
 /// The leaf of a worker, which only asks further up.
 struct Leaf;
@@ -21,33 +20,9 @@ impl Component for Leaf {
     }
 }
 
-/// The back end of a tree in which nobody sleeps.
-#[derive(Default)]
-struct Backend {
-    log: Mutex<Vec<String>>,
-}
-
-impl Services for Backend {
-    fn now(&self) -> Time {
-        Time::ZERO
-    }
-
-    fn sleeping(&self) -> Arc<SharedSet> {
-        Arc::new(SharedSet::new(1))
-    }
-
-    fn wake(&self, _worker: WorkerId) -> bool {
-        false
-    }
-
-    fn log(&self, node: &str, level: LogLevel, line: &str) {
-        self.log.lock().unwrap().push(format!("{node}: {level:?}: {line}"));
-    }
-}
-
 /// Pushes tasks 0 to 3 into a tree of the registry's only component above one worker, and pulls them back. Gives their
-/// order, and the lines that were logged.
-fn order(registry: &Registry) -> (Vec<u64>, Vec<String>) {
+/// order, and what the tree asked of its back end.
+fn order(registry: &Registry) -> (Vec<u64>, Vec<Request>) {
     let registered = registry.components().next().unwrap();
     let part = |component, name: &str, children| Part {
         component,
@@ -64,8 +39,8 @@ fn order(registry: &Registry) -> (Vec<u64>, Vec<String>) {
     };
     let root = part(registered.build(&Params::default()).unwrap(), &registered.info().name, vec![(1, String::new())]);
     let leaf = Part { worker: Some(WorkerId(0)), ..part(adapt(Leaf), "worker", Vec::new()) };
-    let (backend, ledger) = (Arc::new(Backend::default()), Arc::new(Ledger::new()));
-    let tree = Tree::assemble(vec![root, leaf], &[WorkerFacts::CPU], backend.clone(), Arc::clone(&ledger), 0);
+    let (services, ledger) = (Arc::new(FakeServices::new(1)), Arc::new(Ledger::new()));
+    let tree = Tree::assemble(vec![root, leaf], &[WorkerFacts::CPU], services.clone(), Arc::clone(&ledger), 0);
     for (sequence, index) in ledger.grow().take(4).enumerate() {
         let slot = ledger.slot(index);
         slot.head().sequence.store(sequence as u64, Relaxed);
@@ -74,8 +49,7 @@ fn order(registry: &Registry) -> (Vec<u64>, Vec<String>) {
     }
     let pulled = std::iter::from_fn(|| tree.pull(WorkerId(0))).map(|slot| slot.head().sequence.load(Relaxed)).collect();
     assert_eq!(tree.faults(), []);
-    let log = backend.log.lock().unwrap().clone();
-    (pulled, log)
+    (pulled, services.take_requests())
 }
 
 #[test]
@@ -92,7 +66,8 @@ fn a_plugin_of_today_uses_what_this_host_adds() {
     let folder = fixture_folder(&["uses-log"]);
     let (pulled, log) = order(&load(folder.path()));
     assert_eq!(pulled, [3, 2, 1, 0]);
-    assert_eq!(log[0], "uses-log: Info: task 0 came");
+    let (node, line) = ("uses-log".to_owned(), "task 0 came".to_owned());
+    assert_eq!(log[0], Request::Log { node, level: LogLevel::Info, line });
     assert_eq!(log.len(), 4);
 }
 

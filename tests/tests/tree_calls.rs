@@ -3,41 +3,13 @@
 use sched_components::flow_control::Fifo;
 use sched_components::resource_mapping::Eager;
 use sched_components::worker::{Combined, Simple};
-use sched_core::{Arch, Build, LogLevel, MemoryNode, Params, SharedSet, Time, Value, WorkerId, WorkerSet, adapt};
-use sched_host::tree::{FaultKind, Ledger, Part, Phase, Services, Slot, Tree, WorkerFacts};
+use sched_core::{Arch, Build, MemoryNode, Params, Value, WorkerId, WorkerSet, adapt};
+use sched_host::tree::{FaultKind, Ledger, Part, Phase, Slot, Tree, WorkerFacts};
 use sched_tests::bad::{Bad, Deal};
+use sched_tests::fake_services::FakeServices;
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
-use std::sync::{Arc, Mutex};
-
-/// Workers sleep as a test says.
-struct Fake {
-    sleeping: Arc<SharedSet>,
-    woken: Mutex<Vec<u32>>,
-}
-
-impl Default for Fake {
-    fn default() -> Fake {
-        Fake { sleeping: Arc::new(SharedSet::new(2)), woken: Mutex::default() }
-    }
-}
-
-impl Services for Fake {
-    fn now(&self) -> Time {
-        Time::ZERO
-    }
-
-    fn sleeping(&self) -> Arc<SharedSet> {
-        Arc::clone(&self.sleeping)
-    }
-
-    fn wake(&self, worker: WorkerId) -> bool {
-        self.woken.lock().expect("nobody panics").push(worker.0);
-        self.sleeping.remove(worker.0)
-    }
-
-    fn log(&self, _node: &str, _level: LogLevel, _line: &str) {}
-}
 
 fn part<C: Build>(path: &str, params: &[(&str, Value)], children: &[u32], worker: Option<u32>) -> Part {
     let mut values = Params::defaults(C::INFO.declared_params());
@@ -60,7 +32,7 @@ fn part<C: Build>(path: &str, params: &[(&str, Value)], children: &[u32], worker
 struct Scene {
     tree: Tree,
     ledger: Arc<Ledger>,
-    services: Arc<Fake>,
+    services: Arc<FakeServices>,
     next: u32,
 }
 
@@ -73,9 +45,8 @@ impl Scene {
         above.push(part::<Simple>("cpu", &[], &[], Some(0)));
         above.push(part::<Simple>("cuda", &[], &[], Some(1)));
         let cuda = WorkerFacts { arch: Arch::CUDA, memory_node: MemoryNode(1), relative_speedup: 10.0 };
-        let (services, ledger) = (Arc::new(Fake::default()), Arc::new(Ledger::new()));
-        let tree =
-            Tree::assemble(above, &[WorkerFacts::CPU, cuda], Arc::<Fake>::clone(&services), Arc::clone(&ledger), 0);
+        let (services, ledger) = (Arc::new(FakeServices::new(2)), Arc::new(Ledger::new()));
+        let tree = Tree::assemble(above, &[WorkerFacts::CPU, cuda], services.clone(), Arc::clone(&ledger), 0);
         ledger.grow();
         Scene { tree, ledger, services, next: 0 }
     }
@@ -163,37 +134,11 @@ fn a_wake_is_put_off_for_the_pushed_task_only() {
     // These send the one before down: to worker 0, which is awake, then to worker 1.
     scene.tree.push(second, Some(WorkerId(0)), Some(&deferred));
     deferred.take();
-    scene.services.woken.lock().expect("nobody panics").clear();
+    let _ = scene.services.take_woken();
     scene.services.sleeping.insert(1);
     scene.tree.push(third, Some(WorkerId(0)), Some(&deferred));
     assert_eq!(deferred.take(), None);
-    assert_eq!(*scene.services.woken.lock().expect("nobody panics"), [1], "the task is in its own list");
-}
-
-/// Two CPU workers, which are combined worker 2 together.
-struct Pair {
-    fake: Fake,
-    combined: [Box<[WorkerId]>; 1],
-}
-
-impl Services for Pair {
-    fn now(&self) -> Time {
-        self.fake.now()
-    }
-
-    fn sleeping(&self) -> Arc<SharedSet> {
-        self.fake.sleeping()
-    }
-
-    fn wake(&self, worker: WorkerId) -> bool {
-        self.fake.wake(worker)
-    }
-
-    fn combined(&self) -> &[Box<[WorkerId]>] {
-        &self.combined
-    }
-
-    fn log(&self, _node: &str, _level: LogLevel, _line: &str) {}
+    assert_eq!(scene.services.take_woken(), [1], "the task is in its own list");
 }
 
 #[test]
@@ -204,13 +149,14 @@ fn a_combined_worker_is_woken_for_what_it_can_execute_only() {
     // It comes first, and worker 1 has no leaf.
     parts.push(part::<Combined>("both", &[], &[], Some(2)));
     parts.push(part::<Simple>("one", &[], &[], Some(0)));
-    let pair = Arc::new(Pair { fake: Fake::default(), combined: [[WorkerId(0), WorkerId(1)].into()] });
+    let services = FakeServices::new(2).with_combined(vec![[WorkerId(0), WorkerId(1)].into()]);
+    let services = Arc::new(services);
     let ledger = Arc::new(Ledger::new());
-    let tree = Tree::assemble(parts, &[WorkerFacts::CPU; 2], Arc::<Pair>::clone(&pair), Arc::clone(&ledger), 0);
+    let tree = Tree::assemble(parts, &[WorkerFacts::CPU; 2], services.clone(), Arc::clone(&ledger), 0);
     ledger.grow();
     let push = |number: u32, width: u16, sleeping: &[u32]| {
-        (0..2).for_each(|worker| _ = pair.fake.sleeping.remove(worker));
-        sleeping.iter().for_each(|worker| pair.fake.sleeping.insert(*worker));
+        (0..2).for_each(|worker| _ = services.sleeping.remove(worker));
+        sleeping.iter().for_each(|worker| services.sleeping.insert(*worker));
         let slot = ledger.slot(number);
         slot.set_phase(Phase::Waiting);
         slot.head().reset();
@@ -218,7 +164,7 @@ fn a_combined_worker_is_woken_for_what_it_can_execute_only() {
         slot.head().archs.store(1, Relaxed);
         slot.head().width.store(width, Relaxed);
         tree.push(slot, None, None);
-        std::mem::take(&mut *pair.fake.woken.lock().expect("nobody panics"))
+        services.take_woken()
     };
     assert!(push(0, 1, &[1]).is_empty(), "worker 1 cannot have it");
     assert_eq!(push(1, 1, &[0, 1]), [0]);

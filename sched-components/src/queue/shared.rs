@@ -6,6 +6,9 @@ use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering::*};
 use sched_core::fetch_ahead;
 use std::collections::VecDeque;
 
+#[cfg(all(test, loom))]
+mod models;
+
 /// A [`TaskQueue`] for concurrent producers and consumers.
 ///
 /// Pushed tasks arrive in a separate list with a lock of its own; a consumer that finds nothing else takes over the

@@ -14,7 +14,7 @@
 //! The list is behind a lock, and holds places and sequences only. Whether a task has ended is never noted there: its slot's
 //! sequence is another one then, which each reader checks. All else is read from the record, *under the lock of its body*, with
 //! the sequence checked under it:
-//! - a task that ends gives its job and its dependents away, and clears its sequence, under this lock (`runtime::link`), so what
+//! - a task that ends gives its job and its dependents away, and clears its sequence, under this lock ([`link`](sched_sync::link)), so what
 //!   is read belongs to the task that was asked for;
 //! - a dependent that is in the body waits for this task, so it can neither end nor give its slot to another meanwhile, and
 //!   the sequence in its slot is its own.
@@ -32,12 +32,12 @@
 //!
 //! How it begins and ends without a task being missed, [`follow`](super::follow) says.
 
-use super::clock::Clock;
+use super::backend::ThreadBackend;
 use super::core::{Core, NO_CODELET, TaskPlace};
 use super::data::DataHeader;
-use super::follow::Follow;
 use super::record::Body;
 use sched_core::{ArchSet, DataAccess, Estimate, MemoryNode, Stage, WorkerId};
+use sched_sync::follow::Follow;
 use sched_tree::{Ledger, Lookahead, Phase, Services, Slot};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -49,7 +49,7 @@ pub(crate) struct Ahead {
     /// The context, by its number.
     context: u16,
     list: Follow<List>,
-    clock: Arc<Clock>,
+    backend: Arc<ThreadBackend>,
     ledger: Arc<Ledger>,
     /// Whose records the tasks have. Nothing is submitted before it is set.
     core: OnceLock<Weak<Core>>,
@@ -131,10 +131,10 @@ impl List {
 }
 
 impl Ahead {
-    pub(crate) fn new(context: u16, clock: Arc<Clock>, ledger: Arc<Ledger>) -> Ahead {
+    pub(crate) fn new(context: u16, backend: Arc<ThreadBackend>, ledger: Arc<Ledger>) -> Ahead {
         // Who writes a trace wants to know of submissions as well.
-        let list = Follow::new(clock.recorder.is_some());
-        Ahead { context, list, clock, ledger, core: OnceLock::new() }
+        let list = Follow::new(backend.recorder.is_some());
+        Ahead { context, list, backend, ledger, core: OnceLock::new() }
     }
 
     /// The runtime whose tasks these are.
@@ -246,7 +246,7 @@ impl Lookahead for Ahead {
             found
         });
         let access = found.flatten()?;
-        if self.clock.memories.is_some() {
+        if self.backend.memories.is_some() {
             self.list.look(|list| list.note_user(access.data, line));
         }
         Some(access)
@@ -255,10 +255,10 @@ impl Lookahead for Ahead {
     fn length(&self, task: u64, worker: WorkerId) -> Estimate {
         let Some(line) = self.find(task) else { return Estimate::NoModel };
         let head = line.place.slot.head();
-        let executes = self.clock.arch_and_size(worker).is_some_and(|(arch, size)| {
+        let executes = self.backend.arch_and_size(worker).is_some_and(|(arch, size)| {
             ArchSet::from_bits(head.archs.load(Relaxed)).contains(arch) && size <= head.width.load(Relaxed)
         });
-        if executes { self.clock.expected_length(worker, head, None) } else { Estimate::NoModel }
+        if executes { self.backend.expected_length(worker, head, None) } else { Estimate::NoModel }
     }
 
     fn copies(&self, data: u64) -> u64 {
@@ -279,7 +279,7 @@ impl Lookahead for Ahead {
     }
 
     fn transfer(&self, from: MemoryNode, to: MemoryNode, bytes: u64) -> u64 {
-        self.clock.memories.as_ref().map_or(0, |memories| memories.transfer_nanos(from.0, to.0, bytes))
+        self.backend.memories.as_ref().map_or(0, |memories| memories.transfer_nanos(from.0, to.0, bytes))
     }
 }
 

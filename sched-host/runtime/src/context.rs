@@ -21,7 +21,7 @@
 //! How a worker learns which contexts it serves: before a new tree gets its first task, whoever swaps notes its workers,
 //! then counts up a version number. A worker looks at the number before each pull. A task that is stored wakes a worker
 //! after that, so the one that is woken knows where to look; and a worker that looks once more before it sleeps either
-//! sees the new number, or is seen to sleep by whoever stores the next task (`runtime::sleep`).
+//! sees the new number, or is seen to sleep by whoever stores the next task ([`sleep`](sched_sync::sleep)).
 //!
 //! A worker that was woken for a task of one context may first be given one of another. So a worker with several contexts
 //! that finds a task after it slept wakes another worker for each of the others: it may be in vain, but no task waits for
@@ -42,15 +42,13 @@
 
 mod builder;
 mod change;
-mod ground;
+mod policy_env;
 mod roster;
-mod tally;
 
 pub use builder::ContextBuilder;
-pub(crate) use ground::PolicyGround;
+pub(crate) use policy_env::PolicyEnv;
 pub(crate) use roster::{ContextCore, Roster};
 pub use sched_tree::context::ContextError;
-pub(crate) use tally::Refused;
 
 use crate::{RunError, Submitter};
 use sched_tree::NodeState;
@@ -104,12 +102,8 @@ impl Submitter {
     ///
     /// ```
     /// use sched_runtime::Runtime;
-    /// # use sched_components::{flow_control::Prio, flow_control::Fifo, resource_mapping::Eager, worker::Simple};
-    /// # use sched_core::Offer;
     /// # use std::sync::Arc;
-    /// # let mut components = sched_tree::plugin::Registry::empty();
-    /// # let stock = [Offer::of::<Fifo>(), Offer::of::<Prio>(), Offer::of::<Eager>(), Offer::of::<Simple>()];
-    /// # components.add_builtin("stock", stock.into()).expect("stock components are sound");
+    /// # let components = sched_tree::plugin::Registry::compiled_in();
     /// # let runtime = Runtime::builder().registry(Arc::new(components)).workers(4).bind(false).build()?;
     /// let urgent = runtime.context("urgent").policy("tree-prio").workers([2, 3]).priorities(0..=9).build()?;
     /// let say = runtime.codelet::<(), &str>("say").cpu("say", |context, ()| assert!(!context.params.is_empty())).build();

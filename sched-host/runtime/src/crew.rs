@@ -3,7 +3,7 @@
 //! A kernel that several run is given borrowed data, so they must all have returned before it has: they are *scoped*
 //! threads. The first member runs on its own worker's thread; the others on threads of a pool that the combined worker
 //! keeps, each bound where its member is, while the members' own threads are parked in the
-//! [gathering](super::team). (A worker's own thread could not be lent data for the time of a call without `unsafe`.)
+//! [gathering](sched_sync::gathering). (A worker's own thread could not be lent data for the time of a call without `unsafe`.)
 
 use super::barrier::Barrier;
 use super::submit::Submitter;

@@ -21,12 +21,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 ///
 /// ```
 /// use sched_runtime::{ReadWrite, Runtime};
-/// # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
 /// # use std::sync::Arc;
-/// # let mut components = sched_tree::plugin::Registry::empty();
-/// # let stock = [sched_core::Offer::of::<Fifo>(), sched_core::Offer::of::<Eager>(), sched_core::Offer::of::<Simple>()];
-/// # components.add_builtin("stock", stock.into()).expect("stock components are sound");
-/// # let components = Arc::new(components);
+/// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
 /// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
 /// let handle = runtime.register(vec![3, 1, 2]);
 /// let sort = runtime.codelet::<(ReadWrite<Vec<i32>>,), ()>("sort").cpu("sort", |_, (values,)| values.sort()).build();

@@ -1,8 +1,8 @@
 //! How tasks ended, and who waits for that.
 
 use super::failure::{Cause, Outcome, TaskFailure};
-use crate::sync::heavy_fence;
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use sched_sync::heavy_fence;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};

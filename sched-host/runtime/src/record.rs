@@ -3,8 +3,8 @@
 use super::codelet::Job;
 use super::data::DataHeader;
 use super::failure::{Cause, Outcome};
-use super::link::{self, Pending};
 use parking_lot::Mutex;
+use sched_sync::link::{self, Pending};
 use sched_tree::ledger::{CHUNKS, chunk_of};
 use smallvec::SmallVec;
 use std::ops::Range;

@@ -23,12 +23,8 @@ use sched_model::DataShape;
 ///
 /// ```
 /// use sched_runtime::{Read, ReadWrite, Runtime};
-/// # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
 /// # use std::sync::Arc;
-/// # let mut components = sched_tree::plugin::Registry::empty();
-/// # let stock = [sched_core::Offer::of::<Fifo>(), sched_core::Offer::of::<Eager>(), sched_core::Offer::of::<Simple>()];
-/// # components.add_builtin("stock", stock.into()).expect("stock components are sound");
-/// # let components = Arc::new(components);
+/// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
 /// // Two groups of a worker each, as if each had a memory of its own.
 /// let runtime = Runtime::builder().registry(components).workers(2).memory_nodes(2).build()?;
 /// let x = runtime.replicated(vec![1.0; 1000]).bytes(8000).register();
@@ -70,7 +66,7 @@ impl<'a, T: Clone + Send + Sync + 'static> ReplicatedData<'a, T> {
     /// Hands it over.
     pub fn register(self) -> Handle<T> {
         let core = &self.submitter.core;
-        match &core.clock.memories {
+        match &core.backend.memories {
             Some(memories) => {
                 let node = this_worker(core).map_or(memories.first(), |worker| memories.node_of(worker.0 as usize));
                 Handle::replicated(self.value, self.size, core.id, node, memories)

@@ -9,10 +9,11 @@ use super::record::{Callback, Extra, TaskKey};
 use super::replicated::ReplicatedData;
 use super::wait::DataError;
 use super::worker::{executed_here, this_worker};
-use crate::context::{ContextCore, Refused, SchedContext, current};
+use crate::context::{ContextCore, SchedContext, current};
 use sched_core::{ArchSet, TaskId};
 use sched_graph::AccessMode;
 use sched_model::DataShape;
+use sched_sync::tally::Refused;
 use sched_text::hash::FNV_1A_EMPTY;
 use sched_trace::Event;
 use smallvec::SmallVec;
@@ -79,12 +80,8 @@ impl Submitter {
     ///
     /// ```
     /// use sched_runtime::{Read, ReadWrite, Runtime};
-    /// # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
     /// # use std::sync::Arc;
-    /// # let mut components = sched_tree::plugin::Registry::empty();
-    /// # let stock = [sched_core::Offer::of::<Fifo>(), sched_core::Offer::of::<Eager>(), sched_core::Offer::of::<Simple>()];
-    /// # components.add_builtin("stock", stock.into()).expect("stock components are sound");
-    /// # let components = Arc::new(components);
+    /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
     /// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
     /// // y ← y + a·x, where each task passes its a along.
     /// let axpy = runtime
@@ -191,7 +188,7 @@ impl Core {
     /// Tells who wants to know that a task is submitted.
     #[cold]
     fn announce(&self, context: &ContextCore, place: TaskPlace, sequence: u64) {
-        self.clock.record(this_worker(self), || Event::Submitted { task: TaskId::new(sequence) });
+        self.backend.record(this_worker(self), || Event::Submitted { task: TaskId::new(sequence) });
         context.ahead.note(place, sequence);
     }
 }
@@ -203,12 +200,8 @@ const NO_DATA: u64 = FNV_1A_EMPTY;
 ///
 /// ```
 /// use sched_runtime::{Outcome, Runtime};
-/// # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
 /// # use std::sync::Arc;
-/// # let mut components = sched_tree::plugin::Registry::empty();
-/// # let stock = [sched_core::Offer::of::<Fifo>(), sched_core::Offer::of::<Eager>(), sched_core::Offer::of::<Simple>()];
-/// # components.add_builtin("stock", stock.into()).expect("stock components are sound");
-/// # let components = Arc::new(components);
+/// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
 /// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
 /// let say = runtime.codelet::<(), &str>("say").cpu("say", |context, ()| assert!(!context.params.is_empty())).build();
 /// let first = runtime.task_with(&say, "first", ()).name("the first").priority(7).submit()?;
@@ -278,6 +271,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     ///
     /// # Errors
     /// When the task could never run as asked; see [`SubmitError`].
+    // One function, longer than most: each call that needs its registers costs a submission some 17 instructions.
     pub fn submit(self) -> Result<TaskRef, SubmitError> {
         let core = &*self.submitter.core;
         let facts = &self.codelet.inner.facts;

@@ -6,17 +6,14 @@
 //! policy and seed only: the same in each run, on each build.
 //!
 //! Scheduling [contexts](Simulation::context), swaps of policies, and [combined workers](Platform::combined_workers) for
-//! parallel tasks work as in the runtime: `context` describes the former, [`tree::gathering`](sched_tree::gathering) how teams
+//! parallel tasks work as in the runtime: `context` describes the former, [`sched_sync::gathering`] how teams
 //! come together.
 //!
 //! ```
 //! use sched_graph::{AccessMode, Datum, Task, TaskGraph};
 //! use sched_sim::{Platform, Simulation};
 //! use std::time::Duration;
-//! # use sched_components::{flow_control::Fifo, resource_mapping::Eager, worker::Simple};
-//! # let mut registry = sched_tree::plugin::Registry::empty();
-//! # let stock = [sched_core::Offer::of::<Fifo>(), sched_core::Offer::of::<Eager>(), sched_core::Offer::of::<Simple>()];
-//! # registry.add_builtin("stock", stock.into()).expect("stock components are sound");
+//! # let registry = sched_tree::plugin::Registry::compiled_in();
 //!
 //! let mut graph = TaskGraph::new("one, then two");
 //! let kind = graph.add_kind("k");
@@ -32,8 +29,8 @@
 //! ```
 
 mod ahead;
+mod backend;
 mod context;
-mod desk;
 mod engine;
 mod error;
 mod lengths;
@@ -55,15 +52,15 @@ pub use platform::Platform;
 pub use recorder::SimRecorder;
 pub use urgency::prioritise;
 
+use backend::SimBackend;
 use context::Change;
-use desk::Desk;
-use engine::{Engine, Ground, Opening, Planned};
+use engine::{Engine, Opening, Planned, PolicyEnv};
 use lengths::Lengths;
 use sched_core::WorkerSet;
 use sched_graph::TaskGraph;
 use sched_policy::Policy;
 use sched_trace::{Event, Observer};
-use sched_tree::Witness;
+use sched_tree::TreeObserver;
 use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{ContextError, WantedPolicy, worker_ids};
 use sched_tree::plugin::Registry;
@@ -78,7 +75,7 @@ pub struct Simulation {
     policy: WantedPolicy,
     registry: Option<Arc<Registry>>,
     seed: u64,
-    witness: Option<Arc<dyn Witness>>,
+    tree_observer: Option<Arc<dyn TreeObserver>>,
     contexts: Vec<Context>,
     changes: Vec<Wish>,
 }
@@ -107,7 +104,7 @@ impl Simulation {
             policy: WantedPolicy::Default,
             registry: None,
             seed: 0,
-            witness: None,
+            tree_observer: None,
             contexts: Vec::new(),
             changes: Vec::new(),
         }
@@ -137,9 +134,9 @@ impl Simulation {
         self
     }
 
-    /// Who is told where tasks are in the tree, while it runs.
-    pub fn witness(mut self, witness: Arc<dyn Witness>) -> Simulation {
-        self.witness = Some(witness);
+    /// Observes where tasks are in the tree, while the simulation runs.
+    pub fn tree_observer(mut self, tree_observer: Arc<dyn TreeObserver>) -> Simulation {
+        self.tree_observer = Some(tree_observer);
         self
     }
 
@@ -151,11 +148,7 @@ impl Simulation {
     /// use sched_graph::{TaskGraph, generate::cholesky};
     /// use sched_sim::{Context, Platform, Simulation, When};
     /// use std::time::Duration;
-    /// # use sched_components::{flow_control::Fifo, flow_control::Prio, resource_mapping::Eager, worker::Simple};
-    /// # use sched_core::Offer;
-    /// # let mut registry = sched_tree::plugin::Registry::empty();
-    /// # let stock = [Offer::of::<Fifo>(), Offer::of::<Prio>(), Offer::of::<Eager>(), Offer::of::<Simple>()];
-    /// # registry.add_builtin("stock", stock.into()).expect("stock components are sound");
+    /// # let registry = sched_tree::plugin::Registry::compiled_in();
     /// let (ms, one) = (Duration::from_millis, cholesky(4, 100));
     /// let outcome = Simulation::new(TaskGraph::side_by_side("two", &[&one, &one]), Platform::flat(4, ms(1)))
     ///     .context(Context::new("a").policy("tree-prio").workers(0..2))
@@ -217,8 +210,8 @@ impl Simulation {
     pub fn observe(self, observer: &mut dyn Observer) -> Result<Outcome, SimError> {
         let registry = self.registry.unwrap_or_else(|| Arc::new(Registry::available()));
         let platform = self.platform;
-        let ground = Ground { registry, seed: self.seed };
-        let contexts = openings(self.policy.find()?, self.contexts, &platform, &ground)?;
+        let policy_env = PolicyEnv { registry, seed: self.seed };
+        let contexts = openings(self.policy.find()?, self.contexts, &platform, &policy_env)?;
         let changes = planned(self.changes, &contexts, platform.workers.len())?;
         check_contexts(&self.graph, &contexts)?;
         // A large machine has many teams, and most policies have no leaf for any.
@@ -230,10 +223,10 @@ impl Simulation {
         let dependencies = self.graph.dependencies();
         check_homes(&self.graph, &platform)?;
         let alone = contexts.len() == 1 && changes.is_empty();
-        let mut desk = Desk::new(self.graph, Arc::new(dependencies), platform, lengths, combined);
-        desk.witness = self.witness;
-        desk.foresees = alone;
-        Engine::new(desk, ground, contexts, changes, observer).run()
+        let mut backend = SimBackend::new(self.graph, Arc::new(dependencies), platform, lengths, combined);
+        backend.tree_observer = self.tree_observer;
+        backend.foresees = alone;
+        Engine::new(backend, policy_env, contexts, changes, observer).run()
     }
 }
 
@@ -242,11 +235,11 @@ fn openings(
     policy: Policy,
     contexts: Vec<Context>,
     platform: &Platform,
-    ground: &Ground,
+    policy_env: &PolicyEnv,
 ) -> Result<Vec<Opening>, SimError> {
     let count = platform.workers.len();
     let everybody = WorkerSet::first(count as u32);
-    let parts = ground.lay(platform, &policy, &everybody)?;
+    let parts = policy_env.lay(platform, &policy, &everybody)?;
     let (name, any) = (Context::DEFAULT.to_owned(), i32::MIN..=i32::MAX);
     let mut openings =
         vec![Opening { name, policy: policy.clone(), workers: everybody.clone(), priorities: any, parts }];
@@ -258,7 +251,7 @@ fn openings(
                 None => everybody.clone(),
             };
             let policy = context.policy.clone().map_or_else(|| Ok(policy.clone()), WantedPolicy::find)?;
-            let parts = ground.lay(platform, &policy, &workers)?;
+            let parts = policy_env.lay(platform, &policy, &workers)?;
             Ok(Opening { name: context.name.clone(), policy, workers, priorities: context.priorities.clone(), parts })
         };
         openings.push(open().map_err(|error| not_made(&context.name, error))?);

@@ -1,59 +1,28 @@
 use super::platform::find;
 use super::*;
-use sched_components::flow_control::{Fifo, Prio};
-use sched_components::resource_mapping::*;
-use sched_components::special_purpose::{BestImplementation, PerfmodelSelect, Stage, UserChoice};
-use sched_components::worker::{Combined, Simple};
-use sched_core::Offer;
 use sched_graph::generate::cholesky;
 use sched_policy::library;
 use sched_trace::Digest;
 use sched_tree::Part;
 
-fn registry() -> Registry {
-    let mut registry = Registry::empty();
-    let offers = vec![
-        Offer::of::<Fifo>(),
-        Offer::of::<Prio>(),
-        Offer::of::<Eager>(),
-        Offer::of::<EagerCalibration>(),
-        Offer::of::<EagerPrio>(),
-        Offer::of::<Heft>(),
-        Offer::of::<Heteroprio>(),
-        Offer::of::<Mct>(),
-        Offer::of::<Random>(),
-        Offer::of::<Plan>(),
-        Offer::of::<Replan>(),
-        Offer::of::<WorkStealing>(),
-        Offer::of::<BestImplementation>(),
-        Offer::of::<PerfmodelSelect>(),
-        Offer::of::<Stage>(),
-        Offer::of::<UserChoice>(),
-        Offer::of::<Simple>(),
-        Offer::of::<Combined>(),
-    ];
-    registry.add_builtin("stock", offers).expect("stock components are sound");
-    registry
-}
-
 /// What happens when the tree is changed before it runs.
 fn digest(policy: &Policy, platform: &Arc<Platform>, registry: &Arc<Registry>, change: impl Fn(&mut Part)) -> u64 {
     let graph = Arc::new(cholesky(7, 960));
-    let ground = Ground { registry: Arc::clone(registry), seed: 7 };
-    let mut contexts = openings(policy.clone(), Vec::new(), platform, &ground).expect("the policy fits");
+    let policy_env = PolicyEnv { registry: Arc::clone(registry), seed: 7 };
+    let mut contexts = openings(policy.clone(), Vec::new(), platform, &policy_env).expect("the policy fits");
     contexts[0].parts.iter_mut().for_each(change);
     let combined = platform.combined_members();
     let lengths = Lengths::new(&graph, platform, &combined).expect("every task can run");
     let dependencies = graph.dependencies();
     let mut digest = Digest::default();
-    let desk = Desk::new(graph, Arc::new(dependencies), Arc::clone(platform), lengths, combined);
-    Engine::new(desk, ground, contexts, Vec::new(), &mut digest).run().expect("it runs to the end");
+    let backend = SimBackend::new(graph, Arc::new(dependencies), Arc::clone(platform), lengths, combined);
+    Engine::new(backend, policy_env, contexts, Vec::new(), &mut digest).run().expect("it runs to the end");
     digest.value()
 }
 
 #[test]
 fn components_that_are_called_after_all_change_nothing() {
-    let registry = Arc::new(registry());
+    let registry = Arc::new(Registry::compiled_in());
     for platform in ["cpu9-gpu3", "numa-2x12"] {
         let platform = Arc::new(find(platform).expect("it is shipped"));
         for shipped in library() {

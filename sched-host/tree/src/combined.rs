@@ -1,8 +1,8 @@
 //! The combined workers of a back end: which there are, which teams come together, which parallel tasks wait for one.
 
-use super::gathering::{Gathering, Gatherings};
 use super::{Memberships, Part, Slot};
 use sched_core::WorkerId;
+use sched_sync::gathering::{Gathering, Gatherings};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 

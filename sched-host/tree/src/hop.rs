@@ -8,10 +8,10 @@ use super::Shared;
 use super::call::Call;
 use super::ledger::{NodeId, Slot};
 use super::node::TreeNode;
-use crate::sync::light_fence;
 use sched_core::WorkerId;
 use sched_core::abi::RawTask;
 use sched_core::abi::wire::RawPush;
+use sched_sync::light_fence;
 use std::sync::atomic::Ordering::*;
 
 const FULL: u32 = 1;
@@ -52,14 +52,14 @@ impl Shared {
             node.with(call, |component, raw| component.push_task(raw, task))
         };
         if answer.refused.is_none() {
-            if let Some(watch) = &self.watch {
-                watch.taken(call, node, slot);
+            if let Some(observed) = &self.observed {
+                observed.taken(call, node, slot);
             }
             return answer;
         }
         node.note_refusal(answer.why);
-        if let Some(watch) = &self.watch {
-            watch.refused(call, node, answer.refused, answer.why);
+        if let Some(observed) = &self.observed {
+            observed.refused(call, node, answer.refused, answer.why);
         }
         answer
     }
@@ -150,7 +150,7 @@ impl Shared {
     /// worker.
     ///
     /// The (light) fence is one half of a pair: whoever stored a task looks for sleepers *after* storing it, and a worker looks
-    /// for tasks once more *after* it is marked as sleeping (`runtime::sleep` has the other half). One of the two sees
+    /// for tasks once more *after* it is marked as sleeping (`sched_sync::sleep` has the other half). One of the two sees
     /// the other.
     #[inline]
     pub(super) fn hop_can_pull(&self, call: &Call<'_>, node: &TreeNode, child: Option<u32>, all: bool) -> bool {

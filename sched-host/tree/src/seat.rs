@@ -20,9 +20,9 @@
 mod tests;
 
 use super::combined::CombinedWorkers;
-use super::gathering::Gathering;
 use super::{Slot, Tree};
 use sched_core::WorkerId;
+use sched_sync::gathering::Gathering;
 use std::cell::Cell;
 use std::sync::Arc;
 

@@ -1,12 +1,7 @@
-//! What scheduling an empty task costs, beside rayon and a deque behind a mutex. The components are compiled in here;
-//! `sched bench overhead` measures them as plugins.
+//! The cost of scheduling an empty task, compared with rayon and with a deque behind a mutex. The components are
+//! compiled in here; `sched bench overhead` measures them as plugins.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use sched_components::flow_control::Fifo;
-use sched_components::resource_mapping::Eager;
-use sched_components::special_purpose::BestImplementation;
-use sched_components::worker::Simple;
-use sched_core::Offer;
 use sched_runtime::Runtime;
 use sched_tree::plugin::Registry;
 use sched_workloads::bench::{Contest, Shape};
@@ -15,21 +10,13 @@ use std::time::{Duration, Instant};
 
 const TASKS: usize = 10_000;
 
-fn registry() -> Arc<Registry> {
-    let mut registry = Registry::empty();
-    let stock =
-        vec![Offer::of::<Fifo>(), Offer::of::<Eager>(), Offer::of::<BestImplementation>(), Offer::of::<Simple>()];
-    registry.add_builtin("stock", stock).expect("the stock components are well described");
-    Arc::new(registry)
-}
-
-/// Criterion asks for so many repetitions, and is told how long they took together.
+/// Repeats `run` as often as Criterion asks, and returns the total time.
 fn repeat(times: u64, run: impl Fn() -> Duration) -> Duration {
     (0..times).map(|_| run()).sum()
 }
 
 fn graphs(criterion: &mut Criterion) {
-    let registry = registry();
+    let registry = Arc::new(Registry::compiled_in());
     for shape in Shape::ALL {
         for workers in [1, 2] {
             let builder = Runtime::builder().registry(Arc::clone(&registry)).policy("tree-eager").workers(workers);
@@ -45,7 +32,7 @@ fn graphs(criterion: &mut Criterion) {
 }
 
 fn push_and_pull(criterion: &mut Criterion) {
-    let registry = registry();
+    let registry = Arc::new(Registry::compiled_in());
     for policy in ["tree-eager", "tree-eager-prefetching"] {
         let builder = Runtime::builder().registry(Arc::clone(&registry)).policy(policy).workers(1);
         let tree = builder.push_pull().expect("a tree of compiled-in components");

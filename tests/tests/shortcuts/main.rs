@@ -2,19 +2,20 @@
 //! random lengths and loads, whatever is pushed and pulled.
 
 mod components;
+mod facts;
 mod shape;
-mod world;
 
 use components::{Keep, Probe};
+use facts::{Facts, facts};
 use proptest::prelude::*;
 use sched_core::*;
 use sched_host::tree::{Ledger, Phase, Services, Slot, Tree, WorkerFacts};
+use sched_tests::fake_services::FakeServices;
 use sched_tests::stock;
 use shape::{Maker, Shape, Shortcut, shape};
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::*};
-use world::{Facts, World, facts};
+use std::sync::atomic::Ordering::*;
 
 const WORKERS: u32 = 12;
 const CLASSES: usize = 3;
@@ -58,13 +59,10 @@ fn history(shape: &Shape, facts: &Facts, acts: &[Act], without: Option<Shortcut>
     maker.add(shape);
     let Maker { parts, teams, .. } = maker;
     let count = teams.len();
-    let world = Arc::new(World {
-        facts: Facts { teams, ..facts.clone() },
-        now: AtomicU64::new(0),
-        busy: (0..WORKERS).map(|_| AtomicU64::new(0)).collect(),
-        sleeping: Arc::new(SharedSet::new(WORKERS as usize)),
-        log: Mutex::default(),
-    });
+    let workers = WORKERS as usize;
+    let services = FakeServices::expecting(workers, Facts { teams: teams.clone(), ..facts.clone() });
+    let services = Arc::new(services.with_combined(teams).with_busy_times(workers));
+    let mut history = String::new();
     let worker_facts = |worker| WorkerFacts {
         arch: facts.arch(worker),
         memory_node: MemoryNode(facts.workers[worker].2),
@@ -73,17 +71,17 @@ fn history(shape: &Shape, facts: &Facts, acts: &[Act], without: Option<Shortcut>
     let workers: Vec<WorkerFacts> = (0..WORKERS as usize).map(worker_facts).collect();
     let ledger = Arc::new(Ledger::new());
     ledger.grow();
-    let tree = Tree::assemble(parts, &workers, Arc::<World>::clone(&world), Arc::clone(&ledger), 7);
+    let tree = Tree::assemble(parts, &workers, services.clone(), Arc::clone(&ledger), 7);
     let mut pushed = 0;
     // A worker that has a task executes it at once, and for as long as that is expected to take.
     let begin = |slot: &Slot, workers: &[WorkerId]| {
-        if let Estimate::Known(length) = world.expected_length(workers[0], slot.head(), None) {
-            let end = world.now() + length;
-            workers.iter().for_each(|worker| world.busy[worker.0 as usize].store(end.as_nanos(), Relaxed));
+        if let Estimate::Known(length) = services.expected_length(workers[0], slot.head(), None) {
+            let end = services.now() + length;
+            workers.iter().for_each(|worker| services.set_busy_until(*worker, end));
         }
     };
     for act in acts {
-        let _ = writeln!(world.log.lock(), "{act:?}");
+        let _ = writeln!(history, "{act:?}");
         let pulled = match act {
             Act::Push { codelet, archs, width, priority, by } => {
                 let slot = ledger.slot(pushed);
@@ -104,25 +102,26 @@ fn history(shape: &Shape, facts: &Facts, acts: &[Act], without: Option<Shortcut>
                 pulled.inspect(|slot| begin(slot, &[WorkerId(*worker)]))
             }
             Act::PullForTeam(team) if *team < count => {
-                let members = &world.facts.teams[*team];
+                let members = &services.combined()[*team];
                 let pulled = tree.pull_for_team(members[1], WorkerId(WORKERS + *team as u32));
                 pulled.inspect(|slot| begin(slot, members))
             }
             Act::PullForTeam(_) => None,
             Act::Sleep(worker) => {
-                world.sleeping.insert(*worker);
+                services.sleeping.insert(*worker);
                 None
             }
             Act::Wait(nanos) => {
-                world.now.fetch_add(*nanos, Relaxed);
+                services.advance(*nanos);
                 None
             }
         };
         let phases: Vec<Phase> = (0..pushed).map(|slot| ledger.slot(slot).phase()).collect();
-        let _ = writeln!(world.log.lock(), "{:?} {phases:?}", pulled.map(Slot::index));
+        let requests = services.take_requests();
+        let _ = writeln!(history, "{requests:?} {:?} {phases:?}", pulled.map(Slot::index));
     }
     prop_assert_eq!(tree.faults(), []);
-    Ok(std::mem::take(&mut world.log.lock()))
+    Ok(history)
 }
 
 proptest! {

@@ -35,12 +35,8 @@ impl SchedContext {
     ///
     /// ```
     /// use sched_runtime::Runtime;
-    /// # use sched_components::{flow_control::Prio, flow_control::Fifo, resource_mapping::Eager, worker::Simple};
-    /// # use sched_core::Offer;
     /// # use std::sync::Arc;
-    /// # let mut components = sched_tree::plugin::Registry::empty();
-    /// # let stock = [Offer::of::<Fifo>(), Offer::of::<Prio>(), Offer::of::<Eager>(), Offer::of::<Simple>()];
-    /// # components.add_builtin("stock", stock.into()).expect("stock components are sound");
+    /// # let components = sched_tree::plugin::Registry::compiled_in();
     /// # let runtime = Runtime::builder().registry(Arc::new(components)).workers(2).build()?;
     /// let context = runtime.default_context();
     /// context.swap_policy("tree-prio")?;
@@ -133,7 +129,7 @@ fn reshape(
         return Err(ContextError::Ended { context: context.name() });
     }
     let lay = |policy: &Policy, workers: &WorkerSet| {
-        let parts = core.ground.lay(policy, workers)?;
+        let parts = core.policy_env.lay(policy, workers)?;
         core.note_parts(&parts);
         Ok(parts)
     };

@@ -1,10 +1,10 @@
 //! All contexts of a runtime.
 
-use super::tally::Tally;
 use crate::Ahead;
 use parking_lot::Mutex;
 use sched_core::WorkerSet;
 use sched_policy::Policy;
+use sched_sync::tally::Tally;
 use sched_tree::context::ContextConfig;
 use sched_tree::{Fault, Tree};
 use std::ops::RangeInclusive;

@@ -1,26 +1,18 @@
-//! What the tests of all workloads use.
+//! Helpers of the tests of all workloads.
 
 use super::{Figures, Workload};
 use crate::linalg::Tiling;
-use sched_components::{
-    flow_control::Fifo, resource_mapping::Eager, special_purpose::BestImplementation, worker::Simple,
-};
-use sched_core::Offer;
 use sched_runtime::Runtime;
 use sched_tree::plugin::Registry;
 use std::sync::Arc;
 
 /// A runtime with the stock components compiled in.
 pub(super) fn runtime(policy: &str, workers: usize) -> Runtime {
-    let offers =
-        vec![Offer::of::<Fifo>(), Offer::of::<Eager>(), Offer::of::<BestImplementation>(), Offer::of::<Simple>()];
-    let mut registry = Registry::empty();
-    registry.add_builtin("sched-components", offers).expect("the stock components are good");
-    let builder = Runtime::builder().registry(Arc::new(registry)).policy(policy).workers(workers);
+    let builder = Runtime::builder().registry(Arc::new(Registry::compiled_in())).policy(policy).workers(workers);
     builder.build().expect("the shipped policies start")
 }
 
-/// The figures are those of a run of all the tasks by so many workers.
+/// Checks that the figures are those of a run of all tasks by `workers` workers.
 pub(super) fn check_figures<W: Workload>(figures: &Figures, tiling: Tiling, workers: usize) {
     assert_eq!(figures.tasks as f64, W::tasks(tiling.n_tiles() as f64));
     assert_eq!(figures.per_worker.len(), workers);

@@ -1,0 +1,240 @@
+//! JSON values with their places, and what each should have been.
+
+use super::problems::{Found, Problems, quote};
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::common::{Range, Ranged};
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use std::time::Duration;
+
+/// The document in `text`, by the letter of the standard.
+pub(super) fn document<'t>(text: &'t str, problems: &mut Problems<'t>) -> Option<Value<'t>> {
+    let strict = ParseOptions {
+        allow_comments: false,
+        allow_loose_object_property_names: false,
+        allow_trailing_commas: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    match parse_to_ast(text, &CollectOptions::default(), &strict) {
+        Ok(parsed) => parsed.value,
+        Err(error) => {
+            problems.report_at(bytes(error.range()), format!("this is no JSON: {}", error.kind()), None);
+            None
+        }
+    }
+}
+
+pub(super) fn bytes(range: Range) -> std::ops::Range<usize> {
+    range.start..range.end
+}
+
+/// Something a value should be.
+pub(super) trait Shape<'v, 't>: Sized {
+    const WHAT: &'static str;
+    fn of(value: &'v Value<'t>) -> Option<Self>;
+}
+
+impl<'v, 't> Shape<'v, 't> for &'v Object<'t> {
+    const WHAT: &'static str = "an object";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        value.as_object()
+    }
+}
+
+impl<'v, 't> Shape<'v, 't> for &'v [Value<'t>] {
+    const WHAT: &'static str = "an array";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        value.as_array().map(|array| array.elements.as_slice())
+    }
+}
+
+/// A string, and where it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word<'v> {
+    pub(super) text: &'v str,
+    pub(super) range: Range,
+}
+
+impl<'v, 't> Shape<'v, 't> for Word<'v> {
+    const WHAT: &'static str = "a string";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        value.as_string_lit().map(|word| Word { text: &word.value, range: word.range })
+    }
+}
+
+/// How long something takes.
+pub(super) struct Seconds(pub(super) Duration);
+
+impl<'v, 't> Shape<'v, 't> for Seconds {
+    const WHAT: &'static str = "a number of seconds, from 0 and below 1.8e10";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        let length = Duration::try_from_secs_f64(number(value)?).ok()?;
+        u64::try_from(length.as_nanos()).is_ok().then_some(Seconds(length))
+    }
+}
+
+/// How large something is.
+pub(super) struct Bytes(pub(super) u64);
+
+impl<'v, 't> Shape<'v, 't> for Bytes {
+    const WHAT: &'static str = "a number of bytes, from 0 and below 9.2e18";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        let number = number(value).filter(|number| (0.0..i64::MAX as f64).contains(number))?;
+        Some(Bytes(number as u64))
+    }
+}
+
+fn number(value: &Value<'_>) -> Option<f64> {
+    value.as_number_lit()?.value.parse().ok()
+}
+
+/// `value` as what it should be; where it is something else, that is told.
+pub(super) fn shaped<'v, 't, S: Shape<'v, 't>>(
+    value: &'v Value<'t>,
+    what: &str,
+    problems: &mut Problems<'t>,
+) -> Option<S> {
+    let shaped = S::of(value);
+    if shaped.is_none() {
+        let found = match value {
+            Value::StringLit(word) => format!("the string {}", quote(&word.value)),
+            Value::NumberLit(number) => format!("the number {}", quote(number.value)),
+            Value::BooleanLit(truth) => format!("`{}`", truth.value),
+            Value::Object(_) => "an object".to_owned(),
+            Value::Array(_) => "an array".to_owned(),
+            Value::NullKeyword(_) => "`null`".to_owned(),
+        };
+        let range = value.range();
+        // A long value is pointed at by its first byte.
+        let end = if matches!(value, Value::Object(_) | Value::Array(_)) { range.start + 1 } else { range.end };
+        problems.report_at(range.start..end, format!("`{what}` is {found}: {} is expected", S::WHAT), None);
+    }
+    shaped
+}
+
+/// The member `name` of `object`, if there is one and it is what it should be.
+pub(super) fn member<'v, 't, S: Shape<'v, 't>>(
+    object: &'v Object<'t>,
+    name: &str,
+    problems: &mut Problems<'t>,
+) -> Option<S> {
+    let property = object.get(name)?;
+    shaped(&property.value, name, problems)
+}
+
+/// The same for one that has to be there.
+pub(super) fn needed<'v, 't, S: Shape<'v, 't>>(
+    object: &'v Object<'t>,
+    name: &str,
+    problems: &mut Problems<'t>,
+) -> Option<S> {
+    if object.get(name).is_none() {
+        let near = object.properties.iter().map(|property| property.name.as_str());
+        let near = near.filter(|known| strsim::damerau_levenshtein(known, name) <= 2).min();
+        let help = near.map(|near| format!("is `{near}` meant to be `{name}`?"));
+        let start = object.range.start;
+        problems.report_at(start..start + 1, format!("the object that begins here has no `{name}`"), help);
+        return None;
+    }
+    member(object, name, problems)
+}
+
+/// The strings of the array `name` of `object`; none if there is no such member.
+pub(super) fn words<'v>(object: &'v Object<'_>, name: &str, problems: &mut Problems<'_>) -> Vec<Word<'v>> {
+    // The lifetimes of the text are not needed any more.
+    let mut all = Vec::new();
+    if let Some(property) = object.get(name) {
+        match property.value.as_array() {
+            Some(array) => {
+                for value in &array.elements {
+                    match Word::of(value) {
+                        Some(word) => all.push(word),
+                        None => {
+                            let range = value.range();
+                            let message = format!("`{name}` has an element that is no string");
+                            problems.report_at(range.start..range.start + 1, message, None);
+                        }
+                    }
+                }
+            }
+            None => {
+                let range = property.value.range();
+                problems.report_at(
+                    range.start..range.start + 1,
+                    format!("`{name}` is not an array of strings, as is expected"),
+                    None,
+                );
+            }
+        }
+    }
+    all
+}
+
+/// A finite number.
+pub(super) struct Number(pub(super) f64);
+
+impl<'v, 't> Shape<'v, 't> for Number {
+    const WHAT: &'static str = "a finite number, from 0";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        number(value).filter(|number| number.is_finite() && *number >= 0.0).map(Number)
+    }
+}
+
+/// A count, or the place of something in a list.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Whole(pub(super) u64);
+
+impl<'v, 't> Shape<'v, 't> for Whole {
+    const WHAT: &'static str = "a whole number, from 0";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        value.as_number_lit()?.value.parse().ok().map(Whole)
+    }
+}
+
+/// A whole number of 32 bits, which may be negative.
+pub(super) struct Signed(pub(super) i32);
+
+impl<'v, 't> Shape<'v, 't> for Signed {
+    const WHAT: &'static str = "a whole number from -2147483648 to 2147483647";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        value.as_number_lit()?.value.parse().ok().map(Signed)
+    }
+}
+
+/// True or false.
+pub(super) struct Truth(pub(super) bool);
+
+impl<'v, 't> Shape<'v, 't> for Truth {
+    const WHAT: &'static str = "`true` or `false`";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        value.as_boolean_lit().map(|truth| Truth(truth.value))
+    }
+}
+
+/// Reports each member of `object` that is not among the `known` ones.
+pub(super) fn refuse_others(object: &Object<'_>, known: &[&str], problems: &mut Problems<'_>) {
+    for property in &object.properties {
+        let name = property.name.as_str();
+        if known.contains(&name) {
+            continue;
+        }
+        let distance = |known: &&&str| strsim::damerau_levenshtein(known, name);
+        let near = known.iter().min_by_key(distance).filter(|near| distance(near) <= 2);
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("it may have: {}", known.join(", ")),
+        };
+        let message = format!("there is no member {} here", quote(name));
+        problems.report_at(bytes(property.name.range()), message, Some(help));
+    }
+}
+
+/// That the file has no document at all.
+pub(super) fn nothing() -> Found {
+    Found::only("there is nothing in it", Some("a WfFormat file is a JSON object with a member `workflow`"))
+}

@@ -1,0 +1,141 @@
+//! Time, sleeping workers, and what the trees of a real run ask for.
+
+use super::codelet::CodeletFacts;
+use super::combined::arch_and_size;
+use super::memories::Memories;
+use super::times::Times;
+use parking_lot::RwLock;
+use sched_core::abi::TaskHead;
+use sched_core::{Arch, Estimate, MemoryNode, SharedSet, Time, WorkerId};
+use sched_machine::topology::WorkerDistances;
+use sched_model::Bus;
+use sched_sync::sleep::Sleep;
+use sched_trace::{Event, Recorder};
+use sched_tree::{Services, TreeObserver, WorkerFacts};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// The back end of trees whose workers are threads.
+pub(crate) struct ThreadBackend {
+    pub(crate) began: Instant,
+    pub(crate) sleep: Sleep,
+    pub(crate) times: Times,
+    /// Architecture of each simple worker.
+    archs: Vec<Arch>,
+    /// Members of each combined worker.
+    combined: Box<[Box<[WorkerId]>]>,
+    distances: WorkerDistances,
+    /// What is known of each codelet, by its number.
+    pub(crate) codelets: RwLock<Vec<Arc<CodeletFacts>>>,
+    /// What happens is written down, if that is asked for.
+    pub(crate) recorder: Option<Arc<Recorder>>,
+    /// Where there are several memory nodes.
+    pub(crate) memories: Option<Arc<Memories>>,
+}
+
+impl ThreadBackend {
+    pub(crate) fn new(
+        workers: &[WorkerFacts],
+        combined: &[Box<[WorkerId]>],
+        distances: WorkerDistances,
+        recorder: Option<Arc<Recorder>>,
+        bus: Option<Bus>,
+    ) -> ThreadBackend {
+        let began = Instant::now();
+        let memories = bus.map(|bus| Arc::new(Memories::new(workers, bus, recorder.clone(), began)));
+        ThreadBackend {
+            began,
+            sleep: Sleep::new(workers.len()),
+            times: Times::new(workers.len()),
+            combined: combined.into(),
+            archs: workers.iter().map(|worker| worker.arch).collect(),
+            distances,
+            codelets: RwLock::default(),
+            recorder,
+            memories,
+        }
+    }
+
+    /// The architecture of a worker, simple or combined, and its size.
+    pub(crate) fn arch_and_size(&self, worker: WorkerId) -> Option<(Arch, u16)> {
+        arch_and_size(worker, &self.archs, &self.combined)
+    }
+
+    /// Writes down what happens now, if that is asked for.
+    #[inline]
+    pub(crate) fn record(&self, by: Option<WorkerId>, event: impl FnOnce() -> Event) {
+        if let Some(recorder) = &self.recorder {
+            recorder.note(self.now().as_nanos(), by, event());
+        }
+    }
+}
+
+impl Services for ThreadBackend {
+    fn now(&self) -> Time {
+        Time::from_nanos(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn sleeping(&self) -> Arc<SharedSet> {
+        Arc::clone(self.sleep.sleeping())
+    }
+
+    fn wake(&self, worker: WorkerId) -> bool {
+        self.sleep.wake(worker.0 as usize)
+    }
+
+    fn combined(&self) -> &[Box<[WorkerId]>] {
+        &self.combined
+    }
+
+    fn busy_until(&self, worker: WorkerId) -> Option<Time> {
+        Some(self.times.busy_until(worker.0 as usize, || self.now()))
+    }
+
+    fn worker_distance(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
+        self.distances.between(one, other)
+    }
+
+    fn implementations(&self, arch: Arch, task: &TaskHead) -> u32 {
+        let codelets = self.codelets.read();
+        let facts = codelets.get(task.codelet.load(Relaxed) as usize);
+        facts.map_or(0, |facts| facts.count(arch))
+    }
+
+    fn expected_length(&self, worker: WorkerId, task: &TaskHead, implementation: Option<u32>) -> Estimate {
+        let Some((arch, size)) = self.arch_and_size(worker) else { return Estimate::NoModel };
+        let codelets = self.codelets.read();
+        let facts = codelets.get(task.codelet.load(Relaxed) as usize);
+        let footprint = task.footprint.load(Relaxed);
+        facts.map_or(Estimate::NoModel, |facts| facts.expected_length(arch, size, implementation, footprint))
+    }
+
+    fn speed_class(&self, worker: WorkerId) -> u32 {
+        self.arch_and_size(worker).map_or(u32::MAX, |(arch, size)| u32::from(size) << 8 | u32::from(arch.number()))
+    }
+
+    fn expected_energy(&self, worker: WorkerId, task: &TaskHead, implementation: Option<u32>) -> Option<f64> {
+        let (arch, size) = self.arch_and_size(worker)?;
+        let codelets = self.codelets.read();
+        let facts = codelets.get(task.codelet.load(Relaxed) as usize)?;
+        facts.expected_energy(arch, size, implementation, task.footprint.load(Relaxed))
+    }
+
+    fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {
+        self.memories.as_ref().map_or(Duration::ZERO, |memories| memories.expected_transfer(memory_node.0, task))
+    }
+
+    fn transfers(&self) -> bool {
+        self.memories.is_some()
+    }
+
+    fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {
+        if let Some(memories) = &self.memories {
+            memories.prefetch(memory_node.0, task);
+        }
+    }
+
+    fn tree_observer(&self) -> Option<Arc<dyn TreeObserver>> {
+        self.recorder.clone().map(|recorder| recorder as Arc<dyn TreeObserver>)
+    }
+}

@@ -1,0 +1,102 @@
+//! Links between tasks under loom: a task that waits for others becomes ready once, after all of them.
+//!
+//! Each of these, done by hand to `link.rs` or to the end below, makes a model fail: no second look under the lock; an end
+//! after the list is unlocked; a count that a release can bring to 0 during the submission; `Relaxed` for the order of
+//! the first look, of the end, of a release, or of the submission. (An end before the list is locked is as good.)
+
+use super::Pending;
+use crate::model::model;
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+
+/// A task that others may wait for.
+struct Before {
+    current: AtomicU64,
+    /// How many wait; here it is always the same task.
+    list: Mutex<usize>,
+    /// What it computes.
+    value: UnsafeCell<()>,
+}
+
+impl Before {
+    fn new() -> Before {
+        Before { current: AtomicU64::new(1), list: Mutex::new(0), value: UnsafeCell::new(()) }
+    }
+}
+
+struct Scene {
+    before: Vec<Before>,
+    /// The task that waits.
+    pending: Pending,
+    ready: AtomicUsize,
+}
+
+impl Scene {
+    fn new(before: usize) -> Arc<Scene> {
+        let before = (0..before).map(|_| Before::new()).collect();
+        let scene = Scene { before, pending: Pending::default(), ready: AtomicUsize::new(0) };
+        scene.pending.open();
+        Arc::new(scene)
+    }
+
+    /// A task computes and ends.
+    fn end(&self, task: usize) {
+        let task = &self.before[task];
+        task.value.with_mut(|_| ());
+        let waiting = {
+            let mut list = task.list.lock().expect("nobody panics");
+            super::end(&task.current);
+            std::mem::take(&mut *list)
+        };
+        for _ in 0..waiting {
+            if self.pending.release() {
+                self.run();
+            }
+        }
+    }
+
+    /// The task that waits for the others is submitted.
+    fn submit(&self) {
+        let links = self.before.iter().filter(|before| {
+            let lock = || before.list.lock().expect("nobody panics");
+            super::link(&before.current, 1, lock, |list| **list += 1)
+        });
+        if self.pending.submitted(links.count() as u32) {
+            self.run();
+        }
+    }
+
+    /// It reads what the others computed.
+    fn run(&self) {
+        assert_eq!(self.ready.fetch_add(1, Relaxed), 0, "it becomes ready once");
+        self.before.iter().for_each(|before| before.value.with(|_| ()));
+    }
+}
+
+#[test]
+fn a_task_waits_for_one_that_is_ending() {
+    model(4, || {
+        let scene = Scene::new(1);
+        let ending = Arc::clone(&scene);
+        let other = thread::spawn(move || ending.end(0));
+        scene.submit();
+        other.join().expect("it ends");
+        assert_eq!(scene.ready.load(Relaxed), 1, "it becomes ready");
+    });
+}
+
+#[test]
+fn a_task_waits_for_two_that_are_ending() {
+    model(3, || {
+        let scene = Scene::new(2);
+        let others = [0, 1].map(|task| {
+            let scene = Arc::clone(&scene);
+            thread::spawn(move || scene.end(task))
+        });
+        scene.submit();
+        others.into_iter().for_each(|other| other.join().expect("it ends"));
+        assert_eq!(scene.ready.load(Relaxed), 1, "it becomes ready");
+    });
+}
