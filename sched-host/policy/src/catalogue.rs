@@ -289,7 +289,11 @@ impl Catalogue {
     /// What was found and is no use, a line each.
     fn missed(&self) -> impl Iterator<Item = String> {
         let rest = self.not_loaded.len().saturating_sub(LISTED);
-        let rest = (rest > 0).then(|| format!("not loaded: {rest} more, which `sched plugins` lists"));
+        let list = match self.audience {
+            Audience::CommandLine => "`sched plugins` lists",
+            Audience::Program => "`Registry::files` lists",
+        };
+        let rest = (rest > 0).then(|| format!("not loaded: {rest} more, which {list}"));
         self.not_loaded.iter().take(LISTED).map(|reason| format!("not loaded: {reason}")).chain(rest)
     }
 }

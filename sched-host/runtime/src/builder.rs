@@ -80,7 +80,7 @@ pub enum StartError {
     #[error("{asked} workers were asked for, expected at most {MOST_WORKERS}")]
     #[diagnostic(
         code(sched::start::workers),
-        help("more workers than hardware threads gain nothing; `sched simulate` has machines of any size")
+        help("more workers than hardware threads gain nothing; a simulation has machines of any size")
     )]
     TooManyWorkers {
         /// How many were asked for.
