@@ -145,7 +145,8 @@ impl<E: Expectations> FakeServices<E> {
         std::mem::take(&mut *self.requests.lock().expect("nobody panics"))
     }
 
-    /// The workers that were woken since requests were last taken, in order. Lines that were logged meanwhile are dropped.
+    /// The workers that were woken since requests were last taken, in order. Lines that were logged meanwhile are
+    /// dropped.
     ///
     /// # Panics
     /// When another thread panicked.
