@@ -87,8 +87,8 @@ pub fn program() -> PathBuf {
     static BUILT: OnceLock<Built> = OnceLock::new();
     let options =
         ["flow-control", "resource-mapping", "special-purpose", "worker"].map(|name| format!("-psched-plugin-{name}"));
-    let options: Vec<&str> = options.iter().map(String::as_str).chain(["-psched-host", "--profile", "dev"]).collect();
-    find(BUILT.get_or_init(|| cargo_build(&repository().join("Cargo.toml"), &target_folder(), &options)), "sched-host")
+    let options: Vec<&str> = options.iter().map(String::as_str).chain(["-psched-cli", "--profile", "dev"]).collect();
+    find(BUILT.get_or_init(|| cargo_build(&repository().join("Cargo.toml"), &target_folder(), &options)), "sched-cli")
 }
 
 fn stock(plugins: &[&str], profile: Profile) -> Built {

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 pub const LIFO: &str = "sched-plugin-example-lifo";
 
 /// How `sched plugins` is asked for its plain list.
-pub const PLAIN: Args = Args { json: false, verbose: false };
+pub const PLAIN: Args = Args::new(false, false);
 
 /// A folder with these files under these names.
 ///

@@ -2,6 +2,7 @@
 
 use crate::fixtures;
 use serde_json::Value;
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -23,7 +24,11 @@ impl Ran {
     /// When it does not start, or a signal ends it.
     #[must_use]
     pub fn of(command: &mut Command) -> Ran {
-        let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        Ran::reading(command, Stdio::null())
+    }
+
+    fn reading(command: &mut Command, input: Stdio) -> Ran {
+        let output = command.stdin(input).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         let code = output.status.code().unwrap_or_else(|| panic!("{command:?}: {}\n{err}", output.status));
@@ -49,6 +54,17 @@ impl Ran {
 #[must_use]
 pub fn sched(words: &[&str]) -> Ran {
     Ran::of(&mut command(words))
+}
+
+/// Runs `sched` with these words after it, and `input` on its standard input.
+///
+/// # Panics
+/// As [`sched`].
+#[must_use]
+pub fn sched_reading(input: &str, words: &[&str]) -> Ran {
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(input.as_bytes()).and_then(|()| file.rewind()).expect("the file can be written");
+    Ran::reading(&mut command(words), file.into())
 }
 
 /// `sched` with these words after it, no components but those of plugins, and nothing of the tests' environment that it would

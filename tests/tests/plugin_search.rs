@@ -77,7 +77,7 @@ fn default_folders_that_are_missing_are_told_only_to_who_asks() {
     let prefix = tempfile::tempdir().unwrap();
     let registry = Registry::load(&SearchPath::empty().with_defaults_of(prefix.path().join("no/where/sched")));
     insta::assert_snapshot!(listing(&PLAIN, &registry, prefix.path()), @"0 components from 0 plugins");
-    insta::assert_snapshot!(listing(&Args { verbose: true, json: false }, &registry, prefix.path()), @"
+    insta::assert_snapshot!(listing(&Args::new(true, false), &registry, prefix.path()), @"
     DIR/no/where/plugins (beside the executable): there is no such folder
 
     DIR/no/where (the executable's folder): there is no such folder

@@ -87,7 +87,7 @@ fn machines_read_the_same_list() {
     let folder = fixture_folder(&["other-abi", "panics-in-build"]);
     symlink(fixtures::plugin("other-abi"), folder.path().join("same.so")).unwrap();
     let registry = load(folder.path());
-    insta::assert_snapshot!(listing(&Args { json: true, verbose: false }, &registry, folder.path()), @r#"
+    insta::assert_snapshot!(listing(&Args::new(false, true), &registry, folder.path()), @r#"
     {
       "folders": [
         {
@@ -193,7 +193,7 @@ fn the_verbose_list_says_what_the_scheduler_knows_of_components() {
         symlink(fixtures::plugin(package), bin.join(name)).unwrap();
     }
     let registry = Registry::load(&SearchPath::empty().with_defaults_of(bin.join("sched")));
-    insta::assert_snapshot!(listing(&Args { json: false, verbose: true }, &registry, prefix.path()), @"
+    insta::assert_snapshot!(listing(&Args::new(true, false), &registry, prefix.path()), @"
     DIR/bin/plugins (beside the executable): there is no such folder
 
     DIR/bin (the executable's folder)

@@ -92,7 +92,7 @@ fn plugins_and_components_in_the_program_give_the_same_events() {
         let mut digest = Digest::default();
         log.events.iter().for_each(|stamped| digest.event(stamped.nanos, &stamped.event));
         let report = program::sched(&["simulate", "cholesky", "--tiles", "5", "--policy", policy, "--json"]).json();
-        assert_eq!(report["digest"], format!("{:016x}", digest.value()), "{policy}");
+        assert_eq!(report["runs"][0]["digest"], format!("{:016x}", digest.value()), "{policy}");
         assert_eq!(report["tasks"], 35);
     }
 }
@@ -116,7 +116,7 @@ fn priorities_come_from_the_graph_or_from_the_longest_chain() {
     let makespan = |priorities: &str| {
         let words = ["simulate", "--graph", &graph, "--platform", &machine, "--policy", "tree-prio", "--json"];
         let told = program::sched(&[&words[..], &["--priorities", priorities]].concat()).json();
-        told["makespan_s"].as_f64().expect("a makespan")
+        told["runs"][0]["makespan_s"].as_f64().expect("a makespan")
     };
     assert_eq!(["as-given", "none"].map(makespan), [0.012; 2]);
     assert_eq!(["upward-rank", "critical-path"].map(makespan), [0.008; 2]);

@@ -171,7 +171,8 @@ fn simulations_with_contexts_are_the_same_in_each_run_and_from_plugins() {
     log.events.iter().for_each(|stamped| digest.event(stamped.nanos, &stamped.event));
     let line = "simulate cholesky --tiles 6 --platform numa-2x12 --parallel 0.9 --policy tree-random --json \
                 --context a:workers=0-5 --context b:policy=tree-pheft,workers=4-11 --swap-to tree-ws@40ms";
-    let report = program::sched(&line.split_whitespace().collect::<Vec<_>>()).json();
+    let mut report = program::sched(&line.split_whitespace().collect::<Vec<_>>()).json();
+    let report = report["runs"][0].take();
     assert_eq!(report["digest"], format!("{:016x}", digest.value()));
     let [a, b] = report["contexts"].as_array().map_or(&[][..], Vec::as_slice) else { panic!("two contexts: {report}") };
     assert_eq!((&a["context"], &a["policy"], &a["tasks"]), (&"a".into(), &"tree-random".into(), &56.into()));

@@ -96,7 +96,7 @@ fn the_program_tells_the_energy_of_a_schedule() {
     let energy = |words: &[&str]| -> serde_json::Value {
         let ran = program::sched(&[words, &["--json"]].concat());
         let told: serde_json::Value = serde_json::from_str(&ran.out).expect("it is JSON");
-        told["energy_j"].clone()
+        told["runs"][0]["energy_j"].clone()
     };
     assert!((energy(&words).as_f64().expect("it is known") - 0.2).abs() < 1e-9);
     assert_eq!(energy(&["simulate", "cholesky", "--tiles", "4", "--platform", "numa-2x12"]), serde_json::Value::Null);

@@ -183,7 +183,7 @@ fn simulations_with_teams_are_the_same_in_each_run_and_from_plugins() {
     log.events.iter().for_each(|stamped| digest.event(stamped.nanos, &stamped.event));
     let line = "simulate cholesky --tiles 6 --platform numa-2x12 --policy tree-pheft --parallel 0.9 --json";
     let report = program::sched(&line.split(' ').collect::<Vec<_>>()).json();
-    assert_eq!(report["digest"], format!("{:016x}", digest.value()));
+    assert_eq!(report["runs"][0]["digest"], format!("{:016x}", digest.value()));
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn a_trace_shows_who_waits_for_a_team_and_all_who_execute_its_task() {
     let (graph, platform) = (Arc::new(graph), Arc::new(platform));
     let mut recorder = SimRecorder::new(Arc::clone(&graph), Arc::clone(&platform));
     let simulation = Simulation::new(graph, platform).registry(stock::registry(Vec::new()));
-    let simulation = simulation.policy_value(stock::policy(TEAMS)).witness(recorder.witness());
+    let simulation = simulation.policy_value(stock::policy(TEAMS)).tree_observer(recorder.tree_observer());
     simulation.observe(&mut recorder).expect("it runs to the end");
     let trace = recorder.finish("teams");
     let what = |activity| match activity {

@@ -1,12 +1,13 @@
 //! Makespans of our simulation beside those of StarPU's, for policies that mean the same, on the same machine, graph and
-//! models. The reference data is not part of the repository; where it is absent, the tests say so and pass.
+//! models. Most of the reference data is not part of the repository: where it is absent, the tests that need it are reported
+//! as skipped. A description of one machine, and a few of StarPU's makespans on it, are in `tests/fixtures/starpu`.
 
 #![expect(clippy::print_stdout, reason = "the table is what the test is read for")]
 
 use sched_host::graph::{self, AccessMode, DataId, Datum, Task, TaskGraph, WontUse};
 use sched_host::sim::platform::Costs;
 use sched_host::sim::{Platform, Simulation};
-use sched_test_support::reference_folder;
+use sched_test_support::{reference_data, reference_folder};
 use sched_tests::stock;
 use std::fmt::Write;
 use std::path::Path;
@@ -239,6 +240,48 @@ fn sizes_that_were_not_recorded_are_like_those_that_were() {
     };
     let (built, real) = (cholesky(16, &recorded(8)), recorded(16));
     assert_eq!((tasks(&built), built.wont_use.len()), (tasks(&real), real.wont_use.len()));
+}
+
+/// Makespans of the fixture: one machine, two sizes, all overheads.
+fn runs_of_the_fixture() -> Vec<Row> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/starpu");
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).expect("the fixture is complete");
+    let mut machine = Platform::parse("mirage.kdl", &text("mirage.kdl")).expect("the platform is sound");
+    expect_transfers_through_main_memory(&mut machine);
+    let trace = reference_data("starpu-rec/cholesky-mirage-n4.tasks.rec").expect("the repository has a copy");
+    let recorded = graph::read(&trace).expect("the trace is sound");
+    let table = text("makespans.csv");
+    let mut rows = Vec::new();
+    for tiles in [4, 8] {
+        let graph = cholesky(tiles, &recorded);
+        let mut flat = graph.clone();
+        flat.tasks.iter_mut().for_each(|task| task.priority = 0);
+        for pair in &PAIRS {
+            let key = format!("mirage,{tiles},960,{},", pair.starpu);
+            let Some(theirs) = makespan(&table, &key) else { continue };
+            let graph = if pair.flat { flat.clone() } else { graph.clone() };
+            rows.push(row(&format!("fixture {tiles:3}"), graph, &machine, Costs::Default, pair, theirs));
+        }
+    }
+    rows
+}
+
+/// As StarPU's schedulers do: from one device to another in two hops.
+fn expect_transfers_through_main_memory(machine: &mut Platform) {
+    let memories = machine.memories.len();
+    for (from, to) in (1..memories).flat_map(|from| (1..memories).map(move |to| (from, to))) {
+        if from != to {
+            let [first, second] = [(from, 0), (0, to)].map(|(from, to)| machine.route(from, to).expected);
+            machine.routes[from * memories + to].expected = (first.0 + second.0, first.1 + second.1);
+        }
+    }
+}
+
+#[test]
+fn makespans_of_a_described_machine_agree_with_those_of_starpu() {
+    let rows = runs_of_the_fixture();
+    assert_eq!(rows.len(), 22, "each makespan of the fixture has been compared");
+    check(&rows, |pair| pair.limits);
 }
 
 #[test]

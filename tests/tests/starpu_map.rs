@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
@@ -102,7 +101,7 @@ fn identifiers_are_found_with_their_fields() {
 #[test]
 fn every_name_of_the_handbook_has_a_row() {
     let Ok(folder) = fs::read_dir(root().join("../shared/seeds")) else {
-        let _ = writeln!(std::io::stderr(), "skipped: the handbook's chapter is not beside the repository");
+        sched_test_support::skipped("the handbook's chapter is not beside the repository");
         return;
     };
     let named: BTreeSet<String> = rows().into_iter().map(|row| row.name.trim_end_matches('*').to_owned()).collect();

@@ -5,10 +5,11 @@ mod decision;
 mod overhead;
 mod simulation;
 
+use crate::progress::Progress;
+use crate::values::positive;
 use clap::Subcommand;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use miette::IntoDiagnostic;
 use sched_tree::plugin::Registry;
+use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -41,15 +42,24 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     }
 }
 
+/// How often.
+#[derive(clap::Args, Clone, Copy, Debug)]
+struct RoundOption<const DEFAULT: usize> {
+    /// Rounds
+    #[arg(long, short, alias = "repeat", value_name = "N", default_value_t = DEFAULT, value_parser = positive)]
+    rounds: usize,
+}
+
 /// What `bench` finds, with a bar meanwhile that shows how much of it is done.
 fn measured<T, E>(bench: impl FnOnce(&dyn Fn(f64)) -> Result<T, E>) -> miette::Result<T>
 where
     miette::Report: From<E>,
 {
-    let style = ProgressStyle::with_template("measuring {bar:40} {percent}%").into_diagnostic()?;
-    // indicatif draws on a terminal only.
-    let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr()).with_style(style);
-    let found = bench(&|done| bar.set_position((done * 100.0) as u64))?;
-    bar.finish_and_clear();
-    Ok(found)
+    Ok(Progress::new(false, false).share("measuring", bench)?)
+}
+
+/// What `--json` prints of all benches but `overhead`, which has more to say.
+#[derive(Serialize)]
+struct Document<'a, T> {
+    results: &'a [T],
 }

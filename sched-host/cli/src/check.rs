@@ -1,12 +1,13 @@
 //! `sched check`: whether policies are valid, with all that is wrong with them.
 
+use super::format::{Format, FormatOptions, text_json_or_dot};
+use super::hints::POLICY;
 use super::machine::MachineOptions;
+use super::policy::PolicyOptions;
 use crate::json;
 use miette::{Diagnostic, IntoDiagnostic};
-use sched_policy::{Area, BoundMachine, Catalogue, Fold, Machine, NodeIndex, Parsed, Plan, Policy};
-use sched_policy::{Source, check, expand, read};
-use sched_text::Finding;
-use sched_text::Findings;
+use sched_policy::{Area, Catalogue, Fold, Machine, NodeIndex, Parsed, Plan, Policy, Source, check, expand, read};
+use sched_text::{Finding, Findings};
 use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
@@ -14,8 +15,9 @@ use std::process::ExitCode;
 /// Say whether policies are valid, and what is wrong with them
 ///
 /// For a valid policy: its scheduling areas, which lie between the components that store tasks (reservoirs), with what
-/// moves tasks across each (pumps); the tree that it becomes on the machine (this one, unless told otherwise); and `ok`. For one that is not: everything
-/// that is wrong with it, each with its place, the rule that it breaks, the reason for the rule, and the mend.
+/// moves tasks across each (pumps); the tree that it becomes on the machine (this one, unless another is named); and `ok`. For
+/// one that is not: everything that is wrong with it, each with its place, the rule that it breaks, the reason for the rule,
+/// and the fix.
 ///
 /// The rules: V1 the root never refuses a task; V2 only components that choose, or with slots, have several children; V3
 /// every scheduling area has a pump for each direction of flow; V4 every leaf is a worker, and every worker has a leaf; V5
@@ -24,37 +26,28 @@ use std::process::ExitCode;
 ///
 /// The exit code is 0 if all policies are valid, and 1 if one is not.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("format", text_json_or_dot))]
 #[command(after_long_help = "Examples:
   sched check mine.kdl                           every policy of a file
   sched check mine.kdl#second tree-eager         one policy of a file, and one that comes with the program
   sched check mine.kdl --workers 64              as with 64 workers on this machine
   sched check mine.kdl --synthetic \"node:2 l3:4 core:8 pu:1\"   as on another machine; --xml for a saved one
-  sched check mine.kdl --json                    for programs: `.[].problems[] | {id, file, line, message}`
+  sched check mine.kdl --platform cpu9-gpu3      on a machine with GPUs
+  sched check mine.kdl --json                    for programs: `.files[].problems[] | {id, file, line, message}`
   sched check mine.kdl --format dot | dot -Tsvg > areas.svg")]
 pub struct Args {
-    /// Paths of policy files, with `#name` for one policy of a file, or names of shipped policies (see `sched policies`)
-    #[arg(required = true, value_name = "FILE|NAME")]
-    policies: Vec<String>,
+    /// Policies, as for --policy; of a file that holds several, all are checked
+    #[arg(value_name = "POLICY", value_parser = POLICY, hide_possible_values = true)]
+    named: Vec<String>,
+
+    #[command(flatten)]
+    policies: PolicyOptions,
 
     #[command(flatten)]
     machine: MachineOptions,
 
-    /// Language for what is valid
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-
-    /// Print JSON, for programs
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
-}
-
-/// What valid policies are shown in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum Format {
-    /// Areas and trees, for reading
-    Text,
-    /// Graphviz, with areas as coloured boxes, for `dot -Tsvg`
-    Dot,
+    #[command(flatten)]
+    format: FormatOptions,
 }
 
 /// What was found about one file.
@@ -70,19 +63,28 @@ struct Checked {
 /// # Errors
 /// Everything that is wrong with them; or `out` cannot be written.
 pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let (topology, binding) = args.machine.plan()?;
-    let machine = BoundMachine::new(&topology, &binding);
-    let checked: Vec<Checked> = args.policies.iter().map(|name| find(name, catalogue, &machine)).collect();
+    let machine = args.machine.machine()?;
+    let policies = args.policies.with(&args.named).several()?;
+    machine.with(|machine| check_all(&policies, args.format.get(), catalogue, machine, out))
+}
+
+fn check_all(
+    policies: &[String],
+    format: Format,
+    catalogue: &Catalogue,
+    machine: &dyn Machine,
+    out: &mut dyn Write,
+) -> miette::Result<ExitCode> {
+    let checked: Vec<Checked> = policies.iter().map(|name| find(name, catalogue, machine)).collect();
     let wrong = checked.iter().flat_map(|checked| &checked.problems).any(Finding::is_error);
-    if args.json {
-        let rows: Vec<Row> = checked.iter().map(Row::new).collect();
-        json::write(out, &rows)?;
+    if format == Format::Json {
+        json::write(out, &Document { valid: !wrong, files: checked.iter().map(Row::new).collect() })?;
         return Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS });
     }
     for plan in checked.iter().flat_map(|checked| &checked.plans) {
-        match args.format {
-            Format::Text => write_text(plan, &machine, out),
+        match format {
             Format::Dot => out.write_all(plan.to_dot_with_areas().as_bytes()),
+            _ => write_text(plan, machine, out),
         }
         .into_diagnostic()?;
     }
@@ -94,7 +96,7 @@ pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::R
         return Err(Findings::new(files, problems).into());
     }
     // In the place of a comment, since Graphviz reads what is printed.
-    if args.format == Format::Text {
+    if format == Format::Text {
         for problem in problems {
             writeln!(out, "{:?}", miette::Report::new(problem)).into_diagnostic()?;
         }
@@ -102,7 +104,7 @@ pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::R
     Ok(ExitCode::SUCCESS)
 }
 
-fn find(name: &str, catalogue: &Catalogue, machine: &BoundMachine<'_>) -> Checked {
+fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine) -> Checked {
     let source = match Source::find(name) {
         Ok(source) => source,
         Err(errors) => {
@@ -136,13 +138,20 @@ fn find(name: &str, catalogue: &Catalogue, machine: &BoundMachine<'_>) -> Checke
     checked
 }
 
-fn write_text(plan: &Plan, machine: &BoundMachine<'_>, out: &mut dyn Write) -> std::io::Result<()> {
+fn write_text(plan: &Plan, machine: &dyn Machine, out: &mut dyn Write) -> std::io::Result<()> {
     let plural = if machine.workers() == 1 { "" } else { "s" };
     writeln!(out, "policy {}, on {} worker{plural}\n", plan.policy, machine.workers())?;
     writeln!(out, "{}\n{}\nok", plan.areas_to_text(), plan.to_text(Fold::Runs))
 }
 
-/// What `--json` prints of a file.
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    valid: bool,
+    files: Vec<Row<'a>>,
+}
+
+/// What it prints of a file.
 #[derive(Serialize)]
 struct Row<'a> {
     file: &'a str,
@@ -160,7 +169,7 @@ struct ProblemRow<'a> {
     rule: &'a str,
     severity: &'static str,
     message: &'a str,
-    /// The reason for the rule, and the mend.
+    /// The reason for the rule, and the fix.
     help: String,
     #[serde(flatten)]
     position: Option<Position<'a>>,

@@ -1,144 +1,125 @@
 //! `sched compare`: several policies on the same graph and machine, simulated, in one table and on one page.
 
-mod contender;
 mod page;
 mod references;
 mod table;
 
-use super::simulate::report::MOST_FOR_BOUNDS;
+use super::simulate::case::{Case, Recording, Simulated};
+use super::simulate::report::{Report, Run};
 use super::simulate::setup::Setup;
+use crate::contexts::ContextOptions;
+use crate::format::{FormatOptions, text_or_json};
 use crate::json;
-use contender::{Comparison, Contender, Lost};
-use miette::{IntoDiagnostic, WrapErr, miette};
-use sched_graph::TaskGraph;
-use sched_policy::library;
-use sched_sim::{Platform, SimError, Simulation};
+use crate::pictures::{Beside, Pictures};
+use crate::policy::{PolicyOptions, without_repetition};
+use crate::progress::Progress;
+use crate::streams::{self, Sink, Target};
+use miette::{IntoDiagnostic, miette};
+use sched_trace::Trace;
 use sched_tree::plugin::Registry;
-use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Simulate a task graph with several policies, and show them side by side: a table here, and a page with their schedules
+/// Simulate a task graph with several policies, and show them side by side in a table
 ///
-/// The page is one HTML file that needs nothing from elsewhere: the table, each makespan beside the lower bound, and the
-/// schedule of each policy on the same axis of time. Beside the policies stand static schedules of the literature (HEFT,
-/// CPOP, PEFT), which know the whole graph before they begin; their transfers do not get in each other's way.
+/// Without --policy, all shipped ones are compared. Beside the policies stand static schedules of the literature (HEFT, CPOP,
+/// PEFT), which know the whole graph before they begin; their transfers do not get in each other's way. With --context the
+/// workload runs once in each context, the compared policy is that of all contexts that name none, and static schedules,
+/// which know no contexts, are left out.
+///
+/// --html writes a page that needs nothing from elsewhere: the table, each makespan beside the lower bound, and the schedule
+/// of each policy on the same axis of time.
 #[derive(clap::Args, Clone, Debug)]
+#[command(mut_arg("format", text_or_json))]
 #[command(after_long_help = "Examples:
-  sched compare cholesky --platform cpu9-gpu3 --policies tree-eager,tree-heft,mine.kdl
-  sched compare lu --tiles 20 --policies all --html lu.html
-  sched compare tasks.rec --starpu-sampling ~/.starpu/sampling --host mirage --policies all --json")]
+  sched compare cholesky --platform cpu9-gpu3 --policy tree-eager,tree-heft,mine.kdl
+  sched compare lu --tiles 20 --html lu.html
+  sched compare qr --policy tree-ws --policy tree-heft --gantt qr.svg    qr-tree-ws.svg and so on
+  sched compare cholesky --platform numa-2x12 --policy tree-eager,tree-ws \\
+                         --context a:workers=0-11 --context b:policy=tree-heft,workers=8-23
+  sched compare tasks.rec --starpu-sampling ~/.starpu/sampling --host mirage --json")]
 pub struct Args {
     #[command(flatten)]
     setup: Setup,
 
-    /// The policies, separated by commas: names that `sched policies` lists, paths of KDL files, or `all` for every
-    /// shipped one
-    #[arg(long, value_name = "POLICY,…", value_delimiter = ',', default_value = "all")]
-    policies: Vec<String>,
+    #[command(flatten)]
+    policies: PolicyOptions,
 
-    /// Where to write the page [default: comparison.html, or nowhere with --json]
+    #[command(flatten)]
+    contexts: ContextOptions,
+
+    /// Write a page with the table and all schedules; `-` is the standard output
     #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    html: Option<Target>,
 
-    /// Write JSON instead of the table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    pictures: Pictures,
+
+    #[command(flatten)]
+    format: FormatOptions,
 }
 
-/// Policies that are not there, or are wrong.
-#[derive(Debug, thiserror::Error, miette::Diagnostic)]
-#[error("{} of {given} policies cannot be used; nothing was simulated", causes.len())]
-#[diagnostic(code(sched::policies))]
-struct Unusable {
-    given: usize,
-    #[related]
-    causes: Vec<SimError>,
-}
-
-/// Simulates the workload with each policy that `args` name, and writes a table to `out` and a page to a file.
+/// Simulates the workload with each policy that `args` name, and writes a table to `out`.
 ///
 /// # Errors
-/// When graph, platform or a policy are wrong, no policy comes to an end, or the page cannot be written.
+/// When graph, platform or a policy are wrong, no policy comes to an end, or a file cannot be written.
 pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let (graph, platform) = args.setup.load()?;
-    let policies = policies(&args.policies, &platform, &registry)?;
-    let page = args.html.clone().or_else(|| (!args.json).then(|| PathBuf::from("comparison.html")));
-    let page = page.map(|path| create(&path).map(|file| (path, file))).transpose()?;
-
-    let (mut contenders, mut lost, mut cause) = (Vec::new(), Vec::new(), None);
+    let case = Case::load(&args.setup, &args.contexts.contexts, None, registry)?;
+    let policies = args.policies()?;
+    case.check(&policies)?;
+    let page = args.html.as_ref().map(Target::create).transpose()?;
     for policy in &policies {
-        match Contender::simulate(&graph, &platform, policy, &registry, args.setup.seed) {
-            Ok(contender) => contenders.push(contender),
-            Err(error) => {
-                lost.push(Lost { policy: policy.clone(), why: error.to_string() });
-                cause.get_or_insert(error);
-            }
+        // Created again when there is something to write: what cannot be is found before anything runs.
+        args.pictures.open_for(policy)?;
+    }
+    let progress = Progress::new(true, args.format.is_json());
+    let trace = args.pictures.wanted() || page.is_some();
+    let (simulated, failed) = case.simulate_all(&policies, &progress, |_| Recording { trace, events: None })?;
+    let mut contenders: Vec<(Run, Option<Trace>)> =
+        simulated.into_iter().map(|Simulated { run, trace, .. }| (run, trace)).collect();
+    if args.contexts.contexts.is_empty() {
+        let references = references::all(&case.graph, &case.platform);
+        contenders.extend(references.into_iter().map(|(run, trace)| (run, Some(trace))));
+    }
+    // The quickest first.
+    contenders.sort_by(|(a, _), (b, _)| a.makespan_s.total_cmp(&b.makespan_s));
+    let (runs, traces): (Vec<Run>, Vec<Option<Trace>>) = contenders.into_iter().unzip();
+    let report = Report::new(&case, args.setup.costs, runs, failed);
+    streams::report(page.as_ref().is_some_and(Sink::is_standard), out, |out| match args.format.is_json() {
+        true => json::write(out, &report),
+        false => out.write_all(table::text(&report).as_bytes()).into_diagnostic(),
+    })?;
+    let traces: Vec<Trace> = traces.into_iter().flatten().collect();
+    args.draw(&report, &traces, out)?;
+    if let Some(sink) = page {
+        sink.write(out, |out| out.write_all(page::html(&report, &traces).as_bytes()))?;
+    }
+    Ok(if report.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Args {
+    /// The policies that are compared, each once.
+    fn policies(&self) -> miette::Result<Vec<String>> {
+        let contexts = &self.contexts.contexts;
+        if !contexts.is_empty() && contexts.iter().all(|context| context.policy.is_some()) {
+            return Err(miette!(
+                help = "leave policy= out of a context, which then has each of the compared policies in turn",
+                "every context names its policy, so that there is nothing to compare"
+            ));
         }
+        Ok(without_repetition(self.policies.several_or("all")?))
     }
-    if let Some(cause) = cause.filter(|_| contenders.is_empty()) {
-        return Err(without_any(cause, &lost));
-    }
-    contenders.extend(references::all(&graph, &platform));
-    let small = graph.tasks.len() <= MOST_FOR_BOUNDS;
-    let bounds = small.then(|| platform.bounds(&graph, &graph.dependencies()).ok()).flatten();
-    let comparison = Comparison::new(&graph, &platform, args.setup.seed, bounds, contenders, lost);
-    if args.json {
-        json::write(out, &comparison)?;
-    } else {
-        out.write_all(table::text(&comparison).as_bytes()).into_diagnostic()?;
-    }
-    if let Some((path, mut file)) = page {
-        let written = file.write_all(page::html(&comparison).as_bytes()).into_diagnostic();
-        written.wrap_err_with(|| format!("`{}` cannot be written", path.display()))?;
-        if !args.json {
-            writeln!(out, "\nschedules: {}", path.display()).into_diagnostic()?;
+
+    /// Writes the pictures of each run.
+    fn draw(&self, report: &Report, traces: &[Trace], out: &mut dyn Write) -> miette::Result<()> {
+        if !self.pictures.wanted() {
+            return Ok(());
         }
-    }
-    Ok(if comparison.lost.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// Nothing came of any policy: for the same reason mostly, which is told once then.
-fn without_any(cause: SimError, lost: &[Lost]) -> miette::Report {
-    if lost.iter().all(|lost| lost.why == cause.to_string()) {
-        return cause.into();
-    }
-    let reasons: Vec<String> = lost.iter().map(|Lost { policy, why }| format!("{policy}: {why}")).collect();
-    miette!("no policy comes to an end\n{}", reasons.join("\n"))
-}
-
-fn create(path: &Path) -> miette::Result<File> {
-    File::create(path).into_diagnostic().wrap_err_with(|| format!("`{}` cannot be written", path.display()))
-}
-
-/// The policies that were asked for, each once.
-fn policies(given: &[String], platform: &Arc<Platform>, registry: &Arc<Registry>) -> miette::Result<Vec<String>> {
-    let mut policies = Vec::new();
-    for name in given.iter().map(|name| name.trim()).filter(|name| !name.is_empty()) {
-        let named = match name {
-            "all" => library().iter().map(|shipped| shipped.name.to_owned()).collect(),
-            other => vec![other.to_owned()],
-        };
-        for name in named {
-            if !policies.contains(&name) {
-                policies.push(name);
-            }
+        let beside = Beside { workload: &report.workload, bound: report.bound(), until: report.longest() };
+        for (run, trace) in report.runs.iter().zip(traces) {
+            self.pictures.open_for(&run.policy)?.write(trace, beside, out)?;
         }
+        Ok(())
     }
-    let mut causes: Vec<SimError> =
-        policies.iter().filter_map(|policy| unusable(policy, platform, registry).err()).collect();
-    match (causes.len(), policies.len()) {
-        (_, 0) => Err(miette!(help = "name some: --policies tree-eager,tree-heft", "there are no policies to compare")),
-        (0, _) => Ok(policies),
-        (1, 1) => Err(causes.remove(0).into()),
-        (_, given) => Err(Unusable { given, causes }.into()),
-    }
-}
-
-/// Whether a policy is there, sound, and fits the platform: nothing is simulated with it.
-fn unusable(policy: &str, platform: &Arc<Platform>, registry: &Arc<Registry>) -> Result<(), SimError> {
-    let nothing = Simulation::new(TaskGraph::default(), Arc::clone(platform));
-    nothing.policy(policy).registry(Arc::clone(registry)).run().map(drop)
 }

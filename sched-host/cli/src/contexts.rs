@@ -1,7 +1,18 @@
-//! `--context NAME:policy=POLICY,workers=0-1+3,priorities=0..9`, as `sched run` and `sched simulate` have it.
+//! `--context NAME:policy=POLICY,workers=0-1+3,priorities=0..9`: scheduling contexts, in the same words for every command.
 
 use sched_text::did_you_mean;
 use std::ops::RangeInclusive;
+
+/// In which contexts.
+#[derive(clap::Args, Clone, Debug)]
+pub(super) struct ContextOptions {
+    /// Scheduling context; given once for each, and the workload runs in all of them at the same time
+    ///
+    /// policy=POLICY is its policy (without it, that of --policy). workers=0-3+8 are its workers, which it may share with
+    /// other contexts (without it, all). priorities=0..9 are the priorities that its tasks may have.
+    #[arg(long = "context", short, value_name = "NAME:policy=POLICY,workers=…", value_parser = wanted)]
+    pub(super) contexts: Vec<Wanted>,
+}
 
 /// A context, as `--context` asks for it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,9 +1,10 @@
 //! `sched graph`: a task graph in numbers and pictures.
 
-use super::graph_source::Sizes;
-use clap::ValueEnum;
+use super::format::{Format, FormatOptions};
+use super::graph_source::GraphOptions;
+use super::values::SeedOption;
 use miette::{IntoDiagnostic, WrapErr};
-use sched_graph::{Summary, Weight, draw};
+use sched_graph::{Summary, Weight, draw, to_json};
 use sched_text::amount::bytes;
 use sched_text::count;
 use std::io::Write;
@@ -11,9 +12,9 @@ use std::process::ExitCode;
 
 /// Show a task graph: how many tasks there are of which kind, how much can run side by side, or a picture
 ///
-/// The graph is generated (cholesky, lu, qr, stencil, fork-join, layered, independent), or read from a file: a `tasks.rec`
-/// that StarPU recorded, a workflow in WfFormat (WfCommons), or a standard task graph (STG). The name of the file or its
-/// content says in which format it is; `-` reads standard input.
+/// The graph is generated (cholesky, lu, qr, stencil, fork-join, layered, independent), or read from a file: what `sched graph
+/// --json` writes, a `tasks.rec` that StarPU recorded, a workflow in WfFormat (WfCommons), or a standard task graph (STG). The
+/// name of the file or its content says in which format it is; `-` reads standard input.
 ///
 /// The critical path is the heaviest chain of tasks that wait for each other; work divided by it is the parallelism: more
 /// workers than that cannot all be busy all the time. Both are in seconds where the graph says how long tasks take, in
@@ -24,43 +25,17 @@ use std::process::ExitCode;
   sched graph layered --width 8 --steps 5 --format svg > layers.svg
   sched graph tasks.rec                                    what StarPU recorded
   sched graph workflow.json --format dot | dot -Tpdf > workflow.pdf
-  sched graph rand0000.stg --json | jq .summary.parallelism")]
+  sched graph rand0000.stg --json | jq .summary.parallelism
+  sched graph tasks.rec --json > tasks.json                in this program's format, for `sched simulate tasks.json`")]
 pub struct Args {
-    /// cholesky, lu, qr, stencil, fork-join, layered or independent, or the path of a file
-    #[arg(value_name = "GRAPH|FILE", required_unless_present = "file")]
-    graph: Option<String>,
-
-    /// Read the graph from this file, whatever it is called
-    #[arg(long = "graph", value_name = "FILE", conflicts_with = "graph")]
-    file: Option<String>,
+    #[command(flatten)]
+    graph: GraphOptions,
 
     #[command(flatten)]
-    sizes: Sizes,
+    seed: SeedOption,
 
-    /// Seed of what is random [layered]
-    #[arg(long, value_name = "SEED", default_value_t = 42)]
-    seed: u64,
-
-    /// What to print
-    #[arg(long, short, value_enum, default_value_t = Format::Text)]
-    format: Format,
-
-    /// Short for --format json
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
-}
-
-/// How `sched graph` prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Counts, critical path and parallelism, for the terminal
-    Text,
-    /// A graph, for graphviz
-    Dot,
-    /// A drawing, for a browser or a paper
-    Svg,
-    /// Everything, with stable keys, for programs
-    Json,
+    #[command(flatten)]
+    format: FormatOptions,
 }
 
 /// Prints the graph that `args` name to `out`.
@@ -68,18 +43,13 @@ pub enum Format {
 /// # Errors
 /// A report with all that is wrong when there is no such graph, and when `out` cannot be written.
 pub fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let graph = match (&args.file, &args.graph) {
-        (Some(file), _) => args.sizes.file(file)?,
-        (None, Some(graph)) => args.sizes.graph(graph, args.seed)?,
-        (None, None) => return Err(miette::miette!("there is no graph to show")),
-    };
+    let graph = args.graph.load(args.seed.seed)?;
     let dependencies = graph.dependencies();
-    let picture = match args.format {
-        _ if args.json => draw::json(&graph, &dependencies),
+    let picture = match args.format.get() {
         Format::Text => text(&Summary::of(&graph, &dependencies)),
         Format::Dot => draw::dot(&graph, &dependencies),
         Format::Svg => draw::svg(&graph, &dependencies),
-        Format::Json => draw::json(&graph, &dependencies),
+        Format::Json => to_json(&graph, &dependencies),
     };
     out.write_all(picture.as_bytes()).into_diagnostic().wrap_err("cannot write the graph")?;
     Ok(ExitCode::SUCCESS)

@@ -1,11 +1,45 @@
 //! Where a command has its task graph from: a generator with its sizes, or a file.
 
-use super::values::{positive, seconds};
-use miette::{IntoDiagnostic, WrapErr, miette};
-use sched_graph::{TaskGraph, from_bytes, generate, read};
-use std::io::Read;
+use super::hints::GRAPH;
+use super::streams::STREAM;
+use super::values::{positive, seconds, share};
+use miette::miette;
+use sched_graph::{TaskGraph, generate, read};
 use std::path::Path;
 use std::time::Duration;
+
+/// Which graph.
+#[derive(clap::Args, Clone, Debug)]
+pub(super) struct GraphOptions {
+    /// cholesky, lu, qr, stencil, fork-join, layered or independent, or the path of a file (`-` is the standard input)
+    #[arg(value_name = "GRAPH|FILE", required_unless_present = "graph", value_parser = GRAPH, hide_possible_values = true)]
+    workload: Option<String>,
+
+    /// Read the graph from this file, even if it is called like a generated one (`-` is the standard input)
+    #[arg(long, value_name = "FILE", conflicts_with = "workload")]
+    graph: Option<String>,
+
+    #[command(flatten)]
+    sizes: Sizes,
+}
+
+impl GraphOptions {
+    /// The graph; `seed` is for what is random in it.
+    ///
+    /// # Errors
+    /// A report when there is no such graph, a size is not of it, it would be too large, or its file is malformed.
+    pub(super) fn load(&self, seed: u64) -> miette::Result<TaskGraph> {
+        match (&self.graph, &self.workload) {
+            (Some(file), _) => self.sizes.file(file),
+            (None, workload) => self.sizes.graph(workload.as_deref().unwrap_or_default(), seed),
+        }
+    }
+}
+
+/// The names of the graphs that can be generated.
+pub(super) fn names() -> Vec<&'static str> {
+    GENERATORS.iter().map(|(name, _)| *name).collect()
+}
 
 /// Above them in the help of a command.
 const HEADING: &str = "Sizes of generated graphs";
@@ -34,7 +68,7 @@ pub(super) struct Sizes {
     tasks: Option<usize>,
 
     /// How likely a task waits for a given one of the layer before, from 0 to 1 [layered; default: 0.2]
-    #[arg(long, value_name = "P", value_parser = probability, help_heading = HEADING)]
+    #[arg(long, value_name = "P", value_parser = share, help_heading = HEADING)]
     density: Option<f64>,
 
     /// Length of a task on a CPU, or its mean [stencil, fork-join, layered, independent; default: 0.001]
@@ -114,7 +148,7 @@ impl Sizes {
     ///
     /// # Errors
     /// A report when there is no such file, sizes are given, or the file is malformed.
-    pub(super) fn file(&self, name: &str) -> miette::Result<TaskGraph> {
+    fn file(&self, name: &str) -> miette::Result<TaskGraph> {
         self.refuse_others(name, &[])?;
         file(name)
     }
@@ -146,13 +180,8 @@ impl Sizes {
 
 /// The graph in the file of this name.
 fn file(name: &str) -> miette::Result<TaskGraph> {
-    if name == "-" {
-        let mut bytes = Vec::new();
-        std::io::stdin().read_to_end(&mut bytes).into_diagnostic().wrap_err("cannot read standard input")?;
-        return Ok(from_bytes("standard input", bytes)?);
-    }
     let path = Path::new(name);
-    let looks_like_a_file = path.exists() || name.contains(['/', '.']);
+    let looks_like_a_file = name == STREAM || path.exists() || name.contains(['/', '.']);
     if !looks_like_a_file {
         let near = GENERATORS.iter().map(|(known, _)| (strsim::damerau_levenshtein(known, name), *known)).min();
         let known: Vec<&str> = GENERATORS.iter().map(|(known, _)| *known).collect();
@@ -165,17 +194,11 @@ fn file(name: &str) -> miette::Result<TaskGraph> {
     Ok(read(path)?)
 }
 
-fn probability(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
-        _ => Err("must be a number from 0 to 1".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::Parser;
+    use miette::IntoDiagnostic;
 
     #[derive(Parser)]
     struct Cli {

@@ -6,8 +6,10 @@ pub mod compare;
 pub mod completions;
 mod contexts;
 mod energy;
+mod format;
 pub mod graph;
 mod graph_source;
+mod hints;
 mod json;
 mod machine;
 pub mod man;
@@ -16,11 +18,14 @@ mod output;
 mod pictures;
 pub mod plugins;
 pub mod policies;
+mod policy;
+mod progress;
 mod reports;
 pub mod run;
 pub mod simulate;
 mod size;
 mod start;
+mod streams;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -28,10 +33,12 @@ pub mod topology;
 pub mod tree;
 mod values;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use miette::IntoDiagnostic;
 use output::Output;
 use plugins::PluginOptions;
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -40,7 +47,17 @@ use std::sync::Arc;
 ///
 /// The scheduler is a tree of components that come from plugins; a policy is a text file that says which components, and
 /// how they are linked. `sched policies` lists the policies that are shipped, `sched plugins` the components, `sched tree
-/// POLICY` draws a policy over this machine, `sched check POLICY` proves that tasks will move in it, and `sched run cholesky --policy POLICY` runs real work with it.
+/// POLICY` draws a policy over this machine, `sched check POLICY` proves that tasks will move in it, and `sched run cholesky
+/// --policy POLICY` runs real work with it; `sched simulate` does so on machines that you do not have.
+///
+/// Options have the same name and meaning in every command: --policy (repeated, or with commas) names policies, --platform,
+/// --synthetic, --xml and --starpu-sampling name the machine, --workers its CPU workers, --seed what is left to chance, and
+/// --format or --json the language of the answer. `-` in the place of a file is the standard input or output; where a
+/// picture or a trace takes the standard output, the report goes to the standard error.
+///
+/// With --json, the answer is one object on the standard output, and its lists have one element for each run, policy or
+/// file, also where there is one only. An error is a line {"error": {"message": …}} on the standard error, a warning a line
+/// {"warning": …}.
 ///
 /// Exit codes: 0 all went well; 1 what was asked for failed (the message says why); 2 the command line was not understood.
 #[derive(Parser, Debug)]
@@ -73,19 +90,28 @@ enum Command {
 /// Runs the command line of this process. The exit code says how it went.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let json = reports::json_is_wanted(&words);
+    let cli = match understood(&words) {
+        Ok(cli) => cli,
+        Err(error) => return reports::not_understood(&error, json),
+    };
     reports::set_up();
     let mut out = Output::new(std::io::BufWriter::new(std::io::stdout().lock()));
     let done = run(&cli, &mut out).and_then(|code| out.flush().into_diagnostic().map(|()| code));
-    match done {
-        Ok(code) => code,
-        Err(report) => {
-            // What was found before comes first.
-            let _ = out.flush();
-            let _ = writeln!(std::io::stderr(), "{report:?}");
-            ExitCode::FAILURE
-        }
-    }
+    done.unwrap_or_else(|report| {
+        // What was found before comes first.
+        let _ = out.flush();
+        reports::failed(&report, json)
+    })
+}
+
+/// What the words of a command line ask for.
+fn understood(words: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut command = Cli::command();
+    let matches = command.try_get_matches_from_mut(words)?;
+    streams::check(&matches).map_err(|problem| command.error(ErrorKind::ArgumentConflict, problem))?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 fn run(cli: &Cli, out: &mut dyn Write) -> miette::Result<ExitCode> {

@@ -1,60 +1,152 @@
-//! The options that say which machine.
+//! The options that say which machine, in the same words for every command.
 
-use super::values::positive;
+use super::hints::PLATFORM;
+use super::values::{machine_name, positive};
+use clap::ValueHint;
+use miette::miette;
 use sched_machine::topology::{BindingPlan, Topology};
+use sched_policy::{self as policy, BoundMachine};
+use sched_sim::platform::{self, Platform};
 use std::path::PathBuf;
 
-/// Where the machine's description comes from.
+/// Above these options in the help of a command.
+const HEADING: &str = "Machine";
+
+/// How many workers.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(super) struct WorkerOption {
+    /// Number of CPU workers [default: one for each hardware thread that may be used, or as the platform says]
+    #[arg(long, short, value_name = "N", value_parser = positive, help_heading = HEADING)]
+    workers: Option<usize>,
+}
+
+impl WorkerOption {
+    /// A place on the machine for each worker: for each hardware thread that may be used, unless a number is given.
+    ///
+    /// # Errors
+    /// When the process may use none.
+    pub(super) fn plan(self, topology: &Topology) -> miette::Result<BindingPlan> {
+        // A process that may use nothing asks for at least one worker, so that the error names the true cause.
+        Ok(BindingPlan::new(topology, self.count(topology).max(1))?)
+    }
+
+    /// How many workers there will be.
+    pub(super) fn count(self, topology: &Topology) -> usize {
+        self.workers.unwrap_or_else(|| BindingPlan::default_workers(topology))
+    }
+}
+
+/// Which machine, and how many of its workers.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct SourceOptions {
-    /// Describe the machine in hwloc's synthetic language instead of looking at this one
+pub(super) struct MachineOptions {
+    /// Described machine: the name of a shipped platform (numa-2x12, cpu9-gpu3, fat-1024), or the path of a KDL file
+    #[arg(long, value_name = "NAME|FILE", help_heading = HEADING, value_parser = PLATFORM, hide_possible_values = true)]
+    #[arg(conflicts_with_all = ["synthetic", "xml", "starpu_sampling"])]
+    platform: Option<String>,
+
+    /// Machine described in hwloc's synthetic language
     ///
     /// Levels from the outermost to the PUs, each with its count inside one object of the level before:
     /// "node:2 package:1 l3:1 core:8 pu:2" is 2 memory nodes of one 8-core package each, 32 PUs in all.
     /// Level names: node, package, die, group, l1 to l5, core, pu. Sizes go in parentheses:
     /// "node:2(memory=64GiB) l3:1(size=32MiB) core:8 pu:1".
-    #[arg(long, value_name = "DESC", conflicts_with = "xml")]
+    #[arg(long, value_name = "DESC", help_heading = HEADING, conflicts_with_all = ["xml", "starpu_sampling"])]
     synthetic: Option<String>,
 
-    /// Read the machine from an XML file, which `lstopo FILE.xml` writes on any machine
-    #[arg(long, value_name = "FILE")]
+    /// Machine in an XML file, which `lstopo FILE.xml` writes on any machine
+    #[arg(long, value_name = "FILE", help_heading = HEADING, value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with = "starpu_sampling")]
     xml: Option<PathBuf>,
-}
 
-impl SourceOptions {
-    /// The machine that they name: this one, if they name none.
-    pub(super) fn explore(&self) -> miette::Result<Topology> {
-        Ok(match (&self.synthetic, &self.xml) {
-            (Some(description), _) => Topology::from_synthetic(description)?,
-            (None, Some(path)) => Topology::from_xml_file(path)?,
-            (None, None) => Topology::this_machine()?,
-        })
-    }
-}
+    /// Machine in this performance directory of StarPU, with the lengths of its tasks
+    #[arg(long, value_name = "DIR", help_heading = HEADING, requires = "host", value_hint = ValueHint::DirPath)]
+    starpu_sampling: Option<PathBuf>,
 
-/// The machine, and how many workers it gets.
-#[derive(Clone, Debug, clap::Args)]
-pub(super) struct MachineOptions {
+    /// Name of the machine in the performance directory
+    #[arg(long, value_name = "NAME", help_heading = HEADING, requires = "starpu_sampling", value_parser = machine_name)]
+    host: Option<String>,
+
     #[command(flatten)]
-    source: SourceOptions,
+    workers: WorkerOption,
+}
 
-    /// Number of CPU workers [default: one for each hardware thread of the machine that may be used]
-    #[arg(long, short, value_name = "N", value_parser = positive)]
-    workers: Option<usize>,
+/// A machine, with its workers.
+pub(super) enum Machine {
+    /// What hwloc knows, and a place for each worker.
+    Topology(Box<Topology>, BindingPlan),
+    /// A platform for simulations.
+    Platform(Box<Platform>),
+}
+
+impl Machine {
+    /// Hands it to `work` as what a policy is laid over.
+    pub(super) fn with<R>(&self, work: impl FnOnce(&dyn policy::Machine) -> R) -> R {
+        match self {
+            Machine::Topology(topology, plan) => work(&BoundMachine::new(topology, plan)),
+            Machine::Platform(platform) => work(&**platform),
+        }
+    }
 }
 
 impl MachineOptions {
-    /// The machine with a place for each worker.
-    pub(super) fn plan(&self) -> miette::Result<(Topology, BindingPlan)> {
-        let topology = self.source.explore()?;
-        let plan = plan(&topology, self.workers)?;
-        Ok((topology, plan))
+    /// The machine that they name: this one, if they name none.
+    ///
+    /// # Errors
+    /// When there is no such machine, its description is wrong, or it has too few workers.
+    pub(super) fn machine(&self) -> miette::Result<Machine> {
+        if let Some(platform) = self.described()? {
+            return Ok(Machine::Platform(Box::new(platform)));
+        }
+        let topology = match self.explored()? {
+            Some(topology) => topology,
+            None => Topology::this_machine()?,
+        };
+        let plan = self.workers.plan(&topology)?;
+        Ok(Machine::Topology(Box::new(topology), plan))
     }
-}
 
-/// A place on the machine for each worker: for each PU that may be used, unless a number is given.
-pub(super) fn plan(topology: &Topology, workers: Option<usize>) -> miette::Result<BindingPlan> {
-    // A process that may use nothing asks for at least one worker, so that the error names the true cause.
-    let workers = workers.unwrap_or_else(|| BindingPlan::default_workers(topology).max(1));
-    Ok(BindingPlan::new(topology, workers)?)
+    /// The machine that they name, for a simulation: `cpu9-gpu3`, if they name none.
+    ///
+    /// # Errors
+    /// As [`machine`](Self::machine).
+    pub(super) fn platform(&self) -> miette::Result<Platform> {
+        if let Some(topology) = self.explored()? {
+            let plan = self.workers.plan(&topology)?;
+            return Ok(Platform::from_topology(&topology, &plan)?);
+        }
+        match self.described()? {
+            Some(platform) => Ok(platform),
+            None => self.cut(platform::find("cpu9-gpu3")?),
+        }
+    }
+
+    fn explored(&self) -> miette::Result<Option<Topology>> {
+        Ok(match (&self.synthetic, &self.xml) {
+            (Some(description), _) => Some(Topology::from_synthetic(description)?),
+            (None, Some(path)) => Some(Topology::from_xml_file(path)?),
+            (None, None) => None,
+        })
+    }
+
+    fn described(&self) -> miette::Result<Option<Platform>> {
+        let platform = match (&self.platform, &self.starpu_sampling, &self.host) {
+            (Some(name), ..) => platform::find(name)?,
+            (None, Some(directory), Some(host)) => Platform::from_starpu(directory, host)?,
+            _ => return Ok(None),
+        };
+        self.cut(platform).map(Some)
+    }
+
+    /// The platform with as many CPU workers as are asked for.
+    fn cut(&self, platform: Platform) -> miette::Result<Platform> {
+        let Some(wanted) = self.workers.workers else { return Ok(platform) };
+        let (name, there) = (platform.name.clone(), platform.cpu_workers());
+        if wanted > there {
+            return Err(miette!(
+                help = format!("take --workers {there} at most, or another platform"),
+                "{wanted} CPU workers are asked for, and the platform `{name}` has {there}"
+            ));
+        }
+        Ok(platform.with_cpu_workers(wanted))
+    }
 }

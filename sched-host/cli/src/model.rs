@@ -6,11 +6,15 @@ mod exchange;
 mod list;
 mod show;
 
+use crate::format::{FormatOptions, text_or_json};
+use crate::json;
+use crate::streams::Target;
 use crate::values::machine_name;
 use clap::Subcommand;
-use miette::{IntoDiagnostic, WrapErr};
+use miette::IntoDiagnostic;
 use sched_machine::topology::Topology;
 use sched_model::{Fingerprint, ModelError, Quantity, Store, Stored, default_directory, plot};
+use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -77,13 +81,14 @@ struct PlotArgs {
     #[arg(long)]
     energy: bool,
 
-    /// Write to a file instead of the standard output
-    #[arg(long, short, value_name = "FILE.svg")]
-    output: Option<PathBuf>,
+    /// Where to write the picture; `-` is the standard output
+    #[arg(long, short, value_name = "FILE.svg", default_value = "-")]
+    output: Target,
 }
 
 /// Forget models, so that they are measured again
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("format", text_or_json))]
 #[command(group = clap::ArgGroup::new("which").required(true).args(["names", "all"]))]
 struct ResetArgs {
     /// Names of the models
@@ -93,6 +98,14 @@ struct ResetArgs {
     /// All models of the machine
     #[arg(long)]
     all: bool,
+
+    #[command(flatten)]
+    format: FormatOptions,
+}
+
+#[derive(Serialize)]
+struct Forgotten {
+    forgot: Vec<String>,
 }
 
 impl Place {
@@ -143,14 +156,7 @@ fn draw(args: &PlotArgs, store: &Store, out: &mut dyn Write) -> miette::Result<E
             args.name
         ));
     };
-    match &args.output {
-        Some(path) => {
-            std::fs::write(path, picture)
-                .into_diagnostic()
-                .wrap_err_with(|| format!("{}: the picture cannot be written", path.display()))?;
-        }
-        None => out.write_all(picture.as_bytes()).into_diagnostic()?,
-    }
+    args.output.create()?.write(out, |out| out.write_all(picture.as_bytes()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -163,12 +169,20 @@ fn reset(args: &ResetArgs, store: &Store, out: &mut dyn Write) -> miette::Result
             return Err(unknown(store, name).into());
         }
     }
-    for name in &names {
-        if store.remove(name)? {
-            writeln!(out, "forgot {name}").into_diagnostic()?;
+    let mut forgot = Vec::new();
+    for name in names {
+        if store.remove(&name)? {
+            forgot.push(name);
         }
     }
-    if names.is_empty() {
+    if args.format.is_json() {
+        json::write(out, &Forgotten { forgot })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for name in &forgot {
+        writeln!(out, "forgot {name}").into_diagnostic()?;
+    }
+    if forgot.is_empty() {
         writeln!(out, "there was nothing to forget").into_diagnostic()?;
     }
     Ok(ExitCode::SUCCESS)

@@ -1,12 +1,12 @@
 //! The options that write down what happened: traces for other programs, and drawings.
 
-use miette::{IntoDiagnostic, WrapErr, miette};
+use super::streams::{STREAM, Sink, Target};
+use miette::miette;
 use sched_trace::{Bound, Format, Gantt, Trace, gantt};
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 
-/// So many events of each worker are written down in a real run: some hundred megabytes.
+/// Events of each worker that are recorded in a real run, at most: some hundred megabytes.
 pub(super) const MOST_EVENTS: usize = 2_000_000;
 
 /// What to write down, and where.
@@ -15,24 +15,37 @@ pub(super) struct Pictures {
     /// Write what happened to a file: .json for Perfetto and chrome://tracing, .trace or .paje for Paje's viewers
     ///
     /// There is a track for each worker and each link between memories, with tasks, transfers, idle time, refusals and
-    /// wakes, and a counter for each queue. Open a .json in https://ui.perfetto.dev.
+    /// wakes, and a counter for each queue. Open a .json in https://ui.perfetto.dev. `-` is the standard output (.json).
+    /// Of several simulations each has a file, with the policy's name before the ending.
     #[arg(long, value_name = "FILE", value_parser = trace_file)]
-    trace: Option<PathBuf>,
+    trace: Option<Target>,
 
-    /// Draw the schedule, with a lower bound of the makespan as a line
+    /// Draw the schedule, with a lower bound of the makespan as a line; `-` is the standard output
+    ///
+    /// Of several simulations each has a file, with the policy's name before the ending; all have the same axis of time.
     #[arg(long, value_name = "FILE.svg", value_parser = svg_file)]
-    gantt: Option<PathBuf>,
+    gantt: Option<Target>,
 }
 
-fn trace_file(file: &str) -> Result<PathBuf, String> {
-    let file = PathBuf::from(file);
-    Format::of(&file).map_err(|error| error.to_string())?;
-    Ok(file)
+fn trace_file(name: &str) -> Result<Target, String> {
+    if name != STREAM {
+        Format::of(Path::new(name)).map_err(|error| error.to_string())?;
+    }
+    Ok(target(name))
 }
 
-fn svg_file(file: &str) -> Result<PathBuf, String> {
-    let is_svg = Path::new(file).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
-    if is_svg { Ok(file.into()) } else { Err("the drawing is an SVG: the file's name must end in .svg".to_owned()) }
+fn svg_file(name: &str) -> Result<Target, String> {
+    let is_svg = Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
+    if is_svg || name == STREAM {
+        Ok(target(name))
+    } else {
+        Err("the drawing is an SVG: the file's name must end in .svg".to_owned())
+    }
+}
+
+fn target(name: &str) -> Target {
+    let Ok(target) = name.parse();
+    target
 }
 
 impl Pictures {
@@ -46,16 +59,23 @@ impl Pictures {
     /// # Errors
     /// When one cannot be written.
     pub(super) fn open(&self) -> miette::Result<PictureFiles> {
-        let trace = self.trace.as_deref().map(create).transpose()?;
-        let gantt = self.gantt.as_deref().map(create).transpose()?;
-        Ok(PictureFiles { trace, gantt })
+        open(self.trace.as_ref(), self.gantt.as_ref())
     }
 
-    /// The same, where they are of one run, and there are `runs`.
+    /// Creates those of one of several schedules, which have its name.
     ///
     /// # Errors
-    /// When there is more than one, too.
-    pub(super) fn open_for(&self, runs: usize) -> miette::Result<PictureFiles> {
+    /// When one cannot be written, or is the standard output.
+    pub(super) fn open_for(&self, name: &str) -> miette::Result<PictureFiles> {
+        let of = |target: &Option<Target>| target.as_ref().map(|target| target.of_several(name)).transpose();
+        open(of(&self.trace)?.as_ref(), of(&self.gantt)?.as_ref())
+    }
+
+    /// Creates the files for one of `runs` real runs.
+    ///
+    /// # Errors
+    /// When one cannot be written, or there is more than one run.
+    pub(super) fn open_alone(&self, runs: usize) -> miette::Result<PictureFiles> {
         if self.wanted() && runs > 1 {
             return Err(miette!(
                 help = "give one policy and one run, or look at several simulations with `sched compare`",
@@ -66,19 +86,27 @@ impl Pictures {
     }
 }
 
-fn create(path: &Path) -> miette::Result<(PathBuf, File)> {
-    let file = File::create(path).into_diagnostic().wrap_err_with(|| unwritten(path))?;
-    Ok((path.to_owned(), file))
-}
-
-pub(super) fn unwritten(path: &Path) -> String {
-    format!("`{}` cannot be written", path.display())
+fn open(trace: Option<&Target>, gantt: Option<&Target>) -> miette::Result<PictureFiles> {
+    let trace = trace.map(Target::create).transpose()?;
+    let gantt = gantt.map(Target::create).transpose()?;
+    Ok(PictureFiles { trace, gantt })
 }
 
 /// Files that wait for a trace.
 pub(super) struct PictureFiles {
-    trace: Option<(PathBuf, File)>,
-    gantt: Option<(PathBuf, File)>,
+    trace: Option<Sink>,
+    gantt: Option<Sink>,
+}
+
+/// What stands beside a schedule.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Beside<'a> {
+    /// What was executed.
+    pub(super) workload: &'a str,
+    /// The makespan that no schedule is shorter than, in seconds.
+    pub(super) bound: Option<f64>,
+    /// Where the axis of time ends, in seconds, for schedules that are compared.
+    pub(super) until: Option<f64>,
 }
 
 impl PictureFiles {
@@ -87,22 +115,25 @@ impl PictureFiles {
         self.trace.is_some() || self.gantt.is_some()
     }
 
-    /// Writes the trace of a run of `workload`, whose makespan is at least `bound` seconds.
+    /// Whether one of them is the standard output.
+    pub(super) fn take_the_output(&self) -> bool {
+        [&self.trace, &self.gantt].into_iter().flatten().any(Sink::is_standard)
+    }
+
+    /// Writes the trace of a run; `out` is the standard output.
     ///
     /// # Errors
     /// When a file cannot be written.
-    pub(super) fn write(self, trace: &Trace, workload: &str, bound: Option<f64>) -> miette::Result<()> {
-        if let Some((path, file)) = self.trace {
-            let mut out = BufWriter::new(file);
-            let format = Format::of(&path)?;
-            let written = format.write(trace, &mut out).and_then(|()| out.flush());
-            written.into_diagnostic().wrap_err_with(|| unwritten(&path))?;
+    pub(super) fn write(self, trace: &Trace, beside: Beside<'_>, out: &mut dyn Write) -> miette::Result<()> {
+        if let Some(sink) = self.trace {
+            let format = sink.target().path().map_or(Ok(Format::Chrome), Format::of)?;
+            sink.write(out, |out| format.write(trace, out))?;
         }
-        if let Some((path, mut file)) = self.gantt {
-            let title = Some(format!("{}: {workload}", trace.title));
-            let bound = bound.map(|seconds| Bound { seconds, name: "lower bound".to_owned() });
-            let drawing = gantt(trace, &Gantt { title, bound, until: None });
-            file.write_all(drawing.as_bytes()).into_diagnostic().wrap_err_with(|| unwritten(&path))?;
+        if let Some(sink) = self.gantt {
+            let title = Some(format!("{}: {}", trace.title, beside.workload));
+            let bound = beside.bound.map(|seconds| Bound { seconds, name: "lower bound".to_owned() });
+            let drawing = gantt(trace, &Gantt { title, bound, until: beside.until });
+            sink.write(out, |out| out.write_all(drawing.as_bytes()))?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 mod json;
 mod text;
 
+use super::format::{FormatOptions, text_or_json};
 use miette::IntoDiagnostic;
 use sched_policy::{Audience, Override};
 use sched_tree::plugin::{Registry, RegistryBuilder, SearchPath};
@@ -74,15 +75,23 @@ impl PluginOptions {
 /// are compiled in. Other components with the name of a stock component have to be chosen, with --override or in the policy.
 ///
 /// The exit code is 0 even if files are rejected: a bad plugin keeps nothing else from working.
-#[derive(clap::Args, Clone, Debug, Default)]
+#[derive(clap::Args, Clone, Debug)]
+#[command(mut_arg("format", text_or_json))]
 pub struct Args {
-    /// Write JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    format: FormatOptions,
 
     /// Also show folders that are not there, and what the scheduler knows of each component
     #[arg(long, short)]
     pub verbose: bool,
+}
+
+impl Args {
+    /// What `sched plugins` is without options, or with these.
+    #[must_use]
+    pub const fn new(verbose: bool, json: bool) -> Args {
+        Args { verbose, format: FormatOptions::new(json) }
+    }
 }
 
 /// Writes the list of `registry` to `out`.
@@ -90,8 +99,12 @@ pub struct Args {
 /// # Errors
 /// When `out` cannot be written to.
 pub fn run(args: &Args, registry: &Registry, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    if args.json { json::write(registry, out) } else { out.write_all(text::render(registry, args.verbose).as_bytes()) }
-        .into_diagnostic()?;
+    if args.format.is_json() {
+        json::write(registry, out)
+    } else {
+        out.write_all(text::render(registry, args.verbose).as_bytes())
+    }
+    .into_diagnostic()?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,5 +1,7 @@
 //! `sched policies`: the policies that come with the program.
 
+use super::format::{FormatOptions, text_or_json};
+use super::hints::POLICY;
 use crate::json;
 use comfy_table::{ContentArrangement, Table, presets};
 use miette::IntoDiagnostic;
@@ -15,6 +17,7 @@ use std::process::ExitCode;
 /// of your own. `--simple` writes another: of the simple scheduler around a component that decides, with the flags that
 /// are given.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("format", text_or_json))]
 #[command(after_long_help = "Examples:
   sched policies                                 what there is
   sched policies --show tree-eager               what it says
@@ -35,14 +38,14 @@ Flags of the simple scheduler, after the component that decides and its paramete
     exp                   which is bounded by expected length too
     no-limit              which is not bounded at all
     ntasks-threshold=30, exp-len-threshold=1e6
-                          which holds so many tasks, or so many µs
+                          which holds at most this many tasks, or µs of them
   ws-below                a branch's workers steal from each other
   impl                    the best implementation is chosen for each worker
   combined-workers        the decision is among combined workers too
   decide-always           makes no difference: it always decides")]
 pub struct Args {
     /// Print the text of this policy: a name of the list, or a path
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "POLICY", value_parser = POLICY, hide_possible_values = true)]
     show: Option<String>,
 
     /// Print the policy of a simple scheduler: the component that decides, and flags
@@ -53,9 +56,14 @@ pub struct Args {
     #[arg(long, value_name = "NAME", requires = "simple", default_value = "simple")]
     name: String,
 
-    /// Print JSON, for programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatOptions,
+}
+
+/// What `--json` prints: all policies, or the one asked for.
+#[derive(Serialize)]
+struct Document {
+    policies: Vec<Row>,
 }
 
 /// A policy as `--json` prints it.
@@ -68,8 +76,7 @@ struct Row {
     usable: bool,
     /// Why not.
     problems: Vec<String>,
-    /// Its text, with `--show`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Its text, with `--show` and `--simple`.
     text: Option<String>,
 }
 
@@ -92,9 +99,9 @@ pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::R
     match (&args.show, &args.simple) {
         (Some(name), _) => {
             let source = Source::find(name)?;
-            if args.json {
+            if args.format.is_json() {
                 let row = Row::new(&source.policy()?, catalogue, Some(source.text.into_owned()));
-                json::write(out, &row)?;
+                json::write(out, &Document { policies: vec![row] })?;
             } else {
                 out.write_all(source.text.as_bytes()).into_diagnostic()?;
             }
@@ -102,15 +109,19 @@ pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::R
         (None, Some(flags)) => {
             let policy = simple(flags, &args.name, catalogue)?;
             let text = policy.to_kdl();
-            if args.json {
-                json::write(out, &Row::new(&policy, catalogue, Some(text)))?;
+            if args.format.is_json() {
+                json::write(out, &Document { policies: vec![Row::new(&policy, catalogue, Some(text))] })?;
             } else {
                 out.write_all(text.as_bytes()).into_diagnostic()?;
             }
         }
         (None, None) => {
             let rows: Vec<Row> = library().iter().map(|shipped| Row::new(&shipped.policy(), catalogue, None)).collect();
-            if args.json { json::write(out, &rows)? } else { write_table(out, &rows)? }
+            if args.format.is_json() {
+                json::write(out, &Document { policies: rows })?;
+            } else {
+                write_table(out, &rows)?;
+            }
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -1,28 +1,59 @@
-//! How errors look.
+//! How errors and warnings look, for people and for programs.
 
-use std::env;
-use std::io::{IsTerminal, stderr};
-use terminal_size::{Width, terminal_size_of};
-use textwrap::{WordSeparator, WordSplitter};
+mod json;
+mod pretty;
 
-/// Longer lines are hard to read.
-const WIDEST: usize = 110;
+use miette::Report;
+use std::ffi::OsString;
+use std::io::{Write, stderr};
+use std::process::ExitCode;
 
-/// Errors are shown with colours on a terminal only, and no wider than that. Lines break at spaces alone: a path or a name
-/// can be copied as it is.
-pub(super) fn set_up() {
-    // https://no-color.org: unless it is empty.
-    let plain = !stderr().is_terminal() || env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let width = terminal_size_of(stderr()).map_or(WIDEST, |(Width(columns), _)| WIDEST.min(columns.into()));
-    let _ = miette::set_hook(Box::new(move |_| {
-        let options = miette::MietteHandlerOpts::new()
-            .color(!plain)
-            .unicode(true)
-            .terminal_links(false)
-            .width(width)
-            .break_words(false)
-            .word_separator(WordSeparator::AsciiSpace)
-            .word_splitter(WordSplitter::NoHyphenation);
-        Box::new(options.build())
-    }));
+pub(super) use pretty::set_up;
+
+/// Whether the words of a command line ask for JSON, also where they cannot be understood.
+pub(super) fn json_is_wanted(words: &[OsString]) -> bool {
+    let words: Vec<&str> = words.iter().skip(1).map(|word| word.to_str().unwrap_or_default()).collect();
+    let split = words.windows(2).any(|pair| matches!(pair, ["-f" | "--format", "json"]));
+    split || words.iter().any(|word| matches!(*word, "--json" | "--format=json" | "-fjson" | "-f=json"))
+}
+
+/// Writes why the command failed to the standard error: as one line of JSON, if programs read it.
+pub(super) fn failed(report: &Report, json: bool) -> ExitCode {
+    // Nothing can be done where even this cannot be written.
+    let _ = match json {
+        true => writeln!(stderr(), "{}", serde_json::json!({ "error": json::error(report.as_ref()) })),
+        false => writeln!(stderr(), "{report:?}"),
+    };
+    ExitCode::FAILURE
+}
+
+/// Writes that the command line was not understood, or the help that it asks for.
+pub(super) fn not_understood(error: &clap::Error, json: bool) -> ExitCode {
+    if json && error.use_stderr() {
+        let _ = writeln!(stderr(), "{}", serde_json::json!({ "error": json::usage(error) }));
+    } else {
+        let _ = error.print();
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// A line on the standard error about something that did not keep the command from its work.
+pub(super) fn warning(text: &str, json: bool) -> String {
+    if json { serde_json::json!({ "warning": text }).to_string() } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_recognised_before_the_command_line_is_understood() {
+        let wanted = |line: &str| json_is_wanted(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        for line in ["sched run --json", "sched graph -f json", "sched x --format json y", "sched x --format=json"] {
+            assert!(wanted(line), "{line}");
+        }
+        for line in ["sched run cholesky", "sched run json", "--json", "sched graph --format svg json"] {
+            assert!(!wanted(line), "{line}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ mod comparison;
 mod contexts;
 mod factorise;
 mod options;
-mod progress;
+mod problem;
 mod report;
 
 use clap::Subcommand;
@@ -50,7 +50,7 @@ enum What {
   sched run cholesky --memory-nodes 2 --policy tree-dmdar   tiles are copied between two memories
   sched run cholesky --calibrate                            learn how long its kernels take
   sched run cholesky --policy tree-heft                     decide by how long they take
-  sched run cholesky --json | jq .gflops                    for programs")]
+  sched run cholesky --json | jq '.runs[].gflops'           for programs")]
     Cholesky(factorise::Args),
 
     /// Factorise a matrix that is dominated by its diagonal, tile by tile and without pivoting: A = L·U

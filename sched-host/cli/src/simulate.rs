@@ -1,38 +1,44 @@
 //! `sched simulate`: a task graph on a described machine, under a virtual clock.
 
+pub(super) mod case;
 pub(super) mod report;
 pub(super) mod setup;
 mod swap;
 
-use crate::contexts::{Wanted, wanted};
-use crate::pictures::{Pictures, unwritten};
+use crate::contexts::ContextOptions;
+use crate::format::{FormatOptions, text_or_json};
+use crate::pictures::{Beside, PictureFiles, Pictures};
+use crate::policy::{PolicyOptions, without_repetition};
+use crate::progress::Progress;
+use crate::streams::{self, Sink, Target, unwritten};
+use case::{Case, Recording, Simulated};
 use miette::{IntoDiagnostic, WrapErr};
-use report::Report;
-use sched_graph::TaskGraph;
-use sched_sim::{Context, SimRecorder, Simulation, When};
-use sched_trace::{Digest, Event, Observer};
+use report::{Report, Run};
 use sched_tree::plugin::Registry;
 use setup::Setup;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
 use swap::{Swap, swap};
 
 /// Simulate a task graph on a described machine, with the same policies and plugins as real runs
 ///
-/// The workload is a generated graph or a file: a StarPU trace (tasks.rec), a WfFormat workflow (.json) or a standard task
-/// graph (.stg). The platform is a shipped one (numa-2x12, cpu9-gpu3, fat-1024), a KDL file, or a machine of a StarPU
-/// performance directory. The same command gives the same schedule, event for event; `digest` tells whether it did.
+/// The workload is a generated graph or a file: what `sched graph --json` writes, a StarPU trace (tasks.rec), a WfFormat
+/// workflow (.json) or a standard task graph (.stg). The machine is a shipped platform (cpu9-gpu3, unless another is named),
+/// a KDL file, a machine of a StarPU performance directory, or one that hwloc describes, whose speed is assumed. The same
+/// command gives the same schedule, event for event; `digest` tells whether it did. Several policies are simulated in turn;
+/// `sched compare` puts them side by side.
 #[derive(clap::Args, Clone, Debug)]
+#[command(mut_arg("format", text_or_json))]
 #[command(after_long_help = "Examples:
   sched simulate cholesky --tiles 16 --platform cpu9-gpu3 --policy tree-heft
   sched simulate lu --tiles 20 --platform mine.kdl --policy mine.kdl --json
+  sched simulate qr --synthetic \"node:2 core:8 pu:1\" --policy tree-ws
+                                 on a machine that you do not have
+  sched graph layered --json | sched simulate - --policy tree-prio
   sched simulate --graph tasks.rec --starpu-sampling ~/.starpu/sampling --host mirage --policy tree-heft
   sched simulate stencil --width 64 --steps 100 --platform numa-2x12 --policy tree-ws --events events.txt
-  sched simulate cholesky --platform numa-2x12 --context a:policy=tree-ws,workers=0-11 \
+  sched simulate cholesky --platform numa-2x12 --context a:policy=tree-ws,workers=0-11 \\
                           --context b:policy=tree-heft,workers=8-23
                                  two contexts on one machine, which share four workers
   sched simulate lu --policy tree-eager --swap-to tree-heft@0.5s
@@ -40,149 +46,83 @@ use swap::{Swap, swap};
   sched simulate cholesky --tiles 8 --platform numa-2x12 --policy tree-pheft --parallel 0.95
                                  combined workers execute tasks together
   sched simulate cholesky --policy tree-heft --gantt heft.svg --trace heft.json
-                                 a picture for a browser, and a trace for https://ui.perfetto.dev")]
+                                 a picture for a browser, and a trace for https://ui.perfetto.dev
+  sched simulate cholesky --policy tree-eager,tree-heft --json | jq '.runs[] | {policy, makespan_s}'")]
 pub struct Args {
     #[command(flatten)]
     setup: Setup,
 
-    /// The policy: a name that `sched policies` lists, or the path of a KDL file
-    #[arg(long, short, value_name = "POLICY", default_value = "tree-eager", env = "SCHED_POLICY")]
-    policy: String,
+    #[command(flatten)]
+    policies: PolicyOptions,
 
-    /// Simulate the workload once in each of these contexts at the same time: workers=0-3+8 are those that it has, which it may
-    /// share with other contexts (all, if it is left out); priorities=0..9 are those that its tasks may have
-    #[arg(long = "context", short, value_name = "NAME:policy=POLICY,workers=…", value_parser = wanted)]
-    contexts: Vec<Wanted>,
+    #[command(flatten)]
+    contexts: ContextOptions,
 
     /// Swap to this policy, in each context: at a virtual time, such as tree-prio@20ms (units: ns, us, ms, s), or else when
     /// half of its tasks have ended
     #[arg(long, value_name = "POLICY[@TIME]", value_parser = swap)]
     swap_to: Option<Swap>,
 
-    /// Write every event to a file, a line each: nanoseconds, and what happened
+    /// Write every event to a file, a line each: nanoseconds, and what happened; `-` is the standard output
     #[arg(long, value_name = "FILE")]
-    events: Option<PathBuf>,
+    events: Option<Target>,
 
     #[command(flatten)]
     pictures: Pictures,
 
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatOptions,
 }
 
 /// Simulates the workload that `args` name and writes its figures to `out`.
 ///
 /// # Errors
-/// When graph, platform or policy are wrong, the policy leaves tasks behind, or a file cannot be written.
+/// When graph, platform or policy are wrong, no policy comes to its end, or a file cannot be written.
 pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let (graph, platform) = args.setup.load()?;
-    let graph = args.in_contexts(graph);
-    let files = args.pictures.open()?;
-    let recorder = files.wanted().then(|| SimRecorder::new(Arc::clone(&graph), Arc::clone(&platform)));
-    let mut observer = Watcher { digest: Digest::default(), lines: None, error: None, recorder };
-    if let Some(path) = &args.events {
-        let file = File::create(path).into_diagnostic();
-        let file = file.wrap_err_with(|| unwritten(path))?;
-        observer.lines = Some(BufWriter::new(file));
+    let case = Case::load(&args.setup, &args.contexts.contexts, args.swap_to.as_ref(), registry)?;
+    let policies = without_repetition(args.policies.several()?);
+    if policies.len() > 1 {
+        case.check(&policies)?;
     }
-    let simulation = Simulation::new(Arc::clone(&graph), Arc::clone(&platform));
-    let mut simulation = args.with_contexts(simulation.policy(&args.policy), &graph);
-    simulation = simulation.registry(registry).seed(args.setup.seed);
-    if let Some(recorder) = &observer.recorder {
-        simulation = simulation.witness(recorder.witness());
-    }
-    let began = Instant::now();
-    let outcome = simulation.observe(&mut observer)?;
-    let wall = began.elapsed();
-    let (digest, recorder, written) = observer.finish();
-    let report = Report::new(args, &graph, &platform, outcome, digest, wall);
-    report.write(args.json, out)?;
+    let (pictures, mut events) = args.open(&policies)?;
+    let targets: Vec<Option<Target>> = events.iter().map(|sink| sink.as_ref().map(|it| it.target().clone())).collect();
+    let takes_output =
+        pictures.iter().any(PictureFiles::take_the_output) || events.iter().flatten().any(Sink::is_standard);
+    let progress = Progress::new(policies.len() > 1, args.format.is_json());
+    let mut standard = Some(&mut *out);
+    let (simulated, failed) = case.simulate_all(&policies, &progress, |place| Recording {
+        trace: pictures[place].wanted(),
+        events: events[place].take().map(|sink| sink.writer(&mut standard)),
+    })?;
+    let recorded = simulated.into_iter().map(|Simulated { run, trace, written }| (run, (trace, written)));
+    let (runs, recorded): (Vec<Run>, Vec<_>) = recorded.unzip();
+    let report = Report::new(&case, args.setup.costs, runs, failed);
+    streams::report(takes_output, out, |out| report.write(args.format.is_json(), out))?;
     // What cannot be written does not take the report with it.
-    let trace = recorder.map(|recorder| recorder.finish(&args.policies()));
-    let drawn = trace.map_or(Ok(()), |trace| files.write(&trace, &graph.name, report.bound()));
-    if let Some(path) = &args.events {
-        written.into_diagnostic().wrap_err_with(|| unwritten(path))?;
+    let until = report.longest().filter(|_| policies.len() > 1);
+    let beside = Beside { workload: &case.graph.name, bound: report.bound(), until };
+    let mut ended = report.runs.iter().zip(recorded).peekable();
+    for ((policy, files), target) in policies.iter().zip(pictures).zip(targets) {
+        let Some((_, (trace, written))) = ended.next_if(|(run, _)| run.policy == *policy) else { continue };
+        if let Some(target) = target {
+            written.into_diagnostic().wrap_err_with(|| unwritten(&target))?;
+        }
+        trace.map_or(Ok(()), |trace| files.write(&trace, beside, out))?;
     }
-    drawn?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if report.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 impl Args {
-    /// Which policies are at work, in words.
-    fn policies(&self) -> String {
-        let of = |wanted: &Wanted| format!("{} ({})", wanted.policy.as_ref().unwrap_or(&self.policy), wanted.name);
-        let policies: Vec<String> = self.contexts.iter().map(of).collect();
-        let policies = if policies.is_empty() { self.policy.clone() } else { policies.join(", ") };
-        match &self.swap_to {
-            Some(swap) => format!("{policies} → {}", swap.policy),
-            None => policies,
+    /// Creates the files for what is recorded of each policy.
+    fn open(&self, policies: &[String]) -> miette::Result<(Vec<PictureFiles>, Vec<Option<Sink>>)> {
+        if policies.len() == 1 {
+            return Ok((vec![self.pictures.open()?], vec![self.events.as_ref().map(Target::create).transpose()?]));
         }
-    }
-
-    /// Whether contexts are to be seen at work.
-    fn has_contexts(&self) -> bool {
-        !self.contexts.is_empty() || self.swap_to.is_some()
-    }
-
-    /// The workload, once in each context that is asked for.
-    fn in_contexts(&self, graph: Arc<TaskGraph>) -> Arc<TaskGraph> {
-        if self.contexts.is_empty() {
-            return graph;
-        }
-        let copies = vec![&*graph; self.contexts.len()];
-        Arc::new(TaskGraph::side_by_side(graph.name.clone(), &copies))
-    }
-
-    fn with_contexts(&self, mut simulation: Simulation, graph: &TaskGraph) -> Simulation {
-        for wanted in &self.contexts {
-            let mut context = Context::new(&wanted.name);
-            if let Some(policy) = &wanted.policy {
-                context = context.policy(policy);
-            }
-            if let Some(workers) = &wanted.workers {
-                context = context.workers(workers.iter().copied());
-            }
-            if let Some(priorities) = &wanted.priorities {
-                context = context.priorities(priorities.clone());
-            }
-            simulation = simulation.context(context);
-        }
-        let Some(Swap { policy, at }) = &self.swap_to else { return simulation };
-        let names: Vec<&str> = self.contexts.iter().map(|wanted| &*wanted.name).collect();
-        let names = if names.is_empty() { vec![Context::DEFAULT] } else { names };
-        let half = graph.tasks.len() as u64 / names.len() as u64 / 2;
-        let when = at.map_or(When::AfterTasks(half), When::At);
-        names.into_iter().fold(simulation, |simulation, name| simulation.swap_policy(name, policy, when))
-    }
-}
-
-/// Folds all events, and writes them down if that is asked for.
-struct Watcher {
-    digest: Digest,
-    lines: Option<BufWriter<File>>,
-    error: Option<std::io::Error>,
-    recorder: Option<SimRecorder>,
-}
-
-impl Watcher {
-    /// The number of all events, what makes a trace of them, and whether they were written down.
-    fn finish(mut self) -> (u64, Option<SimRecorder>, std::io::Result<()>) {
-        let flushed = self.lines.as_mut().map_or(Ok(()), Write::flush);
-        (self.digest.value(), self.recorder, self.error.map_or(flushed, Err))
-    }
-}
-
-impl Observer for Watcher {
-    fn event(&mut self, nanos: u64, event: &Event) {
-        self.digest.event(nanos, event);
-        if let Some(recorder) = &mut self.recorder {
-            recorder.event(nanos, event);
-        }
-        if let Some(lines) = &mut self.lines
-            && let Err(error) = writeln!(lines, "{nanos} {event}")
-        {
-            self.error.get_or_insert(error);
-        }
+        let events = |policy: &String| {
+            let target = self.events.as_ref().map(|target| target.of_several(policy)).transpose()?;
+            target.as_ref().map(Target::create).transpose()
+        };
+        let pictures = policies.iter().map(|policy| self.pictures.open_for(policy)).collect::<Result<_, _>>()?;
+        Ok((pictures, policies.iter().map(events).collect::<Result<_, _>>()?))
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of subcommands, with the stock components.
 
+mod options;
 mod policies;
 
 use miette::{GraphicalReportHandler, GraphicalTheme};

@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::ValueEnum;
 use miette::{IntoDiagnostic, WrapErr};
 
-use super::machine::{self, SourceOptions};
-use sched_machine::topology::{Surroundings, draw};
+use super::format::{Format, FormatOptions};
+use super::machine::{Machine, MachineOptions};
+use sched_machine::topology::{BindingPlan, Surroundings, Topology, draw};
+use sched_sim::Platform;
 
 /// Show the machine and where workers would be bound on it
 ///
@@ -18,64 +19,58 @@ use sched_machine::topology::{Surroundings, draw};
 ///
 /// Objects are named as in policy files (`each "numa"`, `each "l3"`, `each "core"`); PUs and memory nodes
 /// have the numbers of the operating system, as `taskset` and `numactl` take them.
+///
+/// Of a platform for simulations it shows the memories, the workers near each, and what transfers take.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Examples:
   sched topology                                          this machine
   sched topology --workers 4                              where 4 workers would be bound
+  sched topology --platform cpu9-gpu3                     a described machine, as simulations have it
   sched topology --synthetic \"node:2 l3:1 core:8 pu:2\"    a machine that you do not have
   sched topology --xml cluster.xml --format svg > c.svg   one saved with `lstopo cluster.xml`
   sched topology --format dot | dot -Tpdf > machine.pdf   a graph, drawn by graphviz")]
 pub struct Args {
     #[command(flatten)]
-    source: SourceOptions,
+    machine: MachineOptions,
 
-    /// How many workers to place [default: one for each PU that may be used]
-    ///
-    /// With more workers than PUs, some share a PU; the run works, with a warning.
-    #[arg(long, short = 'w', value_name = "N")]
-    pub workers: Option<usize>,
-
-    /// What to print
-    #[arg(long, short = 'f', value_enum, default_value_t = Format::Text)]
-    pub format: Format,
-
-    /// Short for --format json
-    #[arg(long, conflicts_with = "format")]
-    pub json: bool,
-}
-
-/// How `sched topology` prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// A tree of lines, for the terminal
-    Text,
-    /// A graph, for graphviz
-    Dot,
-    /// Nested boxes, for a browser or a paper
-    Svg,
-    /// Everything, with stable keys, for programs
-    Json,
+    #[command(flatten)]
+    format: FormatOptions,
 }
 
 /// Prints the machine that `args` name to `out`.
 ///
 /// # Errors
 ///
-/// A report with the mend when the machine cannot be described, when 0 workers are asked for, and when
+/// A report with the fix when the machine cannot be described, when 0 workers are asked for, and when
 /// `out` cannot be written.
 pub fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let topology = args.source.explore()?;
-    let mut plan = machine::plan(&topology, args.workers)?;
-    plan.warn_of(&Surroundings::look(None));
-    let picture = match args.format {
-        _ if args.json => draw::json(&topology, &plan),
-        Format::Text => draw::text(&topology, &plan),
-        Format::Dot => draw::dot(&topology, &plan),
-        Format::Svg => draw::svg(&topology, &plan),
-        Format::Json => draw::json(&topology, &plan),
+    let picture = match args.machine.machine()? {
+        Machine::Topology(topology, mut plan) => {
+            plan.warn_of(&Surroundings::look(None));
+            of_topology(&topology, &plan, args.format.get())
+        }
+        Machine::Platform(platform) => of_platform(&platform, args.format.get()),
     };
     out.write_all(picture.as_bytes()).into_diagnostic().wrap_err("cannot write the topology")?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn of_topology(topology: &Topology, plan: &BindingPlan, format: Format) -> String {
+    match format {
+        Format::Text => draw::text(topology, plan),
+        Format::Dot => draw::dot(topology, plan),
+        Format::Svg => draw::svg(topology, plan),
+        Format::Json => draw::json(topology, plan),
+    }
+}
+
+fn of_platform(platform: &Platform, format: Format) -> String {
+    match format {
+        Format::Text => platform.to_text(),
+        Format::Dot => platform.to_dot(),
+        Format::Svg => platform.to_svg(),
+        Format::Json => platform.to_json(),
+    }
 }
 
 #[cfg(test)]
@@ -116,6 +111,23 @@ mod tests {
     }
 
     #[test]
+    fn a_platform_is_shown_in_every_format() -> miette::Result<()> {
+        for (format, start) in
+            [("text", "platform cpu9-gpu3\n5 workers"), ("dot", "digraph platform {"), ("svg", "<svg")]
+        {
+            let printed = sched(&["--platform", "cpu9-gpu3", "-w", "2", "-f", format])?;
+            assert!(printed.starts_with(start) && printed.ends_with('\n'), "{printed}");
+        }
+        let printed = sched(&["--platform", "cpu9-gpu3", "--json"])?;
+        let seen: serde_json::Value = serde_json::from_str(&printed).into_diagnostic()?;
+        assert_eq!(seen["workers"].as_array().map(Vec::len), Some(12));
+        assert_eq!((&seen["source"]["kind"], &seen["memory_nodes"][1]["device"]), (&"platform".into(), &true.into()));
+        let error = sched(&["--platform", "cpu9-gpu3", "-w", "10"]).expect_err("there are nine").to_string();
+        assert_eq!(error, "10 CPU workers are asked for, and the platform `cpu9-gpu3` has 9");
+        Ok(())
+    }
+
+    #[test]
     fn this_machine_gets_a_worker_for_each_pu_that_may_be_used() -> miette::Result<()> {
         let printed = sched(&["--json"])?;
         let seen: serde_json::Value = serde_json::from_str(&printed).into_diagnostic()?;
@@ -142,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_description_is_reported_with_its_place_and_mend() {
+    fn a_bad_description_is_reported_with_its_place_and_fix() {
         let report = sched(&["--synthetic", "nood:2 core:2 pu:1"]).expect_err("there is no level `nood`");
         let mut told = String::new();
         let narrow = miette::NarratableReportHandler::new();

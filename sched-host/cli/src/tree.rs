@@ -1,8 +1,14 @@
 //! `sched tree`: a policy laid over a machine, as a picture.
 
+use super::format::{Format, FormatOptions};
+use super::hints::POLICY;
+use super::json;
 use super::machine::MachineOptions;
-use miette::IntoDiagnostic;
-use sched_policy::{BoundMachine, Catalogue, Fold, Source, expand};
+use super::policy::PolicyOptions;
+use miette::{IntoDiagnostic, miette};
+use sched_policy::{Catalogue, Fold, Plan, PlanNode, Source, expand};
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -15,35 +21,30 @@ use std::process::ExitCode;
 #[command(after_long_help = "Examples:
   sched tree tree-eager                          a policy that comes with the program
   sched tree modular-eager                       the same, by the name that StarPU has for it
+  sched tree --policy tree-eager                 the same, as other commands name it
   sched tree mine.kdl --workers 64               a file of your own, as with 64 workers on this machine
+  sched tree tree-heft --platform cpu9-gpu3      on a machine with GPUs
   sched tree mine.kdl --synthetic \"node:2 l3:4 core:8 pu:1\"   as on another machine; --xml for a saved one
   sched tree several.kdl#second                  one policy of a file that holds several
-  sched tree tree-heft --format svg > tree.svg   a picture; --format dot for graphviz")]
+  sched tree tree-heft --format svg > tree.svg   a picture; --format dot for graphviz
+  sched policies --simple 'eager decide-workers fifo-above' | sched tree -")]
 pub struct Args {
-    /// Name of a shipped policy (see `sched policies`), or path of a file, with `#name` if it holds several
-    policy: String,
+    /// Policies, as for --policy
+    #[arg(value_name = "POLICY", value_parser = POLICY, hide_possible_values = true)]
+    named: Vec<String>,
+
+    #[command(flatten)]
+    policies: PolicyOptions,
 
     #[command(flatten)]
     machine: MachineOptions,
 
-    /// Language of the picture
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    format: FormatOptions,
 
     /// Draw every component, rather than rows of like ones as `× 64 (workers 0-63)` (pictures always do)
     #[arg(long)]
     unfold: bool,
-}
-
-/// What a picture is written in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum Format {
-    /// An indented tree, for reading
-    Text,
-    /// Graphviz, for `dot -Tsvg`
-    Dot,
-    /// Boxes, for a browser or a paper
-    Svg,
 }
 
 /// Draws the policy to `out`.
@@ -51,14 +52,90 @@ enum Format {
 /// # Errors
 /// When the policy is not found or not valid for the components of `catalogue`, or `out` cannot be written.
 pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let policy = Source::find(&args.policy)?.policy()?;
-    let (topology, binding) = args.machine.plan()?;
-    let plan = expand(&policy, catalogue, &BoundMachine::new(&topology, &binding))?;
-    let picture = match args.format {
-        Format::Text => plan.to_text(if args.unfold { Fold::Nothing } else { Fold::Runs }),
-        Format::Dot => plan.to_dot(),
-        Format::Svg => plan.to_svg(),
-    };
-    out.write_all(picture.as_bytes()).into_diagnostic()?;
+    let policies = args.policies.with(&args.named).several()?;
+    let format = args.format.get();
+    if policies.len() > 1 && matches!(format, Format::Dot | Format::Svg) {
+        return Err(miette!(
+            help = "draw one after the other; --format text and --format json take several",
+            "a picture is of one policy, and {} are named",
+            policies.len()
+        ));
+    }
+    let machine = args.machine.machine()?;
+    let mut plans = Vec::new();
+    for name in &policies {
+        let policy = Source::find(name)?.policy()?;
+        plans.push(machine.with(|machine| expand(&policy, catalogue, machine))?);
+    }
+    if format == Format::Json {
+        json::write(out, &Document { policies: plans.iter().map(PolicyRow::new).collect() })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (number, plan) in plans.iter().enumerate() {
+        let (gap, title) = match plans.len() {
+            1 => ("", String::new()),
+            _ => (if number == 0 { "" } else { "\n" }, format!("policy {}\n\n", plan.policy)),
+        };
+        let picture = match format {
+            Format::Dot => plan.to_dot(),
+            Format::Svg => plan.to_svg(),
+            Format::Text | Format::Json => plan.to_text(if args.unfold { Fold::Nothing } else { Fold::Runs }),
+        };
+        write!(out, "{gap}{title}{picture}").into_diagnostic()?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    policies: Vec<PolicyRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct PolicyRow<'a> {
+    name: &'a str,
+    /// Parents before children; the root is the first.
+    nodes: Vec<NodeRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct NodeRow<'a> {
+    id: usize,
+    component: &'a str,
+    plugin: &'a str,
+    path: &'a str,
+    /// The part of the machine that it stands for.
+    place: &'a str,
+    /// All parameters, also those that have their defaults.
+    params: BTreeMap<&'a str, String>,
+    children: Vec<ChildRow<'a>>,
+    /// The worker that a leaf hands tasks to.
+    worker: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct ChildRow<'a> {
+    id: usize,
+    slot: Option<&'a str>,
+}
+
+impl<'a> PolicyRow<'a> {
+    fn new(plan: &'a Plan) -> PolicyRow<'a> {
+        let node = |node: &'a PlanNode| NodeRow {
+            id: node.id.0,
+            component: &node.info.name,
+            plugin: &node.plugin,
+            path: &node.path,
+            place: &node.place,
+            params: node.params.iter().map(|(name, value)| (name, value.to_string())).collect(),
+            children: node
+                .children
+                .iter()
+                .map(|child| ChildRow { id: child.node.0, slot: child.slot.as_deref() })
+                .collect(),
+            worker: node.leaf_worker.map(|worker| worker.0),
+        };
+        PolicyRow { name: &plan.policy, nodes: plan.nodes.iter().map(node).collect() }
+    }
 }

@@ -2,6 +2,14 @@
 
 use std::time::Duration;
 
+/// What is left to chance.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub(super) struct SeedOption {
+    /// Seed of generated data and graphs, and of whatever components leave to chance
+    #[arg(long, value_name = "SEED", default_value_t = 42)]
+    pub(super) seed: u64,
+}
+
 /// A whole number from 1.
 pub(super) fn positive(text: &str) -> Result<usize, String> {
     match text.parse() {

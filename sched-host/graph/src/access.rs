@@ -13,12 +13,12 @@ pub enum AccessMode {
     ReadWrite,
     /// Reads and writes; such tasks may run in any order, one at a time.
     Commute,
-    /// Uses memory of that size while it runs; what is in it before and after means nothing, and orders nothing.
+    /// Uses memory of that size while it runs. Its contents before and after mean nothing, and order nothing.
     Scratch,
 }
 
 impl AccessMode {
-    /// Whether what was there before matters.
+    /// Whether the previous value matters.
     #[inline]
     #[must_use]
     pub const fn reads(self) -> bool {
@@ -36,8 +36,8 @@ impl AccessMode {
 /// One argument of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Access {
-    /// What is accessed.
+    /// The data.
     pub data: DataId,
-    /// How.
+    /// How the task accesses it.
     pub mode: AccessMode,
 }

@@ -1,14 +1,14 @@
-//! Lower bounds of makespans: how short could any schedule be?
+//! Lower bounds of makespans.
 //!
 //! - The **critical path**: the longest chain of tasks, each where it is fastest.
-//! - The **area**: all work, shared out among the workers as well as can be, as if no task waited for another and tasks
-//!   could be cut. It is the optimum of a linear program over the classes of tasks that take equally long, and the pools of
+//! - The **area**: all work, divided among the workers as well as possible, as if no task waited for another and tasks
+//!   could be split. It is the optimum of a linear program over the classes of tasks that take equally long, and the pools of
 //!   workers that are equally fast.
-//! - The **mixed** bound: the same with one chain of tasks that must also fit one behind the other, wherever the program
-//!   puts them (Agullo, Beaumont, Eyraud-Dubois, Herrmann, Kumar, Marchal and Thibault, *Bridging the gap between
+//! - The **mixed** bound: the area with the constraint that one chain of tasks runs in sequence, wherever the program puts
+//!   them (Agullo, Beaumont, Eyraud-Dubois, Herrmann, Kumar, Marchal and Thibault, *Bridging the gap between
 //!   performance and bounds of Cholesky factorization on heterogeneous platforms*, 2015). It is at least as large as both.
 //!
-//! Transfers count as nothing, so no schedule beats the bounds, and not all can be reached.
+//! Transfers take no time, so no schedule is shorter than the bounds, and not every bound can be reached.
 //!
 //! ```
 //! use sched_graph::bound::{Pool, bounds};
@@ -36,10 +36,10 @@ use crate::{Dependencies, Task, TaskGraph, TaskId};
 use classes::Classes;
 use serde::Serialize;
 
-/// Workers that all take equally long for the same task.
+/// Workers that all take the same time for the same task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pool {
-    /// How many there are.
+    /// Number of workers.
     pub workers: u32,
 }
 
@@ -48,21 +48,20 @@ pub struct Pool {
 pub struct Bounds {
     /// The longest chain of tasks, each where it is fastest.
     pub critical_path: f64,
-    /// All work, shared out as well as can be.
+    /// All work, divided as well as possible.
     pub area: f64,
-    /// The same, with a chain of tasks that must fit one behind the other.
+    /// The area with one chain of tasks that must run in sequence.
     pub mixed: f64,
 }
 
 impl Bounds {
-    /// The largest.
+    /// Largest of the bounds.
     #[must_use]
     pub fn best(&self) -> f64 {
         self.critical_path.max(self.area).max(self.mixed)
     }
 
-    /// How many times as long as the largest bound `makespan` seconds are; 1 is as good as can be. 1 too, if nothing has to
-    /// be done.
+    /// `makespan` in seconds divided by the largest bound; 1 is optimal. Also 1 if there is no work.
     #[must_use]
     pub fn ratio(&self, makespan: f64) -> f64 {
         if self.best() > 0.0 { makespan / self.best() } else { 1.0 }
@@ -70,7 +69,7 @@ impl Bounds {
 }
 
 impl std::fmt::Display for Bounds {
-    /// The three of them.
+    /// Lists the three bounds.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Bounds { critical_path, area, mixed } = self;
         write!(f, "critical path {critical_path:.6} s, area {area:.6} s, mixed {mixed:.6} s")
@@ -81,7 +80,7 @@ impl std::fmt::Display for Bounds {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BoundError {
-    /// A task can run in none of the pools.
+    /// A task can run in no pool.
     #[error("task {number} ({what}) can run on none of the workers, so that no time is long enough")]
     Unrunnable {
         /// Its number, from 0.
@@ -92,23 +91,23 @@ pub enum BoundError {
     /// The linear program was not solved.
     #[error("the linear program of the area bound was not solved: {why}")]
     Unsolved {
-        /// What the solver says.
+        /// Message of the solver.
         why: String,
     },
 }
 
-/// How many chains are tried for the mixed bound.
+/// Number of chains tried for the mixed bound.
 const CHAINS: usize = 4;
 
-/// Lower bounds of the makespan of `graph` on `pools` of workers, where `seconds` says how long a task takes in the pool of
-/// this number, if it can run there.
+/// Lower bounds of the makespan of `graph` on `pools` of workers, where `seconds` gives the execution time of a task in the
+/// pool with this index, or `None` if it cannot run there.
 ///
-/// Where there are very many different lengths, some are taken for a little shorter, so that the program stays small: the
-/// bounds are then a little lower than they could be.
+/// Where there are very many different execution times, some are rounded down to keep the program small; the bounds are
+/// then slightly lower than they could be.
 ///
 /// # Errors
-/// [`BoundError::Unrunnable`] with the first task that can run nowhere; [`BoundError::Unsolved`] when numbers are so far
-/// apart that the solver gives up.
+/// [`BoundError::Unrunnable`] with the first task that can run nowhere; [`BoundError::Unsolved`] when the solver gives up
+/// because magnitudes differ too much.
 pub fn bounds(
     graph: &TaskGraph,
     dependencies: &Dependencies,
@@ -121,14 +120,14 @@ pub fn bounds(
     let classes = Classes::of(&lengths);
 
     let area = program::solve(&classes, pools, &[])?;
-    // With one pool the work is shared out in one way only, and a chain takes what it takes.
+    // With one pool there is one way to divide the work, and a chain takes its own length.
     let mut mixed = area.makespan.max(critical_path);
     if pools.iter().filter(|pool| pool.workers > 0).count() > 1 {
         let mut chain = longest_chain(dependencies, fastest);
         for tried in 0..CHAINS {
             let with_chain = program::solve(&classes, pools, &classes.count(&chain))?;
             mixed = mixed.max(with_chain.makespan);
-            // The chain that takes longest where the program puts its tasks may tell more.
+            // The chain that is longest where the program puts its tasks may give a larger bound.
             let shared = if tried == 0 { &area } else { &with_chain };
             let next = longest_chain(dependencies, |task| shared.mean_length[classes.of_task(task)]);
             if next == chain {
@@ -140,9 +139,9 @@ pub fn bounds(
     Ok(Bounds { critical_path, area: area.makespan, mixed })
 }
 
-/// Lower bounds where several workers of a pool may execute a task together: `work` says how many seconds of one worker's
-/// time it takes at least in the pool of this number, and `seconds` how long it takes at least. There the chain and the work
-/// are not weighed against each other: the mixed bound is the larger of the two others.
+/// Lower bounds where several workers of a pool may execute a task together: `work` gives the least worker time in seconds
+/// that it takes in the pool with this index, and `seconds` the least execution time. Chain and work are not combined: the
+/// mixed bound is the larger of the two others.
 ///
 /// # Errors
 /// As for [`bounds`].
@@ -160,7 +159,7 @@ pub fn team_bounds(
     Ok(Bounds { critical_path, area, mixed: area.max(critical_path) })
 }
 
-/// The tasks of a longest chain, where `length` says how long a task is.
+/// Tasks of a longest chain, where `length` gives the length of a task.
 fn longest_chain(dependencies: &Dependencies, length: impl Fn(TaskId) -> f64) -> Vec<TaskId> {
     let levels = bottom_levels(dependencies, length);
     let longest = |tasks: &mut dyn Iterator<Item = TaskId>| {
@@ -175,7 +174,7 @@ fn longest_chain(dependencies: &Dependencies, length: impl Fn(TaskId) -> f64) ->
     chain
 }
 
-/// Seconds of each task in each pool, task by task; infinite where it cannot run.
+/// Execution time of each task in each pool in seconds, task by task; infinite where it cannot run.
 struct Durations {
     pools: usize,
     seconds: Vec<f64>,

@@ -14,25 +14,25 @@ impl DataId {
     }
 }
 
-/// A piece of data: what the runtime would have a handle for.
+/// A piece of data. The runtime has a handle for each.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Datum {
-    /// What pictures and messages call it, if it has a name.
+    /// Name in pictures and messages, if it has one.
     pub name: Option<Box<str>>,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Where it is before the first task. Data that is written before it is read need not be moved from there.
+    /// Memory node that holds it before the first task. Data that is written before it is read is not moved from there.
     pub home: MemoryNode,
 }
 
 impl Datum {
-    /// Nameless data of so many bytes in main memory (memory node 0).
+    /// Data of `bytes` bytes in main memory (memory node 0), without a name.
     #[must_use]
     pub const fn new(bytes: u64) -> Datum {
         Datum { name: None, bytes, home: MemoryNode(0) }
     }
 
-    /// The same with a name.
+    /// Sets the name.
     #[must_use]
     pub fn named(mut self, name: impl Into<Box<str>>) -> Datum {
         self.name = Some(name.into());

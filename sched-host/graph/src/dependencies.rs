@@ -1,10 +1,10 @@
-//! Which tasks wait for which.
+//! Dependencies between the tasks of a graph.
 
 use super::{Access, AccessOrder, TaskGraph, TaskId};
 
-/// Which tasks wait for which: by their accesses to the same data, as [`AccessOrder`] has it, and by what they say to come
-/// [`after`](super::Task::after). Only the nearest such tasks are named: a task that waits for two of which one waits for the
-/// other through the same data waits for the later one.
+/// Dependencies between the tasks of a graph: those that follow from accesses to the same data by the rule of
+/// [`AccessOrder`], and those that tasks name in [`after`](super::Task::after). Only the nearest such tasks are named: a
+/// task that waits for two of which one waits for the other through the same data waits for the later one.
 ///
 /// Commuting tasks may run in any order, one at a time. The graph cannot say that; whoever runs them must see to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,7 +34,7 @@ impl Dependencies {
         Dependencies { predecessors, successors }
     }
 
-    /// What `task` waits for, in the order of submission.
+    /// Tasks that `task` waits for, in the order of submission.
     ///
     /// # Panics
     /// If there is no such task; so does [`successors`](Self::successors).
@@ -43,7 +43,7 @@ impl Dependencies {
         self.predecessors.get(task)
     }
 
-    /// What waits for `task`, in the order of submission.
+    /// Tasks that wait for `task`, in the order of submission.
     #[must_use]
     pub fn successors(&self, task: TaskId) -> &[TaskId] {
         self.successors.get(task)
@@ -55,27 +55,27 @@ impl Dependencies {
         self.predecessors.len()
     }
 
-    /// Number of pairs of a task and one that waits for it.
+    /// Number of dependencies: pairs of a task and one that waits for it.
     #[must_use]
     pub fn n_edges(&self) -> usize {
         self.predecessors.items.len()
     }
 
-    /// The tasks that wait for nothing, in the order of submission.
+    /// Tasks that wait for nothing, in the order of submission.
     pub fn entries(&self) -> impl Iterator<Item = TaskId> {
         (0..self.n_tasks() as u32).map(TaskId).filter(|task| self.predecessors(*task).is_empty())
     }
 
-    /// The tasks that nothing waits for, in the order of submission.
+    /// Tasks that nothing waits for, in the order of submission.
     pub fn exits(&self) -> impl Iterator<Item = TaskId> {
         (0..self.n_tasks() as u32).map(TaskId).filter(|task| self.successors(*task).is_empty())
     }
 }
 
-/// A list for each task, one behind the other.
+/// A list for each task, stored one after the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Lists {
-    /// Where each list begins, and where the last one ends.
+    /// Start of each list, and the end of the last one.
     starts: Vec<u32>,
     items: Vec<TaskId>,
 }
@@ -100,7 +100,7 @@ impl Lists {
         &self.items[self.starts[task.index()] as usize..self.starts[task.index() + 1] as usize]
     }
 
-    /// For each task, in whose lists it is.
+    /// The inverse: for each task, the tasks whose lists contain it.
     fn turned_round(&self) -> Lists {
         let mut starts = vec![0u32; self.starts.len()];
         for item in &self.items {

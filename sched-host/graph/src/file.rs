@@ -1,6 +1,9 @@
-//! Task graphs from files: StarPU's `tasks.rec`, the WfFormat of WfCommons, and the Standard Task Graph format.
+//! Task graphs from files: the format of this program, StarPU's `tasks.rec`, the WfFormat of WfCommons, and the Standard
+//! Task Graph format.
 
 mod error;
+mod json;
+mod native;
 mod order;
 mod problems;
 mod stg;
@@ -11,6 +14,7 @@ mod wf_format;
 mod tests;
 
 pub use error::{GraphFileError, GraphFileProblem};
+pub use native::to_json;
 
 use super::TaskGraph;
 use problems::Found;
@@ -20,6 +24,8 @@ use std::path::Path;
 /// A format in which task graphs are written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FileFormat {
+    /// The format of this program, in JSON: everything that a [`TaskGraph`] holds. [`to_json`] writes it and describes it.
+    Native,
     /// What StarPU's `starpu_fxt_tool` writes of a run, and its replay reads: records of `Field: value` lines.
     ///
     /// Tasks are submitted in their `SubmitOrder`, those without one first; they wait for each other as their handles
@@ -45,22 +51,27 @@ impl FileFormat {
         let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
         match extension.map(str::to_ascii_lowercase).as_deref() {
             Some("rec") => return Some(FileFormat::TasksRec),
-            Some("json") => return Some(FileFormat::WfFormat),
+            Some("json") => return Some(FileFormat::of_json(text)),
             Some("stg" | "std") => return Some(FileFormat::Stg),
             _ => {}
         }
         let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
         match line.chars().next()? {
-            '{' => Some(FileFormat::WfFormat),
+            '{' => Some(FileFormat::of_json(text)),
             '0'..='9' => Some(FileFormat::Stg),
             _ if tasks_rec::is_field(line) => Some(FileFormat::TasksRec),
             _ => None,
         }
     }
 
+    fn of_json(text: &str) -> FileFormat {
+        if native::is_named(text) { FileFormat::Native } else { FileFormat::WfFormat }
+    }
+
     /// What messages call a graph in this format.
     const fn what(self) -> &'static str {
         match self {
+            FileFormat::Native => "a task graph",
             FileFormat::TasksRec => "StarPU tasks",
             FileFormat::WfFormat => "a WfFormat workflow",
             FileFormat::Stg => "a standard task graph",
@@ -68,13 +79,13 @@ impl FileFormat {
     }
 }
 
-/// Reads the task graph in the file `path`; its name and content say in which format.
+/// Reads the task graph in the file `path` (`-` is the standard input); its name and content say in which format.
 ///
 /// # Errors
 /// [`GraphFileError`] with all that is wrong with it: the file cannot be read, is in no format that is known, or is
 /// malformed.
 pub fn read(path: &Path) -> Result<TaskGraph, GraphFileError> {
-    guessed(&path.display().to_string(), text::read(path))
+    guessed(&text::file_name(path), text::read(path))
 }
 
 /// Reads the task graph in `bytes`, the content of what messages call `name`; name and content say in which format.
@@ -108,11 +119,11 @@ fn guessed(name: &str, text: Result<String, Unread>) -> Result<TaskGraph, GraphF
 /// As [`read`].
 pub fn parse(name: &str, text: String, format: Option<FileFormat>) -> Result<TaskGraph, GraphFileError> {
     let Some(format) = format.or_else(|| FileFormat::guess(name, &text)) else {
-        let known =
-            "known are StarPU's tasks.rec (*.rec), WfFormat (*.json) and the Standard Task Graph format (*.stg)";
+        let known = "known are this program's format (*.json, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json) and the Standard Task Graph format (*.stg)";
         return Err(Found::only("it is in no known format", Some(known)).into_error(name, "a task graph", text));
     };
     let read = match format {
+        FileFormat::Native => native::parse(&text),
         FileFormat::TasksRec => tasks_rec::parse(&text),
         FileFormat::WfFormat => wf_format::parse(&text),
         FileFormat::Stg => stg::parse(&text),

@@ -1,13 +1,13 @@
-//! Which tasks hand data to which.
+//! Bytes that tasks hand to each other.
 
 use super::{TaskGraph, TaskId};
 
-/// For each task, how many bytes it gets from which others: from those that last wrote what it reads.
+/// Bytes that each task receives from the tasks that last wrote what it reads.
 ///
-/// Data that nobody wrote before comes from nobody. Of tasks that commute the last one submitted counts as the writer.
+/// Data that no task wrote before comes from none. Of tasks that commute, the last one submitted counts as the writer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flows {
-    /// Where the flows into each task begin, and where the last ones end.
+    /// Start of the flows into each task, and the end of the last ones.
     starts: Vec<u32>,
     flows: Vec<(TaskId, u64)>,
 }
@@ -31,7 +31,7 @@ impl Flows {
                 writer[access.data.index()] = Some(id);
             }
             flows[first..].sort_unstable();
-            // All that comes from one task is one flow.
+            // Flows from the same task are added up.
             let mut kept = first;
             for at in first..flows.len() {
                 if at > first && flows[kept - 1].0 == flows[at].0 {
@@ -47,7 +47,7 @@ impl Flows {
         Flows { starts, flows }
     }
 
-    /// From which tasks `task` gets how many bytes, in the order of submission.
+    /// Tasks from which `task` receives data, and the number of bytes, in the order of submission.
     ///
     /// # Panics
     /// If there is no such task.

@@ -1,4 +1,4 @@
-//! Task graphs that need no file: of tiled factorisations, and of shapes that schedulers are tried with.
+//! Generated task graphs: tiled factorisations, and regular and random shapes for testing schedulers.
 
 mod cholesky;
 mod layered;
@@ -15,8 +15,8 @@ pub use shapes::{fork_join, independent, stencil};
 use super::priorities::{bottom_levels, ranks};
 use super::{DataId, Datum, TaskGraph};
 
-/// Data for the tiles of a matrix of `tiles` × `tiles` tiles of numbers of 8 bytes, row by row; `cut` says which tiles there
-/// are.
+/// Adds data for the tiles of a matrix of `tiles` × `tiles` tiles of 8-byte numbers, row by row; `cut` selects the tiles
+/// that exist.
 struct Tiles {
     tiles: usize,
     ids: Vec<Option<DataId>>,
@@ -34,12 +34,12 @@ impl Tiles {
     }
 }
 
-/// Bytes of a tile of so many rows and columns.
+/// Bytes of a square tile of `tile_size` rows.
 fn tile_bytes(tile_size: usize) -> u64 {
     8 * (tile_size as u64).pow(2)
 }
 
-/// Gives each task the priority of the longest chain of tasks that begins with it, counted in tasks.
+/// Sets the priority of each task to the number of tasks on the longest chain that begins with it.
 fn prioritise_by_depth(graph: &mut TaskGraph) {
     let levels = bottom_levels(&graph.dependencies(), |_| 1.0);
     for (task, rank) in graph.tasks.iter_mut().zip(ranks(&levels)) {

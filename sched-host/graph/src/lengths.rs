@@ -1,13 +1,13 @@
-//! How long a task takes, as far as its graph says.
+//! Execution times that a graph gives for a task.
 
 use sched_core::{Arch, ArchSet};
 use smallvec::SmallVec;
 use std::time::Duration;
 
-/// How long a task takes on each architecture, as far as its graph says: to the nanosecond.
+/// Execution time of a task on each architecture, in whole nanoseconds, where the graph gives one.
 ///
-/// Where a graph says something, the task can run on the architectures that it names and on no others. Most graphs
-/// say nothing, and leave it to the platform or to performance models, which know kinds and footprints.
+/// A task with any such time runs on the architectures that have one and on no others. Most graphs give none: then the
+/// platform or the performance models, which know kinds and footprints, decide.
 ///
 /// ```
 /// use sched_core::Arch;
@@ -22,20 +22,19 @@ use std::time::Duration;
 pub struct Lengths(SmallVec<[(Arch, u64); 1]>);
 
 impl Lengths {
-    /// Whether the graph says nothing.
+    /// Whether the graph gives no time.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The length on `arch`, if the graph says it.
+    /// Execution time on `arch`, if the graph gives it.
     #[must_use]
     pub fn get(&self, arch: Arch) -> Option<Duration> {
         self.0.iter().find(|(known, _)| *known == arch).map(|(_, nanos)| Duration::from_nanos(*nanos))
     }
 
-    /// The same with a length on `arch`, in place of any that was there. What does not fit into 64 bits of nanoseconds
-    /// (584 years) becomes the most that does.
+    /// Sets the execution time on `arch`. Times beyond 64 bits of nanoseconds (584 years) are cut to that.
     #[must_use]
     pub fn with(mut self, arch: Arch, length: Duration) -> Lengths {
         let nanos = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
@@ -46,7 +45,7 @@ impl Lengths {
         self
     }
 
-    /// The architectures with a length.
+    /// Architectures with an execution time.
     #[must_use]
     pub fn archs(&self) -> ArchSet {
         self.0.iter().map(|(arch, _)| *arch).collect()

@@ -1,8 +1,8 @@
-//! Task graphs as data: which tasks there are, what they access, and which of them wait for which.
+//! Task graphs as data: tasks, their data accesses, and their dependencies.
 //!
-//! A [`TaskGraph`] is what an application would have submitted, written down: the kinds of its tasks, its data, and the
-//! tasks in the order of their submission. Nothing in it knows a machine. Its [`Dependencies`] follow from the accesses,
-//! as the runtime finds them, and from what tasks say to come [`after`](Task::after).
+//! A [`TaskGraph`] holds what an application would submit: kinds of tasks, data, and the tasks in the order of their
+//! submission. It is independent of any machine. Its [`Dependencies`] follow from the accesses, by the rule
+//! ([`AccessOrder`]) that the runtime follows too, and from the tasks named in [`after`](Task::after).
 //!
 //! ```
 //! use sched_graph::{AccessMode, Datum, Task, TaskGraph, TaskId};
@@ -42,7 +42,7 @@ pub use access::{Access, AccessMode};
 pub use data::{DataId, Datum};
 pub use dependencies::Dependencies;
 #[cfg(feature = "files")]
-pub use file::{FileFormat, GraphFileError, GraphFileProblem, from_bytes, parse, read};
+pub use file::{FileFormat, GraphFileError, GraphFileProblem, from_bytes, parse, read, to_json};
 pub use flows::Flows;
 pub use lengths::Lengths;
 pub use order::AccessOrder;

@@ -3,14 +3,14 @@
 use super::AccessMode;
 use smallvec::SmallVec;
 
-/// The accesses to one piece of data so far, as far as a new task may have to wait for them. Tasks are named by any `T`: the
-/// runtime, which submits tasks while others run, and [`Dependencies`](super::Dependencies), which knows them all, go by the
-/// same rule.
+/// Accesses to one piece of data that a new task may have to wait for. The runtime, which submits tasks while others run,
+/// and [`Dependencies`](super::Dependencies), which knows all tasks, follow this same rule; `T` is what either names tasks
+/// by.
 ///
 /// Tasks that name the same data run as if one after the other in the order of their submission (*sequential
 /// consistency*): one that reads waits for the last one before it that writes; one that writes waits for all before it that
-/// read or write. Tasks that [commute](AccessMode::Commute) wait for what was before the first of them, and not for each
-/// other: to run them one at a time is up to whoever runs them. [Scratch](AccessMode::Scratch) memory orders nothing.
+/// read or write. Tasks that [commute](AccessMode::Commute) wait for the accesses before the first of them and not for each
+/// other; running them one at a time is left to the back end. [Scratch](AccessMode::Scratch) memory orders nothing.
 ///
 /// ```
 /// use sched_graph::{AccessMode, AccessOrder};
@@ -28,12 +28,12 @@ use smallvec::SmallVec;
 /// ```
 #[derive(Clone, Debug)]
 pub struct AccessOrder<T> {
-    /// The last task that writes; or several that commute.
+    /// Last task that writes, or several that commute.
     writers: Tasks<T>,
     commuting: bool,
-    /// What each of the commuting tasks waits for.
+    /// Tasks that each of the commuting tasks waits for.
     before: Tasks<T>,
-    /// Tasks that read since.
+    /// Tasks that have read since.
     readers: Tasks<T>,
     /// Number of readers, or of commuting tasks, at which finished ones are forgotten.
     forget_at: usize,
@@ -49,8 +49,8 @@ impl<T> Default for AccessOrder<T> {
 }
 
 impl<T: Copy> AccessOrder<T> {
-    /// Notes the access of a new task, and passes the tasks that it has to wait for to `wait_for`: the nearest ones, which
-    /// wait for those before them. `finished` says of an earlier task whether it may be forgotten.
+    /// Records the access of a new task, and passes the tasks that it must wait for to `wait_for`: the nearest ones, which
+    /// in turn wait for those before them. Earlier tasks for which `finished` holds may be forgotten.
     #[inline]
     pub fn access(&mut self, task: T, mode: AccessMode, mut wait_for: impl FnMut(T), finished: impl Fn(T) -> bool) {
         match mode {
@@ -79,13 +79,14 @@ impl<T: Copy> AccessOrder<T> {
     }
 }
 
-/// Adds a task to those that may run together. The list stays within twice the number of those that are not finished.
+/// Adds a task to those that may run together. The list stays within twice the number of unfinished tasks, or 16.
 #[inline]
 fn join<T: Copy>(together: &mut Tasks<T>, task: T, forget_at: &mut usize, finished: impl Fn(T) -> bool) {
-    together.push(task);
+    // Before the new task is among them, which has not begun.
     if together.len() >= (*forget_at).max(16) {
         forget(together, forget_at, finished);
     }
+    together.push(task);
 }
 
 /// Out of line: every access of a task passes here, and few have anything to forget.

@@ -2,31 +2,31 @@
 
 use super::{Dependencies, Flows, TaskGraph, TaskId};
 
-/// How the tasks of a graph come by their priorities.
+/// Source of the priorities of the tasks of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Priorities {
-    /// As the graph gives them.
+    /// The graph.
     #[default]
     AsGiven,
-    /// By the longest chain that begins with the task, with the mean length of each task over the workers and the mean
-    /// duration of each transfer: HEFT's upward rank.
+    /// HEFT's upward rank: the longest chain that begins with the task, with the mean execution time of each task over the
+    /// workers and the mean duration of each transfer.
     UpwardRank,
-    /// By the longest chain that begins with the task, with each task where it is fastest, and transfers that take no time.
+    /// The longest chain that begins with the task, with each task where it is fastest and without transfers.
     CriticalPath,
 }
 
-/// What lengths the tasks of a graph have, for [`prioritise`].
+/// Execution and transfer times of a graph, for [`prioritise`].
 pub trait Costs {
-    /// The mean length of `task` over the workers that can run it, in any unit of time.
+    /// Mean execution time of `task` over the workers that can run it, in any unit of time.
     fn mean(&self, task: TaskId) -> f64;
-    /// The shortest length of `task` on any worker.
+    /// Shortest execution time of `task` on any worker.
     fn shortest(&self, task: TaskId) -> f64;
-    /// The mean duration of a transfer of so many bytes between two workers.
+    /// Mean duration of a transfer of `bytes` bytes between two workers.
     fn transfer(&self, bytes: u64) -> f64;
 }
 
-/// Gives the tasks of `graph` the priorities that `by` asks for: whole numbers from 0, larger for what is more urgent, and
-/// the same for tasks that are equally urgent.
+/// Sets the priorities of the tasks of `graph` from the source `by`: whole numbers from 1, larger for more urgent tasks and
+/// equal for equally urgent ones.
 pub fn prioritise(graph: &mut TaskGraph, dependencies: &Dependencies, by: Priorities, costs: &impl Costs) {
     let urgency = match by {
         Priorities::AsGiven => return,
@@ -41,7 +41,7 @@ pub fn prioritise(graph: &mut TaskGraph, dependencies: &Dependencies, by: Priori
     }
 }
 
-/// For each task the length of the longest chain of tasks that begins with it, where `length` says how long a task is.
+/// Length of the longest chain that begins with each task, where `length` gives the length of a task.
 #[must_use]
 pub fn bottom_levels(dependencies: &Dependencies, length: impl Fn(TaskId) -> f64) -> Vec<f64> {
     let mut levels = vec![0.0f64; dependencies.n_tasks()];
@@ -52,8 +52,8 @@ pub fn bottom_levels(dependencies: &Dependencies, length: impl Fn(TaskId) -> f64
     levels
 }
 
-/// HEFT's upward rank of each task: like [`bottom_levels`], with the duration of the transfer between a task and the next,
-/// which `transfer` gives for a number of bytes.
+/// HEFT's upward rank of each task: [`bottom_levels`] with transfers between a task and the next, whose duration
+/// `transfer` gives for a number of bytes.
 #[must_use]
 pub fn upward_ranks(
     dependencies: &Dependencies,
@@ -61,7 +61,7 @@ pub fn upward_ranks(
     length: impl Fn(TaskId) -> f64,
     transfer: impl Fn(u64) -> f64,
 ) -> Vec<f64> {
-    // The longest chain behind each task, transfers included, as far as it is known.
+    // The longest chain behind each task so far, transfers included.
     let mut behind = vec![0.0f64; dependencies.n_tasks()];
     let mut ranks = vec![0.0f64; dependencies.n_tasks()];
     for task in (0..dependencies.n_tasks() as u32).rev().map(TaskId) {
@@ -77,7 +77,7 @@ pub fn upward_ranks(
     ranks
 }
 
-/// Whole numbers from 1 in the order of `urgency`, the same for the same one.
+/// Whole numbers from 1 in the order of `urgency`; equal urgency gives equal numbers.
 #[must_use]
 pub fn ranks(urgency: &[f64]) -> Vec<i32> {
     let mut order: Vec<usize> = (0..urgency.len()).collect();

@@ -1,10 +1,11 @@
-//! Several graphs as one, each in a scheduling context of its own.
+//! Merges graphs, each in a scheduling context of its own.
 
 use super::{Access, DataId, KindId, Task, TaskGraph, TaskId, WontUse};
 
 impl TaskGraph {
-    /// All tasks of these graphs, which share nothing, submitted in turn: the first of each, then the second of each, and so
-    /// on. Those of the first graph belong to context 1, those of the second to context 2, and so on; see [`Task::context`].
+    /// Merges graphs that share nothing into one. Their tasks are submitted in turn: the first of each graph, then the
+    /// second of each, and so on. Tasks of the first graph belong to context 1, those of the second to context 2, and so
+    /// on; see [`Task::context`].
     ///
     /// ```
     /// use sched_graph::{TaskGraph, generate::cholesky};
@@ -14,7 +15,7 @@ impl TaskGraph {
     /// ```
     ///
     /// # Panics
-    /// When there are 2¹⁶ − 1 graphs, or 2³² tasks or pieces of data.
+    /// When there are 2¹⁶ − 1 graphs or more, or 2³² tasks or pieces of data.
     #[must_use]
     pub fn side_by_side(name: impl Into<String>, graphs: &[&TaskGraph]) -> TaskGraph {
         assert!(graphs.len() < usize::from(u16::MAX), "contexts are numbered with 16 bits");

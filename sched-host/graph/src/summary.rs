@@ -1,23 +1,23 @@
-//! What can be said of a graph in a few numbers.
+//! A graph in a few numbers.
 
 use super::priorities::bottom_levels;
 use super::{Dependencies, Task, TaskGraph, TaskId};
 use serde::Serialize;
 
-/// What tasks are weighed by.
+/// Weight of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Weight {
-    /// By the seconds that the graph says, each where the task is fastest: where it says them for all tasks.
+    /// Its execution time in seconds where it is fastest. Requires that the graph gives one for every task.
     Seconds,
-    /// By floating-point operations: where they are known of all tasks.
+    /// Its floating-point operations. Requires that the graph gives them for every task.
     Flops,
-    /// All tasks alike.
+    /// One, for every task.
     Tasks,
 }
 
 impl Weight {
-    /// What the tasks of `graph` can be weighed by. Those that do nothing weigh nothing.
+    /// The most precise weight that `graph` allows. Tasks that do nothing weigh nothing.
     #[must_use]
     pub fn of(graph: &TaskGraph) -> Weight {
         let all = |known: fn(&Task) -> bool| graph.tasks.iter().all(|task| known(task) || !graph.kind_of(task).runs);
@@ -32,7 +32,7 @@ impl Weight {
         }
     }
 
-    /// How much `task` weighs.
+    /// Weight of `task`.
     #[must_use]
     pub fn of_task(self, graph: &TaskGraph, task: &Task) -> f64 {
         if !graph.kind_of(task).runs {
@@ -49,54 +49,54 @@ impl Weight {
     }
 }
 
-/// How many tasks there are of a kind, and what they weigh together.
+/// Number and weight of the tasks of a kind.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct KindSummary {
     /// Name of the kind.
     pub name: String,
-    /// Its tasks.
+    /// Number of tasks.
     pub tasks: usize,
-    /// Their weight.
+    /// Weight of all of them.
     pub weight: f64,
 }
 
-/// What can be said of a graph in a few numbers.
+/// A graph in a few numbers.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Summary {
     /// Name of the graph.
     pub name: String,
     /// Number of tasks.
     pub tasks: usize,
-    /// Number of pairs of a task and one that waits for it.
+    /// Number of dependencies: pairs of a task and one that waits for it.
     pub dependencies: usize,
-    /// Number of data.
+    /// Number of pieces of data.
     pub data: usize,
     /// Bytes of all data.
     pub bytes: u64,
     /// Floating-point operations of all tasks.
     pub flops: f64,
-    /// Tasks that wait for nothing.
+    /// Number of tasks that wait for nothing.
     pub entries: usize,
-    /// Tasks that nothing waits for.
+    /// Number of tasks that nothing waits for.
     pub exits: usize,
-    /// Tasks on the longest chain.
+    /// Number of tasks on the longest chain.
     pub depth: usize,
-    /// The most tasks that are equally deep: so many can run side by side, and perhaps more.
+    /// Largest number of tasks at the same depth. At least that number can run in parallel.
     pub width: usize,
-    /// What the next three are measured in.
+    /// Unit of the next three.
     pub weight: Weight,
     /// Weight of all tasks.
     pub work: f64,
-    /// The weight of the heaviest chain.
+    /// Weight of the heaviest chain.
     pub critical_path: f64,
-    /// Work by critical path: with more workers than that, some are idle at times.
+    /// Work divided by critical path. With more workers than that, some are idle at times.
     pub parallelism: f64,
-    /// The kinds, in the order in which they first occur.
+    /// Kinds of tasks, in the order of their first occurrence.
     pub kinds: Vec<KindSummary>,
 }
 
 impl Summary {
-    /// That of `graph`, with its `dependencies`.
+    /// Summarises `graph`, with its `dependencies`.
     #[must_use]
     pub fn of(graph: &TaskGraph, dependencies: &Dependencies) -> Summary {
         let weight = Weight::of(graph);
@@ -135,7 +135,7 @@ impl Summary {
     }
 }
 
-/// For each task, how many tasks are on the longest chain before it.
+/// Depth of each task: the number of tasks on the longest chain before it.
 pub(super) fn levels(dependencies: &Dependencies) -> Vec<usize> {
     let mut levels = vec![0; dependencies.n_tasks()];
     for task in (0..dependencies.n_tasks() as u32).map(TaskId) {

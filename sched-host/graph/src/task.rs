@@ -1,4 +1,4 @@
-//! One task of a graph.
+//! Tasks of a graph, and their kinds.
 
 use super::{Access, AccessMode, DataId, Lengths};
 use smallvec::SmallVec;
@@ -15,17 +15,17 @@ impl KindId {
     }
 }
 
-/// A kind of task: what the runtime has a codelet for, and performance models know by its name.
+/// A kind of task. The runtime has a codelet for each, and performance models know them by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kind {
-    /// Its name, which performance models and platforms know it by.
+    /// Name, by which performance models and platforms know it.
     pub name: String,
-    /// Whether such tasks do anything. One that does not has no codelet: it ends as soon as it could begin, on no
-    /// worker, and only orders others.
+    /// Whether its tasks do any work. Tasks without work have no codelet: they end as soon as they are ready, on no worker,
+    /// and only order others.
     pub runs: bool,
 }
 
-/// A task in a graph: its place in [`TaskGraph::tasks`](super::TaskGraph::tasks), that is in the order of submission.
+/// A task in a graph: its place in [`TaskGraph::tasks`](super::TaskGraph::tasks), which is in the order of submission.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TaskId(pub u32);
 
@@ -55,22 +55,22 @@ impl TaskId {
 pub struct Task {
     /// Its kind.
     pub kind: KindId,
-    /// How urgent it is: larger is more urgent.
+    /// Priority: larger is more urgent.
     pub priority: i32,
-    /// The scheduling context that it is submitted to: 0 is the default one; others are numbered in the order in which a
-    /// simulation gets them (`Simulation::context`).
+    /// Scheduling context that it is submitted to. 0 is the default context; others count in the order in which they are
+    /// added to a simulation (`Simulation::context`).
     pub context: u16,
-    /// What performance models know a task of these sizes by, where the graph says so.
+    /// Footprint under which performance models know a task of these sizes, if the graph gives it.
     pub footprint: Option<u32>,
-    /// What pictures and messages call it, if it has a name of its own.
+    /// Name in pictures and messages, if it has one of its own.
     pub name: Option<Box<str>>,
-    /// Floating-point operations; 0 where nobody counted.
+    /// Number of floating-point operations; 0 if unknown.
     pub flops: f64,
-    /// How long it takes, where the graph says so.
+    /// Execution times, if the graph gives them.
     pub lengths: Lengths,
-    /// Its arguments.
+    /// Data accesses.
     pub accesses: SmallVec<[Access; 4]>,
-    /// Tasks submitted before it that it waits for, beside those that its accesses make it wait for.
+    /// Earlier tasks that it waits for in addition to those that its accesses imply.
     pub after: SmallVec<[TaskId; 2]>,
 }
 
@@ -91,28 +91,28 @@ impl Task {
         }
     }
 
-    /// The same with one more argument.
+    /// Adds a data access.
     #[must_use]
     pub fn access(mut self, data: DataId, mode: AccessMode) -> Task {
         self.accesses.push(Access { data, mode });
         self
     }
 
-    /// The same, waiting for one more task, which was submitted before.
+    /// Adds an earlier task to wait for.
     #[must_use]
     pub fn after(mut self, task: TaskId) -> Task {
         self.after.push(task);
         self
     }
 
-    /// The same, submitted to this [context](Self::context).
+    /// Sets the [context](Self::context).
     #[must_use]
     pub fn in_context(mut self, context: u16) -> Task {
         self.context = context;
         self
     }
 
-    /// The same with a name of its own.
+    /// Sets the name.
     #[must_use]
     pub fn named(mut self, name: impl Into<Box<str>>) -> Task {
         self.name = Some(name.into());

@@ -1,11 +1,11 @@
-//! A whole task graph.
+//! Task graphs.
 
 use super::{DataId, Datum, Dependencies, Kind, KindId, Task, TaskId};
 
-/// What an application would have submitted, written down.
+/// The kinds, data and tasks that an application would submit.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TaskGraph {
-    /// What it is called.
+    /// Name.
     pub name: String,
     /// Kinds of tasks.
     pub kinds: Vec<Kind>,
@@ -13,15 +13,15 @@ pub struct TaskGraph {
     pub data: Vec<Datum>,
     /// The tasks, in the order of their submission. Each waits for earlier ones only.
     pub tasks: Vec<Task>,
-    /// Where the application said that it would not use data any more, in the order of submission.
+    /// Hints that data will not be used any more, in the order of submission.
     pub wont_use: Vec<WontUse>,
 }
 
-/// The application's word that data will not be used any more once the tasks submitted so far are done: it need not be
-/// kept near any worker.
+/// Hint of the application that data will not be used any more once the tasks submitted so far have ended: it need not stay
+/// near any worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WontUse {
-    /// How many tasks had been submitted when it was said.
+    /// Number of tasks submitted before the hint.
     pub submitted: u32,
     /// The data.
     pub data: DataId,
@@ -37,7 +37,7 @@ impl TaskGraph {
     /// Adds a kind of tasks.
     ///
     /// # Panics
-    /// When there are 2³² already; so do the other two that add something.
+    /// When there are 2³² kinds. The other two methods that add something panic likewise.
     pub fn add_kind(&mut self, name: impl Into<String>) -> KindId {
         let id = KindId(next(self.kinds.len()));
         self.kinds.push(Kind { name: name.into(), runs: true });
@@ -51,10 +51,10 @@ impl TaskGraph {
         id
     }
 
-    /// Submits a task, which may name kinds, data and tasks that are there already.
+    /// Submits a task.
     ///
     /// # Panics
-    /// If it names others.
+    /// If it names a kind, data or a task that was not added before.
     pub fn add_task(&mut self, task: Task) -> TaskId {
         assert!(task.kind.index() < self.kinds.len(), "the kind of a task is added before it");
         assert!(
@@ -67,18 +67,18 @@ impl TaskGraph {
         id
     }
 
-    /// Which tasks wait for which: as the order of accesses to the same data asks, and as the tasks say.
+    /// Dependencies that follow from the accesses and from [`Task::after`].
     #[must_use]
     pub fn dependencies(&self) -> Dependencies {
         Dependencies::of(self)
     }
 
-    /// All tasks by number, in the order of submission.
+    /// Ids of all tasks, in the order of submission.
     pub fn ids(&self) -> impl ExactSizeIterator<Item = TaskId> + DoubleEndedIterator + use<> {
         (0..self.tasks.len() as u32).map(TaskId)
     }
 
-    /// The task of this number.
+    /// The task with this id.
     ///
     /// # Panics
     /// If there is none.
@@ -96,7 +96,7 @@ impl TaskGraph {
         &self.kinds[task.kind.index()]
     }
 
-    /// Floating-point operations of all tasks.
+    /// Number of floating-point operations of all tasks.
     #[must_use]
     pub fn flops(&self) -> f64 {
         self.tasks.iter().map(|task| task.flops).sum()

@@ -2,7 +2,8 @@
 
 use super::{Fit, Kind, Measured, Quantity, Stored, Variant};
 use sched_text::amount::{decimal_bytes, scaled};
-use sched_text::xml::escaped;
+use sched_text::count;
+use sched_text::svg::{EDGE, INK, MUTED, Pen, Px, SERIES};
 use std::fmt::Write;
 
 const WIDTH: f64 = 900.0;
@@ -15,9 +16,6 @@ const TOP: f64 = 56.0;
 const PLOT_WIDTH: f64 = 540.0;
 const PLOT_HEIGHT: f64 = 390.0;
 
-/// Colours of the variants, used cyclically.
-const COLOURS: [&str; 8] = ["#0f766e", "#b45309", "#4338ca", "#be123c", "#4d7c0f", "#7e22ce", "#0369a1", "#57534e"];
-
 /// Draws a model as SVG. Each variant has a point for each size, whose area grows with the number of samples, and a bar
 /// over the middle half of them; points with fewer than `minimum` samples are hollow. The curve is the variant's
 /// regression. `None` if nothing of the quantity was measured.
@@ -28,19 +26,17 @@ pub fn svg(stored: &Stored, quantity: Quantity, minimum: u64) -> Option<String> 
     let sizes = variants.iter().flat_map(|(_, measured)| x_range(measured));
     let values = variants.iter().flat_map(|(_, measured)| y_range(measured, &stored.kind));
     let axes = Axes { x: Axis::of(sizes)?, y: Axis::of(values)? };
-    let mut out = String::new();
+    let mut pen = Pen::new(12.0);
     let title = format!("{} ({})", stored.symbol, stored.kind.name());
     let height = HEIGHT.max(TOP + ITEM * variants.len() as f64);
-    frame(&mut out, &axes, &title, quantity, height).expect("writing to a string never fails");
+    frame(&mut pen, &axes, &title, quantity);
     for (index, (variant, measured)) in variants.iter().enumerate() {
-        let colour = COLOURS[index % COLOURS.len()];
-        curve(&mut out, &axes, measured, &stored.kind, colour).expect("writing to a string never fails");
-        points(&mut out, &axes, measured, quantity, minimum, colour).expect("writing to a string never fails");
-        let y = TOP + 14.0 + ITEM * index as f64;
-        legend(&mut out, y, *variant, measured, &stored.kind, colour).expect("writing to a string never fails");
+        let curve = Curve { variant: *variant, measured, kind: &stored.kind, colour: SERIES[index % SERIES.len()] };
+        curve.regression(&mut pen, &axes);
+        curve.points(&mut pen, &axes, quantity, minimum);
+        curve.legend(&mut pen, TOP + 14.0 + ITEM * index as f64);
     }
-    out.push_str("</svg>\n");
-    Some(out)
+    Some(pen.finish(&title, WIDTH, height))
 }
 
 fn power(measured: &Measured, kind: &Kind) -> Option<super::Power> {
@@ -126,117 +122,89 @@ impl Axes {
     }
 }
 
-fn frame(out: &mut String, axes: &Axes, title: &str, quantity: Quantity, height: f64) -> std::fmt::Result {
-    writeln!(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"12\">"
-    )?;
-    writeln!(out, "<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"white\"/>")?;
-    writeln!(
-        out,
-        "<text x=\"{LEFT}\" y=\"30\" font-size=\"17\" font-weight=\"bold\" fill=\"#1e293b\">{}</text>",
-        escaped(title)
-    )?;
+fn frame(pen: &mut Pen, axes: &Axes, title: &str, quantity: Quantity) {
+    const GRID: &str = "stroke=\"#e2e8f0\"";
+    pen.heading((LEFT, 30.0), WIDTH - LEFT, title);
     let (right, bottom) = (LEFT + PLOT_WIDTH, TOP + PLOT_HEIGHT);
     for size in axes.x.ticks() {
         let x = axes.x(size);
-        writeln!(out, "<line x1=\"{x:.1}\" y1=\"{TOP}\" x2=\"{x:.1}\" y2=\"{bottom}\" stroke=\"#e2e8f0\"/>")?;
-        writeln!(
-            out,
-            "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#475569\">{}</text>",
-            bottom + 18.0,
-            decimal_bytes(size)
-        )?;
+        pen.path(&format!("M{} {TOP}V{bottom}", Px(x)), GRID, None);
+        let look = format!("text-anchor=\"middle\" fill=\"{MUTED}\"");
+        pen.text((x, bottom + 18.0), &look, &decimal_bytes(size));
     }
     for value in axes.y.ticks() {
         let y = axes.y(value);
-        writeln!(out, "<line x1=\"{LEFT}\" y1=\"{y:.1}\" x2=\"{right}\" y2=\"{y:.1}\" stroke=\"#e2e8f0\"/>")?;
-        let shown = amount(value, quantity);
-        writeln!(
-            out,
-            "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#475569\">{shown}</text>",
-            LEFT - 8.0,
-            y + 4.0
-        )?;
+        pen.path(&format!("M{LEFT} {}H{right}", Px(y)), GRID, None);
+        let look = format!("text-anchor=\"end\" fill=\"{MUTED}\"");
+        pen.text((LEFT - 8.0, y + 4.0), &look, &amount(value, quantity));
     }
-    writeln!(
-        out,
-        "<rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{PLOT_WIDTH}\" height=\"{PLOT_HEIGHT}\" fill=\"none\" stroke=\"#94a3b8\"/>"
-    )?;
-    let (middle, below) = (LEFT + PLOT_WIDTH / 2.0, bottom + 44.0);
-    writeln!(
-        out,
-        "<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\" fill=\"#1e293b\">size of the data</text>"
-    )?;
-    let what = quantity.name();
+    pen.rect((LEFT, TOP), (PLOT_WIDTH, PLOT_HEIGHT), &format!("fill=\"none\" stroke=\"{EDGE}\""));
+    let middle = format!("text-anchor=\"middle\" fill=\"{INK}\"");
+    pen.text((LEFT + PLOT_WIDTH / 2.0, bottom + 44.0), &middle, "size of the data");
     let y = TOP + PLOT_HEIGHT / 2.0;
-    writeln!(
-        out,
-        "<text x=\"22\" y=\"{y}\" text-anchor=\"middle\" fill=\"#1e293b\" transform=\"rotate(-90 22 {y})\">{what}</text>"
-    )
+    pen.text((22.0, y), &format!("{middle} transform=\"rotate(-90 22 {y})\""), quantity.name());
 }
 
-fn curve(out: &mut String, axes: &Axes, measured: &Measured, kind: &Kind, colour: &str) -> std::fmt::Result {
-    let Some(power) = power(measured, kind) else { return Ok(()) };
-    write!(out, "<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\" stroke-opacity=\"0.7\" points=\"")?;
-    let (low, high) = (power.min.max(1.0).ln(), power.max.max(1.0).ln());
-    for step in 0..=60 {
-        let size = (low + (high - low) * f64::from(step) / 60.0).exp();
-        let value = power.at(size);
-        if value.is_finite() && value > 0.0 {
-            write!(out, "{:.1},{:.1} ", axes.x(size), axes.y(value).clamp(TOP, TOP + PLOT_HEIGHT))?;
+/// What is drawn of a variant.
+struct Curve<'a> {
+    variant: Variant,
+    measured: &'a Measured,
+    kind: &'a Kind,
+    colour: &'static str,
+}
+
+impl Curve<'_> {
+    fn regression(&self, pen: &mut Pen, axes: &Axes) {
+        let Some(power) = power(self.measured, self.kind) else { return };
+        let (low, high) = (power.min.max(1.0).ln(), power.max.max(1.0).ln());
+        let mut points = String::new();
+        for step in 0..=60 {
+            let size = (low + (high - low) * f64::from(step) / 60.0).exp();
+            let value = power.at(size);
+            if value.is_finite() && value > 0.0 {
+                let y = axes.y(value).clamp(TOP, TOP + PLOT_HEIGHT);
+                // Writing to a string does not fail.
+                let _ = write!(points, "{},{} ", Px(axes.x(size)), Px(y));
+            }
+        }
+        let look = format!("fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" stroke-opacity=\"0.7\"", self.colour);
+        pen.raw(format_args!("<polyline {look} points=\"{points}\"/>\n"));
+    }
+
+    fn points(&self, pen: &mut Pen, axes: &Axes, quantity: Quantity, minimum: u64) {
+        let colour = self.colour;
+        for (footprint, entry) in &self.measured.entries {
+            let samples = &entry.samples;
+            let (Some(middle), Some(low), Some(high)) =
+                (samples.midmean(), samples.quantile(0.25), samples.quantile(0.75))
+            else {
+                continue;
+            };
+            let (x, y) = (Px(axes.x(entry.bytes as f64)), Px(axes.y(middle)));
+            let (top, bottom) = (Px(axes.y(high)), Px(axes.y(low)));
+            let radius = Px(3.0 + (samples.count() as f64).log10());
+            let fill = if samples.count() >= minimum { colour } else { "white" };
+            let size = decimal_bytes(entry.bytes as f64);
+            let samples = count(samples.count(), "sample");
+            let tooltip = format!("{footprint:08x}: {size}, {}, {samples}", amount(middle, quantity));
+            pen.path(&format!("M{x} {top}V{bottom}"), &format!("stroke=\"{colour}\""), None);
+            pen.group(&tooltip, |pen| {
+                let look = format!("fill=\"{fill}\" fill-opacity=\"0.8\" stroke=\"{colour}\"");
+                pen.raw(format_args!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" {look}/>"));
+            });
         }
     }
-    writeln!(out, "\"/>")
-}
 
-fn points(
-    out: &mut String,
-    axes: &Axes,
-    measured: &Measured,
-    quantity: Quantity,
-    minimum: u64,
-    colour: &str,
-) -> std::fmt::Result {
-    for (footprint, entry) in &measured.entries {
-        let samples = &entry.samples;
-        let (Some(middle), Some(low), Some(high)) = (samples.midmean(), samples.quantile(0.25), samples.quantile(0.75))
-        else {
-            continue;
-        };
-        let (x, y) = (axes.x(entry.bytes as f64), axes.y(middle));
-        let radius = 3.0 + (samples.count() as f64).log10();
-        let fill = if samples.count() >= minimum { colour } else { "white" };
-        let (top, bottom) = (axes.y(high), axes.y(low));
-        writeln!(out, "<line x1=\"{x:.1}\" y1=\"{top:.1}\" x2=\"{x:.1}\" y2=\"{bottom:.1}\" stroke=\"{colour}\"/>")?;
-        let (count, spread) = (samples.count(), amount(middle, quantity));
-        writeln!(
-            out,
-            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\" fill=\"{fill}\" fill-opacity=\"0.8\" stroke=\"{colour}\"><title>{footprint:08x}: {}, {spread}, {count} samples</title></circle>",
-            decimal_bytes(entry.bytes as f64)
-        )?;
+    fn legend(&self, pen: &mut Pen, y: f64) {
+        let x = LEFT + PLOT_WIDTH + 24.0;
+        pen.raw(format_args!("<circle cx=\"{}\" cy=\"{}\" r=\"5\" fill=\"{}\"/>\n", Px(x), Px(y), self.colour));
+        pen.text((x + 12.0, y + 4.0), &format!("fill=\"{INK}\""), &self.variant.to_string());
+        let fit = self.measured.fit(self.kind).or_else(|| self.measured.prior_fit(self.kind));
+        let samples = count(self.measured.samples(), "sample");
+        for (line, words) in [samples].into_iter().chain(fit.as_ref().map(formula)).enumerate() {
+            pen.text((x + 12.0, y + 20.0 + 16.0 * line as f64), &format!("fill=\"{MUTED}\""), &words);
+        }
     }
-    Ok(())
-}
-
-fn legend(
-    out: &mut String,
-    y: f64,
-    variant: Variant,
-    measured: &Measured,
-    kind: &Kind,
-    colour: &str,
-) -> std::fmt::Result {
-    let x = LEFT + PLOT_WIDTH + 24.0;
-    writeln!(out, "<circle cx=\"{x}\" cy=\"{y}\" r=\"5\" fill=\"{colour}\"/>")?;
-    let fit = measured.fit(kind).or_else(|| measured.prior_fit(kind));
-    let samples = format!("{} samples", measured.samples());
-    writeln!(out, "<text x=\"{}\" y=\"{}\" fill=\"#1e293b\">{variant}</text>", x + 12.0, y + 4.0)?;
-    for (line, words) in [samples].into_iter().chain(fit.as_ref().map(formula)).enumerate() {
-        let y = y + 20.0 + 16.0 * line as f64;
-        writeln!(out, "<text x=\"{}\" y=\"{y}\" fill=\"#475569\">{words}</text>", x + 12.0)?;
-    }
-    Ok(())
 }
 
 /// A regression as a formula for people.
@@ -288,7 +256,7 @@ mod tests {
         assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
         assert!(picture.contains("a&lt;b (regression)"));
         assert_eq!(picture.matches("<polyline").count(), 2);
-        assert_eq!(picture.matches("<title>").count(), 12);
+        assert_eq!(picture.matches("<title>").count(), 13, "one for the picture, and one for each point");
         assert_eq!(picture.matches("fill=\"white\" fill-opacity").count(), 6, "three points each are not calibrated");
         for point in picture.split("<circle cx=\"").skip(1) {
             let x: f64 = point.split('"').next().and_then(|x| x.parse().ok()).expect("a number");

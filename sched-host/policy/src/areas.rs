@@ -11,6 +11,7 @@ use std::collections::HashSet;
 ///
 /// ```
 /// # use sched_policy::*;
+/// # use sched_text::Findings;
 /// # use sched_core::{Family, Info, Storage};
 /// # let fifo = Info::new("fifo", Family::FlowControl, "").storage(Storage::Unbounded);
 /// # let catalogue = Catalogue::new([(fifo.describe(), "p"), (Info::new("worker", Family::Worker, "").describe(), "p")]);

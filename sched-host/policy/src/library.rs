@@ -106,7 +106,8 @@ impl Source {
 
     /// The text of:
     /// - a shipped policy, by its name (`tree-eager`) or by the name that StarPU has for it (`modular-eager`);
-    /// - a policy file, by its path (`mine.kdl`), with `#name` if it holds several policies (`mine.kdl#second`).
+    /// - a policy file, by its path (`mine.kdl`), with `#name` if it holds several policies (`mine.kdl#second`); `-` is the
+    ///   standard input.
     ///
     /// # Errors
     /// When nothing shipped has this name, or the file cannot be read.
@@ -121,10 +122,12 @@ impl Source {
             Some((path, wanted)) if !Path::new(name_or_path).exists() => (path, Some(wanted.to_owned())),
             _ => (name_or_path, None),
         };
-        if path.contains('/') || path.ends_with(".kdl") || Path::new(path).is_file() {
+        let is_file = || path.contains('/') || path.ends_with(".kdl") || Path::new(path).is_file();
+        if path == text::STANDARD_INPUT || is_file() {
+            let name = text::file_name(Path::new(path));
             return match text::read(Path::new(path)) {
-                Ok(text) => Ok(Source { name: path.to_owned(), text: text.into(), wanted }),
-                Err(error) => Err(unreadable(path, &error)),
+                Ok(text) => Ok(Source { name, text: text.into(), wanted }),
+                Err(error) => Err(unreadable(&name, &error)),
             };
         }
         Err(unknown(name_or_path, name))

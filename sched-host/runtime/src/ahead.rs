@@ -34,7 +34,7 @@
 //!
 //! How it begins and ends without a task being missed, [`follow`](super::follow) says.
 
-use super::clock::Clock;
+use super::backend::ThreadBackend;
 use super::core::{Core, NO_CODELET, TaskPlace};
 use super::data::DataHeader;
 use super::record::Body;
@@ -51,7 +51,7 @@ pub(crate) struct Ahead {
     /// The context, by its number.
     context: u16,
     list: Follow<List>,
-    clock: Arc<Clock>,
+    backend: Arc<ThreadBackend>,
     ledger: Arc<Ledger>,
     /// Whose records the tasks have. Nothing is submitted before it is set.
     core: OnceLock<Weak<Core>>,
@@ -133,10 +133,10 @@ impl List {
 }
 
 impl Ahead {
-    pub(crate) fn new(context: u16, clock: Arc<Clock>, ledger: Arc<Ledger>) -> Ahead {
+    pub(crate) fn new(context: u16, backend: Arc<ThreadBackend>, ledger: Arc<Ledger>) -> Ahead {
         // Who writes a trace wants to know of submissions as well.
-        let list = Follow::new(clock.recorder.is_some());
-        Ahead { context, list, clock, ledger, core: OnceLock::new() }
+        let list = Follow::new(backend.recorder.is_some());
+        Ahead { context, list, backend, ledger, core: OnceLock::new() }
     }
 
     /// The runtime whose tasks these are.
@@ -248,7 +248,7 @@ impl Lookahead for Ahead {
             found
         });
         let access = found.flatten()?;
-        if self.clock.memories.is_some() {
+        if self.backend.memories.is_some() {
             self.list.look(|list| list.note_user(access.data, line));
         }
         Some(access)
@@ -257,10 +257,10 @@ impl Lookahead for Ahead {
     fn length(&self, task: u64, worker: WorkerId) -> Estimate {
         let Some(line) = self.find(task) else { return Estimate::NoModel };
         let head = line.place.slot.head();
-        let executes = self.clock.arch_and_size(worker).is_some_and(|(arch, size)| {
+        let executes = self.backend.arch_and_size(worker).is_some_and(|(arch, size)| {
             ArchSet::from_bits(head.archs.load(Relaxed)).contains(arch) && size <= head.width.load(Relaxed)
         });
-        if executes { self.clock.expected_length(worker, head, None) } else { Estimate::NoModel }
+        if executes { self.backend.expected_length(worker, head, None) } else { Estimate::NoModel }
     }
 
     fn copies(&self, data: u64) -> u64 {
@@ -281,7 +281,7 @@ impl Lookahead for Ahead {
     }
 
     fn transfer(&self, from: MemoryNode, to: MemoryNode, bytes: u64) -> u64 {
-        self.clock.memories.as_ref().map_or(0, |memories| memories.transfer_nanos(from.0, to.0, bytes))
+        self.backend.memories.as_ref().map_or(0, |memories| memories.transfer_nanos(from.0, to.0, bytes))
     }
 }
 

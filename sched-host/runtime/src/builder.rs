@@ -1,7 +1,7 @@
 //! How a runtime is put together: policy, plugins, workers.
 
 use super::{Runtime, Start};
-use crate::context::PolicyGround;
+use crate::context::PolicyEnv;
 use sched_core::{Arch, MemoryNode, Offer, WorkerId, WorkerSet};
 use sched_machine::topology::{
     BindingError, BindingPlan, CombinedSizes, Surroundings, Topology, TopologyError, WorkerBinding, WorkerDistances,
@@ -322,9 +322,9 @@ impl Builder {
         }
         binding.warn_of(&around);
         warnings.extend(binding.warnings().iter().map(ToString::to_string));
-        let ground =
-            PolicyGround { registry, topology, binding: binding.clone(), unchecked: self.unchecked, seed: self.seed };
-        let parts = ground.lay(&policy, &WorkerSet::first(count as u32))?;
+        let policy_env =
+            PolicyEnv { registry, topology, binding: binding.clone(), unchecked: self.unchecked, seed: self.seed };
+        let parts = policy_env.lay(&policy, &WorkerSet::first(count as u32))?;
         let facts = |worker: &WorkerBinding| WorkerFacts {
             arch: Arch::CPU,
             memory_node: MemoryNode(worker.numa.unwrap_or(0)),
@@ -333,8 +333,8 @@ impl Builder {
         let workers: Vec<WorkerFacts> = binding.workers().iter().map(facts).collect();
         let members = |members: &[usize]| members.iter().map(|member| WorkerId(*member as u32)).collect();
         let combined = binding.combined().iter().map(|combined| members(&combined.members)).collect();
-        let distances = WorkerDistances::new(&ground.topology, &binding);
-        let binding = Some(binding).filter(|_| self.bind && ground.topology.is_this_machine());
+        let distances = WorkerDistances::new(&policy_env.topology, &binding);
+        let binding = Some(binding).filter(|_| self.bind && policy_env.topology.is_this_machine());
         let models = match self.models {
             Learning::Forgotten => Some(Arc::new(Models::in_memory())),
             Learning::Kept(models) => Some(models),
@@ -378,7 +378,7 @@ impl Builder {
             warnings,
             seed,
             laid,
-            ground,
+            policy_env,
             quiet_period,
             priorities: self.priorities,
             models,

@@ -15,9 +15,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*, fence};
 
-/// What a thread has in its hands while tasks end: kept from one end to the next, so that no memory is asked for.
+/// Scratch memory of a thread that ends tasks, kept from one end to the next so that nothing is allocated.
 #[derive(Default)]
-pub(crate) struct Hands {
+pub(crate) struct WorkerScratch {
     dependents: Vec<Dependent>,
     /// Tasks that end without having run, and how.
     ending: Vec<(u32, Outcome)>,
@@ -31,10 +31,10 @@ pub(crate) struct Hands {
     freed: Freed,
 }
 
-impl Hands {
+impl WorkerScratch {
     /// For a worker, which pulls by itself.
-    pub(crate) fn of_worker() -> Hands {
-        Hands { will_pull: true, ..Hands::default() }
+    pub(crate) fn of_worker() -> WorkerScratch {
+        WorkerScratch { will_pull: true, ..WorkerScratch::default() }
     }
 }
 
@@ -84,10 +84,10 @@ impl Core {
 
     #[inline(never)]
     fn make_special_ready(&self, task: TaskPlace, requester: Option<WorkerId>) {
-        let mut hands = Hands::default();
-        self.schedule(task, requester, &mut hands);
-        self.settle(requester, &mut hands);
-        self.give_back(&mut hands);
+        let mut scratch = WorkerScratch::default();
+        self.schedule(task, requester, &mut scratch);
+        self.settle(requester, &mut scratch);
+        self.give_back(&mut scratch);
     }
 
     /// The task ends, and so may others that are cancelled with it. The arguments of a task that was executed
@@ -100,9 +100,9 @@ impl Core {
         outcome: &Outcome,
         taken: Taken,
         requester: Option<WorkerId>,
-        hands: &mut Hands,
+        scratch: &mut WorkerScratch,
     ) {
-        self.end_here(task, outcome, taken, requester, hands);
+        self.end_here(task, outcome, taken, requester, scratch);
     }
 
     /// [`end`](Self::end), compiled into its caller.
@@ -113,32 +113,32 @@ impl Core {
         outcome: &Outcome,
         taken: Taken,
         requester: Option<WorkerId>,
-        hands: &mut Hands,
+        scratch: &mut WorkerScratch,
     ) {
-        self.end_one(task, outcome, taken, requester, hands);
-        self.settle(requester, hands);
+        self.end_one(task, outcome, taken, requester, scratch);
+        self.settle(requester, scratch);
     }
 
     /// Ends and schedules what earlier ends left to do, without recursion: a chain of cancelled tasks may be long.
     #[inline]
-    fn settle(&self, requester: Option<WorkerId>, hands: &mut Hands) {
-        if !hands.ending.is_empty() || !hands.retry.is_empty() {
-            self.settle_all(requester, hands);
+    fn settle(&self, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
+        if !scratch.ending.is_empty() || !scratch.retry.is_empty() {
+            self.settle_all(requester, scratch);
         }
     }
 
     #[inline(never)]
-    fn settle_all(&self, requester: Option<WorkerId>, hands: &mut Hands) {
+    fn settle_all(&self, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
         loop {
-            if let Some((slot, outcome)) = hands.ending.pop() {
+            if let Some((slot, outcome)) = scratch.ending.pop() {
                 let task = self.place(slot);
                 if requester.is_some() {
                     enter_task(self.id, task.record.context());
                 }
                 let taken = task.record.body.lock().take();
-                self.end_one(task, &outcome, taken, requester, hands);
-            } else if let Some(slot) = hands.retry.pop() {
-                self.schedule(self.place(slot), requester, hands);
+                self.end_one(task, &outcome, taken, requester, scratch);
+            } else if let Some(slot) = scratch.retry.pop() {
+                self.schedule(self.place(slot), requester, scratch);
             } else {
                 break;
             }
@@ -146,7 +146,7 @@ impl Core {
     }
 
     /// Pushes a ready task into the tree, or notes that it ends without running.
-    fn schedule(&self, task: TaskPlace, requester: Option<WorkerId>, hands: &mut Hands) {
+    fn schedule(&self, task: TaskPlace, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
         let (slot, record) = (task.slot.index(), task.record);
         if record.is_special() {
             let mut body = record.body.lock();
@@ -155,16 +155,16 @@ impl Core {
             if let Some(cause) = extra.cancelled.take() {
                 // It has had no turn that it could give back.
                 extra.turns.clear();
-                hands.ending.push((slot, Outcome::Cancelled(cause)));
+                scratch.ending.push((slot, Outcome::Cancelled(cause)));
                 return;
             }
-            if !extra.turns.is_empty() && !take_turns(slot, &extra.turns, &mut hands.retry) {
+            if !extra.turns.is_empty() && !take_turns(slot, &extra.turns, &mut scratch.retry) {
                 return;
             }
             if let Some(header) = extra.unused.take() {
                 drop(body);
                 self.let_go(task, &header);
-                hands.ending.push((slot, Outcome::Done));
+                scratch.ending.push((slot, Outcome::Done));
                 return;
             }
             if !is_task {
@@ -177,10 +177,10 @@ impl Core {
                 return;
             }
         }
-        if hands.will_pull {
-            hands.deferred.note_pushed(slot);
+        if scratch.will_pull {
+            scratch.deferred.note_pushed(slot);
         }
-        let deferred = hands.will_pull.then_some(hands.deferred.cell());
+        let deferred = scratch.will_pull.then_some(scratch.deferred.cell());
         self.push(self.tree_of(record), task, requester, deferred);
     }
 
@@ -202,8 +202,8 @@ impl Core {
         requester: Option<WorkerId>,
         deferred: Option<&Cell<Option<WorkerId>>>,
     ) {
-        if let Some(gangs) = &self.gangs {
-            gangs.workers.note_pushed(task.slot);
+        if let Some(combined) = &self.combined {
+            combined.workers.note_pushed(task.slot);
         }
         match requester {
             None => tree.push_from_outside(task.slot),
@@ -211,6 +211,8 @@ impl Core {
         }
     }
 
+    /// Ends one task and releases those that waited for it. One function, for the same reason as `submit`: every task passes
+    /// here.
     #[inline(always)]
     fn end_one(
         &self,
@@ -218,7 +220,7 @@ impl Core {
         outcome: &Outcome,
         taken: Taken,
         requester: Option<WorkerId>,
-        hands: &mut Hands,
+        scratch: &mut WorkerScratch,
     ) {
         let TaskPlace { slot, record } = task;
         let current = &slot.head().sequence;
@@ -235,7 +237,7 @@ impl Core {
             }
         }
         if let Some(extra) = extra {
-            self.end_extra(slot, outcome, *extra, requester, hands);
+            self.end_extra(slot, outcome, *extra, requester, scratch);
         }
         let codelet = slot.head().codelet.load(Relaxed);
         let (watched, vacant);
@@ -244,17 +246,17 @@ impl Core {
             vacant = Vacant::new(task, job.as_deref());
             body.job = job;
             if !body.dependents.is_empty() {
-                hands.dependents.extend(body.dependents.drain(..));
+                scratch.dependents.extend(body.dependents.drain(..));
             }
             record.close(current);
             watched = record.take_watched();
         }
         slot.renew(Phase::Free);
-        if hands.freed.push(codelet, vacant) {
-            self.give_back(hands);
+        if scratch.freed.push(codelet, vacant) {
+            self.give_back(scratch);
         }
-        if !hands.dependents.is_empty() {
-            let mut dependents = std::mem::take(&mut hands.dependents);
+        if !scratch.dependents.is_empty() {
+            let mut dependents = std::mem::take(&mut scratch.dependents);
             for dependent in dependents.drain(..) {
                 let next = self.place(dependent.slot());
                 let waiting = next.record;
@@ -263,10 +265,10 @@ impl Core {
                     body.extra(waiting).cancelled.get_or_insert_with(|| Arc::clone(cause));
                 }
                 if waiting.release() {
-                    self.schedule(next, requester, hands);
+                    self.schedule(next, requester, scratch);
                 }
             }
-            hands.dependents = dependents;
+            scratch.dependents = dependents;
         }
         self.count_finished(context, requester);
         if watched {
@@ -288,7 +290,14 @@ impl Core {
     }
 
     /// What few tasks have: a callback, turns to give back.
-    fn end_extra(&self, slot: &Slot, outcome: &Outcome, extra: Extra, requester: Option<WorkerId>, hands: &mut Hands) {
+    fn end_extra(
+        &self,
+        slot: &Slot,
+        outcome: &Outcome,
+        extra: Extra,
+        requester: Option<WorkerId>,
+        scratch: &mut WorkerScratch,
+    ) {
         if let Some(callback) = extra.callback {
             // However long it takes is no stall. Only the worker itself writes what it executes.
             let executing = requester.map(|worker| &self.counters[worker.0 as usize].executing);
@@ -298,7 +307,7 @@ impl Core {
             executing.inspect(|executing| executing.store(before.unwrap_or(0), Relaxed));
         }
         for header in &extra.turns {
-            header.give_turn(&mut hands.retry);
+            header.give_turn(&mut scratch.retry);
         }
     }
 
@@ -342,8 +351,8 @@ impl Core {
     }
 
     /// Gives free slots back to the codelets whose jobs they hold.
-    pub(crate) fn give_back(&self, hands: &mut Hands) {
-        let Freed { places, alike, codelet, mixed } = &mut hands.freed;
+    pub(crate) fn give_back(&self, scratch: &mut WorkerScratch) {
+        let Freed { places, alike, codelet, mixed } = &mut scratch.freed;
         // Often they are of one codelet, and else of few.
         while *mixed && let Some(last) = places.last() {
             let of = |vacant: &Vacant| vacant.place.slot.head().codelet.load(Relaxed);
@@ -359,7 +368,7 @@ impl Core {
     }
 
     fn put_back(&self, codelet: u32, add: impl FnOnce(&mut Vec<Vacant>)) {
-        match self.clock.codelets.read().get(codelet as usize) {
+        match self.backend.codelets.read().get(codelet as usize) {
             Some(facts) => facts.slots.put_back(add),
             None => {
                 let mut without_codelet = Vec::new();

@@ -42,11 +42,11 @@
 
 mod builder;
 mod change;
-mod ground;
+mod policy_env;
 mod roster;
 
 pub use builder::ContextBuilder;
-pub(crate) use ground::PolicyGround;
+pub(crate) use policy_env::PolicyEnv;
 pub(crate) use roster::{ContextCore, Roster};
 pub use sched_tree::context::ContextError;
 

@@ -1,14 +1,14 @@
 //! What all parts of a runtime share, and how a task enters it.
 
-use super::clock::Clock;
+use super::backend::ThreadBackend;
 use super::codelet::{CodeletFacts, Job};
+use super::combined::Combined;
 use super::data::DataHeader;
 use super::ends::Ends;
-use super::gang::Gangs;
 use super::record::{Dependent, Record, Records, TaskKey};
 use super::stats::WorkerCounters;
 use super::submit::TaskRef;
-use crate::context::{ContextCore, PolicyGround, Roster};
+use crate::context::{ContextCore, PolicyEnv, Roster};
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{ArchSet, Time, WorkerId};
@@ -30,15 +30,15 @@ pub(crate) struct Core {
     /// The contexts, each with its tree.
     pub(crate) roster: Roster,
     /// What policies are laid over.
-    pub(crate) ground: PolicyGround,
+    pub(crate) policy_env: PolicyEnv,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) records: Records,
-    pub(crate) clock: Arc<Clock>,
+    pub(crate) backend: Arc<ThreadBackend>,
     pub(crate) facts: Vec<WorkerFacts>,
     /// Architectures that workers have.
     pub(crate) archs: ArchSet,
     /// Where the machine has combined workers.
-    pub(crate) gangs: Option<Gangs>,
+    pub(crate) combined: Option<Combined>,
     pub(crate) counters: Box<[CachePadded<WorkerCounters>]>,
     /// Tasks submitted so far; also the order of submission.
     submitted: CachePadded<AtomicU64>,
@@ -90,11 +90,11 @@ impl Core {
     #[expect(clippy::too_many_arguments, reason = "the parts of a runtime, once")]
     pub(crate) fn new(
         roster: Roster,
-        ground: PolicyGround,
+        policy_env: PolicyEnv,
         ledger: Arc<Ledger>,
-        clock: Arc<Clock>,
+        backend: Arc<ThreadBackend>,
         facts: Vec<WorkerFacts>,
-        gangs: Option<Gangs>,
+        combined: Option<Combined>,
         quiet_period: Duration,
         models: Option<Arc<Models>>,
     ) -> Core {
@@ -102,14 +102,14 @@ impl Core {
         Core {
             id: NEXT.fetch_add(1, Relaxed),
             roster,
-            ground,
+            policy_env,
             ledger,
             records: Records::default(),
             archs: facts.iter().map(|worker| worker.arch).collect(),
             counters: facts.iter().map(|_| CachePadded::default()).collect(),
             facts,
-            gangs,
-            clock,
+            combined,
+            backend,
             submitted: CachePadded::new(AtomicU64::new(0)),
             finished_outside: AtomicU64::new(0),
             turns: Default::default(),
@@ -123,7 +123,7 @@ impl Core {
     }
 
     pub(crate) fn register_codelet(&self, make: impl FnOnce(u32, u64) -> CodeletFacts) -> Arc<CodeletFacts> {
-        let mut codelets = self.clock.codelets.write();
+        let mut codelets = self.backend.codelets.write();
         let facts = Arc::new(make(codelets.len() as u32, self.id));
         codelets.push(Arc::clone(&facts));
         facts
@@ -137,10 +137,10 @@ impl Core {
 
     /// A tree of these parts is about to take its place.
     pub(crate) fn note_parts(&self, parts: &[Part]) {
-        if let Some(gangs) = &self.gangs
+        if let Some(combined) = &self.combined
             && has_team_leaves(parts, self.facts.len())
         {
-            gangs.workers.begin_use();
+            combined.workers.begin_use();
         }
     }
 

@@ -151,39 +151,13 @@ impl fmt::Display for StallReport {
         )?;
         let several = self.contexts.len() > 1;
         for context in self.contexts.iter().filter(|context| several || context.workers.is_empty()) {
-            let ContextState { name, policy, workers, unfinished } = context;
-            write!(f, "  context `{name}` (policy `{policy}`) has {unfinished} of them")?;
-            writeln!(f, "{}", if workers.is_empty() { " and no workers: add some" } else { "" })?;
+            write_context(f, context)?;
         }
         for node in self.nodes.iter().filter(|node| node.tasks > 0 || node.refusals > 0 || node.quarantined) {
-            write!(f, "  node `{}` ({} of {}", node.node, node.component, node.plugin)?;
-            if !node.context.is_empty() {
-                write!(f, ", context `{}`", node.context)?;
-            }
-            write!(f, ") holds {}", task_count(node.tasks))?;
-            if let Some(why) = &node.last_refusal {
-                write!(f, ", refused {} times, last: {why}", node.refusals)?;
-            }
-            if node.quarantined {
-                f.write_str(", is quarantined")?;
-            }
-            for (name, value) in &node.facts {
-                write!(f, ", {name}: {value}")?;
-            }
-            writeln!(f)?;
+            write_node(f, node)?;
         }
         for worker in &self.workers {
-            let doing = match worker.doing {
-                WorkerDoing::Sleeping => "sleeps",
-                WorkerDoing::Executing => "executes a task",
-                WorkerDoing::Gathering => "waits for its team",
-                WorkerDoing::Scheduling => "is inside the scheduler",
-            };
-            writeln!(
-                f,
-                "  worker {} {doing} and could execute {} of the tasks in the tree",
-                worker.worker, worker.eligible
-            )?;
+            write_worker(f, worker)?;
         }
         for fault in &self.faults {
             writeln!(f, "  fault: {fault}")?;
@@ -200,6 +174,41 @@ impl fmt::Display for StallReport {
         }
         Ok(())
     }
+}
+
+fn write_context(f: &mut fmt::Formatter<'_>, context: &ContextState) -> fmt::Result {
+    let ContextState { name, policy, workers, unfinished } = context;
+    write!(f, "  context `{name}` (policy `{policy}`) has {unfinished} of them")?;
+    writeln!(f, "{}", if workers.is_empty() { " and no workers: add some" } else { "" })
+}
+
+fn write_node(f: &mut fmt::Formatter<'_>, node: &NodeState) -> fmt::Result {
+    write!(f, "  node `{}` ({} of {}", node.node, node.component, node.plugin)?;
+    if !node.context.is_empty() {
+        write!(f, ", context `{}`", node.context)?;
+    }
+    write!(f, ") holds {}", task_count(node.tasks))?;
+    if let Some(why) = &node.last_refusal {
+        write!(f, ", refused {} times, last: {why}", node.refusals)?;
+    }
+    if node.quarantined {
+        f.write_str(", is quarantined")?;
+    }
+    for (name, value) in &node.facts {
+        write!(f, ", {name}: {value}")?;
+    }
+    writeln!(f)
+}
+
+fn write_worker(f: &mut fmt::Formatter<'_>, state: &WorkerState) -> fmt::Result {
+    let WorkerState { worker, eligible, doing, .. } = state;
+    let doing = match doing {
+        WorkerDoing::Sleeping => "sleeps",
+        WorkerDoing::Executing => "executes a task",
+        WorkerDoing::Gathering => "waits for its team",
+        WorkerDoing::Scheduling => "is inside the scheduler",
+    };
+    writeln!(f, "  worker {worker} {doing} and could execute {eligible} of the tasks in the tree")
 }
 
 /// Why a task was not submitted.

@@ -2,10 +2,11 @@
 
 mod access;
 mod ahead;
+mod backend;
 mod barrier;
 mod builder;
-mod clock;
 mod codelet;
+mod combined;
 mod complete;
 pub mod context;
 pub(crate) mod core;
@@ -14,7 +15,6 @@ mod data;
 mod ends;
 mod energy;
 pub(crate) mod failure;
-mod gang;
 mod hints;
 mod measure;
 mod memories;
@@ -52,10 +52,10 @@ pub(crate) use self::core::Core;
 pub(crate) use ahead::Ahead;
 pub(crate) use worker::executed_here;
 
-use self::clock::Clock;
-use crate::context::{ContextCore, PolicyGround, Roster};
+use self::backend::ThreadBackend;
+use crate::context::{ContextCore, PolicyEnv, Roster};
+use combined::Combined;
 use crew::Crews;
-use gang::Gangs;
 use sched_core::{WorkerId, WorkerSet};
 use sched_machine::topology::{BindingPlan, Claim, WorkerDistances};
 use sched_model::Bus;
@@ -110,7 +110,7 @@ pub(crate) struct Start {
     pub(crate) seed: u64,
     /// The policy itself, and what it and those of other contexts are laid over.
     pub(crate) laid: Policy,
-    pub(crate) ground: PolicyGround,
+    pub(crate) policy_env: PolicyEnv,
     pub(crate) models: Option<Arc<Models>>,
     pub(crate) quiet_period: Duration,
     /// Those that tasks of the default context may have.
@@ -155,28 +155,29 @@ impl Runtime {
         let count = start.workers.len();
         let ledger = Arc::new(Ledger::new());
         let recorder = start.trace.map(|most| Arc::new(Recorder::new(count, most)));
-        let clock = Arc::new(Clock::new(&start.workers, &start.combined, start.distances, recorder, start.bus));
+        let backend =
+            Arc::new(ThreadBackend::new(&start.workers, &start.combined, start.distances, recorder, start.bus));
         let has_teams = has_team_leaves(&start.parts, count);
-        let ahead = Arc::new(Ahead::new(0, Arc::clone(&clock), Arc::clone(&ledger)));
-        let (services, told) = (Arc::<Clock>::clone(&clock), Some(Arc::<Ahead>::clone(&ahead) as _));
+        let ahead = Arc::new(Ahead::new(0, Arc::clone(&backend), Arc::clone(&ledger)));
+        let (services, told) = (Arc::<ThreadBackend>::clone(&backend), Some(Arc::<Ahead>::clone(&ahead) as _));
         let tree =
             Tree::assemble_foreseeing(start.parts, &start.workers, services, Arc::clone(&ledger), start.seed, told);
         let crews = Crews::new(count, &start.combined, start.binding.clone());
-        let gangs = Gangs::new(count, &start.combined, crews);
-        if let Some(gangs) = &gangs
+        let combined = Combined::new(count, &start.combined, crews);
+        if let Some(combined) = &combined
             && has_teams
         {
-            gangs.workers.begin_use();
+            combined.workers.begin_use();
         }
         let everybody = WorkerSet::first(count as u32);
         let default = ContextCore::new(0, tree, ahead, "default".to_owned(), start.laid, everybody);
         default.set_priorities(&start.priorities);
         let roster = Roster::new(default);
         let (quiet_period, models) = (start.quiet_period, start.models);
-        let core = Core::new(roster, start.ground, ledger, clock, start.workers, gangs, quiet_period, models);
+        let core = Core::new(roster, start.policy_env, ledger, backend, start.workers, combined, quiet_period, models);
         let core = Arc::new(core);
         core.roster.default.ahead.serve(&core);
-        if let Some(memories) = &core.clock.memories {
+        if let Some(memories) = &core.backend.memories {
             memories.serve(&core);
         }
         let mut runtime = Runtime {
@@ -200,7 +201,7 @@ impl Runtime {
                 .threads
                 .push(std::thread::Builder::new().name(format!("worker-{id}")).stack_size(STACK).spawn(body)?);
         }
-        if let Some(memories) = &core.clock.memories {
+        if let Some(memories) = &core.backend.memories {
             for stats in memories.stats() {
                 let (memories, binding, node) = (Arc::clone(memories), start.binding.clone(), stats.node);
                 let body = move || {
@@ -246,7 +247,7 @@ impl Runtime {
     /// What each worker did since the runtime began.
     #[must_use]
     pub fn stats(&self) -> Vec<WorkerStats> {
-        let now = u64::try_from(self.core.clock.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let now = u64::try_from(self.core.backend.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let stats = self.core.counters.iter().enumerate().map(|(id, counters)| {
             let since = counters.idle_since.load(Relaxed);
             let ongoing = if since == 0 { 0 } else { now.saturating_sub(since - 1) };
@@ -265,30 +266,30 @@ impl Runtime {
     /// The memory nodes that have workers, in order, where there are several; none if all workers have one.
     #[must_use]
     pub fn memory_nodes(&self) -> Vec<MemoryNodeStats> {
-        self.core.clock.memories.as_ref().map_or_else(Vec::new, |memories| memories.stats())
+        self.core.backend.memories.as_ref().map_or_else(Vec::new, |memories| memories.stats())
     }
 
     /// What was copied from one memory node to another since the runtime began: [replicas](Submitter::replicated) of data,
     /// by where they came from and where they went. Nothing about pairs of nodes between which nothing was.
     #[must_use]
     pub fn transfers(&self) -> Vec<TransferStats> {
-        self.core.clock.memories.as_ref().map_or_else(Vec::new, |memories| memories.transfers())
+        self.core.backend.memories.as_ref().map_or_else(Vec::new, |memories| memories.transfers())
     }
 
     /// The members of each combined worker of this runtime, whether the policy has a use for it or not. They are numbered
     /// on from the workers.
     #[must_use]
     pub fn combined_workers(&self) -> Vec<Vec<WorkerId>> {
-        self.core.clock.combined().iter().map(|members| members.to_vec()).collect()
+        self.core.backend.combined().iter().map(|members| members.to_vec()).collect()
     }
 
     /// What each worker should be doing until when, as far as expected lengths tell.
     #[must_use]
     pub fn expectations(&self) -> Vec<WorkerExpectation> {
-        let now = self.core.clock.now();
+        let now = self.core.backend.now();
         let expectation = |worker: usize| {
             let end = self.core.free_at(WorkerId(worker as u32), now);
-            let start = self.core.clock.times.since(worker).unwrap_or(now);
+            let start = self.core.backend.times.since(worker).unwrap_or(now);
             WorkerExpectation { worker: worker as u32, start, length: end.since(start), end }
         };
         (0..self.workers()).map(expectation).collect()
@@ -305,12 +306,12 @@ impl Runtime {
     /// Tasks that are under way now are there in part: wait for them before.
     #[must_use]
     pub fn take_trace(&self) -> Option<Trace> {
-        let recorder = self.core.clock.recorder.as_ref()?;
+        let recorder = self.core.backend.recorder.as_ref()?;
         let workers = self.core.facts.iter().enumerate();
         let workers = workers.map(|(id, facts)| WorkerTrack::new(id, facts.arch.to_string()));
-        let codelets = self.core.clock.codelets.read().iter().map(|facts| facts.name.clone()).collect();
+        let codelets = self.core.backend.codelets.read().iter().map(|facts| facts.name.clone()).collect();
         let mut trace = recorder.take(self.policy.clone(), workers.collect(), codelets);
-        if let Some(memories) = &self.core.clock.memories {
+        if let Some(memories) = &self.core.backend.memories {
             trace.memories = (0..memories.nodes()).map(|node| format!("memory {node}")).collect();
         }
         Some(trace)
@@ -354,8 +355,8 @@ fn end(core: &Core, threads: Vec<JoinHandle<()>>, claim: Option<Claim>) {
         errors.iter().for_each(|error| tracing::error!("what was measured is not stored: {error}"));
     }
     core.stop.store(true, SeqCst);
-    core.clock.sleep.wake_all();
-    if let Some(memories) = &core.clock.memories {
+    core.backend.sleep.wake_all();
+    if let Some(memories) = &core.backend.memories {
         memories.stop();
     }
     let began = Instant::now();

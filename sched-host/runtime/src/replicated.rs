@@ -66,7 +66,7 @@ impl<'a, T: Clone + Send + Sync + 'static> ReplicatedData<'a, T> {
     /// Hands it over.
     pub fn register(self) -> Handle<T> {
         let core = &self.submitter.core;
-        match &core.clock.memories {
+        match &core.backend.memories {
             Some(memories) => {
                 let node = this_worker(core).map_or(memories.first(), |worker| memories.node_of(worker.0 as usize));
                 Handle::replicated(self.value, self.size, core.id, node, memories)

@@ -1,6 +1,6 @@
 //! A worker's thread at its seat: how it finds its contexts, and wakes others.
 
-use super::gang::Purpose;
+use super::combined::Purpose;
 use super::worker::Worker;
 use crate::context::ContextCore;
 use sched_core::WorkerId;
@@ -27,7 +27,7 @@ impl Seated for Worker {
 
     #[inline(always)]
     fn deferred(&mut self) -> &mut DeferredWake {
-        &mut self.hands.deferred
+        &mut self.scratch.deferred
     }
 
     #[inline(always)]
@@ -41,15 +41,15 @@ impl Seated for Worker {
 
     #[inline(always)]
     fn combined(&self) -> Option<&CombinedWorkers<Purpose>> {
-        self.core.gangs.as_ref().map(|gangs| &gangs.workers)
+        self.core.combined.as_ref().map(|combined| &combined.workers)
     }
 
     fn wake(&self, worker: WorkerId) {
-        self.core.clock.sleep.wake(worker.0 as usize);
+        self.core.backend.sleep.wake(worker.0 as usize);
     }
 
     fn wake_any(&self, suits: impl Fn(WorkerId) -> bool) {
-        self.core.clock.sleep.wake_any(|other| suits(WorkerId(other as u32)));
+        self.core.backend.sleep.wake_any(|other| suits(WorkerId(other as u32)));
     }
 
     fn is_like(&self, other: WorkerId) -> bool {

@@ -188,7 +188,7 @@ impl Core {
     /// Tells who wants to know that a task is submitted.
     #[cold]
     fn announce(&self, context: &ContextCore, place: TaskPlace, sequence: u64) {
-        self.clock.record(this_worker(self), || Event::Submitted { task: TaskId::new(sequence) });
+        self.backend.record(this_worker(self), || Event::Submitted { task: TaskId::new(sequence) });
         context.ahead.note(place, sequence);
     }
 }
@@ -271,6 +271,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     ///
     /// # Errors
     /// When the task could never run as asked; see [`SubmitError`].
+    // One function, longer than most: each call that needs its registers costs a submission some 17 instructions.
     pub fn submit(self) -> Result<TaskRef, SubmitError> {
         let core = &*self.submitter.core;
         let facts = &self.codelet.inner.facts;

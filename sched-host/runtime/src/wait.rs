@@ -1,6 +1,6 @@
 //! Waiting: for all tasks, for one, for data.
 
-use super::complete::Hands;
+use super::complete::WorkerScratch;
 use super::data::{DataCell, Handle, Reading, Writing};
 use super::failure::{Outcome, RunError, TaskFailure};
 use super::record::Taken;
@@ -34,10 +34,10 @@ impl Core {
 
     /// The application's own access ends.
     fn end_access(&self, slot: u32) {
-        let mut hands = Hands::default();
+        let mut scratch = WorkerScratch::default();
         self.turns[1].fetch_add(1, SeqCst);
-        self.end(self.place(slot), &Outcome::Done, Taken::default(), None, &mut hands);
-        self.give_back(&mut hands);
+        self.end(self.place(slot), &Outcome::Done, Taken::default(), None, &mut scratch);
+        self.give_back(&mut scratch);
     }
 
     /// A task that waits for everything, or for its turn at data, may wait for itself.

@@ -62,7 +62,7 @@ fn report(core: &Core, quiet: Duration) -> StallReport {
         }
     }
     let workers = core.counters.iter().zip(&core.facts).enumerate().map(|(id, (counters, facts))| {
-        let asleep = core.clock.sleep.sleeping().contains(id as u32);
+        let asleep = core.backend.sleep.sleeping().contains(id as u32);
         let doing = match (asleep, counters.executing.load(Relaxed)) {
             (_, executing) if executing != 0 => WorkerDoing::Executing,
             (true, _) => WorkerDoing::Sleeping,

@@ -1,11 +1,11 @@
 //! What a worker's thread does.
 
 use super::codelet::Job;
-use super::complete::{Hands, clear};
+use super::combined::Purpose;
+use super::complete::{WorkerScratch, clear};
 use super::core::{Core, TaskPlace};
 use super::crew::Crew;
 use super::failure::{Cause, Outcome, TaskFailure};
-use super::gang::Purpose;
 use super::memories::Memories;
 use super::record::{Extra, Taken};
 use super::submit::Submitter;
@@ -53,14 +53,14 @@ pub(crate) struct Worker {
     pub(super) arch: Arch,
     pub(super) seat: Seat<Arc<ContextCore>>,
     pub(super) submitter: Submitter,
-    pub(super) hands: Hands,
+    pub(super) scratch: WorkerScratch,
 }
 
 impl Worker {
     pub(crate) fn new(core: Arc<Core>, id: WorkerId) -> Worker {
         let submitter = Submitter { core: Arc::clone(&core) };
         let arch = core.facts[id.0 as usize].arch;
-        Worker { core, id, arch, seat: Seat::new(id), submitter, hands: Hands::of_worker() }
+        Worker { core, id, arch, seat: Seat::new(id), submitter, scratch: WorkerScratch::of_worker() }
     }
 
     /// Executes tasks until the runtime stops.
@@ -72,19 +72,19 @@ impl Worker {
                 Work::Together(gathering) => self.attend(&gathering),
             }
         }
-        self.core.give_back(&mut self.hands);
+        self.core.give_back(&mut self.scratch);
     }
 
     /// Looks for a task for a while, then sleeps until there is one; `None` when the runtime stops.
     fn wait_for_task(&mut self) -> Option<Work<Purpose>> {
         let core = Arc::clone(&self.core);
-        let (me, sleep) = (self.id.0 as usize, &core.clock.sleep);
+        let (me, sleep) = (self.id.0 as usize, &core.backend.sleep);
         let counters = &core.counters[me];
-        let since = core.clock.now().as_nanos();
+        let since = core.backend.now().as_nanos();
         counters.idle_since.store(since + 1, Relaxed);
-        core.clock.record(Some(self.id), || Event::Idle { worker: self.id });
+        core.backend.record(Some(self.id), || Event::Idle { worker: self.id });
         core.note_if_finished();
-        core.give_back(&mut self.hands);
+        core.give_back(&mut self.scratch);
         let mut found = None;
         for look in 0..QUICK_LOOKS + POLITE_LOOKS {
             if look < QUICK_LOOKS {
@@ -113,7 +113,7 @@ impl Worker {
             counters.sleeps.store(counters.sleeps.load(Relaxed) + 1, Relaxed);
             sleep.sleep(me);
             sleep.retract(me);
-            core.clock.record(Some(self.id), || Event::Woken { worker: self.id });
+            core.backend.record(Some(self.id), || Event::Woken { worker: self.id });
             self.seat.expect();
             found = self.look();
             // The end of the runtime wakes everybody, for no task.
@@ -124,7 +124,7 @@ impl Worker {
             }
             self.answer_wake(found.as_ref());
         }
-        let idle = core.clock.now().as_nanos().saturating_sub(since);
+        let idle = core.backend.now().as_nanos().saturating_sub(since);
         counters.idle.store(counters.idle.load(Relaxed) + idle, Relaxed);
         counters.idle_since.store(0, Relaxed);
         found
@@ -136,20 +136,20 @@ impl Worker {
         counters.executing.store(slot.index() + 1, Relaxed);
         let predicted = slot.head().predicted.load(Relaxed);
         if predicted != u64::MAX {
-            self.core.clock.times.pre_exec(self.id.0 as usize, self.core.clock.now(), predicted);
+            self.core.backend.times.pre_exec(self.id.0 as usize, self.core.backend.now(), predicted);
         }
         let task = TaskPlace { slot, record: self.core.records.get(slot.index()) };
         enter_task(self.core.id, task.record.context());
         let mut taken = task.record.body.lock().take();
         let outcome = self.outcome(slot, &mut taken, &Crew::alone(&self.id, &self.submitter), self.id);
         if predicted != u64::MAX {
-            self.core.clock.times.post_exec(self.id.0 as usize);
+            self.core.backend.times.post_exec(self.id.0 as usize);
         }
         counters.executing.store(0, Relaxed);
         counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
         match outcome {
-            Outcome::Done => self.core.end_here(task, &Outcome::Done, taken, Some(self.id), &mut self.hands),
-            otherwise => self.core.end(task, &otherwise, taken, Some(self.id), &mut self.hands),
+            Outcome::Done => self.core.end_here(task, &Outcome::Done, taken, Some(self.id), &mut self.scratch),
+            otherwise => self.core.end(task, &otherwise, taken, Some(self.id), &mut self.scratch),
         }
     }
 
@@ -171,9 +171,9 @@ impl Worker {
             facts.select(arch, size, chosen).expect("the tree gives workers tasks that they can execute");
         let keeps_nothing = facts.keeps_nothing;
         let has_model = facts.model.is_some();
-        let records = core.clock.recorder.is_some();
+        let records = core.backend.recorder.is_some();
         // Before the time of the kernel begins.
-        if let Some(memories) = &core.clock.memories
+        if let Some(memories) = &core.backend.memories
             && let Err(message) = self.bring(memories, slot, &**job, crew)
         {
             return failed(slot, taken, implementation, worker, message);
@@ -212,9 +212,9 @@ impl Worker {
     #[cold]
     #[inline(never)]
     fn bring(&self, memories: &Memories, slot: &Slot, job: &dyn Job, crew: &Crew<'_>) -> Result<(), String> {
-        if self.core.clock.recorder.is_some() {
+        if self.core.backend.recorder.is_some() {
             let task = TaskId::new(slot.head().sequence.load(Relaxed));
-            self.core.clock.record(Some(self.id), || Event::Pulled { task, worker: self.id });
+            self.core.backend.record(Some(self.id), || Event::Pulled { task, worker: self.id });
         }
         let brought = catch_unwind(AssertUnwindSafe(|| memories.bring(job, crew.first())));
         brought.map_err(|payload| message_of(payload, "while its data was copied to the worker's memory node: "))
@@ -225,21 +225,21 @@ impl Worker {
     fn record_end(&self, slot: &Slot, crew: &Crew<'_>) {
         let task = TaskId::new(slot.head().sequence.load(Relaxed));
         for member in crew.members {
-            self.core.clock.record(Some(self.id), || Event::Ended { task, worker: *member });
+            self.core.backend.record(Some(self.id), || Event::Ended { task, worker: *member });
         }
     }
 
     /// Writes down that a kernel begins.
     #[cold]
     fn record_start(&self, slot: &Slot, extra: Option<&Extra>, crew: &Crew<'_>) {
-        let Some(recorder) = &self.core.clock.recorder else { return };
+        let Some(recorder) = &self.core.backend.recorder else { return };
         let head = slot.head();
         let (task, codelet) = (TaskId::new(head.sequence.load(Relaxed)), CodeletId(head.codelet.load(Relaxed)));
         if let Some(name) = extra.and_then(|extra| extra.name.as_ref()) {
             recorder.name(task, name);
         }
         for member in crew.members {
-            self.core.clock.record(Some(self.id), || Event::Started { task, worker: *member, codelet });
+            self.core.backend.record(Some(self.id), || Event::Started { task, worker: *member, codelet });
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the simulation tells of tasks that are submitted, and how far each has come.
 
-use super::desk::Desk;
+use super::backend::SimBackend;
 use super::lengths::NEVER;
 use sched_core::{DataAccess, Estimate, MemoryNode, Stage, WorkerId};
 use sched_graph::TaskId;
@@ -47,7 +47,7 @@ impl Progress {
     }
 }
 
-impl Desk {
+impl SimBackend {
     /// A submitted task, by its sequence.
     fn submitted_task(&self, sequence: u64) -> Option<u32> {
         let task = u32::try_from(sequence.checked_sub(1)?).ok()?;
@@ -62,7 +62,7 @@ impl Desk {
     }
 }
 
-impl Lookahead for Desk {
+impl Lookahead for SimBackend {
     fn range(&self) -> Range<u64> {
         let (first, submitted) = (self.progress.first.load(Relaxed), self.progress.submitted.load(Relaxed));
         u64::from(first) + 1..u64::from(submitted) + 1

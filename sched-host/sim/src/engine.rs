@@ -13,14 +13,14 @@ mod tasks;
 mod teams;
 mod workers;
 
-use super::desk::{Desk, Notes, task_of};
+use super::backend::{Notes, SimBackend, task_of};
 use super::error::SimError;
 use super::network::Network;
 use super::outcome::{LinkStats, MemoryStats, Outcome, WorkerStats};
 use super::platform::Overheads;
 use agenda::Agenda;
 use contexts::Context;
-pub(super) use contexts::{Ground, Opening, Planned};
+pub(super) use contexts::{Opening, Planned, PolicyEnv};
 use moves::Moves;
 use sched_core::{Stage, WorkerId};
 use sched_graph::{TaskGraph, TaskId};
@@ -60,13 +60,13 @@ enum Plan {
 }
 
 pub(super) struct Engine<'a> {
-    desk: Arc<Desk>,
+    backend: Arc<SimBackend>,
     graph: Arc<TaskGraph>,
     prices: Prices,
-    ground: Ground,
+    policy_env: PolicyEnv,
     /// The default one first.
     contexts: Vec<Context>,
-    changes: Vec<Planned>,
+    planned: Vec<Planned>,
     tasks: Tasks,
     teams: CombinedWorkers<Purpose>,
     workers: Vec<Worker>,
@@ -84,7 +84,7 @@ pub(super) struct Engine<'a> {
     /// Joules that kernels took so far; no number if that is not known of one.
     joules: f64,
     /// How often something changed that a worker that found nothing may find now.
-    stirred: u64,
+    changes: u64,
     /// Changes whenever a worker may have to serve other contexts.
     roster_version: u64,
 }
@@ -92,40 +92,40 @@ pub(super) struct Engine<'a> {
 impl<'a> Engine<'a> {
     /// The first of the contexts is the default one.
     pub(super) fn new(
-        desk: Desk,
-        ground: Ground,
+        backend: SimBackend,
+        policy_env: PolicyEnv,
         contexts: Vec<Opening>,
-        changes: Vec<Planned>,
+        planned: Vec<Planned>,
         observer: &'a mut dyn Observer,
     ) -> Engine<'a> {
-        let desk = Arc::new(desk);
+        let backend = Arc::new(backend);
         let ledger = Arc::new(Ledger::new());
-        let open = |opening| Context::new(opening, &desk, &ledger, ground.seed);
+        let open = |opening| Context::new(opening, &backend, &ledger, policy_env.seed);
         let mut contexts: Vec<Context> = contexts.into_iter().map(open).collect();
-        desk.graph.tasks.iter().for_each(|task| contexts[usize::from(task.context)].count_task());
-        let platform = Arc::clone(&desk.platform);
+        backend.graph.tasks.iter().for_each(|task| contexts[usize::from(task.context)].count_task());
+        let platform = Arc::clone(&backend.platform);
         let workers = platform.workers.iter().zip(0..).map(|(worker, id)| {
             let class = &platform.classes[worker.class];
             Worker::new(WorkerId(id), worker.class, worker.memory.0, class.pipeline)
         });
-        let teams = CombinedWorkers::new(platform.workers.len(), desk.combined());
-        if !desk.combined().is_empty() {
+        let teams = CombinedWorkers::new(platform.workers.len(), backend.combined());
+        if !backend.combined().is_empty() {
             teams.begin_use();
         }
         let bandwidth = platform.links.iter().map(|link| link.bandwidth).collect();
         Engine {
-            ground,
+            policy_env,
             contexts,
-            changes,
-            graph: Arc::clone(&desk.graph),
+            planned,
+            graph: Arc::clone(&backend.graph),
             prices: Prices::new(platform.overheads),
-            tasks: Tasks::new(&desk.graph, Arc::clone(&desk.dependencies), ledger),
+            tasks: Tasks::new(&backend.graph, Arc::clone(&backend.dependencies), ledger),
             teams,
             workers: workers.collect(),
             flights: Vec::new(),
             free_flights: Vec::new(),
             moves: Moves::new(platform.memories.len(), Network::new(bandwidth)),
-            desk,
+            backend,
             now: 0,
             agenda: Agenda::new(),
             notes: Notes::default(),
@@ -134,7 +134,7 @@ impl<'a> Engine<'a> {
             events: 0,
             end: 0,
             joules: 0.0,
-            stirred: 0,
+            changes: 0,
             roster_version: 1,
         }
     }
@@ -142,7 +142,7 @@ impl<'a> Engine<'a> {
     /// Runs all tasks.
     pub(super) fn run(mut self) -> Result<Outcome, SimError> {
         for worker in 0..self.workers.len() as u32 {
-            self.desk.fall_asleep(worker);
+            self.backend.fall_asleep(worker);
         }
         self.plan_timed_changes();
         self.submit();
@@ -154,7 +154,7 @@ impl<'a> Engine<'a> {
                 continue;
             };
             self.now = time;
-            self.desk.set_now(time);
+            self.backend.set_now(time);
             self.events += 1;
             if let Some(Plan::End(next) | Plan::Host(next)) = self.agenda.peek() {
                 self.workers[next as usize].fetch();
@@ -181,7 +181,7 @@ impl<'a> Engine<'a> {
     /// there is something to do now.
     fn look_around(&mut self) -> bool {
         if self.tasks.ended < self.tasks.total() {
-            self.stirred += 1;
+            self.changes += 1;
             for worker in 0..self.workers.len() as u32 {
                 self.host(worker);
             }
@@ -224,19 +224,19 @@ impl<'a> Engine<'a> {
 
     /// Does what the tree asked for while it was called.
     fn settle_notes(&mut self) {
-        if !self.desk.has_notes() {
+        if !self.backend.has_notes() {
             return;
         }
         let mut notes = std::mem::take(&mut self.notes);
-        self.desk.take_notes(&mut notes);
+        self.backend.take_notes(&mut notes);
         for mut worker in notes.woken.drain(..) {
-            let tired = |worker: u32| self.workers[worker as usize].has_looked(self.now, self.stirred);
+            let tired = |worker: u32| self.workers[worker as usize].has_looked(self.now, self.changes);
             if tired(worker.0) {
                 // It has looked again and again, and nothing has changed since: two that wake each other would go on for ever,
                 // since no time passes. Somebody who has not looked so often goes in its place.
-                self.desk.fall_asleep(worker.0);
-                let Some(other) = self.desk.find_sleeper(|other| !tired(other)) else { continue };
-                self.desk.get_up(other);
+                self.backend.fall_asleep(worker.0);
+                let Some(other) = self.backend.find_sleeper(|other| !tired(other)) else { continue };
+                self.backend.get_up(other);
                 worker = WorkerId(other);
             }
             self.tell(Event::Woken { worker });
@@ -258,11 +258,11 @@ impl<'a> Engine<'a> {
     fn push(&mut self, task: u32, by: Option<u32>, deferred: Option<&Cell<Option<WorkerId>>>) -> u32 {
         let by = by.map(WorkerId);
         self.tell(Event::Ready { task: TaskId(task).submitted(), by });
-        self.desk.progress.reach(task, Stage::Ready);
+        self.backend.progress.reach(task, Stage::Ready);
         let context = self.context_of(task);
         let priority = self.contexts[context].priority(self.graph.tasks[task as usize].priority);
-        let slot = self.tasks.slot_for(task, priority, &self.desk);
-        self.stirred += 1;
+        let slot = self.tasks.slot_for(task, priority, &self.backend);
+        self.changes += 1;
         self.teams.note_pushed(slot);
         self.contexts[context].tree.push(slot, by, deferred);
         self.settle_notes();
@@ -274,7 +274,7 @@ impl<'a> Engine<'a> {
         let Prices { submission, push, .. } = self.prices;
         while let Some(task) = self.tasks.next_submitted() {
             self.tell(Event::Submitted { task: TaskId(task).submitted() });
-            self.desk.progress.submitted(task + 1);
+            self.backend.progress.submitted(task + 1);
             self.note_submitted(task);
             let mut cost = submission;
             self.tasks.submitted(task, &self.graph);
@@ -301,7 +301,7 @@ impl<'a> Engine<'a> {
             return false;
         }
         self.tell(Event::Passed { task: TaskId(task).submitted() });
-        self.desk.progress.reach(task, Stage::Ended);
+        self.backend.progress.reach(task, Stage::Ended);
         self.end = self.end.max(self.now);
         std::mem::swap(&mut self.tasks.ready, ready);
         self.tasks.ended(task, &self.graph);
@@ -311,8 +311,8 @@ impl<'a> Engine<'a> {
     }
 
     fn outcome(self) -> Outcome {
-        let (desk, end) = (&self.desk, self.end);
-        let (graph, platform) = (&desk.graph, &desk.platform);
+        let (backend, end) = (&self.backend, self.end);
+        let (graph, platform) = (&backend.graph, &backend.platform);
         let workers = self.workers.iter().enumerate().map(|(id, worker)| WorkerStats {
             id: id as u32,
             class: platform.classes[worker.class].name.clone(),
@@ -327,14 +327,14 @@ impl<'a> Engine<'a> {
         let links = platform.links.iter().zip(&self.moves.link_bytes);
         let links = links.map(|(link, bytes)| LinkStats { name: link.name.clone(), bytes: *bytes });
         let memories = platform.memories.iter().enumerate().map(|(number, memory)| {
-            let peak = desk.replicas.as_ref().map(|replicas| replicas.lock().peak(number as u32));
+            let peak = backend.replicas.as_ref().map(|replicas| replicas.lock().peak(number as u32));
             MemoryStats { name: memory.name.clone(), peak: peak.unwrap_or_else(|| graph.bytes()) }
         });
         Outcome {
             makespan: std::time::Duration::from_nanos(end),
             tasks: self.tasks.total(),
             flops: graph.flops(),
-            critical_path: self.tasks.critical_path(&desk.lengths),
+            critical_path: self.tasks.critical_path(&backend.lengths),
             energy,
             workers,
             links: links.collect(),

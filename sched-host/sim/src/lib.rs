@@ -29,8 +29,8 @@
 //! ```
 
 mod ahead;
+mod backend;
 mod context;
-mod desk;
 mod engine;
 mod error;
 mod lengths;
@@ -52,15 +52,15 @@ pub use platform::Platform;
 pub use recorder::SimRecorder;
 pub use urgency::prioritise;
 
+use backend::SimBackend;
 use context::Change;
-use desk::Desk;
-use engine::{Engine, Ground, Opening, Planned};
+use engine::{Engine, Opening, Planned, PolicyEnv};
 use lengths::Lengths;
 use sched_core::WorkerSet;
 use sched_graph::TaskGraph;
 use sched_policy::Policy;
 use sched_trace::{Event, Observer};
-use sched_tree::Witness;
+use sched_tree::TreeObserver;
 use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{ContextError, WantedPolicy, worker_ids};
 use sched_tree::plugin::Registry;
@@ -75,7 +75,7 @@ pub struct Simulation {
     policy: WantedPolicy,
     registry: Option<Arc<Registry>>,
     seed: u64,
-    witness: Option<Arc<dyn Witness>>,
+    tree_observer: Option<Arc<dyn TreeObserver>>,
     contexts: Vec<Context>,
     changes: Vec<Wish>,
 }
@@ -104,7 +104,7 @@ impl Simulation {
             policy: WantedPolicy::Default,
             registry: None,
             seed: 0,
-            witness: None,
+            tree_observer: None,
             contexts: Vec::new(),
             changes: Vec::new(),
         }
@@ -134,9 +134,9 @@ impl Simulation {
         self
     }
 
-    /// Who is told where tasks are in the tree, while it runs.
-    pub fn witness(mut self, witness: Arc<dyn Witness>) -> Simulation {
-        self.witness = Some(witness);
+    /// Observes where tasks are in the tree, while the simulation runs.
+    pub fn tree_observer(mut self, tree_observer: Arc<dyn TreeObserver>) -> Simulation {
+        self.tree_observer = Some(tree_observer);
         self
     }
 
@@ -210,8 +210,8 @@ impl Simulation {
     pub fn observe(self, observer: &mut dyn Observer) -> Result<Outcome, SimError> {
         let registry = self.registry.unwrap_or_else(|| Arc::new(Registry::available()));
         let platform = self.platform;
-        let ground = Ground { registry, seed: self.seed };
-        let contexts = openings(self.policy.find()?, self.contexts, &platform, &ground)?;
+        let policy_env = PolicyEnv { registry, seed: self.seed };
+        let contexts = openings(self.policy.find()?, self.contexts, &platform, &policy_env)?;
         let changes = planned(self.changes, &contexts, platform.workers.len())?;
         check_contexts(&self.graph, &contexts)?;
         // A large machine has many teams, and most policies have no leaf for any.
@@ -223,10 +223,10 @@ impl Simulation {
         let dependencies = self.graph.dependencies();
         check_homes(&self.graph, &platform)?;
         let alone = contexts.len() == 1 && changes.is_empty();
-        let mut desk = Desk::new(self.graph, Arc::new(dependencies), platform, lengths, combined);
-        desk.witness = self.witness;
-        desk.foresees = alone;
-        Engine::new(desk, ground, contexts, changes, observer).run()
+        let mut backend = SimBackend::new(self.graph, Arc::new(dependencies), platform, lengths, combined);
+        backend.tree_observer = self.tree_observer;
+        backend.foresees = alone;
+        Engine::new(backend, policy_env, contexts, changes, observer).run()
     }
 }
 
@@ -235,11 +235,11 @@ fn openings(
     policy: Policy,
     contexts: Vec<Context>,
     platform: &Platform,
-    ground: &Ground,
+    policy_env: &PolicyEnv,
 ) -> Result<Vec<Opening>, SimError> {
     let count = platform.workers.len();
     let everybody = WorkerSet::first(count as u32);
-    let parts = ground.lay(platform, &policy, &everybody)?;
+    let parts = policy_env.lay(platform, &policy, &everybody)?;
     let (name, any) = (Context::DEFAULT.to_owned(), i32::MIN..=i32::MAX);
     let mut openings =
         vec![Opening { name, policy: policy.clone(), workers: everybody.clone(), priorities: any, parts }];
@@ -251,7 +251,7 @@ fn openings(
                 None => everybody.clone(),
             };
             let policy = context.policy.clone().map_or_else(|| Ok(policy.clone()), WantedPolicy::find)?;
-            let parts = ground.lay(platform, &policy, &workers)?;
+            let parts = policy_env.lay(platform, &policy, &workers)?;
             Ok(Opening { name: context.name.clone(), policy, workers, priorities: context.priorities.clone(), parts })
         };
         openings.push(open().map_err(|error| not_made(&context.name, error))?);

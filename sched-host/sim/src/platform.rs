@@ -4,6 +4,8 @@
 //! ([`library`]), or taken from the performance directory of a StarPU installation.
 
 mod bus;
+mod draw;
+mod from_topology;
 mod kernels;
 mod library;
 mod machine;

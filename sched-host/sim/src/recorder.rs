@@ -6,10 +6,10 @@ use parking_lot::Mutex;
 use sched_core::{Refusal, TaskId, WorkerId};
 use sched_graph::TaskGraph;
 use sched_trace::{Event, Observer, Stamped, Trace, WorkerTrack, add_nodes};
-use sched_tree::{Witness, WitnessedNode};
+use sched_tree::{ObservedNode, TreeObserver};
 use std::sync::Arc;
 
-/// Keeps what happens in a simulation, for a [`Trace`]. It is both [`Observer`] and [`Witness`](Self::witness).
+/// Keeps what happens in a simulation, for a [`Trace`]. It is both [`Observer`] and [`TreeObserver`](Self::tree_observer).
 pub struct SimRecorder {
     graph: Arc<TaskGraph>,
     platform: Arc<Platform>,
@@ -36,10 +36,10 @@ impl SimRecorder {
         SimRecorder { graph, platform, seen: Arc::default() }
     }
 
-    /// For [`Simulation::witness`](super::Simulation::witness): without it the trace knows neither refusals nor lengths of
+    /// For [`Simulation::tree_observer`](super::Simulation::tree_observer): without it the trace knows neither refusals nor lengths of
     /// queues.
     #[must_use]
-    pub fn witness(&self) -> Arc<dyn Witness> {
+    pub fn tree_observer(&self) -> Arc<dyn TreeObserver> {
         Arc::<Seen>::clone(&self.seen)
     }
 
@@ -72,19 +72,19 @@ impl Observer for SimRecorder {
     }
 }
 
-impl Witness for Seen {
-    fn nodes(&self, paths: &[&str]) -> WitnessedNode {
+impl TreeObserver for Seen {
+    fn nodes(&self, paths: &[&str]) -> ObservedNode {
         add_nodes(&mut self.nodes.lock(), paths)
     }
 
     /// The engine reports this to the observer.
     fn ready(&self, _nanos: u64, _by: Option<WorkerId>, _task: TaskId) {}
 
-    fn held(&self, nanos: u64, _by: Option<WorkerId>, task: TaskId, node: WitnessedNode) {
+    fn held(&self, nanos: u64, _by: Option<WorkerId>, task: TaskId, node: ObservedNode) {
         self.note(nanos, Event::Held { task, node });
     }
 
-    fn refused(&self, nanos: u64, _by: Option<WorkerId>, task: TaskId, node: WitnessedNode, why: Refusal) {
+    fn refused(&self, nanos: u64, _by: Option<WorkerId>, task: TaskId, node: ObservedNode, why: Refusal) {
         self.note(nanos, Event::Refused { task, node, why });
     }
 }

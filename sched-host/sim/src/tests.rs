@@ -8,15 +8,15 @@ use sched_tree::Part;
 /// What happens when the tree is changed before it runs.
 fn digest(policy: &Policy, platform: &Arc<Platform>, registry: &Arc<Registry>, change: impl Fn(&mut Part)) -> u64 {
     let graph = Arc::new(cholesky(7, 960));
-    let ground = Ground { registry: Arc::clone(registry), seed: 7 };
-    let mut contexts = openings(policy.clone(), Vec::new(), platform, &ground).expect("the policy fits");
+    let policy_env = PolicyEnv { registry: Arc::clone(registry), seed: 7 };
+    let mut contexts = openings(policy.clone(), Vec::new(), platform, &policy_env).expect("the policy fits");
     contexts[0].parts.iter_mut().for_each(change);
     let combined = platform.combined_members();
     let lengths = Lengths::new(&graph, platform, &combined).expect("every task can run");
     let dependencies = graph.dependencies();
     let mut digest = Digest::default();
-    let desk = Desk::new(graph, Arc::new(dependencies), Arc::clone(platform), lengths, combined);
-    Engine::new(desk, ground, contexts, Vec::new(), &mut digest).run().expect("it runs to the end");
+    let backend = SimBackend::new(graph, Arc::new(dependencies), Arc::clone(platform), lengths, combined);
+    Engine::new(backend, policy_env, contexts, Vec::new(), &mut digest).run().expect("it runs to the end");
     digest.value()
 }
 

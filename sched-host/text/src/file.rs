@@ -5,15 +5,46 @@ use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Mutex;
 
-/// The text in a file, without the mark that some editors put before it.
+/// Names the standard input where the path of a file is expected.
+pub const STANDARD_INPUT: &str = "-";
+
+/// What messages call the file of this path.
+pub fn file_name(path: &Path) -> String {
+    if path.as_os_str() == STANDARD_INPUT { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// The text in a file, or on the [standard input](STANDARD_INPUT), without the mark that some editors put before it.
 ///
 /// # Errors
 /// When it cannot be read, or is no text; the message says where.
 pub fn read(path: &Path) -> Result<String, Unread> {
+    decode(read_bytes(path)?)
+}
+
+/// The bytes of a file, or of the [standard input](STANDARD_INPUT).
+///
+/// The standard input ends once, so it is kept: a policy is read when it is checked, and again for each run.
+///
+/// # Errors
+/// When they cannot be read, or are too many.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Unread> {
+    static KEPT: Mutex<Option<Vec<u8>>> = Mutex::new(None);
+    if path.as_os_str() != STANDARD_INPUT {
+        return limited(File::open(path)?);
+    }
+    let mut kept = KEPT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    match &*kept {
+        Some(bytes) => Ok(bytes.clone()),
+        None => Ok(kept.insert(limited(std::io::stdin())?).clone()),
+    }
+}
+
+fn limited(input: impl Read) -> Result<Vec<u8>, Unread> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(MOST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST { Err(Unread::TooLarge) } else { decode(bytes) }
+    input.take(MOST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST { Err(Unread::TooLarge) } else { Ok(bytes) }
 }
 
 /// Bytes of a file at most: some have no end, such as /dev/zero.
@@ -70,6 +101,15 @@ impl Unread {
 impl From<std::io::Error> for Unread {
     fn from(error: std::io::Error) -> Unread {
         Unread::Io(error)
+    }
+}
+
+impl From<Unread> for std::io::Error {
+    fn from(error: Unread) -> std::io::Error {
+        match error {
+            Unread::Io(error) => error,
+            other => std::io::Error::new(std::io::ErrorKind::InvalidData, other.to_string()),
+        }
     }
 }
 

@@ -3,6 +3,12 @@
 /// The offset basis of the 64-bit FNV-1a hash: the hash of nothing.
 pub const FNV_1A_EMPTY: u64 = 0xcbf2_9ce4_8422_2325;
 
+/// The 64-bit FNV-1a hash of `bytes`.
+#[must_use]
+pub fn fnv_1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(FNV_1A_EMPTY, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
 /// What SplitMix64 adds to its state for each output.
 pub const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -42,7 +48,6 @@ impl SplitMix64 {
 
     /// The next output.
     #[inline]
-    #[expect(clippy::should_implement_trait, reason = "there is no last output")]
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GAMMA);
         mix(self.0)
@@ -67,6 +72,13 @@ mod tests {
         assert_eq!([0, 1, 2].map(|index| SplitMix64::output(1_234_567, index)), published);
         let mut generator = SplitMix64(1_234_567);
         assert_eq!([(); 3].map(|()| generator.next()), published);
+    }
+
+    #[test]
+    fn the_hash_is_the_published_one() {
+        assert_eq!(fnv_1a(b""), FNV_1A_EMPTY);
+        assert_eq!(fnv_1a(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv_1a(b"foobar"), 0x8594_4171_f739_67e8);
     }
 
     #[test]

@@ -18,10 +18,11 @@ mod ranges;
 mod span;
 mod spread;
 mod suggest;
+pub mod svg;
 pub mod xml;
 
 pub use count::count;
-pub use file::{Unread, decode, read};
+pub use file::{STANDARD_INPUT, Unread, decode, file_name, read, read_bytes};
 pub use finding::{Finding, Findings};
 pub use median::median;
 pub use plain::Plain;

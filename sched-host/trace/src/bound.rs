@@ -1,13 +1,13 @@
-//! How short a run could have been, by what was measured in it.
+//! Lower bound of the makespan of a measured run.
 
 use super::timeline::{Activity, Timeline};
 use super::track::Trace;
 use sched_graph::priorities::bottom_levels;
 use sched_graph::{TaskGraph, TaskId};
 
-/// A lower bound of the makespan of the run in `trace`, in seconds, if its tasks are those of `graph` in the same order, and
-/// all its workers are alike: with kernels as long as they were, no schedule is shorter than the longest chain of them, nor
-/// than all of them shared out evenly. `None` if some task is not there, or is of another kind.
+/// Lower bound in seconds of the makespan of the run in `trace`, whose tasks are those of `graph` in the same order, on
+/// identical workers: with the measured execution times no schedule is shorter than their longest chain, nor than their sum
+/// divided by the number of workers. `None` if a task is missing or of another kind.
 #[must_use]
 pub fn measured_bound(trace: &Trace, graph: &TaskGraph) -> Option<f64> {
     let mut lengths: Vec<Option<f64>> = vec![None; graph.tasks.len()];

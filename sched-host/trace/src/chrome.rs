@@ -1,8 +1,8 @@
-//! The Trace Event Format: what Perfetto and `chrome://tracing` open.
+//! The Trace Event Format of Perfetto and `chrome://tracing`.
 //!
-//! Three "processes" group the tracks: the workers, the links between memories, and the scheduler with a counter for each
-//! node that stored tasks, and marks where one refused some. Arrows lead from the task that made another one ready to that
-//! one. Times are in microseconds, as the format wants them, with the nanoseconds behind the point.
+//! Three "processes" group the tracks: the workers, the links between memories, and the scheduler, with a counter for each
+//! node that stored tasks and a mark for each refusal. An arrow leads from a task to each that it made ready. Times are in
+//! microseconds, as the format requires, with nanoseconds as decimals.
 
 use super::event::Event;
 use super::timeline::{Activity, Timeline};
@@ -30,17 +30,17 @@ struct Line<'a> {
     tid: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<u64>,
-    /// An arrow ends at what encloses it, rather than at what follows.
+    /// Binding point: an arrow ends at the enclosing slice instead of the next one.
     #[serde(skip_serializing_if = "Option::is_none")]
     bp: Option<&'a str>,
-    /// How far a mark reaches: over its own track.
+    /// Scope of a mark: its own track.
     #[serde(skip_serializing_if = "Option::is_none")]
     s: Option<&'a str>,
     #[serde(skip_serializing_if = "Args::is_none")]
     args: Args<'a>,
 }
 
-/// What is shown of an event when it is selected.
+/// Details of an event, shown when it is selected.
 #[derive(Serialize, Default)]
 #[serde(untagged)]
 enum Args<'a> {
@@ -77,7 +77,7 @@ impl Args<'_> {
     }
 }
 
-/// The lines of a file, one after the other.
+/// Writer of the lines of a file.
 struct Lines<'a> {
     out: &'a mut dyn Write,
     first: bool,
@@ -174,7 +174,7 @@ fn write_links(trace: &Trace, timeline: &Timeline, lines: &mut Lines<'_>) -> io:
     Ok(())
 }
 
-/// Marks, counters and arrows, in the order of time.
+/// Writes marks, counters and arrows, in the order of time.
 fn write_moments(trace: &Trace, lines: &mut Lines<'_>) -> io::Result<()> {
     lines.group(SCHEDULER, "scheduler")?;
     let mut refusing = BTreeSet::new();
@@ -220,13 +220,13 @@ fn write_moments(trace: &Trace, lines: &mut Lines<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// From a task to the one that it made ready.
+/// Arrows from a task to each that it made ready.
 #[derive(Default)]
 struct Arrows {
     begun: BTreeMap<WorkerId, u64>,
-    /// When the last task of each worker began and ended.
+    /// Begin and end of the last task of each worker.
     ended: BTreeMap<WorkerId, (u64, u64)>,
-    /// Tasks that were made ready: the worker, and a moment of the task that did it.
+    /// For each task that was made ready, the worker that did it and a time within the task that it executed.
     ready: BTreeMap<TaskId, (WorkerId, u64)>,
 }
 
@@ -240,7 +240,7 @@ impl Arrows {
             }
             Event::Ready { task, by: Some(by) } => {
                 if let Some((begin, end)) = self.ended.get(&by) {
-                    // The end itself belongs to what follows.
+                    // The end itself belongs to the next slice.
                     self.ready.insert(task, (by, end.saturating_sub(1).max(*begin)));
                 }
             }
@@ -268,7 +268,7 @@ impl Arrows {
     }
 }
 
-/// Viewers take track 0 for something else.
+/// Track of an index. Viewers give track 0 another meaning.
 fn tid(number: u32) -> u32 {
     number + 1
 }

@@ -1,12 +1,12 @@
-//! What happens in a run or a simulation, as values.
+//! Events of runs and simulations.
 
 use sched_core::{MemoryNode, Refusal, TaskId, WorkerId};
 use sched_graph::DataId;
 use sched_memory::Reason;
-use sched_tree::WitnessedNode;
+use sched_tree::ObservedNode;
 use std::fmt;
 
-/// Something that happened. The runtime and the simulator report it in these words.
+/// An event of a run or a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -15,22 +15,22 @@ pub enum Event {
         /// The task.
         task: TaskId,
     },
-    /// A task waits for nothing any more, and is pushed into the scheduler.
+    /// A task became ready and is pushed into the scheduler.
     Ready {
         /// The task.
         task: TaskId,
-        /// The worker that made it ready by ending another one; `None` for the application.
+        /// The worker that made it ready by ending another task; `None` for the application.
         by: Option<WorkerId>,
     },
-    /// A worker got a task from the scheduler, and begins to fetch its data. Each member of a team reports a parallel task:
-    /// one when it pulls the task, the others when they have joined and wait.
+    /// A worker pulled a task from the scheduler and begins to fetch its data. Of a parallel task each member of the team
+    /// has this event: one when it pulls the task, the others when they have joined and wait.
     Pulled {
         /// The task.
         task: TaskId,
         /// The worker.
         worker: WorkerId,
     },
-    /// A worker begins to execute a task. All members of a team report a parallel task.
+    /// A worker begins to execute a task. Of a parallel task each member of the team has this event.
     Started {
         /// The task.
         task: TaskId,
@@ -39,7 +39,7 @@ pub enum Event {
         /// Its codelet.
         codelet: CodeletId,
     },
-    /// A worker is done with a task. All members of a team report a parallel task.
+    /// A worker has executed a task. Of a parallel task each member of the team has this event.
     Ended {
         /// The task.
         task: TaskId,
@@ -51,41 +51,41 @@ pub enum Event {
         /// The task.
         task: TaskId,
     },
-    /// A worker found nothing to do.
+    /// A worker found no task and goes to sleep.
     Idle {
         /// The worker.
         worker: WorkerId,
     },
-    /// A worker that slept was woken.
+    /// A sleeping worker was woken.
     Woken {
         /// The worker.
         worker: WorkerId,
     },
-    /// Data begins to move.
+    /// A transfer begins.
     TransferStarted(Transfer),
-    /// Data has moved.
+    /// A transfer has ended.
     TransferEnded(Transfer),
     /// A node of the scheduler refused a task.
     Refused {
         /// The task.
         task: TaskId,
-        /// The node, by place in [`Trace::nodes`](super::Trace::nodes).
-        node: WitnessedNode,
-        /// Why.
+        /// The node: its place in [`Trace::nodes`](super::Trace::nodes).
+        node: ObservedNode,
+        /// Reason of the refusal.
         why: Refusal,
     },
     /// A node of the scheduler stores a task now.
     Held {
         /// The task.
         task: TaskId,
-        /// The node, by place in [`Trace::nodes`](super::Trace::nodes).
-        node: WitnessedNode,
+        /// The node: its place in [`Trace::nodes`](super::Trace::nodes).
+        node: ObservedNode,
     },
     /// The number of tasks that a node of the scheduler stores has changed.
     QueueLength {
-        /// The node, by place in [`Trace::nodes`](super::Trace::nodes).
-        node: WitnessedNode,
-        /// Tasks.
+        /// The node: its place in [`Trace::nodes`](super::Trace::nodes).
+        node: ObservedNode,
+        /// Number of tasks.
         length: u32,
     },
 }
@@ -102,27 +102,27 @@ impl CodeletId {
     }
 }
 
-/// Data on the move between two memories.
+/// A transfer of data between two memory nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
-    /// What moves.
+    /// The data.
     pub data: DataId,
-    /// From where, by place in [`Trace::memories`](super::Trace::memories).
+    /// Source: its place in [`Trace::memories`](super::Trace::memories).
     pub from: MemoryNode,
-    /// To where, likewise.
+    /// Destination, likewise.
     pub to: MemoryNode,
     /// Number of bytes.
     pub bytes: u64,
-    /// Why.
+    /// Reason of the transfer.
     pub why: Reason,
 }
 
-/// An event, and when it happened.
+/// An event with its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stamped {
-    /// Nanoseconds since the first submission.
+    /// Time in nanoseconds since the first submission.
     pub nanos: u64,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 

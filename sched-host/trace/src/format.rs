@@ -1,11 +1,11 @@
-//! The formats that traces are written in.
+//! File formats of traces.
 
 use super::track::Trace;
 use super::{chrome, paje};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// A format of traces, for other programs to read.
+/// File format of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// The Trace Event Format (JSON), which <https://ui.perfetto.dev>, `chrome://tracing` and speedscope open.
@@ -14,7 +14,7 @@ pub enum Format {
     Paje,
 }
 
-/// The name of a file says nothing about a format of traces.
+/// The name of a file has no extension of a trace format.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, miette::Diagnostic)]
 #[error(
     "`{file}` does not say in which format the trace is to be: .json is Chrome's and Perfetto's, .trace and .paje are Paje's"
@@ -25,10 +25,10 @@ pub struct UnknownFormat {
 }
 
 impl Format {
-    /// The format that the extension of a file's name says.
+    /// Format for the extension of the name of `file`.
     ///
     /// # Errors
-    /// When there is none, or another one.
+    /// When the extension is missing or unknown.
     pub fn of(file: &Path) -> Result<Format, UnknownFormat> {
         let extension = file.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
         match extension.as_deref() {
@@ -38,7 +38,7 @@ impl Format {
         }
     }
 
-    /// Writes `trace` to `out`, bit by bit; best to something that buffers.
+    /// Writes `trace` to `out` in many small pieces; `out` should buffer.
     ///
     /// # Errors
     /// When `out` cannot be written.

@@ -8,13 +8,8 @@ mod axis;
 mod density;
 mod palette;
 mod rows;
-mod words;
 
-pub use palette::colour;
 pub(super) use palette::reason_colour;
-use sched_text::amount::nanos as span;
-use sched_text::count;
-pub use sched_text::xml::escaped;
 
 use super::event::CodeletId;
 use super::timeline::{Activity, Span, Timeline};
@@ -22,9 +17,11 @@ use super::track::Trace;
 use axis::{Axis, PLOT};
 use rows::{Row, rows};
 use sched_core::TaskId;
+use sched_text::amount::nanos;
+use sched_text::count;
+use sched_text::svg::{INK, KernelColours, LABEL, MUTED, Pen, Px, Swatch, WARNING, shortened};
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use words::text;
 
 /// What to draw beside the schedule.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -49,12 +46,12 @@ pub struct Bound {
 // All lengths are in pixels.
 const LEFT: f64 = 118.0;
 const RIGHT: f64 = 22.0;
+const WIDTH: f64 = LEFT + PLOT + RIGHT;
 const MARGIN: f64 = 16.0;
 const LINE: f64 = 18.0;
-/// An average character of the 11-pixel font.
-const CHAR: f64 = 6.3;
-/// The same of the bold 16-pixel font.
-const HEAD_CHAR: f64 = 9.5;
+const FONT: f64 = 11.0;
+/// Between the texts of two vertical lines.
+const MARK: f64 = 14.0;
 
 /// Between two tasks: what the scheduler takes, or the system.
 const BETWEEN: &str = "#ffffff";
@@ -63,72 +60,54 @@ const FETCHING: &str = "#a3adba";
 const BOUND: &str = "#b91c1c";
 /// Keeps text readable where a line passes behind it.
 const HALO: &str = "stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\"";
-const MAKESPAN: &str = "#0f172a";
 
 /// Draws the schedule of `trace` as an SVG, which needs no style sheet or font from elsewhere.
 #[must_use]
 pub fn gantt(trace: &Trace, options: &Gantt) -> String {
     let timeline = Timeline::of(trace);
+    let colours = trace.kernel_colours();
     let bound = options.bound.as_ref().filter(|bound| bound.seconds.is_finite() && bound.seconds >= 0.0);
     let makespan = trace.end as f64;
     let longest = [bound.map(|bound| bound.seconds), options.until].into_iter().flatten();
     let axis = Axis::new(longest.map(|seconds| seconds * 1e9).fold(makespan, f64::max));
-    let rows = rows(trace, &timeline);
-    let width = LEFT + PLOT + RIGHT;
+    let rows = rows(trace, &timeline, &colours);
 
-    let mut out = String::new();
-    let mut y = MARGIN + LINE / 2.0;
+    let mut pen = Pen::new(FONT);
     let title = options.title.as_deref().unwrap_or(&trace.title);
-    let fits = ((width - 2.0 * MARGIN) / HEAD_CHAR) as usize;
-    let head = "font-size=\"16\" font-weight=\"bold\" fill=\"#0f172a\"";
-    text(&mut out, MARGIN, y, head, &words::shortened(title, fits));
+    let mut y = head(&mut pen, title, &summary(trace, &timeline, bound), trace.dropped);
+    y = pen.legend(&legend(trace, &timeline, &colours), MARGIN, WIDTH - MARGIN, y) + LINE * 1.4;
+    let marks = marks(makespan, bound);
+    let top = y + MARK * marks.len() as f64 - 6.0;
+    let mut chart = Pen::new(FONT);
+    let bottom = draw_rows(&mut chart, &rows, &axis, makespan, top);
+    axis.draw(&mut pen, LEFT, top, bottom);
+    pen.append(chart);
+    for (place, mark) in marks.iter().enumerate() {
+        mark.draw_line(&mut pen, &axis, y + place as f64 * MARK, bottom);
+    }
+    for (place, mark) in marks.iter().enumerate() {
+        mark.draw_label(&mut pen, &axis, y + place as f64 * MARK);
+    }
+    pen.finish(title, WIDTH, bottom + LINE + MARGIN)
+}
+
+/// The lines above the legend. Where they end.
+fn head(pen: &mut Pen, title: &str, summary: &str, dropped: u64) -> f64 {
+    let mut y = MARGIN + LINE / 2.0;
+    pen.heading((MARGIN, y), WIDTH - 2.0 * MARGIN, title);
     y += LINE;
-    text(&mut out, MARGIN, y, "fill=\"#475569\"", &summary(trace, &timeline, bound));
+    pen.text((MARGIN, y), &format!("fill=\"{MUTED}\""), summary);
     y += LINE;
-    if trace.dropped > 0 {
-        let note =
-            format!("{} events were dropped, since there was no room for them: tasks are missing", trace.dropped);
-        text(&mut out, MARGIN, y, "fill=\"#b45309\"", &note);
+    if dropped > 0 {
+        let note = format!("{} dropped, since there was no room for more: tasks are missing", count(dropped, "event"));
+        pen.text((MARGIN, y), &format!("fill=\"{WARNING}\""), &note);
         y += LINE;
     }
-    y = legend(&mut out, trace, &timeline, width, y) + LINE * 1.4;
-
-    let lines = marks(makespan, bound);
-    let mut labels = String::new();
-    for (place, (at, told, colour)) in lines.iter().enumerate() {
-        let x = LEFT + axis.x(*at);
-        let (anchor, x) = if axis.x(*at) > PLOT / 2.0 { ("end", x + 2.0) } else { ("start", x - 2.0) };
-        let look = format!("fill=\"{colour}\" font-weight=\"bold\" text-anchor=\"{anchor}\" {HALO}");
-        text(&mut labels, x, y + place as f64 * 14.0, &look, told);
-    }
-    let label_foot = y;
-    y += 14.0 * lines.len() as f64 - 6.0;
-    let top = y;
-    let mut chart = String::new();
-    y = draw_rows(&mut chart, &rows, &axis, makespan, top);
-    axis.draw(&mut out, LEFT, top, y);
-    out.push_str(&chart);
-    for (place, (at, _, colour)) in lines.iter().enumerate() {
-        let (x, from) = (LEFT + axis.x(*at), label_foot + place as f64 * 14.0 + 3.0);
-        let dashes = if *colour == BOUND { " stroke-dasharray=\"6 3\"" } else { "" };
-        let _ = writeln!(
-            out,
-            "<path d=\"M{x:.1} {from:.1}V{y:.1}\" stroke=\"{colour}\" stroke-width=\"1.5\" fill=\"none\"{dashes}/>"
-        );
-    }
-    out.push_str(&labels);
-    let height = y + LINE + MARGIN;
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-         font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" font-size=\"11\">\n\
-         <title>{}</title>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{out}</svg>\n",
-        escaped(title)
-    )
+    y
 }
 
 /// The rows from `y` down, with a heading for each group. Where they end.
-fn draw_rows(out: &mut String, rows: &[Row], axis: &Axis, makespan: f64, mut y: f64) -> f64 {
+fn draw_rows(pen: &mut Pen, rows: &[Row], axis: &Axis, makespan: f64, mut y: f64) -> f64 {
     let cell = (460.0 / rows.len().max(1) as f64).floor().clamp(2.0, 19.0);
     let height = if cell >= 5.0 { cell - 1.0 } else { cell };
     let detail = density::Detail::of(rows, axis);
@@ -138,20 +117,18 @@ fn draw_rows(out: &mut String, rows: &[Row], axis: &Axis, makespan: f64, mut y: 
             group = &row.group;
             y += LINE;
             let share = group_summary(rows, group, makespan);
-            let look = format!("fill=\"#334155\" font-weight=\"bold\" {HALO}");
-            text(out, MARGIN, y - 4.0, &look, &format!("{group}: {share}"));
+            let look = format!("fill=\"{LABEL}\" font-weight=\"bold\" {HALO}");
+            pen.text((MARGIN, y - 4.0), &look, &format!("{group}: {share}"));
         }
         if cell >= 10.0 {
-            let look = "fill=\"#334155\" font-size=\"10\" text-anchor=\"end\"";
-            text(out, LEFT - 6.0, y + height / 2.0 + 3.5, look, &words::shortened(&row.name, 19));
+            let look = format!("fill=\"{LABEL}\" font-size=\"10\" text-anchor=\"end\"");
+            pen.text((LEFT - 6.0, y + height / 2.0 + 3.5), &look, &shortened(&row.name, 19));
         }
-        let _ = write!(out, "<g transform=\"translate({LEFT} {y:.0})\"><title>");
-        let told = format!("{}: {}", row.name, row.summary(makespan));
-        let _ = writeln!(out, "{}</title>", escaped(&told));
-        let (wide, ground) = (axis.x(makespan), row.ground);
-        let _ = writeln!(out, "<rect width=\"{wide:.1}\" height=\"{height}\" fill=\"{ground}\"/>");
-        detail.draw(out, row, axis, height);
-        out.push_str("</g>\n");
+        pen.raw(format_args!("<g transform=\"translate({LEFT} {y:.0})\">"));
+        pen.tooltip(&format!("{}: {}", row.name, row.summary(makespan)));
+        pen.rect((0.0, 0.0), (axis.x(makespan), height), &format!("fill=\"{}\"", row.ground));
+        detail.draw(pen, row, axis, height);
+        pen.raw(format_args!("</g>\n"));
         y += cell;
     }
     y + 4.0
@@ -165,21 +142,46 @@ fn group_summary(rows: &[Row], group: &str, makespan: f64) -> String {
     format!("{} busy {share:.1} % of the time", count(of.len() as u64, of[0].what))
 }
 
-/// The vertical lines: where, what they are, and their colour.
-fn marks(makespan: f64, bound: Option<&Bound>) -> Vec<(f64, String, &'static str)> {
-    let mut marks = Vec::new();
-    if let Some(bound) = bound {
-        marks.push((bound.seconds * 1e9, format!("{} {}", bound.name, span(bound.seconds * 1e9)), BOUND));
+/// A vertical line.
+struct Mark {
+    nanos: f64,
+    words: String,
+    colour: &'static str,
+    dashes: &'static str,
+}
+
+impl Mark {
+    fn draw_line(&self, pen: &mut Pen, axis: &Axis, y: f64, bottom: f64) {
+        let Mark { colour, dashes, .. } = self;
+        let path = format!("M{} {}V{}", Px(LEFT + axis.x(self.nanos)), Px(y + 3.0), Px(bottom));
+        pen.path(&path, &format!("stroke=\"{colour}\" stroke-width=\"1.5\"{dashes}"), None);
     }
-    marks.push((makespan, format!("makespan {}", span(makespan)), MAKESPAN));
-    marks
+
+    fn draw_label(&self, pen: &mut Pen, axis: &Axis, y: f64) {
+        let x = axis.x(self.nanos);
+        let (anchor, x) = if x > PLOT / 2.0 { ("end", LEFT + x + 2.0) } else { ("start", LEFT + x - 2.0) };
+        let look = format!("fill=\"{}\" font-weight=\"bold\" text-anchor=\"{anchor}\" {HALO}", self.colour);
+        pen.text((x, y), &look, &self.words);
+    }
+}
+
+/// The bound and the makespan.
+fn marks(makespan: f64, bound: Option<&Bound>) -> Vec<Mark> {
+    let bound = bound.map(|bound| Mark {
+        nanos: bound.seconds * 1e9,
+        words: format!("{} {}", bound.name, nanos(bound.seconds * 1e9)),
+        colour: BOUND,
+        dashes: " stroke-dasharray=\"6 3\"",
+    });
+    let end = Mark { nanos: makespan, words: format!("makespan {}", nanos(makespan)), colour: INK, dashes: "" };
+    bound.into_iter().chain([end]).collect()
 }
 
 fn summary(trace: &Trace, timeline: &Timeline, bound: Option<&Bound>) -> String {
     let tasks = tasks(timeline).len() as u64;
     let workers = trace.workers.len() as u64;
     let mut told =
-        format!("{} on {}, makespan {}", count(tasks, "task"), count(workers, "worker"), span(trace.end as f64));
+        format!("{} on {}, makespan {}", count(tasks, "task"), count(workers, "worker"), nanos(trace.end as f64));
     if let Some(bound) = bound.filter(|bound| bound.seconds > 0.0) {
         let _ = write!(told, ": {:.2} times the lower bound", trace.end as f64 * 1e-9 / bound.seconds);
     }
@@ -202,48 +204,30 @@ fn share_between(trace: &Trace, timeline: &Timeline) -> f64 {
     if all > 0.0 { 1.0 - covered / all } else { 0.0 }
 }
 
-/// The colours that occur. Where it ends.
-fn legend(out: &mut String, trace: &Trace, timeline: &Timeline, width: f64, mut y: f64) -> f64 {
+/// The colours that occur.
+fn legend(trace: &Trace, timeline: &Timeline, colours: &KernelColours) -> Vec<Swatch> {
     let mut counts = vec![0u64; trace.codelets.len()];
     for codelet in tasks(timeline).into_values() {
         if let Some(count) = counts.get_mut(codelet.index()) {
             *count += 1;
         }
     }
-    let fetching = |span: &Span| matches!(span.activity, Activity::Fetching { .. });
-    let mut entries: Vec<(&str, String)> = Vec::new();
-    for (number, (codelet, count)) in trace.codelets.iter().zip(counts).enumerate() {
-        if count > 0 {
-            entries.push((colour(number), format!("{codelet} ({count})")));
-        }
-    }
-    entries.push((IDLE, "idle".to_owned()));
+    let executed = trace.codelets.iter().zip(counts).filter(|(_, count)| *count > 0);
+    let mut swatches: Vec<Swatch> =
+        executed.map(|(codelet, count)| Swatch::filled(colours.get(codelet), format!("{codelet} ({count})"))).collect();
+    swatches.push(Swatch::filled(IDLE, "idle"));
     if share_between(trace, timeline) > 0.001 {
-        entries.push((BETWEEN, "between tasks".to_owned()));
+        swatches.push(Swatch::filled(BETWEEN, "between tasks"));
     }
+    let fetching = |span: &Span| matches!(span.activity, Activity::Fetching { .. });
     if timeline.workers.iter().flatten().any(fetching) {
-        entries.push((FETCHING, "waits for data".to_owned()));
+        swatches.push(Swatch::filled(FETCHING, "waits for data"));
     }
     for reason in palette::REASONS {
         let mut transfers = timeline.links.values().flatten();
         if transfers.any(|span| span.transfer.why == reason) {
-            entries.push((reason_colour(reason), format!("transfer: {}", reason.name())));
+            swatches.push(Swatch::filled(reason_colour(reason), format!("transfer: {}", reason.name())));
         }
     }
-    let mut x = MARGIN;
-    for (fill, told) in entries {
-        let room = 20.0 + told.chars().count() as f64 * CHAR + 12.0;
-        if x + room > width - MARGIN && x > MARGIN {
-            x = MARGIN;
-            y += LINE;
-        }
-        let top = y - 9.0;
-        let _ = writeln!(
-            out,
-            "<rect x=\"{x:.0}\" y=\"{top:.0}\" width=\"14\" height=\"11\" rx=\"2\" fill=\"{fill}\" stroke=\"#cbd2dc\"/>"
-        );
-        text(out, x + 19.0, y, "fill=\"#334155\"", &told);
-        x += room;
-    }
-    y
+    swatches
 }

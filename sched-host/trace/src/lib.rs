@@ -1,8 +1,9 @@
-//! Traces: what happened in a run or a simulation, and pictures of it.
+//! Traces of runs and simulations, and pictures of them.
 //!
-//! A [`Trace`] is a list of [`Event`]s with the names of all that occurs in them. Both back ends make it: a runtime of what
-//! its workers wrote down (`Runtime::take_trace`), a simulation of what its observer saw (`SimRecorder`). It can be written for other programs ([`Format`]: Chrome's and Perfetto's JSON, Paje), cut into [`Timeline`]s, and drawn
-//! ([`gantt()`]).
+//! A [`Trace`] is a list of [`Event`]s with the names of tasks, workers, data and nodes in them. Both back ends report the
+//! same events: the runtime records them by worker (`Runtime::take_trace`), a simulation passes them to an [`Observer`]
+//! (`SimRecorder` makes a trace of them). A trace can be written for other programs ([`Format`]: Chrome's and Perfetto's
+//! JSON, Paje), divided into a [`Timeline`], and drawn ([`gantt()`]).
 //!
 //! ```
 //! use sched_graph::generate::cholesky;
@@ -15,7 +16,7 @@
 //! let graph = Arc::new(cholesky(4, 960));
 //! let platform = Arc::new(Platform::flat(2, Duration::from_millis(10)));
 //! let mut recorder = SimRecorder::new(Arc::clone(&graph), Arc::clone(&platform));
-//! let simulation = Simulation::new(graph, platform).registry(registry.into()).witness(recorder.witness());
+//! let simulation = Simulation::new(graph, platform).registry(registry.into()).tree_observer(recorder.tree_observer());
 //! simulation.observe(&mut recorder)?;
 //! let trace = recorder.finish("tree-eager");
 //!
@@ -43,7 +44,7 @@ mod track;
 pub use bound::measured_bound;
 pub use event::{CodeletId, Event, Stamped, Transfer};
 pub use format::{Format, UnknownFormat};
-pub use gantt::{Bound, Gantt, colour, escaped, gantt};
+pub use gantt::{Bound, Gantt, gantt};
 pub use observer::{Digest, EventLog, Observer};
 pub use plan::planned;
 pub use recorder::{Recorder, add_nodes};

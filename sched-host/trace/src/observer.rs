@@ -1,18 +1,18 @@
-//! Observers of a simulation: they see each event as it happens.
+//! Observers of simulations.
 
 use super::event::{Event, Stamped, Transfer};
 use std::fmt;
 
-/// Sees what happens, in the order of time. Pictures and traces are made by observers.
+/// Receives the events of a simulation, in the order of time.
 pub trait Observer {
-    /// `event` happens, `nanos` after the beginning.
+    /// Called for each event, with its time in nanoseconds since the beginning.
     fn event(&mut self, nanos: u64, event: &Event);
 }
 
-/// Keeps all events.
+/// Observer that keeps all events.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct EventLog {
-    /// What happened, in the order of time.
+    /// The events, in the order of time.
     pub events: Vec<Stamped>,
 }
 
@@ -23,14 +23,14 @@ impl Observer for EventLog {
 }
 
 impl fmt::Display for EventLog {
-    /// A line for each event.
+    /// Writes a line for each event.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.events.iter().try_for_each(|stamped| writeln!(f, "{stamped}"))
     }
 }
 
-/// Folds all events into a number: two simulations with the same number had, for all practical purposes, the same events in
-/// the same order at the same times.
+/// Observer that folds all events into a number. Two simulations with the same number had, for all practical purposes, the
+/// same events in the same order at the same times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Digest(u64);
 
@@ -57,7 +57,7 @@ impl Digest {
 
 impl Observer for Digest {
     fn event(&mut self, nanos: u64, event: &Event) {
-        // Published digests count tasks from 0.
+        // Digests have always counted tasks from 0.
         let place = |task: &sched_core::TaskId| task.sequence().wrapping_sub(1);
         let pair = |high: u64, low: u32| high << 32 | u64::from(low);
         let moved = |of: &Transfer| pair(of.data.0.into(), of.from.0 << 16 | of.to.0 << 8 | of.why as u32);
@@ -72,7 +72,7 @@ impl Observer for Digest {
             Event::Woken { worker } => (7, u64::from(worker.0)),
             Event::TransferStarted(transfer) => (8, moved(transfer)),
             Event::TransferEnded(transfer) => (9, moved(transfer)),
-            // Moves within the scheduler are the witness's; they add nothing to the schedule.
+            // Moves within the scheduler are reported by a tree observer, where there is one. They are not part of the schedule.
             Event::Refused { .. } | Event::Held { .. } | Event::QueueLength { .. } => return,
         };
         self.fold(nanos << 4 | kind);

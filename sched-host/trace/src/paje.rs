@@ -1,11 +1,12 @@
-//! Paje's format, which ViTE and others open: a header that defines the events with their fields, and a line for each event.
+//! Paje's format, which ViTE and others open: a header that defines the events with their fields, and a line for each
+//! event.
 //!
 //! The file is a tree of containers: workers with a state, links between memories with a state (and an arrow between their
 //! memories for each transfer), and nodes of the scheduler with a variable, the number of tasks in them. Refusals and wakes
 //! are events. Times are in milliseconds.
 
 use super::event::{Event, Transfer};
-use super::gantt::{colour, reason_colour};
+use super::gantt::reason_colour;
 use super::timeline::{Activity, Timeline};
 use super::track::Trace;
 use sched_core::{MemoryNode, WorkerId};
@@ -14,7 +15,7 @@ use sched_memory::Reason;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// The events, with the fields of their lines. Their place is their number.
+/// Event definitions with the fields of their lines. The place of an event is its number.
 const EVENTS: [(&str, &[(&str, &str)]); 13] = [
     ("PajeDefineContainerType", &[("Alias", "string"), ("Type", "string"), ("Name", "string")]),
     ("PajeDefineStateType", &[("Alias", "string"), ("Type", "string"), ("Name", "string")]),
@@ -123,8 +124,9 @@ fn write_types(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{EVENT_TYPE} R N \"Refusal\" \"0.8 0.1 0.1\"")?;
     writeln!(out, "{VARIABLE_TYPE} Q N \"Tasks\" \"0.2 0.4 0.7\"")?;
     writeln!(out, "{LINK_TYPE} L P M M \"Data\"")?;
+    let colours = trace.kernel_colours();
     for (number, codelet) in trace.codelets.iter().enumerate() {
-        writeln!(out, "{VALUE} c{number} S {} {}", quoted(codelet), rgb(colour(number)))?;
+        writeln!(out, "{VALUE} c{number} S {} {}", quoted(codelet), rgb(colours.get(codelet)))?;
     }
     writeln!(out, "{VALUE} idle S \"idle\" \"0.93 0.94 0.96\"")?;
     writeln!(out, "{VALUE} fetch S \"waits for data\" \"0.7 0.74 0.8\"")?;
@@ -155,17 +157,17 @@ fn write_containers(trace: &Trace, timeline: &Timeline, out: &mut dyn Write) -> 
     Ok(())
 }
 
-/// Something that changes at a moment.
+/// A change at one time.
 enum Change {
     Worker(WorkerId, Option<Activity>),
-    /// The link, and the data that moves over it from now on, if any.
+    /// A link, and the data that it transfers from now on, if any.
     Link((MemoryNode, MemoryNode), Option<(DataId, Reason)>),
-    /// A transfer, with its number, begins or ends.
+    /// A transfer with this number begins (`true`) or ends.
     Transfer(bool, Transfer, u32),
     Event(Event),
 }
 
-/// What workers and links do, and where that ends without something else.
+/// States of workers and links, and the ends of states that no other follows.
 fn states(trace: &Trace, timeline: &Timeline) -> Vec<(u64, Change)> {
     let mut changes = Vec::with_capacity(trace.events.len());
     for (worker, spans) in (0..).map(WorkerId).zip(&timeline.workers) {
@@ -188,7 +190,7 @@ fn states(trace: &Trace, timeline: &Timeline) -> Vec<(u64, Change)> {
 }
 
 fn moments(trace: &Trace, changes: &mut Vec<(u64, Change)>) {
-    // The same data may go the same way again: readers refuse a key that was there before.
+    // The same data may take the same link again, and readers refuse a key that was used before.
     let mut moving: BTreeMap<(DataId, MemoryNode, MemoryNode), u32> = BTreeMap::new();
     let mut number = 0;
     for stamped in &trace.events {
@@ -247,7 +249,7 @@ fn write_event(event: &Event, time: &str, out: &mut dyn Write) -> io::Result<()>
     }
 }
 
-/// A field of several words. The format knows no way to write a quotation mark in one.
+/// A quoted field. The format has no escape for a quotation mark.
 fn quoted(words: &str) -> String {
     let safe = |c: char| {
         if c == '"' {
@@ -261,7 +263,7 @@ fn quoted(words: &str) -> String {
     format!("\"{}\"", words.chars().map(safe).collect::<String>())
 }
 
-/// Three numbers from 0 to 1, of `#rrggbb`.
+/// Three numbers from 0 to 1 for `#rrggbb`.
 fn rgb(hex: &str) -> String {
     let part = |at: usize| {
         let part = hex.get(at..at + 2).and_then(|digits| u8::from_str_radix(digits, 16).ok());

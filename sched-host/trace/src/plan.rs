@@ -1,4 +1,4 @@
-//! A static schedule as a trace, to be drawn beside others.
+//! Traces of static schedules, to be drawn beside others.
 
 use super::event::{CodeletId, Event, Stamped};
 use super::track::Trace;
@@ -7,14 +7,14 @@ use sched_graph::reference::{Placement, Schedule};
 use sched_graph::{TaskGraph, TaskId};
 use std::time::Duration;
 
-/// The trace of a run of `graph` that would go as `schedule` plans it. Its processors are the workers of `empty`, a trace
-/// in which nothing happens yet. There are no transfers: static schedules plan none of them one by one.
+/// Trace of a run of `graph` that follows `schedule`, whose processors are the workers of `empty`, a trace without events.
+/// It has no transfers: static schedules do not place them.
 #[must_use]
 pub fn planned(graph: &TaskGraph, schedule: &Schedule, empty: Trace) -> Trace {
     let submitted = Event::Submitted { task: TaskId(0).submitted() };
     let mut events = vec![Stamped { nanos: 0, event: submitted }];
     let mut planned: Vec<(&Placement, TaskId)> = schedule.placements().iter().zip(graph.ids()).collect();
-    // What happens at the same moment stays in the order of each processor.
+    // Events at the same time stay in the order of each processor.
     planned.sort_by(|(a, _), (b, _)| a.start.total_cmp(&b.start).then(a.end.total_cmp(&b.end)));
     planned.sort_by_key(|(placement, _)| placement.processor);
     for (placement, id) in planned {

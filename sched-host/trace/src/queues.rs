@@ -1,24 +1,24 @@
-//! How many tasks each node stores, from where each task is.
+//! Queue lengths: the number of tasks that each node stores.
 
 use super::event::{Event, Stamped};
 use sched_core::TaskId;
-use sched_tree::WitnessedNode;
+use sched_tree::ObservedNode;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Replaces [`Event::Held`] by [`Event::QueueLength`]. Tasks that only pass a node at one moment do not count.
+/// Replaces [`Event::Held`] by [`Event::QueueLength`]. Tasks that enter and leave a node at the same time do not count.
 pub(super) fn queue_lengths(events: Vec<Stamped>, nodes: usize) -> Vec<Stamped> {
     let mut queues = Queues {
         at: BTreeMap::new(),
         lengths: vec![0; nodes],
-        told: vec![0; nodes],
+        reported: vec![0; nodes],
         changed: BTreeSet::new(),
         all: Vec::with_capacity(events.len()),
     };
     let mut now = 0;
     for stamped in events {
         if stamped.nanos > now {
-            queues.tell(now);
+            queues.report(now);
             now = stamped.nanos;
         }
         match stamped.event {
@@ -30,24 +30,24 @@ pub(super) fn queue_lengths(events: Vec<Stamped>, nodes: usize) -> Vec<Stamped> 
             _ => queues.all.push(stamped),
         }
     }
-    queues.tell(now);
+    queues.report(now);
     queues.all
 }
 
-/// Where a task is.
+/// Location of a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Location {
-    Node(WitnessedNode),
-    /// A worker has it. What one who pushed it says later, it says too late.
+    Node(ObservedNode),
+    /// A worker has it. Later reports of those who pushed it are out of date.
     Gone,
 }
 
 struct Queues {
     at: BTreeMap<TaskId, Location>,
     lengths: Vec<u32>,
-    /// The lengths that were told last.
-    told: Vec<u32>,
-    changed: BTreeSet<WitnessedNode>,
+    /// The lengths that were reported last.
+    reported: Vec<u32>,
+    changed: BTreeSet<ObservedNode>,
     all: Vec<Stamped>,
 }
 
@@ -69,18 +69,18 @@ impl Queues {
         }
     }
 
-    fn change(&mut self, node: WitnessedNode, by: impl Fn(u32) -> u32) {
+    fn change(&mut self, node: ObservedNode, by: impl Fn(u32) -> u32) {
         if let Some(length) = self.lengths.get_mut(node.index()) {
             *length = by(*length);
             self.changed.insert(node);
         }
     }
 
-    /// Tells what has changed at this moment.
-    fn tell(&mut self, nanos: u64) {
+    /// Reports the lengths that have changed at this time.
+    fn report(&mut self, nanos: u64) {
         while let Some(node) = self.changed.pop_first() {
             let length = self.lengths[node.index()];
-            if std::mem::replace(&mut self.told[node.index()], length) != length {
+            if std::mem::replace(&mut self.reported[node.index()], length) != length {
                 self.all.push(Stamped { nanos, event: Event::QueueLength { node, length } });
             }
         }

@@ -1,4 +1,4 @@
-//! What the workers of a runtime write down.
+//! Recorder of the events of a runtime.
 
 use super::event::{Event, Stamped};
 use super::track::{Trace, WorkerTrack};
@@ -6,14 +6,14 @@ use crossbeam::queue::SegQueue;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{Refusal, TaskId, WorkerId};
-use sched_tree::{Witness, WitnessedNode};
+use sched_tree::{ObservedNode, TreeObserver};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// Where the workers of a runtime write down what happens: a queue without locks for each of them, and one for the
-/// application. What no queue has room for is counted.
+/// Records the events of a runtime in a lock-free queue for each worker and one for the application. Events beyond the
+/// capacity of a queue are dropped and counted.
 pub struct Recorder {
-    /// The last one is the application's.
+    /// One for each worker, and the last for the application.
     lanes: Box<[CachePadded<Lane>]>,
     most: usize,
     nodes: Mutex<Vec<String>>,
@@ -28,14 +28,14 @@ struct Lane {
 }
 
 impl Recorder {
-    /// For so many workers, with room for `most` events of each.
+    /// A recorder for `workers` workers, with room for `most` events of each.
     #[must_use]
     pub fn new(workers: usize, most: usize) -> Recorder {
         let lanes = (0..=workers).map(|_| CachePadded::default()).collect();
         Recorder { lanes, most, nodes: Mutex::default(), names: SegQueue::new() }
     }
 
-    /// Writes down what a worker, or the application, did.
+    /// Records an event of a worker, or of the application.
     #[cold]
     pub fn note(&self, nanos: u64, by: Option<WorkerId>, event: Event) {
         let application = self.lanes.len() - 1;
@@ -47,14 +47,14 @@ impl Recorder {
         }
     }
 
-    /// A task has a name of its own.
+    /// Records the name of a task.
     pub fn name(&self, task: TaskId, name: &Arc<str>) {
         if self.names.len() < self.most.saturating_mul(self.lanes.len()) {
             self.names.push((task, Arc::clone(name)));
         }
     }
 
-    /// Takes out what was written so far, as a trace of these workers and codelets.
+    /// Removes the events recorded so far and returns them as a trace of these workers and codelets.
     #[must_use]
     pub fn take(&self, title: String, workers: Vec<WorkerTrack>, codelets: Vec<String>) -> Trace {
         let mut events = Vec::new();
@@ -63,7 +63,7 @@ impl Recorder {
             let before = events.len();
             events.extend(std::iter::from_fn(|| lane.events.pop()));
             dropped += lane.dropped.swap(0, Relaxed);
-            // Those beyond were dropped, and are told now.
+            // Events beyond were dropped, and are reported in this trace.
             let kept = events.len() - before;
             let _ = lane
                 .written
@@ -75,8 +75,8 @@ impl Recorder {
     }
 }
 
-impl Witness for Recorder {
-    fn nodes(&self, paths: &[&str]) -> WitnessedNode {
+impl TreeObserver for Recorder {
+    fn nodes(&self, paths: &[&str]) -> ObservedNode {
         add_nodes(&mut self.nodes.lock(), paths)
     }
 
@@ -84,18 +84,18 @@ impl Witness for Recorder {
         self.note(nanos, by, Event::Ready { task, by });
     }
 
-    fn held(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: WitnessedNode) {
+    fn held(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: ObservedNode) {
         self.note(nanos, by, Event::Held { task, node });
     }
 
-    fn refused(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: WitnessedNode, why: Refusal) {
+    fn refused(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: ObservedNode, why: Refusal) {
         self.note(nanos, by, Event::Refused { task, node, why });
     }
 }
 
-/// Adds the nodes of a tree to those of a trace, and returns the first: what [`Witness::nodes`] asks for.
-pub fn add_nodes(nodes: &mut Vec<String>, paths: &[&str]) -> WitnessedNode {
-    let first = WitnessedNode(nodes.len() as u32);
+/// Adds the nodes of a tree to those of a trace, and returns the first: what [`TreeObserver::nodes`] asks for.
+pub fn add_nodes(nodes: &mut Vec<String>, paths: &[&str]) -> ObservedNode {
+    let first = ObservedNode(nodes.len() as u32);
     nodes.extend(paths.iter().map(ToString::to_string));
     first
 }

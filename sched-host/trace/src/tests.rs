@@ -1,11 +1,11 @@
 //! What workers did when, from single events.
 
-use crate::{Activity, CodeletId, Event, Stamped, Timeline, Trace, WorkerTrack, measured_bound, planned};
+use crate::{Activity, CodeletId, Event, Gantt, Stamped, Timeline, Trace, WorkerTrack, gantt, measured_bound, planned};
 use sched_core::{Arch, TaskId, WorkerId};
 use sched_graph::generate::cholesky;
 use sched_graph::reference::{Links, Problem, Processor, heft};
 use sched_graph::{Task, TaskGraph};
-use sched_tree::WitnessedNode;
+use sched_tree::ObservedNode;
 
 const W: WorkerId = WorkerId(0);
 
@@ -62,13 +62,13 @@ fn time_is_idle_fetching_or_with_a_task() {
 fn a_queue_is_as_long_as_tasks_are_in_it_and_what_is_said_too_late_does_not_count() {
     let trace = trace(&[
         (0, Event::Submitted { task: t(1) }),
-        (1, Event::Held { task: t(1), node: WitnessedNode(0) }),
-        (2, Event::Held { task: t(2), node: WitnessedNode(0) }),
+        (1, Event::Held { task: t(1), node: ObservedNode(0) }),
+        (2, Event::Held { task: t(2), node: ObservedNode(0) }),
         // It passes the second node within a moment.
-        (3, Event::Held { task: t(1), node: WitnessedNode(1) }),
+        (3, Event::Held { task: t(1), node: ObservedNode(1) }),
         (3, Event::Started { task: t(1), worker: W, codelet: K }),
-        (4, Event::Held { task: t(1), node: WitnessedNode(1) }),
-        (5, Event::Held { task: t(2), node: WitnessedNode(1) }),
+        (4, Event::Held { task: t(1), node: ObservedNode(1) }),
+        (5, Event::Held { task: t(2), node: ObservedNode(1) }),
         (9, Event::Ended { task: t(1), worker: W }),
     ]);
     let lengths = trace.events.iter().filter_map(|stamped| match stamped.event {
@@ -111,4 +111,34 @@ fn a_measured_run_cannot_have_been_shorter_than_its_chain_or_its_share() {
     assert_eq!(measured_bound(&trace(&events[..3]), &graph), None, "a task is missing");
     graph.kinds[0].name = "other".to_owned();
     assert_eq!(measured_bound(&trace(&events), &graph), None, "it is another graph");
+}
+
+/// The colours of a picture's legend, by the name of the kernel.
+fn legend(picture: &str) -> Vec<(String, String)> {
+    let swatches = picture.split("<rect ").filter_map(|rest| {
+        let (rect, text) = rest.split_once("/><text ")?;
+        let (_, fill) = rect.split_once("fill=\"")?;
+        let (_, words) = text.split_once('>')?;
+        let (kernel, _) = words.split_once('<')?.0.split_once(" (")?;
+        Some((kernel.to_owned(), fill.split('"').next()?.to_owned()))
+    });
+    let mut swatches: Vec<_> = swatches.collect();
+    swatches.sort();
+    swatches
+}
+
+#[test]
+fn a_kernel_has_the_same_colour_in_the_graph_and_in_the_chart() {
+    let graph = cholesky(5, 64);
+    let processors = [Processor { arch: Arch::CPU, place: 0 }; 2];
+    let problem = Problem::of(&graph, &processors, Links::FREE, |_, _| Some(0.01)).expect("every task can run");
+    let workers = (0..2).map(|worker| WorkerTrack::new(worker, "cpu".to_owned())).collect();
+    let trace = planned(&graph, &heft(&problem), Trace { workers, ..Trace::of_graph(&graph, "HEFT") });
+    let of_graph = legend(&sched_graph::draw::svg(&graph, &graph.dependencies()));
+    let kernels: Vec<&str> = of_graph.iter().map(|(kernel, _)| kernel.as_str()).collect();
+    assert_eq!(kernels, ["gemm", "potrf", "syrk", "trsm"]);
+    assert_eq!(legend(&gantt(&trace, &Gantt::default())), of_graph);
+    // A runtime numbers codelets in the order in which they are defined.
+    let renumbered = Trace { codelets: ["trsm", "syrk", "potrf", "gemm"].map(str::to_owned).into(), ..trace };
+    assert_eq!(legend(&gantt(&renumbered, &Gantt::default())), of_graph);
 }

@@ -1,4 +1,4 @@
-//! What each worker and each link did at any time.
+//! Activities of workers and links over time.
 
 use super::event::{CodeletId, Event, Transfer};
 use super::track::Trace;
@@ -6,59 +6,58 @@ use sched_core::{MemoryNode, TaskId, WorkerId};
 use sched_graph::DataId;
 use std::collections::BTreeMap;
 
-/// A trace, cut into what each worker and each link did, one after the other.
+/// Activities of each worker and each link, in the order of time.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Timeline {
-    /// Of each worker, by number, its spans in the order of time. They do not overlap. A worker that is in none is between
-    /// two tasks.
+    /// Spans of each worker in the order of time, without overlap. In the gaps the worker is between two tasks.
     pub workers: Vec<Vec<Span>>,
-    /// Transfers from one memory to another, for each such pair that had any.
+    /// Transfers from one memory node to another, for each pair that had any.
     pub links: BTreeMap<(MemoryNode, MemoryNode), Vec<LinkSpan>>,
 }
 
-/// What a worker did from one moment to another.
+/// Activity of a worker from one time to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// When it began, in nanoseconds.
+    /// Begin in nanoseconds.
     pub begin: u64,
-    /// When it ended.
+    /// End in nanoseconds.
     pub end: u64,
-    /// What it was.
+    /// The activity.
     pub activity: Activity,
 }
 
-/// What a worker does.
+/// Activity of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Activity {
-    /// It executes a task.
+    /// Executes a task.
     Task {
         /// The task.
         task: TaskId,
         /// Its codelet.
         codelet: CodeletId,
     },
-    /// It has a task, and waits for the task's data; or it is in a team, and waits for the others, or for the data.
+    /// Waits for the data of a task that it has pulled, or, in a team, for the other members or the data.
     Fetching {
         /// The task.
         task: TaskId,
     },
-    /// It has nothing to do.
+    /// Has no task.
     Idle,
 }
 
-/// A transfer from one moment to another.
+/// A transfer from one time to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkSpan {
-    /// When it began, in nanoseconds.
+    /// Begin in nanoseconds.
     pub begin: u64,
-    /// When it ended.
+    /// End in nanoseconds.
     pub end: u64,
-    /// What moved.
+    /// The transfer.
     pub transfer: Transfer,
 }
 
 impl Timeline {
-    /// Of this trace.
+    /// Timeline of this trace.
     #[must_use]
     pub fn of(trace: &Trace) -> Timeline {
         let mut workers: Vec<Track> = trace.workers.iter().map(|_| Track::default()).collect();
@@ -98,18 +97,18 @@ fn on(workers: &mut [Track], worker: WorkerId, what: impl FnOnce(&mut Track)) {
     }
 }
 
-/// One worker, as far as it has been looked at.
+/// State of one worker while its events are read.
 struct Track {
     spans: Vec<Span>,
     running: Option<(u64, TaskId, CodeletId)>,
     idle_since: Option<u64>,
-    /// Tasks that it has and does not execute yet.
+    /// Tasks that it has pulled and does not execute yet.
     waiting: Vec<TaskId>,
     waiting_since: u64,
 }
 
 impl Default for Track {
-    /// In the beginning there is nothing to do.
+    /// A worker is idle at first.
     fn default() -> Track {
         Track { spans: Vec::new(), running: None, idle_since: Some(0), waiting: Vec::new(), waiting_since: 0 }
     }
@@ -117,7 +116,7 @@ impl Default for Track {
 
 impl Track {
     fn span(&mut self, begin: u64, end: u64, activity: Activity) {
-        // A task is there even if it takes no time.
+        // A task is kept even if it takes no time.
         if end > begin || matches!(activity, Activity::Task { .. }) {
             self.spans.push(Span { begin, end, activity });
         }
@@ -161,7 +160,7 @@ impl Track {
         }
     }
 
-    /// What lasts beyond the end of the last task is cut there; a task that did not end is left out.
+    /// Cuts spans at the end of the last task. A task that did not end is left out.
     fn finish(mut self, end: u64) -> Vec<Span> {
         self.no_longer_idle(end);
         self.spans.retain(|span| span.begin <= end);

@@ -1,50 +1,51 @@
-//! A whole trace.
+//! Traces.
 
 use super::event::{CodeletId, Event, Stamped};
 use super::queues::queue_lengths;
 use sched_core::{MemoryNode, TaskId};
 use sched_graph::{DataId, TaskGraph};
-use sched_tree::WitnessedNode;
+use sched_text::svg::KernelColours;
+use sched_tree::ObservedNode;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What happened in a run, with the names of all that occurs in it.
+/// Events of a run or a simulation, with the names of workers, tasks, data and nodes in them.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct Trace {
-    /// What ran: the policy, say.
+    /// Title, such as the policy.
     pub title: String,
-    /// The workers, by number.
+    /// Workers, by id.
     pub workers: Vec<WorkerTrack>,
-    /// Names of memories, by number.
+    /// Names of memory nodes, by id.
     pub memories: Vec<String>,
-    /// Paths of the scheduler's nodes, by number.
+    /// Paths of the nodes of the scheduler, by id.
     pub nodes: Vec<String>,
-    /// Names of codelets, by number.
+    /// Names of codelets, by id.
     pub codelets: Vec<String>,
-    /// Names of tasks that have one of their own.
+    /// Names of the tasks that have one of their own.
     pub names: BTreeMap<TaskId, Arc<str>>,
-    /// Names of data that has one.
+    /// Names of the data that has one.
     pub data: BTreeMap<DataId, Arc<str>>,
-    /// What happened, in the order of time.
+    /// Events, in the order of time.
     pub events: Vec<Stamped>,
-    /// When the last task ended, in nanoseconds since the first submission.
+    /// End of the last task in nanoseconds since the first submission.
     pub end: u64,
-    /// Events that there was no room for.
+    /// Number of events that were dropped for lack of room.
     pub dropped: u64,
 }
 
-/// The worker of a track.
+/// Worker of a track.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkerTrack {
-    /// Its name, unique in the trace.
+    /// Name, unique in the trace.
     pub name: String,
-    /// Its class or architecture: pictures show workers of one group together.
+    /// Class or architecture. Pictures show the workers of a group together.
     pub group: String,
 }
 
 impl WorkerTrack {
-    /// The worker of this number in a group.
+    /// The worker with this id, in a group.
     #[must_use]
     pub fn new(id: usize, group: String) -> WorkerTrack {
         WorkerTrack { name: format!("{group} {id}"), group }
@@ -52,7 +53,7 @@ impl WorkerTrack {
 }
 
 impl Trace {
-    /// A trace of the tasks of `graph`, in which nothing happens yet, and of no workers.
+    /// A trace of the tasks of `graph`, without events and without workers.
     #[must_use]
     pub fn of_graph(graph: &TaskGraph, title: &str) -> Trace {
         let tasks = graph.ids().zip(&graph.tasks);
@@ -66,8 +67,8 @@ impl Trace {
         }
     }
 
-    /// The same with these events, in any order: they are sorted, time begins with the first submission, and lengths of
-    /// queues take the place of single moves.
+    /// Sets the events, which may be in any order: they are sorted, times are made relative to the first submission, and
+    /// queue lengths replace single moves.
     #[must_use]
     pub fn with_events(mut self, mut events: Vec<Stamped>) -> Trace {
         events.sort_by_key(|stamped| stamped.nanos);
@@ -82,28 +83,33 @@ impl Trace {
         self
     }
 
-    /// The name of a task, or what stands for it.
+    /// Name of a task; its number if it has none.
     #[must_use]
     pub fn task_name(&self, task: TaskId) -> String {
         self.names.get(&task).map_or_else(|| task.to_string(), ToString::to_string)
     }
 
-    /// The name of a piece of data, or what stands for it.
+    /// Name of a piece of data; its number if it has none.
     #[must_use]
     pub fn data_name(&self, data: DataId) -> String {
         self.data.get(&data).map_or_else(|| format!("data {}", data.0), ToString::to_string)
     }
 
-    /// The name of a codelet.
+    /// Name of a codelet.
     #[must_use]
     pub fn codelet(&self, codelet: CodeletId) -> &str {
         self.codelets.get(codelet.index()).map_or("?", String::as_str)
     }
 
-    /// The path of a node of the scheduler.
+    /// Path of a node of the scheduler.
     #[must_use]
-    pub fn node_path(&self, node: WitnessedNode) -> &str {
+    pub fn node_path(&self, node: ObservedNode) -> &str {
         self.nodes.get(node.index()).map_or("?", String::as_str)
+    }
+
+    /// The colours of its codelets, the same as in the picture of a graph with tasks of these kinds.
+    pub(crate) fn kernel_colours(&self) -> KernelColours {
+        KernelColours::of(self.codelets.iter().map(String::as_str))
     }
 
     /// The name of the link between two memories.

@@ -7,12 +7,12 @@ use super::fallback::Fallback;
 use super::fault::Fault;
 use super::ledger::{Ledger, NodeId, Phase, Slot};
 use super::lookahead::{Foresight, Lookahead};
-use super::node::{Place, TreeNode};
+use super::node::{NodeParts, Place, TreeNode};
+use super::observer::Observed;
 use super::prospects;
 use super::services::Services;
 use super::survey::NodeState;
 use super::teams::Teams;
-use super::witness::Watch;
 use sched_core::abi::wire::{NO_ID, RawWorker, place};
 use sched_core::{Refusal, SharedSet, WorkerId};
 use std::collections::BTreeMap;
@@ -20,8 +20,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 
-/// What all trees of one context stand on.
-pub(super) struct Ground {
+/// What all trees of one context have in common: workers, back end, ledger and seed.
+pub(super) struct TreeEnv {
     /// Each worker, simple or combined.
     pub(super) workers: Arc<[RawWorker]>,
     pub(super) teams: Arc<Teams>,
@@ -55,8 +55,8 @@ pub(crate) struct Shared {
     pub(super) repairs: AtomicBool,
     /// What components are told of tasks to come, if anything.
     pub(super) foresight: Option<Arc<Foresight>>,
-    /// Who is told where tasks are.
-    pub(super) watch: Option<Watch>,
+    /// Sees where tasks are, if anybody wants to know.
+    pub(super) observed: Option<Observed>,
 }
 
 impl Shared {
@@ -64,120 +64,30 @@ impl Shared {
     ///
     /// # Panics
     /// When a child's number is not that of a later part: plans are checked before.
-    pub(super) fn assemble(parts: Vec<Part>, ground: &Ground) -> Option<Shared> {
-        let (seed, teams) = (ground.seed, &ground.teams);
-        let first = ground.ledger.take_numbers(parts.len() as u32, Arc::clone(&ground.fallback))?;
+    pub(super) fn assemble(parts: Vec<Part>, env: &TreeEnv) -> Option<Shared> {
+        let first = env.ledger.take_numbers(parts.len() as u32, Arc::clone(&env.fallback))?;
         let paths: Vec<&str> = parts.iter().map(|part| part.path.as_str()).collect();
-        let watch = Watch::of(&*ground.services, &paths);
-        let mut parents = vec![Vec::new(); parts.len()];
-        let mut slots = vec![String::new(); parts.len()];
-        for (id, part) in parts.iter().enumerate() {
-            for (number, (child, slot)) in part.children.iter().enumerate() {
-                assert!(*child as usize > id, "a child comes after its parent");
-                parents[*child as usize].push((id as NodeId, number as u32));
-                slots[*child as usize].clone_from(slot);
-            }
-        }
-        let places: Arc<[Place]> = parts
-            .iter()
-            .enumerate()
-            .map(|(id, part)| {
-                Place::new(&part.path, &part.object, &slots[id], part.workers.words(), |raw| {
-                    raw.id = id as NodeId;
-                    raw.children = part.children.len() as u32;
-                    raw.parents = parents[id].len() as u32;
-                    raw.worker = part.worker.map_or(NO_ID, |worker| worker.0);
-                    let simple = teams.simple(&part.workers);
-                    let below = || simple.iter().filter_map(|worker| ground.workers.get(worker.0 as usize));
-                    raw.relative_speedup = below().map(|worker| worker.relative_speedup).sum();
-                    if let Some(first) = below().next() {
-                        if below().all(|worker| worker.arch == first.arch) {
-                            raw.flags |= place::HOMOGENEOUS;
-                        }
-                        if below().all(|worker| worker.memory_node == first.memory_node) {
-                            raw.flags |= place::SINGLE_MEMORY_NODE;
-                            raw.memory_node = first.memory_node;
-                        }
-                    }
-                    if part.worker.is_some() {
-                        raw.flags |= place::LEAF;
-                    }
-                    if !ground.services.transfers() {
-                        raw.flags |= place::NO_TRANSFERS;
-                    }
-                })
-            })
-            .collect();
-        // Whom a pull really asks: parents come first, so theirs are known.
-        let mut sources: Vec<Vec<(NodeId, u32)>> = Vec::with_capacity(parts.len());
-        for above in &parents {
-            let asked = |(parent, number): &(NodeId, u32)| match parts[*parent as usize].forwards_pull {
-                true => sources[*parent as usize].clone(),
-                false => vec![(*parent, *number)],
-            };
-            let asked = above.iter().flat_map(asked).collect();
-            sources.push(asked);
-        }
-        // Without them, leaves note at each pull until when their worker should be busy.
-        let keeps_books = ground.services.busy_until(WorkerId(0)).is_some();
-        let mut leaves = vec![None; teams.count()];
-        let mut leaves_for = vec![Vec::new(); teams.count_simple()];
-        let mut nodes: Box<[TreeNode]> = parts
-            .into_iter()
-            .zip(parents)
-            .zip(sources)
-            .enumerate()
-            .map(|(id, ((part, parents), sources))| {
-                if let Some(leaf) = part.worker.and_then(|worker| leaves.get_mut(worker.0 as usize)) {
-                    *leaf = Some(id as NodeId);
-                    for member in teams.simple(&part.workers).iter() {
-                        leaves_for[member.0 as usize].push(id as NodeId);
-                    }
-                }
-                let alike = prospects::alike(&part.workers, ground);
-                let teams_below = teams.below(&part.workers, &ground.workers);
-                let children = part.children.iter().map(|(child, _)| *child).collect();
-                let (places, workers) = (Arc::clone(&places), Arc::clone(&ground.workers));
-                TreeNode::new(
-                    id as NodeId,
-                    first + id as NodeId,
-                    part.component,
-                    part.name,
-                    part.plugin,
-                    part.empty_until_pushed && keeps_books,
-                    part.end_is_noted && keeps_books,
-                    children,
-                    parents.into(),
-                    sources.into(),
-                    places,
-                    workers,
-                    alike,
-                    teams_below,
-                    seed,
-                )
-            })
-            .collect();
-        let foresight = ground.lookahead.as_ref().map(|lookahead| Arc::new(Foresight::new(Arc::clone(lookahead))));
-        // Children come later, so theirs are known.
-        for id in (0..nodes.len()).rev() {
-            nodes[id].straight = books::straight(&nodes[id], &nodes, &leaves_for);
-            nodes[id].foresight.clone_from(&foresight);
-            nodes[id].like = prospects::like(&nodes[id], &nodes);
-        }
+        let observed = Observed::of(&*env.services, &paths);
+        let links = Links::of(&parts);
+        let places: Arc<[Place]> = (0..parts.len()).map(|id| place_of(id, &parts[id], &links, env)).collect();
+        let leaves = Leaves::of(&parts, &env.teams);
+        let foresight = env.lookahead.as_ref().map(|lookahead| Arc::new(Foresight::new(Arc::clone(lookahead))));
+        let nodes = nodes(parts, links, &places, env, first);
+        let nodes = linked(nodes, &leaves, foresight.as_ref());
         Some(Shared {
             nodes,
             first,
-            leaves: leaves.into(),
-            leaves_for: leaves_for.into_iter().map(Vec::into_boxed_slice).collect(),
-            teams: Arc::clone(teams),
-            workers: Arc::clone(&ground.workers),
-            services: Arc::clone(&ground.services),
-            sleeping: ground.services.sleeping(),
-            ledger: Arc::clone(&ground.ledger),
-            fallback: Arc::clone(&ground.fallback),
+            leaves: leaves.of_worker.into(),
+            leaves_for: leaves.for_member.into_iter().map(Vec::into_boxed_slice).collect(),
+            teams: Arc::clone(&env.teams),
+            workers: Arc::clone(&env.workers),
+            services: Arc::clone(&env.services),
+            sleeping: env.services.sleeping(),
+            ledger: Arc::clone(&env.ledger),
+            fallback: Arc::clone(&env.fallback),
             repairs: AtomicBool::new(false),
             foresight,
-            watch,
+            observed,
         })
     }
 
@@ -273,4 +183,129 @@ impl Drop for Shared {
         }
         self.ledger.give_numbers_back(self.first);
     }
+}
+
+/// How the nodes of a tree are linked, by their numbers in it.
+struct Links {
+    /// Of each node: its parents, and its number among the children of each.
+    parents: Vec<Vec<(NodeId, u32)>>,
+    /// Of each node: its slot at its parent; empty where that has none.
+    slots: Vec<String>,
+    /// Of each node: whom a pull really asks, past parents that only forward pulls.
+    sources: Vec<Vec<(NodeId, u32)>>,
+}
+
+impl Links {
+    fn of(parts: &[Part]) -> Links {
+        let mut parents = vec![Vec::new(); parts.len()];
+        let mut slots = vec![String::new(); parts.len()];
+        for (id, part) in parts.iter().enumerate() {
+            for (number, (child, slot)) in part.children.iter().enumerate() {
+                assert!(*child as usize > id, "a child comes after its parent");
+                parents[*child as usize].push((id as NodeId, number as u32));
+                slots[*child as usize].clone_from(slot);
+            }
+        }
+        // Parents come first, so their sources are known.
+        let mut sources: Vec<Vec<(NodeId, u32)>> = Vec::with_capacity(parts.len());
+        for above in &parents {
+            let asked = |(parent, number): &(NodeId, u32)| match parts[*parent as usize].forwards_pull {
+                true => sources[*parent as usize].clone(),
+                false => vec![(*parent, *number)],
+            };
+            let asked = above.iter().flat_map(asked).collect();
+            sources.push(asked);
+        }
+        Links { parents, slots, sources }
+    }
+}
+
+/// The leaves of a tree.
+struct Leaves {
+    /// The leaf of each worker, simple or combined.
+    of_worker: Vec<Option<NodeId>>,
+    /// For each simple worker: its leaf, and those of the combined workers that it is a member of.
+    for_member: Vec<Vec<NodeId>>,
+}
+
+impl Leaves {
+    fn of(parts: &[Part], teams: &Teams) -> Leaves {
+        let mut leaves =
+            Leaves { of_worker: vec![None; teams.count()], for_member: vec![Vec::new(); teams.count_simple()] };
+        for (id, part) in parts.iter().enumerate() {
+            if let Some(leaf) = part.worker.and_then(|worker| leaves.of_worker.get_mut(worker.0 as usize)) {
+                *leaf = Some(id as NodeId);
+                for member in teams.simple(&part.workers).iter() {
+                    leaves.for_member[member.0 as usize].push(id as NodeId);
+                }
+            }
+        }
+        leaves
+    }
+}
+
+/// What a component sees of its place in the tree.
+fn place_of(id: usize, part: &Part, links: &Links, env: &TreeEnv) -> Place {
+    Place::new(&part.path, &part.object, &links.slots[id], part.workers.words(), |raw| {
+        raw.id = id as NodeId;
+        raw.children = part.children.len() as u32;
+        raw.parents = links.parents[id].len() as u32;
+        raw.worker = part.worker.map_or(NO_ID, |worker| worker.0);
+        let simple = env.teams.simple(&part.workers);
+        let below = || simple.iter().filter_map(|worker| env.workers.get(worker.0 as usize));
+        raw.relative_speedup = below().map(|worker| worker.relative_speedup).sum();
+        if let Some(first) = below().next() {
+            if below().all(|worker| worker.arch == first.arch) {
+                raw.flags |= place::HOMOGENEOUS;
+            }
+            if below().all(|worker| worker.memory_node == first.memory_node) {
+                raw.flags |= place::SINGLE_MEMORY_NODE;
+                raw.memory_node = first.memory_node;
+            }
+        }
+        if part.worker.is_some() {
+            raw.flags |= place::LEAF;
+        }
+        if !env.services.transfers() {
+            raw.flags |= place::NO_TRANSFERS;
+        }
+    })
+}
+
+/// The nodes, without what depends on other nodes.
+fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, first: NodeId) -> Box<[TreeNode]> {
+    // Without expected ends, leaves note at each pull until when their worker should be busy.
+    let keeps_books = env.services.busy_until(WorkerId(0)).is_some();
+    let linked = parts.into_iter().zip(links.parents).zip(links.sources).enumerate();
+    let node = |(id, ((part, parents), sources)): (usize, ((Part, Vec<_>), Vec<_>))| {
+        TreeNode::new(NodeParts {
+            id: id as NodeId,
+            number: first + id as NodeId,
+            empty_until_pushed: part.empty_until_pushed && keeps_books,
+            end_is_noted: part.end_is_noted && keeps_books,
+            children: part.children.iter().map(|(child, _)| *child).collect(),
+            parents: parents.into(),
+            sources: sources.into(),
+            places: Arc::clone(places),
+            workers: Arc::clone(&env.workers),
+            alike: prospects::alike(&part.workers, env),
+            teams: env.teams.below(&part.workers, &env.workers),
+            seed: env.seed,
+            component: part.component,
+            component_name: part.name,
+            plugin: part.plugin,
+        })
+    };
+    linked.map(node).collect()
+}
+
+/// Completes nodes with what depends on those below them.
+fn linked(mut nodes: Box<[TreeNode]>, leaves: &Leaves, foresight: Option<&Arc<Foresight>>) -> Box<[TreeNode]> {
+    // Children come later, so theirs are known.
+    for id in (0..nodes.len()).rev() {
+        nodes[id].straight = books::straight(&nodes[id], &nodes, &leaves.for_member);
+        nodes[id].foresight = foresight.cloned();
+        nodes[id].like = prospects::like(&nodes[id], &nodes);
+    }
+    nodes
 }

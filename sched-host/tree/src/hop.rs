@@ -52,14 +52,14 @@ impl Shared {
             node.with(call, |component, raw| component.push_task(raw, task))
         };
         if answer.refused.is_none() {
-            if let Some(watch) = &self.watch {
-                watch.taken(call, node, slot);
+            if let Some(observed) = &self.observed {
+                observed.taken(call, node, slot);
             }
             return answer;
         }
         node.note_refusal(answer.why);
-        if let Some(watch) = &self.watch {
-            watch.refused(call, node, answer.refused, answer.why);
+        if let Some(observed) = &self.observed {
+            observed.refused(call, node, answer.refused, answer.why);
         }
         answer
     }

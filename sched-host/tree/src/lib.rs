@@ -19,6 +19,7 @@ pub mod ledger;
 mod lookahead;
 mod memberships;
 mod node;
+mod observer;
 pub mod plugin;
 mod prospects;
 mod push_pull;
@@ -28,21 +29,20 @@ mod survey;
 mod swap;
 mod teams;
 mod ways;
-mod witness;
 
 pub use fault::{Fault, FaultKind};
 pub use ledger::{Ledger, NodeId, Phase, Slot};
 pub use lookahead::Lookahead;
 pub use memberships::Memberships;
+pub use observer::{ObservedNode, TreeObserver};
 pub use push_pull::PushPull;
 pub use services::Services;
 pub use survey::NodeState;
 pub use swap::SwapError;
-pub use witness::{Witness, WitnessedNode};
 
 pub(crate) use assembly::Shared;
 
-use assembly::Ground;
+use assembly::TreeEnv;
 use call::Call;
 use fallback::Fallback;
 use node::TreeNode;
@@ -104,7 +104,7 @@ pub struct Part {
 /// A tree of components at work, at the place where it stands: [`swap`](Tree::swap) puts another one there.
 pub struct Tree {
     stand: Stand<Shared>,
-    ground: Ground,
+    env: TreeEnv,
     /// What components of earlier trees did wrong.
     past: Mutex<Vec<Fault>>,
 }
@@ -156,12 +156,12 @@ impl Tree {
         let combined = teams.facts(&simple);
         let fallback = Arc::new(Fallback::new(simple.iter().copied().collect(), Arc::clone(&services)));
         let workers_and_teams = simple.into_iter().chain(combined).collect();
-        let ground = Ground { workers: workers_and_teams, teams, services, ledger, fallback, lookahead, seed };
-        let first = Shared::assemble(parts, &ground).expect("there are fewer than 2^24 nodes");
-        ground.fallback.set_members(first.members());
+        let env = TreeEnv { workers: workers_and_teams, teams, services, ledger, fallback, lookahead, seed };
+        let first = Shared::assemble(parts, &env).expect("there are fewer than 2^24 nodes");
+        env.fallback.set_members(first.members());
         first.notify_change_workers();
         let gate = Gate::new(workers.len(), APPLICATION_LANES);
-        Tree { stand: Stand::new(gate, first), ground, past: Mutex::default() }
+        Tree { stand: Stand::new(gate, first), env, past: Mutex::default() }
     }
 
     /// Pushes a ready task into the root. A task that the root refuses waits in the fallback store.
@@ -204,7 +204,7 @@ impl Tree {
 
     #[inline]
     fn take_fallen_back(&self, worker: WorkerId) -> Option<&'static Slot> {
-        let slot = self.ground.fallback.take(worker)?;
+        let slot = self.env.fallback.take(worker)?;
         slot.set_phase(Phase::Running);
         Some(slot)
     }
@@ -243,13 +243,13 @@ impl Tree {
     /// Whether the worker is one of those that the tree schedules for.
     #[must_use]
     pub fn serves(&self, worker: WorkerId) -> bool {
-        self.ground.fallback.has_member(worker)
+        self.env.fallback.has_member(worker)
     }
 
     /// Number of tasks in the fallback store.
     #[must_use]
     pub fn fallen_back(&self) -> usize {
-        self.ground.fallback.len()
+        self.env.fallback.len()
     }
 
     /// Forgets what components of earlier trees did wrong: the place is used anew.
@@ -293,8 +293,8 @@ impl Shared {
     /// Pushes a task that the caller owns into the root; what the root refuses goes to the fallback store.
     #[inline(always)]
     fn push(&self, slot: &'static Slot, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
-        if let Some(watch) = &self.watch {
-            watch.ready(self, requester, slot);
+        if let Some(observed) = &self.observed {
+            observed.ready(self, requester, slot);
         }
         let Some(root) = self.nodes.first() else {
             self.fall_back(slot);

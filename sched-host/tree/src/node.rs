@@ -145,52 +145,58 @@ pub(super) struct Health {
     pub(super) refusals: AtomicU64,
 }
 
+/// What a node is made of.
+pub(super) struct NodeParts {
+    pub(super) id: NodeId,
+    /// Its number among the nodes of all trees.
+    pub(super) number: NodeId,
+    pub(super) component: ComponentObject,
+    pub(super) component_name: String,
+    pub(super) plugin: String,
+    pub(super) empty_until_pushed: bool,
+    pub(super) end_is_noted: bool,
+    pub(super) children: Box<[NodeId]>,
+    pub(super) parents: Box<[(NodeId, u32)]>,
+    /// Whom a pull really asks.
+    pub(super) sources: Box<[(NodeId, u32)]>,
+    pub(super) places: Arc<[Place]>,
+    pub(super) workers: Arc<[RawWorker]>,
+    pub(super) alike: Box<[Alike]>,
+    pub(super) teams: Option<TeamsBelow>,
+    /// Seeds the randomness of the tree's nodes.
+    pub(super) seed: u64,
+}
+
 impl TreeNode {
-    #[expect(clippy::too_many_arguments, reason = "the parts of a node, once")]
-    pub(super) fn new(
-        id: NodeId,
-        number: NodeId,
-        component: ComponentObject,
-        component_name: String,
-        plugin: String,
-        empty_until_pushed: bool,
-        end_is_noted: bool,
-        children: Box<[NodeId]>,
-        parents: Box<[(NodeId, u32)]>,
-        sources: Box<[(NodeId, u32)]>,
-        places: Arc<[Place]>,
-        workers: Arc<[RawWorker]>,
-        alike: Box<[Alike]>,
-        teams: Option<TeamsBelow>,
-        seed: u64,
-    ) -> TreeNode {
+    pub(super) fn new(parts: NodeParts) -> TreeNode {
+        let NodeParts { id, places, workers, teams, children, .. } = parts;
         let below = sched_core::WorkerSet::from_words(&places[id as usize].raw().workers_in_context);
         let archs = below
             .iter()
             .filter_map(|worker| workers.get(worker.0 as usize))
             .fold(0, |archs, worker| archs | 1 << worker.arch);
-        let random = AtomicU64::new(mix(seed ^ mix(u64::from(id) + 1)));
+        let random = AtomicU64::new(mix(parts.seed ^ mix(u64::from(id) + 1)));
         TreeNode {
             id,
-            number,
-            component,
-            component_name,
-            plugin,
+            number: parts.number,
+            component: parts.component,
+            component_name: parts.component_name,
+            plugin: parts.plugin,
             words: words(places[id as usize].raw()),
             // Combined workers do not sleep: their members do.
             ways: if teams.is_none() { Ways::new(&children, &places) } else { None },
             children,
-            parents,
-            sources,
+            parents: parts.parents,
+            sources: parts.sources,
             archs,
-            alike,
+            alike: parts.alike,
             like: Box::default(),
             teams,
             queued: AtomicU64::new(0),
             places,
             workers,
-            untouched: AtomicBool::new(empty_until_pushed),
-            end_is_noted,
+            untouched: AtomicBool::new(parts.empty_until_pushed),
+            end_is_noted: parts.end_is_noted,
             straight: None,
             foresight: None,
             quarantined: AtomicBool::new(false),

@@ -2,7 +2,7 @@
 //! many, and not once for each worker and each thing.
 
 use super::Shared;
-use super::assembly::Ground;
+use super::assembly::TreeEnv;
 use super::ledger::NodeId;
 use super::node::{TreeNode, head, record};
 use sched_core::abi::extension::{HostProspects, RawProspect};
@@ -32,15 +32,15 @@ struct Kind {
 }
 
 /// The workers below a node, by the first of those that are alike.
-pub(super) fn alike(below: &WorkerSet, ground: &Ground) -> Box<[Alike]> {
+pub(super) fn alike(below: &WorkerSet, env: &TreeEnv) -> Box<[Alike]> {
     let mut found: Vec<Alike> = Vec::new();
     for worker in below.iter() {
-        let Some(facts) = ground.workers.get(worker.0 as usize) else { continue };
+        let Some(facts) = env.workers.get(worker.0 as usize) else { continue };
         let kind = Kind {
-            class: ground.services.speed_class(worker),
+            class: env.services.speed_class(worker),
             memory_node: facts.memory_node,
             arch: facts.arch,
-            members: ground.teams.of(worker).map_or(0, <[WorkerId]>::len),
+            members: env.teams.of(worker).map_or(0, <[WorkerId]>::len),
         };
         match found.iter_mut().find(|other| other.kind == kind) {
             Some(other) => other.count += 1,

@@ -1,6 +1,6 @@
 //! What a tree needs of the back end that drives it.
 
-use super::witness::Witness;
+use super::observer::TreeObserver;
 use sched_core::abi::TaskHead;
 use sched_core::{Arch, ArchSet, Estimate, LogLevel, MemoryNode, SharedSet, Time, WorkerId};
 use std::sync::Arc;
@@ -77,8 +77,8 @@ pub trait Services: Send + Sync {
         let _ = (memory_node, task);
     }
 
-    /// Who is told where tasks are in a tree, if anybody is. Asked once for each tree.
-    fn witness(&self) -> Option<Arc<dyn Witness>> {
+    /// The observer of where tasks are in a tree, if there is one. Asked once for each tree.
+    fn tree_observer(&self) -> Option<Arc<dyn TreeObserver>> {
         None
     }
 

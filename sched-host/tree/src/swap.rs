@@ -65,7 +65,7 @@ impl Tree {
     /// # Errors
     /// See [`SwapError`]: the old tree runs on, with all of its tasks.
     pub fn swap(&self, parts: Vec<Part>, members_changed: &dyn Fn()) -> Result<u64, SwapError> {
-        let mut next = Shared::assemble(parts, &self.ground).ok_or(SwapError::TooLarge)?;
+        let mut next = Shared::assemble(parts, &self.env).ok_or(SwapError::TooLarge)?;
         let began = Instant::now();
         let outcome = self.stand.alone(
             || began.elapsed() > PATIENCE,
@@ -88,7 +88,7 @@ impl Tree {
         );
         // Here, not while the gate is closed, the tree that did not stay goes.
         drop(next);
-        self.ground.fallback.wake_again();
+        self.env.fallback.wake_again();
         if self.stand.inside(super::lane_of(None), |shared| shared.repairs.load(Acquire)) {
             self.repair();
         }

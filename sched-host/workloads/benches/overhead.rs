@@ -1,5 +1,5 @@
-//! What scheduling an empty task costs, beside rayon and a deque behind a mutex. The components are compiled in here;
-//! `sched bench overhead` measures them as plugins.
+//! The cost of scheduling an empty task, compared with rayon and with a deque behind a mutex. The components are
+//! compiled in here; `sched bench overhead` measures them as plugins.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use sched_runtime::Runtime;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const TASKS: usize = 10_000;
 
-/// Criterion asks for so many repetitions, and is told how long they took together.
+/// Repeats `run` as often as Criterion asks, and returns the total time.
 fn repeat(times: u64, run: impl Fn() -> Duration) -> Duration {
     (0..times).map(|_| run()).sum()
 }

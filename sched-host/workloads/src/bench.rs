@@ -1,7 +1,7 @@
-//! What scheduling costs: empty tasks through a tree, beside peers that are measured in the same run.
+//! The cost of scheduling: empty tasks through a tree, compared with peers that are measured in the same run.
 //!
-//! The speed of a machine wanders, so a figure alone means little: every round measures each contender once, one after
-//! the other, and the least time of all rounds counts for each.
+//! The speed of a machine fluctuates, so a single figure means little: every round measures each contender once, one
+//! after the other, and the least time of all rounds counts for each.
 
 mod cholesky;
 mod decision;
@@ -31,65 +31,66 @@ pub struct Overhead {
     pub shapes: Vec<Shape>,
     /// Numbers of workers.
     pub workers: Vec<usize>,
-    /// Tasks of the independent and the chain shape.
+    /// Number of tasks of the independent and the chain shape.
     pub tasks: usize,
-    /// Rounds; the least time of all counts.
+    /// Number of rounds; the least time of all counts.
     pub rounds: usize,
 }
 
-/// One row: a shape with a number of workers under a policy.
+/// One row: a shape under a policy with a number of workers.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct OverheadResult {
     /// The task graph.
     pub shape: Shape,
-    /// Workers.
+    /// Number of workers.
     pub workers: usize,
     /// The policy.
     pub policy: String,
-    /// Tasks in the graph.
+    /// Number of tasks in the graph.
     pub tasks: usize,
-    /// Nanoseconds a task, submission included: the least of all rounds.
+    /// Nanoseconds per task, submission included: the least of all rounds.
     pub ns_per_task: f64,
-    /// The same for each peer.
+    /// Nanoseconds per task of each peer.
     pub peer_ns: PeerTimes,
 }
 
-/// What peers need for the same graph, in nanoseconds a task.
+/// The times of peers for the same graph, in nanoseconds per task.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct PeerTimes {
-    /// rayon's `scope.spawn`, each task spawned by the last one that it waits for; the graph is known beforehand.
+    /// rayon's `scope.spawn`: the last dependency of each task spawns it. The graph is known beforehand.
     pub rayon: f64,
-    /// Threads that share one deque behind a mutex; the graph is known beforehand.
+    /// Threads that share one deque behind a mutex. The graph is known beforehand.
     pub floor: f64,
 }
 
-/// A push and a pull of one task through a tree, with nothing else.
+/// The cost of a push and a pull of one task through a tree, and nothing else.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PushPullResult {
     /// The policy.
     pub policy: String,
-    /// Nanoseconds for the pair: the least of all rounds.
+    /// Nanoseconds per pair: the least of all rounds.
     pub ns_per_pair: f64,
-    /// The same for a deque behind a mutex.
+    /// Nanoseconds per pair of a deque behind a mutex.
     pub floor_ns: f64,
 }
 
-/// Everything that was measured.
+/// The results of all measurements.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct OverheadReport {
-    /// Each shape, number of workers and policy.
+    /// Results for each shape, number of workers and policy.
     pub results: Vec<OverheadResult>,
-    /// Each policy.
+    /// Results for each policy.
     pub push_pull: Vec<PushPullResult>,
 }
 
-/// Measures, telling `progress` how much of all is done, from 0 to 1. Every round measures each policy and each peer once.
+/// Measures everything, and reports the progress, from 0 to 1, to `progress`. Every round measures each policy and each
+/// peer once.
 ///
 /// # Errors
-/// When a runtime does not start.
+/// If a runtime does not start.
 ///
 /// # Panics
-/// When a task of the benchmark is not executed: then its figures would be worthless.
+/// If a task of the benchmark is not executed: its figures would be worthless.
 pub fn overhead(
     wanted: &Overhead,
     registry: &Arc<Registry>,
@@ -110,7 +111,7 @@ fn builder(registry: &Arc<Registry>, policy: &str, workers: usize) -> Builder {
     Runtime::builder().registry(Arc::clone(registry)).policy(policy).workers(workers)
 }
 
-/// A row for each policy.
+/// Measures a row for each policy.
 fn measure(
     wanted: &Overhead,
     registry: &Arc<Registry>,
@@ -141,7 +142,7 @@ fn measure(
     Ok(contests.iter().zip(ours).map(row).collect())
 }
 
-/// One graph of empty tasks, on our runtime and on its peers.
+/// One graph of empty tasks, on this runtime and on its peers.
 pub struct Contest {
     runtime: Runtime,
     rayon: rayon::ThreadPool,
@@ -156,14 +157,14 @@ pub struct Contest {
 }
 
 impl Contest {
-    /// Starts the runtime of `builder`, which has so many workers, and peers of as many threads. `tasks` is for the shapes
-    /// whose size is free.
+    /// Starts the runtime of `builder`, which has `workers` workers, and peers with as many threads. `tasks` applies to
+    /// the shapes of variable size.
     ///
     /// # Errors
-    /// When the runtime does not start.
+    /// If the runtime does not start.
     ///
     /// # Panics
-    /// When the system gives rayon no threads.
+    /// If the system provides rayon no threads.
     pub fn new(builder: Builder, workers: usize, shape: Shape, tasks: usize) -> Result<Contest, StartError> {
         let runtime = builder.build()?;
         let graph = shape.graph(tasks);
@@ -186,16 +187,16 @@ impl Contest {
         })
     }
 
-    /// Tasks in the graph.
+    /// Number of tasks in the graph.
     #[must_use]
     pub fn tasks(&self) -> usize {
         self.graph.len()
     }
 
-    /// The time of our runtime: each task names its data, and nothing is known beforehand.
+    /// Measures this runtime: each task names its data, and nothing is known beforehand.
     ///
     /// # Panics
-    /// When a task is not executed exactly once.
+    /// If a task is not executed exactly once.
     #[must_use]
     pub fn ours(&self) -> Duration {
         let executed = || self.runtime.stats().iter().map(|worker| worker.tasks).sum::<u64>();
@@ -225,20 +226,20 @@ impl Contest {
         took
     }
 
-    /// The time of rayon's `scope.spawn`.
+    /// Measures rayon's `scope.spawn`.
     #[must_use]
     pub fn rayon(&self) -> Duration {
         peers::on_rayon(&self.rayon, &self.graph)
     }
 
-    /// The time of threads that share a deque behind a mutex.
+    /// Measures threads that share a deque behind a mutex.
     #[must_use]
     pub fn floor(&self) -> Duration {
         peers::on_deque(self.workers, &self.graph)
     }
 }
 
-/// A row for each policy.
+/// Measures a row for each policy.
 fn measure_pairs(wanted: &Overhead, registry: &Arc<Registry>) -> Result<Vec<PushPullResult>, StartError> {
     const PAIRS: u32 = 20_000;
     let start = |policy: &String| builder(registry, policy, 1).push_pull();

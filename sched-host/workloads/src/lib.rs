@@ -1,4 +1,4 @@
-//! Real work for the runtime: tiled factorisations, and benchmarks of what scheduling costs.
+//! Workloads for the runtime: tiled factorisations, and benchmarks of the cost of scheduling.
 
 pub mod bench;
 pub mod linalg;

@@ -1,24 +1,24 @@
-//! Dense linear algebra for tiled factorisations: what the tasks compute, with no scheduling in it.
+//! Dense linear algebra for tiled factorisations: the computations of the tasks, without any scheduling.
 //!
-//! A matrix A of order n is cut into square tiles, as a [`Tiling`] says. A factorisation is a list of steps, each a
-//! single-threaded kernel on whole tiles, in an order in which they are correct one after the other; a task runtime submits the
-//! same list as tasks.
+//! A matrix A of order n is cut into square tiles by a [`Tiling`]. A factorisation is a list of steps, each a
+//! single-threaded kernel on whole tiles, in an order that is correct sequentially; a task runtime submits the same
+//! list as tasks.
 //!
-//! | | matrix | tiles | steps | kernels | in order, as the reference |
+//! | | matrix | tiles | steps | kernels | sequential reference |
 //! |---|---|---|---|---|---|
-//! | A = L·Lᵀ | symmetric positive definite | lower triangle: [`TiledMatrix`] | [`cholesky_steps`] | [`potrf`], [`trsm`], [`syrk`], [`gemm`] | [`cholesky_in_place`] |
-//! | A = L·U | dominated by its diagonal, since nothing is pivoted | all: [`SquareTiles`] | [`lu_steps`] | [`getrf`], [`trsm_row`], [`trsm_column`], [`gemm_nn`] | [`lu_in_place`] |
+//! | A = L·Lᵀ | symmetric positive definite | lower triangle: [`LowerTiles`] | [`cholesky_steps`] | [`potrf`], [`trsm`], [`syrk`], [`gemm`] | [`cholesky_in_place`] |
+//! | A = L·U | diagonally dominant, since there is no pivoting | all: [`SquareTiles`] | [`lu_steps`] | [`getrf`], [`trsm_row`], [`trsm_column`], [`gemm_nn`] | [`lu_in_place`] |
 //! | A = Q·R | any | all, and the reflectors: [`QrTiles`] | [`qr_steps`] | [`geqrt`], [`unmqr`], [`tsqrt`], [`tsmqr`] | [`qr_in_place`] |
 //!
 //! Matrices come from a seed ([`RandomSpd`], [`RandomMatrix`]) or from a Matrix Market file ([`read_symmetric`],
-//! [`read_general`]); a relative residual ([`residual`], [`lu_norms`], [`qr_norms`]) says how good the factors are, and
-//! [`tolerance`] how good they have to be.
+//! [`read_general`]). A relative residual ([`residual`], [`lu_norms`], [`qr_norms`]) measures the accuracy of the
+//! factors, and [`tolerance`] bounds it.
 //!
 //! ```
-//! use sched_workloads::linalg::{RandomSpd, TiledMatrix, cholesky_in_place, residual, tolerance};
+//! use sched_workloads::linalg::{LowerTiles, RandomSpd, cholesky_in_place, residual, tolerance};
 //!
 //! let a = RandomSpd::new(100, 42);
-//! let mut l = TiledMatrix::cut(&a, 32);
+//! let mut l = LowerTiles::cut(&a, 32);
 //! cholesky_in_place(&mut l)?;
 //! assert!(residual(&a, &l) <= tolerance(100));
 //! # Ok::<(), sched_workloads::linalg::NotPositiveDefiniteMatrix>(())
@@ -27,6 +27,7 @@
 mod cholesky;
 mod entries;
 mod kernels;
+mod lower_tiles;
 mod lu;
 mod lu_kernels;
 mod matrix;
@@ -36,15 +37,15 @@ mod qr_kernels;
 mod random_matrix;
 mod random_spd;
 mod residual;
-mod square;
+mod square_tiles;
 mod symmetric;
 mod tile;
-mod tiled;
 mod transposed;
 
 pub use cholesky::{NotPositiveDefiniteMatrix, cholesky_in_place};
 pub use entries::Entries;
 pub use kernels::{NotPositiveDefinite, gemm, potrf, syrk, trsm};
+pub use lower_tiles::LowerTiles;
 pub use lu::{NoLuFactors, NotDominant, check_dominance, lu_in_place, lu_norms};
 pub use lu_kernels::{ZeroPivot, gemm_nn, getrf, trsm_column, trsm_row};
 pub use matrix::Matrix;
@@ -59,7 +60,6 @@ pub use residual::{Norms, residual, tile_norms, tolerance};
 pub use sched_graph::factorisation::{
     CholeskyStep, CholeskySteps, LuStep, QrStep, Tiling, cholesky_steps, flops, lu_steps, qr_steps,
 };
-pub use square::SquareTiles;
+pub use square_tiles::SquareTiles;
 pub use symmetric::{OrderTooLarge, SymmetricMatrix};
 pub use tile::Tile;
-pub use tiled::TiledMatrix;

@@ -1,15 +1,14 @@
-//! Real work for a runtime, and the figures of a run.
+//! Workloads for a runtime, and the figures of a run.
 //!
-//! A [`Workload`] takes a [`Runtime`] and its data, submits a task graph, waits for it, and gives
-//! back the result with the [`Figures`] of the run. What comes before and after, making the data and checking the result, is
-//! done outside the runtime, on the threads of the current rayon pool, so that the figures, and what a component does wrong,
-//! are those of the graph alone.
+//! A [`Workload`] takes a [`Runtime`] and its data, submits a task graph, waits for it, and returns the result with the
+//! [`Figures`] of the run. Preparing the data and checking the result happen outside the runtime, on the threads of the
+//! current rayon pool, so that the figures, and a component's faults, are those of the graph alone.
 //!
-//! | workload | its graph of N × N tiles, in 3·N − 2 steps one after the other |
+//! | workload | its graph for N × N tiles, with a critical path of 3·N − 2 steps |
 //! |---|---|
 //! | [`Cholesky`] | N³/6 tasks; the panel is one column of independent tasks |
 //! | [`Lu`] | N³/3 tasks; the panel is a row and a column of independent tasks |
-//! | [`Qr`] | N³/3 tasks, twice as long; the panel is a chain, one tile after the other, and so is each column of updates |
+//! | [`Qr`] | N³/3 tasks, twice as long; the panel is a chain of tiles, and so is each column of updates |
 //!
 //! ```no_run
 //! use sched_workloads::linalg::{RandomSpd, tolerance};
@@ -45,10 +44,10 @@ use sched_model::DataShape;
 use sched_runtime::{DataError, Handle, Runtime};
 use std::path::Path;
 
-/// A matrix, wherever its entries come from.
+/// A matrix with any source of entries.
 pub type AnyMatrix = Box<dyn Entries + Send + Sync>;
 
-/// Work on a tiled matrix whose result can be checked.
+/// A factorisation of a tiled matrix, whose result can be checked.
 pub trait Workload {
     /// Its name, as in `sched run NAME`.
     const NAME: &'static str;
@@ -59,20 +58,20 @@ pub trait Workload {
     /// The result.
     type Factors: Send + Sync;
 
-    /// A matrix of the given order that is sure to have a result: the same one whenever the seed is the same.
+    /// A random matrix of the given order that certainly has a result; determined by the seed.
     fn random(order: usize, seed: u64) -> AnyMatrix;
 
     /// Reads a matrix from a Matrix Market file.
     ///
     /// # Errors
-    /// When the file holds no matrix that the workload can take: everything that is wrong with it.
+    /// If the file contains no matrix that the workload accepts: all problems of the file.
     fn read(path: &Path, limits: ReadLimits) -> Result<AnyMatrix, MatrixMarketError>;
 
-    /// Tasks of the graph for `n_tiles` rows of tiles, also where they are too many to be counted.
+    /// Number of tasks of the graph for `n_tiles` rows of tiles; a float, because it may exceed every integer type.
     fn tasks(n_tiles: f64) -> f64;
 
-    /// Numbers in memory while it runs, for `n_tiles` rows of tiles with `tile_size` rows each, also where they are too many to
-    /// be counted.
+    /// Count of numbers in memory during a run, for `n_tiles` rows of tiles with `tile_size` rows each; a float,
+    /// because it may exceed every integer type.
     fn numbers(n_tiles: f64, tile_size: f64) -> f64;
 
     /// Cuts the matrix into tiles of `tile_size` rows.
@@ -81,30 +80,31 @@ pub trait Workload {
     /// If `tile_size` is 0.
     fn cut(matrix: &(dyn Entries + Sync), tile_size: usize) -> Self::Tiles;
 
-    /// Submits the graph, in which a task is the more urgent the longer the chain of tasks behind it is, and waits for it.
+    /// Submits the graph, in which tasks with a longer critical path behind them have a higher priority, and waits for
+    /// it.
     ///
     /// # Errors
-    /// See [`WorkloadError`]. The runtime can be used on, unless nothing moves any more.
+    /// See [`WorkloadError`]. The runtime remains usable, unless it is stalled.
     fn run(runtime: &Runtime, tiles: Self::Tiles) -> Result<Factored<Self::Factors>, WorkloadError>;
 
-    /// How far the result is from right, relative to the matrix.
+    /// The relative error of the result.
     ///
     /// # Panics
     /// If the result is not that of a matrix of this order.
     fn residual(matrix: &(dyn Entries + Sync), factors: &Self::Factors) -> f64;
 
-    /// The largest residual of a right result, for a matrix with so many rows.
+    /// Upper bound of the residual of a correct result, for a matrix of order `order`.
     fn tolerance(order: usize) -> f64 {
         tolerance(order)
     }
 
-    /// What it is about the matrix that may make the result wrong though every task did what it should.
+    /// A property of the matrix that may make the result inaccurate although every task was executed correctly.
     fn caveat(_matrix: &(dyn Entries + Sync)) -> Option<String> {
         None
     }
 }
 
-/// The result of a workload, and how it was come by.
+/// The result of a workload, and the figures of its run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Factored<F> {
     /// The result.
@@ -113,7 +113,7 @@ pub struct Factored<F> {
     pub figures: Figures,
 }
 
-/// Hands tiles over to a runtime, which copies them where it has several memory nodes.
+/// Registers tiles with a runtime, which copies them if it has several memory nodes.
 fn register(runtime: &Runtime, tiles: Vec<Tile>) -> Vec<Handle<Tile>> {
     let sized = |tile: Tile| {
         let bytes = tile.bytes() as u64;
@@ -124,7 +124,7 @@ fn register(runtime: &Runtime, tiles: Vec<Tile>) -> Vec<Handle<Tile>> {
     tiles.into_iter().map(sized).collect()
 }
 
-/// Takes tiles back from a runtime, once all tasks have ended.
+/// Takes tiles back from a runtime after all tasks have ended.
 fn take_back(runtime: &Runtime, tiles: Vec<Handle<Tile>>) -> Result<Vec<Tile>, DataError> {
     let taken = tiles.into_iter().map(|tile| {
         let back = runtime.unregister(tile)?;
@@ -133,14 +133,14 @@ fn take_back(runtime: &Runtime, tiles: Vec<Handle<Tile>>) -> Result<Vec<Tile>, D
     taken.collect()
 }
 
-/// The tiles of `places`, made in parallel.
+/// Cuts out the tiles at `places`, in parallel.
 fn make_tiles(matrix: &(dyn Entries + Sync), tiling: Tiling, places: Vec<(usize, usize)>) -> Vec<Tile> {
     places.into_par_iter().map(|(i, j)| Tile::of(matrix, tiling, i, j)).collect()
 }
 
-/// The relative residual whose parts in `places` `norms` has, computed in parallel.
+/// The relative residual whose parts `norms` computes for each of `places`, in parallel.
 fn sum_up<P: Send + Sync>(places: Vec<P>, norms: impl Fn(P) -> Norms + Send + Sync) -> f64 {
-    // Summed up in order, so that the same factors always have the same residual.
+    // Summed in order, so that equal factors always have equal residuals.
     let parts: Vec<Norms> = places.into_par_iter().map(norms).collect();
     parts.into_iter().fold(Norms::default(), Norms::and).relative()
 }

@@ -1,7 +1,10 @@
-//! What the unit tests of several crates share: the reference data, and a folder of energy counters.
+//! What the unit tests of several crates share: the reference data, reports of skipped tests, and a folder of energy
+//! counters.
 
 mod powercap;
 mod reference_data;
+mod skipped;
 
 pub use powercap::Powercap;
 pub use reference_data::{reference_data, reference_folder};
+pub use skipped::skipped;

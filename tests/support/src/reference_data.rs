@@ -1,23 +1,25 @@
-//! The reference data that some tests compare with. It is not part of the repository.
+//! The reference data that some tests compare with. Most of it is not part of the repository.
 
 use std::path::{Path, PathBuf};
 
-/// The folder of the reference data, which lies beside the repository. `None`, with a line that says that the test is
-/// skipped, where it is absent.
+/// The folder of all reference data, which lies beside the repository. Where it is absent, `None`, and the running test is
+/// reported as [skipped](super::skipped).
 #[must_use]
 pub fn reference_folder() -> Option<PathBuf> {
     reference_data("")
 }
 
-/// The file or folder of this path in the reference data. `None`, with a line that says that the test is skipped, where it
-/// is absent.
+/// The file or folder of this path in the reference data, or else its copy in this repository, if it has one. Without
+/// either, `None`, and the running test is reported as [skipped](super::skipped).
 #[must_use]
-#[expect(clippy::print_stderr, reason = "whoever runs the tests sees which were skipped")]
 pub fn reference_data(path: &str) -> Option<PathBuf> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(path);
-    if !file.exists() {
-        eprintln!("skipped: {} is not in the reference data", if path.is_empty() { "the folder" } else { path });
-        return None;
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let beside = here.join("../../../shared/data").join(path);
+    let copied = here.join("data").join(path);
+    let found = [Some(beside), (!path.is_empty()).then_some(copied)].into_iter().flatten().find(|file| file.exists());
+    if found.is_none() {
+        let what = if path.is_empty() { "the folder" } else { path };
+        super::skipped(&format!("{what} is not in the reference data"));
     }
-    Some(file)
+    found
 }

@@ -132,16 +132,15 @@ fn allowed() -> String {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "who runs the tests should know that this one was skipped")]
 fn members_are_bound_each_to_a_unit_and_a_fork_to_all() {
     let machine = Topology::this_machine().expect("the machine can be explored");
     let [first, second, ..] = *machine.allowed_pus() else {
-        println!("skipped: this machine has one processing unit");
+        sched_test_support::skipped("this machine has one processing unit");
         return;
     };
     let runtime = stock::builder(CHOICE, 2, Vec::new()).unchecked().bind(true).build().expect("the runtime starts");
     if runtime.bound_workers() < 2 {
-        println!("skipped: the system does not bind threads");
+        sched_test_support::skipped("the system does not bind threads");
         return;
     }
     let seen = Arc::new(Mutex::new(Vec::new()));

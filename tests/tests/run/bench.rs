@@ -6,6 +6,7 @@ use serde_json::Value;
 #[test]
 fn the_bench_compares_with_the_bare_kernels() {
     let seen = sched(&["bench", "cholesky", "-n", "3", "-b", "16", "--workers", "2", "--repeat", "2", "--json"]).json();
+    let seen = &seen["results"][0];
     assert_eq!((&seen["tasks"], &seen["workers"]), (&10.into(), &2.into()));
     assert_eq!(seen["rounds"].as_array().unwrap().len(), 2);
     assert!(seen["ratio"].as_f64().unwrap() > 0.0 && seen["median"]["floor_gflops"].as_f64().unwrap() > 0.0);
@@ -19,9 +20,9 @@ fn the_overhead_of_every_shipped_policy_is_measured() {
         rows.as_array().unwrap().iter().map(name).collect()
     };
     let few = ["--shape", "chain", "--workers", "2", "--tasks", "20", "--rounds", "1"];
-    let seen = sched(&[&["bench", "overhead", "--all-policies", "--json"], &few[..]].concat()).json();
+    let seen = sched(&[&["bench", "overhead", "--policy", "all", "--json"], &few[..]].concat()).json();
     for rows in ["results", "push_pull"] {
-        assert_eq!(names(&seen[rows]), names(&shipped));
+        assert_eq!(names(&seen[rows]), names(&shipped["policies"]));
     }
     assert!(seen["results"].as_array().unwrap().iter().all(|row| row["ns_per_task"].as_f64().unwrap() > 0.0));
     let ran = sched(&[&["bench", "overhead", "--policy", "tree-eagr", "--policy", "tree-wss"], &few[..]].concat());
@@ -33,11 +34,12 @@ fn decisions_are_measured_by_the_number_of_children() {
     let seen =
         sched(&["bench", "decision", "--component", "mct,eager", "--children", "2,70", "--rounds", "1", "--json"])
             .json();
-    let rows: Vec<_> = seen.as_array().unwrap().iter().map(|row| (&row["component"], &row["children"])).collect();
+    let rows: Vec<_> =
+        seen["results"].as_array().unwrap().iter().map(|row| (&row["component"], &row["children"])).collect();
     let row = |component: &'static str, children: i32| (Value::from(component), Value::from(children));
     let wanted = [row("mct", 2), row("mct", 70), row("eager", 2), row("eager", 70)];
     assert_eq!(rows, wanted.iter().map(|(component, children)| (component, children)).collect::<Vec<_>>());
-    for row in seen.as_array().unwrap() {
+    for row in seen["results"].as_array().unwrap() {
         let (all, each) = (row["ns_per_decision"].as_f64().unwrap(), row["ns_per_child"].as_f64().unwrap());
         assert!(each > 0.0 && (all / row["children"].as_f64().unwrap() - each).abs() < 1e-9, "{row}");
     }
@@ -50,11 +52,12 @@ fn simulated_tasks_are_measured_by_the_number_of_workers() {
     let few = ["independent", "--tasks", "300", "--workers", "70,2", "--rounds", "1"];
     let seen =
         sched(&[&["bench", "simulation", "--policies", "tree-ws,tree-heft", "--json"], &few[..]].concat()).json();
-    let rows: Vec<_> = seen.as_array().unwrap().iter().map(|row| (&row["policy"], &row["more_workers"])).collect();
+    let rows: Vec<_> =
+        seen["results"].as_array().unwrap().iter().map(|row| (&row["policy"], &row["more_workers"])).collect();
     let row = |policy: &'static str, more: f64| (Value::from(policy), Value::from(more));
     let wanted = [row("tree-ws", 35.0), row("tree-ws", 1.0), row("tree-heft", 35.0), row("tree-heft", 1.0)];
     assert_eq!(rows, wanted.iter().map(|(policy, more)| (policy, more)).collect::<Vec<_>>());
-    for rows in seen.as_array().unwrap().chunks(2) {
+    for rows in seen["results"].as_array().unwrap().chunks(2) {
         let of = |row: usize, name: &str| rows[row][name].as_f64().unwrap();
         assert!((of(0, "ns_per_task") / of(1, "ns_per_task") - of(0, "growth")).abs() < 1e-9, "{rows:?}");
         assert!((of(0, "tasks_per_second") * of(0, "ns_per_task") - 1e9).abs() < 1.0, "{rows:?}");

@@ -10,8 +10,9 @@ fn contexts_run_the_workload_beside_each_other() {
     for workload in ["cholesky", "lu"] {
         let seen = json_of(workload, &[&SMALL[..], &["--workers", "2"], &contexts].concat());
         let tasks = if workload == "cholesky" { 20 } else { 30 };
-        let told =
-            |of: &str| seen["contexts"].as_array().unwrap().iter().map(|ran| ran[of].clone()).collect::<Vec<_>>();
+        let told = |of: &str| {
+            seen["runs"][0]["contexts"].as_array().unwrap().iter().map(|ran| ran[of].clone()).collect::<Vec<_>>()
+        };
         assert_eq!(told("context"), ["a", "b"]);
         assert_eq!(told("policy"), ["tree-prio", "tree-ws"]);
         assert_eq!(told("workers"), [Value::from(vec![0]), Value::from(vec![1])]);
@@ -20,7 +21,7 @@ fn contexts_run_the_workload_beside_each_other() {
         for residual in told("residual") {
             assert!(residual.as_f64() < seen["residual_tolerance"].as_f64(), "{seen}");
         }
-        assert_eq!(seen["faults"], Value::Array(Vec::new()));
+        assert_eq!(seen["runs"][0]["faults"], Value::Array(Vec::new()));
     }
 }
 
@@ -30,14 +31,14 @@ fn policies_are_swapped_while_the_workload_runs() {
     let contexts = ["--context", "a:policy=tree-eager", "--context", "b:policy=tree-ws,workers=1"];
     let both = json(&[&large[..], &contexts].concat());
     for (seen, policies) in [(both, &["tree-eager", "tree-ws"][..]), (json(&large), &["tree-eager"])] {
-        let ran = seen["contexts"].as_array().unwrap();
+        let ran = seen["runs"][0]["contexts"].as_array().unwrap();
         assert_eq!(ran.iter().map(|ran| &ran["policy"]).collect::<Vec<_>>(), policies);
         for ran in ran {
             assert_eq!((&ran["tasks"], &ran["swap"]["policy"]), (&364.into(), &"tree-prio".into()), "{seen}");
             assert!((182..=364).contains(&ran["swap"]["after_tasks"].as_u64().unwrap()), "{seen}");
             assert!(ran["residual"].as_f64() < seen["residual_tolerance"].as_f64(), "{seen}");
         }
-        assert_eq!(seen["faults"], Value::Array(Vec::new()));
+        assert_eq!(seen["runs"][0]["faults"], Value::Array(Vec::new()));
     }
 }
 

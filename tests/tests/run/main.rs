@@ -9,9 +9,8 @@ mod misbehaving;
 
 use sched_host::topology::{BindingPlan, Topology};
 use sched_tests::program::{Ran, sched};
-use serde_json::Value;
+use serde_json::{Value, json as json_value};
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tempfile::TempDir;
@@ -28,6 +27,11 @@ fn json(options: &[&str]) -> Value {
 
 fn json_of(workload: &str, options: &[&str]) -> Value {
     sched(&[&["run", workload], options, &["--json"]].concat()).json()
+}
+
+/// The keys of an object.
+fn keys(value: &Value) -> String {
+    value.as_object().unwrap().keys().map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
 /// A folder with one file in it.
@@ -56,13 +60,17 @@ fn masked(text: &str) -> String {
 #[test]
 fn several_memory_nodes_give_the_same_result_and_say_what_was_copied() {
     let alone = json(&[&SMALL[..], &["--workers", "2"]].concat());
-    assert!(alone.get("transfers").is_none() && alone.get("memory_nodes").is_none(), "{alone}");
+    assert_eq!(
+        (&alone["runs"][0]["transfers"], &alone["runs"][0]["memory_nodes"]),
+        (&json_value!([]), &1.into()),
+        "{alone}"
+    );
     for workload in ["cholesky", "lu", "qr"] {
         let options = ["--workers", "2", "--memory-nodes", "2", "--policy", "tree-ws"];
         let seen = json_of(workload, &[&SMALL[..], &options].concat());
         assert!(seen["residual"].as_f64() < seen["residual_tolerance"].as_f64(), "{seen}");
-        assert_eq!(seen["memory_nodes"], 2);
-        for moved in seen["transfers"].as_array().unwrap() {
+        assert_eq!(seen["runs"][0]["memory_nodes"], 2);
+        for moved in seen["runs"][0]["transfers"].as_array().unwrap() {
             assert!(moved["from"] != moved["to"] && moved["count"].as_u64() > Some(0), "{moved}");
             let tile = 24 * 24 * 8;
             assert_eq!(moved["bytes"].as_u64().unwrap() % tile, 0, "{moved}");
@@ -80,14 +88,14 @@ fn every_shipped_policy_is_right_with_any_number_of_workers() {
             let seen = json(&[&SMALL[..], &["--policy", policy, "--workers", &workers.to_string()]].concat());
             assert!(seen["residual"].as_f64() < seen["residual_tolerance"].as_f64(), "{seen}");
             assert_eq!((&seen["tasks"], &seen["workers"]), (&20.into(), &workers.into()));
-            let per_worker = seen["per_worker"].as_array().unwrap();
+            let per_worker = seen["runs"][0]["per_worker"].as_array().unwrap();
             assert_eq!(per_worker.len(), workers);
             assert_eq!(per_worker.iter().map(|worker| worker["tasks"].as_u64().unwrap()).sum::<u64>(), 20);
             for (id, worker) in per_worker.iter().enumerate() {
                 let busy = worker["busy_s"].as_f64().unwrap();
                 assert_eq!(worker["id"], id);
                 assert!(worker["wakes_in_vain"].as_u64().unwrap() <= worker["wakes"].as_u64().unwrap(), "{seen}");
-                assert!((0.0..=seen["makespan_s"].as_f64().unwrap()).contains(&busy), "{seen}");
+                assert!((0.0..=seen["runs"][0]["makespan_s"].as_f64().unwrap()).contains(&busy), "{seen}");
             }
         }
     }
@@ -96,14 +104,16 @@ fn every_shipped_policy_is_right_with_any_number_of_workers() {
 #[test]
 fn programs_find_everything_under_its_key() {
     let seen = json(&[&SMALL[..], &["--seed", "7"]].concat());
-    let keys: Vec<&str> = seen.as_object().unwrap().keys().map(String::as_str).collect();
-    insta::assert_snapshot!(keys.join(" "), @"faults gflops makespan_s matrix order per_worker policy residual residual_tolerance seed tasks tile_size tiles workers workers_bound workload");
+    insta::assert_snapshot!(keys(&seen), @"");
+    insta::assert_snapshot!(keys(&seen["policies"][0]), @"");
+    insta::assert_snapshot!(keys(&seen["runs"][0]), @"");
     assert_eq!(seen["workload"], "cholesky");
-    assert_eq!(seen["policy"], "tree-eager");
+    let run = &seen["runs"][0];
+    assert_eq!((&run["policy"], &run["place"], &run["round"]), (&"tree-eager".into(), &0.into(), &1.into()));
     assert_eq!((&seen["seed"], &seen["order"]), (&7.into(), &96.into()));
     assert_eq!((&seen["tiles"], &seen["tile_size"]), (&4.into(), &24.into()));
-    assert!(seen["makespan_s"].as_f64().unwrap() > 0.0 && seen["gflops"].as_f64().unwrap() > 0.0);
-    assert_eq!(seen["faults"], Value::Array(Vec::new()));
+    assert!(run["makespan_s"].as_f64().unwrap() > 0.0 && run["gflops"].as_f64().unwrap() > 0.0);
+    assert_eq!(run["faults"], Value::Array(Vec::new()));
 }
 
 #[test]
@@ -137,9 +147,9 @@ fn every_workload_is_right_with_any_number_of_workers() {
         for (policy, workers) in [("tree-eager", "1"), ("tree-prio", "2"), ("tree-ws", "4")] {
             let seen = json_of(workload, &[&SMALL[..], &["--policy", policy, "--workers", workers]].concat());
             assert!(seen["residual"].as_f64() < seen["residual_tolerance"].as_f64(), "{seen}");
-            assert_eq!((&seen["workload"], &seen["policy"]), (&workload.into(), &policy.into()));
+            assert_eq!((&seen["workload"], &seen["policies"][0]["policy"]), (&workload.into(), &policy.into()));
             assert_eq!((&seen["tasks"], &seen["order"]), (&tasks.into(), &96.into()));
-            let per_worker = seen["per_worker"].as_array().unwrap();
+            let per_worker = seen["runs"][0]["per_worker"].as_array().unwrap();
             assert_eq!(per_worker.iter().map(|worker| worker["tasks"].as_u64().unwrap()).sum::<u64>(), tasks);
         }
     }
@@ -150,7 +160,7 @@ fn a_run_on_the_hardware_threads_of_another_is_warned_before_it_starts() {
     let machine = Topology::this_machine().unwrap();
     let plan = BindingPlan::new(&machine, BindingPlan::default_workers(&machine)).unwrap();
     let Some(claim) = plan.claim() else {
-        let _ = writeln!(std::io::stderr(), "skipped: this process cannot tell others what it uses");
+        sched_test_support::skipped("this process cannot tell others what it uses");
         return;
     };
     let shown = |words: &[&str]| {
@@ -195,7 +205,7 @@ fn more_workers_than_hardware_threads_is_a_warning() {
 #[test]
 fn the_policy_may_come_from_a_file_or_the_environment() {
     let (_folder, path) = file("mine.kdl", "policy \"mine\" { fifo { eager { each \"worker\" { worker } } } }\n");
-    assert_eq!(json(&[&SMALL[..], &["--policy", path.to_str().unwrap()]].concat())["policy"], "mine");
+    assert_eq!(json(&[&SMALL[..], &["--policy", path.to_str().unwrap()]].concat())["runs"][0]["policy"], "mine");
     let ran =
         Ran::of(sched_tests::program::command(&["run", "cholesky", "--json"]).args(SMALL).env("SCHED_POLICY", &path));
     assert!(ran.code == 0 && ran.out.contains(r#""policy": "mine""#), "{ran:?}");

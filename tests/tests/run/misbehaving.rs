@@ -33,7 +33,7 @@ fn simulations_and_comparisons_tell_what_components_did_wrong() {
     assert!(compared.code == 0 && compared.out.contains(told), "{compared:?}");
     assert!(fs::read_to_string(&page).unwrap().contains(told), "the page tells it too");
     let json = program::sched(&[&["compare"][..], &common, &options[..2], &["--json"]].concat()).json();
-    let contenders = json["contenders"].as_array().unwrap();
+    let contenders = json["runs"].as_array().unwrap();
     let bad = contenders.iter().find(|contender| contender["planned"] == false).unwrap();
     assert_eq!(bad["faults"][0]["fault"], "panicked", "{bad}");
 }
@@ -41,8 +41,9 @@ fn simulations_and_comparisons_tell_what_components_did_wrong() {
 #[test]
 fn a_component_that_panics_is_named_and_the_result_is_right() {
     for component in ["panics-in-push", "panics-in-pull"] {
-        let seen = with_bad(&format!("{component} after=3"), &["--json"]).json();
+        let mut seen = with_bad(&format!("{component} after=3"), &["--json"]).json();
         assert_eq!(seen["tasks"], 20, "{seen}");
+        let seen = seen["runs"][0].take();
         let faults = seen["faults"].as_array().unwrap();
         assert_eq!(faults.len(), 1, "{seen}");
         assert_eq!((&faults[0]["fault"], &faults[0]["component"]), (&"panicked".into(), &component.into()));

@@ -18,7 +18,7 @@ fn simulated(graph: TaskGraph, platform: Platform, policy: &str) -> Trace {
     let (graph, platform) = (Arc::new(graph), Arc::new(platform));
     let mut recorder = SimRecorder::new(Arc::clone(&graph), Arc::clone(&platform));
     let simulation = Simulation::new(graph, platform).registry(stock::registry(Vec::new()));
-    let simulation = simulation.policy(policy).witness(recorder.witness());
+    let simulation = simulation.policy(policy).tree_observer(recorder.tree_observer());
     simulation.observe(&mut recorder).expect("the simulation ends");
     recorder.finish(policy)
 }

@@ -108,7 +108,7 @@ fn policies_side_by_side_on_one_page_that_needs_nothing_else() {
 fn every_shipped_policy_for_programs() {
     let ran = good(&["compare", "lu", "--tiles", "4", "--platform", "numa-2x12", "--policies", "all", "--json"]);
     let told = ran.json();
-    let contenders = told["contenders"].as_array().unwrap();
+    let contenders = told["runs"].as_array().unwrap();
     let shipped = sched_host::policy::library().len();
     assert_eq!(contenders.iter().filter(|contender| contender["planned"] == false).count(), shipped, "{told}");
     for contender in contenders {

@@ -1,12 +1,15 @@
 //! `sched bench cholesky`: how much of the kernels' speed is left under the runtime.
 
-use super::measured;
+use super::{Document, RoundOption, measured};
+use crate::format::{FormatOptions, text_or_json};
 use crate::json;
+use crate::machine::WorkerOption;
+use crate::policy::PolicyOptions;
 use crate::size;
 use crate::table::table;
 use crate::values::positive;
 use miette::IntoDiagnostic;
-use sched_machine::topology::{BindingPlan, Topology};
+use sched_machine::topology::Topology;
 use sched_tree::plugin::Registry;
 use sched_workloads::bench::{CholeskyBench, CholeskyReport, cholesky_bench};
 use sched_workloads::linalg::Tiling;
@@ -21,14 +24,13 @@ use std::sync::Arc;
 /// a plain loop, and then this runtime, where all workers together factorise one matrix of that order. The ratio of the
 /// two says what scheduling, dependencies and waiting at the end of the graph cost.
 #[derive(clap::Args, Clone, Debug)]
+#[command(mut_arg("format", text_or_json))]
 pub(super) struct Args {
-    /// Name of a shipped policy, or path of a policy file
-    #[arg(long, short, value_name = "POLICY", default_value = "tree-eager", env = "SCHED_POLICY")]
-    policy: String,
+    #[command(flatten)]
+    policies: PolicyOptions,
 
-    /// Number of workers [default: one for each hardware thread that may be used]
-    #[arg(long, short, value_name = "N", value_parser = positive)]
-    workers: Option<usize>,
+    #[command(flatten)]
+    workers: WorkerOption,
 
     /// Tiles in a row of tiles
     #[arg(long, short = 'n', value_name = "N", default_value_t = 16, value_parser = positive)]
@@ -38,26 +40,28 @@ pub(super) struct Args {
     #[arg(long, short = 'b', value_name = "B", default_value_t = 256, value_parser = positive)]
     tile_size: usize,
 
-    /// Rounds
-    #[arg(long, short, value_name = "R", default_value_t = 7, value_parser = positive)]
-    repeat: usize,
+    #[command(flatten)]
+    rounds: RoundOption<7>,
 
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatOptions,
 }
 
 pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let Args { policy, workers, tiles, tile_size, repeat, json } = args.clone();
-    let topology = Topology::this_machine()?;
-    let workers = workers.unwrap_or_else(|| BindingPlan::default_workers(&topology));
+    let (tiles, tile_size, rounds) = (args.tiles, args.tile_size, args.rounds.rounds);
+    let policies = args.policies.several()?;
+    let workers = args.workers.count(&Topology::this_machine()?);
     size::check::<Cholesky>(Tiling::new(size::order(tiles, tile_size)?, tile_size), workers + 1)?;
-    let wanted = CholeskyBench { policy, workers, tiles, tile_size, rounds: repeat };
-    let report = measured(|progress| cholesky_bench(&wanted, registry, progress))?;
-    if json {
-        json::write(out, &report)?;
+    let mut reports = Vec::new();
+    for policy in policies {
+        let wanted = CholeskyBench { policy, workers, tiles, tile_size, rounds };
+        reports.push(measured(|progress| cholesky_bench(&wanted, registry, progress))?);
+    }
+    if args.format.is_json() {
+        json::write(out, &Document { results: &reports })?;
     } else {
-        out.write_all(text(&report).as_bytes()).into_diagnostic()?;
+        let texts: Vec<String> = reports.iter().map(text).collect();
+        out.write_all(texts.join("\n").as_bytes()).into_diagnostic()?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,7 @@
 //! `sched bench decision`: components that choose among their children.
 
-use super::measured;
+use super::{Document, RoundOption, measured};
+use crate::format::{FormatOptions, text_or_json};
 use crate::json;
 use crate::table::table;
 use crate::values::positive;
@@ -13,10 +14,11 @@ use std::sync::Arc;
 
 /// Measure one decision of a component by the number of its children
 ///
-/// Tasks are pushed into the component, which stands above one queue for each of so many workers. No worker is at work, and
+/// Tasks are pushed into the component, which stands above one queue for each of these numbers of workers. No worker is at work, and
 /// every task is expected to take equally long. The figure is the whole push: the way into the tree, the decision, and the
 /// queue that takes the task. The least time of all rounds counts.
 #[derive(clap::Args, Clone, Debug)]
+#[command(mut_arg("format", text_or_json))]
 pub(super) struct Args {
     /// Components, separated by commas: such as stand above several children, without named slots
     #[arg(long = "component", value_name = "NAME", value_delimiter = ',', default_value = "mct,heft,eager,random")]
@@ -26,21 +28,22 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2,4,8,16,32,64", value_parser = positive)]
     children: Vec<usize>,
 
-    /// Rounds of 512 tasks, of which the fastest counts
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = positive)]
-    rounds: usize,
+    #[command(flatten)]
+    rounds: RoundOption<50>,
 
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatOptions,
 }
 
 pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let wanted =
-        DecisionBench { components: args.components.clone(), children: args.children.clone(), rounds: args.rounds };
+    let wanted = DecisionBench {
+        components: args.components.clone(),
+        children: args.children.clone(),
+        rounds: args.rounds.rounds,
+    };
     let results = measured(|progress| decision_bench(&wanted, registry, progress))?;
-    if args.json {
-        json::write(out, &results)?;
+    if args.format.is_json() {
+        json::write(out, &Document { results: &results })?;
     } else {
         out.write_all(text(&results).as_bytes()).into_diagnostic()?;
     }

@@ -1,12 +1,13 @@
 //! `sched bench overhead`: empty tasks.
 
-use super::measured;
+use super::{RoundOption, measured};
+use crate::format::{FormatOptions, text_or_json};
 use crate::json;
+use crate::policy::PolicyOptions;
 use crate::start::start_all;
 use crate::table::table;
 use crate::values::positive;
 use miette::IntoDiagnostic;
-use sched_policy::library;
 use sched_runtime::Runtime;
 use sched_tree::plugin::Registry;
 use sched_workloads::bench::{Overhead, OverheadReport, OverheadResult, PushPullResult, Shape, overhead};
@@ -16,17 +17,17 @@ use std::sync::Arc;
 
 /// Measure the cost of empty tasks: independent ones, a chain, and a graph shaped like a Cholesky factorisation
 ///
-/// Every round measures each contender once, one after the other: this runtime with its tree of plugins, submission and data dependencies
-/// included; rayon's scope.spawn; and a floor of threads that share a deque behind a mutex. The last two know the graph
+/// Every round measures each contender once, one after the other: this runtime with its tree of plugins, submission and data
+/// dependencies included; rayon's scope.spawn; and a floor of threads that share a deque behind a mutex. The last two know the graph
 /// beforehand. The least time of all rounds counts. Compare figures of one run only: the speed of a machine wanders.
 #[derive(clap::Args, Clone, Debug)]
+#[command(mut_arg("format", text_or_json))]
 pub(super) struct Args {
-    /// Name of a shipped policy or path of a policy file; may be given several times
-    #[arg(long = "policy", value_name = "POLICY", default_value = "tree-eager", env = "SCHED_POLICY")]
-    policies: Vec<String>,
+    #[command(flatten)]
+    policies: PolicyOptions,
 
-    /// Measure every policy that `sched policies` lists, whatever --policy says
-    #[arg(long)]
+    /// Measure every policy that `sched policies` lists, as --policy all does
+    #[arg(long, hide = true)]
     all_policies: bool,
 
     /// Task graphs, separated by commas; all of them by default
@@ -34,26 +35,24 @@ pub(super) struct Args {
     shapes: Vec<Shape>,
 
     /// Numbers of workers, separated by commas
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,2", value_parser = positive)]
+    #[arg(long, short, value_name = "N", value_delimiter = ',', default_value = "1,2", value_parser = positive)]
     workers: Vec<usize>,
 
     /// Tasks in the independent and the chain graph
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = positive)]
     tasks: usize,
 
-    /// Rounds, of which the fastest counts
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = positive)]
-    rounds: usize,
+    #[command(flatten)]
+    rounds: RoundOption<20>,
 
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatOptions,
 }
 
 pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let policies = match args.all_policies {
-        true => library().iter().map(|shipped| shipped.policy().name).collect(),
-        false => args.policies.clone(),
+        true => PolicyOptions::default().several_or("all")?,
+        false => args.policies.several()?,
     };
     start_all(&policies, |policy| Runtime::builder().registry(Arc::clone(registry)).policy(policy).build())?;
     let wanted = Overhead {
@@ -61,10 +60,10 @@ pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) ->
         shapes: if args.shapes.is_empty() { Shape::ALL.to_vec() } else { args.shapes.clone() },
         workers: args.workers.clone(),
         tasks: args.tasks,
-        rounds: args.rounds,
+        rounds: args.rounds.rounds,
     };
     let report = measured(|progress| overhead(&wanted, registry, progress))?;
-    if args.json {
+    if args.format.is_json() {
         json::write(out, &report)?;
     } else {
         write!(out, "{}", text(&report)).into_diagnostic()?;

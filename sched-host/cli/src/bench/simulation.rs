@@ -1,10 +1,13 @@
 //! `sched bench simulation`: the simulator itself.
 
-use super::measured;
+use super::{Document, RoundOption, measured};
+use crate::format::{FormatOptions, text_or_json};
 use crate::graph_source::Sizes;
+use crate::hints::GRAPH;
 use crate::json;
+use crate::policy::PolicyOptions;
 use crate::table::table;
-use crate::values::positive;
+use crate::values::{SeedOption, positive};
 use miette::IntoDiagnostic;
 use sched_sim::platform::MAX_WORKERS;
 use sched_tree::plugin::Registry;
@@ -20,36 +23,37 @@ use std::sync::Arc;
 /// decisions look at each worker once grows as fast as these at most, one that looks at few of them does not grow. The figures
 /// count all of a simulation, from reading the policy to the last event; the least time of all rounds counts.
 #[derive(clap::Args, Clone, Debug)]
+#[command(mut_arg("format", text_or_json))]
 #[command(after_long_help = "Examples:
   sched bench simulation
   sched bench simulation cholesky --tiles 60 --workers 12
-  sched bench simulation layered --width 2000 --steps 50 --density 0.001 --policies tree-ws")]
+  sched bench simulation layered --width 2000 --steps 50 --density 0.001 --policy tree-ws")]
 pub(super) struct Args {
     /// The graph: one that can be generated, as for `sched simulate`, or a file
-    #[arg(value_name = "GRAPH", default_value = "independent")]
+    #[arg(value_name = "GRAPH|FILE", default_value = "independent", value_parser = GRAPH, hide_possible_values = true)]
     graph: String,
 
     #[command(flatten)]
     sizes: Sizes,
 
-    /// Policies, separated by commas: names of shipped ones, or paths of policy files
-    #[arg(long, value_name = "POLICY", value_delimiter = ',', default_value = "tree-eager,tree-ws,tree-heft")]
-    policies: Vec<String>,
+    #[command(flatten)]
+    policies: PolicyOptions,
 
     /// Numbers of workers, separated by commas
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "12,64,256,1024", value_parser = machine_size)]
+    #[arg(long, short, value_name = "N", value_delimiter = ',', default_value = "12,64,256,1024", value_parser = machine_size)]
     workers: Vec<usize>,
 
-    /// Rounds, of which the fastest counts
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = positive)]
-    rounds: usize,
+    #[command(flatten)]
+    rounds: RoundOption<3>,
 
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    seed: SeedOption,
+
+    #[command(flatten)]
+    format: FormatOptions,
 }
 
-/// So many workers as a machine may have.
+/// A number of workers that a machine may have.
 fn machine_size(text: &str) -> Result<usize, String> {
     let workers = positive(text)?;
     if workers > MAX_WORKERS { Err(format!("must be {MAX_WORKERS} at most")) } else { Ok(workers) }
@@ -58,23 +62,20 @@ fn machine_size(text: &str) -> Result<usize, String> {
 /// Enough tasks that starting a simulation counts for little.
 const TASKS: usize = 100_000;
 
-/// Of what is random in a graph.
-const SEED: u64 = 42;
-
 pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let sizes = match args.graph.as_str() {
         "independent" => args.sizes.clone().or_tasks(TASKS),
         _ => args.sizes.clone(),
     };
     let wanted = SimulationBench {
-        graph: Arc::new(sizes.graph(&args.graph, SEED)?),
-        policies: args.policies.clone(),
+        graph: Arc::new(sizes.graph(&args.graph, args.seed.seed)?),
+        policies: args.policies.several_or("tree-eager,tree-ws,tree-heft")?,
         workers: args.workers.clone(),
-        rounds: args.rounds,
+        rounds: args.rounds.rounds,
     };
     let results = measured(|progress| simulation_bench(&wanted, registry, progress))?;
-    if args.json {
-        json::write(out, &results)?;
+    if args.format.is_json() {
+        json::write(out, &Document { results: &results })?;
     } else {
         writeln!(out, "{}, {} tasks\n", wanted.graph.name, wanted.graph.tasks.len()).into_diagnostic()?;
         out.write_all(text(&results).as_bytes()).into_diagnostic()?;

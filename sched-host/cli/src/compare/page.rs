@@ -1,8 +1,9 @@
 //! The comparison as a page: one HTML file that needs nothing from elsewhere.
 
-use super::contender::Comparison;
 use super::table::{cells, header};
-use sched_trace::{Bound, Gantt, escaped, gantt};
+use crate::simulate::report::{Failed, Report};
+use sched_text::xml::escaped;
+use sched_trace::{Bound, Gantt, Trace, gantt};
 use std::fmt::Write as _;
 
 const STYLE: &str = "
@@ -27,8 +28,8 @@ svg { max-width: 100%; height: auto; border: 1px solid #e2e8f0 }
 .lost { color: #b45309 }
 ";
 
-/// The page.
-pub(super) fn html(comparison: &Comparison) -> String {
+/// The page; the traces are those of the runs.
+pub(super) fn html(comparison: &Report, traces: &[Trace]) -> String {
     let (workload, platform) = (escaped(&comparison.workload), escaped(&comparison.platform));
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -41,33 +42,33 @@ pub(super) fn html(comparison: &Comparison) -> String {
     }
     page.push_str(".</p>\n");
     table(&mut page, comparison);
-    for contender in &comparison.contenders {
+    for contender in &comparison.runs {
         for fault in &contender.faults {
             let _ = writeln!(
                 page,
                 "<p class=\"lost\">{}: fault: {}</p>",
-                escaped(&contender.name),
+                escaped(&contender.policy),
                 escaped(&fault.to_string())
             );
         }
     }
-    for lost in &comparison.lost {
-        let (policy, why) = (escaped(&lost.policy), escaped(&lost.why));
+    for Failed { policy, why } in &comparison.failed {
+        let (policy, why) = (escaped(policy), escaped(why));
         let _ = writeln!(page, "<p class=\"lost\">{policy} did not come to an end: {why}</p>");
     }
     bars(&mut page, comparison);
-    schedules(&mut page, comparison);
+    schedules(&mut page, comparison, traces);
     page.push_str("</body>\n</html>\n");
     page
 }
 
-fn table(page: &mut String, comparison: &Comparison) {
+fn table(page: &mut String, comparison: &Report) {
     page.push_str("<table>\n<tr>");
     for head in header(comparison) {
         let _ = write!(page, "<th>{head}</th>");
     }
     page.push_str("</tr>\n");
-    for (number, contender) in comparison.contenders.iter().enumerate() {
+    for (number, contender) in comparison.runs.iter().enumerate() {
         page.push_str("<tr>");
         for (column, cell) in cells(comparison, contender).iter().enumerate() {
             let cell = escaped(cell);
@@ -82,12 +83,12 @@ fn table(page: &mut String, comparison: &Comparison) {
 }
 
 /// A bar for each makespan, with the bound as a line across them.
-fn bars(page: &mut String, comparison: &Comparison) {
-    let makespans = comparison.contenders.iter().map(|contender| contender.makespan_s);
+fn bars(page: &mut String, comparison: &Report) {
+    let makespans = comparison.runs.iter().map(|contender| contender.makespan_s);
     let longest = makespans.chain(comparison.bound()).fold(f64::MIN_POSITIVE, f64::max);
     page.push_str("<h2>Makespan against the lower bound (dashed)</h2>\n<table class=\"bars\">\n");
-    for contender in &comparison.contenders {
-        let (name, width) = (escaped(&contender.name), 100.0 * contender.makespan_s / longest);
+    for contender in &comparison.runs {
+        let (name, width) = (escaped(&contender.policy), 100.0 * contender.makespan_s / longest);
         let class = if contender.planned { " class=\"planned\"" } else { "" };
         let _ = write!(page, "<tr{class}><td>{name}</td><td><div class=\"track\">");
         let _ = write!(page, "<div class=\"bar\" style=\"width:{width:.2}%\"></div>");
@@ -101,14 +102,14 @@ fn bars(page: &mut String, comparison: &Comparison) {
 }
 
 /// The schedules, all on the same axis of time.
-fn schedules(page: &mut String, comparison: &Comparison) {
-    let until = comparison.contenders.iter().map(|contender| contender.makespan_s).reduce(f64::max);
+fn schedules(page: &mut String, comparison: &Report, traces: &[Trace]) {
+    let until = comparison.longest();
     let bound = comparison.bound().map(|seconds| Bound { seconds, name: "lower bound".to_owned() });
     page.push_str("<h2>Schedules</h2>\n");
-    for (number, contender) in comparison.contenders.iter().enumerate() {
-        let options = Gantt { title: Some(contender.name.clone()), bound: bound.clone(), until };
-        let drawing = gantt(&contender.trace, &options);
-        let name = escaped(&contender.name);
+    for (number, (contender, trace)) in comparison.runs.iter().zip(traces).enumerate() {
+        let options = Gantt { title: Some(contender.policy.clone()), bound: bound.clone(), until };
+        let drawing = gantt(trace, &options);
+        let name = escaped(&contender.policy);
         let _ = writeln!(page, "<details open id=\"s{number}\"><summary>{name}</summary>\n{drawing}</details>");
     }
 }

@@ -1,25 +1,28 @@
 //! Static schedules to stand beside the policies.
 
-use super::contender::Contender;
+use crate::simulate::report::Run;
 use sched_graph::reference::{Links, Problem, Processor, Schedule, cpop, heft, peft};
 use sched_graph::{Flows, TaskGraph};
 use sched_sim::Platform;
-use sched_trace::planned;
+use sched_trace::{Trace, planned};
 
 /// What static schedulers compute grows with tasks and the square of processors; beyond this it takes too long.
 const MOST: usize = 20_000_000;
 
 /// The static schedules of `graph` on `platform`; none where that would take too long, or some task can run nowhere.
-pub(super) fn all(graph: &TaskGraph, platform: &Platform) -> Vec<Contender> {
+pub(super) fn all(graph: &TaskGraph, platform: &Platform) -> Vec<(Run, Trace)> {
     let workers = platform.workers.len();
     if graph.tasks.len().saturating_mul(workers.saturating_mul(workers)) > MOST {
         return Vec::new();
     }
     let Some(problem) = problem(graph, platform) else { return Vec::new() };
+    let classes: Vec<String> =
+        platform.workers.iter().map(|worker| platform.classes[worker.class].name.clone()).collect();
     let contender = |name: &str, schedule: Schedule| {
         let (makespan, flops) = (schedule.makespan(), graph.flops());
         let gflops = (flops > 0.0 && makespan > 0.0).then(|| flops / makespan / 1e9);
-        Contender::of(planned(graph, &schedule, platform.empty_trace(graph, name)), makespan, gflops, true)
+        let trace = planned(graph, &schedule, platform.empty_trace(graph, name));
+        (Run::planned(&trace, &classes, makespan, gflops), trace)
     };
     vec![
         contender("HEFT (static)", heft(&problem)),

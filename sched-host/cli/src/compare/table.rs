@@ -1,21 +1,21 @@
 //! The comparison on a terminal.
 
-use super::contender::{Comparison, Contender};
+use crate::simulate::report::{Failed, Report, Run};
 use crate::table::table;
 use std::fmt::Write as _;
 
 /// The heads of the columns.
-pub(super) fn header(comparison: &Comparison) -> Vec<&'static str> {
+pub(super) fn header(comparison: &Report) -> Vec<&'static str> {
     let mut header = vec!["POLICY", "MAKESPAN (S)", "TIMES BOUND", "GFLOP/S", "BUSY (%)", "TRANSFERS", "MOVED (GB)"];
     header.extend(comparison.knows_energy().then_some("ENERGY (J)"));
     header
 }
 
 /// What stands in the columns for one policy of the comparison.
-pub(super) fn cells(comparison: &Comparison, contender: &Contender) -> Vec<String> {
+pub(super) fn cells(comparison: &Report, contender: &Run) -> Vec<String> {
     let or_none = |told: Option<String>| told.unwrap_or_else(|| "-".to_owned());
     let mut cells = vec![
-        contender.name.clone(),
+        contender.policy.clone(),
         format!("{:.6}", contender.makespan_s),
         or_none(contender.ratio_to_bound.map(|ratio| format!("{ratio:.3}"))),
         or_none(contender.gflops.map(|gflops| format!("{gflops:.1}"))),
@@ -29,8 +29,8 @@ pub(super) fn cells(comparison: &Comparison, contender: &Contender) -> Vec<Strin
 }
 
 /// The comparison for people.
-pub(super) fn text(comparison: &Comparison) -> String {
-    let Comparison { workload, platform, workers, tasks, bounds_s, .. } = comparison;
+pub(super) fn text(comparison: &Report) -> String {
+    let Report { workload, platform, workers, tasks, bounds_s, .. } = comparison;
     let mut told = String::new();
     // Writing to a string does not fail.
     let _ = writeln!(told, "workload  {workload}, {tasks} tasks");
@@ -40,15 +40,15 @@ pub(super) fn text(comparison: &Comparison) -> String {
         let _ = writeln!(told, "          {bounds}");
     }
     let header = header(comparison);
-    let (columns, rows) = (header.len(), comparison.contenders.iter().map(|contender| cells(comparison, contender)));
+    let (columns, rows) = (header.len(), comparison.runs.iter().map(|contender| cells(comparison, contender)));
     let _ = writeln!(told, "\n{}", table(header, rows, 1..columns));
-    for contender in &comparison.contenders {
+    for contender in &comparison.runs {
         for fault in &contender.faults {
-            let _ = writeln!(told, "{}: fault: {fault}", contender.name);
+            let _ = writeln!(told, "{}: fault: {fault}", contender.policy);
         }
     }
-    for lost in &comparison.lost {
-        let _ = writeln!(told, "{} did not come to an end: {}", lost.policy, lost.why);
+    for Failed { policy, why } in &comparison.failed {
+        let _ = writeln!(told, "{policy} did not come to an end: {why}");
     }
     told
 }

@@ -1,5 +1,7 @@
 //! `sched model bus`.
 
+use crate::format::{FormatOptions, text_or_json};
+use crate::json;
 use crate::table::table;
 use crate::values::positive;
 use miette::{IntoDiagnostic, WrapErr};
@@ -20,6 +22,7 @@ use std::process::ExitCode;
 /// measured once for each kind of machine, by copying between threads bound to each pair of nodes, and stored with the models: the
 /// first time by whoever needs it, a run with --calibrate or this command.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("format", text_or_json))]
 pub(super) struct Args {
     /// Measure now, and store that in the place of what is stored
     #[arg(long)]
@@ -29,9 +32,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "measure")]
     memory_nodes: Option<usize>,
 
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatOptions,
 }
 
 /// The fields are the keys of the JSON.
@@ -87,9 +89,8 @@ pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Re
         stored.ok_or_else(|| miette::miette!(help = help, "nothing is stored in {}", store.bus_path().display()))?
     };
     let shown = Shown { problems, ..Shown::new(store.machine(), file, &bus) };
-    if args.json {
-        serde_json::to_writer_pretty(&mut *out, &shown).into_diagnostic()?;
-        writeln!(out).into_diagnostic()?;
+    if args.format.is_json() {
+        json::write(out, &shown)?;
     } else {
         out.write_all(shown.text().as_bytes()).into_diagnostic()?;
     }

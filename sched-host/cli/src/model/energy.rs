@@ -1,10 +1,12 @@
 //! `sched model energy`.
 
 use crate::energy::CounterOptions;
+use crate::format::{FormatOptions, text_or_json};
+use crate::json;
 use crate::table::table;
 use crate::values::seconds;
-use miette::{Diagnostic, IntoDiagnostic};
-use sched_machine::energy::{Counter, EnergyError, EnergyMeter};
+use miette::IntoDiagnostic;
+use sched_machine::energy::Counter;
 use sched_model::Quantity;
 use sched_model::plot::amount;
 use serde::Serialize;
@@ -18,6 +20,7 @@ use std::time::Duration;
 /// `sched run … --energy` says what a run took, and `Runtime::measure_energy` learns what tasks take, which models keep
 /// beside times. Without counters, or where this user may not read them, this says why and what to do, with exit code 1.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("format", text_or_json))]
 #[command(after_long_help = "Examples:
   sched model energy               which counters there are
   sched model energy --watch 10    what the machine draws, measured for ten seconds
@@ -26,56 +29,30 @@ pub(super) struct Args {
     #[command(flatten)]
     counters: CounterOptions,
 
-    /// Do nothing for so long, and say how many watts the packages drew meanwhile: what is to be taken off as idle power,
+    /// Do nothing for this time, and say how many watts the packages drew meanwhile: which is to be taken off as idle power,
     /// if nothing else runs
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     watch: Option<Duration>,
 
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatOptions,
 }
 
-#[derive(Default, Serialize)]
+#[derive(Serialize)]
 struct Shown<'a> {
     counters: &'a [Counter],
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// `null` unless they were watched.
     watts: Option<f64>,
-    /// Why there are none, and what to do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    help: Option<String>,
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    match look(args) {
-        Ok((meter, watts)) if args.json => {
-            json(&Shown { counters: meter.counters(), watts, ..Shown::default() }, out)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Ok((meter, watts)) => {
-            text(meter.counters(), watts, out).into_diagnostic()?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(error) if args.json => {
-            let help = error.help().map(|help| help.to_string());
-            json(&Shown { problem: Some(error.to_string()), help, ..Shown::default() }, out)?;
-            Ok(ExitCode::FAILURE)
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn look(args: &Args) -> Result<(EnergyMeter, Option<f64>), EnergyError> {
     let meter = args.counters.open()?;
     let watts = args.watch.map(|time| meter.idle_watts(time)).transpose()?;
-    Ok((meter, watts))
-}
-
-fn json(shown: &Shown<'_>, out: &mut dyn Write) -> miette::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, shown).into_diagnostic()?;
-    writeln!(out).into_diagnostic()
+    match args.format.is_json() {
+        true => json::write(out, &Shown { counters: meter.counters(), watts })?,
+        false => text(meter.counters(), watts, out).into_diagnostic()?,
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn text(counters: &[Counter], watts: Option<f64>, out: &mut dyn Write) -> std::io::Result<()> {
@@ -149,15 +126,8 @@ mod tests {
         let none = Powercap::new(&[]);
         let error = sched(&none, &[]).expect_err("there are none");
         assert!(error.to_string().contains(": found none, expected at least one folder `intel-rapl:N`"), "{error}");
-        let (said, code) = sched(&none, &["--json"])?;
-        assert_eq!(code, ExitCode::FAILURE);
-        insta::assert_snapshot!(said, @r#"
-        {
-          "counters": [],
-          "problem": "ROOT: found none, expected at least one folder `intel-rapl:N` with a `name` such as `package-0`",
-          "help": "`modprobe intel_rapl_msr` as root makes the counters, where the processor has them"
-        }
-        "#);
+        assert!(error.help().is_some_and(|help| help.to_string().contains("modprobe intel_rapl_msr")), "{error:?}");
+        assert!(sched(&none, &["--json"]).is_err());
         Ok(())
     }
 }

@@ -1,5 +1,8 @@
 //! `sched model import` and `sched model export`: models of StarPU's.
 
+use crate::format::{FormatOptions, text_or_json};
+use crate::hints::PLATFORM;
+use crate::json;
 use crate::values::machine_name;
 use miette::{IntoDiagnostic, WrapErr};
 use sched_model::Bus;
@@ -7,6 +10,7 @@ use sched_model::starpu::{CodeletFile, Sampling, directories, host_name};
 use sched_model::{ModelError, Quantity, Store, write_whole};
 use sched_sim::platform;
 use sched_text::closest;
+use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,6 +20,7 @@ use std::process::ExitCode;
 /// Reads codelets/45/NAME.HOST of the directory. Tasks find them by the name of their model and by footprint, which is
 /// computed as StarPU does.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("format", text_or_json))]
 pub(super) struct ImportArgs {
     /// Directory of StarPU's measurements [default: where StarPU looks, such as ~/.starpu/sampling]
     directory: Option<PathBuf>,
@@ -39,6 +44,9 @@ pub(super) struct ImportArgs {
     /// Where there is a model of the name, forget it first
     #[arg(long)]
     replace: bool,
+
+    #[command(flatten)]
+    format: FormatOptions,
 }
 
 /// Write models for StarPU to go on from
@@ -46,6 +54,7 @@ pub(super) struct ImportArgs {
 /// Writes codelets/45/NAME.HOST in the directory. StarPU gets the robust mean of each size, as the mean of its samples.
 /// With --bus it writes bus/HOST.bandwidth, .latency, .config and .affinity of a described platform.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("format", text_or_json))]
 pub(super) struct ExportArgs {
     /// Directory of measurements for StarPU; made if it is not there
     directory: PathBuf,
@@ -56,6 +65,7 @@ pub(super) struct ExportArgs {
 
     /// Instead of models, write what transfers cost on this platform: a shipped one, or a KDL file
     #[arg(long, value_name = "PLATFORM", conflicts_with_all = ["names", "energy", "devices"])]
+    #[arg(value_parser = PLATFORM, hide_possible_values = true)]
     bus: Option<String>,
 
     /// The machine's name in the names of StarPU's files [default: $STARPU_HOSTNAME, or this machine's]
@@ -73,6 +83,34 @@ pub(super) struct ExportArgs {
     /// Write over files that are there
     #[arg(long)]
     force: bool,
+
+    #[command(flatten)]
+    format: FormatOptions,
+}
+
+/// What an import did. The fields are the keys of the JSON.
+#[derive(Serialize)]
+struct Imported {
+    /// Where the models are now.
+    directory: String,
+    models: Vec<ImportedModel>,
+    /// What was left out, and what was moved out of the way.
+    problems: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ImportedModel {
+    name: String,
+    kind: &'static str,
+    samples: u64,
+    /// Combinations of devices that have no counterpart.
+    skipped: usize,
+}
+
+/// What an export wrote.
+#[derive(Serialize)]
+struct Exported {
+    files: Vec<String>,
 }
 
 fn env(name: &str) -> Option<String> {
@@ -93,9 +131,8 @@ pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> m
         ));
     };
     let mut sampling = Sampling::load(&directory, &host)?;
-    for problem in &sampling.problems {
-        writeln!(out, "left out: {problem}").into_diagnostic()?;
-    }
+    let mut problems: Vec<String> = sampling.problems.iter().map(|problem| format!("left out: {problem}")).collect();
+    let left_out = !problems.is_empty();
     let mut missing = Vec::new();
     for name in args.names.iter().filter(|name| !sampling.codelets.contains_key(*name)) {
         missing.push(format!("`{name}`"));
@@ -117,27 +154,52 @@ pub(super) fn import(args: &ImportArgs, store: &Store, out: &mut dyn Write) -> m
     if !args.merge && !args.replace {
         refuse_known(store, sampling.codelets.keys())?;
     }
+    let mut models = Vec::new();
     for (name, file) in &sampling.codelets {
         let imported = file.import(quantity(args.energy));
         if args.replace {
             store.remove(name)?;
         }
         let (_, moved) = store.add(name, &imported.kind, &imported.measurements)?;
-        if let Some(moved) = moved {
-            writeln!(out, "{moved}").into_diagnostic()?;
-        }
-        let left = match imported.skipped {
-            0 => String::new(),
-            1 => ", without a combination of devices that has no counterpart".to_owned(),
-            count => format!(", without {count} combinations of devices that have no counterpart"),
-        };
-        let (kind, samples) = (imported.kind.name(), imported.measurements.samples());
-        writeln!(out, "{name}: {kind}, {samples} samples{left}").into_diagnostic()?;
+        problems.extend(moved.map(|moved| moved.to_string()));
+        let (kind, samples, skipped) = (imported.kind.name(), imported.measurements.samples(), imported.skipped);
+        models.push(ImportedModel { name: name.clone(), kind, samples, skipped });
     }
-    let count = sampling.codelets.len();
-    let are = if count == 1 { "model is" } else { "models are" };
-    writeln!(out, "{count} {are} in {} now", store.directory().display()).into_diagnostic()?;
-    Ok(if sampling.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let imported = Imported { directory: store.directory().display().to_string(), models, problems };
+    match args.format.is_json() {
+        true => json::write(out, &imported)?,
+        false => imported.text(out).into_diagnostic()?,
+    }
+    Ok(if left_out { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+impl Imported {
+    fn text(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        for problem in &self.problems {
+            writeln!(out, "{problem}")?;
+        }
+        for ImportedModel { name, kind, samples, skipped } in &self.models {
+            let left = match skipped {
+                0 => String::new(),
+                1 => ", without a combination of devices that has no counterpart".to_owned(),
+                count => format!(", without {count} combinations of devices that have no counterpart"),
+            };
+            writeln!(out, "{name}: {kind}, {samples} samples{left}")?;
+        }
+        let count = self.models.len();
+        let are = if count == 1 { "model is" } else { "models are" };
+        writeln!(out, "{count} {are} in {} now", self.directory)
+    }
+}
+
+impl Exported {
+    fn write(paths: &[PathBuf], json: bool, out: &mut dyn Write) -> miette::Result<()> {
+        let files: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        if json {
+            return json::write(out, &Exported { files });
+        }
+        files.iter().try_for_each(|file| writeln!(out, "{file}")).into_diagnostic()
+    }
 }
 
 /// What was measured here is not to be mixed with what comes unless that is said.
@@ -176,7 +238,6 @@ pub(super) fn export(args: &ExportArgs, store: &Store, out: &mut dyn Write) -> m
             make(parent)?;
         }
         write_whole(path, file.to_text().as_bytes())?;
-        writeln!(out, "{}", path.display()).into_diagnostic()?;
     }
     if files.is_empty() {
         return Err(ModelError::Unknown {
@@ -186,6 +247,8 @@ pub(super) fn export(args: &ExportArgs, store: &Store, out: &mut dyn Write) -> m
         }
         .into());
     }
+    let paths: Vec<PathBuf> = files.into_iter().map(|(path, _)| path).collect();
+    Exported::write(&paths, args.format.is_json(), out)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -196,9 +259,7 @@ fn export_bus(args: &ExportArgs, platform: &str, host: &str, out: &mut dyn Write
     paths.iter().try_for_each(|path| refuse_existing(args, path))?;
     make(&directory)?;
     bus.write(&directory, host)?;
-    for path in &paths {
-        writeln!(out, "{}", path.display()).into_diagnostic()?;
-    }
+    Exported::write(&paths, args.format.is_json(), out)?;
     Ok(ExitCode::SUCCESS)
 }
 

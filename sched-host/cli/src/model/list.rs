@@ -1,5 +1,6 @@
 //! `sched model list`.
 
+use crate::format::{FormatOptions, text_or_json};
 use crate::json;
 use crate::table::table;
 use miette::IntoDiagnostic;
@@ -13,10 +14,10 @@ use std::process::ExitCode;
 /// A size counts as calibrated when there are 10 samples of it. Files that cannot be used are listed with the reason; they
 /// keep nothing else from working.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("format", text_or_json))]
 pub(super) struct Args {
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatOptions,
 }
 
 #[derive(Serialize)]
@@ -75,7 +76,7 @@ pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Re
     }
     let (machine, directory) = (store.machine().to_string(), store.directory().display().to_string());
     let listing = Listing { machine, directory, models, problems, others: store.other_machines() };
-    if args.json {
+    if args.format.is_json() {
         json::write(out, &listing)?;
     } else {
         text(&listing, out).into_diagnostic()?;

@@ -1,5 +1,6 @@
 //! `sched model show`.
 
+use crate::format::{FormatOptions, text_or_json};
 use crate::json;
 use crate::table::table;
 use miette::IntoDiagnostic;
@@ -16,13 +17,13 @@ use std::process::ExitCode;
 /// half reaches. Below 10 samples there is no estimate yet. An outlier is a sample of more than three times the estimate, or
 /// less than a third.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("format", text_or_json))]
 pub(super) struct Args {
     /// Name of the model
     name: String,
 
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatOptions,
 }
 
 #[derive(Serialize)]
@@ -122,7 +123,7 @@ pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Re
     let variants = stored.measurements.variants.iter().map(|(key, measured)| variant(key, measured, &stored)).collect();
     let shown =
         Shown { name: stored.symbol.clone(), kind: stored.kind.name(), machine: store.machine().to_string(), variants };
-    if args.json {
+    if args.format.is_json() {
         json::write(out, &shown)?;
     } else {
         text(&shown, out).into_diagnostic()?;

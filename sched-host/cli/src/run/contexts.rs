@@ -1,8 +1,9 @@
 //! `sched run --context … --swap-to …`: the workload once in each of several contexts at the same time, and policies that
 //! are exchanged while it runs.
 
+use super::comparison::{Runs, largest};
 use super::factorise::Series;
-use super::report::{Moves, Problem, block, tell_faults, write};
+use super::report::{Measured, Report, block};
 use crate::contexts::Wanted;
 use crate::pictures::PictureFiles;
 use crate::table::table;
@@ -10,32 +11,17 @@ use miette::{WrapErr, miette};
 use sched_policy::Source;
 use sched_runtime::Runtime;
 use sched_runtime::context::SchedContext;
-use sched_tree::Fault;
-use sched_workloads::workload::{Factored, Workload};
+use sched_workloads::workload::{Factored, Figures, Workload};
 use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
-
-/// What came of it. The fields are the keys of the JSON.
-#[derive(Serialize)]
-struct Report {
-    #[serde(flatten)]
-    problem: Problem,
-    workers_bound: usize,
-    contexts: Vec<Ran>,
-    /// Where there are several memory nodes.
-    #[serde(flatten)]
-    moves: Option<Moves>,
-    /// What components did wrong.
-    faults: Vec<Fault>,
-}
+use std::time::{Duration, Instant};
 
 /// The run in one context.
 #[derive(Serialize)]
-struct Ran {
+pub(super) struct Ran {
     context: String,
     /// The policy at the start.
     policy: String,
@@ -49,7 +35,7 @@ struct Ran {
 }
 
 #[derive(Clone, Serialize)]
-struct Swap {
+pub(super) struct Swap {
     policy: String,
     after_tasks: u64,
 }
@@ -58,17 +44,17 @@ impl<W: Workload> Series<'_, W> {
     /// Runs the workload in each context at once.
     pub(super) fn contexts(self, files: PictureFiles, out: &mut dyn Write) -> miette::Result<ExitCode> {
         let options = self.options;
-        if options.policies.len() > 1 {
+        let [given] = &*self.policies else {
             return Err(miette!(
                 help = "name the policy of each context: --context a:policy=tree-eager",
                 "several --policy are for comparing runs, and this is one run"
             ));
-        }
+        };
         if let Some(policy) = &options.swap_to {
             // Before anything runs.
             Source::find(policy)?.policy()?;
         }
-        let runtime = options.start(&self.registry, &self.topology, &options.policies[0])?;
+        let runtime = options.start(&self.registry, &self.topology, given)?;
         let contexts = self.make(&runtime)?;
         let mut tiles = Vec::new();
         for _ in &contexts {
@@ -77,47 +63,29 @@ impl<W: Workload> Series<'_, W> {
         }
         let tasks = W::tasks(self.problem.tiles as f64) as u64;
         let total = tasks * contexts.len() as u64;
-        let done = self.progress.tasks(W::NAME, &runtime, 0, total, || {
-            thread::scope(|scope| {
-                let runs: Vec<_> = contexts
-                    .iter()
-                    .zip(tiles)
-                    .map(|(context, tiles)| {
-                        let runtime = &runtime;
-                        scope.spawn(move || run_in::<W>(runtime, context, tiles, options.swap_to.as_deref(), tasks / 2))
-                    })
-                    .collect();
-                runs.into_iter().map(|run| run.join().expect("what panics in tasks is caught")).collect::<Vec<_>>()
-            })
-        });
+        let (before, began) = (runtime.stats(), Instant::now());
+        let done =
+            self.progress.tasks(W::NAME, &runtime, 0, total, || self.run_all(&runtime, &contexts, tiles, tasks / 2));
+        let (makespan, after) = (began.elapsed(), runtime.stats());
         let mut ran = Vec::new();
         for (context, done) in contexts.iter().zip(done) {
-            let (policy, Factored { factors, figures }, swap) = match done {
-                Ok(done) => done,
-                Err(error) => return Err(error.wrap_err(format!("context `{}`", context.name()))),
-            };
-            let check = || self.helpers.install(|| W::residual(self.matrix, &factors));
-            ran.push(Ran {
-                context: context.name().to_owned(),
-                policy,
-                swap,
-                workers: context.workers(),
-                tasks,
-                makespan_s: figures.makespan.as_secs_f64(),
-                gflops: figures.gflops(),
-                residual: self.progress.phase("checking the result", check),
-            });
+            let done = done.map_err(|error| error.wrap_err(format!("context `{}`", context.name())))?;
+            ran.push(self.ran(context, done, tasks));
         }
-        let (workers_bound, faults) = (runtime.bound_workers(), runtime.faults());
-        let (moves, trace) = (Moves::of(&runtime), runtime.take_trace());
-        let report = Report { problem: self.problem, workers_bound, contexts: ran, moves, faults };
-        write(options.json, &report, &report.text(), &self.progress, out)?;
-        if !options.json {
-            tell_faults(&report.faults, &self.progress);
-        }
+        let flops = ran.iter().map(|ran| ran.gflops * ran.makespan_s * 1e9).sum();
+        let residual = largest(ran.iter().map(|ran| ran.residual));
+        let measured = Measured {
+            contexts: ran,
+            ..Measured::new(Figures::between(&before, &after, makespan, flops), None, residual, &runtime)
+        };
+        let mut runs = Runs::new(1);
+        runs.add(0, given, &runtime, measured);
+        let trace = runtime.take_trace();
+        let report = runs.report(self.problem);
+        report.write(options.format.is_json(), files.take_the_output(), &self.progress, out)?;
         // What cannot be drawn does not take the report with it.
-        let drawn = trace.map_or(Ok(()), |trace| report.problem.draw(&trace, files));
-        for ran in &report.contexts {
+        let drawn = trace.map_or(Ok(()), |trace| report.problem.draw(&trace, files, out));
+        for ran in report.runs.iter().flat_map(|run| &run.measured.contexts) {
             report.problem.check(ran.residual, || W::caveat(self.matrix))?;
         }
         drawn?;
@@ -126,7 +94,8 @@ impl<W: Workload> Series<'_, W> {
 
     /// The contexts that are asked for; the default one, if none is.
     fn make(&self, runtime: &Runtime) -> miette::Result<Vec<SchedContext>> {
-        if self.options.contexts.is_empty() {
+        let wanted = &self.options.contexts.contexts;
+        if wanted.is_empty() {
             return Ok(vec![runtime.default_context()]);
         }
         let make = |wanted: &Wanted| {
@@ -143,7 +112,42 @@ impl<W: Workload> Series<'_, W> {
             let made = builder.build().map_err(miette::Report::new);
             made.wrap_err_with(|| format!("context `{}` cannot be made", wanted.name))
         };
-        self.options.contexts.iter().map(make).collect()
+        wanted.iter().map(make).collect()
+    }
+
+    /// The workload in each of the contexts, with tiles of its own.
+    fn run_all(
+        &self,
+        runtime: &Runtime,
+        contexts: &[SchedContext],
+        tiles: Vec<W::Tiles>,
+        swap_after: u64,
+    ) -> Vec<miette::Result<Done<W>>> {
+        let swap_to = self.options.swap_to.as_deref();
+        thread::scope(|scope| {
+            let runs: Vec<_> = contexts
+                .iter()
+                .zip(tiles)
+                .map(|(context, tiles)| scope.spawn(move || run_in::<W>(runtime, context, tiles, swap_to, swap_after)))
+                .collect();
+            runs.into_iter().map(|run| run.join().expect("what panics in tasks is caught")).collect()
+        })
+    }
+
+    /// What came of the run in one context, whose result is checked now.
+    fn ran(&self, context: &SchedContext, done: Done<W>, tasks: u64) -> Ran {
+        let (policy, Factored { factors, figures }, swap) = done;
+        let check = || self.helpers.install(|| W::residual(self.matrix, &factors));
+        Ran {
+            context: context.name().to_owned(),
+            policy,
+            swap,
+            workers: context.workers(),
+            tasks,
+            makespan_s: figures.makespan.as_secs_f64(),
+            gflops: figures.gflops(),
+            residual: self.progress.phase("checking the result", check),
+        }
     }
 }
 
@@ -169,7 +173,7 @@ fn run_in<W: Workload>(
     })
 }
 
-/// Swaps the policy when so many tasks have ended: after the last, if the work is done sooner than this thread looks.
+/// Swaps the policy when `after` tasks have ended: after the last, if the work is done sooner than this thread looks.
 /// Nothing, if the work fails before.
 fn swap(context: &SchedContext, to: &str, after: u64, ended: &Receiver<()>) -> miette::Result<Option<Swap>> {
     const LOOK: Duration = Duration::from_millis(1);
@@ -187,12 +191,12 @@ fn swap(context: &SchedContext, to: &str, after: u64, ended: &Receiver<()>) -> m
 }
 
 impl Report {
-    /// The report for people.
-    fn text(&self) -> String {
+    /// All contexts in a table.
+    pub(super) fn table_of_contexts(&self, measured: &Measured) -> String {
         let mut lines = vec![self.problem.line(), self.problem.workers_line(self.workers_bound)];
-        lines.extend(self.moves.as_ref().map(Moves::line));
+        lines.extend(measured.moves.line());
         let block = block(&lines);
-        let rows = self.contexts.iter().map(|ran| {
+        let rows = measured.contexts.iter().map(|ran| {
             let policy = match &ran.swap {
                 Some(swap) => format!("{} → {} after {} tasks", ran.policy, swap.policy, swap.after_tasks),
                 None => ran.policy.clone(),

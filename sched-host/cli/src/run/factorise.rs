@@ -2,9 +2,10 @@
 
 use super::comparison::Runs;
 use super::options::Options;
-use super::progress::Progress;
-use super::report::{Measured, Problem, Report, store_models, tell_faults};
+use super::problem::Problem;
+use super::report::{Measured, Report, store_models, warn_of_faults};
 use crate::pictures::PictureFiles;
+use crate::progress::Progress;
 use crate::size;
 use crate::values::positive;
 use miette::{IntoDiagnostic, WrapErr};
@@ -12,6 +13,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use sched_machine::energy::EnergyMeter;
 use sched_machine::topology::Topology;
 use sched_runtime::{RunError, Runtime};
+use sched_text::file_name;
 use sched_tree::plugin::Registry;
 use sched_workloads::linalg::{Entries, ReadLimits, Tiling};
 use sched_workloads::workload::{Factored, Workload, WorkloadError};
@@ -32,8 +34,9 @@ pub(super) struct Args {
     #[arg(long, short = 'b', value_name = "B", default_value_t = 256, value_parser = positive)]
     tile_size: usize,
 
-    /// Read the matrix from a Matrix Market file, dense (array) or sparse (coordinate); its order says how many tiles
-    #[arg(long, short, value_name = "FILE.mtx")]
+    /// Read the matrix from a Matrix Market file, dense (array) or sparse (coordinate); its order says how many tiles; `-` is
+    /// the standard input
+    #[arg(long, short, value_name = "FILE.mtx", value_hint = clap::ValueHint::FilePath)]
     matrix: Option<PathBuf>,
 
     #[command(flatten)]
@@ -51,43 +54,54 @@ pub(super) fn factorise<W: Workload>(
         options.model_directory()?;
     }
     let meter = options.meter()?;
-    let files = options.pictures.open_for(options.runs())?;
+    let policies = options.policies()?;
+    let runs = options.rounds(policies.len()).saturating_mul(policies.len());
+    let files = options.pictures.open_alone(runs)?;
     let topology = Topology::this_machine()?;
-    let progress = Progress::new(options.runs() > 1);
+    let progress = Progress::new(runs > 1, options.format.is_json());
     let matrix = match file {
         Some(path) => progress.phase("reading the matrix", || W::read(path, ReadLimits::default()))?,
-        None => W::random(size::order(*tiles, *tile_size)?, options.seed),
+        None => W::random(size::order(*tiles, *tile_size)?, options.seed()),
     };
     let problem = Problem {
         workload: W::NAME,
-        matrix: file.as_ref().map(|path| path.display().to_string()),
+        matrix: file.as_deref().map(file_name),
         order: matrix.order(),
         tiles: matrix.order().div_ceil(*tile_size),
         tile_size: *tile_size,
-        seed: options.seed,
+        seed: options.seed(),
         residual_tolerance: W::tolerance(matrix.order()),
         workers: options.worker_count(&topology),
     };
-    size::check::<W>(Tiling::new(problem.order, *tile_size), options.contexts.len().max(1))?;
+    size::check::<W>(Tiling::new(problem.order, *tile_size), options.contexts.contexts.len().max(1))?;
     let helpers = helpers(options, &topology)?;
-    for warning in options.try_all(&registry, &topology)? {
-        progress.say(&format!("warning: {warning}"));
+    for warning in options.try_all(&policies, &registry, &topology)? {
+        progress.warn(&format!("warning: {warning}"));
     }
     let matrix = matrix.as_ref();
     let stored = Cell::new(true);
     let workload = PhantomData;
-    let series =
-        Series::<W> { options, registry, topology, progress, helpers, meter, problem, matrix, stored, workload };
-    match options.runs() {
-        _ if options.has_contexts() => series.contexts(files, out),
-        1 => series.one(files, out),
-        _ => series.compare(out),
-    }
+    let series = Series::<W> {
+        options,
+        policies,
+        registry,
+        topology,
+        progress,
+        helpers,
+        meter,
+        problem,
+        matrix,
+        stored,
+        workload,
+    };
+    if options.has_contexts() { series.contexts(files, out) } else { series.in_turn(files, out) }
 }
 
 /// Runs of one workload on one matrix.
 pub(super) struct Series<'a, W> {
     pub(super) options: &'a Options,
+    /// At least one.
+    pub(super) policies: Vec<String>,
     pub(super) registry: Arc<Registry>,
     pub(super) topology: Topology,
     pub(super) progress: Progress,
@@ -102,34 +116,30 @@ pub(super) struct Series<'a, W> {
 }
 
 impl<W: Workload> Series<'_, W> {
-    fn one(self, files: PictureFiles, out: &mut dyn Write) -> miette::Result<ExitCode> {
-        let (runtime, measured) = self.run(&self.options.policies[0], W::NAME, 0)?;
-        let (policy, workers_bound) = (runtime.policy().to_owned(), runtime.bound_workers());
-        let trace = runtime.take_trace();
-        let report = Report { problem: self.problem, policy, workers_bound, measured };
-        report.write(self.options.json, &self.progress, out)?;
-        // What cannot be drawn does not take the report with it.
-        let drawn = trace.map_or(Ok(()), |trace| report.problem.draw(&trace, files));
-        report.problem.check(report.measured.residual, || W::caveat(self.matrix))?;
-        drawn?;
-        Ok(if self.stored.get() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-    }
-
-    /// Each policy in turn, and that again, so that whatever else the machine does meets all of them alike.
-    fn compare(self, out: &mut dyn Write) -> miette::Result<ExitCode> {
-        let (policies, rounds) = (&self.options.policies, self.options.rounds());
-        let mut runs = Runs::new(rounds);
+    /// Each policy in turn, and that again, so that whatever else the machine does meets all of them.
+    fn in_turn(self, files: PictureFiles, out: &mut dyn Write) -> miette::Result<ExitCode> {
+        let rounds = self.options.rounds(self.policies.len());
+        let alone = rounds * self.policies.len() == 1;
+        let (mut runs, mut trace) = (Runs::new(rounds), None);
         for round in 0..rounds {
-            for (place, given) in policies.iter().enumerate() {
-                let what = format!("{} round {} of {rounds}, {given}", W::NAME, round + 1);
-                let ran = self.run(given, &what, round * policies.len() + place);
-                let (runtime, measured) = ran.wrap_err_with(|| format!("{given}, round {} of {rounds}", round + 1))?;
+            for (place, given) in self.policies.iter().enumerate() {
+                let before = round * self.policies.len() + place;
+                let (runtime, measured) = match alone {
+                    true => self.run(given, W::NAME, before)?,
+                    false => self
+                        .run(given, &format!("{} round {} of {rounds}, {given}", W::NAME, round + 1), before)
+                        .wrap_err_with(|| format!("{given}, round {} of {rounds}", round + 1))?,
+                };
                 runs.add(place, given, &runtime, measured);
+                trace = runtime.take_trace();
             }
         }
-        let comparison = runs.compare(self.problem);
-        comparison.write(self.options.json, &self.progress, out)?;
-        comparison.problem.check(comparison.residual(), || W::caveat(self.matrix))?;
+        let report: Report = runs.report(self.problem);
+        report.write(self.options.format.is_json(), files.take_the_output(), &self.progress, out)?;
+        // What cannot be drawn does not take the report with it.
+        let drawn = trace.map_or(Ok(()), |trace| report.problem.draw(&trace, files, out));
+        report.problem.check(report.residual, || W::caveat(self.matrix))?;
+        drawn?;
         Ok(if self.stored.get() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
@@ -141,7 +151,7 @@ impl<W: Workload> Series<'_, W> {
         let tiles = progress.phase("making the tiles", || helpers.install(|| W::cut(matrix, problem.tile_size)));
         // Far beyond what memory holds, this would be wrong.
         let tasks = W::tasks(problem.tiles as f64) as u64;
-        let total = tasks * self.options.runs() as u64;
+        let total = tasks * (self.options.rounds(self.policies.len()) * self.policies.len()) as u64;
         let work = || progress.tasks(what, &runtime, tasks * before as u64, total, || W::run(&runtime, tiles));
         let (done, consumption) = match &self.meter {
             Some(meter) => meter.measure(work).map(|(done, consumption)| (done, Some(consumption)))?,
@@ -163,7 +173,7 @@ impl<W: Workload> Series<'_, W> {
     fn unfinished(&self, error: WorkloadError, runtime: &Runtime) -> miette::Report {
         // The report of a stall tells the faults itself.
         if !matches!(error, WorkloadError::Run(RunError::Stalled(_))) {
-            tell_faults(&runtime.faults(), &self.progress);
+            warn_of_faults(&runtime.faults(), &self.progress);
         }
         let report = miette::Report::new(error);
         match &self.problem.matrix {

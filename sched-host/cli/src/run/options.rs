@@ -1,12 +1,16 @@
 //! The options that every workload has.
 
-use crate::contexts::{Wanted, wanted};
+use crate::contexts::ContextOptions;
 use crate::energy::CounterOptions;
+use crate::format::FormatOptions;
+use crate::hints::POLICY;
+use crate::machine::WorkerOption;
 use crate::pictures::{MOST_EVENTS, Pictures};
+use crate::policy::PolicyOptions;
 use crate::start::start_all;
-use crate::values::{positive, seconds};
+use crate::values::{SeedOption, positive, seconds};
 use sched_machine::energy::{EnergyError, EnergyMeter};
-use sched_machine::topology::{BindingPlan, Topology};
+use sched_machine::topology::Topology;
 use sched_model::{Fingerprint, ModelError, Models, Store, default_directory};
 use sched_runtime::{Runtime, StartError};
 use sched_tree::plugin::Registry;
@@ -17,43 +21,36 @@ use std::time::Duration;
 /// With which policies and workers, how often, and how to say it.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct Options {
-    /// The policy: a name that `sched policies` lists, or the path of a KDL file. Given several times, the policies are
-    /// compared in one table: on the same matrix, in turn, each run with a runtime of its own
-    #[arg(long = "policy", short, value_name = "POLICY", default_value = "tree-eager", env = "SCHED_POLICY")]
-    pub(super) policies: Vec<String>,
+    #[command(flatten)]
+    policies: PolicyOptions,
 
-    /// Run once in each of these contexts at the same time: workers=0-1+3 are those that it has, which it may share with other
-    /// contexts (all, if it is left out); priorities=0..9 are those that its tasks may have
-    #[arg(long = "context", short, value_name = "NAME:policy=POLICY,workers=…", value_parser = wanted)]
-    #[arg(conflicts_with = "repeat")]
-    pub(super) contexts: Vec<Wanted>,
+    #[command(flatten)]
+    pub(super) contexts: ContextOptions,
 
     /// Swap to this policy when half of the tasks have ended, in each context
-    #[arg(long, value_name = "POLICY", conflicts_with = "repeat")]
+    #[arg(long, value_name = "POLICY", value_parser = POLICY, hide_possible_values = true)]
     pub(super) swap_to: Option<String>,
 
     /// Runs of each policy; more than one make a table too [default: 1, or 5 where policies are compared]
-    #[arg(long, short, value_name = "N", value_parser = positive)]
+    #[arg(long, short, value_name = "N", value_parser = positive, conflicts_with_all = ["contexts", "swap_to"])]
     repeat: Option<usize>,
 
-    /// Number of workers [default: one for each hardware thread that may be used]
-    #[arg(long, short, value_name = "N", value_parser = positive)]
-    workers: Option<usize>,
+    #[command(flatten)]
+    workers: WorkerOption,
 
-    /// As if the machine had so many memory nodes, among which workers are dealt out: tiles are copied between them, and
-    /// policies go by where they are [default: one for each NUMA node that has workers]
+    /// Number of memory nodes, as if the machine had them: workers are dealt out among them, tiles are copied between them,
+    /// and policies go by where they are [default: one for each NUMA node that has workers]
     #[arg(long, value_name = "N", value_parser = positive)]
     memory_nodes: Option<usize>,
 
-    /// Seed of generated data, and of whatever components leave to chance
-    #[arg(long, value_name = "SEED", default_value_t = 42)]
-    pub(super) seed: u64,
+    #[command(flatten)]
+    seed: SeedOption,
 
     /// Leave it to the system on which hardware thread each worker runs
     #[arg(long)]
     no_bind: bool,
 
-    /// Give up as stalled when nothing has moved for so long, and report where every task sits
+    /// Give up as stalled when nothing has moved for this time, and report where every task sits
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     quiet_period: Duration,
 
@@ -78,30 +75,34 @@ pub(super) struct Options {
     #[command(flatten)]
     pub(super) pictures: Pictures,
 
-    /// Write JSON
-    #[arg(long)]
-    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) format: FormatOptions,
 }
 
 impl Options {
-    /// How many workers there will be.
-    pub(super) fn worker_count(&self, topology: &Topology) -> usize {
-        self.workers.unwrap_or_else(|| BindingPlan::default_workers(topology))
+    /// The policies, at least one.
+    pub(super) fn policies(&self) -> miette::Result<Vec<String>> {
+        self.policies.several()
     }
 
-    /// Runs of each policy.
-    pub(super) fn rounds(&self) -> usize {
-        self.repeat.unwrap_or(if self.policies.len() > 1 { 5 } else { 1 })
+    /// Seed of the matrix, and of whatever components leave to chance.
+    pub(super) fn seed(&self) -> u64 {
+        self.seed.seed
+    }
+
+    /// How many workers there will be.
+    pub(super) fn worker_count(&self, topology: &Topology) -> usize {
+        self.workers.count(topology)
+    }
+
+    /// Runs of each of `policies` policies.
+    pub(super) fn rounds(&self, policies: usize) -> usize {
+        self.repeat.unwrap_or(if policies > 1 { 5 } else { 1 })
     }
 
     /// Whether contexts are to be seen at work.
     pub(super) fn has_contexts(&self) -> bool {
-        !self.contexts.is_empty() || self.swap_to.is_some()
-    }
-
-    /// Runs of all policies together.
-    pub(super) fn runs(&self) -> usize {
-        self.rounds().saturating_mul(self.policies.len())
+        !self.contexts.contexts.is_empty() || self.swap_to.is_some()
     }
 
     /// What reads the energy counters, if they are asked for.
@@ -140,7 +141,7 @@ impl Options {
             .workers(self.worker_count(topology))
             .topology(topology.clone())
             .bind(!self.no_bind)
-            .seed(self.seed)
+            .seed(self.seed())
             .quiet_period(self.quiet_period)
             .models(Arc::new(self.models(topology)));
         if let Some(nodes) = self.memory_nodes {
@@ -153,7 +154,12 @@ impl Options {
     ///
     /// # Errors
     /// All policies with which none starts.
-    pub(super) fn try_all(&self, registry: &Arc<Registry>, topology: &Topology) -> miette::Result<Vec<String>> {
-        start_all(&self.policies, |policy| self.start(registry, topology, policy))
+    pub(super) fn try_all(
+        &self,
+        policies: &[String],
+        registry: &Arc<Registry>,
+        topology: &Topology,
+    ) -> miette::Result<Vec<String>> {
+        start_all(policies, |policy| self.start(registry, topology, policy))
     }
 }

@@ -1,14 +1,14 @@
-//! What a simulation has to say, for people and for programs.
+//! What simulations have to say, for people and for programs.
 
-use super::Args;
+use super::case::Case;
 use super::setup::CostsOption;
 use crate::json;
 use crate::table::table;
 use miette::IntoDiagnostic;
-use sched_graph::TaskGraph;
 use sched_graph::bound::Bounds;
-use sched_sim::{ContextStats, Outcome, Platform, WorkerStats};
+use sched_sim::{ContextStats, Outcome, WorkerStats};
 use sched_text::ranges;
+use sched_trace::{Activity, Timeline, Trace};
 use sched_tree::Fault;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -16,41 +16,62 @@ use std::io::Write;
 use std::time::Duration;
 
 /// Bounds take a while for graphs of more tasks than this.
-pub(crate) const MOST_FOR_BOUNDS: usize = 100_000;
+const MOST_FOR_BOUNDS: usize = 100_000;
 
-/// The fields are the keys of the JSON. Times are virtual, but for those of `wall`.
+/// All simulations of one command. The fields are the keys of the JSON; times are virtual, but for those of `wall`.
 #[derive(Serialize)]
-pub(super) struct Report {
-    workload: String,
-    platform: String,
-    policy: String,
+pub(crate) struct Report {
+    pub(crate) workload: String,
+    pub(crate) platform: String,
+    pub(crate) workers: usize,
+    pub(crate) tasks: usize,
     costs: CostsOption,
     seed: u64,
-    tasks: usize,
-    makespan_s: f64,
-    /// `null` where the graph does not say how many operations there are.
-    gflops: Option<f64>,
-    /// `null` where the platform does not say what its workers draw.
-    energy_j: Option<f64>,
-    critical_path_s: f64,
     /// `null` for very large graphs.
-    bounds_s: Option<Bounds>,
+    pub(crate) bounds_s: Option<Bounds>,
+    pub(crate) runs: Vec<Run>,
+    /// Policies that did not come to an end.
+    pub(crate) failed: Vec<Failed>,
+}
+
+/// A policy that did not come to an end.
+#[derive(Serialize)]
+pub(crate) struct Failed {
+    pub(crate) policy: String,
+    pub(crate) why: String,
+}
+
+/// A policy, or a static schedule, and how it did.
+#[derive(Serialize)]
+pub(crate) struct Run {
+    pub(crate) policy: String,
+    /// Whether it is a static schedule, which knows the whole graph beforehand.
+    pub(crate) planned: bool,
+    pub(crate) makespan_s: f64,
     /// How many times as long as the largest bound the makespan is.
-    ratio_to_bound: Option<f64>,
-    transfers: u64,
-    bytes_moved: u64,
-    /// Where contexts or a swap were asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ratio_to_bound: Option<f64>,
+    /// `null` where the graph does not say how many operations there are.
+    pub(crate) gflops: Option<f64>,
+    /// `null` for static schedules, and where the platform does not say what its workers draw.
+    pub(crate) energy_j: Option<f64>,
+    /// `null` for static schedules, as all else that only a simulation has.
+    critical_path_s: Option<f64>,
+    /// How much of the time a worker was busy, from 0 to 1: the mean over all of them.
+    pub(crate) busy_share: f64,
+    pub(crate) transfers: Option<u64>,
+    pub(crate) bytes_moved: Option<u64>,
+    /// Empty unless contexts or a swap were asked for.
     contexts: Vec<Ran>,
     per_worker: Vec<Worker>,
     links: Vec<Link>,
     memories: Vec<Memory>,
     /// The same number means the same events at the same times.
-    digest: String,
-    events: u64,
-    wall_s: f64,
-    simulated_tasks_per_s: f64,
-    faults: Vec<Fault>,
+    digest: Option<String>,
+    events: Option<u64>,
+    wall_s: Option<f64>,
+    simulated_tasks_per_s: Option<f64>,
+    /// What components did wrong.
+    pub(crate) faults: Vec<Fault>,
 }
 
 /// The workload in one context.
@@ -107,18 +128,9 @@ struct Memory {
     peak_bytes: u64,
 }
 
-impl Report {
-    pub(super) fn new(
-        args: &Args,
-        graph: &TaskGraph,
-        platform: &Platform,
-        outcome: Outcome,
-        digest: u64,
-        wall: Duration,
-    ) -> Report {
-        let small = outcome.tasks <= MOST_FOR_BOUNDS;
-        let bounds = small.then(|| platform.bounds(graph, &graph.dependencies()).ok()).flatten();
-        let makespan = outcome.makespan.as_secs_f64();
+impl Run {
+    /// What came of a simulation.
+    pub(super) fn simulated(policy: &str, outcome: Outcome, has_contexts: bool, digest: u64, wall: Duration) -> Run {
         let worker = |worker: &WorkerStats| Worker {
             id: worker.id,
             class: worker.class.clone(),
@@ -126,91 +138,174 @@ impl Report {
             busy_s: worker.busy.as_secs_f64(),
             idle_s: worker.idle.as_secs_f64(),
         };
-        Report {
-            workload: graph.name.clone(),
-            platform: platform.name.clone(),
-            policy: args.policy.clone(),
-            costs: args.setup.costs,
-            seed: args.setup.seed,
-            tasks: outcome.tasks,
-            makespan_s: makespan,
+        let shown = |context: &&ContextStats| has_contexts && context.tasks > 0;
+        let per_worker: Vec<Worker> = outcome.workers.iter().map(worker).collect();
+        let makespan_s = outcome.makespan.as_secs_f64();
+        Run {
+            policy: policy.to_owned(),
+            planned: false,
+            makespan_s,
+            ratio_to_bound: None,
             gflops: outcome.gflops(),
             energy_j: outcome.energy,
-            critical_path_s: outcome.critical_path.as_secs_f64(),
-            bounds_s: bounds,
-            ratio_to_bound: bounds.map(|bounds| bounds.ratio(makespan)),
-            transfers: outcome.transfers,
-            bytes_moved: outcome.bytes,
-            contexts: outcome
-                .contexts
-                .iter()
-                .filter(|context| args.has_contexts() && context.tasks > 0)
-                .map(Ran::of)
-                .collect(),
-            per_worker: outcome.workers.iter().map(worker).collect(),
+            critical_path_s: Some(outcome.critical_path.as_secs_f64()),
+            busy_share: busy_share(&per_worker, makespan_s),
+            transfers: Some(outcome.transfers),
+            bytes_moved: Some(outcome.bytes),
+            contexts: outcome.contexts.iter().filter(shown).map(Ran::of).collect(),
+            per_worker,
             links: outcome.links.into_iter().map(|link| Link { name: link.name, bytes: link.bytes }).collect(),
             memories: outcome
                 .memories
                 .into_iter()
                 .map(|memory| Memory { name: memory.name, peak_bytes: memory.peak })
                 .collect(),
-            digest: format!("{digest:016x}"),
-            events: outcome.events,
-            wall_s: wall.as_secs_f64(),
-            simulated_tasks_per_s: outcome.tasks as f64 / wall.as_secs_f64().max(f64::MIN_POSITIVE),
+            digest: Some(format!("{digest:016x}")),
+            events: Some(outcome.events),
+            wall_s: Some(wall.as_secs_f64()),
+            simulated_tasks_per_s: Some(outcome.tasks as f64 / wall.as_secs_f64().max(f64::MIN_POSITIVE)),
             faults: outcome.faults,
         }
     }
 
+    /// What the trace of a static schedule shows.
+    pub(crate) fn planned(trace: &Trace, classes: &[String], makespan_s: f64, gflops: Option<f64>) -> Run {
+        let spans = Timeline::of(trace).workers;
+        let per_worker: Vec<Worker> = (0..)
+            .zip(spans.iter().zip(classes))
+            .map(|(id, (spans, class))| {
+                let tasks = || spans.iter().filter(|span| matches!(span.activity, Activity::Task { .. }));
+                let busy_s = tasks().map(|span| (span.end - span.begin) as f64 * 1e-9).sum::<f64>();
+                let idle_s = (makespan_s - busy_s).max(0.0);
+                Worker { id, class: class.clone(), tasks: tasks().count() as u64, busy_s, idle_s }
+            })
+            .collect();
+        Run {
+            policy: trace.title.clone(),
+            planned: true,
+            makespan_s,
+            ratio_to_bound: None,
+            gflops,
+            energy_j: None,
+            critical_path_s: None,
+            busy_share: busy_share(&per_worker, makespan_s),
+            transfers: None,
+            bytes_moved: None,
+            contexts: Vec::new(),
+            per_worker,
+            links: Vec::new(),
+            memories: Vec::new(),
+            digest: None,
+            events: None,
+            wall_s: None,
+            simulated_tasks_per_s: None,
+            faults: Vec::new(),
+        }
+    }
+}
+
+fn busy_share(workers: &[Worker], makespan_s: f64) -> f64 {
+    let busy: f64 = workers.iter().map(|worker| worker.busy_s).sum();
+    busy / (makespan_s * workers.len() as f64).max(f64::MIN_POSITIVE)
+}
+
+impl Report {
+    pub(crate) fn new(case: &Case, costs: CostsOption, mut runs: Vec<Run>, failed: Vec<Failed>) -> Report {
+        let (graph, platform) = (&case.graph, &case.platform);
+        let small = graph.tasks.len() <= MOST_FOR_BOUNDS;
+        let bounds_s = small.then(|| platform.bounds(graph, &graph.dependencies()).ok()).flatten();
+        for run in &mut runs {
+            run.ratio_to_bound = bounds_s.map(|bounds| bounds.ratio(run.makespan_s));
+        }
+        Report {
+            workload: graph.name.clone(),
+            platform: platform.name.clone(),
+            workers: platform.workers.len(),
+            tasks: graph.tasks.len(),
+            costs,
+            seed: case.seed,
+            bounds_s,
+            runs,
+            failed,
+        }
+    }
+
     /// The largest lower bound of the makespan, in seconds, if there is one.
-    pub(super) fn bound(&self) -> Option<f64> {
+    pub(crate) fn bound(&self) -> Option<f64> {
         self.bounds_s.map(|bounds| bounds.best())
     }
 
+    /// The longest makespan, in seconds.
+    pub(crate) fn longest(&self) -> Option<f64> {
+        self.runs.iter().map(|run| run.makespan_s).reduce(f64::max)
+    }
+
+    /// Whether the energy of any schedule is known.
+    pub(crate) fn knows_energy(&self) -> bool {
+        self.runs.iter().any(|run| run.energy_j.is_some())
+    }
+
+    /// Writes each run in full.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
     pub(super) fn write(&self, json: bool, out: &mut dyn Write) -> miette::Result<()> {
         if json {
             return json::write(out, self);
         }
-        out.write_all(self.text().as_bytes()).into_diagnostic()
+        let runs: Vec<String> = self.runs.iter().map(|run| self.text(run)).collect();
+        out.write_all(runs.join("\n").as_bytes()).into_diagnostic()?;
+        for Failed { policy, why } in &self.failed {
+            writeln!(out, "\n{policy} did not come to an end: {why}").into_diagnostic()?;
+        }
+        Ok(())
     }
 
-    fn text(&self) -> String {
+    fn text(&self, run: &Run) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: std::fmt::Arguments<'_>| {
             // Writing to a string does not fail.
             let _ = writeln!(text, "{name:<9} {value}");
         };
         line("workload", format_args!("{}", self.workload));
-        line("platform", format_args!("{} ({} workers)", self.platform, self.per_worker.len()));
+        line("platform", format_args!("{} ({} workers)", self.platform, self.workers));
         // The table of contexts says the policies of each.
-        if self.contexts.is_empty() {
-            line("policy", format_args!("{}", self.policy));
+        if run.contexts.is_empty() {
+            line("policy", format_args!("{}", run.policy));
         }
         line("tasks", format_args!("{}", self.tasks));
-        line("makespan", format_args!("{:.6} s", self.makespan_s));
-        if let Some(gflops) = self.gflops {
+        line("makespan", format_args!("{:.6} s", run.makespan_s));
+        if let Some(gflops) = run.gflops {
             line("speed", format_args!("{gflops:.1} GFlop/s"));
         }
-        if let Some(joules) = self.energy_j {
+        if let Some(joules) = run.energy_j {
             line("energy", format_args!("{joules:.3} J"));
         }
-        if let (Some(bounds), Some(ratio)) = (&self.bounds_s, self.ratio_to_bound) {
+        if let (Some(bounds), Some(ratio)) = (&self.bounds_s, run.ratio_to_bound) {
             line(
                 "bound",
                 format_args!("{:.6} s: no schedule is shorter; this one is {ratio:.2} times as long", bounds.best()),
             );
             line("", format_args!("{bounds}"));
         }
-        line("moved", format_args!("{:.3} GB in {} transfers", self.bytes_moved as f64 / 1e9, self.transfers));
-        line("digest", format_args!("{} of {} events", self.digest, self.events));
-        line("took", format_args!("{:.3} s, {:.0} tasks a second", self.wall_s, self.simulated_tasks_per_s));
-        for fault in &self.faults {
+        if let (Some(bytes), Some(transfers)) = (run.bytes_moved, run.transfers) {
+            line("moved", format_args!("{:.3} GB in {transfers} transfers", bytes as f64 / 1e9));
+        }
+        if let (Some(digest), Some(events)) = (&run.digest, run.events) {
+            line("digest", format_args!("{digest} of {events} events"));
+        }
+        if let (Some(wall), Some(speed)) = (run.wall_s, run.simulated_tasks_per_s) {
+            line("took", format_args!("{wall:.3} s, {speed:.0} tasks a second"));
+        }
+        for fault in &run.faults {
             line("fault", format_args!("{fault}"));
         }
-        let contexts = self.context_table().map_or(String::new(), |table| format!("\n{table}\n"));
-        format!("{text}{contexts}\n{}\n", self.worker_table())
+        let contexts = run.context_table().map_or(String::new(), |table| format!("\n{table}\n"));
+        format!("{text}{contexts}\n{}\n", run.worker_table())
     }
+}
 
+impl Run {
     fn context_table(&self) -> Option<String> {
         let rows = self.contexts.iter().map(|ran| {
             let policy = match &ran.swap {

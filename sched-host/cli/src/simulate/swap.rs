@@ -5,13 +5,13 @@ use std::time::Duration;
 
 /// Which policy is swapped to, and at which virtual time, if that is said.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Swap {
-    pub(super) policy: String,
-    pub(super) at: Option<Duration>,
+pub(crate) struct Swap {
+    pub(crate) policy: String,
+    pub(crate) at: Option<Duration>,
 }
 
 /// Reads `tree-prio@20ms`.
-pub(super) fn swap(text: &str) -> Result<Swap, String> {
+pub(crate) fn swap(text: &str) -> Result<Swap, String> {
     let whole = || Swap { policy: text.to_owned(), at: None };
     // A file may be called anything.
     let Some((policy, at)) = text.rsplit_once('@').filter(|(_, at)| !at.contains(['/', '\\']) && !at.ends_with(".kdl"))

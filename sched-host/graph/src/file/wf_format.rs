@@ -1,11 +1,9 @@
 //! The WfFormat of WfCommons, from schema 1.5 on.
 
-mod json;
-
+use super::json::{Bytes, Seconds, Word, bytes, document, member, needed, nothing, shaped, words};
 use super::order::{told, topological};
 use super::problems::{Found, Problems, quote};
 use crate::{AccessMode, DataId, Datum, KindId, Lengths, Task, TaskGraph, TaskId};
-use json::{Bytes, Seconds, Word, bytes, document, member, needed, shaped, words};
 use jsonc_parser::ast::{Object, Value};
 use sched_core::Arch;
 use std::collections::{HashMap, HashSet};
@@ -30,7 +28,7 @@ struct Executed<'v> {
 pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
     let mut problems = Problems::new(text);
     let Some(document) = document(text, &mut problems) else {
-        return Err(if problems.is_empty() { json::nothing() } else { problems.done() });
+        return Err(if problems.is_empty() { nothing() } else { problems.done() });
     };
     let read = read(&document, &mut problems);
     match read {

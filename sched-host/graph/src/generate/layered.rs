@@ -6,24 +6,24 @@ use sched_core::Arch;
 use sched_text::hash::{SplitMix64, unit};
 use std::time::Duration;
 
-/// What a random layered graph is made from.
+/// Parameters of a random layered graph.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Layered {
-    /// Layers, one behind the other.
+    /// Number of layers.
     pub layers: usize,
-    /// Tasks in each layer.
+    /// Number of tasks in each layer.
     pub width: usize,
-    /// The probability, from 0 to 1, that a task waits for a given one of the layer before. It waits for one at least.
+    /// Probability that a task waits for a given one of the previous layer. It waits for at least one.
     pub density: f64,
-    /// The mean length of a task. Lengths are uniform from half of it to one and a half.
+    /// Mean execution time of a task. Times are uniform from half of it to one and a half.
     pub length: Duration,
-    /// Bytes that a task hands to those that wait for it.
+    /// Bytes that a task hands to each that waits for it.
     pub bytes: u64,
-    /// The same seed gives the same graph, on every machine.
+    /// Seed: equal seeds give equal graphs on every machine.
     pub seed: u64,
 }
 
-/// A random graph in layers: each task waits for random ones of the layer before. All tasks are of kind work.
+/// A random graph in layers: each task waits for random tasks of the previous layer. All tasks are of kind work.
 #[must_use]
 pub fn layered(from: Layered) -> TaskGraph {
     let Layered { layers, width, density, length, bytes, seed } = from;

@@ -1,12 +1,12 @@
-//! Regular shapes of equal tasks on CPUs.
+//! Regular graphs of equal tasks on CPUs.
 
 use super::prioritise_by_depth;
 use crate::{AccessMode, DataId, Datum, Lengths, Task, TaskGraph};
 use sched_core::Arch;
 use std::time::Duration;
 
-/// A stencil on `width` blocks in a row, `steps` times: each step of a block reads it and its neighbours as they were, and
-/// writes the block anew. All tasks are of kind stencil, and take `length`; blocks have `bytes` bytes.
+/// A stencil on `width` blocks in a row, `steps` times: each step of a block reads the block and its neighbours from the
+/// previous step and writes the block anew. All tasks are of kind stencil and take `length`; blocks have `bytes` bytes.
 #[must_use]
 pub fn stencil(width: usize, steps: usize, length: Duration, bytes: u64) -> TaskGraph {
     let mut graph = TaskGraph::new(format!("stencil of {steps} steps on {width} blocks"));
@@ -30,8 +30,8 @@ pub fn stencil(width: usize, steps: usize, length: Duration, bytes: u64) -> Task
     graph
 }
 
-/// `phases` times: a fork, then `width` tasks side by side, then a join. Each task takes `length`, and hands `bytes` bytes to
-/// each that waits for it; kinds are fork, work and join.
+/// `phases` times a fork, then `width` parallel tasks, then a join. Each task takes `length`, and hands `bytes` bytes to
+/// each task that waits for it. Kinds are fork, work and join.
 #[must_use]
 pub fn fork_join(width: usize, phases: usize, length: Duration, bytes: u64) -> TaskGraph {
     let mut graph = TaskGraph::new(format!("fork-join ({phases} × {width} tasks)"));
@@ -61,7 +61,7 @@ pub fn fork_join(width: usize, phases: usize, length: Duration, bytes: u64) -> T
     graph
 }
 
-/// `tasks` tasks of kind work that wait for nothing, of `length` each.
+/// `tasks` independent tasks of kind work that take `length` each.
 #[must_use]
 pub fn independent(tasks: usize, length: Duration) -> TaskGraph {
     let mut graph = TaskGraph::new(format!("{tasks} independent tasks"));

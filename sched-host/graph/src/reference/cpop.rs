@@ -6,10 +6,10 @@ use super::schedule::PartialSchedule;
 use super::{Problem, ProcessorId, Schedule};
 use crate::TaskId;
 
-/// Critical Path On a Processor (Topcuoglu, Hariri and Wu, 2002): the tasks of the critical path all go to the processor that
-/// runs them fastest; the others, by the longest chain that they are on, where they end first.
+/// Critical Path On a Processor (Topcuoglu, Hariri and Wu, 2002): all tasks of the critical path go to the processor that
+/// runs them fastest; the others, in the order of the longest chain through them, where they end first.
 ///
-/// A graph with several first tasks has its critical path from the most urgent of them.
+/// In a graph with several entry tasks the critical path begins with the most urgent of them.
 #[must_use]
 pub fn cpop(problem: &Problem) -> Schedule {
     let (up, down) = (problem.upward_ranks(), problem.downward_ranks());
@@ -18,7 +18,7 @@ pub fn cpop(problem: &Problem) -> Schedule {
     let on_path =
         |processor: ProcessorId| -> f64 { path.iter().map(|task| problem.seconds_on(*task, processor)).sum() };
     let processors = problem.processors().filter(|processor| on_path(*processor).is_finite());
-    // None, if no processor can run all of them: then each of them goes where it ends first.
+    // `None` if no processor can run all of them: then each goes where it ends first.
     let of_path = processors.min_by(|a, b| on_path(*a).total_cmp(&on_path(*b)));
     let mut is_on_path = vec![false; problem.n_tasks()];
     for task in &path {
@@ -37,9 +37,9 @@ pub fn cpop(problem: &Problem) -> Schedule {
     plan.done()
 }
 
-/// From the most urgent first task always to the most urgent of those that wait.
+/// The path from the most urgent entry task to the most urgent successor, and so on.
 fn critical_path(problem: &Problem, urgency: &[f64]) -> Vec<TaskId> {
-    // Of equals the lowest number: `max_by` would take the last.
+    // Of equals the lowest id: `max_by` would take the last.
     let most = |tasks: &mut dyn Iterator<Item = TaskId>| {
         let of = |task: TaskId| urgency[task.index()];
         tasks.reduce(|best, task| if of(task) > of(best) * (1.0 + 1e-12) { task } else { best })

@@ -5,14 +5,14 @@ use crate::TaskId;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-/// A list schedule: whenever a processor is idle, it begins the most urgent ready task that it can run. Nothing is planned
-/// ahead, so this is what a runtime with one list of ready tasks does.
+/// A list schedule: an idle processor begins the most urgent ready task that it can run. Nothing is planned ahead, so a
+/// runtime with one ready queue does the same.
 ///
-/// A task is ready when all that it waits for has ended; its data is then moved, and the processor waits for it. Of tasks
-/// of the same `urgency` the lower-numbered one comes first, and of idle processors the one that ends the task first.
+/// A task is ready when all tasks that it waits for have ended; its data is then transferred while the processor waits. Of
+/// tasks of equal `urgency` the one with the lower id comes first, and of idle processors the one that ends the task first.
 ///
 /// # Panics
-/// If there is no urgency for each task.
+/// If the number of urgencies differs from the number of tasks.
 #[must_use]
 pub fn list_schedule(problem: &Problem, urgency: &[f64]) -> Schedule {
     assert_eq!(urgency.len(), problem.n_tasks(), "each task has an urgency");
@@ -24,7 +24,7 @@ pub fn list_schedule(problem: &Problem, urgency: &[f64]) -> Schedule {
     }
 
     let mut left: Vec<usize> = problem.tasks().map(|task| problem.before(task).len()).collect();
-    // By their place in the order of urgency.
+    // By place in the order of urgency.
     let mut ready: BTreeSet<usize> =
         problem.tasks().map(TaskId::index).filter(|task| left[*task] == 0).map(|task| place[task]).collect();
     let mut list = List::new(problem);
@@ -62,7 +62,7 @@ impl<'p> List<'p> {
         List { problem, placements, idle, ends: BinaryHeap::new(), now: 0.0 }
     }
 
-    /// Begins a ready task now. Whether there is an idle processor that can run it.
+    /// Begins a ready task now, if an idle processor can run it. Returns whether one could.
     fn begin(&mut self, task: TaskId) -> bool {
         let placement = self.soonest(task);
         if let Some(placement) = placement {
@@ -73,13 +73,13 @@ impl<'p> List<'p> {
         placement.is_some()
     }
 
-    /// The placement of a ready task on the idle processor that ends it first, if any can run it.
+    /// Placement of a ready task on the idle processor that ends it first, if any can run it.
     fn soonest(&self, task: TaskId) -> Option<Placement> {
         let able = self.problem.able(task).filter(|processor| self.idle[processor.index()]);
         let at = able.map(|processor| {
             let comes = self.problem.before(task).iter().map(|edge| {
                 let from = self.placements[edge.task.index()].expect("what a ready task waited for has ended");
-                // Data is moved when the task is begun, not before.
+                // Data is transferred when the task is begun, not before.
                 self.now + self.problem.transfer(edge.bytes, from.processor, processor)
             });
             let start = comes.fold(self.now, f64::max);
@@ -88,7 +88,7 @@ impl<'p> List<'p> {
         at.min_by(|a, b| a.end.total_cmp(&b.end))
     }
 
-    /// Goes on to when the next tasks end, and returns them; none if nothing runs any more.
+    /// Advances to the end of the next tasks and returns them; none if nothing runs any more.
     fn end_next(&mut self) -> Vec<TaskId> {
         let Some(Reverse(first)) = self.ends.pop() else { return Vec::new() };
         self.now = first.at;
@@ -112,7 +112,7 @@ impl<'p> List<'p> {
     }
 }
 
-/// A task that ends.
+/// End of a task.
 #[derive(PartialEq)]
 struct End {
     at: f64,

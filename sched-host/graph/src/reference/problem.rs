@@ -1,14 +1,14 @@
-//! What is to be scheduled, and on what.
+//! Scheduling problems: tasks and processors.
 
 use crate::{Flows, Task, TaskGraph, TaskId};
 use sched_core::Arch;
 
-/// A processor: it runs one task at a time.
+/// A processor, which runs one task at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Processor {
-    /// Its architecture.
+    /// Architecture.
     pub arch: Arch,
-    /// Where it is: data need not be moved between processors in the same place.
+    /// Place: data is not moved between processors in the same place.
     pub place: u32,
 }
 
@@ -24,12 +24,12 @@ impl ProcessorId {
     }
 }
 
-/// How long data takes from one place to any other: a number of seconds and a number for each byte.
+/// Transfer times between any two places.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Links {
-    /// Seconds that each transfer takes, however little is moved.
+    /// Latency of a transfer in seconds.
     pub latency: f64,
-    /// Seconds for each byte.
+    /// Seconds per byte: the inverse of the bandwidth.
     pub per_byte: f64,
 }
 
@@ -37,34 +37,35 @@ impl Links {
     /// Transfers that take no time.
     pub const FREE: Links = Links { latency: 0.0, per_byte: 0.0 };
 
-    /// Seconds that so many bytes take. Nothing takes no time: tasks that only wait for each other move nothing.
+    /// Transfer time of `bytes` bytes in seconds. 0 bytes take no time: tasks that only wait for each other move nothing.
     #[must_use]
     pub fn seconds(&self, bytes: f64) -> f64 {
         if bytes > 0.0 { self.latency + self.per_byte * bytes } else { 0.0 }
     }
 }
 
-/// Over which pairs of processors the mean duration of a transfer is taken, for the ranks of static schedulers.
+/// Pairs of processors over which static schedulers take the mean transfer time of their ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MeanOver {
     /// All pairs of two different processors, as Topcuoglu, Hariri and Wu do.
     #[default]
     Different,
     /// All unordered pairs, and each processor with itself, where a transfer takes no time. Some later implementations do
-    /// so, and come to other ranks: with two processors a transfer counts a third, with four six tenths.
+    /// so and get other ranks: with two processors a transfer counts one third, with four six tenths.
     All,
 }
 
-/// A task that another one waits for, or that waits for it, and what is handed over.
+/// One end of a dependency, with the bytes that are handed over.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Edge {
     /// The other task.
     pub task: TaskId,
-    /// Bytes that one hands to the other; 0 if one only waits.
+    /// Bytes that one task hands to the other; 0 if one only waits.
     pub bytes: f64,
 }
 
-/// Tasks with a length on each processor, and what they hand to each other. Each task waits for lower-numbered ones only.
+/// Tasks with an execution time on each processor, and the bytes that they hand to each other. Each task waits for tasks
+/// with lower ids only.
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub(super) processors: Vec<Processor>,
@@ -73,7 +74,7 @@ pub struct Problem {
     before: Vec<Vec<Edge>>,
     after: Vec<Vec<Edge>>,
     links: Links,
-    /// Of the pairs of processors that the mean is taken over, the part in different places.
+    /// Fraction of the pairs in [`MeanOver`] whose processors are in different places.
     apart: f64,
 }
 
@@ -88,8 +89,8 @@ pub struct Unrunnable {
 }
 
 impl Problem {
-    /// The tasks of `graph` on these processors, where `seconds` says how long a task takes on an architecture, if it can run
-    /// there. Tasks of kinds that do nothing take no time anywhere.
+    /// The tasks of `graph` on these processors, where `seconds` gives the execution time of a task on an architecture, or
+    /// `None` if it cannot run there. Tasks of kinds without work take no time anywhere.
     ///
     /// # Errors
     /// The first task that can run nowhere.
@@ -120,12 +121,12 @@ impl Problem {
         Ok(Problem::new(processors.to_vec(), table, &edges, links))
     }
 
-    /// Tasks with these `seconds` on each of the `processors`, task by task, infinite where one cannot run; and with these
-    /// `edges`: from which task to which, with how many bytes.
+    /// Tasks with these `seconds` on each of the `processors`, task by task, infinite where a task cannot run. An edge is
+    /// the task that hands data over, the one that waits for it, and the number of bytes.
     ///
     /// # Panics
-    /// If there is no processor, the table does not fit, a length is negative or no number, or an edge does not lead from a
-    /// task to a higher-numbered one.
+    /// If there is no processor, the table does not fit, a time is negative or not a number, or an edge does not lead to a
+    /// task with a higher id.
     #[must_use]
     pub fn new(
         processors: Vec<Processor>,
@@ -154,7 +155,7 @@ impl Problem {
         Problem { processors, seconds, before, after, links, apart: 0.0 }.mean_over(MeanOver::Different)
     }
 
-    /// The same with the mean of transfers taken over other pairs.
+    /// Sets the pairs over which the mean of transfer times is taken.
     #[must_use]
     pub fn mean_over(mut self, pairs: MeanOver) -> Problem {
         let n = self.processors.len() as f64;
@@ -190,52 +191,52 @@ impl Problem {
         (0..self.n_processors() as u32).map(ProcessorId)
     }
 
-    /// The processors that can run `task`.
+    /// Processors that can run `task`.
     pub(super) fn able(&self, task: TaskId) -> impl Iterator<Item = ProcessorId> + '_ {
         self.processors().filter(move |processor| self.seconds_on(task, *processor).is_finite())
     }
 
-    /// Seconds that `task` takes on each processor; infinite where it cannot run.
+    /// Execution time of `task` in seconds on each processor; infinite where it cannot run.
     ///
     /// # Panics
-    /// If there is no such task; so do the others that ask about one.
+    /// If there is no such task. The other methods that take a task panic likewise.
     #[must_use]
     pub fn seconds(&self, task: TaskId) -> &[f64] {
         &self.seconds[task.index() * self.processors.len()..(task.index() + 1) * self.processors.len()]
     }
 
-    /// Seconds that `task` takes on `processor`; infinite if it cannot run there.
+    /// Execution time of `task` in seconds on `processor`; infinite if it cannot run there.
     #[must_use]
     pub fn seconds_on(&self, task: TaskId, processor: ProcessorId) -> f64 {
         self.seconds(task)[processor.index()]
     }
 
-    /// What `task` waits for.
+    /// Tasks that `task` waits for.
     #[must_use]
     pub fn before(&self, task: TaskId) -> &[Edge] {
         &self.before[task.index()]
     }
 
-    /// What waits for `task`.
+    /// Tasks that wait for `task`.
     #[must_use]
     pub fn after(&self, task: TaskId) -> &[Edge] {
         &self.after[task.index()]
     }
 
-    /// Seconds that so many bytes take from one processor to another.
+    /// Transfer time of `bytes` bytes in seconds from one processor to another.
     #[must_use]
     pub fn transfer(&self, bytes: f64, from: ProcessorId, to: ProcessorId) -> f64 {
         let place = |processor: ProcessorId| self.processors[processor.index()].place;
         if place(from) == place(to) { 0.0 } else { self.links.seconds(bytes) }
     }
 
-    /// Mean of that over all pairs of processors that [`mean_over`](Self::mean_over) says.
+    /// Mean transfer time over the pairs of processors set by [`mean_over`](Self::mean_over).
     #[must_use]
     pub fn mean_transfer(&self, bytes: f64) -> f64 {
         self.apart * self.links.seconds(bytes)
     }
 
-    /// Mean seconds of `task` over the processors that can run it.
+    /// Mean execution time of `task` in seconds over the processors that can run it.
     #[must_use]
     pub fn mean_seconds(&self, task: TaskId) -> f64 {
         let (sum, count) = self
@@ -246,20 +247,21 @@ impl Problem {
         sum / count
     }
 
-    /// The longest chain of tasks, each where it is fastest, without transfers, in seconds: no schedule is shorter.
+    /// Critical path in seconds: the longest chain of tasks, each where it is fastest, without transfers. No schedule is
+    /// shorter.
     #[must_use]
     pub fn critical_path(&self) -> f64 {
         let fastest = |task| self.seconds(task).iter().copied().fold(f64::INFINITY, f64::min);
         self.chains(fastest, |_| 0.0).into_iter().fold(0.0, f64::max)
     }
 
-    /// HEFT's upward rank of each task: the longest chain that begins with it, with mean lengths and transfers.
+    /// HEFT's upward rank of each task: the longest chain that begins with it, with mean execution and transfer times.
     #[must_use]
     pub fn upward_ranks(&self) -> Vec<f64> {
         self.chains(|task| self.mean_seconds(task), |bytes| self.mean_transfer(bytes))
     }
 
-    /// HEFT's downward rank of each task: the longest chain that ends before it, with mean lengths and transfers.
+    /// HEFT's downward rank of each task: the longest chain that ends before it, with mean execution and transfer times.
     #[must_use]
     pub fn downward_ranks(&self) -> Vec<f64> {
         let mut ranks = vec![0.0f64; self.n_tasks()];

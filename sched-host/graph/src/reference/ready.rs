@@ -1,21 +1,21 @@
-//! Tasks in the order in which static schedulers plan them.
+//! Ready queue of the static schedulers.
 
 use super::Problem;
 use crate::TaskId;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// Which of two equally urgent tasks comes first.
+/// Order of two equally urgent tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Ties {
-    /// The lower-numbered one.
+    /// The one with the lower id comes first.
     #[default]
     Lower,
-    /// The higher-numbered one.
+    /// The one with the higher id comes first.
     Higher,
 }
 
-/// The tasks of which all that they wait for is planned, most urgent first.
+/// Tasks whose predecessors are all placed, most urgent first.
 pub(super) struct Ready<'p> {
     problem: &'p Problem,
     urgency: &'p [f64],
@@ -38,7 +38,7 @@ impl<'p> Ready<'p> {
         Ready { problem, urgency, ties, left, queue }
     }
 
-    /// The most urgent one. Those that waited for it alone are ready from then on.
+    /// Removes the most urgent task. Tasks that waited for it alone become ready.
     pub(super) fn pop(&mut self) -> Option<TaskId> {
         let task = self.queue.pop()?.task;
         for edge in self.problem.after(task) {

@@ -1,57 +1,57 @@
-//! A plan: which processor runs which task, and when.
+//! Static schedules: processor, start and end of each task.
 
 use super::{Problem, ProcessorId};
 use crate::TaskId;
 
-/// Where and when a task runs.
+/// Processor, start and end of a task.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Placement {
     /// The processor.
     pub processor: ProcessorId,
-    /// When it begins, in seconds.
+    /// Start in seconds.
     pub start: f64,
-    /// When it ends, in seconds.
+    /// End in seconds.
     pub end: f64,
 }
 
-/// A plan for all tasks of a [`Problem`].
+/// Placements of all tasks of a [`Problem`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct Schedule {
     placements: Vec<Placement>,
 }
 
-/// Why a plan cannot be carried out.
+/// Reason why a schedule cannot be carried out.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
-    /// There are not as many placements as tasks.
+    /// The number of placements differs from the number of tasks.
     #[error("{placements} tasks are planned, and there are {tasks}")]
     Count {
-        /// Placements.
+        /// Number of placements.
         placements: usize,
-        /// Tasks.
+        /// Number of tasks.
         tasks: usize,
     },
-    /// A task runs where it cannot, or not for as long as it takes there.
+    /// A task runs where it cannot, or not for its execution time there.
     #[error("task {} takes {expected} s on processor {}, and is planned from {} s to {} s", task.0, at.processor.0, at.start, at.end)]
     Length {
         /// The task.
         task: TaskId,
         /// Its placement.
         at: Placement,
-        /// Its length there.
+        /// Its execution time there.
         expected: f64,
     },
-    /// A task begins before what it waits for has come.
+    /// A task begins before the data that it waits for has arrived.
     #[error("task {} begins at {start} s, and what task {} hands to it comes at {comes} s", task.0, before.0)]
     TooEarly {
         /// The task.
         task: TaskId,
         /// Its start.
         start: f64,
-        /// What it waits for.
+        /// The task that it waits for.
         before: TaskId,
-        /// When that is there.
+        /// Arrival of its data.
         comes: f64,
     },
     /// A processor runs two tasks at once.
@@ -67,28 +67,28 @@ pub enum Violation {
 }
 
 impl Schedule {
-    /// The plan with these placements, task by task.
+    /// The schedule with these placements, task by task.
     #[must_use]
     pub fn new(placements: Vec<Placement>) -> Schedule {
         Schedule { placements }
     }
 
-    /// Where and when each task runs, by its number.
+    /// Placements of all tasks, in the order of their ids.
     #[must_use]
     pub fn placements(&self) -> &[Placement] {
         &self.placements
     }
 
-    /// When the last task ends, in seconds.
+    /// End of the last task in seconds.
     #[must_use]
     pub fn makespan(&self) -> f64 {
         self.placements.iter().map(|placement| placement.end).fold(0.0, f64::max)
     }
 
-    /// Whether the plan can be carried out.
+    /// Checks that the schedule can be carried out.
     ///
     /// # Errors
-    /// Everything that is in the way of it. Less than a millionth of the makespan does not count.
+    /// All violations. Differences below a millionth of the makespan are ignored.
     pub fn check(&self, problem: &Problem) -> Result<(), Vec<Violation>> {
         let (placements, tasks) = (self.placements.len(), problem.n_tasks());
         if placements != tasks {
@@ -98,7 +98,7 @@ impl Schedule {
         let mut found = Vec::new();
         for (task, at) in problem.tasks().zip(&self.placements) {
             let expected = problem.seconds_on(task, at.processor);
-            // An infinite length never fits.
+            // An infinite time never fits.
             let fits = (at.end - at.start - expected).abs() <= slack;
             if !fits {
                 found.push(Violation::Length { task, at: *at, expected });
@@ -127,11 +127,11 @@ impl Schedule {
     }
 }
 
-/// A schedule that grows task by task, with what each processor does already.
+/// A schedule that grows task by task.
 pub(super) struct PartialSchedule<'p> {
     problem: &'p Problem,
     placements: Vec<Option<Placement>>,
-    /// What each processor does, by its start.
+    /// Busy intervals of each processor, by their start.
     busy: Vec<Vec<(f64, f64)>>,
 }
 
@@ -141,7 +141,7 @@ impl<'p> PartialSchedule<'p> {
         PartialSchedule { problem, placements: vec![None; problem.n_tasks()], busy }
     }
 
-    /// When all that `task` waits for, which is planned already, has come to `processor`.
+    /// Time at which the data of `task` has arrived at `processor`. All tasks that it waits for are placed.
     pub(super) fn ready(&self, task: TaskId, processor: ProcessorId) -> f64 {
         let comes = self.problem.before(task).iter().map(|edge| {
             let from = self.placements[edge.task.index()].expect("what a task waits for is planned before it");
@@ -150,11 +150,11 @@ impl<'p> PartialSchedule<'p> {
         comes.fold(0.0, f64::max)
     }
 
-    /// Where `task` would be on `processor`: in the earliest gap that takes it, or behind all else.
+    /// Placement of `task` on `processor`: in the earliest gap that fits, or at the end.
     pub(super) fn earliest(&self, task: TaskId, processor: ProcessorId) -> Placement {
         let length = self.problem.seconds_on(task, processor);
         let mut start = self.ready(task, processor);
-        // What ends before cannot be in the way.
+        // Intervals that end before cannot be in the way.
         let busy = &self.busy[processor.index()];
         let from = busy.partition_point(|(_, end)| *end <= start);
         for (begins, ends) in &busy[from..] {

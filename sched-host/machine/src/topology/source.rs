@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::error::TopologyError;
 use super::object::Object;
 use super::{Topology, synthetic};
+use sched_text as text;
 
 /// The source of a [`Topology`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -96,7 +97,7 @@ impl Topology {
     pub fn from_xml_file(path: &Path) -> Result<Self, TopologyError> {
         // Read the file here and not in hwloc: the crate panics on a file that cannot be opened.
         let xml =
-            std::fs::read_to_string(path).map_err(|why| TopologyError::UnreadableXml { path: path.to_owned(), why })?;
+            text::read(path).map_err(|why| TopologyError::UnreadableXml { path: path.to_owned(), why: why.into() })?;
         let hwloc = TopologyBuilder::new()
             .from_xml(&xml)
             .map_err(|error| error.to_string())

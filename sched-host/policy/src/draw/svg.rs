@@ -3,14 +3,12 @@
 use super::{colour, title};
 use crate::plan::{Plan, PlanNode};
 use sched_text::spread;
-use sched_text::xml::escaped;
-use std::fmt::Write;
+use sched_text::svg::{EDGE, LABEL, MUTED, Pen, curve, text_width};
 
 // All lengths are in pixels.
 const MARGIN: f64 = 24.0;
 const LINE: f64 = 16.0;
-/// An average character of the 12-pixel font.
-const CHAR: f64 = 6.8;
+const FONT: f64 = 12.0;
 const GAP: f64 = 14.0;
 /// Between a layer and the one below it.
 const DROP: f64 = 46.0;
@@ -32,32 +30,22 @@ impl Plan {
     #[must_use]
     pub fn to_svg(&self) -> String {
         let mut shapes = self.shapes();
-        let longest = shapes.iter().flat_map(|shape| &shape.lines).map(|line| line.chars().count()).max().unwrap_or(0);
-        let width = longest as f64 * CHAR + 16.0;
+        let lines = shapes.iter().flat_map(|shape| &shape.lines);
+        let width = lines.map(|line| text_width(line, FONT)).fold(0.0, f64::max) + 16.0;
         let (across, down) = self.place(&mut shapes, width);
         let (across, down) = ((across + 2.0 * MARGIN).max(NARROWEST), down + MARGIN);
 
-        let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{across:.0}\" height=\"{down:.0}\" viewBox=\"0 0 {across:.0} {down:.0}\" \
-             font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" font-size=\"12\">\n\
-             <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-        );
-        // Writing to a string does not fail.
-        let _ = writeln!(
-            out,
-            "<text x=\"{MARGIN}\" y=\"{:.0}\" font-size=\"16\" font-weight=\"bold\">{}</text>",
-            MARGIN + LINE,
-            escaped(&self.policy)
-        );
+        let mut pen = Pen::new(FONT);
+        pen.heading((MARGIN, MARGIN + LINE), across - 2.0 * MARGIN, &self.policy);
         for node in &self.nodes {
             for child in &node.children {
-                edge(&mut out, &shapes[node.id.0], &shapes[child.node.0], width, child.slot.as_deref());
+                edge(&mut pen, &shapes[node.id.0], &shapes[child.node.0], width, child.slot.as_deref());
             }
         }
         for (node, shape) in self.nodes.iter().zip(&shapes) {
-            draw(&mut out, node, shape, width);
+            draw(&mut pen, node, shape, width);
         }
-        out + "</svg>\n"
+        pen.finish(&self.policy, across, down)
     }
 
     /// What is written in each box, and how deep it is: below all of its parents.
@@ -110,42 +98,25 @@ impl Plan {
     }
 }
 
-fn edge(out: &mut String, above: &Shape, below: &Shape, width: f64, slot: Option<&str>) {
-    let (x1, y1) = (above.x + width / 2.0, above.y + above.height);
-    let (x2, y2) = (below.x + width / 2.0, below.y);
-    let bend = (y2 - y1) / 2.0;
-    let _ = writeln!(
-        out,
-        "<path d=\"M{x1:.1} {y1:.1}C{x1:.1} {:.1} {x2:.1} {:.1} {x2:.1} {y2:.1}\" fill=\"none\" stroke=\"#94a3b8\"/>",
-        y1 + bend,
-        y2 - bend
-    );
+fn edge(pen: &mut Pen, above: &Shape, below: &Shape, width: f64, slot: Option<&str>) {
+    let (from, to) = ((above.x + width / 2.0, above.y + above.height), (below.x + width / 2.0, below.y));
+    pen.path(&curve(from, to, (to.1 - from.1) / 2.0), &format!("stroke=\"{EDGE}\""), None);
     if let Some(slot) = slot {
-        let _ = writeln!(
-            out,
-            "<text x=\"{x2:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"11\" fill=\"#475569\" stroke=\"white\" \
-             stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
-            y2 - 6.0,
-            escaped(slot)
+        let look = format!(
+            "text-anchor=\"middle\" font-size=\"11\" fill=\"{MUTED}\" stroke=\"white\" stroke-width=\"3\" \
+             paint-order=\"stroke\""
         );
+        pen.text((to.0, to.1 - 6.0), &look, slot);
     }
 }
 
-fn draw(out: &mut String, node: &PlanNode, shape: &Shape, width: f64) {
+fn draw(pen: &mut Pen, node: &PlanNode, shape: &Shape, width: f64) {
     let Shape { lines, x, y, height, .. } = shape;
-    let _ = write!(
-        out,
-        "<g><rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" rx=\"5\" fill=\"{}\" stroke=\"#334155\"/>",
-        colour(node.info.family)
-    );
-    for (line, number) in lines.iter().zip(1..) {
-        let _ = write!(
-            out,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            x + width / 2.0,
-            y + f64::from(number) * LINE,
-            escaped(line)
-        );
-    }
-    let _ = writeln!(out, "<title>{}</title></g>", escaped(&node.path));
+    pen.group(&node.path, |pen| {
+        let look = format!("rx=\"5\" fill=\"{}\" stroke=\"{LABEL}\"", colour(node.info.family));
+        pen.rect((*x, *y), (width, *height), &look);
+        for (line, number) in lines.iter().zip(1..) {
+            pen.text((x + width / 2.0, y + f64::from(number) * LINE), "text-anchor=\"middle\"", line);
+        }
+    });
 }

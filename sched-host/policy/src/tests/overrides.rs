@@ -187,7 +187,7 @@ policy "p" {
       help: an override chooses a component for the whole policy
     V7 policy::override
 
-      × `override` has no name
+      × `override` lacks a name
        ╭─[test.kdl:6:5]
      5 │     override "eager" form="b" { worker }
      6 │     override from=1

@@ -163,7 +163,7 @@ V7 policy::unknown-node
    ╭─[test.kdl:1:1]
  1 │ polcy "p" {
    · ──┬──
-   ·   ╰── expected `policy`, `shared` or `override`
+   ·   ╰── unknown
  2 │     fifo { worker }
    ╰────
   help: did you mean `policy`?
@@ -182,7 +182,7 @@ V7 policy::unknown-node
    ╭─[test.kdl:1:1]
  1 │ fifo {
    · ──┬─
-   ·   ╰── expected `policy`, `shared` or `override`
+   ·   ╰── unknown
  2 │     worker
    ╰────
   help: what a file holds: `policy`, `shared`, `override`

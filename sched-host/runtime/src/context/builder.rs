@@ -78,14 +78,14 @@ impl<'a> ContextBuilder<'a> {
         if core.roster.contexts().any(|context| context.name() == self.name) {
             return Err(ContextError::NameTaken { name: self.name });
         }
-        let parts = core.ground.lay(&policy, &workers)?;
+        let parts = core.policy_env.lay(&policy, &workers)?;
         core.note_parts(&parts);
         let place = core.roster.free_place(|number| {
-            let (services, ledger) = (Arc::<_>::clone(&core.clock), Arc::clone(&core.ledger));
-            let ahead = Arc::new(Ahead::new(number, Arc::clone(&core.clock), Arc::clone(&core.ledger)));
+            let (services, ledger) = (Arc::<_>::clone(&core.backend), Arc::clone(&core.ledger));
+            let ahead = Arc::new(Ahead::new(number, Arc::clone(&core.backend), Arc::clone(&core.ledger)));
             ahead.serve(core);
             let told = Some(Arc::<Ahead>::clone(&ahead) as _);
-            let tree = Tree::assemble_foreseeing(Vec::new(), &core.facts, services, ledger, core.ground.seed, told);
+            let tree = Tree::assemble_foreseeing(Vec::new(), &core.facts, services, ledger, core.policy_env.seed, told);
             ContextCore::new(number, tree, ahead, String::new(), policy.clone(), WorkerSet::new())
         });
         let context = place.ok_or(ContextError::TooMany { most: super::roster::MOST })?;

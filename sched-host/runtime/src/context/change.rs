@@ -129,7 +129,7 @@ fn reshape(
         return Err(ContextError::Ended { context: context.name() });
     }
     let lay = |policy: &Policy, workers: &WorkerSet| {
-        let parts = core.ground.lay(policy, workers)?;
+        let parts = core.policy_env.lay(policy, workers)?;
         core.note_parts(&parts);
         Ok(parts)
     };

@@ -3,8 +3,8 @@
 
 use super::{Engine, Plan};
 use crate::Platform;
+use crate::backend::SimBackend;
 use crate::context::{Change, When};
-use crate::desk::Desk;
 use crate::error::SimError;
 use crate::outcome::{ContextStats, Swapped};
 use sched_core::WorkerSet;
@@ -33,8 +33,8 @@ pub(super) struct Context {
     end: u64,
 }
 
-/// What contexts are made of.
-pub(crate) struct Ground {
+/// What policies are laid over, besides the platform: the components that there are.
+pub(crate) struct PolicyEnv {
     pub(crate) registry: Arc<Registry>,
     /// Seeds the randomness of every component.
     pub(crate) seed: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Planned {
     pub(crate) change: Option<Change>,
 }
 
-impl Ground {
+impl PolicyEnv {
     /// Builds the components of a policy laid over some workers of the platform.
     pub(crate) fn lay(&self, platform: &Platform, policy: &Policy, workers: &WorkerSet) -> Result<Vec<Part>, Findings> {
         lay(policy, platform, workers, &self.registry, false)
@@ -65,11 +65,11 @@ impl Ground {
 }
 
 impl Context {
-    pub(super) fn new(opening: Opening, desk: &Arc<Desk>, ledger: &Arc<Ledger>, seed: u64) -> Context {
+    pub(super) fn new(opening: Opening, backend: &Arc<SimBackend>, ledger: &Arc<Ledger>, seed: u64) -> Context {
         let Opening { name, policy, workers, priorities, parts } = opening;
-        let services: Arc<dyn Services> = Arc::<Desk>::clone(desk);
-        let lookahead = desk.foresees.then(|| Arc::<Desk>::clone(desk) as _);
-        let (ledger, machine) = (Arc::clone(ledger), desk.platform.worker_facts());
+        let services: Arc<dyn Services> = Arc::<SimBackend>::clone(backend);
+        let lookahead = backend.foresees.then(|| Arc::<SimBackend>::clone(backend) as _);
+        let (ledger, machine) = (Arc::clone(ledger), backend.platform.worker_facts());
         Context {
             tree: Arc::new(Tree::assemble_foreseeing(parts, &machine, services, ledger, seed, lookahead)),
             policy: policy.name.clone(),
@@ -129,8 +129,8 @@ impl Engine<'_> {
 
     /// Plans the changes that are due at the beginning, or at a time.
     pub(super) fn plan_timed_changes(&mut self) {
-        for change in 0..self.changes.len() {
-            match self.changes[change].when {
+        for change in 0..self.planned.len() {
+            match self.planned[change].when {
                 When::At(time) => {
                     let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
                     self.plan(time, Plan::Change(change as u32));
@@ -142,8 +142,8 @@ impl Engine<'_> {
     }
 
     fn plan_changes(&mut self, due: impl Fn(&Planned) -> bool) {
-        for change in 0..self.changes.len() {
-            if due(&self.changes[change]) {
+        for change in 0..self.planned.len() {
+            if due(&self.planned[change]) {
                 self.plan(self.now, Plan::Change(change as u32));
             }
         }
@@ -151,7 +151,7 @@ impl Engine<'_> {
 
     /// Changes a context, unless all of its tasks have ended.
     pub(super) fn change(&mut self, number: u32) {
-        let planned = &mut self.changes[number as usize];
+        let planned = &mut self.planned[number as usize];
         let at = planned.context;
         if self.contexts[at].ended == self.contexts[at].tasks {
             return;
@@ -177,8 +177,8 @@ impl Engine<'_> {
             at: Duration::from_nanos(self.now),
             after_tasks: context.ended,
         });
-        let platform = Arc::clone(&self.desk.platform);
-        let lay = |policy: &Policy, workers: &WorkerSet| self.ground.lay(&platform, policy, workers);
+        let platform = Arc::clone(&self.backend.platform);
+        let lay = |policy: &Policy, workers: &WorkerSet| self.policy_env.lay(&platform, policy, workers);
         let change = |workers: &mut WorkerSet| {
             workers.union_with(&added);
             for worker in removed.iter() {
@@ -188,7 +188,7 @@ impl Engine<'_> {
         if let Some(config) = exchange(&context.tree, &context.config, policy, change, lay, &|| {})? {
             context.config = config;
             context.swaps.extend(swapped);
-            self.stirred += 1;
+            self.changes += 1;
             self.roster_version += 1;
         }
         self.settle_notes();

@@ -85,7 +85,7 @@ impl Moves {
 impl Engine<'_> {
     /// A flight begins to fetch its data, after those that wait for memory already.
     pub(super) fn fetch(&mut self, flight: u32) {
-        if self.desk.replicas.is_none() {
+        if self.backend.replicas.is_none() {
             return self.inputs_are_there(flight);
         }
         let memory = self.workers[self.flights[flight as usize].worker as usize].memory;
@@ -109,10 +109,10 @@ impl Engine<'_> {
 
     /// Reserves memory for all data of a flight, or for none. Whether there was enough.
     fn reserve(&mut self, flight: u32, memory: u32) -> bool {
-        let desk = Arc::clone(&self.desk);
-        let Some(replicas) = &desk.replicas else { return true };
+        let backend = Arc::clone(&self.backend);
+        let Some(replicas) = &backend.replicas else { return true };
         let task = self.flights[flight as usize].task;
-        let accesses = desk.accesses(task);
+        let accesses = backend.accesses(task);
         let mut held = replicas.lock();
         let (mut needed, mut scratch, mut all) = (0, 0, 0);
         for (at, access) in accesses.iter().enumerate() {
@@ -142,7 +142,7 @@ impl Engine<'_> {
                 } else {
                     let capacity = held.room_for_copies(memory);
                     if all + scratch > capacity {
-                        let memory = desk.platform.memories[memory as usize].name.clone();
+                        let memory = backend.platform.memories[memory as usize].name.clone();
                         self.error = Some(SimError::Task { task, memory, needed: all + scratch, capacity });
                     }
                 }
@@ -151,7 +151,7 @@ impl Engine<'_> {
         }
         held.take(memory, scratch);
         self.flights[flight as usize].scratch = scratch;
-        let cost = if desk.platform.memories[memory as usize].device { self.prices.allocation } else { 0 };
+        let cost = if backend.platform.memories[memory as usize].device { self.prices.allocation } else { 0 };
         for access in accesses.iter().filter(|access| access.mode != AccessMode::Scratch) {
             if held.allocate(access.data.0, memory) && cost > 0 {
                 self.moves.allocation = self.moves.allocation.max(self.now) + cost;
@@ -163,12 +163,12 @@ impl Engine<'_> {
 
     /// Requests what a flight reads and is not there.
     fn bring_inputs(&mut self, flight: u32, memory: u32) {
-        let desk = Arc::clone(&self.desk);
-        let Some(replicas) = &desk.replicas else { return };
+        let backend = Arc::clone(&self.backend);
+        let Some(replicas) = &backend.replicas else { return };
         let task = self.flights[flight as usize].task;
         // One more, so that it does not begin before all are requested.
         self.flights[flight as usize].missing = 1;
-        for access in desk.accesses(task).iter().filter(|access| access.mode.reads()) {
+        for access in backend.accesses(task).iter().filter(|access| access.mode.reads()) {
             let data = access.data.0;
             if !replicas.lock().is_valid(data, memory) {
                 self.flights[flight as usize].missing += 1;
@@ -189,7 +189,7 @@ impl Engine<'_> {
     /// `flight` waits for `data`: for the transfer that brings it already, or for a new one.
     fn request_for(&mut self, flight: u32, data: u32, memory: u32) {
         let Some(number) = self.moves.arriving.get(&(data, memory)).copied() else {
-            if let Some(replicas) = &self.desk.replicas {
+            if let Some(replicas) = &self.backend.replicas {
                 replicas.lock().pin(data, memory);
             }
             return self.request(data, None, memory, Reason::Demand, Some(flight));
@@ -209,9 +209,9 @@ impl Engine<'_> {
 
     /// Begins to bring the data of a task to a memory, as far as there is room.
     pub(super) fn prefetch(&mut self, memory: u32, task: u32) {
-        let desk = Arc::clone(&self.desk);
-        let Some(replicas) = &desk.replicas else { return };
-        for access in desk.accesses(task).iter().filter(|access| access.mode.reads()) {
+        let backend = Arc::clone(&self.backend);
+        let Some(replicas) = &backend.replicas else { return };
+        for access in backend.accesses(task).iter().filter(|access| access.mode.reads()) {
             let data = access.data.0;
             let mut held = replicas.lock();
             if held.is_valid(data, memory) || self.moves.arriving.contains_key(&(data, memory)) {
@@ -223,7 +223,7 @@ impl Engine<'_> {
             held.pin(data, memory);
             let allocated = held.allocate(data, memory);
             drop(held);
-            if allocated && desk.platform.memories[memory as usize].device {
+            if allocated && backend.platform.memories[memory as usize].device {
                 self.moves.allocation = self.moves.allocation.max(self.now) + self.prices.allocation;
             }
             self.request(data, None, memory, Reason::Prefetch, None);
@@ -233,8 +233,8 @@ impl Engine<'_> {
     /// Writes home what nobody will use any more.
     pub(super) fn settle_unwanted(&mut self) {
         while let Some(data) = self.tasks.take_unwanted() {
-            let desk = Arc::clone(&self.desk);
-            let Some(replicas) = &desk.replicas else { continue };
+            let backend = Arc::clone(&self.backend);
+            let Some(replicas) = &backend.replicas else { continue };
             let mut held = replicas.lock();
             let Some(from) = held.wont_use(data) else { continue };
             let home = held.home(data);
@@ -251,11 +251,11 @@ impl Engine<'_> {
     /// A transfer of `data`, whose copy at `to` is pinned, and so is the one at `pinned`, if that is given; then it is the
     /// source.
     fn request(&mut self, data: u32, pinned: Option<u32>, to: u32, why: Reason, waiter: Option<u32>) {
-        let desk = Arc::clone(&self.desk);
-        let Some(replicas) = &desk.replicas else { return };
+        let backend = Arc::clone(&self.backend);
+        let Some(replicas) = &backend.replicas else { return };
         let mut held = replicas.lock();
         let from = pinned.unwrap_or_else(|| {
-            let from = desk.source(&held, data, to).0;
+            let from = backend.source(&held, data, to).0;
             held.pin(data, from);
             from
         });
@@ -280,7 +280,7 @@ impl Engine<'_> {
             }
         };
         self.moves.arriving.insert((data, to), number);
-        let on_device = desk.platform.memories[to as usize].device;
+        let on_device = backend.platform.memories[to as usize].device;
         if on_device && self.moves.allocation > self.now {
             self.plan(self.moves.allocation, Plan::Queue(number));
         } else {
@@ -309,7 +309,7 @@ impl Engine<'_> {
         channel.busy = true;
         self.moves.moves[number as usize].under_way = true;
         self.tell_transfer(number, Event::TransferStarted);
-        let latency = self.desk.platform.route(from as usize, to as usize).latency;
+        let latency = self.backend.platform.route(from as usize, to as usize).latency;
         let at = self.now + latency + self.prices.transfer_queueing;
         self.plan(at, Plan::Flow(number));
     }
@@ -317,8 +317,8 @@ impl Engine<'_> {
     /// The first byte of a transfer has come through.
     pub(super) fn begin_flow(&mut self, number: u32) {
         let Move { data, from, to, .. } = self.moves.moves[number as usize];
-        let bytes = self.desk.graph.data[data as usize].bytes;
-        let platform = Arc::clone(&self.desk.platform);
+        let bytes = self.backend.graph.data[data as usize].bytes;
+        let platform = Arc::clone(&self.backend.platform);
         let links = &platform.route(from as usize, to as usize).links;
         for link in links {
             self.moves.link_bytes[*link] += bytes;
@@ -358,8 +358,8 @@ impl Engine<'_> {
         self.moves.free.push(number);
         self.moves.arriving.remove(&(data, to));
         self.moves.done += 1;
-        let desk = Arc::clone(&self.desk);
-        let Some(replicas) = &desk.replicas else { return };
+        let backend = Arc::clone(&self.backend);
+        let Some(replicas) = &backend.replicas else { return };
         let mut held = replicas.lock();
         self.moves.bytes += held.bytes(data);
         let current = held.arrive(data, to, version);

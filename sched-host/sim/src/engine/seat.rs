@@ -47,17 +47,17 @@ impl Seated for AtSeat<'_, '_> {
     }
 
     fn wake(&self, worker: WorkerId) {
-        self.engine.desk.wake(worker);
+        self.engine.backend.wake(worker);
     }
 
     fn wake_any(&self, suits: impl Fn(WorkerId) -> bool) {
-        if let Some(sleeper) = self.engine.desk.find_sleeper(|other| suits(WorkerId(other))) {
+        if let Some(sleeper) = self.engine.backend.find_sleeper(|other| suits(WorkerId(other))) {
             self.wake(WorkerId(sleeper));
         }
     }
 
     fn is_like(&self, other: WorkerId) -> bool {
-        let platform = &self.engine.desk.platform;
+        let platform = &self.engine.backend.platform;
         platform.class(other).arch == platform.class(WorkerId(self.worker)).arch
     }
 
@@ -66,10 +66,10 @@ impl Seated for AtSeat<'_, '_> {
     }
 
     fn pulled(&mut self, slot: Option<&'static Slot>) {
-        let Engine { now, stirred, workers, .. } = &mut *self.engine;
+        let Engine { now, changes, workers, .. } = &mut *self.engine;
         match slot {
-            Some(_) => *stirred += 1,
-            None => workers[self.worker as usize].note_vain_look(*now, *stirred),
+            Some(_) => *changes += 1,
+            None => workers[self.worker as usize].note_vain_look(*now, *changes),
         }
     }
 

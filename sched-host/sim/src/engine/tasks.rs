@@ -1,6 +1,6 @@
 //! Tasks: what they wait for, the slots of those that are ready, and what their ends release.
 
-use crate::desk::Desk;
+use crate::backend::SimBackend;
 use crate::lengths::Lengths;
 use sched_graph::{AccessMode, Dependencies, TaskGraph, TaskId};
 use sched_tree::{Ledger, Phase, Slot};
@@ -119,21 +119,21 @@ impl Tasks {
     }
 
     /// A slot with a ready task in it, of this priority.
-    pub(super) fn slot_for(&mut self, task: u32, priority: i32, desk: &Desk) -> &'static Slot {
+    pub(super) fn slot_for(&mut self, task: u32, priority: i32, backend: &SimBackend) -> &'static Slot {
         let index = self.free_slots.pop().unwrap_or_else(|| {
             self.free_slots.extend(self.ledger.grow().rev());
             self.free_slots.pop().expect("the ledger grows by one slot at least")
         });
-        let (slot, spec) = (self.ledger.slot(index), desk.graph.task(TaskId(task)));
-        let (head, row) = (slot.head(), desk.lengths.row(task));
+        let (slot, spec) = (self.ledger.slot(index), backend.graph.task(TaskId(task)));
+        let (head, row) = (slot.head(), backend.lengths.row(task));
         slot.set_phase(Phase::Waiting);
         head.reset();
         head.sequence.store(u64::from(task) + 1, Relaxed);
         head.priority.store(priority, Relaxed);
-        head.archs.store(desk.lengths.archs(row).bits(), Relaxed);
+        head.archs.store(backend.lengths.archs(row).bits(), Relaxed);
         head.codelet.store(row, Relaxed);
-        if desk.lengths.width(row) > 1 {
-            head.width.store(desk.lengths.width(row), Relaxed);
+        if backend.lengths.width(row) > 1 {
+            head.width.store(backend.lengths.width(row), Relaxed);
         }
         head.footprint.store(spec.footprint.map_or(0, u64::from), Relaxed);
         slot

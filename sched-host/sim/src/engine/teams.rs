@@ -5,7 +5,7 @@
 
 use super::workers::Flight;
 use super::{Engine, Plan};
-use crate::desk::task_of;
+use crate::backend::task_of;
 use sched_core::{Stage, WorkerId};
 use sched_graph::TaskId;
 use sched_sync::gathering::Gathering;
@@ -31,22 +31,22 @@ impl Engine<'_> {
     /// What the team of `combined` gathers for, when the member `by` pulled a task for it. The members are expected to be
     /// busy with it.
     pub(super) fn purpose_of(&mut self, slot: &Slot, combined: WorkerId, by: u32) -> Purpose {
-        self.stirred += 1;
+        self.changes += 1;
         let memberships = Arc::clone(self.teams.memberships());
         let task = task_of(slot.head());
         let number = memberships.number(combined);
-        let length = self.desk.lengths.team_nanos(self.desk.lengths.row(task), number);
-        self.desk.progress.reach(task, Stage::Taken);
+        let length = self.backend.lengths.team_nanos(self.backend.lengths.row(task), number);
+        self.backend.progress.reach(task, Stage::Taken);
         self.tell(Event::Pulled { task: TaskId(task).submitted(), worker: WorkerId(by) });
-        memberships.team(combined).iter().for_each(|member| self.desk.expect_team(member.0, length));
+        memberships.team(combined).iter().for_each(|member| self.backend.expect_team(member.0, length));
         Purpose { task, slot: slot.index(), combined, by, length, came: AtomicUsize::new(0) }
     }
 
     /// A worker without a task comes to a team, and waits for the others; the last to come begins.
     pub(super) fn attend(&mut self, worker: u32, gathering: &Gathering<Purpose>) {
         let Purpose { task, slot, combined, by, length, came } = &gathering.purpose;
-        self.desk.joined_team(worker, *length);
-        self.desk.book(worker, self.now.saturating_add(*length));
+        self.backend.joined_team(worker, *length);
+        self.backend.book(worker, self.now.saturating_add(*length));
         let state = &mut self.workers[worker as usize];
         state.attends = true;
         if worker != *by {
@@ -59,7 +59,7 @@ impl Engine<'_> {
         let leader = team[0].0;
         let flight = self.new_flight(Flight::new(*task, *slot, leader).together(*combined));
         self.workers[leader as usize].flights.push(flight);
-        match self.prices.fetch * self.desk.accesses(*task).len() as u64 {
+        match self.prices.fetch * self.backend.accesses(*task).len() as u64 {
             0 => self.fetch(flight),
             cost => self.occupy(leader, cost, Plan::Fetch(flight)),
         }
@@ -74,10 +74,10 @@ impl Engine<'_> {
 
     /// Nanoseconds that the kernel of a flight takes.
     pub(super) fn length_of(&self, flight: Flight) -> u64 {
-        let row = self.desk.lengths.row(flight.task);
+        let row = self.backend.lengths.row(flight.task);
         match flight.combined {
-            Some(combined) => self.desk.lengths.team_nanos(row, self.teams.memberships().number(combined)),
-            None => self.desk.lengths.nanos(row, self.workers[flight.worker as usize].class),
+            Some(combined) => self.backend.lengths.team_nanos(row, self.teams.memberships().number(combined)),
+            None => self.backend.lengths.nanos(row, self.workers[flight.worker as usize].class),
         }
     }
 
@@ -87,7 +87,7 @@ impl Engine<'_> {
             let state = &mut engine.workers[member.0 as usize];
             state.attends = false;
             if member.0 != flight.worker {
-                engine.desk.book(member.0, 0);
+                engine.backend.book(member.0, 0);
                 engine.occupy(member.0, 0, Plan::Host(member.0));
             }
         });

@@ -62,8 +62,8 @@ const LOOKS: u32 = 8;
 
 impl Worker {
     /// Whether it has looked for a task as often as makes sense at this moment, when so much has changed.
-    pub(super) fn has_looked(&self, now: u64, stirred: u64) -> bool {
-        self.vain.0 == now && self.vain.1 == stirred && self.vain.2 >= LOOKS
+    pub(super) fn has_looked(&self, now: u64, changes: u64) -> bool {
+        self.vain.0 == now && self.vain.1 == changes && self.vain.2 >= LOOKS
     }
 
     /// Begins to bring it near: its turn comes next.
@@ -80,9 +80,9 @@ impl Worker {
     }
 
     /// The worker looked for a task in vain, when so much had changed.
-    pub(super) fn note_vain_look(&mut self, now: u64, stirred: u64) {
-        let again = if (self.vain.0, self.vain.1) == (now, stirred) { self.vain.2 + 1 } else { 1 };
-        self.vain = (now, stirred, again);
+    pub(super) fn note_vain_look(&mut self, now: u64, changes: u64) {
+        let again = if (self.vain.0, self.vain.1) == (now, changes) { self.vain.2 + 1 } else { 1 };
+        self.vain = (now, changes, again);
     }
 }
 
@@ -125,7 +125,7 @@ impl Engine<'_> {
         if state.host_busy || state.attends {
             return;
         }
-        self.desk.get_up(worker);
+        self.backend.get_up(worker);
         let Prices { push, fetch, .. } = self.prices;
         loop {
             let state = &mut self.workers[worker as usize];
@@ -156,18 +156,18 @@ impl Engine<'_> {
             };
             let task = task_of(slot.head());
             self.tell(Event::Pulled { task: TaskId(task).submitted(), worker: WorkerId(worker) });
-            self.desk.progress.reach(task, Stage::Taken);
+            self.backend.progress.reach(task, Stage::Taken);
             let flight = self.new_flight(Flight::new(task, slot.index(), worker));
             self.workers[worker as usize].flights.push(flight);
             self.book_pull(worker, task, slot);
-            let cost = fetch * self.desk.accesses(task).len() as u64;
+            let cost = fetch * self.backend.accesses(task).len() as u64;
             if cost > 0 {
                 return self.occupy(worker, cost, Plan::Fetch(flight));
             }
             self.fetch(flight);
         }
         let idle = self.workers[worker as usize].flights.is_empty();
-        self.desk.fall_asleep(worker);
+        self.backend.fall_asleep(worker);
         if idle {
             self.tell(Event::Idle { worker: WorkerId(worker) });
         }
@@ -177,11 +177,11 @@ impl Engine<'_> {
     /// behind earlier ones.
     fn book_pull(&mut self, worker: u32, task: u32, slot: &Slot) {
         let state = &self.workers[worker as usize];
-        let length = self.desk.lengths.nanos(self.desk.lengths.row(task), state.class);
-        let transfer = sched_tree::Services::expected_transfer(&*self.desk, MemoryNode(state.memory), slot.head());
+        let length = self.backend.lengths.nanos(self.backend.lengths.row(task), state.class);
+        let transfer = sched_tree::Services::expected_transfer(&*self.backend, MemoryNode(state.memory), slot.head());
         let ready = self.now.saturating_add(transfer.as_nanos() as u64);
-        let end = self.desk.busy_until_nanos(worker).max(ready).saturating_add(length);
-        self.desk.book(worker, end);
+        let end = self.backend.busy_until_nanos(worker).max(ready).saturating_add(length);
+        self.backend.book(worker, end);
     }
 
     /// The first task of the worker begins now, or has just ended: when it should be done with all that it has.
@@ -189,7 +189,7 @@ impl Engine<'_> {
         let state = &self.workers[worker as usize];
         let length = |flight: &u32| self.length_of(self.flights[*flight as usize]);
         let rest = state.flights.iter().map(length).fold(0, u64::saturating_add);
-        self.desk.book(worker, if rest == 0 { 0 } else { self.now.saturating_add(rest) });
+        self.backend.book(worker, if rest == 0 { 0 } else { self.now.saturating_add(rest) });
     }
 
     pub(super) fn occupy(&mut self, worker: u32, nanos: u64, plan: Plan) {
@@ -247,9 +247,9 @@ impl Engine<'_> {
         state.executed += 1;
         let (flight, memory) = (self.flights[first as usize], state.memory);
         let (task, length) = (flight.task, self.length_of(flight));
-        if let Some(replicas) = &self.desk.replicas {
+        if let Some(replicas) = &self.backend.replicas {
             let mut replicas = replicas.lock();
-            for access in self.desk.accesses(task).iter().filter(|access| access.mode.writes()) {
+            for access in self.backend.accesses(task).iter().filter(|access| access.mode.writes()) {
                 replicas.write(access.data.0, memory);
             }
         }
@@ -257,8 +257,8 @@ impl Engine<'_> {
         self.each_member(flight, |engine, member| {
             let state = &mut engine.workers[member.0 as usize];
             state.busy += length;
-            engine.joules += engine.desk.draws.joules(&engine.graph.tasks[task as usize], state.class, length);
-            engine.desk.book(member.0, engine.now.saturating_add(length));
+            engine.joules += engine.backend.draws.joules(&engine.graph.tasks[task as usize], state.class, length);
+            engine.backend.book(member.0, engine.now.saturating_add(length));
             engine.tell(Event::Started { task: id, worker: member, codelet });
         });
         self.book_rest(worker);
@@ -275,13 +275,13 @@ impl Engine<'_> {
         let Flight { task, slot, scratch, .. } = ended;
         let id = TaskId(task).submitted();
         self.each_member(ended, |engine, worker| engine.tell(Event::Ended { task: id, worker }));
-        self.desk.progress.reach(task, Stage::Ended);
-        self.stirred += 1;
+        self.backend.progress.reach(task, Stage::Ended);
+        self.changes += 1;
         self.end = self.now;
-        if let Some(replicas) = &self.desk.replicas {
+        if let Some(replicas) = &self.backend.replicas {
             let mut replicas = replicas.lock();
             replicas.give_back(memory, scratch);
-            for access in self.desk.accesses(task).iter().filter(|access| access.mode != AccessMode::Scratch) {
+            for access in self.backend.accesses(task).iter().filter(|access| access.mode != AccessMode::Scratch) {
                 replicas.unpin(access.data.0, memory);
             }
         }

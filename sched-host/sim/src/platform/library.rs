@@ -26,7 +26,7 @@ pub fn library() -> &'static [ShippedPlatform] {
     shipped!["numa-2x12", "cpu9-gpu3", "fat-1024"]
 }
 
-/// A platform: one that is shipped, by its name, or of a file, by its path.
+/// A platform: one that is shipped, by its name, or of a file, by its path; `-` is the standard input.
 ///
 /// # Errors
 /// When there is none of this name, or everything that is wrong with the file.
@@ -35,15 +35,17 @@ pub fn find(name_or_path: &str) -> Result<Platform, Findings> {
         return Platform::parse(&format!("{name_or_path}.kdl"), shipped.text);
     }
     let lone = |problem| Findings::new(name_or_path, vec![problem]);
-    if name_or_path.contains('/') || name_or_path.ends_with(".kdl") || Path::new(name_or_path).is_file() {
+    let is_file = || name_or_path.contains('/') || name_or_path.ends_with(".kdl") || Path::new(name_or_path).is_file();
+    if name_or_path == text::STANDARD_INPUT || is_file() {
+        let name = text::file_name(Path::new(name_or_path));
         let text = text::read(Path::new(name_or_path)).map_err(|error| {
-            let problem = Finding::error(format!("the platform `{name_or_path}` cannot be read: {error}"));
+            let problem = Finding::error(format!("the platform `{name}` cannot be read: {error}"));
             lone(match error.help() {
                 Some(help) => problem.help(help),
                 None => problem,
             })
         })?;
-        return Platform::parse(name_or_path, &text);
+        return Platform::parse(&name, &text);
     }
     let names = library().iter().map(|shipped| shipped.name);
     let help = match closest(name_or_path, names.clone()) {

@@ -200,6 +200,30 @@ impl Drawn {
         }
     }
 
+    /// The route between each two memory nodes, row by row.
+    fn routes(&self, memories: usize, sampling: &Sampling) -> Vec<Route> {
+        let devices = self.devices.len() as u32;
+        let pairs = (0..memories).flat_map(|from| (0..memories).map(move |to| (from, to)));
+        let route = pairs.map(|(from, to)| {
+            let links = self.way(from, to);
+            let latency = links.iter().map(|link| self.links[*link].1).sum();
+            // Schedulers of StarPU reckon with transfers between devices through main memory.
+            let hops: &[(usize, usize)] =
+                if from > 0 && to > 0 && from != to { &[(from, 0), (0, to)] } else { &[(from, to)] };
+            let measured = |bytes| {
+                let bus = sampling.bus.as_ref()?;
+                hops.iter().map(|(from, to)| bus.predicted_transfer(*from, *to, bytes, devices)).sum::<Option<f64>>()
+            };
+            // Of no bytes, and of many: a straight line.
+            let expected = match (measured(0), measured(1 << 30)) {
+                (Some(none), Some(many)) => ((none * 1e3) as u64, (many - none) * 1e3 / f64::from(1 << 30)),
+                _ => (0, 0.0),
+            };
+            Route { links, latency, expected }
+        });
+        route.collect()
+    }
+
     fn platform(self, host: &str, sampling: &Sampling) -> Platform {
         let devices = self.devices.len();
         let mut classes: Vec<WorkerClass> = (0..devices)
@@ -224,46 +248,8 @@ impl Drawn {
             capacity: (*bytes != u64::MAX).then_some(*bytes),
             device: true,
         }));
-        let pairs = (0..memories.len()).flat_map(|from| (0..memories.len()).map(move |to| (from, to)));
-        let routes = pairs.map(|(from, to)| {
-            let links = self.way(from, to);
-            let latency = links.iter().map(|link| self.links[*link].1).sum();
-            // Schedulers of StarPU reckon with transfers between devices through main memory.
-            let hops: &[(usize, usize)] =
-                if from > 0 && to > 0 && from != to { &[(from, 0), (0, to)] } else { &[(from, to)] };
-            let measured = |bytes| {
-                let bus = sampling.bus.as_ref()?;
-                hops.iter()
-                    .map(|(from, to)| bus.predicted_transfer(*from, *to, bytes, devices as u32))
-                    .sum::<Option<f64>>()
-            };
-            // Of no bytes, and of many: a straight line.
-            let expected = match (measured(0), measured(1 << 30)) {
-                (Some(none), Some(many)) => ((none * 1e3) as u64, (many - none) * 1e3 / f64::from(1 << 30)),
-                _ => (0, 0.0),
-            };
-            Route { links, latency, expected }
-        });
-        let routes = routes.collect();
-        let mut kernels = Kernels::default();
-        let kinds = sampling.codelets.iter().map(|(name, file)| (name.as_str(), file));
-        let renamed = ALIASES.iter().filter_map(|(alias, name)| Some((*alias, sampling.codelets.get(*name)?)));
-        for (kind, file) in kinds.chain(renamed) {
-            for (number, class) in classes.iter().enumerate() {
-                let device = if class.arch == Arch::CUDA { number as u32 } else { 0 };
-                if let Some(time) = history(file, class.arch, device, 1) {
-                    kernels.set(kind, number, time);
-                }
-                if class.arch == Arch::CPU {
-                    let sizes = 2..=u16::try_from(workers.len()).unwrap_or(u16::MAX);
-                    let known = |size| Some((size, history(file, class.arch, device, u32::from(size))?));
-                    let times: BTreeMap<u16, KernelTime> = sizes.filter_map(known).collect();
-                    if !times.is_empty() {
-                        kernels.set_parallel(kind, number, Parallel::Sizes(times));
-                    }
-                }
-            }
-        }
+        let routes = self.routes(memories.len(), sampling);
+        let kernels = kernels(sampling, &classes, workers.len());
         Platform {
             name: host.to_owned(),
             doc: String::new(),
@@ -277,6 +263,30 @@ impl Drawn {
             combined_sizes: CombinedSizes::default(),
         }
     }
+}
+
+/// How long each kernel takes on each class of workers, alone and on teams of cores.
+fn kernels(sampling: &Sampling, classes: &[WorkerClass], workers: usize) -> Kernels {
+    let mut kernels = Kernels::default();
+    let kinds = sampling.codelets.iter().map(|(name, file)| (name.as_str(), file));
+    let renamed = ALIASES.iter().filter_map(|(alias, name)| Some((*alias, sampling.codelets.get(*name)?)));
+    for (kind, file) in kinds.chain(renamed) {
+        for (number, class) in classes.iter().enumerate() {
+            let device = if class.arch == Arch::CUDA { number as u32 } else { 0 };
+            if let Some(time) = history(file, class.arch, device, 1) {
+                kernels.set(kind, number, time);
+            }
+            if class.arch == Arch::CPU {
+                let sizes = 2..=u16::try_from(workers).unwrap_or(u16::MAX);
+                let known = |size| Some((size, history(file, class.arch, device, u32::from(size))?));
+                let times: BTreeMap<u16, KernelTime> = sizes.filter_map(known).collect();
+                if !times.is_empty() {
+                    kernels.set_parallel(kind, number, Parallel::Sizes(times));
+                }
+            }
+        }
+    }
+    kernels
 }
 
 fn line(node: Node<'_, '_>) -> u32 {

@@ -1,7 +1,6 @@
 //! The axis of time.
 
-use super::words::text;
-use std::fmt::Write as _;
+use sched_text::svg::{MUTED, Pen, Px};
 
 /// Width of the part with the rows, in pixels.
 pub(super) const PLOT: f64 = 1040.0;
@@ -40,12 +39,13 @@ impl Axis {
     }
 
     /// Draws thin lines over the rows, and their times below.
-    pub(super) fn draw(&self, out: &mut String, left: f64, top: f64, bottom: f64) {
+    pub(super) fn draw(&self, pen: &mut Pen, left: f64, top: f64, bottom: f64) {
         for (nanos, told) in self.ticks() {
             let x = left + self.x(nanos);
-            let foot = bottom + 4.0;
-            let _ = writeln!(out, "<path d=\"M{x:.1} {top:.1}V{foot:.1}\" stroke=\"#d5dae1\" fill=\"none\"/>");
-            text(out, x, bottom + 16.0, "fill=\"#475569\" font-size=\"10\" text-anchor=\"middle\"", &told);
+            let path = format!("M{} {}V{}", Px(x), Px(top), Px(bottom + 4.0));
+            pen.path(&path, "stroke=\"#d5dae1\"", None);
+            let look = format!("fill=\"{MUTED}\" font-size=\"10\" text-anchor=\"middle\"");
+            pen.text((x, bottom + 16.0), &look, &told);
         }
     }
 }

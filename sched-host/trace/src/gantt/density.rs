@@ -1,9 +1,10 @@
 //! Which boxes are drawn one by one, and what becomes of those that are too narrow.
 
+use super::FONT;
 use super::axis::{Axis, PLOT};
 use super::rows::Row;
-use sched_text::amount::nanos as span;
-use sched_text::xml::escaped;
+use sched_text::amount::nanos;
+use sched_text::svg::{Pen, Px};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -36,30 +37,31 @@ impl Detail {
     }
 
     /// Draws the boxes of a row of this height.
-    pub(super) fn draw(&self, out: &mut String, row: &Row<'_>, axis: &Axis, height: f64) {
+    pub(super) fn draw(&self, pen: &mut Pen, row: &Row<'_>, axis: &Axis, height: f64) {
         let mut columns = Columns::new(self.column);
         // By colour, which then stands there once.
-        let mut wide: BTreeMap<&str, String> = BTreeMap::new();
+        let mut wide: BTreeMap<&str, Pen> = BTreeMap::new();
         for of in &row.boxes {
             let (from, to) = (axis.x(of.begin as f64), axis.x(of.end as f64));
             if to - from < self.narrowest {
                 columns.add(from, to, of.fill);
                 continue;
             }
-            let told = escaped(&of.what.told());
-            let (at, length) = (span(of.begin as f64), span((of.end - of.begin) as f64));
-            let boxes = wide.entry(of.fill).or_default();
+            let (at, length) = (nanos(of.begin as f64), nanos((of.end - of.begin) as f64));
+            let boxes = wide.entry(of.fill).or_insert_with(|| Pen::new(FONT));
             let width = to - from;
             // Neighbours of one colour stay apart.
             let shown = if width > 4.0 { width - 0.6 } else { width };
-            let _ = writeln!(
-                boxes,
-                "<rect x=\"{from:.1}\" width=\"{shown:.1}\" height=\"{height}\"><title>{told}: {length} from {at}</title></rect>"
-            );
+            let [x, shown, height] = [from, shown, height].map(Px);
+            boxes.raw(format_args!("<rect x=\"{x}\" width=\"{shown}\" height=\"{height}\">"));
+            boxes.tooltip(&format!("{}: {length} from {at}", of.what.told()));
+            boxes.raw(format_args!("</rect>\n"));
         }
-        columns.draw(out, height);
+        columns.draw(pen, height);
         for (fill, boxes) in wide {
-            let _ = writeln!(out, "<g fill=\"{fill}\">\n{boxes}</g>");
+            pen.raw(format_args!("<g fill=\"{fill}\">\n"));
+            pen.append(boxes);
+            pen.raw(format_args!("</g>\n"));
         }
     }
 }
@@ -91,7 +93,7 @@ impl Columns {
     }
 
     /// A path for each colour and strength; columns that are alike are one rectangle.
-    fn draw(&self, out: &mut String, height: f64) {
+    fn draw(&self, pen: &mut Pen, height: f64) {
         let mut paths: BTreeMap<(&str, u32), String> = BTreeMap::new();
         let mut run: Option<(u32, u32, &str, u32)> = None;
         let mut close = |run: Option<(u32, u32, &'static str, u32)>| {
@@ -99,7 +101,9 @@ impl Columns {
                 let x = f64::from(first) * self.width;
                 let wide = (f64::from(end - first) * self.width).min((self.last - x).max(0.1));
                 let path = paths.entry((fill, strength)).or_default();
-                let _ = write!(path, "M{x:.1} 0h{wide:.1}v{height}h-{wide:.1}z");
+                let [x, wide, height] = [x, wide, height].map(Px);
+                // Writing to a string does not fail.
+                let _ = write!(path, "M{x} 0h{wide}v{height}h-{wide}z");
             }
         };
         for (column, fills) in &self.filled {
@@ -115,7 +119,7 @@ impl Columns {
         close(run);
         for ((fill, strength), path) in paths {
             let opacity = 0.25 + 0.75 * f64::from(strength) / STEPS;
-            let _ = writeln!(out, "<path fill=\"{fill}\" fill-opacity=\"{opacity:.2}\" d=\"{path}\"/>");
+            pen.raw(format_args!("<path fill=\"{fill}\" fill-opacity=\"{opacity:.2}\" d=\"{path}\"/>\n"));
         }
     }
 }

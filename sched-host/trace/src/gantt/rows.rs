@@ -1,10 +1,11 @@
 //! What is drawn in each row.
 
-use super::palette::{colour, reason_colour};
+use super::palette::reason_colour;
 use super::{BETWEEN, FETCHING, IDLE};
 use crate::{Activity, LinkSpan, Span, Timeline, Trace};
 use sched_core::MemoryNode;
 use sched_text::count;
+use sched_text::svg::KernelColours;
 
 /// A row: a worker or a link.
 pub(super) struct Row<'a> {
@@ -62,7 +63,8 @@ impl Row<'_> {
 }
 
 /// The workers, those of a group together, then the links.
-pub(super) fn rows<'a>(trace: &'a Trace, timeline: &Timeline) -> Vec<Row<'a>> {
+pub(super) fn rows<'a>(trace: &'a Trace, timeline: &Timeline, colours: &KernelColours) -> Vec<Row<'a>> {
+    let fills: Vec<&'static str> = trace.codelets.iter().map(|codelet| colours.get(codelet)).collect();
     let mut groups: Vec<&str> = Vec::new();
     for worker in &trace.workers {
         if !groups.contains(&worker.group.as_str()) {
@@ -72,20 +74,20 @@ pub(super) fn rows<'a>(trace: &'a Trace, timeline: &Timeline) -> Vec<Row<'a>> {
     let mut rows = Vec::new();
     for group in groups {
         let of_group = trace.workers.iter().zip(&timeline.workers).filter(|(worker, _)| worker.group == group);
-        rows.extend(of_group.map(|(worker, spans)| of_worker(trace, &worker.name, group, spans)));
+        rows.extend(of_group.map(|(worker, spans)| of_worker(trace, &worker.name, group, spans, &fills)));
     }
     rows.extend(timeline.links.iter().map(|((from, to), spans)| of_link(trace, *from, *to, spans)));
     rows
 }
 
-fn of_worker<'a>(trace: &'a Trace, name: &str, group: &str, spans: &[Span]) -> Row<'a> {
+fn of_worker<'a>(trace: &'a Trace, name: &str, group: &str, spans: &[Span], fills: &[&'static str]) -> Row<'a> {
     let (mut busy, mut tasks, mut boxes) = (0, 0, Vec::with_capacity(spans.len()));
     for Span { begin, end, activity } in spans {
         let fill = match activity {
             Activity::Task { codelet, .. } => {
                 busy += end - begin;
                 tasks += 1;
-                colour(codelet.index())
+                fills.get(codelet.index()).copied().unwrap_or(FETCHING)
             }
             Activity::Fetching { .. } => FETCHING,
             Activity::Idle => IDLE,

@@ -1,6 +1,6 @@
-//! The Cholesky factorisation as tasks, beside threads that run the same kernels each in a plain loop of its own.
+//! The Cholesky factorisation as tasks, compared with threads that each run the same kernels in a plain loop.
 
-use crate::linalg::{Entries, RandomSpd, TiledMatrix, cholesky_in_place, cholesky_steps, flops};
+use crate::linalg::{Entries, LowerTiles, RandomSpd, cholesky_in_place, cholesky_steps, flops};
 use crate::workload::{Cholesky, Workload, WorkloadError};
 use sched_machine::topology::{BindingError, BindingPlan, Topology};
 use sched_runtime::{Runtime, StartError};
@@ -15,55 +15,56 @@ use std::time::Instant;
 pub struct CholeskyBench {
     /// The policy, by name or path.
     pub policy: String,
-    /// Workers, and threads of the floor.
+    /// Number of workers, and of threads of the floor.
     pub workers: usize,
-    /// Tiles in a row of tiles.
+    /// Number of tiles in a row of tiles.
     pub tiles: usize,
-    /// Rows of a tile.
+    /// Number of rows of a tile.
     pub tile_size: usize,
-    /// Rounds; at least 1.
+    /// Number of rounds; at least 1.
     pub rounds: usize,
 }
 
 /// The speeds of one round, in GFlop/s.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct CholeskyRound {
-    /// Of the runtime: one factorisation by all workers.
+    /// Speed of the runtime: one factorisation by all workers.
     pub gflops: f64,
-    /// Of the floor: a factorisation by each of as many bound threads, without any runtime; the sum of their speeds.
+    /// Speed of the floor: as many bound threads, without a runtime, each with its own factorisation; the sum of their
+    /// speeds.
     pub floor_gflops: f64,
 }
 
-/// Everything that was measured.
+/// The results of all measurements.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CholeskyReport {
     /// The policy.
     pub policy: String,
-    /// Workers, and threads of the floor.
+    /// Number of workers, and of threads of the floor.
     pub workers: usize,
-    /// Of the workers, those bound to a hardware thread.
+    /// Number of workers bound to a hardware thread.
     pub workers_bound: usize,
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     pub order: usize,
-    /// Tiles in a row of tiles.
+    /// Number of tiles in a row of tiles.
     pub tiles: usize,
-    /// Rows of a tile.
+    /// Number of rows of a tile.
     pub tile_size: usize,
-    /// Tasks of one factorisation.
+    /// Number of tasks of one factorisation.
     pub tasks: usize,
-    /// Each round.
+    /// The results of each round.
     pub rounds: Vec<CholeskyRound>,
     /// The median of all rounds.
     pub median: CholeskyRound,
     /// The best of all rounds.
     pub best: CholeskyRound,
-    /// The runtime's median by the floor's.
+    /// The runtime's median divided by the floor's.
     pub ratio: f64,
-    /// The runtime's best by the floor's.
+    /// The runtime's best divided by the floor's.
     pub ratio_of_best: f64,
 }
 
-/// Why nothing was measured.
+/// Why a measurement failed.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum CholeskyBenchError {
@@ -81,10 +82,10 @@ pub enum CholeskyBenchError {
     Run(#[from] WorkloadError),
 }
 
-/// Measures, telling `progress` how much of all is done, from 0 to 1.
+/// Measures everything, and reports the progress, from 0 to 1, to `progress`.
 ///
-/// Each round measures the floor and then the runtime, on matrices of one order that are made beforehand. One round before
-/// the first is not counted: it is for the memory that kernels and the runtime keep.
+/// Each round measures the floor and then the runtime, on matrices of one order that are prepared beforehand. One round
+/// before the first is not counted: it allocates the memory that kernels and the runtime keep.
 ///
 /// # Errors
 /// See [`CholeskyBenchError`].
@@ -133,7 +134,8 @@ pub fn cholesky_bench(
     })
 }
 
-/// A thread for each worker of `plan`, where that would be, factorises a matrix of its own: the sum of their GFlop/s.
+/// Factorises one matrix on a thread for each worker of `plan`, bound like that worker; returns the sum of their
+/// GFlop/s.
 fn side_by_side(plan: &BindingPlan, matrix: RandomSpd, tile_size: usize) -> Result<f64, BindingError> {
     let count = plan.workers().len();
     let (together, whole) = (Barrier::new(count), flops::cholesky(matrix.order()));
@@ -143,9 +145,9 @@ fn side_by_side(plan: &BindingPlan, matrix: RandomSpd, tile_size: usize) -> Resu
                 let together = &together;
                 scope.spawn(move || {
                     let bound = plan.bind_current_thread(id);
-                    // The kernels' memory belongs to the thread: it is reserved by a first use of each.
-                    factorise(&mut TiledMatrix::cut(&RandomSpd::new(3 * tile_size, 1), tile_size));
-                    let mut tiles = TiledMatrix::cut(&matrix, tile_size);
+                    // A first use of each kernel reserves the memory that it keeps per thread.
+                    factorise(&mut LowerTiles::cut(&RandomSpd::new(3 * tile_size, 1), tile_size));
+                    let mut tiles = LowerTiles::cut(&matrix, tile_size);
                     together.wait();
                     let began = Instant::now();
                     factorise(&mut tiles);
@@ -158,6 +160,6 @@ fn side_by_side(plan: &BindingPlan, matrix: RandomSpd, tile_size: usize) -> Resu
     })
 }
 
-fn factorise(matrix: &mut TiledMatrix) {
+fn factorise(matrix: &mut LowerTiles) {
     cholesky_in_place(matrix).expect("the matrix is positive definite");
 }

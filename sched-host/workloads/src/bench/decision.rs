@@ -1,4 +1,4 @@
-//! What one decision of a component costs, by the number of its children.
+//! The cost of a component's decision, by the number of its children.
 
 use sched_machine::topology::Topology;
 use sched_policy as policy;
@@ -16,38 +16,39 @@ pub struct DecisionBench {
     pub components: Vec<String>,
     /// Numbers of children.
     pub children: Vec<usize>,
-    /// Rounds; the least time of all counts.
+    /// Number of rounds; the least time of all counts.
     pub rounds: usize,
 }
 
-/// One row: a component above so many queues, each above a worker.
+/// One row: a component above a number of queues, each above a worker.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct DecisionResult {
     /// The component.
     pub component: String,
-    /// Its children.
+    /// Number of its children.
     pub children: usize,
-    /// Nanoseconds from a push into the component until it is back, the task lying in one of the queues: the least of all
+    /// Nanoseconds from a push into the component to its return, with the task in one of the queues: the least of all
     /// rounds.
     pub ns_per_decision: f64,
-    /// The same, divided by the number of children.
+    /// Nanoseconds divided by the number of children.
     pub ns_per_child: f64,
 }
 
-/// Tasks of one round.
+/// Number of tasks per round.
 const TASKS: u32 = 512;
 
-/// How long each task is expected to take.
+/// Expected length of each task.
 const LENGTH: Duration = Duration::from_micros(100);
 
-/// Measures, telling `progress` how much of all is done, from 0 to 1. Every round measures each component with each number
-/// of children once. No worker is at work, all are alike, and every task is expected to take equally long.
+/// Measures everything, and reports the progress, from 0 to 1, to `progress`. Every round measures each component with
+/// each number of children once. No worker executes anything, all workers are identical, and all tasks have the same
+/// expected length.
 ///
 /// # Errors
-/// When a tree cannot be built: no such component, or one that cannot have so many children.
+/// If a tree cannot be built, because there is no such component, or it does not accept this many children.
 ///
 /// # Panics
-/// When a component loses tasks: then its figures would be worthless.
+/// If a component loses tasks: its figures would be worthless.
 pub fn decision_bench(
     wanted: &DecisionBench,
     registry: &Arc<Registry>,
@@ -78,13 +79,13 @@ pub fn decision_bench(
     Ok(trees.into_iter().map(row).collect())
 }
 
-/// The component, above a queue for each of so many workers.
+/// A tree with the component above a queue for each worker.
 fn above_queues(component: &str, children: usize, registry: &Arc<Registry>) -> Result<PushPull, StartError> {
     let text = format!("policy \"{component}\" {{ {component} {{ each \"worker\" {{ fifo {{ worker }} }} }} }}");
     let policy = policy::parse("the bench", &text)?.remove(0);
     let machine = Topology::from_synthetic(&format!("core:{children} pu:1"))?;
     let builder = Runtime::builder().registry(Arc::clone(registry)).policy_value(policy);
-    // Whoever chooses by lengths is measured by itself, without the component that sorts tasks for it.
+    // A component that decides by lengths is measured alone, without the component that sorts tasks for it.
     let tree = builder.topology(machine).workers(children).bind(false).unchecked().push_pull()?;
     tree.expect(LENGTH);
     Ok(tree)

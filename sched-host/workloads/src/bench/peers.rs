@@ -1,4 +1,4 @@
-//! What overhead is compared with.
+//! The peers that overhead is compared with.
 
 use super::shapes::Graph;
 use parking_lot::{Condvar, Mutex};
@@ -7,19 +7,19 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
 use std::time::{Duration, Instant};
 
-/// The counters of a graph at work: what each task still waits for.
+/// For each task of a graph, the number of tasks that it still waits for.
 fn counters(graph: &Graph) -> Vec<AtomicU32> {
     graph.waits_for.iter().map(|count| AtomicU32::new(*count)).collect()
 }
 
-/// An empty task, and who becomes ready by it.
+/// Executes an empty task; returns the tasks that become ready.
 fn execute<'a>(graph: &'a Graph, left: &'a [AtomicU32], task: u32) -> impl Iterator<Item = u32> + 'a {
     black_box(task);
     let released = move |next: &&u32| left[**next as usize].fetch_sub(1, AcqRel) == 1;
     graph.successors[task as usize].iter().filter(released).copied()
 }
 
-/// The graph on rayon: one `scope.spawn` for each task.
+/// Runs the graph on rayon: one `scope.spawn` for each task.
 pub(super) fn on_rayon(pool: &rayon::ThreadPool, graph: &Graph) -> Duration {
     fn spawn<'a>(scope: &rayon::Scope<'a>, graph: &'a Graph, left: &'a [AtomicU32], task: u32) {
         scope.spawn(move |scope| {
@@ -38,7 +38,7 @@ pub(super) fn on_rayon(pool: &rayon::ThreadPool, graph: &Graph) -> Duration {
     began.elapsed()
 }
 
-/// The graph on threads that share one deque behind a mutex, with a condition variable for when it is empty.
+/// Runs the graph on threads that share one deque behind a mutex, with a condition variable for when it is empty.
 pub(super) fn on_deque(workers: usize, graph: &Graph) -> Duration {
     let left = counters(graph);
     let queue = Mutex::new(VecDeque::with_capacity(graph.len()));
@@ -75,7 +75,7 @@ pub(super) fn on_deque(workers: usize, graph: &Graph) -> Duration {
     })
 }
 
-/// Pushes to, and pops from, a deque behind a mutex.
+/// Measures pairs of a push to and a pop from a deque behind a mutex.
 pub(super) fn deque_pairs(pairs: u32) -> Duration {
     let queue = Mutex::new(VecDeque::with_capacity(4));
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! The shapes of task graphs that overhead is measured on.
+//! The shapes of the task graphs on which overhead is measured.
 
 use serde::Serialize;
 use std::fmt;
@@ -16,10 +16,10 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// All of them.
+    /// All shapes.
     pub const ALL: [Shape; 3] = [Shape::Independent, Shape::Chain, Shape::Cholesky];
 
-    /// The graph, for peers that want to know it beforehand. `tasks` is for the shapes whose size is free.
+    /// The graph, for peers that need it beforehand. `tasks` applies to the shapes of variable size.
     pub(super) fn graph(self, tasks: usize) -> Graph {
         match self {
             Shape::Independent => Graph { successors: vec![Vec::new(); tasks], waits_for: vec![0; tasks] },
@@ -47,7 +47,7 @@ const CHOLESKY_TILES: usize = 38;
 /// A task graph.
 pub(super) struct Graph {
     pub(super) successors: Vec<Vec<u32>>,
-    /// How many tasks each one waits for.
+    /// For each task, the number of tasks that it waits for.
     pub(super) waits_for: Vec<u32>,
 }
 
@@ -57,17 +57,18 @@ impl Graph {
     }
 }
 
-/// Tiles a side of a factorisation of so many tasks.
+/// Number of tiles per side of a factorisation with about `tasks` tasks.
 pub(super) fn tiles_of(tasks: usize) -> usize {
     (1..).find(|tiles| tiles * (tiles + 1) * (tiles + 2) / 6 >= tasks).unwrap_or(1)
 }
 
-/// Tiles of the lower triangle.
+/// Number of tiles of the lower triangle.
 pub(super) fn lower_tiles(tiles: usize) -> usize {
     tiles * (tiles + 1) / 2
 }
 
-/// Each task of a tile Cholesky factorisation in order: the tiles that it reads, and the one that it writes.
+/// Calls `task` for each task of a tile Cholesky factorisation, in order, with the tiles that it reads and the one that
+/// it writes.
 pub(super) fn cholesky(tiles: usize, mut task: impl FnMut(&[usize], usize)) {
     let at = |row: usize, column: usize| row * (row + 1) / 2 + column;
     for k in 0..tiles {

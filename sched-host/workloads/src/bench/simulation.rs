@@ -1,4 +1,4 @@
-//! What a simulated task costs, by the number of workers.
+//! The cost of a simulated task, by the number of workers.
 
 use sched_graph::TaskGraph;
 use sched_sim::{Platform, SimError, Simulation};
@@ -16,7 +16,7 @@ pub struct SimulationBench {
     pub policies: Vec<String>,
     /// Numbers of workers.
     pub workers: Vec<usize>,
-    /// Rounds; the least time of all counts.
+    /// Number of rounds; the least time of all counts.
     pub rounds: usize,
 }
 
@@ -25,29 +25,29 @@ pub struct SimulationBench {
 pub struct SimulationResult {
     /// The policy.
     pub policy: String,
-    /// Workers of the simulated machine.
+    /// Number of workers of the simulated machine.
     pub workers: usize,
-    /// Tasks of the graph.
+    /// Number of tasks of the graph.
     pub tasks: usize,
-    /// Tasks simulated in a second of real time: in the fastest of all rounds.
+    /// Tasks simulated per second of real time, in the fastest of all rounds.
     pub tasks_per_second: f64,
-    /// The same as nanoseconds a task.
+    /// Nanoseconds of real time per task.
     pub ns_per_task: f64,
-    /// How many times as much a task costs as in the policy's row with the fewest workers.
+    /// Cost of a task relative to the policy's row with the fewest workers.
     pub growth: f64,
-    /// How many times as many workers there are as in that row.
+    /// Number of workers relative to that row.
     pub more_workers: f64,
 }
 
-/// How long a kernel takes for which the graph says nothing.
+/// Duration of a kernel for which the graph gives none.
 const LENGTH: Duration = Duration::from_millis(1);
 
-/// Measures, telling `progress` how much of all is done, from 0 to 1. The machines are flat: workers that are all alike
-/// and have one memory, on which nothing beside kernels takes time. The figures count whatever [`Simulation::run`] does, from
-/// the policy to the last event; every round measures each policy with each number of workers once.
+/// Measures everything, and reports the progress, from 0 to 1, to `progress`. The machines are flat: identical workers
+/// with one memory, on which only kernels take time. The figures cover all of [`Simulation::run`], from the policy to
+/// the last event; every round measures each policy with each number of workers once.
 ///
 /// # Errors
-/// When a policy does not fit, or leaves tasks behind.
+/// If a policy does not fit, or leaves tasks unexecuted.
 pub fn simulation_bench(
     wanted: &SimulationBench,
     registry: &Arc<Registry>,

@@ -1,6 +1,6 @@
-//! The tiled Cholesky factorisation, one step after the other.
+//! The sequential tiled Cholesky factorisation.
 
-use super::{TiledMatrix, Tiling, cholesky_steps};
+use super::{LowerTiles, Tiling, cholesky_steps};
 
 /// A matrix that has no Cholesky factor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -13,7 +13,7 @@ pub struct NotPositiveDefiniteMatrix {
 }
 
 impl NotPositiveDefiniteMatrix {
-    /// What a failed [`CholeskyStep::Potrf`](super::CholeskyStep::Potrf) of tile (k, k) says about the whole matrix.
+    /// Translates a failed [`CholeskyStep::Potrf`](super::CholeskyStep::Potrf) of tile (k, k) to the whole matrix.
     ///
     /// ```
     /// use sched_workloads::linalg::{NotPositiveDefinite, NotPositiveDefiniteMatrix, Tiling};
@@ -25,15 +25,16 @@ impl NotPositiveDefiniteMatrix {
     }
 }
 
-/// Replaces the symmetric matrix by its Cholesky factor L, one step after the other on the calling thread.
+/// Replaces the symmetric matrix by its Cholesky factor L, step by step on the calling thread.
 ///
-/// Only the lower triangle is read, and L is written there; what the tiles on the diagonal hold above it is unspecified
-/// ([`TiledMatrix::lower_entry`] does not show it).
+/// Only the lower triangle is read and overwritten by L; the entries above the diagonal in the diagonal tiles are
+/// unspecified afterwards ([`LowerTiles::lower_entry`] hides them).
 ///
 /// # Errors
 ///
-/// [`NotPositiveDefiniteMatrix`] if the matrix is not positive definite to working precision; it is then partly overwritten.
-pub fn cholesky_in_place(matrix: &mut TiledMatrix) -> Result<(), NotPositiveDefiniteMatrix> {
+/// [`NotPositiveDefiniteMatrix`] if the matrix is not positive definite to working precision; it is then partly
+/// overwritten.
+pub fn cholesky_in_place(matrix: &mut LowerTiles) -> Result<(), NotPositiveDefiniteMatrix> {
     let tiling = matrix.tiling();
     for step in cholesky_steps(tiling.n_tiles()) {
         matrix.apply(step).map_err(|in_tile| NotPositiveDefiniteMatrix::new(tiling, step.writes().0, in_tile))?;
@@ -52,7 +53,7 @@ mod tests {
         #[test]
         fn the_factor_multiplies_back_for_every_way_to_cut(order in 0usize..70, tile_size in 1usize..80, seed: u64) {
             let a = RandomSpd::new(order, seed);
-            let mut l = TiledMatrix::cut(&a, tile_size);
+            let mut l = LowerTiles::cut(&a, tile_size);
             cholesky_in_place(&mut l).expect("the matrix is positive definite");
             let found = residual(&a, &l);
             prop_assert!(found <= tolerance(order), "residual {}", found);
@@ -61,13 +62,14 @@ mod tests {
         #[test]
         fn a_bad_pivot_is_named_by_its_row_in_the_matrix(order in 1usize..60, tile_size in 1usize..70, at in any::<prop::sample::Index>()) {
             let bad = at.index(order);
-            // Each row of L but one has a 1 on the diagonal and small entries left of it; that one's square is short by 2.
+            // L has ones on the diagonal and small entries left of it, but in one row the square of the diagonal is
+            // short by 2.
             let factor = |r: usize, c: usize| if r == c { 1.0 } else { ((r + 2 * c) % 5) as f64 / 64.0 };
             let a = SymmetricMatrix::from_lower(order, |r, c| {
                 let product: f64 = (0..=c).map(|k| factor(r, k) * factor(c, k)).sum();
                 if r == c && r == bad { product - 2.0 } else { product }
             }).unwrap();
-            let result = cholesky_in_place(&mut TiledMatrix::cut(&a, tile_size));
+            let result = cholesky_in_place(&mut LowerTiles::cut(&a, tile_size));
             prop_assert_eq!(result, Err(NotPositiveDefiniteMatrix { row: bad + 1 }));
         }
     }

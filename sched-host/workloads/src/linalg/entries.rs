@@ -1,8 +1,8 @@
-//! What gives the entries of a matrix.
+//! Sources of the entries of a matrix.
 
 use super::Tile;
 
-/// Something that has the entries of a square matrix: kept in memory, or made again from a description whenever they are asked for.
+/// A source of the entries of a square matrix: stored in memory, or computed from a description on demand.
 pub trait Entries {
     /// Number of rows and of columns.
     fn order(&self) -> usize;
@@ -14,11 +14,11 @@ pub trait Entries {
     /// If there is no such entry.
     fn get(&self, r: usize, c: usize) -> f64;
 
-    /// Fills `tile` with the block whose first entry lies in row `first_row` and column `first_col`, from 0.
+    /// Fills `tile` with the block whose first entry is in row `first_row` and column `first_col`, from 0.
     ///
     /// # Panics
     ///
-    /// If the block reaches beyond the matrix.
+    /// If the block extends beyond the matrix.
     fn fill_tile(&self, first_row: usize, first_col: usize, tile: &mut Tile) {
         tile.fill(|r, c| self.get(first_row + r, first_col + c));
     }

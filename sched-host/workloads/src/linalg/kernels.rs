@@ -1,8 +1,9 @@
 //! The four kernels of the tiled Cholesky factorisation, each on whole tiles and on the calling thread only.
 //!
-//! In the steady state none of them allocates: faer packs its operands into a buffer of the thread (reserved at the thread's first
-//! call, as virtual memory of a few times the last-level cache; only touched pages become resident), [`potrf`] keeps its own few
-//! kilobytes of scratch per thread, and [`syrk`] and [`gemm`] on large tiles a copy of one tile.
+//! In the steady state none of them allocates: faer packs its operands into a buffer of the thread (reserved at the
+//! thread's first call, as virtual memory of a few times the last-level cache; only touched pages become resident),
+//! [`potrf`] keeps its own few kilobytes of scratch per thread, and [`syrk`] and [`gemm`] on large tiles keep a copy of
+//! one tile.
 
 use std::cell::RefCell;
 
@@ -17,10 +18,11 @@ use faer::{Accum, Auto, MatRef, Par, Spec};
 use super::Tile;
 use super::transposed::with_transposed;
 
-/// From this many rows on, the second operand of a product is transposed into a copy first.
+/// From this many rows on, the second operand of a product is first copied transposed.
 ///
-/// faer reads that operand in place, each entry a column further: beside the cache lines that this wastes, with 512 rows all of them
-/// fall into the same cache set. Below, the copy costs as much as it saves; at 512 rows it nearly doubles the speed (measured).
+/// faer reads that operand in place, with consecutive entries one column apart: this wastes cache lines, and with 512
+/// rows all entries fall into the same cache set. For smaller tiles the copy costs as much as it saves; at 512 rows it
+/// nearly doubles the speed (measured).
 const LARGE: usize = 384;
 
 /// A tile that has no Cholesky factor, found by [`potrf`].
@@ -32,19 +34,19 @@ pub struct NotPositiveDefinite {
 }
 
 thread_local! {
-    /// Scratch of [`potrf`], and the tile order that it is large enough for.
+    /// Scratch of [`potrf`], and the tile order for which it suffices.
     static SCRATCH: RefCell<(usize, MemBuffer)> = RefCell::new((0, MemBuffer::new(StackReq::EMPTY)));
 }
 
 /// A := L with A = L·Lᵀ: the Cholesky factor of a square tile, in place.
 ///
-/// Only the lower triangle of `a` is read, and L is written there; what the part above the diagonal holds afterwards is unspecified
+/// Only the lower triangle of `a` is read and overwritten by L; the part above the diagonal is unspecified afterwards
 /// (the other kernels do not read it from a factored tile).
 ///
 /// # Errors
 ///
-/// [`NotPositiveDefinite`] if A is not positive definite to working precision, or contains an infinity or NaN that reaches a pivot.
-/// `a` is then partly overwritten.
+/// [`NotPositiveDefinite`] if A is not positive definite to working precision, or contains an infinity or NaN that
+/// reaches a pivot. `a` is then partly overwritten.
 ///
 /// # Panics
 ///
@@ -55,7 +57,7 @@ pub fn potrf(a: &mut Tile) -> Result<(), NotPositiveDefinite> {
     if order == 0 {
         return Ok(());
     }
-    // Measured up to 320 rows: a tenth to a third faster than with faer's threshold of 64 rows, and no slower beyond.
+    // Measured up to 320 rows: 10 to 33 % faster than with faer's threshold of 64 rows, and no slower beyond.
     let mut settings = Spec::new(<LltParams as Auto<f64>>::auto());
     settings.recursion_threshold = 16;
     SCRATCH.with_borrow_mut(|(large_enough_for, buffer)| {
@@ -76,17 +78,18 @@ pub fn potrf(a: &mut Tile) -> Result<(), NotPositiveDefinite> {
 ///
 /// # Panics
 ///
-/// If `l` is not square or `b` has not as many columns as `l`.
+/// If `l` is not square, or `b` does not have as many columns as `l`.
 pub fn trsm(l: &Tile, b: &mut Tile) {
-    // X·Lᵀ = B is L·Xᵀ = Bᵀ; faer solves it in the transposed view, without a copy.
+    // X·Lᵀ = B is L·Xᵀ = Bᵀ; faer solves it in the transposed view without a copy.
     triangular_solve::solve_lower_triangular_in_place(l.view(), b.view_mut().transpose_mut(), Par::Seq);
 }
 
-/// C := C − A·Aᵀ in the lower triangle of C, diagonal included; the part above the diagonal is neither read nor written.
+/// C := C − A·Aᵀ in the lower triangle of C, diagonal included; the part above the diagonal is neither read nor
+/// written.
 ///
 /// # Panics
 ///
-/// If `c` is not square or `a` has not as many rows as `c`.
+/// If `c` is not square, or `a` does not have as many rows as `c`.
 pub fn syrk(a: &Tile, c: &mut Tile) {
     let subtract = |c: &mut Tile, transposed: MatRef<'_, f64>| {
         triangular::matmul(
@@ -112,7 +115,7 @@ pub fn syrk(a: &Tile, c: &mut Tile) {
 ///
 /// # Panics
 ///
-/// If the shapes do not fit: `a` is m×k, `b` n×k and `c` m×n.
+/// If the shapes do not match: `a` is m×k, `b` n×k and `c` m×n.
 pub fn gemm(a: &Tile, b: &Tile, c: &mut Tile) {
     let subtract = |c: &mut Tile, transposed: MatRef<'_, f64>| {
         matmul(c.view_mut(), Accum::Add, a.view(), transposed, -1.0, Par::Seq);
@@ -124,10 +127,10 @@ pub fn gemm(a: &Tile, b: &Tile, c: &mut Tile) {
     }
 }
 
-/// C := C − A·Lᵀ where only the lower triangle of L, with its diagonal, is read.
+/// C := C − A·Lᵀ, where only the lower triangle of L, with its diagonal, is read.
 ///
-/// With `lower_only` only the lower triangle of C is written, and only that of A is read: the product of a factored diagonal tile with
-/// its own transpose.
+/// With `lower_only` only the lower triangle of C is written, and only that of A is read: the product of a factored
+/// diagonal tile with its own transpose.
 pub(super) fn multiply_by_factor(a: &Tile, l: &Tile, c: &mut Tile, lower_only: bool) {
     let structure = if lower_only { BlockStructure::TriangularLower } else { BlockStructure::Rectangular };
     triangular::matmul(
@@ -155,7 +158,7 @@ mod tests {
         Tile::from_fn(rows, cols, |r, c| ((r * 31 + c * 17 + salt * 7) % 23) as f64 / 23.0 - 0.4)
     }
 
-    /// A well-conditioned lower triangular tile with rubbish above the diagonal.
+    /// A well-conditioned lower triangular tile with arbitrary entries above the diagonal.
     fn lower(order: usize) -> Tile {
         Tile::from_fn(order, order, |r, c| match r.cmp(&c) {
             std::cmp::Ordering::Less => f64::NAN,
@@ -169,14 +172,14 @@ mod tests {
         assert!(error <= 1e-12 * expected.abs().max(1.0), "{found} instead of {expected} at {at:?}");
     }
 
-    /// Every entry of `tile` is what `expected` says.
+    /// Asserts that every entry of `tile` is as `expected`.
     fn assert_entries(tile: &Tile, expected: impl Fn(usize, usize) -> f64) {
         for (r, c) in (0..tile.cols()).flat_map(|c| (0..tile.rows()).map(move |r| (r, c))) {
             assert_close(tile.get(r, c), expected(r, c), (r, c));
         }
     }
 
-    /// Entry (r, c) of A·Bᵀ, of which the first `n` columns of both count.
+    /// Entry (r, c) of A·Bᵀ, using the first `n` columns of both.
     fn product(a: &Tile, b: &Tile, r: usize, c: usize, n: usize) -> f64 {
         (0..n).map(|p| a.get(r, p) * b.get(c, p)).sum()
     }

@@ -1,4 +1,4 @@
-//! The tiled LU factorisation without pivoting one step after the other.
+//! The sequential tiled LU factorisation without pivoting.
 
 use super::lu_kernels::{gemm_nn, getrf, subtract_product, trsm_column, trsm_row};
 use super::residual::frobenius;
@@ -15,13 +15,13 @@ pub struct NoLuFactors {
 }
 
 impl NoLuFactors {
-    /// What a failed [`LuStep::Getrf`] of tile (k, k) says about the whole matrix.
+    /// Translates a failed [`LuStep::Getrf`] of tile (k, k) to the whole matrix.
     pub fn new(tiling: Tiling, k: usize, in_tile: ZeroPivot) -> Self {
         Self { row: tiling.rows(k).start + in_tile.row + 1 }
     }
 }
 
-/// Replaces the matrix by its factors, one step after the other on the calling thread: U in the upper triangle, and L, whose
+/// Replaces the matrix by its factors, step by step on the calling thread: U in the upper triangle, and L, whose
 /// diagonal is 1, below it.
 ///
 /// # Errors
@@ -49,8 +49,8 @@ pub fn lu_in_place(matrix: &mut SquareTiles) -> Result<(), NoLuFactors> {
     Ok(())
 }
 
-/// The norms of A − L·U and of A over tile (i, j), for who sums them up with [`Norms::and`]: ‖A − L·U‖ / ‖A‖ is the relative
-/// residual, which should be at most [`tolerance`](super::tolerance) where the diagonal of A dominates.
+/// The norms of A − L·U and of A over tile (i, j), to be combined with [`Norms::and`]: ‖A − L·U‖ / ‖A‖ is the relative
+/// residual, which should be at most [`tolerance`](super::tolerance) if the diagonal of A dominates.
 ///
 /// # Panics
 ///
@@ -66,7 +66,7 @@ pub fn lu_norms(a: &(impl Entries + ?Sized), factors: &SquareTiles, i: usize, j:
     Norms { residual: frobenius(&tile), matrix }
 }
 
-/// A row whose diagonal entry does not dominate it, in a matrix in which a column is not dominated either.
+/// A row that its diagonal entry does not dominate, in a matrix with a column that is not dominated either.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error(
     "the diagonal does not dominate the matrix: in row {row} it is {diagonal:.3e}, and the other entries sum up to {others:.3e} (absolute values)"
@@ -80,8 +80,8 @@ pub struct NotDominant {
     pub others: f64,
 }
 
-/// Whether the diagonal dominates every row, or every column: an LU factorisation without pivoting is sure to succeed then,
-/// and to be as accurate as one with pivoting. It reads every entry.
+/// Checks that the diagonal dominates every row, or every column: an LU factorisation without pivoting then succeeds,
+/// and is as accurate as one with pivoting. Reads every entry.
 ///
 /// # Errors
 ///
@@ -160,7 +160,7 @@ mod tests {
         #[test]
         fn a_bad_pivot_is_named_by_its_row_in_the_matrix(order in 1usize..60, tile_size in 1usize..70, at in any::<prop::sample::Index>()) {
             let bad = at.index(order);
-            // Nothing is eliminated before the bad row, so that its pivot is exactly what stands there.
+            // Nothing is eliminated before the bad row, so its pivot is exactly the given entry.
             let a = Matrix::from_fn(order, |r, c| match r == c {
                 true => if r == bad { 0.0 } else { 2.0 },
                 false => if r.min(c) < bad { 0.0 } else { 0.5 },

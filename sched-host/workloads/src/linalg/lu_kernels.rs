@@ -8,7 +8,7 @@ use faer::{Accum, MatMut, Par};
 
 use super::Tile;
 
-/// Rows below which a block is factored in plain loops.
+/// Maximum number of rows of a block that is factored in plain loops.
 const SMALL: usize = 16;
 
 /// A tile that has no LU factorisation without pivoting, found by [`getrf`].
@@ -19,8 +19,8 @@ pub struct ZeroPivot {
     pub row: usize,
 }
 
-/// A := L and U with A = L·U: the factors of a square tile, in place and without pivoting. U takes the upper triangle with the
-/// diagonal; L, whose diagonal is 1, what is below.
+/// A := L and U with A = L·U: the factors of a square tile, in place and without pivoting. U overwrites the upper
+/// triangle with the diagonal; L, whose diagonal is 1, the part below.
 ///
 /// # Errors
 ///
@@ -34,7 +34,8 @@ pub fn getrf(a: &mut Tile) -> Result<(), ZeroPivot> {
     factor(a.view_mut(), 0)
 }
 
-/// The factors of a block whose first row is `first`: halves, so that nearly all the work is in products.
+/// Factors a block whose first row is `first`, recursively by halves, so that nearly all the work is in matrix
+/// products.
 fn factor(a: MatMut<'_, f64>, first: usize) -> Result<(), ZeroPivot> {
     if a.nrows() <= SMALL {
         return factor_small(a, first);
@@ -52,7 +53,7 @@ fn factor(a: MatMut<'_, f64>, first: usize) -> Result<(), ZeroPivot> {
 
 fn factor_small(mut a: MatMut<'_, f64>, first: usize) -> Result<(), ZeroPivot> {
     let n = a.nrows();
-    // Columns of fixed length, which the compiler can vectorise.
+    // Arrays of fixed length, which the compiler can vectorise.
     let mut columns = [[0.0; SMALL]; SMALL];
     for (c, column) in columns.iter_mut().enumerate().take(n) {
         for (r, x) in column.iter_mut().enumerate().take(n) {
@@ -84,11 +85,11 @@ fn factor_small(mut a: MatMut<'_, f64>, first: usize) -> Result<(), ZeroPivot> {
     Ok(())
 }
 
-/// B := L⁻¹·B, right of a factored diagonal tile. Only what is below the diagonal of `l` is read.
+/// B := L⁻¹·B, right of a factored diagonal tile. Only the part of `l` below the diagonal is read.
 ///
 /// # Panics
 ///
-/// If `l` is not square or `b` has not as many rows as `l`.
+/// If `l` is not square, or `b` does not have as many rows as `l`.
 pub fn trsm_row(l: &Tile, b: &mut Tile) {
     triangular_solve::solve_unit_lower_triangular_in_place(l.view(), b.view_mut(), Par::Seq);
 }
@@ -97,7 +98,7 @@ pub fn trsm_row(l: &Tile, b: &mut Tile) {
 ///
 /// # Panics
 ///
-/// If `u` is not square or `b` has not as many columns as `u`.
+/// If `u` is not square, or `b` does not have as many columns as `u`.
 pub fn trsm_column(u: &Tile, b: &mut Tile) {
     triangular_solve::solve_lower_triangular_in_place(u.view().transpose(), b.view_mut().transpose_mut(), Par::Seq);
 }
@@ -106,13 +107,13 @@ pub fn trsm_column(u: &Tile, b: &mut Tile) {
 ///
 /// # Panics
 ///
-/// If the shapes do not fit: `a` is m×k, `b` k×n and `c` m×n.
+/// If the shapes do not match: `a` is m×k, `b` k×n and `c` m×n.
 pub fn gemm_nn(a: &Tile, b: &Tile, c: &mut Tile) {
     matmul(c.view_mut(), Accum::Add, a.view(), b.view(), -1.0, Par::Seq);
 }
 
-/// C := C − L·U, where `l` may be a factored tile, of which then what is below the diagonal is meant, and so may `u`, of which
-/// then the upper triangle is.
+/// C := C − L·U. Of a factored tile `l` only the part below the diagonal is used (with a unit diagonal), of a factored
+/// tile `u` only the upper triangle.
 pub(super) fn subtract_product(l: &Tile, l_is_factored: bool, u: &Tile, u_is_factored: bool, c: &mut Tile) {
     let lower = if l_is_factored { BlockStructure::UnitTriangularLower } else { BlockStructure::Rectangular };
     let upper = if u_is_factored { BlockStructure::TriangularUpper } else { BlockStructure::Rectangular };

@@ -1,4 +1,4 @@
-//! Dense matrices without any symmetry, in memory.
+//! Dense general matrices in memory.
 
 use super::{Entries, OrderTooLarge, Tile};
 
@@ -14,7 +14,7 @@ impl Matrix {
     ///
     /// # Errors
     ///
-    /// [`OrderTooLarge`] if there is no memory for it; the process goes on.
+    /// [`OrderTooLarge`] if there is not enough memory; the process continues.
     pub fn zeros(order: usize) -> Result<Self, OrderTooLarge> {
         let too_large = OrderTooLarge { order };
         let len = order.checked_mul(order).ok_or(too_large)?;
@@ -24,11 +24,11 @@ impl Matrix {
         Ok(Self { order, entries })
     }
 
-    /// The matrix whose entries (r, c), from 0, are `entry(r, c)`.
+    /// The matrix with the entries `entry(r, c)`, indices from 0.
     ///
     /// # Errors
     ///
-    /// [`OrderTooLarge`] if there is no memory for it.
+    /// [`OrderTooLarge`] if there is not enough memory.
     pub fn from_fn(order: usize, mut entry: impl FnMut(usize, usize) -> f64) -> Result<Self, OrderTooLarge> {
         let mut matrix = Self::zeros(order)?;
         for (place, x) in matrix.entries.iter_mut().enumerate() {

@@ -1,10 +1,10 @@
-//! Reading matrices from Matrix Market files.
+//! Reads matrices from Matrix Market files.
 //!
-//! The format is that of Boisvert, Pozo and Remington, *The Matrix Market Exchange Formats: Initial Design* (NISTIR 5935, 1996). What
-//! a dense factorisation can use is read: square `matrix` objects in `array` (dense) or `coordinate` (sparse) format, with `real`
-//! or `integer` values, `symmetric` or `general`; who wants a symmetric matrix gets a general one too if its entries turn out to
-//! be symmetric. Comments and blank lines may stand anywhere
-//! after the header.
+//! The format is that of Boisvert, Pozo and Remington, *The Matrix Market Exchange Formats: Initial Design* (NISTIR
+//! 5935, 1996). The reader supports what a dense factorisation can use: square `matrix` objects in `array` (dense) or
+//! `coordinate` (sparse) format, with `real` or `integer` values, `symmetric` or `general`. A symmetric matrix may also
+//! come from a general file whose entries are symmetric. Comments and blank lines are allowed anywhere after the
+//! header.
 
 mod entries;
 mod error;
@@ -20,14 +20,15 @@ use entries::Entry;
 pub use error::{MatrixMarketError, Problem, ProblemKind};
 use header::{Format, Header, Symmetry};
 use problems::{Halt, Place, Problems};
+use sched_text as text;
 
-/// Bounds of what a reader takes on.
+/// Limits of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadLimits {
-    /// Rows of the largest matrix that is read. A symmetric matrix of order n takes 4·n·(n + 1) bytes, another one 8·n², sparse or not. By
-    /// default 32 768 rows, 4.3 GB or 8.6 GB; never more than 2³¹ − 1.
+    /// Maximum number of rows. A symmetric matrix of order n takes 4·n·(n + 1) bytes, any other 8·n², sparse or not. By
+    /// default 32 768 rows, which take 4.3 GB or 8.6 GB; never more than 2³¹ − 1.
     pub max_order: usize,
-    /// How many problems are reported before the reader gives up. By default 20; at least 1.
+    /// Number of problems after which the reader gives up. By default 20; at least 1.
     pub max_problems: usize,
 }
 
@@ -37,7 +38,7 @@ impl Default for ReadLimits {
     }
 }
 
-/// What a matrix is read for.
+/// The purpose of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     Symmetric,
@@ -48,31 +49,31 @@ enum Wanted {
 ///
 /// # Errors
 ///
-/// [`MatrixMarketError`] with all problems found, up to the limit: the file cannot be read or is no text, its header is not that of a
-/// supported matrix, the matrix is not square, not symmetric or too large, entries are malformed, not finite, out of range, repeated,
-/// missing or too many.
+/// [`MatrixMarketError`] with all problems found, up to the limit: the file cannot be read or is not text; its header
+/// is not that of a supported matrix; the matrix is not square, not symmetric or too large; entries are malformed, not
+/// finite, out of range, repeated, missing or too many.
 pub fn read_symmetric(path: &Path, limits: ReadLimits) -> Result<SymmetricMatrix, MatrixMarketError> {
-    parse_symmetric(&path.display().to_string(), read(path, Wanted::Symmetric)?, limits)
+    parse_symmetric(&text::file_name(path), read(path, Wanted::Symmetric)?, limits)
 }
 
-/// Reads the square matrix in the Matrix Market file `path`, symmetric or not.
+/// Reads the square matrix in the Matrix Market file `path` (`-` is the standard input), symmetric or not.
 ///
 /// # Errors
 ///
-/// As [`read_symmetric`], but for symmetry.
+/// As for [`read_symmetric`], except for symmetry.
 pub fn read_general(path: &Path, limits: ReadLimits) -> Result<Matrix, MatrixMarketError> {
-    parse_general(&path.display().to_string(), read(path, Wanted::General)?, limits)
+    parse_general(&text::file_name(path), read(path, Wanted::General)?, limits)
 }
 
 fn read(path: &Path, wanted: Wanted) -> Result<String, MatrixMarketError> {
-    let name = path.display().to_string();
-    match std::fs::read(path) {
+    let name = text::file_name(path);
+    match text::read_bytes(path) {
         Ok(bytes) => String::from_utf8(bytes).map_err(|error| MatrixMarketError::not_text(&name, &error, wanted)),
-        Err(error) => Err(MatrixMarketError::unreadable(&name, &error, wanted)),
+        Err(error) => Err(MatrixMarketError::unreadable(&name, &error.into(), wanted)),
     }
 }
 
-/// Reads a symmetric matrix from `text`, the content of a Matrix Market file that messages call `name`.
+/// Reads a symmetric matrix from `text`, the content of a Matrix Market file; messages call the file `name`.
 ///
 /// ```
 /// use sched_workloads::linalg::{Entries, ReadLimits, parse_symmetric};
@@ -84,7 +85,7 @@ fn read(path: &Path, wanted: Wanted) -> Result<String, MatrixMarketError> {
 ///
 /// # Errors
 ///
-/// As [`read_symmetric`].
+/// As for [`read_symmetric`].
 pub fn parse_symmetric(name: &str, text: String, limits: ReadLimits) -> Result<SymmetricMatrix, MatrixMarketError> {
     parse(name, text, limits, Wanted::Symmetric, SymmetricMatrix::zeros, |matrix, header, entry| {
         let (r, c) = entry.place(header.order);
@@ -94,7 +95,8 @@ pub fn parse_symmetric(name: &str, text: String, limits: ReadLimits) -> Result<S
     })
 }
 
-/// Reads a square matrix, symmetric or not, from `text`, the content of a Matrix Market file that messages call `name`.
+/// Reads a square matrix, symmetric or not, from `text`, the content of a Matrix Market file; messages call the file
+/// `name`.
 ///
 /// ```
 /// use sched_workloads::linalg::{Entries, ReadLimits, parse_general};
@@ -106,7 +108,7 @@ pub fn parse_symmetric(name: &str, text: String, limits: ReadLimits) -> Result<S
 ///
 /// # Errors
 ///
-/// As [`read_general`].
+/// As for [`read_general`].
 pub fn parse_general(name: &str, text: String, limits: ReadLimits) -> Result<Matrix, MatrixMarketError> {
     parse(name, text, limits, Wanted::General, Matrix::zeros, |matrix, header, entry| {
         let (r, c) = entry.place(header.order);
@@ -138,7 +140,7 @@ fn parse<M>(
     read.map_err(|Halt| problems.into_error(name, text))
 }
 
-/// The header and the entries of a file in which nothing is wrong.
+/// The header and the entries of a flawless file.
 fn listed(
     text: &str,
     limits: ReadLimits,
@@ -158,7 +160,7 @@ fn listed(
     Ok((header, entries))
 }
 
-/// One line that is neither blank nor a comment.
+/// A line that is neither blank nor a comment.
 #[derive(Debug, Clone, Copy)]
 struct Line<'t> {
     /// Byte offset of the line in the whole text.
@@ -168,7 +170,7 @@ struct Line<'t> {
 }
 
 impl<'t> Line<'t> {
-    /// The words of the line, each with its place in the whole text.
+    /// The words of the line, each with its position in the whole text.
     fn words(self) -> impl Iterator<Item = (&'t str, Place)> + Clone {
         let base = self.content.as_ptr().addr();
         self.content.split_whitespace().map(move |word| {
@@ -177,19 +179,19 @@ impl<'t> Line<'t> {
         })
     }
 
-    /// The line without white space around it.
+    /// The line without surrounding white space.
     fn place(self) -> Place {
         let indent = self.content.len() - self.content.trim_start().len();
         Place::new(self.start + indent, self.content.trim().len())
     }
 
-    /// The place just after the last word.
+    /// The position just after the last word.
     fn end(self) -> Place {
         Place::new(self.start + self.content.trim_end().len(), 0)
     }
 }
 
-/// The lines of `text` from byte `from` on (the beginning of a line) that are neither blank nor comments.
+/// The lines of `text` from byte `from` (the start of a line) that are neither blank nor comments.
 fn content_lines(text: &str, from: usize) -> impl Iterator<Item = Line<'_>> {
     let mut next = from;
     text[from..].split_inclusive('\n').filter_map(move |content| {

@@ -1,22 +1,22 @@
-//! The tiled QR factorisation, one step after the other.
+//! The sequential tiled QR factorisation.
 
 use super::qr_kernels::{Apply, factor_shape, geqrt, tsmqr, tsqrt, unmqr};
 use super::residual::frobenius;
 use super::{Entries, Norms, QrStep, RandomMatrix, SquareTiles, Tile, Tiling, qr_steps};
 
-/// The tiles of a matrix and of what its QR factorisation needs beside: the matrix before, Q and R afterwards.
+/// The tiles of a matrix and of the other data of its QR factorisation: the matrix before, Q and R afterwards.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QrTiles {
-    /// The matrix; then R in the upper triangle, and the reflectors of each elimination below the diagonal tiles.
+    /// The matrix; afterwards R in the upper triangle, and the reflectors of each elimination below the diagonal tiles.
     pub matrix: SquareTiles,
     /// For each panel, the reflectors of its diagonal tile.
     pub panels: Vec<Tile>,
-    /// The factors of the reflectors of each tile on the diagonal and below, in the order of [`Tiling::lower_tiles`].
+    /// The factors T of the reflectors of each tile on and below the diagonal, in the order of [`Tiling::lower_tiles`].
     pub factors: Vec<Tile>,
 }
 
 impl QrTiles {
-    /// The tiles of `matrix`, and room for what its factorisation needs beside.
+    /// Takes the tiles of `matrix`, and allocates the rest.
     pub fn new(matrix: SquareTiles) -> Self {
         let tiling = matrix.tiling();
         let panel = |k| Tile::zeros(tiling.size(k), tiling.size(k));
@@ -28,12 +28,12 @@ impl QrTiles {
         Self { panels, factors: tiling.lower_tiles().map(factor).collect(), matrix }
     }
 
-    /// How the matrix is cut.
+    /// The tiling of the matrix.
     pub fn tiling(&self) -> Tiling {
         self.matrix.tiling()
     }
 
-    /// Carries out one step of the factorisation.
+    /// Executes one step of the factorisation.
     ///
     /// # Panics
     ///
@@ -59,8 +59,8 @@ impl QrTiles {
         }
     }
 
-    /// Multiplies a column of tiles, one for each row of tiles, by the Q of the first `n_panels` panels, or by its transpose,
-    /// from the left.
+    /// Multiplies a column of tiles, one for each row of tiles, from the left by the Q of the first `n_panels` panels,
+    /// or by its transpose.
     fn multiply(&self, column: &mut [Tile], n_panels: usize, apply: Apply) {
         let tiling = self.tiling();
         let n = tiling.n_tiles();
@@ -80,12 +80,12 @@ impl QrTiles {
     }
 }
 
-/// Replaces the matrix by its QR factorisation, one step after the other on the calling thread.
+/// Replaces the matrix by its QR factorisation, step by step on the calling thread.
 pub fn qr_in_place(tiles: &mut QrTiles) {
     qr_steps(tiles.tiling().n_tiles()).for_each(|step| tiles.apply(step));
 }
 
-/// The norms of A − Q·R and of A over column j of tiles, for who sums them up with [`Norms::and`]: ‖A − Q·R‖ / ‖A‖ is the
+/// The norms of A − Q·R and of A over column j of tiles, to be combined with [`Norms::and`]: ‖A − Q·R‖ / ‖A‖ is the
 /// relative residual, which should be at most [`tolerance`](super::tolerance).
 ///
 /// # Panics
@@ -102,7 +102,7 @@ pub fn qr_norms(a: &(impl Entries + ?Sized), factors: &QrTiles, j: usize) -> Nor
         })
     };
     let mut column: Vec<Tile> = (0..tiling.n_tiles()).map(r).collect();
-    // The other panels leave what is zero below row j as it is.
+    // The other panels do not change the zeros below row j.
     factors.multiply(&mut column, j + 1, Apply::Q);
     let part = |(i, found): (usize, &mut Tile)| {
         let tile = Tile::of(a, tiling, i, j);
@@ -113,8 +113,8 @@ pub fn qr_norms(a: &(impl Entries + ?Sized), factors: &QrTiles, j: usize) -> Nor
     column.iter_mut().enumerate().map(part).fold(Norms::default(), Norms::and)
 }
 
-/// How far Q is from orthogonal: ‖Qᵀ·(Q·X) − X‖ / ‖X‖ for a fixed X with a few random columns, in the Frobenius norm. It should
-/// be at most [`tolerance`](super::tolerance) too.
+/// Deviation of Q from orthogonality: ‖Qᵀ·(Q·X) − X‖ / ‖X‖ for a fixed X with a few random columns, in the Frobenius
+/// norm. It should be at most [`tolerance`](super::tolerance) too.
 pub fn orthogonality(factors: &QrTiles) -> f64 {
     const COLUMNS: usize = 8;
     let tiling = factors.tiling();
@@ -158,7 +158,7 @@ mod tests {
         assert!(orthogonality <= tolerance(a.order()), "orthogonality {orthogonality}");
     }
 
-    /// R by modified Gram-Schmidt, with a diagonal that is not negative: it is unique, but for the signs of its rows.
+    /// R by modified Gram-Schmidt, with a nonnegative diagonal: R is unique but for the signs of its rows.
     fn naive_r(a: &impl Entries) -> Vec<Vec<f64>> {
         let n = a.order();
         let mut columns: Vec<Vec<f64>> = (0..n).map(|c| (0..n).map(|r| a.get(r, c)).collect()).collect();
@@ -207,7 +207,7 @@ mod tests {
             let a = RandomMatrix::uniform(order, 3);
             let mut factors = factored(&a, tile_size);
             let (r, c) = (row.index(order), col.index(order));
-            // Below the diagonal of a diagonal tile nothing is of use.
+            // The part of a diagonal tile below its diagonal is meaningless.
             prop_assume!(r <= c || r / tile_size > c / tile_size);
             let entry = factors.matrix.get(r, c) + 0.25;
             factors.matrix.tile_mut(r / tile_size, c / tile_size).set(r % tile_size, c % tile_size, entry);

@@ -1,8 +1,8 @@
-//! The kernels of the tiled QR factorisation, each on whole tiles and on the calling thread only. None of them allocates in
-//! the steady state.
+//! The kernels of the tiled QR factorisation, each on whole tiles and on the calling thread only. None of them
+//! allocates in the steady state.
 //!
-//! Reflectors are kept in blocks of [`INNER`]: those of a block are I − V·T⁻¹·Vᵀ together, with T upper triangular. A tile of
-//! T has a block of columns for each block of reflectors.
+//! Reflectors are grouped in blocks of [`INNER`]: the product of a block's reflectors is I − V·T⁻¹·Vᵀ, with T upper
+//! triangular. A tile of T has a block of columns for each block of reflectors.
 
 use std::cell::RefCell;
 
@@ -21,10 +21,10 @@ use faer::{Accum, Conj, MatMut, MatRef, Par};
 
 use super::Tile;
 
-/// Reflectors in a block. More of them make longer products and more superfluous work.
+/// Number of reflectors in a block. Larger blocks mean longer products and more redundant work.
 pub const INNER: usize = 32;
 
-/// Which way reflectors are applied.
+/// The direction in which reflectors are applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Apply {
     /// C := Q·C.
@@ -51,17 +51,17 @@ fn with_scratch<R>(needed: StackReq, use_it: impl FnOnce(&mut MemStack) -> R) ->
     })
 }
 
-/// Shape of the tile T that goes with `n` reflectors.
+/// Shape of the tile T for `n` reflectors.
 pub fn factor_shape(n: usize) -> (usize, usize) {
     (n.clamp(1, INNER), n)
 }
 
-/// A := R with A = Q·R for a square tile: R in the upper triangle, what is below is no longer of use. Q goes to `v`, the
-/// reflectors, below the diagonal, and to `t`.
+/// A := R with A = Q·R for a square tile: R overwrites the upper triangle, and the part below becomes meaningless. Q is
+/// stored as the reflectors, in `v` below the diagonal, and `t`.
 ///
 /// # Panics
 ///
-/// If `a` is not square, `v` has another shape, or `t` not that of [`factor_shape`].
+/// If `a` is not square, `v` has another shape, or `t` does not have that of [`factor_shape`].
 pub fn geqrt(a: &mut Tile, v: &mut Tile, t: &mut Tile) {
     let n = a.rows();
     assert_eq!((n, n), (a.cols(), v.cols()), "geqrt needs square tiles");
@@ -74,11 +74,11 @@ pub fn geqrt(a: &mut Tile, v: &mut Tile, t: &mut Tile) {
     v.as_mut_slice().copy_from_slice(a.as_slice());
 }
 
-/// C := Qᵀ·C or Q·C, with the reflectors that [`geqrt`] left in `v` and `t`.
+/// C := Qᵀ·C or Q·C, with the reflectors that [`geqrt`] stored in `v` and `t`.
 ///
 /// # Panics
 ///
-/// If the shapes do not fit: `c` has as many rows as `v`.
+/// If the shapes do not match: `c` has as many rows as `v`.
 pub fn unmqr(v: &Tile, t: &Tile, c: &mut Tile, apply: Apply) {
     assert_eq!(v.rows(), c.rows(), "rows of V and C");
     if v.rows() == 0 {
@@ -90,12 +90,13 @@ pub fn unmqr(v: &Tile, t: &Tile, c: &mut Tile, apply: Apply) {
     });
 }
 
-/// (R; A) := (R'; V) with (R; A) = Q·(R'; 0), where R is upper triangular: the QR factorisation of a square tile, of which only
-/// the upper triangle is read and written, on top of another one. The reflectors are (I; V), and their factor goes to `t`.
+/// (R; A) := (R'; V) with (R; A) = Q·(R'; 0), where R is upper triangular: the QR factorisation of a square tile, of
+/// which only the upper triangle is read and written, stacked on another one. The reflectors are (I; V), and their
+/// factor is stored in `t`.
 ///
 /// # Panics
 ///
-/// If the shapes do not fit: `r` is n×n, `a` has n columns, and `t` has the [`factor_shape`] of n.
+/// If the shapes do not match: `r` is n×n, `a` has n columns, and `t` has the [`factor_shape`] of n.
 pub fn tsqrt(r: &mut Tile, a: &mut Tile, t: &mut Tile) {
     let n = r.cols();
     assert_eq!((n, n), (r.rows(), a.cols()), "shapes of R and A");
@@ -106,7 +107,7 @@ pub fn tsqrt(r: &mut Tile, a: &mut Tile, t: &mut Tile) {
         for c in first..end {
             reflect(r, a, t, first, c, end);
         }
-        // T + Tᵀ = (I; V)ᵀ·(I; V), of which the diagonal is there.
+        // T + Tᵀ = (I; V)ᵀ·(I; V), whose diagonal is already computed.
         let (done, mut behind) = a.view_mut().split_at_col_mut(end);
         let v = done.rb().subcols(first, width);
         let mut t = t.view_mut().submatrix_mut(0, first, width, width);
@@ -126,7 +127,7 @@ pub fn tsqrt(r: &mut Tile, a: &mut Tile, t: &mut Tile) {
     }
 }
 
-/// Makes the reflector of column `c`, and applies it to the columns behind, up to `end`.
+/// Computes the reflector of column `c`, and applies it to the columns after it, up to `end`.
 fn reflect(r: &mut Tile, a: &mut Tile, t: &mut Tile, first: usize, c: usize, end: usize) {
     let mut head = r.get(c, c);
     let (done, mut behind) = a.view_mut().split_at_col_mut(c + 1);
@@ -134,7 +135,7 @@ fn reflect(r: &mut Tile, a: &mut Tile, t: &mut Tile, first: usize, c: usize, end
     let tau = make_householder_in_place(&mut head, v.rb_mut()).tau;
     r.set(c, c, head);
     t.set(c - first, c, tau);
-    // An infinite one is that of a column which is zero already: the reflector is the identity.
+    // An infinite value means that the column is already zero: the reflector is the identity.
     if tau.is_infinite() {
         return;
     }
@@ -148,7 +149,7 @@ fn reflect(r: &mut Tile, a: &mut Tile, t: &mut Tile, first: usize, c: usize, end
     }
 }
 
-/// The product of two vectors, in several sums at once, which the compiler can keep in vectors.
+/// The dot product of two vectors, in several partial sums that the compiler can keep in vector registers.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     const LANES: usize = 16;
     let mut sums = [0.0; LANES];
@@ -163,11 +164,12 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// (C₁; C₂) := Qᵀ·(C₁; C₂) or Q·(C₁; C₂), with the reflectors that [`tsqrt`] left in `v` and `t`.
+/// (C₁; C₂) := Qᵀ·(C₁; C₂) or Q·(C₁; C₂), with the reflectors that [`tsqrt`] stored in `v` and `t`.
 ///
 /// # Panics
 ///
-/// If the shapes do not fit: `c1` has as many rows as `v` columns, `c2` as many rows as `v`, and both as many columns.
+/// If the shapes do not match: `c1` has as many rows as `v` columns, `c2` as many rows as `v`, and both as many
+/// columns.
 pub fn tsmqr(v: &Tile, t: &Tile, c1: &mut Tile, c2: &mut Tile, apply: Apply) {
     let n = v.cols();
     assert_eq!((n, v.rows()), (c1.rows(), c2.rows()), "rows of the tiles");

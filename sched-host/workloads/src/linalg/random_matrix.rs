@@ -1,16 +1,16 @@
-//! Matrices without any symmetry from a seed.
+//! Random general matrices from a seed.
 
 use super::{Entries, Tile};
 use sched_text::hash::{SplitMix64, unit};
 
-/// A matrix that is the same on every machine, for one order, kind and seed; nothing is stored.
+/// A matrix that is determined by its order, kind and seed, on every machine; nothing is stored.
 ///
-/// Its entries are uniform in [−1, 1); in a dominant one those on the diagonal are uniform in [n, n + 1) instead, for order n,
-/// so that each row and each column is strictly dominated by its diagonal. Such a matrix has an LU factorisation without
-/// pivoting, and a stable one.
+/// Its entries are uniform in [−1, 1); the diagonal entries of a dominant matrix of order n are uniform in [n, n + 1)
+/// instead, so that each row and each column is strictly diagonally dominant. Such a matrix has a stable LU
+/// factorisation without pivoting.
 ///
-/// As in [`RandomSpd`](super::RandomSpd) the random numbers are the outputs of SplitMix64: entry (r, c) uses output number
-/// c·2³² + r, so that it depends neither on the order nor on the tiles.
+/// As in [`RandomSpd`](super::RandomSpd) the random numbers are the outputs of SplitMix64: entry (r, c) uses output
+/// number c·2³² + r, so that it depends neither on the order nor on the tiles.
 ///
 /// ```
 /// use sched_workloads::linalg::{Entries, RandomMatrix};
@@ -26,17 +26,17 @@ pub struct RandomMatrix {
 }
 
 impl RandomMatrix {
-    /// The matrix of the given order for `seed` whose diagonal dominates.
+    /// The diagonally dominant matrix of the given order for `seed`.
     pub fn dominant(order: usize, seed: u64) -> Self {
         Self { order, seed, dominant: true }
     }
 
-    /// The matrix of the given order for `seed` whose entries are all alike.
+    /// The matrix of the given order for `seed` whose entries all have the same distribution.
     pub fn uniform(order: usize, seed: u64) -> Self {
         Self { order, seed, dominant: false }
     }
 
-    /// The random number of place (r, c), uniform in [0, 1).
+    /// The random number for entry (r, c), uniform in [0, 1).
     fn unit(&self, r: usize, c: usize) -> f64 {
         unit(SplitMix64::output(self.seed, ((c as u64) << 32).wrapping_add(r as u64)))
     }
@@ -57,7 +57,7 @@ impl Entries for RandomMatrix {
     }
 
     fn fill_tile(&self, first_row: usize, first_col: usize, tile: &mut Tile) {
-        // Without a case distinction for each entry the compiler can vectorise it.
+        // Without a case distinction per entry, the compiler can vectorise it.
         tile.fill(|r, c| self.entry(first_row + r, first_col + c));
         if self.dominant {
             let (last_row, last_col) = (first_row + tile.rows(), first_col + tile.cols());

@@ -1,17 +1,18 @@
-//! Symmetric positive definite matrices from a seed.
+//! Random symmetric positive definite matrices from a seed.
 
 use super::{Entries, Tile};
 use sched_text::hash::{SplitMix64, unit};
 
-/// A symmetric positive definite matrix that is the same on every machine, for one order and seed; nothing is stored.
+/// A symmetric positive definite matrix that is determined by its order and seed, on every machine; nothing is stored.
 ///
-/// Entry (r, c) with r > c is uniform in [−1, 1); entry (r, r) is uniform in [n, n + 1) for order n. Each row is strictly diagonally
-/// dominant (the diagonal is at least n, the rest sums to at most n − 1 in absolute value), so the matrix is positive definite, with
-/// a condition number below 2n.
+/// Entry (r, c) with r > c is uniform in [−1, 1); entry (r, r) is uniform in [n, n + 1) for order n. Each row is
+/// strictly diagonally dominant (the diagonal is at least n, the rest sums to at most n − 1 in absolute value), so the
+/// matrix is positive definite, with a condition number below 2n.
 ///
-/// The random numbers are the outputs of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
-/// 2014) from the seed: entry (r, c) of the lower triangle uses output number r·(r + 1)/2 + c. That generator can jump to any output
-/// at once, so tiles can be made in any order, by any thread, and do not depend on the tile size.
+/// The random numbers are the outputs of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+/// generators", OOPSLA 2014) from the seed: entry (r, c) of the lower triangle uses output number r·(r + 1)/2 + c. That
+/// generator can jump to any output, so tiles can be generated in any order, by any thread, and do not depend on the
+/// tile size.
 ///
 /// ```
 /// use sched_workloads::linalg::{RandomSpd, Entries};
@@ -31,7 +32,7 @@ impl RandomSpd {
         Self { order, seed }
     }
 
-    /// The seed it was made from.
+    /// Its seed.
     pub fn seed(&self) -> u64 {
         self.seed
     }
@@ -46,7 +47,7 @@ impl RandomSpd {
         self.order as f64 + self.unit(r, r)
     }
 
-    /// The random number of place (r, c) with r ≥ c, uniform in [0, 1).
+    /// The random number for entry (r, c) with r ≥ c, uniform in [0, 1).
     fn unit(&self, r: usize, c: usize) -> f64 {
         let r = r as u64;
         let place = (r * (r + 1) / 2).wrapping_add(c as u64);
@@ -65,7 +66,7 @@ impl Entries for RandomSpd {
     }
 
     fn fill_tile(&self, first_row: usize, first_col: usize, tile: &mut Tile) {
-        // A tile wholly below the diagonal needs no case distinction for each entry, so the compiler can vectorise it.
+        // A tile entirely below the diagonal needs no case distinction per entry, so the compiler can vectorise it.
         if first_row >= first_col + tile.cols() {
             tile.fill(|r, c| self.off_diagonal(first_row + r, first_col + c));
         } else {

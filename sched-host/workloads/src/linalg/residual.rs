@@ -1,51 +1,52 @@
-//! How well factors reproduce the matrix, and a Cholesky factor in particular.
+//! Residuals of factorisations, and of Cholesky factors in particular.
 
-use super::{Entries, Tile, TiledMatrix};
+use super::{Entries, LowerTiles, Tile};
 use std::f64::consts::FRAC_1_SQRT_2;
 
-/// Frobenius norms of a part of the residual, such as A − L·Lᵀ, and of the same part of A. Parts are put together with [`Norms::and`].
+/// Frobenius norms of a part of the residual, such as A − L·Lᵀ, and of the same part of A. [`Norms::and`] combines
+/// parts.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Norms {
-    /// Norm of the residual over the part.
+    /// ‖A − L·Lᵀ‖ over the part.
     pub residual: f64,
     /// ‖A‖ over the part.
     pub matrix: f64,
 }
 
 impl Norms {
-    /// The norms over this part and another one.
+    /// Combines the norms of two parts.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        // `hypot` neither overflows nor underflows on the way.
+        // `hypot` avoids intermediate overflow and underflow.
         Self { residual: self.residual.hypot(other.residual), matrix: self.matrix.hypot(other.matrix) }
     }
 
-    /// ‖A − L·Lᵀ‖ / ‖A‖; zero if both are, and not a number if the factor holds one.
+    /// ‖A − L·Lᵀ‖ / ‖A‖; zero if both are zero, and NaN if the factor contains one.
     pub fn relative(self) -> f64 {
         if self.residual == 0.0 { 0.0 } else { self.residual / self.matrix }
     }
 }
 
-/// The relative residual ‖A − L·Lᵀ‖ / ‖A‖ in the Frobenius norm, where the tiles of `l` hold the Cholesky factor.
+/// The relative residual ‖A − L·Lᵀ‖ / ‖A‖ in the Frobenius norm, where `l` is the Cholesky factor.
 ///
-/// Only lower triangles are computed (n³/3 operations); an entry below the diagonal counts twice, for its mirror image. If `l` holds an
-/// infinity or a NaN, so is the result, and the comparison `residual(…) <= tolerance(…)` is false.
+/// Only lower triangles are computed (n³/3 operations); an entry below the diagonal counts twice, for its mirror image.
+/// If `l` contains an infinity or a NaN, so does the result, and the comparison `residual(…) <= tolerance(…)` is false.
 ///
 /// # Panics
 ///
 /// If the orders differ.
-pub fn residual(a: &(impl Entries + ?Sized), l: &TiledMatrix) -> f64 {
+pub fn residual(a: &(impl Entries + ?Sized), l: &LowerTiles) -> f64 {
     assert_eq!(a.order(), l.tiling().order(), "orders of A and L");
     l.tiling().lower_tiles().map(|(i, j)| tile_norms(a, l, i, j)).fold(Norms::default(), Norms::and).relative()
 }
 
-/// The norms over tile (i, j) and, off the diagonal, its mirror image: what [`residual`] sums up, for who wants to compute the parts in
+/// The norms over tile (i, j) and, off the diagonal, its mirror image: the parts of [`residual`], for computing them in
 /// parallel.
 ///
 /// # Panics
 ///
 /// If the orders differ, or the tile lies above the diagonal or outside the matrix.
-pub fn tile_norms(a: &(impl Entries + ?Sized), l: &TiledMatrix, i: usize, j: usize) -> Norms {
+pub fn tile_norms(a: &(impl Entries + ?Sized), l: &LowerTiles, i: usize, j: usize) -> Norms {
     let tiling = l.tiling();
     assert_eq!(a.order(), tiling.order(), "orders of A and L");
     let mut tile = Tile::of(a, tiling, i, j);
@@ -55,25 +56,26 @@ pub fn tile_norms(a: &(impl Entries + ?Sized), l: &TiledMatrix, i: usize, j: usi
     Norms { residual: symmetric_norm(&tile, on_diagonal), matrix }
 }
 
-/// The largest relative residual that a correct factorisation of order n should have: 15·n·ε with ε = 2⁻⁵².
+/// Upper bound of the relative residual of a correct factorisation of order n: 15·n·ε with ε = 2⁻⁵².
 ///
-/// The computed factor of a positive definite matrix satisfies L·Lᵀ = A + ΔA with |ΔA| ≤ γₙ₊₁·|L|·|Lᵀ|, where γₙ = n·u/(1 − n·u) and
-/// u = ε/2 (Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd edition, theorem 10.3), in whatever order the sums are formed
-/// and therefore also with tiles. Because ‖|L|·|Lᵀ|‖ ≤ ‖L‖² = trace(L·Lᵀ) ≤ √n·‖L·Lᵀ‖, the relative residual is at most about
-/// n^1.5·u; rounding errors partly cancel, so that it really is nearer to u. The bound used here is the one that LAPACK's own tests use
-/// for `xPOTRF`, `xGETRF` and `xGEQRF` alike (a ratio of 30 to n·u): far above correct results and far below those of a lost or repeated update.
+/// The computed factor of a positive definite matrix satisfies L·Lᵀ = A + ΔA with |ΔA| ≤ γₙ₊₁·|L|·|Lᵀ|, where γₙ =
+/// n·u/(1 − n·u) and u = ε/2 (Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd edition, theorem 10.3), in
+/// whatever order the sums are formed and therefore also with tiles. Because ‖|L|·|Lᵀ|‖ ≤ ‖L‖² = trace(L·Lᵀ) ≤
+/// √n·‖L·Lᵀ‖, the relative residual is at most about n^1.5·u; rounding errors partly cancel, so that it is usually
+/// closer to u. The bound used here is that of LAPACK's own tests of `xPOTRF`, `xGETRF` and `xGEQRF` (a ratio of 30 to
+/// n·u): far above correct results and far below those of a lost or repeated update.
 pub fn tolerance(order: usize) -> f64 {
     15.0 * order as f64 * f64::EPSILON
 }
 
 /// Frobenius norm of a tile.
 pub(super) fn frobenius(tile: &Tile) -> f64 {
-    // What lies off the diagonal counts twice there.
+    // `symmetric_norm` counts off-diagonal tiles twice.
     symmetric_norm(tile, false) * FRAC_1_SQRT_2
 }
 
-/// Frobenius norm of the symmetric part of a matrix that a tile stands for: a tile on the diagonal for itself, given by its lower
-/// triangle; any other for itself and its mirror image.
+/// Frobenius norm of the symmetric part of a matrix that a tile represents: a diagonal tile represents itself, given by
+/// its lower triangle; any other represents itself and its mirror image.
 fn symmetric_norm(tile: &Tile, on_diagonal: bool) -> f64 {
     let weighted_squares = |scale: f64| -> f64 {
         let squares = |column: &[f64]| column.iter().map(|x| (x * scale).powi(2)).sum::<f64>();
@@ -91,7 +93,8 @@ fn symmetric_norm(tile: &Tile, on_diagonal: bool) -> f64 {
     if sum.is_normal() || sum.is_nan() {
         return sum.sqrt();
     }
-    // Squares that left the range of f64: once more, relative to the largest entry (rare, so the plain sum is tried first).
+    // The squares overflowed or underflowed: repeat relative to the largest entry (rare, so the plain sum is tried
+    // first).
     let entries = (0..tile.cols()).flat_map(|c| &tile.column(c)[if on_diagonal { c } else { 0 }..]);
     let largest = entries.fold(0.0_f64, |largest, x| largest.max(x.abs()));
     if largest == 0.0 || largest.is_infinite() {
@@ -110,14 +113,14 @@ mod tests {
     use super::*;
     use crate::linalg::{RandomSpd, SymmetricMatrix, cholesky_in_place};
 
-    fn factored(a: &impl Entries, tile_size: usize) -> TiledMatrix {
-        let mut l = TiledMatrix::cut(a, tile_size);
+    fn factored(a: &impl Entries, tile_size: usize) -> LowerTiles {
+        let mut l = LowerTiles::cut(a, tile_size);
         cholesky_in_place(&mut l).expect("the matrix is positive definite");
         l
     }
 
     /// The relative residual by its definition, over all n² entries.
-    fn naive(a: &(impl Entries + ?Sized), l: &TiledMatrix) -> f64 {
+    fn naive(a: &(impl Entries + ?Sized), l: &LowerTiles) -> f64 {
         let n = a.order();
         let (mut residual, mut matrix) = (0.0, 0.0);
         for r in 0..n {
@@ -176,7 +179,7 @@ mod tests {
             let l = factored(&a, 8);
             let found = residual(&a, &l);
             assert!(found <= tolerance(30), "{found} at scale {scale}");
-            let wrong = TiledMatrix::cut(&RandomSpd::new(30, 6), 8);
+            let wrong = LowerTiles::cut(&RandomSpd::new(30, 6), 8);
             assert!(residual(&a, &wrong) > tolerance(30));
         }
     }

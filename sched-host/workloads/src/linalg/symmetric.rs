@@ -2,11 +2,11 @@
 
 use super::{Entries, Tile};
 
-/// A matrix that does not fit in memory.
+/// The error for a matrix that does not fit in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("there is no memory for a matrix of order {order}")]
 pub struct OrderTooLarge {
-    /// Rows of the matrix that was asked for.
+    /// Number of rows of the requested matrix.
     pub order: usize,
 }
 
@@ -14,13 +14,13 @@ pub struct OrderTooLarge {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SymmetricMatrix {
     order: usize,
-    /// Column c begins with its diagonal entry, at [`column_start`].
+    /// Column c starts with its diagonal entry, at [`column_start`].
     lower: Vec<f64>,
 }
 
-/// Place of entry (c, c) in the packed lower triangle of a matrix with `order` rows.
+/// Index of entry (c, c) in the packed lower triangle of a matrix with `order` rows.
 fn column_start(order: usize, c: usize) -> usize {
-    // Columns 0 to c − 1 hold order, order − 1, … entries; written so that nothing is negative.
+    // Columns 0 to c − 1 have order, order − 1, … entries; this form avoids negative intermediate values.
     c * (2 * order + 1 - c) / 2
 }
 
@@ -29,7 +29,7 @@ impl SymmetricMatrix {
     ///
     /// # Errors
     ///
-    /// [`OrderTooLarge`] if there is no memory for it; the process goes on.
+    /// [`OrderTooLarge`] if there is not enough memory; the process continues.
     pub fn zeros(order: usize) -> Result<Self, OrderTooLarge> {
         let too_large = OrderTooLarge { order };
         let len = Self::stored(order).ok_or(too_large)?;
@@ -43,7 +43,7 @@ impl SymmetricMatrix {
     ///
     /// # Errors
     ///
-    /// [`OrderTooLarge`] if there is no memory for it.
+    /// [`OrderTooLarge`] if there is not enough memory.
     pub fn from_lower(order: usize, mut entry: impl FnMut(usize, usize) -> f64) -> Result<Self, OrderTooLarge> {
         let mut matrix = Self::zeros(order)?;
         let mut places = matrix.lower.iter_mut();
@@ -65,9 +65,9 @@ impl SymmetricMatrix {
         self.lower[place] = value;
     }
 
-    /// How many numbers a matrix of this order stores, if that many can be counted.
+    /// Number of entries stored for a matrix of this order, unless it overflows.
     fn stored(order: usize) -> Option<usize> {
-        // The product that `column_start` forms must not overflow either.
+        // The product in `column_start` must not overflow either.
         let twice = order.checked_mul(order.checked_mul(2)?.checked_add(1)?)?;
         Some((twice - order * order).div_ceil(2))
     }
@@ -93,7 +93,7 @@ impl Entries for SymmetricMatrix {
             tile.fill(|r, c| self.get(first_row + r, first_col + c));
             return;
         }
-        // Below the diagonal a column of the tile is a piece of a stored column.
+        // Below the diagonal, a column of the tile is a piece of a stored column.
         let rows = tile.rows();
         assert!(first_row + rows <= self.order, "the tile lies in the matrix");
         for c in 0..tile.cols() {

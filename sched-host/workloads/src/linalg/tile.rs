@@ -1,26 +1,27 @@
-//! One block of a matrix, in memory of its own.
+//! A block of a matrix with its own memory.
 
 use super::{Entries, Tiling};
 use faer::{MatMut, MatRef};
 
-/// Bytes of one cache line, and of one AVX-512 vector: tiles begin on such a boundary.
+/// Bytes of one cache line, and of one AVX-512 vector: tiles start on such a boundary.
 pub(super) const ALIGNMENT: usize = 64;
 
-/// A dense rows×cols block of `f64`, column-major and contiguous: entry (r, c) is number `c * rows + r` of the slice.
+/// A dense rows×cols block of `f64`, column-major and contiguous: entry (r, c) has index `c * rows + r` in the slice.
 ///
-/// Every tile owns its memory, so that tiles can be moved, copied and worked on independently. The first entry lies on a 64-byte
-/// boundary, so that with an order that is a multiple of 8 no vector load of a kernel straddles two cache lines.
+/// Every tile owns its memory, so that tiles can be moved, copied and processed independently. The first entry lies on
+/// a 64-byte boundary, so that with an order that is a multiple of 8 no vector load of a kernel straddles two cache
+/// lines.
 #[derive(Debug)]
 pub struct Tile {
     rows: usize,
     cols: usize,
-    /// `rows * cols` entries from `start` on; a few unused ones around them pay for the alignment.
+    /// `rows * cols` entries from `start` on; a few unused ones around them allow the alignment.
     memory: Vec<f64>,
     start: usize,
 }
 
 impl Tile {
-    /// Tile (i, j) of `matrix`, cut as `tiling` says.
+    /// Tile (i, j) of `matrix` in the given `tiling`.
     ///
     /// # Panics
     ///
@@ -32,11 +33,11 @@ impl Tile {
         tile
     }
 
-    /// Checks that `tiles` are those at `places` of a tiled matrix.
+    /// Checks that `tiles` have the shapes of those at `places` of a tiled matrix.
     ///
     /// # Panics
     ///
-    /// If they are too few or too many, or one of them has another shape.
+    /// If their number or the shape of one does not match.
     pub(super) fn check_shapes(tiles: &[Tile], tiling: Tiling, places: impl Iterator<Item = (usize, usize)> + Clone) {
         assert_eq!(tiles.len(), places.clone().count(), "number of tiles");
         for ((i, j), tile) in places.zip(tiles) {
@@ -55,12 +56,12 @@ impl Tile {
         let len =
             rows.checked_mul(cols).and_then(|len| len.checked_add(slack)).expect("a tile fits in the address space");
         let memory = vec![0.0; len];
-        // `align_offset` may give up (it does so only in constant evaluation); an unaligned tile is slower, not wrong.
+        // `align_offset` may fail (only in constant evaluation); an unaligned tile is slower, not wrong.
         let start = Some(memory.as_ptr().align_offset(ALIGNMENT)).filter(|&start| start <= slack).unwrap_or(0);
         Self { rows, cols, memory, start }
     }
 
-    /// A tile whose entry (r, c) is `entry(r, c)`, with indices from 0.
+    /// A tile with the entries `entry(r, c)`, indices from 0.
     pub fn from_fn(rows: usize, cols: usize, mut entry: impl FnMut(usize, usize) -> f64) -> Self {
         let mut tile = Self::zeros(rows, cols);
         tile.fill(&mut entry);
@@ -86,7 +87,7 @@ impl Tile {
         self.cols
     }
 
-    /// Bytes that the entries take.
+    /// Bytes of the entries.
     pub fn bytes(&self) -> usize {
         self.rows * self.cols * size_of::<f64>()
     }
@@ -139,12 +140,12 @@ impl Tile {
         self.column_mut(c)[r] = value;
     }
 
-    /// The tile as faer reads it.
+    /// A read-only view of the tile for faer.
     pub(super) fn view(&self) -> MatRef<'_, f64> {
         MatRef::from_column_major_slice(self.as_slice(), self.rows, self.cols)
     }
 
-    /// The tile as faer writes it.
+    /// A mutable view of the tile for faer.
     pub(super) fn view_mut(&mut self) -> MatMut<'_, f64> {
         let (rows, cols) = (self.rows, self.cols);
         MatMut::from_column_major_slice_mut(self.as_mut_slice(), rows, cols)
@@ -153,7 +154,7 @@ impl Tile {
 
 impl Clone for Tile {
     fn clone(&self) -> Self {
-        // The copy's memory begins elsewhere, so its alignment has to be found again.
+        // The copy's memory starts elsewhere, so its alignment must be computed again.
         let mut copy = Self::zeros(self.rows, self.cols);
         copy.as_mut_slice().copy_from_slice(self.as_slice());
         copy

@@ -1,4 +1,4 @@
-//! A transposed copy of a tile, for the kernels that read one against its grain.
+//! A transposed copy of a tile, for kernels that would otherwise read it with a large stride.
 
 use std::cell::RefCell;
 
@@ -7,21 +7,21 @@ use faer::MatRef;
 use super::Tile;
 use super::tile::ALIGNMENT;
 
-/// Rows and columns of the pieces that are transposed in registers: one cache line of numbers.
+/// Number of rows and columns of the blocks that are transposed in registers: one cache line of numbers.
 const BLOCK: usize = ALIGNMENT / size_of::<f64>();
 
 thread_local! {
-    /// Memory of the copies that this thread makes; it only grows.
+    /// Memory of this thread's copies; it only grows.
     static MEMORY: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `use_it` with the transpose of `tile`, stored by columns in memory of the thread, which is reused.
+/// Calls `use_it` with the transpose of `tile`, stored by columns in reusable memory of the thread.
 ///
 /// # Panics
 ///
-/// If `use_it` asks for another transpose.
+/// If `use_it` calls this function again.
 pub(super) fn with_transposed<R>(tile: &Tile, use_it: impl FnOnce(MatRef<'_, f64>) -> R) -> R {
-    // Columns a power of two apart would compete for the same few cache sets: hence one block more.
+    // With a stride of a power of two, columns would compete for the same few cache sets: hence one block more.
     let stride = tile.cols().next_multiple_of(BLOCK) + BLOCK;
     let needed = stride * tile.rows() + BLOCK;
     MEMORY.with_borrow_mut(|memory| {
@@ -35,7 +35,7 @@ pub(super) fn with_transposed<R>(tile: &Tile, use_it: impl FnOnce(MatRef<'_, f64
     })
 }
 
-/// Writes row r of `tile` to `out` from place `r * stride` on.
+/// Writes row r of `tile` to `out`, starting at index `r * stride`.
 fn transpose(tile: &Tile, out: &mut [f64], stride: usize) {
     let (rows, cols) = (tile.rows(), tile.cols());
     let whole = |n: usize| n - n % BLOCK;
@@ -53,7 +53,7 @@ fn transpose(tile: &Tile, out: &mut [f64], stride: usize) {
             }
         }
     }
-    // What the blocks leave: the last rows of all columns, and the last columns.
+    // The remainder: the last rows of all columns, and the last columns.
     for c in 0..cols {
         let first_row = if c < whole(cols) { whole(rows) } else { 0 };
         for (r, &x) in tile.column(c).iter().enumerate().skip(first_row) {

@@ -3,24 +3,24 @@
 use super::elimination::{Alone, Elimination, WithOne, WithTwo};
 use super::figures::run_measured;
 use super::{AnyMatrix, Factored, Workload, WorkloadError, make_tiles, register, sum_up, take_back};
-use crate::linalg::{CholeskyStep, NotPositiveDefiniteMatrix, Tile, TiledMatrix, Tiling, cholesky_steps, flops};
+use crate::linalg::{CholeskyStep, LowerTiles, NotPositiveDefiniteMatrix, Tile, Tiling, cholesky_steps, flops};
 use crate::linalg::{Entries, MatrixMarketError, RandomSpd, ReadLimits, read_symmetric, tile_norms};
 use crate::linalg::{gemm, potrf, syrk, trsm};
 use sched_runtime::{Codelet, Handle, Runtime, SubmitError};
 use std::path::Path;
 
-/// Replaces a symmetric positive definite matrix by its Cholesky factor: a task for each of its [`cholesky_steps`], ordered
-/// by the tiles that they name.
+/// Replaces a symmetric positive definite matrix by its Cholesky factor: a task for each of its [`cholesky_steps`],
+/// ordered by their accesses to tiles.
 ///
-/// Only the lower triangle is read, as in [`cholesky_in_place`](crate::linalg::cholesky_in_place). A bad pivot is an
-/// error, [`WorkloadError::NotPositiveDefinite`] with its row: the tasks behind it then do nothing.
+/// Only the lower triangle is read, as in [`cholesky_in_place`](crate::linalg::cholesky_in_place). A bad pivot is
+/// reported as [`WorkloadError::NotPositiveDefinite`] with its row; the tasks that depend on it do nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Cholesky;
 
 impl Workload for Cholesky {
     const NAME: &'static str = "cholesky";
-    type Tiles = TiledMatrix;
-    type Factors = TiledMatrix;
+    type Tiles = LowerTiles;
+    type Factors = LowerTiles;
 
     fn random(order: usize, seed: u64) -> AnyMatrix {
         Box::new(RandomSpd::new(order, seed))
@@ -38,12 +38,12 @@ impl Workload for Cholesky {
         n * (n + 1.0) / 2.0 * tile_size.powi(2)
     }
 
-    fn cut(matrix: &(dyn Entries + Sync), tile_size: usize) -> TiledMatrix {
+    fn cut(matrix: &(dyn Entries + Sync), tile_size: usize) -> LowerTiles {
         let tiling = Tiling::new(matrix.order(), tile_size);
-        TiledMatrix::from_tiles(tiling, make_tiles(matrix, tiling, tiling.lower_tiles().collect()))
+        LowerTiles::from_tiles(tiling, make_tiles(matrix, tiling, tiling.lower_tiles().collect()))
     }
 
-    fn run(runtime: &Runtime, matrix: TiledMatrix) -> Result<Factored<TiledMatrix>, WorkloadError> {
+    fn run(runtime: &Runtime, matrix: LowerTiles) -> Result<Factored<LowerTiles>, WorkloadError> {
         let tiling = matrix.tiling();
         let tiles = register(runtime, matrix.into_tiles());
         let elimination = Elimination::new(runtime, Self::NAME);
@@ -53,10 +53,10 @@ impl Workload for Cholesky {
         if let Some(error) = elimination.failure() {
             return Err((*error).into());
         }
-        Ok(Factored { factors: TiledMatrix::from_tiles(tiling, take_back(runtime, tiles)?), figures })
+        Ok(Factored { factors: LowerTiles::from_tiles(tiling, take_back(runtime, tiles)?), figures })
     }
 
-    fn residual(matrix: &(dyn Entries + Sync), factor: &TiledMatrix) -> f64 {
+    fn residual(matrix: &(dyn Entries + Sync), factor: &LowerTiles) -> f64 {
         sum_up(factor.tiling().lower_tiles().collect(), |(i, j)| tile_norms(matrix, factor, i, j))
     }
 }
@@ -116,7 +116,7 @@ mod tests {
             let runtime = runtime(policy, workers);
             for (order, tile_size) in [(0, 4), (1, 4), (60, 12), (61, 12), (7, 100)] {
                 let a = RandomSpd::new(order, 5);
-                let mut expected = TiledMatrix::cut(&a, tile_size);
+                let mut expected = LowerTiles::cut(&a, tile_size);
                 assert_eq!(Cholesky::cut(&a, tile_size), expected);
                 let factored = Cholesky::run(&runtime, expected.clone()).expect("the matrix is positive definite");
                 cholesky_in_place(&mut expected).expect("the matrix is positive definite");
@@ -138,11 +138,11 @@ mod tests {
                 false => 0.0,
             }).unwrap();
             let runtime = runtime("tree-eager", 2);
-            match Cholesky::run(&runtime, TiledMatrix::cut(&matrix, tile_size)) {
+            match Cholesky::run(&runtime, LowerTiles::cut(&matrix, tile_size)) {
                 Err(WorkloadError::NotPositiveDefinite(error)) => prop_assert_eq!(error.row, bad + 1),
                 other => prop_assert!(false, "{:?}", other),
             }
-            prop_assert!(Cholesky::run(&runtime, TiledMatrix::cut(&RandomSpd::new(order, 1), tile_size)).is_ok());
+            prop_assert!(Cholesky::run(&runtime, LowerTiles::cut(&RandomSpd::new(order, 1), tile_size)).is_ok());
         }
     }
 }

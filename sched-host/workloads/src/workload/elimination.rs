@@ -1,16 +1,16 @@
-//! Factorisations that eliminate by pivots and stop at a bad one: what the tasks of Cholesky and LU share.
+//! Factorisations that eliminate by pivots and stop at a bad one: the common part of the tasks of Cholesky and LU.
 
 use crate::linalg::Tile;
 use sched_model::Model;
 use sched_runtime::{AccessList, Codelet, CodeletBuilder, Read, ReadWrite, Runtime};
 use std::sync::{Arc, OnceLock};
 
-/// The tile that a kernel changes alone, with one that it reads, with two.
+/// Accesses of kernels that modify one tile: alone, with one read tile, or with two.
 pub(super) type Alone = (ReadWrite<Tile>,);
 pub(super) type WithOne = (Read<Tile>, ReadWrite<Tile>);
 pub(super) type WithTwo = (Read<Tile>, Read<Tile>, ReadWrite<Tile>);
 
-/// One factorisation. Once it has failed its kernels do nothing, so that nothing is done in vain.
+/// One factorisation. After a failure its kernels do nothing, to save the work.
 pub(super) struct Elimination<'a, E> {
     runtime: &'a Runtime,
     workload: &'static str,
@@ -22,17 +22,17 @@ impl<'a, E: Send + Sync + 'static> Elimination<'a, E> {
         Elimination { runtime, workload, failure: Arc::default() }
     }
 
-    /// Where it failed, if it did.
+    /// The failure, if any.
     pub(super) fn failure(&self) -> Option<&E> {
         self.failure.get()
     }
 
-    /// A codelet whose model is called after workload and kernel, such as `lu_gemm`.
+    /// A codelet whose model is named after workload and kernel, such as `lu_gemm`.
     fn codelet<L: AccessList, S: Send + 'static>(&self, kernel: &str) -> CodeletBuilder<L, S> {
         self.runtime.codelet(kernel).model(Model::history(format!("{}_{kernel}", self.workload)))
     }
 
-    /// A codelet that factors a tile of the diagonal.
+    /// A codelet that factors a diagonal tile.
     pub(super) fn pivot<S: Send + 'static>(
         &self,
         kernel: &str,
@@ -40,7 +40,7 @@ impl<'a, E: Send + Sync + 'static> Elimination<'a, E> {
     ) -> Codelet<Alone, S> {
         let failure = Arc::clone(&self.failure);
         let kernel = self.codelet(kernel).cpu("faer", move |context, (tile,)| {
-            // Each of these tasks waits for the one before, so that the first bad pivot is the only one.
+            // Each of these tasks waits for the previous one, so the first bad pivot is the only one.
             if failure.get().is_none()
                 && let Err(error) = factor(context.params, tile)
             {
@@ -50,7 +50,7 @@ impl<'a, E: Send + Sync + 'static> Elimination<'a, E> {
         kernel.build()
     }
 
-    /// A codelet that changes a tile with another one.
+    /// A codelet that modifies a tile and reads another one.
     pub(super) fn with_one<S: Send + 'static>(
         &self,
         kernel: &str,
@@ -65,7 +65,7 @@ impl<'a, E: Send + Sync + 'static> Elimination<'a, E> {
         kernel.build()
     }
 
-    /// A codelet that changes a tile with two others.
+    /// A codelet that modifies a tile and reads two others.
     pub(super) fn with_two<S: Send + 'static>(
         &self,
         kernel: &str,

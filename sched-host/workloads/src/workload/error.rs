@@ -23,15 +23,15 @@ pub enum WorkloadError {
         )
     )]
     ZeroPivot(#[from] NoLuFactors),
-    /// A kernel panicked, or nothing moves any more.
+    /// A kernel panicked, or the runtime stalled.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Run(#[from] RunError),
-    /// A task was not taken.
+    /// A task was not accepted.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Submit(#[from] SubmitError),
-    /// The result could not be had.
+    /// The result could not be obtained.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Data(#[from] DataError),

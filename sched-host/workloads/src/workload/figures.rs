@@ -1,40 +1,64 @@
-//! How long a run took, and who did what in it.
+//! Duration of a run, and each worker's share in it.
 
 use super::WorkloadError;
-use sched_runtime::{Runtime, SubmitError};
+use sched_runtime::{Runtime, SubmitError, WorkerStats};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
 /// The figures of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figures {
-    /// Tasks that were executed.
+    /// Number of tasks executed.
     pub tasks: u64,
-    /// From just before the first submission to when all tasks had ended.
+    /// Time from just before the first submission to the end of all tasks.
     pub makespan: Duration,
-    /// Floating-point operations of all tasks.
+    /// Number of floating-point operations of all tasks.
     pub flops: f64,
-    /// What each worker did, in the order of their numbers.
+    /// Each worker's share, in the order of their numbers.
     pub per_worker: Vec<WorkerShare>,
 }
 
-/// What one worker did in a run.
+/// One worker's share in a run.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct WorkerShare {
     /// Its number.
     pub id: u32,
-    /// Tasks that it executed.
+    /// Number of tasks executed.
     pub tasks: u64,
-    /// Time with a task, in seconds: with its kernel, and with getting it and ending it.
+    /// Time spent on tasks, in seconds: in kernels, and in getting and ending tasks.
     pub busy_s: f64,
-    /// How often it was woken.
+    /// Number of wakes.
     pub wakes: u64,
-    /// Of these wakes, those after which it found no task.
+    /// Number of wakes after which it found no task.
     pub wakes_in_vain: u64,
 }
 
 impl Figures {
-    /// Billions of floating-point operations a second; 0 where nothing was done.
+    /// What the workers did in the `makespan` between two looks at their figures.
+    #[must_use]
+    pub fn between(before: &[WorkerStats], after: &[WorkerStats], makespan: Duration, flops: f64) -> Figures {
+        let share = |(before, after): (&WorkerStats, &WorkerStats)| {
+            let idle = after.idle.saturating_sub(before.idle);
+            WorkerShare {
+                id: after.id,
+                tasks: after.tasks - before.tasks,
+                busy_s: makespan.saturating_sub(idle).as_secs_f64(),
+                wakes: after.wakes - before.wakes,
+                wakes_in_vain: after.wakes_in_vain - before.wakes_in_vain,
+            }
+        };
+        let per_worker: Vec<WorkerShare> = before.iter().zip(after).map(share).collect();
+        Figures { tasks: per_worker.iter().map(|worker| worker.tasks).sum(), makespan, flops, per_worker }
+    }
+
+    /// How much of the time a worker was busy, from 0 to 1: the mean over all of them.
+    #[must_use]
+    pub fn busy_share(&self) -> f64 {
+        let busy: f64 = self.per_worker.iter().map(|worker| worker.busy_s).sum();
+        busy / (self.makespan.as_secs_f64() * self.per_worker.len() as f64).max(f64::MIN_POSITIVE)
+    }
+
+    /// Billions of floating-point operations per second; 0 if nothing was executed.
     #[must_use]
     pub fn gflops(&self) -> f64 {
         let seconds = self.makespan.as_secs_f64();
@@ -42,7 +66,7 @@ impl Figures {
     }
 }
 
-/// Submits a task graph of so many floating-point operations, waits for it, and takes the figures from just before to just
+/// Submits a task graph of `flops` floating-point operations, waits for it, and measures from just before to just
 /// after.
 pub(super) fn run_measured(
     runtime: &Runtime,
@@ -56,18 +80,7 @@ pub(super) fn run_measured(
     let makespan = began.elapsed();
     ended?;
     let after = runtime.stats();
-    let per_worker = before.iter().zip(&after).map(|(before, after)| {
-        let idle = after.idle.saturating_sub(before.idle);
-        WorkerShare {
-            id: after.id,
-            tasks: after.tasks - before.tasks,
-            busy_s: makespan.saturating_sub(idle).as_secs_f64(),
-            wakes: after.wakes - before.wakes,
-            wakes_in_vain: after.wakes_in_vain - before.wakes_in_vain,
-        }
-    });
-    let per_worker: Vec<WorkerShare> = per_worker.collect();
-    Ok(Figures { tasks: per_worker.iter().map(|worker| worker.tasks).sum(), makespan, flops, per_worker })
+    Ok(Figures::between(&before, &after, makespan, flops))
 }
 
 #[cfg(test)]

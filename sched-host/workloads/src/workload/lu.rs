@@ -9,11 +9,11 @@ use crate::linalg::{gemm_nn, getrf, trsm_column, trsm_row};
 use sched_runtime::{Codelet, Handle, Runtime, SubmitError};
 use std::path::Path;
 
-/// Replaces a matrix by its LU factors, without pivoting: a task for each of its [`lu_steps`], ordered by the tiles that they
-/// name.
+/// Replaces a matrix by its LU factors, without pivoting: a task for each of its [`lu_steps`], ordered by their
+/// accesses to tiles.
 ///
-/// That is sure to go well where the diagonal dominates the matrix. A pivot that is zero is an error,
-/// [`WorkloadError::ZeroPivot`] with its row: the tasks behind it then do nothing.
+/// This certainly succeeds if the matrix is diagonally dominant. A zero pivot is reported as
+/// [`WorkloadError::ZeroPivot`] with its row; the tasks that depend on it do nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Lu;
 

@@ -9,10 +9,10 @@ use sched_model::Model;
 use sched_runtime::{Codelet, Handle, Read, ReadWrite, Runtime, SubmitError, Write};
 use std::path::Path;
 
-/// Replaces a matrix, any one, by its QR factorisation: a task for each of its [`qr_steps`], ordered by the tiles that they
-/// name.
+/// Replaces any matrix by its QR factorisation: a task for each of its [`qr_steps`], ordered by their accesses to
+/// tiles.
 ///
-/// The residual is ‖A − Q·R‖ / ‖A‖ or how far Q is from orthogonal, whichever is larger.
+/// The residual is the larger one of ‖A − Q·R‖ / ‖A‖ and the deviation of Q from orthogonality.
 #[derive(Clone, Copy, Debug)]
 pub struct Qr;
 
@@ -66,12 +66,12 @@ impl Workload for Qr {
     fn residual(matrix: &(dyn Entries + Sync), factors: &QrTiles) -> f64 {
         let residual = sum_up((0..factors.tiling().n_tiles()).collect(), |j| qr_norms(matrix, factors, j));
         let orthogonality = orthogonality(factors);
-        // Not `max`, which would pass over what is no number.
+        // Not `max`, which would ignore a NaN.
         if residual <= orthogonality { orthogonality } else { residual + 0.0 * orthogonality }
     }
 }
 
-/// The tiles, handed over to a runtime.
+/// The tiles as data of a runtime.
 struct Data {
     tiling: Tiling,
     matrix: Vec<Handle<Tile>>,
@@ -89,14 +89,14 @@ impl Data {
     }
 }
 
-/// What each kernel uses, in the order of its arguments.
+/// The accesses of each kernel, in the order of its arguments.
 type Geqrt = (ReadWrite<Tile>, Write<Tile>, Write<Tile>);
 type Unmqr = (Read<Tile>, Read<Tile>, ReadWrite<Tile>);
 type Tsqrt = (ReadWrite<Tile>, ReadWrite<Tile>, Write<Tile>);
 type Tsmqr = (Read<Tile>, Read<Tile>, ReadWrite<Tile>, ReadWrite<Tile>);
 
-/// The codelets. Reflectors of a diagonal tile lie in a tile of their own, so that the panel below can go on with the diagonal
-/// tile while the reflectors are still applied to the row.
+/// The codelets. The reflectors of a diagonal tile are stored in a separate tile, so that the panel below can continue
+/// with the diagonal tile while the reflectors are still being applied to the row.
 struct Kernels {
     geqrt: Codelet<Geqrt, QrStep>,
     unmqr: Codelet<Unmqr, QrStep>,
@@ -182,7 +182,7 @@ mod tests {
         let a = RandomMatrix::uniform(60, 5);
         let mut right = Qr::cut(&a, 20);
         qr_in_place(&mut right);
-        // A factor that is not used for A − Q·R alone would still make Q wrong.
+        // Checking A − Q·R alone would miss a wrong factor that makes Q wrong.
         for wrong in [0.5, f64::NAN] {
             for change in [0, 1, 2] {
                 let mut factors = right.clone();

@@ -1,4 +1,4 @@
-//! What the tests of all workloads use.
+//! Helpers of the tests of all workloads.
 
 use super::{Figures, Workload};
 use crate::linalg::Tiling;
@@ -12,7 +12,7 @@ pub(super) fn runtime(policy: &str, workers: usize) -> Runtime {
     builder.build().expect("the shipped policies start")
 }
 
-/// The figures are those of a run of all the tasks by so many workers.
+/// Checks that the figures are those of a run of all tasks by `workers` workers.
 pub(super) fn check_figures<W: Workload>(figures: &Figures, tiling: Tiling, workers: usize) {
     assert_eq!(figures.tasks as f64, W::tasks(tiling.n_tiles() as f64));
     assert_eq!(figures.per_worker.len(), workers);

@@ -2,13 +2,13 @@
 
 use super::{Contents, Stack, label};
 use crate::topology::Object;
+use sched_text::svg::text_width;
 
 // All lengths are in pixels.
 pub(super) const PAD: usize = 8;
 pub(super) const STRIP: usize = 22;
 pub(super) const PU_HEIGHT: usize = 40;
-/// Upper bound of the average character width of a short label in a 12-pixel font.
-pub(super) const CHAR: usize = 7;
+pub(super) const FONT: f64 = 12.0;
 const PU_WIDTH: usize = 74;
 
 /// A box with the positions of everything inside; sizes are minimal.
@@ -51,7 +51,7 @@ impl<'a> Frame<'a> {
             Contents::Stacks(stacks) => stacks.iter().map(|stack| Item::Frame(Frame::new(stack))).collect(),
         };
         let strips = stack.objects.clone();
-        let title = strips.iter().map(|object| label(object).chars().count() * CHAR).max().unwrap_or(0);
+        let title = strips.iter().map(|object| text_width(&label(object), FONT).ceil() as usize).max().unwrap_or(0);
         let top = strips.len() * STRIP + PAD;
         let (cells, (inner_width, inner_height)) = grid(items, top);
         let needed = inner_width + 2 * PAD;

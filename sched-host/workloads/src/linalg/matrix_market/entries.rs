@@ -7,7 +7,7 @@ use super::{Line, ProblemKind, content_lines};
 /// One listed entry.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
-    /// Column times order plus row, both from 0: the place in column-major order.
+    /// Column times order plus row, both from 0: the position in column-major order.
     key: u64,
     pub(super) value: f64,
     /// Byte offset of its line.
@@ -22,9 +22,11 @@ impl Entry {
     }
 }
 
-/// Reads the entries from byte `from` on and sorts them by column, then row, then line. Malformed ones are reported and left out.
+/// Reads the entries from byte `from` on and sorts them by column, row and line. Malformed ones are reported and
+/// skipped.
 pub(super) fn parse(text: &str, from: usize, header: &Header, problems: &mut Problems) -> Result<Vec<Entry>, Halt> {
-    // What the header announces is believed only as far as the file can hold it, with at least two bytes an entry.
+    // The announced number of entries is trusted only as far as the file can contain it, with at least two bytes per
+    // entry.
     let room = (text.len() - from) as u64 / 2 + 1;
     let mut entries = Vec::with_capacity(header.n_entries.min(room) as usize);
     let mut array = ArrayPlaces::new(header);
@@ -60,7 +62,7 @@ pub(super) fn parse(text: &str, from: usize, header: &Header, problems: &mut Pro
     Ok(entries)
 }
 
-/// Rows and columns of the entries of an array, from 0, in the order in which they are listed.
+/// Rows and columns of the entries of an array, from 0, in the order of the file.
 struct ArrayPlaces {
     row: u64,
     col: u64,
@@ -84,7 +86,7 @@ impl ArrayPlaces {
     }
 }
 
-/// The value that a line of an array holds, or a report why it holds none.
+/// The value on a line of an array; reports a line without one.
 fn array_entry(line: Line<'_>, header: &Header, problems: &mut Problems) -> Result<Option<f64>, Halt> {
     let mut words = line.words();
     let value = match words.next() {
@@ -95,7 +97,7 @@ fn array_entry(line: Line<'_>, header: &Header, problems: &mut Problems) -> Resu
     Ok(value)
 }
 
-/// The row and column, from 0, and the value that a line of a coordinate file holds, or a report why it does not.
+/// The row and column, from 0, and the value on a line of a coordinate file; reports a malformed line.
 fn coordinate_entry(line: Line<'_>, header: &Header, problems: &mut Problems) -> Result<Option<(u64, u64, f64)>, Halt> {
     let mut words = line.words();
     let mut indices = [None; 2];
@@ -134,7 +136,7 @@ fn nothing_more<'t>(mut words: impl Iterator<Item = (&'t str, Place)>, problems:
     problems.report(kind, Some(place))
 }
 
-/// A row or column, from 0.
+/// Reads a row or column, from 0.
 fn index(
     what: &'static str,
     word: &str,
@@ -145,7 +147,7 @@ fn index(
     let digits = word.strip_prefix('-').unwrap_or(word);
     let kind = match word.parse::<u64>() {
         Ok(index) if index >= 1 && index <= order as u64 => return Ok(Some(index - 1)),
-        // Also a number beyond 64 bits.
+        // Includes numbers beyond 64 bits.
         _ if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
             ProblemKind::OutOfRange { what, found: quote(word), order }
         }
@@ -158,7 +160,7 @@ fn index(
     Ok(None)
 }
 
-/// The value that a word stands for.
+/// Reads a value.
 fn value(word: &str, place: Place, field: Field, problems: &mut Problems) -> Result<Option<f64>, Halt> {
     let found = || quote(word);
     let kind = match (word.parse::<f64>(), field) {
@@ -174,7 +176,7 @@ fn value(word: &str, place: Place, field: Field, problems: &mut Problems) -> Res
     Ok(None)
 }
 
-/// The line that begins at byte `start`.
+/// The line that starts at byte `start`.
 fn line_at(text: &str, start: usize) -> Place {
     let content = text[start..].lines().next().unwrap_or_default();
     Line { start, content }.place()
@@ -218,7 +220,7 @@ pub(super) fn check_symmetric(
     for entry in entries {
         let (r, c) = entry.place(header.order);
         let mirror = find(r as u64 * n + c as u64);
-        // A pair with both entries listed is looked at once, from below the diagonal.
+        // If both entries of a pair are listed, it is checked once, from below the diagonal.
         if r == c || (r < c && mirror.is_some()) {
             continue;
         }

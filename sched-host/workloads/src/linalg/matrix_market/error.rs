@@ -1,4 +1,4 @@
-//! What can be wrong with a Matrix Market file, and where.
+//! Errors in Matrix Market files, with their positions.
 
 use std::fmt;
 use std::io;
@@ -12,8 +12,8 @@ use sched_text::excerpt::Position;
 use super::Wanted;
 use super::problems::{MAX_LINE, Place, Problems};
 
-/// Why a file is not a matrix in Matrix Market format, of the kind that is wanted: every problem found, up to the limit, with its place.
-
+/// Why a file is not a matrix of the required kind in Matrix Market format: every problem found, up to the limit, with
+/// its position.
 pub struct MatrixMarketError {
     source: NamedSource<String>,
     problems: Vec<Problem>,
@@ -87,7 +87,7 @@ impl Diagnostic for MatrixMarketError {
     }
 }
 
-/// One thing that is wrong with a file.
+/// A problem of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     kind: ProblemKind,
@@ -104,7 +104,7 @@ impl Problem {
         &self.kind
     }
 
-    /// Line and column, from 1 (columns count characters); nothing if the file could not be read at all.
+    /// Line and column, from 1 (columns count characters); `None` if the file could not be read at all.
     pub fn position(&self) -> Option<(usize, usize)> {
         self.position.map(|position| (position.line, position.column))
     }
@@ -127,7 +127,7 @@ impl Diagnostic for Problem {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        Some(Box::new(self.kind.mend()))
+        Some(Box::new(self.kind.fix()))
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
@@ -136,20 +136,21 @@ impl Diagnostic for Problem {
     }
 }
 
-/// What is wrong. Texts called `found` are quoted, shortened and free of control characters; rows and columns count from 1.
+/// The kind of a problem. Texts called `found` are quoted, shortened and free of control characters; rows and columns
+/// count from 1.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProblemKind {
     /// The file does not exist or cannot be read.
     #[error("the file cannot be read: {reason}")]
     Unreadable {
-        /// What the operating system says.
+        /// The operating system's message.
         reason: String,
     },
-    /// The file is no UTF-8 text.
+    /// The file is not UTF-8 text.
     #[error("found the byte {byte:#04x}, expected UTF-8 text")]
     NotText {
-        /// The first byte that does not belong.
+        /// The first invalid byte.
         byte: u8,
     },
     /// A line is longer than the format allows.
@@ -158,32 +159,32 @@ pub enum ProblemKind {
         /// Its length in bytes.
         length: usize,
     },
-    /// The first line does not begin as it must.
+    /// The first line does not start correctly.
     #[error("not a Matrix Market file: found {found}, expected `%%MatrixMarket`")]
     NotMatrixMarket {
-        /// What it begins with.
+        /// Its start.
         found: String,
     },
-    /// A word of the first line is none that the format has.
+    /// A word of the first line is not part of the format.
     #[error("found {found}, expected the {what}: {expected}")]
     UnknownWord {
-        /// Object, format, field or symmetry.
+        /// The word's role: object, format, field or symmetry.
         what: &'static str,
         /// The word.
         found: String,
-        /// The words that can be read.
+        /// The supported words.
         expected: String,
-        /// A word of the format that is nearly the same.
+        /// A similar word of the format.
         suggestion: Option<&'static str>,
     },
-    /// A word of the first line stands for something that this reader does not read.
+    /// A word of the first line means something that this reader does not support.
     #[error("found the {what} {found}, which is not supported; expected {supported}")]
     Unsupported {
-        /// Object, format, field or symmetry.
+        /// The word's role: object, format, field or symmetry.
         what: &'static str,
         /// The word.
         found: String,
-        /// The words that can be read.
+        /// The supported words.
         supported: String,
     },
     /// A line or the file ends too early.
@@ -192,20 +193,20 @@ pub enum ProblemKind {
         /// What should have followed.
         expected: String,
     },
-    /// A line goes on after its end.
+    /// A line continues after its end.
     #[error("found {found}, expected nothing more after {after}")]
     Surplus {
-        /// The first word too many.
+        /// The first surplus word.
         found: String,
-        /// What should be last.
+        /// What should come last.
         after: &'static str,
     },
     /// A size or an index is not written as a whole number.
     #[error("found {found}, expected {what}, a whole number")]
     NotACount {
-        /// What the number should say.
+        /// The meaning of the number.
         what: &'static str,
-        /// What stands there.
+        /// The text found.
         found: String,
     },
     /// The matrix is not square.
@@ -219,12 +220,12 @@ pub enum ProblemKind {
     /// The matrix has order 0.
     #[error("found a matrix without rows, expected at least one")]
     NoRows,
-    /// The matrix is beyond the limit or the memory.
+    /// The matrix exceeds the limit or the memory.
     #[error("found a matrix of order {order}, which takes at least {} as a dense matrix; {}", dense_size(*.order), allowance(*.limit))]
     TooLarge {
         /// Its order.
         order: u64,
-        /// The largest order allowed; nothing if memory ran out below it.
+        /// The largest order allowed; `None` if memory ran out below it.
         limit: Option<usize>,
     },
     /// An index lies outside the matrix.
@@ -240,19 +241,19 @@ pub enum ProblemKind {
     /// A value is not a number.
     #[error("found {found}, expected a number")]
     NotANumber {
-        /// What stands there.
+        /// The text found.
         found: String,
     },
     /// A value of an integer matrix is not an integer of 64 bits.
     #[error("found {found}, expected an integer, as the header says")]
     NotAnInteger {
-        /// What stands there.
+        /// The text found.
         found: String,
     },
     /// A value is infinite, not a number or too large.
     #[error("found {found}, expected a finite number")]
     NotFinite {
-        /// What stands there.
+        /// The text found.
         found: String,
     },
     /// A file of a symmetric matrix lists an entry above the diagonal.
@@ -270,23 +271,23 @@ pub enum ProblemKind {
         row: usize,
         /// Its column.
         col: usize,
-        /// Line of the file, from 1, that lists it first.
+        /// Line of the file, from 1, that first lists it.
         first_line: usize,
     },
-    /// There are more entries than the size announces.
+    /// There are more entries than announced.
     #[error("found {n_found} entries, expected {n_expected}; here is the first too many")]
     TooManyEntries {
-        /// Entries announced.
+        /// Number of entries announced.
         n_expected: u64,
-        /// Entries listed.
+        /// Number of entries found.
         n_found: u64,
     },
-    /// There are fewer entries than the size announces.
+    /// There are fewer entries than announced.
     #[error("found the end of the file after {n_found} of {n_expected} entries")]
     TooFewEntries {
-        /// Entries announced.
+        /// Number of entries announced.
         n_expected: u64,
-        /// Entries listed.
+        /// Number of entries found.
         n_found: u64,
     },
     /// An entry of a general matrix differs from its mirror image.
@@ -304,8 +305,8 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
-    /// What to do about it.
-    pub fn mend(&self) -> String {
+    /// The fix.
+    pub fn fix(&self) -> String {
         match self {
             Self::Unreadable { .. } => "check the path and the permissions",
             Self::NotText { .. } => "compressed files (.gz, .tar.gz) must be unpacked first",
@@ -319,10 +320,10 @@ impl ProblemKind {
             },
             Self::Unsupported { .. } => "use a real matrix, symmetric or general",
             Self::Missing { .. } => "complete the line; the file may be cut off",
-            Self::Surplus { .. } => "begin a new line or take it away; a comment is a line that begins with `%`",
+            Self::Surplus { .. } => "start a new line or remove it; a comment is a line that begins with `%`",
             Self::NotACount { .. } => "write it with digits only",
             Self::NotSquare { .. } => {
-                "use a square matrix: no other one can be symmetric, or has the factors that are wanted here"
+                "use a square matrix: only a square matrix can be symmetric, or have these factors"
             }
             Self::NoRows => "use a matrix with rows",
             Self::TooLarge { .. } => "use a smaller matrix, or a machine with more memory and a larger limit",
@@ -334,7 +335,7 @@ impl ProblemKind {
                 "list entries on and below the diagonal only, or say `general` in the header and list both"
             }
             Self::Repeated { .. } => "keep one of them, or their sum if the file was assembled from parts",
-            Self::TooManyEntries { .. } => "correct the number of entries in the size, or take the rest away",
+            Self::TooManyEntries { .. } => "correct the number of entries in the size, or remove the rest",
             Self::TooFewEntries { .. } => "the file may be cut off; otherwise correct the size",
             Self::NotSymmetric { .. } => {
                 "a Cholesky factor needs a symmetric matrix; both entries must be equal to the last bit"
@@ -344,7 +345,7 @@ impl ProblemKind {
     }
 }
 
-/// Memory that a dense symmetric matrix takes, for people.
+/// Memory of a dense symmetric matrix, for people.
 fn dense_size(order: u64) -> String {
     let bytes = 4.0 * order as f64 * (order as f64 + 1.0);
     if bytes >= 1e21 { "over 1000 EB".to_owned() } else { decimal_bytes(bytes) }
@@ -353,7 +354,7 @@ fn dense_size(order: u64) -> String {
 fn allowance(limit: Option<usize>) -> String {
     match limit {
         Some(limit) => format!("expected at most order {limit}"),
-        None => "there is not so much memory".into(),
+        None => "there is not enough memory".into(),
     }
 }
 

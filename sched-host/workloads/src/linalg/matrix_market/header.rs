@@ -3,16 +3,16 @@
 use super::problems::{Halt, Place, Problems, quote};
 use super::{Line, ProblemKind, ReadLimits, content_lines};
 
-/// How the entries are listed.
+/// The format of the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     /// Every entry, column by column.
     Array,
-    /// Row, column and value of the entries that are not zero.
+    /// Row, column and value of the nonzero entries.
     Coordinate,
 }
 
-/// What a value may be.
+/// The type of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
     Real,
@@ -28,21 +28,21 @@ pub(super) enum Symmetry {
     Symmetric,
 }
 
-/// What a file says about its matrix before the entries begin.
+/// What a file declares before the entries begin.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Header {
     pub(super) format: Format,
     pub(super) field: Field,
     pub(super) symmetry: Symmetry,
-    /// Rows and columns; at least 1, at most 2³¹ − 1.
+    /// Number of rows and columns; at least 1, at most 2³¹ − 1.
     pub(super) order: usize,
-    /// How many entries must follow.
+    /// Number of entries that must follow.
     pub(super) n_entries: u64,
-    /// Where the size stands.
+    /// Position of the size.
     pub(super) size_line: Place,
 }
 
-/// One of the words of the first line: what it says, the values that can be read, and those of the format that cannot.
+/// A word of the first line: its role, its supported values, and those of the format that are not supported.
 struct Word<T: 'static> {
     what: &'static str,
     supported: &'static [(&'static str, T)],
@@ -67,7 +67,7 @@ const SYMMETRY: Word<Symmetry> = Word {
 };
 
 impl<T: Copy> Word<T> {
-    /// The meaning of the next word of the first line, or a report that it has none.
+    /// The meaning of the next word of the first line; reports a word without one.
     fn read<'t>(
         &self,
         line: Line<'t>,
@@ -123,7 +123,8 @@ pub(super) fn parse(text: &str, limits: ReadLimits, problems: &mut Problems) -> 
             return Err(Halt);
         }
     }
-    // Each word is looked at even if an earlier one is wrong; without all of them nothing that follows can be understood.
+    // Each word is checked even if an earlier one is wrong; without all of them, nothing that follows can be
+    // interpreted.
     let object = OBJECT.read(first, &mut words, problems)?;
     let format = FORMAT.read(first, &mut words, problems)?;
     let field = FIELD.read(first, &mut words, problems)?;
@@ -155,7 +156,7 @@ pub(super) fn parse(text: &str, limits: ReadLimits, problems: &mut Problems) -> 
     Ok((header, rest))
 }
 
-/// The order and, in coordinate format, the number of entries that the size line announces.
+/// The order and, in coordinate format, the number of entries on the size line.
 fn size(line: Line<'_>, format: Format, limits: ReadLimits, problems: &mut Problems) -> Result<(usize, u64), Halt> {
     const NUMBERS: [&str; 3] = ["the number of rows", "the number of columns", "the number of entries"];
     let wanted = match format {

@@ -1,4 +1,4 @@
-//! Collecting problems while a Matrix Market file is read.
+//! Collects problems while a Matrix Market file is read.
 
 use miette::NamedSource;
 use sched_text::excerpt::{Position, printable, quoted_word};
@@ -7,7 +7,8 @@ use sched_text::line_and_column;
 use super::error::{MatrixMarketError, Problem, ProblemKind};
 use super::{Line, Wanted};
 
-/// Longest line with content, in bytes. The format allows 1024 characters; a longer line is most likely not what it should be.
+/// Maximum length of a line with content, in bytes. The format allows 1024 characters; a longer line is probably an
+/// error.
 pub(super) const MAX_LINE: usize = 1024;
 
 /// `word` between backticks, shortened, with control characters escaped.
@@ -15,7 +16,7 @@ pub(super) fn quote(word: &str) -> String {
     quoted_word(word, 40)
 }
 
-/// A piece of the text, in bytes.
+/// A range of the text, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     offset: usize,
@@ -27,7 +28,7 @@ impl Place {
         Self { offset, len }
     }
 
-    /// The line of its beginning, from 1.
+    /// The line of its start, from 1.
     pub(super) fn line(self, text: &str) -> usize {
         line_and_column(text, self.offset).0
     }
@@ -37,7 +38,7 @@ impl Place {
     }
 }
 
-/// The reader need not go on: what has been found makes the rest meaningless, or the limit is reached.
+/// The reader should stop: the problems found make the rest meaningless, or the limit is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Halt;
 
@@ -54,18 +55,18 @@ impl Problems {
         Self { limit: limit.max(1), wanted, found: Vec::new() }
     }
 
-    /// The one problem that keeps anything else from being looked at.
+    /// A single problem that prevents any further check.
     pub(super) fn only(kind: ProblemKind, place: Option<Place>, wanted: Wanted) -> Self {
         Self { limit: 1, wanted, found: vec![(kind, place)] }
     }
 
-    /// Notes a problem; `Halt` when the next one would be too many.
+    /// Records a problem; `Halt` if the next one would exceed the limit.
     pub(super) fn report(&mut self, kind: ProblemKind, place: Option<Place>) -> Result<(), Halt> {
         self.found.push((kind, place));
         if self.found.len() > self.limit { Err(Halt) } else { Ok(()) }
     }
 
-    /// Notes a line that is longer than the format allows.
+    /// Reports a line that is longer than the format allows.
     pub(super) fn line_length(&mut self, line: Line<'_>) -> Result<(), Halt> {
         let length = line.content.len();
         if length <= MAX_LINE {
@@ -75,17 +76,17 @@ impl Problems {
         self.report(ProblemKind::LineTooLong { length }, Some(place))
     }
 
-    /// `Halt` if anything was found.
+    /// `Halt` if any problem was found.
     pub(super) fn none_so_far(&self) -> Result<(), Halt> {
         if self.found.is_empty() { Ok(()) } else { Err(Halt) }
     }
 
     /// The error that reports the problems; `text` is the content of the file called `name`.
     pub(super) fn into_error(mut self, name: &str, text: String) -> MatrixMarketError {
-        // One more than the limit was let in, to know whether there are more.
+        // One problem beyond the limit was recorded, to know whether there are more.
         let gave_up = self.found.len() > self.limit;
         self.found.truncate(self.limit);
-        // Some checks go through the matrix by column; people read by line.
+        // Some checks visit the matrix by column; people read by line.
         self.found.sort_by_key(|(_, place)| place.map_or(0, |place| place.offset));
         let problem =
             |(kind, place): (ProblemKind, Option<Place>)| Problem::new(kind, place.map(|place| place.position(&text)));

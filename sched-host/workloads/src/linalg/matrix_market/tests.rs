@@ -1,4 +1,4 @@
-//! What the reader accepts, and what it says about the rest.
+//! What the reader accepts, and its messages about the rest.
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ fn rows(matrix: &SymmetricMatrix) -> Vec<Vec<f64>> {
     (0..n).map(|r| (0..n).map(|c| matrix.get(r, c)).collect()).collect()
 }
 
-/// The message and the problems, one a line.
+/// The message and the problems, one per line.
 fn complaint(text: &str) -> String {
     let error = read(text).expect_err("the file is bad");
     let problems = error.problems().iter().map(ToString::to_string);
@@ -133,8 +133,8 @@ fn every_wrong_word_of_the_header_is_named() {
     line 1, column 28: found nothing more, expected the symmetry (`symmetric` or `general`)
     ");
     let error = read("%%MatrixMarket matrix coordinat real symetric\n").unwrap_err();
-    let mends: Vec<String> = error.problems().iter().map(|p| p.kind().mend()).collect();
-    assert_eq!(mends, ["did you mean `coordinate`?", "did you mean `symmetric`?"]);
+    let fixes: Vec<String> = error.problems().iter().map(|p| p.kind().fix()).collect();
+    assert_eq!(fixes, ["did you mean `coordinate`?", "did you mean `symmetric`?"]);
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn a_very_long_line_is_reported_and_not_shown() {
     assert!(report.len() < 1500, "{report}");
 }
 
-/// Lines that are nearly right, so that random files get past the first checks.
+/// Lines that are almost valid, so that random files pass the first checks.
 fn line() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("%%MatrixMarket matrix coordinate real symmetric".to_owned()),
@@ -369,7 +369,7 @@ proptest! {
             places.iter().for_each(|&(r, c)| text += &format!("\n{}", value(r, c)));
         } else {
             text += &format!(" {}", places.len());
-            // Sparse entries may come in any order.
+            // Sparse entries may be in any order.
             places.iter().rev().for_each(|&(r, c)| text += &format!("\n{} {} {}", r + 1, c + 1, value(r, c)));
         }
         let matrix = read(&text).unwrap();

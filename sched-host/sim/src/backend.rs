@@ -12,13 +12,13 @@ use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
 use sched_core::{Estimate, MemoryNode, SharedSet, Time, WorkerId};
 use sched_graph::{Access, Dependencies, TaskGraph};
-use sched_tree::{Services, Witness};
+use sched_tree::{Services, TreeObserver};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// See the [module](self).
-pub(super) struct Desk {
+pub(super) struct SimBackend {
     now: AtomicU64,
     sleeping: Arc<SharedSet>,
     /// When each worker should be done with the tasks that it has pulled, in nanoseconds; 0 when it has none.
@@ -40,7 +40,7 @@ pub(super) struct Desk {
     notes: Mutex<Notes>,
     /// Something is in `notes`.
     noted: AtomicU64,
-    pub(super) witness: Option<Arc<dyn Witness>>,
+    pub(super) tree_observer: Option<Arc<dyn TreeObserver>>,
 }
 
 /// What the engine is to do.
@@ -51,19 +51,19 @@ pub(super) struct Notes {
     pub(super) prefetch: Vec<(u32, u32)>,
 }
 
-impl Desk {
+impl SimBackend {
     pub(super) fn new(
         graph: Arc<TaskGraph>,
         dependencies: Arc<Dependencies>,
         platform: Arc<Platform>,
         lengths: Lengths,
         combined: Vec<Box<[WorkerId]>>,
-    ) -> Desk {
+    ) -> SimBackend {
         let replicas = (platform.memories.len() > 1).then(|| {
             let capacities: Vec<Option<u64>> = platform.memories.iter().map(|memory| memory.capacity).collect();
             Mutex::new(Replicas::new(graph.data.iter().map(|datum| (datum.bytes, datum.home.0)), &capacities))
         });
-        Desk {
+        SimBackend {
             now: AtomicU64::new(0),
             sleeping: Arc::new(SharedSet::new(platform.workers.len())),
             busy: platform.workers.iter().map(|_| AtomicU64::new(0)).collect(),
@@ -79,7 +79,7 @@ impl Desk {
             replicas,
             notes: Mutex::default(),
             noted: AtomicU64::new(0),
-            witness: None,
+            tree_observer: None,
         }
     }
 
@@ -162,7 +162,7 @@ pub(super) fn task_of(head: &TaskHead) -> u32 {
     head.sequence.load(Relaxed).wrapping_sub(1) as u32
 }
 
-impl Services for Desk {
+impl Services for SimBackend {
     fn now(&self) -> Time {
         Time::from_nanos(self.now.load(Relaxed))
     }
@@ -254,7 +254,7 @@ impl Services for Desk {
         self.notes.lock().prefetch.push((memory_node.0, task_of(task)));
     }
 
-    fn witness(&self) -> Option<Arc<dyn Witness>> {
-        self.witness.clone()
+    fn tree_observer(&self) -> Option<Arc<dyn TreeObserver>> {
+        self.tree_observer.clone()
     }
 }

@@ -1,6 +1,6 @@
-//! JSON values of which is told where they are and what they should have been.
+//! JSON values with their places, and what each should have been.
 
-use super::super::problems::{Found, Problems, quote};
+use super::problems::{Found, Problems, quote};
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::{Range, Ranged};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -173,6 +173,65 @@ pub(super) fn words<'v>(object: &'v Object<'_>, name: &str, problems: &mut Probl
         }
     }
     all
+}
+
+/// A finite number.
+pub(super) struct Number(pub(super) f64);
+
+impl<'v, 't> Shape<'v, 't> for Number {
+    const WHAT: &'static str = "a finite number, from 0";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        number(value).filter(|number| number.is_finite() && *number >= 0.0).map(Number)
+    }
+}
+
+/// A count, or the place of something in a list.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Whole(pub(super) u64);
+
+impl<'v, 't> Shape<'v, 't> for Whole {
+    const WHAT: &'static str = "a whole number, from 0";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        value.as_number_lit()?.value.parse().ok().map(Whole)
+    }
+}
+
+/// A whole number of 32 bits, which may be negative.
+pub(super) struct Signed(pub(super) i32);
+
+impl<'v, 't> Shape<'v, 't> for Signed {
+    const WHAT: &'static str = "a whole number from -2147483648 to 2147483647";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        value.as_number_lit()?.value.parse().ok().map(Signed)
+    }
+}
+
+/// True or false.
+pub(super) struct Truth(pub(super) bool);
+
+impl<'v, 't> Shape<'v, 't> for Truth {
+    const WHAT: &'static str = "`true` or `false`";
+    fn of(value: &'v Value<'t>) -> Option<Self> {
+        value.as_boolean_lit().map(|truth| Truth(truth.value))
+    }
+}
+
+/// Reports each member of `object` that is not among the `known` ones.
+pub(super) fn refuse_others(object: &Object<'_>, known: &[&str], problems: &mut Problems<'_>) {
+    for property in &object.properties {
+        let name = property.name.as_str();
+        if known.contains(&name) {
+            continue;
+        }
+        let distance = |known: &&&str| strsim::damerau_levenshtein(known, name);
+        let near = known.iter().min_by_key(distance).filter(|near| distance(near) <= 2);
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("it may have: {}", known.join(", ")),
+        };
+        let message = format!("there is no member {} here", quote(name));
+        problems.report_at(bytes(property.name.range()), message, Some(help));
+    }
 }
 
 /// That the file has no document at all.

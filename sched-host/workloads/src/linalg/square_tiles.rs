@@ -1,8 +1,8 @@
-//! All of a square matrix, as tiles.
+//! The tiles of a general square matrix.
 
 use super::{Entries, Tile, Tiling};
 
-/// The tiles of a square matrix without any symmetry, row by row.
+/// The tiles of a general square matrix, row by row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SquareTiles {
     tiling: Tiling,
@@ -20,11 +20,11 @@ impl SquareTiles {
         Self { tiling, tiles: tiling.square_tiles().map(|(i, j)| Tile::of(matrix, tiling, i, j)).collect() }
     }
 
-    /// Puts tiles together that [`into_tiles`](Self::into_tiles) took apart, in the same order.
+    /// Reassembles tiles from [`into_tiles`](Self::into_tiles), in the same order.
     ///
     /// # Panics
     ///
-    /// If there are not as many tiles as `tiling` says, or one of them has another shape.
+    /// If the number of tiles or the shape of one does not match `tiling`.
     pub fn from_tiles(tiling: Tiling, tiles: Vec<Tile>) -> Self {
         Tile::check_shapes(&tiles, tiling, tiling.square_tiles());
         Self { tiling, tiles }
@@ -35,7 +35,7 @@ impl SquareTiles {
         self.tiles
     }
 
-    /// How the matrix is cut.
+    /// The tiling of the matrix.
     pub fn tiling(&self) -> Tiling {
         self.tiling
     }
@@ -59,7 +59,7 @@ impl SquareTiles {
         &mut self.tiles[index]
     }
 
-    /// Several tiles at once, for a kernel.
+    /// Several distinct tiles at once, for a kernel.
     ///
     /// # Panics
     ///

@@ -9,8 +9,8 @@ use sched_tree::context::lay;
 use sched_tree::plugin::Registry;
 use std::sync::Arc;
 
-/// See the module's text.
-pub(crate) struct PolicyGround {
+/// See the [module](self).
+pub(crate) struct PolicyEnv {
     pub(crate) registry: Arc<Registry>,
     pub(crate) topology: Topology,
     pub(crate) binding: BindingPlan,
@@ -20,7 +20,7 @@ pub(crate) struct PolicyGround {
     pub(crate) seed: u64,
 }
 
-impl PolicyGround {
+impl PolicyEnv {
     /// Builds the components of a policy laid over some of the workers, or none, where there are none.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Who is told where tasks are in a tree, where somebody wants to know: traces are made of it.
+//! Observers of where tasks are in a tree; traces are made of what they see.
 
 use super::Shared;
 use super::call::Call;
@@ -10,11 +10,11 @@ use sched_core::{Refusal, TaskId, WorkerId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A node of a tree, as a witness knows it: by its place among the nodes of all trees that the witness was shown.
+/// A node of a tree, as an observer knows it: by its place among the nodes of all trees that the observer was shown.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct WitnessedNode(pub u32);
+pub struct ObservedNode(pub u32);
 
-impl WitnessedNode {
+impl ObservedNode {
     /// Its place.
     #[must_use]
     pub const fn index(self) -> usize {
@@ -22,45 +22,45 @@ impl WitnessedNode {
     }
 }
 
-/// Is told which node stores a task, and which one refuses it. A tree asks its [`Services`] once whether there is a
-/// witness; without one a hop costs one branch more, with one it reads the clock too.
-pub trait Witness: Send + Sync {
+/// Observes which node stores a task, and which one refuses it. A tree asks its [`Services`] once whether there is an
+/// observer; without one a hop costs one branch more, with one it reads the clock too.
+pub trait TreeObserver: Send + Sync {
     /// A tree is put together from nodes with these paths. Returns the first of them; the others follow it. A run may see
     /// several trees, and each of their nodes has a number of its own.
-    fn nodes(&self, paths: &[&str]) -> WitnessedNode;
+    fn nodes(&self, paths: &[&str]) -> ObservedNode;
 
     /// A ready task was pushed into a tree, by this worker or the application.
     fn ready(&self, nanos: u64, by: Option<WorkerId>, task: TaskId);
 
     /// A node stores a task now.
-    fn held(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: WitnessedNode);
+    fn held(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: ObservedNode);
 
     /// A node refused a task.
-    fn refused(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: WitnessedNode, why: Refusal);
+    fn refused(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: ObservedNode, why: Refusal);
 }
 
-/// The witness of one tree.
-pub(super) struct Watch {
-    witness: Arc<dyn Witness>,
+/// The observer of one tree.
+pub(super) struct Observed {
+    observer: Arc<dyn TreeObserver>,
     /// The root.
-    first: WitnessedNode,
+    first: ObservedNode,
 }
 
-impl Watch {
-    /// The witness that `services` have, if any, for a tree of nodes with these paths.
-    pub(super) fn of(services: &dyn Services, paths: &[&str]) -> Option<Watch> {
-        let witness = services.witness()?;
-        let first = witness.nodes(paths);
-        Some(Watch { witness, first })
+impl Observed {
+    /// The observer that `services` have, if any, for a tree of nodes with these paths.
+    pub(super) fn of(services: &dyn Services, paths: &[&str]) -> Option<Observed> {
+        let observer = services.tree_observer()?;
+        let first = observer.nodes(paths);
+        Some(Observed { observer, first })
     }
 
-    fn node(&self, node: &TreeNode) -> WitnessedNode {
-        WitnessedNode(self.first.0 + node.id)
+    fn node(&self, node: &TreeNode) -> ObservedNode {
+        ObservedNode(self.first.0 + node.id)
     }
 
     #[cold]
     pub(super) fn ready(&self, tree: &Shared, by: Option<WorkerId>, slot: &Slot) {
-        self.witness.ready(tree.services.now().as_nanos(), by, id(slot));
+        self.observer.ready(tree.services.now().as_nanos(), by, id(slot));
     }
 
     /// A push into `node` went well: it stores the task, unless the task went on from there.
@@ -68,7 +68,7 @@ impl Watch {
     pub(super) fn taken(&self, call: &Call<'_>, node: &TreeNode, slot: &Slot) {
         if slot.phase() == Phase::InTree(node.number) {
             let now = call.tree.services.now().as_nanos();
-            self.witness.held(now, call.requester, id(slot), self.node(node));
+            self.observer.held(now, call.requester, id(slot), self.node(node));
         }
     }
 
@@ -76,7 +76,7 @@ impl Watch {
     pub(super) fn refused(&self, call: &Call<'_>, node: &TreeNode, task: RawTask, why: u32) {
         let Some(slot) = Slot::of(task) else { return };
         let now = call.tree.services.now().as_nanos();
-        self.witness.refused(now, call.requester, id(slot), self.node(node), Refusal::from_code(why));
+        self.observer.refused(now, call.requester, id(slot), self.node(node), Refusal::from_code(why));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Time, sleeping workers, and what the trees of a real run ask for.
 
 use super::codelet::CodeletFacts;
-use super::gang::arch_and_size;
+use super::combined::arch_and_size;
 use super::memories::Memories;
 use super::times::Times;
 use parking_lot::RwLock;
@@ -11,13 +11,13 @@ use sched_machine::topology::WorkerDistances;
 use sched_model::Bus;
 use sched_sync::sleep::Sleep;
 use sched_trace::{Event, Recorder};
-use sched_tree::{Services, Witness, WorkerFacts};
+use sched_tree::{Services, TreeObserver, WorkerFacts};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// Time and sleeping workers: the tree's back end.
-pub(crate) struct Clock {
+/// The back end of trees whose workers are threads.
+pub(crate) struct ThreadBackend {
     pub(crate) began: Instant,
     pub(crate) sleep: Sleep,
     pub(crate) times: Times,
@@ -34,17 +34,17 @@ pub(crate) struct Clock {
     pub(crate) memories: Option<Arc<Memories>>,
 }
 
-impl Clock {
+impl ThreadBackend {
     pub(crate) fn new(
         workers: &[WorkerFacts],
         combined: &[Box<[WorkerId]>],
         distances: WorkerDistances,
         recorder: Option<Arc<Recorder>>,
         bus: Option<Bus>,
-    ) -> Clock {
+    ) -> ThreadBackend {
         let began = Instant::now();
         let memories = bus.map(|bus| Arc::new(Memories::new(workers, bus, recorder.clone(), began)));
-        Clock {
+        ThreadBackend {
             began,
             sleep: Sleep::new(workers.len()),
             times: Times::new(workers.len()),
@@ -71,7 +71,7 @@ impl Clock {
     }
 }
 
-impl Services for Clock {
+impl Services for ThreadBackend {
     fn now(&self) -> Time {
         Time::from_nanos(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
@@ -135,7 +135,7 @@ impl Services for Clock {
         }
     }
 
-    fn witness(&self) -> Option<Arc<dyn Witness>> {
-        self.recorder.clone().map(|recorder| recorder as Arc<dyn Witness>)
+    fn tree_observer(&self) -> Option<Arc<dyn TreeObserver>> {
+        self.recorder.clone().map(|recorder| recorder as Arc<dyn TreeObserver>)
     }
 }

@@ -1,17 +1,19 @@
-//! The lower triangle of a matrix, as tiles.
+//! The tiles of a matrix's lower triangle.
 
 use super::{CholeskyStep, Entries, Tile, Tiling, kernels};
 use super::{NotPositiveDefinite, gemm, potrf, syrk, trsm};
 
-/// The tiles of the lower triangle of a square matrix: a symmetric matrix before its factorisation, its Cholesky factor afterwards.
+/// The tiles of the lower triangle of a square matrix: a symmetric matrix before its factorisation, its Cholesky factor
+/// afterwards.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TiledMatrix {
+pub struct LowerTiles {
     tiling: Tiling,
     tiles: Vec<Tile>,
 }
 
-impl TiledMatrix {
-    /// Cuts the lower triangle of the symmetric `matrix` into tiles of `tile_size` rows and columns. Tiles on the diagonal hold both triangles.
+impl LowerTiles {
+    /// Cuts the lower triangle of the symmetric `matrix` into tiles of `tile_size` rows and columns. Diagonal tiles
+    /// contain both triangles.
     ///
     /// # Panics
     ///
@@ -21,11 +23,11 @@ impl TiledMatrix {
         Self { tiling, tiles: tiling.lower_tiles().map(|(i, j)| Tile::of(matrix, tiling, i, j)).collect() }
     }
 
-    /// Puts tiles together that [`into_tiles`](Self::into_tiles) took apart, in the same order.
+    /// Reassembles tiles from [`into_tiles`](Self::into_tiles), in the same order.
     ///
     /// # Panics
     ///
-    /// If there are not as many tiles as `tiling` says, or one of them has another shape.
+    /// If the number of tiles or the shape of one does not match `tiling`.
     pub fn from_tiles(tiling: Tiling, tiles: Vec<Tile>) -> Self {
         Tile::check_shapes(&tiles, tiling, tiling.lower_tiles());
         Self { tiling, tiles }
@@ -36,7 +38,7 @@ impl TiledMatrix {
         self.tiles
     }
 
-    /// How the matrix is cut.
+    /// The tiling of the matrix.
     pub fn tiling(&self) -> Tiling {
         self.tiling
     }
@@ -60,7 +62,7 @@ impl TiledMatrix {
         &mut self.tiles[index]
     }
 
-    /// Several tiles at once, for a kernel.
+    /// Several distinct tiles at once, for a kernel.
     fn several<const N: usize>(&mut self, wanted: [(usize, usize); N]) -> [&mut Tile; N] {
         let wanted = wanted.map(|(i, j)| self.tiling.lower_index(i, j));
         self.tiles.get_disjoint_mut(wanted).expect("the tiles of one step are distinct")
@@ -81,7 +83,7 @@ impl TiledMatrix {
         self.tile(r / size, c / size).get(r % size, c % size)
     }
 
-    /// Carries out one step of the factorisation.
+    /// Executes one step of the factorisation.
     ///
     /// # Errors
     ///
@@ -110,7 +112,7 @@ impl TiledMatrix {
         Ok(())
     }
 
-    /// Subtracts tile (i, j) of L·Lᵀ from `tile`, where `self` is L; for a tile on the diagonal, in its lower triangle only.
+    /// Subtracts tile (i, j) of L·Lᵀ from `tile`, where `self` is L; for a diagonal tile, only in its lower triangle.
     pub(super) fn subtract_square(&self, i: usize, j: usize, tile: &mut Tile) {
         for k in 0..j {
             if i == j {
@@ -123,8 +125,8 @@ impl TiledMatrix {
     }
 }
 
-/// The symmetric matrix whose lower triangle the tiles hold.
-impl Entries for TiledMatrix {
+/// The symmetric matrix with the lower triangle in the tiles.
+impl Entries for LowerTiles {
     fn order(&self) -> usize {
         self.tiling.order()
     }
@@ -145,9 +147,9 @@ mod tests {
         #[test]
         fn cutting_and_putting_together_changes_nothing(order in 0usize..40, size in 1usize..50, other in 1usize..50) {
             let a = RandomSpd::new(order, 1);
-            let tiled = TiledMatrix::cut(&a, size);
+            let tiled = LowerTiles::cut(&a, size);
             let tiling = tiled.tiling();
-            let again = TiledMatrix::from_tiles(tiling, tiled.clone().into_tiles());
+            let again = LowerTiles::from_tiles(tiling, tiled.clone().into_tiles());
             prop_assert_eq!(&again, &tiled);
             for r in 0..order {
                 for c in 0..order {
@@ -156,15 +158,15 @@ mod tests {
                 }
             }
             let dense = SymmetricMatrix::from_lower(order, |r, c| tiled.get(r, c)).unwrap();
-            prop_assert_eq!(TiledMatrix::cut(&dense, other), TiledMatrix::cut(&a, other));
+            prop_assert_eq!(LowerTiles::cut(&dense, other), LowerTiles::cut(&a, other));
         }
     }
 
     #[test]
     #[should_panic(expected = "shape of tile (1, 0)")]
     fn tiles_of_another_shape_are_refused() {
-        let mut tiles = TiledMatrix::cut(&RandomSpd::new(5, 1), 3).into_tiles();
+        let mut tiles = LowerTiles::cut(&RandomSpd::new(5, 1), 3).into_tiles();
         tiles[1] = Tile::zeros(3, 3);
-        TiledMatrix::from_tiles(Tiling::new(5, 3), tiles);
+        LowerTiles::from_tiles(Tiling::new(5, 3), tiles);
     }
 }

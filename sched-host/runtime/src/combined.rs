@@ -22,15 +22,15 @@ pub(crate) struct Purpose {
 }
 
 /// The combined workers of a runtime.
-pub(crate) struct Gangs {
+pub(crate) struct Combined {
     pub(crate) workers: CombinedWorkers<Purpose>,
     pub(crate) crews: Crews,
 }
 
-impl Gangs {
+impl Combined {
     /// `None` when there is no combined worker.
-    pub(crate) fn new(workers: usize, members: &[Box<[WorkerId]>], crews: Crews) -> Option<Gangs> {
-        (!members.is_empty()).then(|| Gangs { workers: CombinedWorkers::new(workers, members), crews })
+    pub(crate) fn new(workers: usize, members: &[Box<[WorkerId]>], crews: Crews) -> Option<Combined> {
+        (!members.is_empty()).then(|| Combined { workers: CombinedWorkers::new(workers, members), crews })
     }
 }
 
@@ -49,10 +49,10 @@ impl Worker {
         let predicted = slot.head().predicted.load(Relaxed);
         let expected = if predicted == u64::MAX { 0 } else { predicted };
         if expected > 0
-            && let Some(gangs) = &self.core.gangs
+            && let Some(teams) = &self.core.combined
         {
-            let team = gangs.workers.memberships().team(combined);
-            team.iter().for_each(|member| self.core.clock.times.expect_team(member.0 as usize, expected));
+            let team = teams.workers.memberships().team(combined);
+            team.iter().for_each(|member| self.core.backend.times.expect_team(member.0 as usize, expected));
         }
         Purpose { slot, combined, expected }
     }
@@ -60,42 +60,42 @@ impl Worker {
     /// Executes a parallel task with the others of its team: leads them, or lets the leader have this worker.
     pub(super) fn attend(&mut self, gathering: &Gathering<Purpose>) {
         let core = Arc::clone(&self.core);
-        let Some(gangs) = &core.gangs else { return };
+        let Some(teams) = &core.combined else { return };
         let me = self.id.0 as usize;
         let Purpose { slot, combined, expected } = gathering.purpose;
         let counters = &core.counters[me];
         if expected > 0 {
-            core.clock.times.joined_team(me, expected);
-            core.clock.times.pre_exec(me, core.clock.now(), expected);
+            core.backend.times.joined_team(me, expected);
+            core.backend.times.pre_exec(me, core.backend.now(), expected);
         }
         counters.in_team.store(slot.index() + 1, Relaxed);
         if gathering.is_led_by(me) {
             let team = gathering.lead();
             if expected > 0 {
                 // Those who came first have waited.
-                let now = core.clock.now();
-                let begin = |member: &WorkerId| core.clock.times.pre_exec(member.0 as usize, now, expected);
-                gangs.workers.memberships().team(combined).iter().for_each(begin);
+                let now = core.backend.now();
+                let begin = |member: &WorkerId| core.backend.times.pre_exec(member.0 as usize, now, expected);
+                teams.workers.memberships().team(combined).iter().for_each(begin);
             }
             counters.executing.store(slot.index() + 1, Relaxed);
             let task = TaskPlace { slot, record: core.records.get(slot.index()) };
             let mut taken = task.record.body.lock().take();
             let submitter = self.submitter.clone();
             enter_task(core.id, task.record.context());
-            let outcome = self.outcome(slot, &mut taken, &gangs.crews.of(combined, &submitter), combined);
+            let outcome = self.outcome(slot, &mut taken, &teams.crews.of(combined, &submitter), combined);
             if expected > 0 {
-                gangs
+                teams
                     .workers
                     .memberships()
                     .team(combined)
                     .iter()
-                    .for_each(|member| core.clock.times.post_exec(member.0 as usize));
+                    .for_each(|member| core.backend.times.post_exec(member.0 as usize));
             }
             drop(team);
             counters.executing.store(0, Relaxed);
             counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
             counters.in_team.store(0, Relaxed);
-            core.end(task, &outcome, taken, Some(self.id), &mut self.hands);
+            core.end(task, &outcome, taken, Some(self.id), &mut self.scratch);
         } else {
             gathering.follow();
             counters.in_team.store(0, Relaxed);

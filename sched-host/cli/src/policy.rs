@@ -1,0 +1,101 @@
+//! `--policy`: which policies, in the same words for every command.
+
+use super::hints::POLICY;
+use miette::miette;
+use sched_policy::library;
+use std::path::Path;
+
+/// The environment variable that names the policy where the command line does not.
+const VARIABLE: &str = "SCHED_POLICY";
+
+/// Which policies.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub(super) struct PolicyOptions {
+    /// Policy: a name that `sched policies` lists, or the path of a KDL file; repeat it, or separate by commas, for several
+    ///
+    /// FILE#NAME is one policy of a file that holds several, `-` a policy on the standard input, and `all` every shipped
+    /// one. Without --policy it is $SCHED_POLICY, or else tree-eager (for `compare` all, for `bench simulation` tree-eager,
+    /// tree-ws and tree-heft).
+    #[arg(long = "policy", short, visible_alias = "policies", value_name = "POLICY")]
+    #[arg(value_parser = POLICY, hide_possible_values = true)]
+    policies: Vec<String>,
+}
+
+impl PolicyOptions {
+    /// Those that were named; else that of the environment, or `tree-eager`. There is at least one.
+    ///
+    /// # Errors
+    /// When only commas were given.
+    pub(super) fn several(&self) -> miette::Result<Vec<String>> {
+        self.several_or(std::env::var(VARIABLE).ok().as_deref().unwrap_or("tree-eager"))
+    }
+
+    /// Those that were named; else those in the list `default`.
+    ///
+    /// # Errors
+    /// When only commas were given.
+    pub(super) fn several_or(&self, default: &str) -> miette::Result<Vec<String>> {
+        let given: Vec<&str> = match self.policies.is_empty() {
+            true => vec![default],
+            false => self.policies.iter().map(String::as_str).collect(),
+        };
+        let named: Vec<String> = given.into_iter().flat_map(listed).collect();
+        if named.is_empty() {
+            return Err(miette!(help = "name some: --policy tree-eager,tree-heft", "--policy names no policy"));
+        }
+        Ok(named)
+    }
+
+    /// These, and `others` before them.
+    pub(super) fn with(&self, others: &[String]) -> PolicyOptions {
+        PolicyOptions { policies: others.iter().chain(&self.policies).cloned().collect() }
+    }
+}
+
+/// The policies in a list with commas. A file whose name has commas is one.
+fn listed(list: &str) -> Vec<String> {
+    if Path::new(list).exists() {
+        return vec![list.to_owned()];
+    }
+    let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let every = || library().iter().map(|shipped| shipped.name.to_owned()).collect();
+    names.flat_map(|name| if name == "all" { every() } else { vec![name.to_owned()] }).collect()
+}
+
+/// The same policies, each once.
+pub(super) fn without_repetition(policies: Vec<String>) -> Vec<String> {
+    let mut once = Vec::new();
+    for policy in policies {
+        if !once.contains(&policy) {
+            once.push(policy);
+        }
+    }
+    once
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &[&str]) -> PolicyOptions {
+        PolicyOptions { policies: words.iter().map(ToString::to_string).collect() }
+    }
+
+    #[test]
+    fn policies_are_repeated_or_listed() {
+        let named = of(&["tree-ws,mine.kdl#a", " tree-eager "]).several_or("x").expect("there are some");
+        assert_eq!(named, ["tree-ws", "mine.kdl#a", "tree-eager"]);
+        assert_eq!(of(&[]).several_or("a,b").expect("the default"), ["a", "b"]);
+        assert_eq!(of(&["all"]).several_or("x").expect("all of them").len(), library().len());
+        assert_eq!(without_repetition(of(&["a,b,a"]).several_or("x").expect("three")), ["a", "b"]);
+        assert!(of(&[","]).several_or("x").is_err());
+    }
+
+    #[test]
+    fn a_file_whose_name_has_a_comma_is_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a,b.kdl").display().to_string();
+        std::fs::write(&path, "").expect("a file");
+        assert_eq!(of(&[&path]).several_or("x").expect("one"), [path]);
+    }
+}

@@ -1,0 +1,173 @@
+//! Errors for people.
+
+use miette::{Diagnostic, LabeledSpan, MietteHandler, ReportHandler, Severity, SourceCode};
+use std::error::Error;
+use std::fmt::{self, Display};
+use std::io::{IsTerminal, stderr};
+use terminal_size::{Width, terminal_size_of};
+use textwrap::{WordSeparator, WordSplitter};
+
+/// Longer lines are hard to read.
+const WIDEST: usize = 110;
+
+/// Errors are shown with colours on a terminal only, and no wider than that. Lines break at spaces alone: a path or a name
+/// can be copied as it is.
+pub(crate) fn set_up() {
+    // https://no-color.org: unless it is empty.
+    let plain = !stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let width = terminal_size_of(stderr()).map_or(WIDEST, |(Width(columns), _)| WIDEST.min(columns.into()));
+    let _ = miette::set_hook(Box::new(move |_| Box::new(Pretty { one: handler(plain, width) })));
+}
+
+fn handler(plain: bool, width: usize) -> MietteHandler {
+    let options = miette::MietteHandlerOpts::new()
+        .color(!plain)
+        .unicode(true)
+        .terminal_links(false)
+        .width(width)
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation);
+    options.build()
+}
+
+/// Shows an error, and then each of those that it consists of in the same way. (miette has a heading `Error:` above each of
+/// the latter, which says nothing: the mark before a message tells errors from warnings.)
+struct Pretty {
+    one: MietteHandler,
+}
+
+impl ReportHandler for Pretty {
+    fn debug(&self, error: &dyn Diagnostic, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.alternate() {
+            return fmt::Debug::fmt(error, f);
+        }
+        self.with_parts(Alone { error, source: error.source_code() }, f)
+    }
+}
+
+impl Pretty {
+    fn with_parts(&self, alone: Alone<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.one.debug(&alone, f)?;
+        for part in alone.error.related().into_iter().flatten() {
+            writeln!(f)?;
+            // A part without a text of its own is about that of the whole.
+            self.with_parts(Alone { error: part, source: part.source_code().or(alone.source) }, f)?;
+        }
+        Ok(())
+    }
+}
+
+/// An error without those that it consists of.
+struct Alone<'a> {
+    error: &'a dyn Diagnostic,
+    source: Option<&'a dyn SourceCode>,
+}
+
+impl fmt::Debug for Alone<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.error, f)
+    }
+}
+
+impl Display for Alone<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Display::fmt(self.error, f)
+    }
+}
+
+impl Error for Alone<'_> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.error.source()
+    }
+}
+
+impl Diagnostic for Alone<'_> {
+    fn code<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        self.error.code()
+    }
+
+    fn severity(&self) -> Option<Severity> {
+        self.error.severity()
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        self.error.help()
+    }
+
+    fn url<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        self.error.url()
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.source
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        self.error.labels()
+    }
+
+    fn diagnostic_source(&self) -> Option<&dyn Diagnostic> {
+        self.error.diagnostic_source()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched_graph::parse;
+
+    struct Shown<'a>(&'a dyn Diagnostic);
+
+    impl fmt::Debug for Shown<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            Pretty { one: handler(true, 100) }.debug(self.0, f)
+        }
+    }
+
+    #[test]
+    fn each_part_of_an_error_has_its_place_and_no_empty_heading() {
+        let error = parse("t.stg", "3\n0 0 0\n1 x 1 0\n7 5 1 9\n4 -1\n".to_owned(), None).expect_err("it is malformed");
+        let shown = format!("{:?}", Shown(&error));
+        assert!(!shown.contains("Error:"), "{shown}");
+        insta::assert_snapshot!(shown, @r"
+         × cannot read a standard task graph from `t.stg`: 4 problems
+
+         × line 3, column 3: `x` is not the processing time: a whole number below 2³² is expected
+          ╭─[t.stg:3:3]
+        2 │ 0 0 0
+        3 │ 1 x 1 0
+          ·   ┬
+          ·   ╰── here
+        4 │ 7 5 1 9
+          ╰────
+
+         × line 4, column 1: this is task 7, where task 2 is expected: tasks are numbered from 0
+          ╭─[t.stg:4:1]
+        3 │ 1 x 1 0
+        4 │ 7 5 1 9
+          · ───┬───
+          ·    ╰── here
+        5 │ 4 -1
+          ╰────
+
+         × line 4, column 7: there is no task 9: tasks have the numbers 0 to 2
+          ╭─[t.stg:4:7]
+        3 │ 1 x 1 0
+        4 │ 7 5 1 9
+          ·       ┬
+          ·       ╰── here
+        5 │ 4 -1
+          ╰────
+
+         × line 5, column 1: a task is its number, its processing time, how many tasks it waits for, and
+         │ their numbers
+          ╭─[t.stg:5:1]
+        4 │ 7 5 1 9
+        5 │ 4 -1
+          · ──┬─
+          ·   ╰── here
+          ╰────
+        ");
+    }
+}

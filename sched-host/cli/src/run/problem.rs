@@ -1,0 +1,127 @@
+//! What a run computes, and with how many workers.
+
+use crate::pictures::{Beside, PictureFiles};
+use miette::miette;
+use sched_graph::generate;
+use sched_trace::{Trace, measured_bound};
+use serde::Serialize;
+use std::io::Write;
+
+/// The matrix and its tiles, and the workers.
+#[derive(Serialize)]
+pub(super) struct Problem {
+    pub(super) workload: &'static str,
+    /// The file that the matrix came from; made from the seed if there is none.
+    pub(super) matrix: Option<String>,
+    /// Rows of the matrix.
+    pub(super) order: usize,
+    /// Tiles in a row of tiles.
+    pub(super) tiles: usize,
+    /// Rows of a tile.
+    pub(super) tile_size: usize,
+    pub(super) seed: u64,
+    /// The largest residual that passes.
+    pub(super) residual_tolerance: f64,
+    pub(super) workers: usize,
+}
+
+impl Problem {
+    /// The name of the workload, and what it works on.
+    pub(super) fn line(&self) -> (&'static str, String) {
+        let Problem { workload, matrix, order, tiles, tile_size, seed, .. } = self;
+        let origin = matrix.as_ref().map_or_else(|| format!("seed {seed}"), |file| format!("from {file}"));
+        (workload, format!("order {order}, {tiles} × {tiles} tiles of {tile_size}, {origin}"))
+    }
+
+    /// How many workers there are, and of them how many are bound.
+    pub(super) fn workers_line(&self, bound: usize) -> (&'static str, String) {
+        let line = match (self.workers, bound) {
+            (workers, 0) => format!("{workers}, not bound"),
+            (1, 1) => "1, bound to a hardware thread".to_owned(),
+            (workers, bound) if bound == workers => format!("{workers}, each bound to a hardware thread"),
+            (workers, bound) => format!("{workers}, of which {bound} bound to a hardware thread"),
+        };
+        ("workers", line)
+    }
+
+    /// The residual, and whether it is small enough.
+    pub(super) fn residual_line(&self, residual: f64) -> (&'static str, String) {
+        let verdict = if self.is_right(residual) { "ok, at most" } else { "TOO LARGE, more than" };
+        ("residual", format!("{residual:.1e} ({verdict} {:.1e})", self.residual_tolerance))
+    }
+
+    /// Whether a result is right. A residual that is no number is not.
+    fn is_right(&self, residual: f64) -> bool {
+        residual <= self.residual_tolerance
+    }
+
+    /// Draws the run, with a bound by what its tasks took.
+    pub(super) fn draw(&self, trace: &Trace, files: PictureFiles, out: &mut dyn Write) -> miette::Result<()> {
+        let graph = match self.workload {
+            "cholesky" => Some(generate::cholesky(self.tiles, self.tile_size)),
+            "lu" => Some(generate::lu(self.tiles, self.tile_size)),
+            "qr" => Some(generate::qr(self.tiles, self.tile_size)),
+            _ => None,
+        };
+        let bound = graph.and_then(|graph| measured_bound(trace, &graph));
+        let workload = format!("{}: {}", self.workload, self.line().1);
+        files.write(trace, Beside { workload: &workload, bound, until: None }, out)
+    }
+
+    /// # Errors
+    /// When the result is wrong; `caveat` tells whether that is to be expected of the matrix.
+    pub(super) fn check(&self, residual: f64, caveat: impl FnOnce() -> Option<String>) -> miette::Result<()> {
+        if self.is_right(residual) {
+            return Ok(());
+        }
+        let help = caveat().unwrap_or_else(|| {
+            "a kernel, or the order in which the runtime let them run, is wrong: please report this".to_owned()
+        });
+        let (workload, tolerance) = (self.workload, self.residual_tolerance);
+        Err(miette!(
+            help = help,
+            "the result of {workload} is wrong: the residual is {residual:.1e}, and should be at most {tolerance:.1e}"
+        ))
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in super::super) fn problem() -> Problem {
+        Problem {
+            workload: "cholesky",
+            matrix: None,
+            order: 4096,
+            tiles: 16,
+            tile_size: 256,
+            seed: 42,
+            residual_tolerance: 1.4e-11,
+            workers: 2,
+        }
+    }
+
+    #[test]
+    fn a_wrong_result_is_plain_to_see_and_the_matrix_may_be_why() {
+        for residual in [1e-3, f64::NAN, f64::INFINITY] {
+            let (_, told) = problem().residual_line(residual);
+            assert!(told.contains("TOO LARGE"), "{told}");
+        }
+        let help = |caveat: Option<String>| {
+            let error = problem().check(f64::NAN, || caveat).expect_err("it is wrong");
+            error.help().expect("what to do").to_string()
+        };
+        assert!(help(None).contains("please report this"));
+        assert_eq!(help(Some("look at the matrix".to_owned())), "look at the matrix");
+        assert!(problem().check(1e-16, || None).is_ok());
+    }
+
+    #[test]
+    fn workers_that_are_not_bound_are_told() {
+        let text = |workers, bound| Problem { workers, ..problem() }.workers_line(bound).1;
+        assert_eq!(text(2, 0), "2, not bound");
+        assert_eq!(text(2, 1), "2, of which 1 bound to a hardware thread");
+        assert_eq!(text(1, 1), "1, bound to a hardware thread");
+    }
+}

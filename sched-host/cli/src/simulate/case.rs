@@ -1,0 +1,223 @@
+//! What is simulated with each policy.
+
+use super::report::{Failed, Run};
+use super::setup::Setup;
+use super::swap::Swap;
+use crate::contexts::Wanted;
+use crate::progress::Progress;
+use miette::miette;
+use sched_graph::TaskGraph;
+use sched_sim::{Context, Platform, SimError, SimRecorder, Simulation, When};
+use sched_trace::{Digest, Event, Observer, Trace};
+use sched_tree::plugin::Registry;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A graph on a platform, in contexts.
+pub(crate) struct Case {
+    /// The workload, once in each context.
+    pub(crate) graph: Arc<TaskGraph>,
+    pub(crate) platform: Arc<Platform>,
+    pub(crate) seed: u64,
+    contexts: Vec<Wanted>,
+    swap_to: Option<Swap>,
+    /// Half of the tasks of one context.
+    half: u64,
+    registry: Arc<Registry>,
+}
+
+/// Policies that are not there, or are wrong.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[error("{} of {given} policies cannot be used; nothing was simulated", causes.len())]
+#[diagnostic(code(sched::policies))]
+struct Unusable {
+    given: usize,
+    #[related]
+    causes: Vec<SimError>,
+}
+
+/// What is recorded of a simulation.
+pub(crate) struct Recording<'a> {
+    /// Whether there is to be a trace.
+    pub(crate) trace: bool,
+    /// Where a line for each event goes.
+    pub(crate) events: Option<Box<dyn Write + 'a>>,
+}
+
+/// A simulation that came to its end.
+pub(crate) struct Simulated {
+    pub(crate) run: Run,
+    pub(crate) trace: Option<Trace>,
+    /// Whether the events were written.
+    pub(super) written: io::Result<()>,
+}
+
+impl Case {
+    /// What the command line asks for.
+    ///
+    /// # Errors
+    /// When graph or platform are wrong.
+    pub(crate) fn load(
+        setup: &Setup,
+        contexts: &[Wanted],
+        swap_to: Option<&Swap>,
+        registry: Arc<Registry>,
+    ) -> miette::Result<Case> {
+        let (graph, platform) = setup.load()?;
+        let half = graph.tasks.len() as u64 / 2;
+        let graph = match contexts.len() {
+            0 => graph,
+            count => TaskGraph::side_by_side(graph.name.clone(), &vec![&graph; count]),
+        };
+        let (contexts, swap_to, seed) = (contexts.to_vec(), swap_to.cloned(), setup.seed.seed);
+        Ok(Case { graph: Arc::new(graph), platform, seed, contexts, swap_to, half, registry })
+    }
+
+    /// Whether contexts are to be seen at work.
+    pub(super) fn has_contexts(&self) -> bool {
+        !self.contexts.is_empty() || self.swap_to.is_some()
+    }
+
+    /// Which policies are at work with this one, in words.
+    pub(super) fn policies(&self, policy: &str) -> String {
+        let of = |wanted: &Wanted| format!("{} ({})", wanted.policy.as_deref().unwrap_or(policy), wanted.name);
+        let policies: Vec<String> = self.contexts.iter().map(of).collect();
+        let policies = if policies.is_empty() { policy.to_owned() } else { policies.join(", ") };
+        match &self.swap_to {
+            Some(swap) => format!("{policies} → {}", swap.policy),
+            None => policies,
+        }
+    }
+
+    /// Whether the policies are there, sound, and fit the platform: nothing is simulated with them.
+    ///
+    /// # Errors
+    /// Those that are not, each with everything that is wrong.
+    pub(crate) fn check(&self, policies: &[String]) -> miette::Result<()> {
+        let unusable = |policy: &String| {
+            let nothing = Simulation::new(TaskGraph::default(), Arc::clone(&self.platform));
+            nothing.policy(policy).registry(Arc::clone(&self.registry)).run().err()
+        };
+        let mut causes: Vec<SimError> = policies.iter().filter_map(unusable).collect();
+        match (causes.len(), policies.len()) {
+            (0, _) => Ok(()),
+            (1, 1) => Err(causes.remove(0).into()),
+            (_, given) => Err(Unusable { given, causes }.into()),
+        }
+    }
+
+    /// Simulates each policy, with what `recording` gives for it.
+    ///
+    /// # Errors
+    /// When none of them comes to its end.
+    pub(crate) fn simulate_all<'a>(
+        &self,
+        policies: &[String],
+        progress: &Progress,
+        mut recording: impl FnMut(usize) -> Recording<'a>,
+    ) -> miette::Result<(Vec<Simulated>, Vec<Failed>)> {
+        let tasks = self.graph.tasks.len() as u64;
+        progress.expect(tasks * policies.len() as u64);
+        let (mut done, mut failed, mut cause) = (Vec::new(), Vec::new(), None);
+        for (place, policy) in policies.iter().enumerate() {
+            progress.doing(policy);
+            match self.simulate(policy, recording(place), &|ended| progress.done(tasks * place as u64 + ended)) {
+                Ok(simulated) => done.push(simulated),
+                Err(error) => {
+                    failed.push(Failed { policy: policy.clone(), why: error.to_string() });
+                    cause.get_or_insert(error);
+                }
+            }
+        }
+        progress.clear();
+        match cause.filter(|_| done.is_empty()) {
+            Some(cause) => Err(without_any(cause, &failed)),
+            None => Ok((done, failed)),
+        }
+    }
+
+    fn simulate(&self, policy: &str, recording: Recording<'_>, progress: &dyn Fn(u64)) -> Result<Simulated, SimError> {
+        let recorder = recording.trace.then(|| SimRecorder::new(Arc::clone(&self.graph), Arc::clone(&self.platform)));
+        let mut watcher =
+            Watcher { digest: Digest::default(), lines: recording.events, error: None, recorder, ended: 0, progress };
+        let mut simulation = Simulation::new(Arc::clone(&self.graph), Arc::clone(&self.platform));
+        simulation = self.with_contexts(simulation.policy(policy));
+        simulation = simulation.registry(Arc::clone(&self.registry)).seed(self.seed);
+        if let Some(recorder) = &watcher.recorder {
+            simulation = simulation.tree_observer(recorder.tree_observer());
+        }
+        let began = Instant::now();
+        let outcome = simulation.observe(&mut watcher)?;
+        let wall: Duration = began.elapsed();
+        let digest = watcher.digest.value();
+        let flushed = watcher.lines.as_mut().map_or(Ok(()), |lines| lines.flush());
+        let written = watcher.error.map_or(flushed, Err);
+        let trace = watcher.recorder.map(|recorder| recorder.finish(&self.policies(policy)));
+        let run = Run::simulated(policy, outcome, self.has_contexts(), digest, wall);
+        Ok(Simulated { run, trace, written })
+    }
+
+    fn with_contexts(&self, mut simulation: Simulation) -> Simulation {
+        for wanted in &self.contexts {
+            let mut context = Context::new(&wanted.name);
+            if let Some(policy) = &wanted.policy {
+                context = context.policy(policy);
+            }
+            if let Some(workers) = &wanted.workers {
+                context = context.workers(workers.iter().copied());
+            }
+            if let Some(priorities) = &wanted.priorities {
+                context = context.priorities(priorities.clone());
+            }
+            simulation = simulation.context(context);
+        }
+        let Some(Swap { policy, at }) = &self.swap_to else { return simulation };
+        let names: Vec<&str> = self.contexts.iter().map(|wanted| &*wanted.name).collect();
+        let names = if names.is_empty() { vec![Context::DEFAULT] } else { names };
+        let when = at.map_or(When::AfterTasks(self.half), When::At);
+        names.into_iter().fold(simulation, |simulation, name| simulation.swap_policy(name, policy, when))
+    }
+}
+
+/// Nothing came of any policy: for the same reason mostly, which is said once then.
+fn without_any(cause: SimError, failed: &[Failed]) -> miette::Report {
+    if failed.iter().all(|failed| failed.why == cause.to_string()) {
+        return cause.into();
+    }
+    let reasons: Vec<String> = failed.iter().map(|Failed { policy, why }| format!("{policy}: {why}")).collect();
+    miette!("no policy comes to an end\n{}", reasons.join("\n"))
+}
+
+/// Folds all events, and records them if that is asked for.
+struct Watcher<'a> {
+    digest: Digest,
+    lines: Option<Box<dyn Write + 'a>>,
+    error: Option<io::Error>,
+    recorder: Option<SimRecorder>,
+    /// Tasks; of a team, each member ends one.
+    ended: u64,
+    progress: &'a dyn Fn(u64),
+}
+
+impl Observer for Watcher<'_> {
+    fn event(&mut self, nanos: u64, event: &Event) {
+        /// Looking at the terminal takes longer than an event.
+        const SELDOM: u64 = 1024;
+        self.digest.event(nanos, event);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.event(nanos, event);
+        }
+        if matches!(event, Event::Ended { .. } | Event::Passed { .. }) {
+            self.ended += 1;
+            if self.ended.is_multiple_of(SELDOM) {
+                (self.progress)(self.ended);
+            }
+        }
+        if let Some(lines) = &mut self.lines
+            && let Err(error) = writeln!(lines, "{nanos} {event}")
+        {
+            self.error.get_or_insert(error);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! `-` in the place of a file: the standard streams.
+
+use clap::ArgMatches;
+use miette::{IntoDiagnostic, WrapErr, miette};
+use std::convert::Infallible;
+use std::fmt;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// The name of a standard stream, where a file may be named.
+pub(super) const STREAM: &str = "-";
+
+/// Where something is written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Target {
+    /// `-`.
+    StandardOutput,
+    /// Any other name.
+    File(PathBuf),
+}
+
+impl FromStr for Target {
+    type Err = Infallible;
+
+    fn from_str(name: &str) -> Result<Target, Infallible> {
+        Ok(if name == STREAM { Target::StandardOutput } else { Target::File(name.into()) })
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::StandardOutput => f.write_str("the standard output"),
+            Target::File(path) => write!(f, "`{}`", path.display()),
+        }
+    }
+}
+
+impl Target {
+    /// The file, if it is one.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match self {
+            Target::StandardOutput => None,
+            Target::File(path) => Some(path),
+        }
+    }
+
+    /// One of several targets: the same file with `name` before the ending of its name, such as `out-tree-heft.svg`.
+    ///
+    /// # Errors
+    /// When it is the standard output, which takes one thing.
+    pub(super) fn of_several(&self, name: &str) -> miette::Result<Target> {
+        let Target::File(path) = self else {
+            return Err(miette!(
+                help = "name a file: each policy gets one of its own, with its name before the ending",
+                "the standard output takes what one policy gives, and there are several"
+            ));
+        };
+        let fits = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+        let name: String = name.trim_end_matches(".kdl").chars().map(fits).collect();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let ending = path.extension().map(|ending| format!(".{}", ending.to_string_lossy())).unwrap_or_default();
+        Ok(Target::File(path.with_file_name(format!("{stem}-{}{ending}", name.trim_matches('-')))))
+    }
+
+    /// Creates the file, before anything runs.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn create(&self) -> miette::Result<Sink> {
+        let file = self.path().map(File::create).transpose();
+        let file = file.into_diagnostic().wrap_err_with(|| unwritten(self))?;
+        Ok(Sink { target: self.clone(), file })
+    }
+}
+
+/// What an error says of a target.
+pub(super) fn unwritten(target: &Target) -> String {
+    format!("{target} cannot be written")
+}
+
+/// A target that can be written now.
+#[derive(Debug)]
+pub(super) struct Sink {
+    target: Target,
+    /// None for the standard output.
+    file: Option<File>,
+}
+
+impl Sink {
+    /// Where it goes.
+    pub(super) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Whether it is the standard output.
+    pub(super) fn is_standard(&self) -> bool {
+        self.file.is_none()
+    }
+
+    /// What writes there: the standard output is taken out of `out`, where it has to be.
+    pub(super) fn writer<'a, 'w: 'a>(self, out: &mut Option<&'a mut (dyn Write + 'w)>) -> Box<dyn Write + 'a> {
+        match (self.file, out) {
+            (Some(file), _) => Box::new(BufWriter::new(file)),
+            (None, out) => out.take().map_or_else(|| Box::new(std::io::sink()) as Box<dyn Write>, |out| Box::new(out)),
+        }
+    }
+
+    /// Lets `write` write, to `out` if it is the standard output.
+    ///
+    /// # Errors
+    /// When that fails.
+    pub(super) fn write(
+        self,
+        out: &mut dyn Write,
+        write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    ) -> miette::Result<()> {
+        let target = self.target.clone();
+        let mut writer = self.writer(&mut Some(out));
+        let written = write(&mut *writer).and_then(|()| writer.flush());
+        written.into_diagnostic().wrap_err_with(|| unwritten(&target))
+    }
+}
+
+/// Lets `write` write the report: to `out`, or, where something else `takes` the standard output, to the standard error.
+pub(super) fn report<R>(takes: bool, out: &mut dyn Write, write: impl FnOnce(&mut dyn Write) -> R) -> R {
+    if takes { write(&mut std::io::stderr()) } else { write(out) }
+}
+
+/// Options and arguments that may name the standard input, and those that may name the standard output.
+const INPUTS: [&str; 7] = ["policies", "named", "workload", "graph", "platform", "xml", "matrix"];
+const OUTPUTS: [&str; 5] = ["trace", "gantt", "events", "html", "output"];
+
+/// Refuses `-` for two inputs, or two outputs, of the command in `matches`.
+///
+/// # Errors
+/// What is to be written instead.
+pub(super) fn check(matches: &ArgMatches) -> Result<(), String> {
+    for (ids, stream) in [(&INPUTS[..], "input"), (&OUTPUTS[..], "output")] {
+        let count = |id: &&str| {
+            let raw = matches.try_get_raw(id).ok().flatten();
+            raw.map_or(0, |values| values.filter(|value| *value == STREAM).count())
+        };
+        let named: usize = ids.iter().map(count).sum();
+        if named > 1 {
+            return Err(format!("`-` is given {named} times for the standard {stream}, which there is once"));
+        }
+    }
+    matches.subcommand().map_or(Ok(()), |(_, below)| check(below))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(name: &str) -> Target {
+        name.parse().expect("every name is one")
+    }
+
+    #[test]
+    fn several_policies_have_a_file_each() {
+        let of = |file: &str, name: &str| target(file).of_several(name).map(|target| target.to_string());
+        assert_eq!(of("a/out.svg", "tree-heft").expect("a file"), "`a/out-tree-heft.svg`");
+        assert_eq!(of("out.json", "../mine.kdl#x y").expect("a file"), "`out-..-mine.kdl-x-y.json`");
+        assert_eq!(of("out.json", "HEFT (static)").expect("a file"), "`out-HEFT--static.json`");
+        assert!(of("-", "tree-heft").is_err());
+    }
+
+    #[test]
+    fn what_goes_to_the_standard_output_goes_there() {
+        let mut out = Vec::new();
+        let sink = target("-").create().expect("it is always there");
+        sink.write(&mut out, |out| out.write_all(b"x")).expect("memory takes everything");
+        assert_eq!(out, b"x");
+        let folder = tempfile::tempdir().expect("a folder");
+        let error = target(&folder.path().display().to_string()).create().expect_err("a folder is no file");
+        assert!(error.to_string().ends_with("cannot be written"), "{error}");
+    }
+}

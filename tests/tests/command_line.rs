@@ -1,0 +1,186 @@
+//! What all commands of the program have in common: standard streams, JSON, exit codes, machines.
+
+use sched_tests::program::{Ran, command, sched, sched_reading};
+use serde_json::Value;
+use std::fs;
+
+const SMALL: [&str; 4] = ["--tiles", "4", "--tile-size", "24"];
+
+const MINE: &str = r#"policy "mine" { fifo { eager { each "worker" { worker } } } }"#;
+
+fn good(ran: Ran) -> Ran {
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
+    ran
+}
+
+/// The only object on the standard error.
+fn error(ran: &Ran, code: i32) -> Value {
+    assert_eq!(ran.code, code, "{ran:?}");
+    assert_eq!((ran.out.as_str(), ran.err.lines().count()), ("", 1), "{ran:?}");
+    let object: Value = serde_json::from_str(&ran.err).expect("the error is JSON");
+    object["error"].clone()
+}
+
+#[test]
+fn what_graph_writes_simulate_reads() {
+    let graph = good(sched(&["graph", "layered", "--width", "5", "--steps", "4", "--seed", "3", "--json"])).out;
+    let options = ["--policy", "tree-ws", "--json"];
+    let direct = ["simulate", "layered", "--width", "5", "--steps", "4", "--seed", "3"];
+    let seeded = [&options[..], &["--seed", "3"]].concat();
+    let direct = good(sched(&[&direct[..], &options].concat())).json();
+    for source in [&["-"][..], &["--graph", "-"]] {
+        let read = good(sched_reading(&graph, &[&["simulate"][..], source, &seeded].concat())).json();
+        assert_eq!((&read["tasks"], &read["workload"]), (&20.into(), &direct["workload"]));
+        assert_eq!(read["runs"][0]["digest"], direct["runs"][0]["digest"], "the same events at the same times");
+    }
+    let again = good(sched_reading(&graph, &["graph", "-", "-f", "json"])).out;
+    assert_eq!(again, graph);
+}
+
+#[test]
+fn a_policy_a_machine_and_a_matrix_may_be_on_the_standard_input() {
+    let tree = good(sched_reading(MINE, &["tree", "-", "--synthetic", "core:2 pu:1"])).out;
+    assert!(tree.starts_with("fifo\n└─ eager\n"), "{tree}");
+    let ran =
+        good(sched_reading(MINE, &[&["run", "cholesky", "--policy", "-", "-w", "1", "--json"], &SMALL[..]].concat()));
+    assert_eq!(ran.json()["runs"][0]["policy"], "mine", "it is read for the check, and for the run");
+    let platform = r#"platform "two" { memory "ram"; workers "cpu" count=2 arch="cpu" memory="ram"; kernel "*" { on "cpu" time="1 ms"; } }"#;
+    let ran = good(sched_reading(platform, &["simulate", "independent", "--tasks", "6", "--platform", "-", "--json"]));
+    assert_eq!((&ran.json()["workers"], &ran.json()["platform"]), (&2.into(), &"two".into()));
+    let matrix = "%%MatrixMarket matrix array real general\n2 2\n4\n1\n1\n3\n";
+    let ran = good(sched_reading(matrix, &["run", "lu", "--matrix", "-", "-w", "1", "--json"]));
+    assert_eq!((&ran.json()["order"], &ran.json()["matrix"]), (&2.into(), &"standard input".into()));
+    let ran = sched_reading("policy", &["check", "-"]);
+    assert!(ran.code == 1 && ran.err.contains("standard input"), "{ran:?}");
+}
+
+#[test]
+fn a_picture_may_take_the_standard_output_and_the_report_makes_way() {
+    for command in [&["simulate", "lu"][..], &["run", "lu", "-w", "1"]] {
+        let ran = sched(&[command, &SMALL, &["--gantt", "-"]].concat());
+        assert!(ran.code == 0 && ran.out.starts_with("<svg") && ran.out.ends_with("</svg>\n"), "{ran:?}");
+        assert!(ran.err.starts_with(if command[0] == "run" { "lu  " } else { "workload  lu" }), "{ran:?}");
+        let ran = sched(&[command, &SMALL, &["--trace", "-"]].concat());
+        assert!(serde_json::from_str::<Value>(&ran.out).is_ok(), "{ran:?}");
+    }
+    let events = sched(&["simulate", "lu", "--tiles", "2", "--events", "-"]);
+    assert!(events.out.lines().count() > 15 && events.out.starts_with("0 submitted task "), "{events:?}");
+    assert!(events.err.contains("\nmakespan  "), "{events:?}");
+    let page = sched(&["compare", "lu", "--tiles", "2", "--policy", "tree-ws", "--html", "-"]);
+    assert!(page.out.starts_with("<!DOCTYPE html>") && page.err.contains("TIMES BOUND"), "{page:?}");
+    let twice = sched(&["simulate", "lu", "--trace", "-", "--gantt", "-"]);
+    assert!(twice.code == 2 && twice.err.contains("for the standard output, which there is once"), "{twice:?}");
+}
+
+#[test]
+fn errors_are_json_where_answers_are() {
+    let unknown = error(&sched(&["simulate", "lu", "--policy", "tree-eagr", "--json"]), 1);
+    assert_eq!(unknown["errors"][0]["code"], "policy::unknown");
+    assert!(unknown["errors"][0]["help"].as_str().is_some_and(|help| help.contains("`tree-eager`")), "{unknown}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("typo.kdl");
+    fs::write(&path, "policy \"typo\" {\n    fifi { eager { each \"worker\" { worker } } }\n}\n").expect("a file");
+    let path = path.to_str().expect("a name that is text");
+    let wrong = error(&sched(&["tree", path, "-f", "json"]), 1);
+    let place = &wrong["errors"][0];
+    assert_eq!((&place["file"], &place["line"], &place["column"]), (&path.into(), &2.into(), &5.into()), "{wrong}");
+    let misread = error(&sched(&["run", "lu", "--json", "--tiles", "0"]), 2);
+    assert_eq!(misread["code"], "usage");
+    assert!(misread["message"].as_str().is_some_and(|message| message.contains("must be at least 1")), "{misread}");
+    let oversubscribed = sched(&[&["run", "lu", "--json", "--workers", "300"], &SMALL[..]].concat());
+    let warning: Value = serde_json::from_str(&oversubscribed.err).expect("a warning is JSON, too");
+    assert!(warning["warning"].as_str().is_some_and(|warning| warning.contains("oversubscribed")), "{warning}");
+}
+
+#[test]
+fn errors_for_people_have_no_empty_heading() {
+    let ran = sched(&["tree", "tree-eagr"]);
+    assert!(ran.code == 1 && !ran.err.contains("Error:"), "{ran:?}");
+    assert!(ran.err.contains("\npolicy::unknown\n\n  × there is no policy `tree-eagr`"), "{ran:?}");
+    let ran = sched_reading("3\n0 0 0\n", &["graph", "-"]);
+    assert!(ran.code == 1 && !ran.err.contains("Error:") && ran.err.contains("standard input:1:1"), "{ran:?}");
+}
+
+#[test]
+fn a_simulation_of_several_policies_has_the_keys_of_one() {
+    let words = ["simulate", "lu", "--tiles", "3", "--json"];
+    let one = good(sched(&[&words[..], &["--policy", "tree-ws"]].concat())).json();
+    let two = good(sched(&[&words[..], &["--policy", "tree-ws,tree-eager", "--policy", "tree-ws"]].concat())).json();
+    let compared = good(sched(&["compare", "lu", "--tiles", "3", "--json", "--policy", "tree-ws"])).json();
+    let keys = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
+    for other in [&two, &compared] {
+        assert_eq!((keys(&one), keys(&one["runs"][0])), (keys(other), keys(&other["runs"][0])));
+    }
+    let policies: Vec<_> = two["runs"].as_array().expect("a list").iter().map(|run| &run["policy"]).collect();
+    assert_eq!(policies, ["tree-ws", "tree-eager"], "each once");
+    assert_eq!(one["runs"][0]["digest"], two["runs"][0]["digest"]);
+}
+
+#[test]
+fn machines_are_named_in_the_same_way_everywhere() {
+    let machine = ["--synthetic", "node:2 core:4 pu:1", "--workers", "6"];
+    for words in [&["tree"][..], &["check", "tree-ws"], &["topology"], &["simulate", "lu", "--tiles", "3"]] {
+        let ran = good(sched(&[words, &machine].concat()));
+        assert!(ran.out.contains("worker"), "{ran:?}");
+        let gpus = good(sched(&[words, &["--platform", "cpu9-gpu3", "-w", "1"]].concat())).out;
+        assert!(gpus.contains("gpu") || gpus.contains("worker 3") || gpus.contains("4 workers"), "{gpus}");
+        let ran = sched(&[words, &["--platform", "cpu9-gpu4"]].concat());
+        assert!(ran.code == 1 && ran.err.contains("did you mean `cpu9-gpu3`?"), "{ran:?}");
+    }
+    let simulated = good(sched(&[&["simulate", "lu", "--tiles", "3", "--json"][..], &machine].concat())).json();
+    assert_eq!((&simulated["workers"], &simulated["runs"][0]["per_worker"][5]["id"]), (&6.into(), &5.into()));
+}
+
+#[test]
+fn a_comparison_writes_what_is_asked_for_and_nothing_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |words: &[&str]| {
+        let words = [&["compare", "lu", "--tiles", "3", "--policy", "tree-ws,tree-eager"][..], words].concat();
+        good(Ran::of(command(&words).current_dir(folder.path())))
+    };
+    let files = || {
+        let names = fs::read_dir(folder.path()).expect("a folder").map(|entry| entry.expect("a file").file_name());
+        let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    };
+    run(&[]);
+    assert_eq!(files(), [""; 0]);
+    run(&["--gantt", "lu.svg", "--trace", "lu.json"]);
+    let contenders = ["CPOP--static", "HEFT--static", "PEFT--static", "tree-eager", "tree-ws"];
+    let named: Vec<String> =
+        contenders.iter().flat_map(|it| [format!("lu-{it}.json"), format!("lu-{it}.svg")]).collect();
+    assert_eq!(files(), named);
+    let svg = fs::read_to_string(folder.path().join("lu-tree-ws.svg")).expect("a drawing");
+    assert!(svg.starts_with("<svg") && svg.contains("lower bound "), "{svg}");
+}
+
+#[test]
+fn policies_are_compared_in_contexts() {
+    let words =
+        ["compare", "lu", "--tiles", "4", "--platform", "numa-2x12", "--policy", "tree-eager,tree-ws", "--json"];
+    let contexts = ["--context", "a:workers=0-11", "--context", "b:policy=tree-heft,workers=8-23"];
+    let seen = good(sched(&[&words[..], &contexts].concat())).json();
+    assert_eq!(seen["tasks"], 60, "the workload runs in both");
+    let runs = seen["runs"].as_array().expect("a list");
+    assert!(
+        runs.len() == 2 && runs.iter().all(|run| run["planned"] == false),
+        "static schedules know no contexts: {seen}"
+    );
+    for run in runs {
+        assert_eq!(
+            (&run["contexts"][0]["policy"], &run["contexts"][1]["policy"]),
+            (&run["policy"], &"tree-heft".into())
+        );
+        assert_eq!(run["contexts"][0]["workers"].as_array().map(Vec::len), Some(12));
+    }
+    let nothing = sched(&[&words[..], &["--context", "a:policy=tree-ws"]].concat());
+    assert!(nothing.code == 1 && nothing.err.contains("there is nothing to compare"), "{nothing:?}");
+}
+
+#[test]
+fn all_policies_are_looked_at_before_any_is_simulated() {
+    let ran = sched(&["simulate", "lu", "--tiles", "3", "--policy", "tree-ws,tree-eagr"]);
+    assert!(ran.code == 1 && ran.out.is_empty(), "{ran:?}");
+    assert!(ran.err.contains("1 of 2 policies cannot be used; nothing was simulated"), "{ran:?}");
+}
