@@ -1,6 +1,7 @@
 //! Which crate of the workspace may name which: the arrows of ARCHITECTURE.md run down only.
 
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -12,10 +13,9 @@ struct Layer {
 }
 
 /// From the lowest to the highest: a crate may name those of lower layers.
-const LAYERS: [Layer; 10] = [
+const LAYERS: [Layer; 9] = [
     Layer { crates: &["sched-core"], siblings: false },
-    Layer { crates: &["sched-components", "sched-text"], siblings: false },
-    Layer { crates: &["sched-sync"], siblings: false },
+    Layer { crates: &["sched-components", "sched-sync", "sched-text"], siblings: false },
     Layer { crates: &["sched-machine", "sched-policy"], siblings: true },
     Layer { crates: &["sched-graph", "sched-memory", "sched-model", "sched-trace", "sched-tree"], siblings: true },
     Layer { crates: &["sched-runtime", "sched-sim"], siblings: false },
@@ -28,11 +28,23 @@ const LAYERS: [Layer; 10] = [
 /// What a plugin file is made of, and nothing else.
 const IN_PLUGINS: [&str; 2] = ["sched-core", "sched-components"];
 
+/// What only a program on a terminal needs.
+const TERMINAL: [&str; 7] =
+    ["clap", "clap_complete", "clap_mangen", "comfy-table", "indicatif", "terminal_size", "textwrap"];
+
+/// What whoever runs tasks must not have to build, beside what a terminal needs.
+const HEAVY: [&str; 2] = ["faer", "microlp"];
+
+/// Number of crates that an application builds for the library at most.
+const MAX_CRATES: usize = 90;
+
 /// One line of a manifest: `package` depends on `dependency`.
 struct Arrow {
     package: String,
     dependency: String,
     kind: String,
+    /// Features that the manifest asks for.
+    features: Vec<String>,
 }
 
 /// Standard output of cargo in the root of the repository.
@@ -62,6 +74,13 @@ fn arrows(packages: &[Value]) -> Vec<Arrow> {
             package: text(package, "name").to_owned(),
             dependency: text(dependency, "name").to_owned(),
             kind: dependency["kind"].as_str().unwrap_or("normal").to_owned(),
+            features: dependency["features"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
         };
         dependencies.iter().map(arrow).collect()
     };
@@ -113,7 +132,7 @@ fn runtime_and_simulation_never_name_each_other() {
     let wrong: Vec<String> = arrows
         .iter()
         .filter(|Arrow { package, dependency, .. }| is_one(package) && is_one(dependency))
-        .map(|Arrow { package, dependency, kind }| format!("{package} names {dependency} ({kind})"))
+        .map(|Arrow { package, dependency, kind, .. }| format!("{package} names {dependency} ({kind})"))
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -121,7 +140,8 @@ fn runtime_and_simulation_never_name_each_other() {
 #[test]
 fn arrows_that_run_up_are_found() {
     let says = |package: &str, dependency: &str| {
-        objection(&Arrow { package: package.into(), dependency: dependency.into(), kind: "normal".into() })
+        let (package, dependency) = (package.to_owned(), dependency.to_owned());
+        objection(&Arrow { package, dependency, kind: "normal".to_owned(), features: Vec::new() })
     };
     assert_eq!(
         says("sched-tree", "sched-runtime").as_deref(),
@@ -137,4 +157,43 @@ fn arrows_that_run_up_are_found() {
     );
     assert_eq!(says("sched-trace", "sched-tree"), None, "crates of this layer may name each other");
     assert_eq!(says("sched-cli", "clap"), None, "crates from elsewhere are not looked at");
+}
+
+/// Libraries return data and errors; the program draws them.
+#[test]
+fn only_the_program_knows_terminals() {
+    let packages = packages();
+    let is_library = |name: &str| height(name).is_some_and(|height| height < height_of_the_program());
+    let arrows = arrows(&packages);
+    let draws = |arrow: &&Arrow| {
+        let fancy = arrow.features.iter().any(|feature| feature.starts_with("fancy"));
+        TERMINAL.contains(&arrow.dependency.as_str()) || (arrow.dependency == "miette" && fancy)
+    };
+    let of_libraries = arrows.iter().filter(|arrow| is_library(&arrow.package) && arrow.kind != "dev");
+    let wrong: Vec<String> = of_libraries
+        .filter(draws)
+        .map(|Arrow { package, dependency, features, .. }| format!("{package} names {dependency} {features:?}"))
+        .collect();
+    assert!(wrong.is_empty(), "only sched-cli may:\n{}", wrong.join("\n"));
+}
+
+fn height_of_the_program() -> usize {
+    height("sched-cli").expect("the program has a layer")
+}
+
+#[test]
+fn the_library_stays_small() {
+    let tree = cargo(&["tree", "--package", "sched-host", "--edges", "normal", "--prefix", "none"]);
+    // A line is a name, a version, and notes in parentheses.
+    let crates: BTreeSet<(&str, &str)> = tree
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.split(' ');
+            Some((words.next()?, words.next()?))
+        })
+        .collect();
+    let heavy: Vec<&str> =
+        TERMINAL.into_iter().chain(HEAVY).filter(|name| crates.iter().any(|it| it.0 == *name)).collect();
+    assert!(heavy.is_empty(), "an application does not need {heavy:?}");
+    assert!(crates.len() <= MAX_CRATES, "{} crates, expected at most {MAX_CRATES}:\n{tree}", crates.len());
 }

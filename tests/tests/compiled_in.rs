@@ -67,7 +67,7 @@ fn without_files_and_what_is_compiled_in_there_is_one_error() {
     // Lines break where the paths have them break.
     let words: Vec<&str> = run.err.split_whitespace().filter(|word| *word != "│").collect();
     let told = words.join(" ").replace(&folder, "DIR");
-    insta::assert_snapshot!(told, @r#"× policy `tree-eager`: 1 error Error: V7 policy::component × no component plugins were found: looked in DIR/bin/plugins, DIR/bin, DIR/lib/sched/plugins help: name the folder of the plugins with `--plugin-dir` or SCHED_PLUGIN_PATH or leave out `--no-builtin`, which refuses the components that are compiled in why: a policy is made of the components that plugins offer and that are compiled in"#);
+    insta::assert_snapshot!(told, @r#"× policy `tree-eager`: 1 error V7 policy::component × no component plugins were found: looked in DIR/bin/plugins, DIR/bin, DIR/lib/sched/plugins help: name the folder of the plugins with `--plugin-dir` or SCHED_PLUGIN_PATH or leave out `--no-builtin`, which refuses the components that are compiled in why: a policy is made of the components that plugins offer and that are compiled in"#);
     assert!(ran(&sched, &["plugins", "--no-builtin"]).out.contains("compiled in: refused\n  sched-components"));
 }
 

@@ -47,7 +47,13 @@ fn the_readmes_program_builds_and_prints_the_number() {
     assert_eq!(Ran::of(command_of(&outside).env("SCHED_POLICY", "tree-heft")).out, "1.5\n");
     let wrong = Ran::of(command_of(&outside).env("SCHED_POLICY", "tree-heff"));
     assert_eq!(wrong.code, 1);
-    insta::assert_snapshot!(wrong.err, @"");
+    insta::assert_snapshot!(wrong.err, @r#"
+Error: policy `tree-heff`: 1 error
+  there is no policy `tree-heff` (policy::unknown)
+    help: did you mean `tree-heft`?
+          a policy of your own is given by the path of its file, which ends in `.kdl`
+          the environment variable SCHED_POLICY names this policy
+"#);
 }
 
 #[test]

@@ -28,57 +28,58 @@ fn every_bad_plugin_is_told_and_none_keeps_a_good_one_from_loading() {
     symlink(stock_plugin(LIFO, Profile::Debug), folder.path().join("a-lifo.so")).unwrap();
     let registry = load(folder.path());
     insta::assert_snapshot!(listing(&PLAIN, &registry, folder.path()), @r#"
-    DIR (--plugin-dir)
-      a-lifo.so: sched-plugin-example-lifo 0.1.0, interface 1.1
-        lifo (flow-control, one child): Gives back the task that was pushed last.
-      abort.so: rejected: it was built with panic = "abort", so its first panic would end this process
-        mend: remove `panic = "abort"` from the profile that builds it
-      drifted-extension.so: rejected: its types are laid out otherwise than this host's: extension `host-log/1`: mismatched type Expected: u32 Found: RStr<'a>
-        mend: build it again against the sched-core of this host
-      drifted-layout.so: rejected: its types are laid out otherwise than this host's: mismatched type Expected: AFunctionPointer Found: u64
-        mend: build it again against the sched-core of this host
-      drifted-task.so: rejected: its task has 192 bytes, this host's has 112
-        mend: build it again against the sched-core of this host
-      duplicate-name.so: duplicate-name 0.1.0, interface 1.1
-        lifo (flow-control, one child): Gives back the task that was pushed last.
-          rejected: DIR/duplicate-name.so offers a component `lifo`, and DIR/a-lifo.so does so first
-            mend: rename one of the two, or put the folder of the one that you want first in the search path
-        other (flow-control, one child): Refuses every task.
-      from-1-0.so: from-1-0 0.1.0, interface 1.0
-        from-1-0 (flow-control, one child): Gives back the task that was pushed last.
-      ill-described.so: ill-described 0.1.0, interface 1.1
-        Not_Kebab (flow-control, one child): Its name is not as names are.
-          rejected: DIR/ill-described.so describes component `Not_Kebab` badly: its name is not lower-case words joined by `-`
-            mend: ask its author to mend the `Info` of the component
-        bad-default (flow-control, one child): Its default is out of range.
-          rejected: DIR/ill-described.so describes component `bad-default` badly: the name of parameter `Size` is not lower-case words joined by `-`
-            mend: ask its author to mend the `Info` of the component
-          rejected: DIR/ill-described.so describes component `bad-default` badly: the default of `Size` is 0, expected a whole number of at least 1
-            mend: ask its author to mend the `Info` of the component
-          Size=0 (a whole number of at least 1): how large it is
-        twice (flow-control, one child): The first of this name.
-        twice (flow-control, one child)
-          rejected: DIR/ill-described.so describes component `twice` badly: the plugin has an earlier component of this name
-            mend: ask its author to mend the `Info` of the component
-        warning: component `twice` has no description
-      no-entry.so: rejected: it has a stamp and no function `sched_plugin_entry_v1`
-        mend: build it with `sched_core::export_components!`
-      not-a-plugin.so: rejected: it is a library without the symbol `SCHED_PLUGIN_STAMP`, expected a plugin
-        mend: build it with `sched_core::export_components!`, or take it out of the folder of plugins
-      other-abi.so: rejected: it was built for ABI 2, this host has ABI 1
-        mend: update this host, or build the plugin against an older sched-core
-      panics-in-build.so: panics-in-build 0.1.0, interface 1.1
-        panics-in-build (flow-control, one child): Its constructor panics.
-        refuses-in-build (flow-control, one child): Its constructor wants low <= high.
-          low=1 tasks (a whole number from 0 to 100): the lower limit
-          high=2.0 (a number): the upper limit
-      panics-in-manifest.so: rejected: its manifest panicked: no manifest today
-        mend: ask its author, or update this host if the plugin is newer
-      unresolved.so: rejected: the system's loader refuses it: undefined symbol: sched_no_such_function
-        mend: install what it needs, or link it into the plugin
+DIR (--plugin-dir)
+  a-lifo.so: sched-plugin-example-lifo 0.1.0, interface 1.1
+    lifo (flow-control, one child): Gives back the task that was pushed last.
+      hides the component of DIR/duplicate-name.so
+  abort.so: rejected: it was built with panic = "abort", so its first panic would end this process
+    mend: remove `panic = "abort"` from the profile that builds it
+  drifted-extension.so: rejected: its types are laid out otherwise than this host's: extension `host-log/1`: mismatched type Expected: u32 Found: RStr<'a>
+    mend: build it again against the sched-core of this host
+  drifted-layout.so: rejected: its types are laid out otherwise than this host's: mismatched type Expected: AFunctionPointer Found: u64
+    mend: build it again against the sched-core of this host
+  drifted-task.so: rejected: its task has 192 bytes, this host's has 112
+    mend: build it again against the sched-core of this host
+  duplicate-name.so: duplicate-name 0.1.0, interface 1.1
+    lifo (flow-control, one child): Gives back the task that was pushed last.
+      rejected: DIR/duplicate-name.so offers a component `lifo`, and DIR/a-lifo.so does so first
+        mend: rename one of the two, or put the folder of the one that you want first in the search path
+    other (flow-control, one child): Refuses every task.
+  from-1-0.so: from-1-0 0.1.0, interface 1.0
+    from-1-0 (flow-control, one child): Gives back the task that was pushed last.
+  ill-described.so: ill-described 0.1.0, interface 1.1
+    Not_Kebab (flow-control, one child): Its name is not as names are.
+      rejected: DIR/ill-described.so describes component `Not_Kebab` badly: its name is not lower-case words joined by `-`
+        mend: ask its author to mend the `Info` of the component
+    bad-default (flow-control, one child): Its default is out of range.
+      rejected: DIR/ill-described.so describes component `bad-default` badly: the name of parameter `Size` is not lower-case words joined by `-`
+        mend: ask its author to mend the `Info` of the component
+      rejected: DIR/ill-described.so describes component `bad-default` badly: the default of `Size` is 0, expected a whole number of at least 1
+        mend: ask its author to mend the `Info` of the component
+      Size=0 (a whole number of at least 1): how large it is
+    twice (flow-control, one child): The first of this name.
+    twice (flow-control, one child)
+      rejected: DIR/ill-described.so describes component `twice` badly: the plugin has an earlier component of this name
+        mend: ask its author to mend the `Info` of the component
+    warning: component `twice` has no description
+  no-entry.so: rejected: it has a stamp and no function `sched_plugin_entry_v1`
+    mend: build it with `sched_core::export_components!`
+  not-a-plugin.so: rejected: it is a library without the symbol `SCHED_PLUGIN_STAMP`, expected a plugin
+    mend: build it with `sched_core::export_components!`, or take it out of the folder of plugins
+  other-abi.so: rejected: it was built for ABI 2, this host has ABI 1
+    mend: update this host, or build the plugin against an older sched-core
+  panics-in-build.so: panics-in-build 0.1.0, interface 1.1
+    panics-in-build (flow-control, one child): Its constructor panics.
+    refuses-in-build (flow-control, one child): Its constructor wants low <= high.
+      low=1 tasks (a whole number from 0 to 100): the lower limit
+      high=2.0 (a number): the upper limit
+  panics-in-manifest.so: rejected: its manifest panicked: no manifest today
+    mend: ask its author, or update this host if the plugin is newer
+  unresolved.so: rejected: the system's loader refuses it: undefined symbol: sched_no_such_function
+    mend: install what it needs, or link it into the plugin
 
-    6 components from 5 plugins; 9 files rejected
-    "#);
+6 components from 5 plugins; 9 files rejected
+"#);
     assert!(registry.component("lifo").unwrap().plugin().path.as_ref().unwrap().ends_with("a-lifo.so"));
 }
 
@@ -88,94 +89,97 @@ fn machines_read_the_same_list() {
     symlink(fixtures::plugin("other-abi"), folder.path().join("same.so")).unwrap();
     let registry = load(folder.path());
     insta::assert_snapshot!(listing(&Args::new(false, true), &registry, folder.path()), @r#"
+{
+  "folders": [
     {
-      "folders": [
-        {
-          "path": "DIR",
-          "origin": "--plugin-dir",
-          "state": "searched"
-        }
-      ],
-      "files": [
-        {
-          "path": "DIR/other-abi.so",
-          "folder": 0,
-          "state": "rejected",
-          "error": {
-            "kind": "stamp",
-            "message": "it was built for ABI 2, this host has ABI 1",
-            "mend": "update this host, or build the plugin against an older sched-core"
-          }
-        },
-        {
-          "path": "DIR/panics-in-build.so",
-          "folder": 0,
-          "state": "loaded",
-          "plugin": {
-            "package": "panics-in-build",
-            "version": "0.1.0",
-            "abi": "1.1",
-            "components": [
+      "path": "DIR",
+      "origin": "--plugin-dir",
+      "state": "searched"
+    }
+  ],
+  "files": [
+    {
+      "path": "DIR/other-abi.so",
+      "folder": 0,
+      "state": "rejected",
+      "error": {
+        "kind": "stamp",
+        "message": "it was built for ABI 2, this host has ABI 1",
+        "mend": "update this host, or build the plugin against an older sched-core"
+      }
+    },
+    {
+      "path": "DIR/panics-in-build.so",
+      "folder": 0,
+      "state": "loaded",
+      "plugin": {
+        "package": "panics-in-build",
+        "version": "0.1.0",
+        "abi": "1.1",
+        "components": [
+          {
+            "name": "panics-in-build",
+            "usable": true,
+            "family": "flow-control",
+            "arity": "one",
+            "doc": "Its constructor panics.",
+            "stores": false,
+            "bounds": [],
+            "may_refuse": false,
+            "needs_models": false,
+            "lookahead": 2,
+            "slots": [],
+            "params": [],
+            "hides": [],
+            "errors": []
+          },
+          {
+            "name": "refuses-in-build",
+            "usable": true,
+            "family": "flow-control",
+            "arity": "one",
+            "doc": "Its constructor wants low <= high.",
+            "stores": false,
+            "bounds": [],
+            "may_refuse": false,
+            "needs_models": false,
+            "lookahead": 2,
+            "slots": [],
+            "params": [
               {
-                "name": "panics-in-build",
-                "usable": true,
-                "family": "flow-control",
-                "arity": "one",
-                "doc": "Its constructor panics.",
-                "stores": false,
-                "bounds": [],
-                "may_refuse": false,
-                "needs_models": false,
-                "lookahead": 2,
-                "slots": [],
-                "params": [],
-                "errors": []
+                "name": "low",
+                "type": "int",
+                "default": 1,
+                "min": 0,
+                "max": 100,
+                "unit": "tasks",
+                "doc": "the lower limit"
               },
               {
-                "name": "refuses-in-build",
-                "usable": true,
-                "family": "flow-control",
-                "arity": "one",
-                "doc": "Its constructor wants low <= high.",
-                "stores": false,
-                "bounds": [],
-                "may_refuse": false,
-                "needs_models": false,
-                "lookahead": 2,
-                "slots": [],
-                "params": [
-                  {
-                    "name": "low",
-                    "type": "int",
-                    "default": 1,
-                    "min": 0,
-                    "max": 100,
-                    "unit": "tasks",
-                    "doc": "the lower limit"
-                  },
-                  {
-                    "name": "high",
-                    "type": "float",
-                    "default": 2.0,
-                    "unit": "",
-                    "doc": "the upper limit"
-                  }
-                ],
-                "errors": []
+                "name": "high",
+                "type": "float",
+                "default": 2.0,
+                "unit": "",
+                "doc": "the upper limit"
               }
             ],
-            "warnings": []
+            "hides": [],
+            "errors": []
           }
-        },
-        {
-          "path": "DIR/same.so",
-          "folder": 0,
-          "state": "already-seen",
-          "same_as": "DIR/other-abi.so"
-        }
-      ]
+        ],
+        "warnings": []
+      }
+    },
+    {
+      "path": "DIR/same.so",
+      "folder": 0,
+      "state": "already-seen",
+      "same_as": "DIR/other-abi.so"
     }
-    "#);
+  ],
+  "builtin": []
+}
+"#);
 }
 
 #[test]

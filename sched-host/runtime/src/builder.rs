@@ -158,7 +158,7 @@ impl Builder {
     }
 
     /// Chooses among several components of one name, such as a stock component and one of a plugin, for all policies that do
-    /// not choose themselves; see [`plugin`](crate::plugin).
+    /// not choose themselves; see [`plugin`](sched_tree::plugin).
     pub fn overriding(mut self, chosen: impl Into<Override>) -> Builder {
         self.components = self.components.overriding(chosen);
         self

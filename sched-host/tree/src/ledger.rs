@@ -6,7 +6,7 @@
 //! that the node still has are stale and are ignored), and can give a task that was dropped to somebody else.
 //!
 //! A note is moved with a plain load and store: a handle is owned by one thread at a time, so nobody else moves it.
-//! Revocation happens only while the [gate](super::gate) is closed, when no call is in the tree. One thing may come even
+//! Revocation happens only while the [gate](sched_sync::gate) is closed, when no call is in the tree. One thing may come even
 //! then: a handle dropped by a thread of a plugin's own, outside any call. So both are a compare-and-swap.
 //!
 //! All trees of a runtime share one ledger. So each takes a range of numbers for its nodes, and gives it back when it

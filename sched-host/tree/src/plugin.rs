@@ -20,7 +20,7 @@
 //!    not even if its author copied their source: `env!("CARGO_PKG_NAME")` is the name of the package that is built.
 //! 2. The name of a stock component belongs to the stock components. If a plugin offers another component of that name, a
 //!    policy that names it is not used, and the error names both, until the user chooses one: with
-//!    [`override`](crate::policy::Override) in the policy, or for all policies with [`RegistryBuilder::overriding`] (`--override`).
+//!    [`override`](sched_policy::Override) in the policy, or for all policies with [`RegistryBuilder::overriding`] (`--override`).
 //! 3. Any other name belongs to the plugin that comes first in the search path. That component of a later plugin is rejected, while
 //!    the rest of that plugin can be used. An override chooses another one.
 //! 4. [`RegistryBuilder::without_builtin`] (`--no-builtin`) refuses the stock components that are compiled in. Their names still

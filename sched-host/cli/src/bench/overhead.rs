@@ -7,6 +7,7 @@ use crate::policy::PolicyOptions;
 use crate::start::start_all;
 use crate::table::table;
 use crate::values::positive;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use miette::IntoDiagnostic;
 use sched_runtime::Runtime;
 use sched_tree::plugin::Registry;
@@ -31,7 +32,7 @@ pub(super) struct Args {
     all_policies: bool,
 
     /// Task graphs, separated by commas; all of them by default
-    #[arg(long = "shape", value_name = "SHAPE", value_delimiter = ',')]
+    #[arg(long = "shape", value_name = "SHAPE", value_delimiter = ',', value_parser = shapes())]
     shapes: Vec<Shape>,
 
     /// Numbers of workers, separated by commas
@@ -47,6 +48,15 @@ pub(super) struct Args {
 
     #[command(flatten)]
     format: FormatOptions,
+}
+
+/// Reads the name of a shape.
+fn shapes() -> impl TypedValueParser<Value = Shape> {
+    let values = Shape::ALL.map(|shape| PossibleValue::new(shape.name()).help(shape.description()));
+    PossibleValuesParser::new(values).try_map(|name| {
+        let shape = Shape::ALL.into_iter().find(|shape| shape.name() == name);
+        shape.ok_or("the name of a shape is expected")
+    })
 }
 
 pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {

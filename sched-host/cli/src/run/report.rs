@@ -83,7 +83,7 @@ pub(super) struct Moves {
 impl Moves {
     /// That of a runtime.
     pub(super) fn of(runtime: &Runtime) -> Moves {
-        Moves { memory_nodes: runtime.memory_nodes().len(), transfers: runtime.transfers() }
+        Moves { memory_nodes: runtime.memory_nodes().len().max(1), transfers: runtime.transfers() }
     }
 
     /// For people, where there are several memory nodes.

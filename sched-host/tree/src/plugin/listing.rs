@@ -43,7 +43,7 @@ pub enum FolderState {
     Searched,
     /// The search came by here before, under this or another name.
     AlreadySearched,
-    /// There is no such folder. Worth a word where [`Origin::is_asked_for`].
+    /// There is no such folder. Worth a word where `Origin::is_asked_for`.
     Missing,
     /// The system does not let it be read.
     Unreadable(String),
