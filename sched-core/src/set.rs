@@ -13,11 +13,11 @@
 //!
 //! The module `models` beside this file explores every interleaving.
 
-use crate::sync::{AtomicU64, Mutex, Ordering::*, lock};
-use std::ops::Range;
-
 #[cfg(all(test, loom))]
 mod models;
+
+use crate::sync::{AtomicU64, Mutex, Ordering::*, lock};
+use std::ops::Range;
 
 /// A set of numbers below a bound, for instance of workers or children, that many threads read and few change: the
 /// workers that sleep, or the children whose queues hold tasks.

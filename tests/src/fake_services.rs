@@ -55,8 +55,13 @@ impl Expectations for Vec<Estimate> {
 /// What a tree asked its back end to do.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Request {
-    /// A worker was woken, whether it slept or not.
-    Wake(WorkerId),
+    /// A worker was woken.
+    Wake {
+        /// The worker.
+        worker: WorkerId,
+        /// Whether it slept.
+        slept: bool,
+    },
     /// A component logged a line.
     Log {
         /// Its node.
@@ -145,14 +150,15 @@ impl<E: Expectations> FakeServices<E> {
         std::mem::take(&mut *self.requests.lock().expect("nobody panics"))
     }
 
-    /// The workers that were woken since requests were last taken, in order. Lines that were logged meanwhile are dropped.
+    /// The workers that were woken since requests were last taken, in order, whether they slept or not. Lines that were logged meanwhile are
+    /// dropped.
     ///
     /// # Panics
     /// When another thread panicked.
     #[must_use]
     pub fn take_woken(&self) -> Vec<u32> {
         let woken = |request| match request {
-            Request::Wake(worker) => Some(worker.0),
+            Request::Wake { worker, .. } => Some(worker.0),
             Request::Log { .. } => None,
         };
         self.take_requests().into_iter().filter_map(woken).collect()
@@ -173,8 +179,9 @@ impl<E: Expectations> Services for FakeServices<E> {
     }
 
     fn wake(&self, worker: WorkerId) -> bool {
-        self.note(Request::Wake(worker));
-        self.sleeping.remove(worker.0)
+        let slept = self.sleeping.remove(worker.0);
+        self.note(Request::Wake { worker, slept });
+        slept
     }
 
     fn combined(&self) -> &[Box<[WorkerId]>] {

@@ -1,13 +1,13 @@
 //! A queue whose producers and consumers seldom touch the same cache lines.
 
+#[cfg(all(test, loom))]
+mod models;
+
 use super::level::Entry;
 use super::{Padded, Place, TaskQueue};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering::*};
 use sched_core::fetch_ahead;
 use std::collections::VecDeque;
-
-#[cfg(all(test, loom))]
-mod models;
 
 /// A [`TaskQueue`] for concurrent producers and consumers.
 ///

@@ -2,33 +2,35 @@
 //!
 //! # What is promised
 //!
-//! Each context has a list of its tasks in order of submission. A component is told of the tasks that come to its own tree: of
-//! other contexts nothing, but that a task waits for something. The application's own accesses to data are told as tasks that
-//! end by themselves, in the default context. A task is on the list before it is pushed, so whoever holds one finds it; and one
-//! that has ended is told of no more, since its record is the next task's. What a task accesses is known until a worker takes it.
+//! Each context has a list of its tasks in order of submission. A component is told of the tasks that come to its own
+//! tree: of other contexts nothing, but that a task waits for something. The application's own accesses to data are
+//! told as tasks that end by themselves, in the default context. A task is on the list before it is pushed, so whoever
+//! holds one finds it; and one that has ended is told of no more, since its record is the next task's. What a task
+//! accesses is known until a worker takes it.
 //!
-//! Any component may ask at any time, on any thread, as often as it likes. Each answer is true of the moment when it is given.
+//! Any component may ask at any time, on any thread, as often as it likes. Each answer is true of the moment when it
+//! is given.
 //!
 //! # How it is read while tasks end and others come
 //!
-//! The list is behind a lock, and holds places and sequences only. Whether a task has ended is never noted there: its slot's
-//! sequence is another one then, which each reader checks. All else is read from the record, *under the lock of its body*, with
-//! the sequence checked under it:
-//! - a task that ends gives its job and its dependents away, and clears its sequence, under this lock ([`link`](sched_sync::link)), so what
-//!   is read belongs to the task that was asked for;
-//! - a dependent that is in the body waits for this task, so it can neither end nor give its slot to another meanwhile, and
-//!   the sequence in its slot is its own.
+//! The list is behind a lock, and holds places and sequences only. Whether a task has ended is never noted there: its
+//! slot's sequence is another one then, which each reader checks. All else is read from the record, *under the lock of
+//! its body*, with the sequence checked under it:
+//! - a task that ends gives its job and its dependents away, and clears its sequence, under this lock
+//!   ([`link`](sched_sync::link)), so what is read belongs to the task that was asked for;
+//! - a dependent that is in the body waits for this task, so it can neither end nor give its slot to another
+//!   meanwhile, and the sequence in its slot is its own.
 //!
 //! No lock is held when another is taken, and nothing of the application's is called or let go.
 //!
 //! # What it costs
 //!
-//! A runtime in which nobody asks keeps no list: a submission looks at a flag, the one by which it also knows whether a trace is
-//! written. The first component of a tree that asks has the
-//! list [made](Lookahead::begin), from the ledger, and when no tree is left that asked, it [goes](Lookahead::end). Then each
-//! submission locks the list and adds a line. Lines of tasks that have ended are dropped from the front when somebody asks, and
-//! everywhere when there are twice as many as were left the last time: so there are at most twice as many lines as there
-//! ever were tasks at once, and a task costs the same however many there are.
+//! A runtime in which nobody asks keeps no list: a submission looks at a flag, the one by which it also knows whether
+//! a trace is written. The first component of a tree that asks has the list [made](Lookahead::begin), from the ledger,
+//! and when no tree is left that asked, it [goes](Lookahead::end). Then each submission locks the list and adds a
+//! line. Lines of tasks that have ended are dropped from the front when somebody asks, and everywhere when there are
+//! twice as many as were left the last time: so there are at most twice as many lines as there ever were tasks at
+//! once, and a task costs the same however many there are.
 //!
 //! How it begins and ends without a task being missed, [`follow`](super::follow) says.
 

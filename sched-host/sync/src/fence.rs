@@ -19,9 +19,9 @@ mod chosen {
         }
     }
 
-    /// The expensive side of a pair of fences: together with a [`light_fence`] in another thread it orders as two sequentially
-    /// consistent fences do. Linux' `membarrier` makes every running thread of the process execute a fence; a thread that
-    /// does not run executes one when it is switched in.
+    /// The expensive side of a pair of fences: together with a [`light_fence`] in another thread it orders as two
+    /// sequentially consistent fences do. Linux' `membarrier` makes every running thread of the process execute a
+    /// fence; a thread that does not run executes one when it is switched in.
     pub fn heavy_fence() {
         fence(SeqCst);
         if MEMBARRIER.load(Relaxed) {

@@ -1,43 +1,45 @@
-//! The gate of a tree: calls enter and leave it, and it can be closed until none is inside.
+//! The gate of a tree: calls enter and leave it, and it can be closed until no call is inside.
 //!
 //! # Protocol
 //!
-//! Calls are many and short; closing is rare (a node failed, the tree is swapped, workers change). So entering must cost
-//! next to nothing, and closing may cost much. Each thread counts itself in a *lane* of its own cache line.
+//! Calls are frequent and short; closing is rare (a node failed, the tree is swapped, workers change). So entering
+//! must cost next to nothing, and closing may be expensive. Each thread counts itself in a *lane* of its own cache
+//! line.
 //!
-//! - **enter**: add 1 to the lane, then look whether the gate is closed. If it is, take the 1 back, wait until it is
+//! - **enter**: add 1 to the lane, then read whether the gate is closed. If it is, take the 1 back, wait until it is
 //!   open, and begin again.
 //! - **leave**: subtract 1 from the lane.
 //! - **close**: take the closing lock (one closer at a time), set `closed`, then wait until every lane is 0.
 //!
-//! Between adding to the lane and reading `closed` stands a *light* fence; between setting `closed` and reading the lanes
-//! a *heavy* one. A pair of these orders as two full fences would (Linux' `membarrier`: the heavy one makes every thread
-//! of the process execute a fence, so that the light one need only keep the compiler from reordering). So of an enterer
-//! and a closer at the same moment, at least one sees the other. If the enterer sees `closed`, it steps back. If only the
-//! closer sees the lane, it waits for the call to end. Both may see each other: the enterer steps back, the closer waits a
-//! moment longer.
+//! A *light* fence stands between adding to the lane and reading `closed`, a *heavy* one between setting `closed` and
+//! reading the lanes. The pair orders as two full fences would (Linux' `membarrier`: the heavy one makes every thread
+//! of the process execute a fence, so the light one only keeps the compiler from reordering). So when a thread enters
+//! while another closes, at least one sees the other. If the entering thread sees `closed`, it steps back. If only the
+//! closer sees the lane, it waits for the call to end. If both see each other, the entering thread steps back and the
+//! closer waits a moment longer.
 //!
-//! Whoever was kept out is let in before the gate closes the next time: closers wait for that. So workers get on with
-//! their tasks however often the tree is exchanged.
+//! Threads that were kept out enter before the gate closes the next time: closers wait for that. So workers get on
+//! with their tasks however often the tree is exchanged.
 //!
-//! A worker has a lane to itself, so that it adds with a plain store. Threads that are not workers share the rest.
+//! A worker has a lane to itself, so it adds with a plain store. Threads that are not workers share the other lanes.
 //!
-//! A closer must not itself be inside, or it would wait for itself: a call that finds a node broken closes the gate after
-//! it has left. A component that never returns keeps the gate from closing; `close_until` gives up then, and says so.
+//! A closer must not itself be inside, or it would wait for itself: a call that finds a node broken closes the gate
+//! after it has left. A component that never returns keeps the gate from closing; `close_until` then gives up, and
+//! says so.
+
+#[cfg(all(test, loom))]
+mod models;
 
 use crate::fence::{heavy_fence, light_fence, prepare_fences};
 use crate::primitives::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering::*, pause};
 use crossbeam::utils::CachePadded;
 
-#[cfg(all(test, loom))]
-mod models;
-
 /// See the [module](self).
 pub struct Gate {
-    /// One for each worker, then those that others share.
+    /// One for each worker, then the shared ones.
     lanes: Box<[CachePadded<AtomicUsize>]>,
     owned: usize,
-    /// The number of shared ones, which is a power of two, less one.
+    /// Number of shared lanes, a power of two, minus one.
     shared_mask: usize,
     closed: AtomicBool,
     /// Threads that found the gate closed and have not come in yet.
@@ -45,17 +47,17 @@ pub struct Gate {
     closer: Mutex<()>,
 }
 
-/// Who enters.
+/// The lane by which a thread enters.
 #[derive(Clone, Copy, Debug)]
 pub enum Lane {
-    /// The one thread that ever uses this lane, which it is not inside by already.
+    /// A lane of one thread, which is not inside already.
     Owned(usize),
-    /// A thread that shares this lane with others (taken modulo their number).
+    /// A lane that threads share; the number is taken modulo the number of shared lanes.
     Shared(usize),
 }
 
 impl Gate {
-    /// An open gate with so many lanes of their own and at least so many to share.
+    /// An open gate with `owned` lanes for one thread each and at least `shared` lanes for all others.
     pub fn new(owned: usize, shared: usize) -> Gate {
         prepare_fences();
         let shared = shared.next_power_of_two();
@@ -70,7 +72,7 @@ impl Gate {
         }
     }
 
-    /// Waits while the gate is closed, and enters through a lane.
+    /// Enters through a lane, waiting while the gate is closed.
     #[inline]
     pub fn enter(&self, lane: Lane) -> Inside<'_> {
         match self.try_enter(lane) {
@@ -112,8 +114,8 @@ impl Gate {
         }
     }
 
-    /// Closes the gate and waits until nobody is inside, or until `give_up` says so. The gate opens when the result, or
-    /// the attempt, is dropped.
+    /// Closes the gate and waits until no call is inside, or until `give_up` returns true. The gate opens when the
+    /// result is dropped, or when the attempt is given up.
     pub fn close_until(&self, mut give_up: impl FnMut() -> bool) -> Option<Closed<'_>> {
         let closed =
             Closed { gate: self, _one_closer: self.closer.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) };
@@ -137,7 +139,7 @@ impl Gate {
     }
 }
 
-/// A call is inside until this is dropped.
+/// A call inside the gate, until this is dropped.
 pub struct Inside<'a> {
     count: &'a AtomicUsize,
     owned: bool,
@@ -154,7 +156,7 @@ impl Drop for Inside<'_> {
     }
 }
 
-/// Nobody is inside until this is dropped.
+/// A closed gate with no call inside, until this is dropped.
 pub struct Closed<'a> {
     gate: &'a Gate,
     _one_closer: MutexGuard<'a, ()>,

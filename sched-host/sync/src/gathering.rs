@@ -1,47 +1,49 @@
-//! Teams gather: how the members of a combined worker come together for a parallel task, without deadlock.
+//! Gatherings of teams: how the members of a combined worker come together for a parallel task, without deadlock.
 //!
 //! # Protocol
 //!
-//! A parallel task waits in the leaf of a combined worker until a member comes by and pulls it. That member makes a
-//! [`Gathering`] of it, and [enlists](Gatherings::enlist) it: the gathering is appended to the list of every member, under
-//! one lock for all lists. Before a worker looks for anything else, it takes the gathering at the front of its list (having
-//! executed one task of its own since the last, if there was one), and stays with it to the end:
+//! A parallel task waits in the leaf of a combined worker until a member pulls it. That member makes a [`Gathering`]
+//! of the task and [enlists](Gatherings::enlist) it: the gathering is appended to the list of every member, under one
+//! lock for all lists. Before a worker looks for other work, it takes the gathering at the front of its list (after
+//! one task of its own since the last gathering, if there was one), and stays with it to the end:
 //!
 //! - the first member ([`Gathering::lead`]) waits until the others have come, runs the task, and dismisses them;
-//! - the others ([`Gathering::follow`]) say that they have come, and park until they are dismissed.
+//! - the others ([`Gathering::follow`]) report that they have come, and park until they are dismissed.
 //!
-//! *Two teams come in the same order for all who are in both.* Whoever enlists holds the lock until the gathering is in all
-//! lists, so gatherings have one order, in which every list has its own.
+//! *Two teams come in the same order for all workers that are in both.* A member that enlists holds the lock until the
+//! gathering is in all lists, so gatherings have one order, and every list is in that order.
 //!
-//! *There is no deadlock.* Of the gatherings that are not over, take the first in that order. None of its members is in
-//! another one, since a worker attends its list in order; each executes a task that ends, or looks for work and finds the
-//! gathering. So all come, the task runs, and the gathering is over. Nobody holds one gathering while waiting for another.
+//! *There is no deadlock.* Of the gatherings that are not over, take the first in that order. None of its members is
+//! in another one, since a worker attends its list in order; each executes a task that ends, or looks for work and
+//! finds the gathering. So all come, the task runs, and the gathering is over. No worker holds one gathering while it
+//! waits for another.
 //!
-//! *No member sleeps through it.* Who enlists wakes each member afterwards ([`sleep`](crate::sleep) is the protocol), by clearing its
-//! bit, set or not: a member that sets its bit later sees the gathering in its second look; one that did before is woken.
+//! *No member sleeps through it.* A member that enlists wakes each other member afterwards ([`sleep`](crate::sleep) is
+//! the protocol) by clearing its bit, set or not: a member that sets its bit later sees the gathering in its second
+//! look; one that set it before is woken.
 //!
-//! A worker waits for its team while there may be other tasks: a member that gathers is lost to others for as long as the
-//! slowest member is busy. That is the price of running together, and why a policy that has good reason sends a task to a
-//! combined worker.
+//! A worker waits for its team although there may be other tasks: until the slowest member comes, the members that
+//! wait do nothing. That is the price of running together, and why only a policy that has good reason sends a task to
+//! a combined worker.
+
+#[cfg(all(test, loom))]
+mod models;
 
 use crate::primitives::{AtomicUsize, Condvar, Mutex, Ordering::*, lock};
 use crossbeam::utils::CachePadded;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-#[cfg(all(test, loom))]
-mod models;
-
-/// The gatherings that each worker is wanted at, in the order that they have for everybody.
+/// The gatherings that each worker has to attend, in one order for all workers.
 pub struct Gatherings<T> {
-    /// Held while one is appended to its lists.
+    /// Held while a gathering is appended to its lists.
     order: Mutex<()>,
     lists: Box<[CachePadded<List<T>>]>,
 }
 
 struct List<T> {
     waiting: Mutex<VecDeque<Arc<Gathering<T>>>>,
-    /// Number of entries in `waiting`, written under its lock: a look at an empty list takes none.
+    /// Number of entries in `waiting`, written under its lock, so that reading an empty list takes no lock.
     len: AtomicUsize,
 }
 
@@ -64,12 +66,12 @@ impl<T> Gatherings<T> {
         drop(order);
     }
 
-    /// Whether a worker is wanted at a gathering.
+    /// Whether a worker has a gathering to attend.
     pub fn want(&self, worker: usize) -> bool {
         self.lists[worker].len.load(Acquire) != 0
     }
 
-    /// The next gathering of a worker. It has to attend it before it asks again.
+    /// The next gathering of a worker, which has to attend it before it asks again.
     pub fn next(&self, worker: usize) -> Option<Arc<Gathering<T>>> {
         if !self.want(worker) {
             return None;
@@ -82,36 +84,36 @@ impl<T> Gatherings<T> {
     }
 }
 
-/// Some workers who come together for a task.
+/// Workers that come together for a task.
 pub struct Gathering<T> {
-    /// What for.
+    /// What the gathering is for.
     pub purpose: T,
     /// The workers, each once; the first leads.
     members: Box<[usize]>,
     state: Mutex<State>,
-    /// All have come, or may go.
+    /// Notified when all have come, and when they may go.
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// Members who have come, the leader not counted.
+    /// Number of members that have come, without the leader.
     came: usize,
     over: bool,
 }
 
 impl<T> Gathering<T> {
-    /// One of these members, which nobody has come to yet.
+    /// A gathering of these members, none of whom has come yet.
     pub fn new(members: Box<[usize]>, purpose: T) -> Gathering<T> {
         Gathering { purpose, members, state: Mutex::new(State::default()), changed: Condvar::new() }
     }
 
-    /// Whether `worker` is the one to [lead](Self::lead); the others [follow](Self::follow).
+    /// Whether `worker` is the member that [leads](Self::lead); the others [follow](Self::follow).
     pub fn is_led_by(&self, worker: usize) -> bool {
         self.members.first() == Some(&worker)
     }
 
-    /// The leader has come: waits for the others. They go when the result is dropped.
+    /// Called by the leader: waits for the others. They go when the result is dropped.
     pub fn lead(&self) -> Leading<'_, T> {
         let mut state = lock(&self.state);
         while state.came + 1 < self.members.len() {
@@ -121,7 +123,7 @@ impl<T> Gathering<T> {
         Leading { gathering: self }
     }
 
-    /// Another member has come: waits until it may go.
+    /// Called by another member: waits until it may go.
     pub fn follow(&self) {
         let mut state = lock(&self.state);
         state.came += 1;

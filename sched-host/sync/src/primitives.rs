@@ -4,7 +4,7 @@ pub(crate) use chosen::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, UnsafeCell, fence, pause,
 };
 
-/// Waits for the lock. Who panicked under it left nothing half done.
+/// Locks `mutex`, waiting for it if necessary. A thread that panicked while it held the lock left nothing half done.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -21,10 +21,11 @@ mod chosen {
 mod chosen {
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
     pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
-    /// Lets others go on.
+    /// Lets other threads go on.
     pub(crate) use std::thread::yield_now as pause;
 
-    /// What stands behind a protocol rather than a lock. Access is through closures, so that a model checker sees its extent.
+    /// A value behind a protocol rather than a lock. Access is through closures, so that a model checker sees its
+    /// extent.
     pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
     impl<T> UnsafeCell<T> {
@@ -32,13 +33,13 @@ mod chosen {
             UnsafeCell(std::cell::UnsafeCell::new(value))
         }
 
-        /// Reads.
+        /// Passes the value to `body` for reading.
         #[inline(always)]
         pub(crate) fn with<R>(&self, body: impl FnOnce(*const T) -> R) -> R {
             body(self.0.get())
         }
 
-        /// Changes.
+        /// Passes the value to `body` for changing.
         pub(crate) fn with_mut<R>(&self, body: impl FnOnce(*mut T) -> R) -> R {
             body(self.0.get())
         }

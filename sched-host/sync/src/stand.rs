@@ -1,18 +1,19 @@
-//! Where something stands that many calls use at once and that can be exchanged between them: a tree of components.
+//! A value behind a gate, used by many calls at once and exchanged between them: a tree of components.
 //!
 //! # Protocol
 //!
-//! The [gate](super::gate) keeps two kinds of access apart. A call enters, looks at what stands there, and leaves; while it
-//! is inside, nothing is exchanged. Whoever exchanges it closes the gate, waits until nobody is inside, and then is alone.
+//! The [gate](super::gate) separates two kinds of access. A call enters, reads the value, and leaves; while it is
+//! inside, the value is not exchanged. A thread that exchanges the value closes the gate, waits until no call is
+//! inside, and is then alone.
 //!
-//! A call must look *after* it has entered: what it saw before may have been exchanged meanwhile. So there is no way to
-//! look but through [`inside`](Stand::inside) and [`alone`](Stand::alone).
-
-use super::gate::{Gate, Lane};
-use crate::primitives::UnsafeCell;
+//! A call must read *after* it has entered: what it saw before may have been exchanged meanwhile. So
+//! [`inside`](Stand::inside) and [`alone`](Stand::alone) are the only ways to the value.
 
 #[cfg(all(test, loom))]
 mod models;
+
+use super::gate::{Gate, Lane};
+use crate::primitives::UnsafeCell;
 
 /// See the [module](self).
 pub struct Stand<T> {
@@ -20,30 +21,30 @@ pub struct Stand<T> {
     standing: UnsafeCell<T>,
 }
 
-// SAFETY: those inside share `&T`, also across threads; who is alone has `&mut T`. The gate keeps the two apart, and orders
-// the one after the other.
+// SAFETY: calls inside share `&T`, also across threads; a thread that is alone has `&mut T`. The gate separates the
+// two and orders one after the other.
 unsafe impl<T: Send + Sync> Sync for Stand<T> {}
 
 impl<T> Stand<T> {
-    /// Puts the first one there.
+    /// The first value, behind `gate`.
     pub fn new(gate: Gate, standing: T) -> Stand<T> {
         Stand { gate, standing: UnsafeCell::new(standing) }
     }
 
-    /// Enters through a lane, waiting while somebody is alone; `body` sees what stands there.
+    /// Enters through a lane, waiting while another thread is alone, and passes the value to `body`.
     #[inline(always)]
     pub fn inside<R>(&self, lane: Lane, body: impl FnOnce(&T) -> R) -> R {
         let _inside = self.gate.enter(lane);
-        // SAFETY: whoever is alone has closed the gate and waited until nobody is inside.
+        // SAFETY: a thread that is alone has closed the gate and waited until no call is inside.
         self.standing.with(|standing| body(unsafe { &*standing }))
     }
 
-    /// Waits until nobody is inside, or until `give_up` says so: then `body` may exchange what stands there.
+    /// Waits until no call is inside, then lets `body` exchange the value. `None` when `give_up` returned true before.
     ///
-    /// The caller is not inside.
+    /// The caller must not be inside.
     pub fn alone<R>(&self, give_up: impl FnMut() -> bool, body: impl FnOnce(&mut T) -> R) -> Option<R> {
         let _closed = self.gate.close_until(give_up)?;
-        // SAFETY: nobody is inside while the gate is closed, and there is one closer at a time.
+        // SAFETY: no call is inside while the gate is closed, and there is one closer at a time.
         self.standing.with_mut(|standing| Some(body(unsafe { &mut *standing })))
     }
 }

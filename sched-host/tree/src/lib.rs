@@ -1,8 +1,8 @@
 //! The tree: components assembled from a plan, and every call into them.
 //!
 //! The tree knows neither threads nor data. A back end ([`Services`]) gives it time, sleeping workers and models; the
-//! [ledger] knows who holds each task; the [gate](sched_sync::gate) lets calls in, and keeps them out while the tree is repaired, or
-//! exchanged for another one (`swap`) at the place where it [stands](sched_sync::stand).
+//! [ledger] knows who holds each task; the [gate](sched_sync::gate) lets calls in, and keeps them out while the tree
+//! is repaired, or exchanged for another one (`swap`) at the place where it [stands](sched_sync::stand).
 //!
 //! A component that fails does not stop a run: see [`fault`] for what is noted, `hop` for how calls pass through a
 //! quarantined node, and [`ledger`] for how its tasks are taken back.
@@ -86,7 +86,8 @@ pub struct Part {
     pub path: String,
     /// What the node stands for in the topology, or nothing.
     pub object: String,
-    /// Children by number, each with the slot that it fills (or nothing). Every child has a higher number than its parent.
+    /// Children by number, each with the slot that it fills (or nothing). Every child has a higher number than its
+    /// parent.
     pub children: Vec<(NodeId, String)>,
     /// All workers below.
     pub workers: WorkerSet,
@@ -113,8 +114,8 @@ pub struct Tree {
 const REPAIR_PATIENCE: Duration = Duration::from_millis(200);
 
 impl Tree {
-    /// Puts parts together; part 0 is the root. Without parts, tasks wait until there is a tree. `seed` seeds the randomness
-    /// of every node.
+    /// Puts parts together; part 0 is the root. Without parts, tasks wait until there is a tree. `seed` seeds the
+    /// randomness of every node.
     ///
     /// # Panics
     /// When a child's number is not that of a later part: plans are checked before. When there are more than 2²⁴ nodes.
@@ -129,8 +130,8 @@ impl Tree {
         Tree::assemble_foreseeing(parts, workers, services, ledger, seed, None)
     }
 
-    /// [`assemble`](Self::assemble), with what the components of this tree, and of all that take its place, are told of tasks
-    /// to come.
+    /// [`assemble`](Self::assemble), with what the components of this tree, and of all that take its place, are told
+    /// of tasks to come.
     ///
     /// # Panics
     /// As `assemble` does.
@@ -225,8 +226,8 @@ impl Tree {
         self.stand.inside(lane_of(None), |shared| shared.leaf(worker).is_some())
     }
 
-    /// When a simple worker should have done what it executes, and what waits for it in the leaves that are for it; `now` at
-    /// the earliest.
+    /// When a simple worker should have done what it executes, and what waits for it in the leaves that are for it;
+    /// `now` at the earliest.
     #[must_use]
     pub fn free_at(&self, worker: WorkerId, now: Time) -> Time {
         self.stand.inside(lane_of(None), |shared| shared.free_at(worker, now).unwrap_or(now))

@@ -16,9 +16,6 @@
 //!
 //! A back end implements the required methods of [`Seated`] for one of its workers; the provided methods are the rules.
 
-#[cfg(test)]
-mod tests;
-
 use super::combined::CombinedWorkers;
 use super::{Slot, Tree};
 use sched_core::WorkerId;

@@ -1,8 +1,9 @@
 //! A list that is kept while somebody follows it, under loom: it has everything, whenever somebody began.
 //!
-//! Each of these, done by hand to `follow.rs` or to the maker below, makes a model fail: no fence on either side; a look at the
-//! flag before the thing is stored; things that are gathered before the flag is set; a list that goes with the first follower.
-//! (That what is added without followers is not taken, and the flag is taken away, only keeps memory and time.)
+//! Each of these, done by hand to `follow.rs` or to the maker below, makes a model fail: no fence on either side; a
+//! look at the flag before the thing is stored; things that are gathered before the flag is set; a list that goes with
+//! the first follower. (That what is added without followers is not taken, and the flag is taken away, only keeps
+//! memory and time.)
 
 use super::Follow;
 use crate::model::model;

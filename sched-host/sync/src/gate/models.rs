@@ -1,8 +1,9 @@
 //! The gate under loom: nobody is inside while it is closed, and everybody comes through.
 //!
-//! Each of these, done by hand to `gate.rs`, makes a model fail: no light fence in `enter`; no heavy one in `close_until`;
-//! `closed` read before the lane is counted up; no second look after a closed gate; the lanes read before `closed` is
-//! set; `Relaxed` for the order of leaving, of opening, of the look at `closed`, or of the look at the lanes.
+//! Each of these, done by hand to `gate.rs`, makes a model fail: no light fence in `enter`; no heavy one in
+//! `close_until`; `closed` read before the lane is counted up; no second look after a closed gate; the lanes read
+//! before `closed` is set; `Relaxed` for the order of leaving, of opening, of the look at `closed`, or of the look at
+//! the lanes.
 
 use super::{Gate, Lane};
 use crate::model::model;
@@ -32,8 +33,8 @@ impl Tree {
         self.parts.iter().for_each(|part| part.with_mut(|_| ()));
     }
 
-    /// Closes, unless somebody is inside. (Where two wait for a third in a loop, each gives way to the other for ever in
-    /// some order that loom tries.)
+    /// Closes, unless somebody is inside. (Where two wait for a third in a loop, each gives way to the other for ever
+    /// in some order that loom tries.)
     fn close_at_once(&self) {
         if let Some(_closed) = self.gate.close_until(|| true) {
             self.parts.iter().for_each(|part| part.with_mut(|_| ()));

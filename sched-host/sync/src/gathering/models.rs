@@ -1,8 +1,8 @@
 //! Teams that gather, under loom: no deadlock, and one order for all who are in two teams.
 //!
-//! Each of these, done by hand to `gathering.rs`, makes a model fail: lists that are appended to without the lock for all of
-//! them; a leader who does not wait for the others; a last comer who does not tell the leader; a leader who goes without
-//! dismissing the others.
+//! Each of these, done by hand to `gathering.rs`, makes a model fail: lists that are appended to without the lock for
+//! all of them; a leader who does not wait for the others; a last comer who does not tell the leader; a leader who
+//! goes without dismissing the others.
 
 use super::{Gathering, Gatherings};
 use crate::model::model;
@@ -89,7 +89,8 @@ fn members_that_sleep_come() {
     });
 }
 
-/// Both members find a task for the same two, at once: were the lists in different orders, each would wait for the other.
+/// Both members find a task for the same two, at once: were the lists in different orders, each would wait for the
+/// other.
 #[test]
 fn two_teams_of_the_same_members_meet_in_one_order() {
     model(3, || {

@@ -1,8 +1,9 @@
 //! Links between tasks under loom: a task that waits for others becomes ready once, after all of them.
 //!
-//! Each of these, done by hand to `link.rs` or to the end below, makes a model fail: no second look under the lock; an end
-//! after the list is unlocked; a count that a release can bring to 0 during the submission; `Relaxed` for the order of
-//! the first look, of the end, of a release, or of the submission. (An end before the list is locked is as good.)
+//! Each of these, done by hand to `link.rs` or to the end below, makes a model fail: no second look under the lock; an
+//! end after the list is unlocked; a count that a release can bring to 0 during the submission; `Relaxed` for the
+//! order of the first look, of the end, of a release, or of the submission. (An end before the list is locked is as
+//! good.)
 
 use super::Pending;
 use crate::model::model;

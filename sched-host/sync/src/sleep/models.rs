@@ -1,11 +1,11 @@
 //! Sleeping workers under loom: no task waits while a worker sleeps.
 //!
 //! Each of these, done by hand to `sleep.rs` or to the worker below, makes a model fail: no second look after
-//! `announce`, or a second look before it; no fence in `announce`; no fence before the waker's look at the bits; no wake
-//! passed on when `retract` says that somebody counted on the worker; a notice that `announce` takes back after the bit
-//! is set; a wake without the notice; a wake that leaves the bit alone. (Loom reports a worker that sleeps for ever as a
-//! deadlock, and ends the process.) One that no model here notices: no `retract` after sleeping. It is there for a late
-//! notice, which takes more rounds than loom can try.
+//! `announce`, or a second look before it; no fence in `announce`; no fence before the waker's look at the bits; no
+//! wake passed on when `retract` says that somebody counted on the worker; a notice that `announce` takes back after
+//! the bit is set; a wake without the notice; a wake that leaves the bit alone. (Loom reports a worker that sleeps for
+//! ever as a deadlock, and ends the process.) One that no model here notices: no `retract` after sleeping. It is there
+//! for a late notice, which takes more rounds than loom can try.
 
 use super::Sleep;
 use crate::model::model;
@@ -92,8 +92,8 @@ fn tasks_of_two_threads_are_taken() {
     });
 }
 
-/// Each worker takes one task, and is busy for ever then: a task that one of them was woken for and did not take must go
-/// to the other.
+/// Each worker takes one task, and is busy for ever then: a task that one of them was woken for and did not take must
+/// go to the other.
 #[test]
 fn nobody_sleeps_while_there_is_a_task() {
     model(3, || {

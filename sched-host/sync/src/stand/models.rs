@@ -1,8 +1,9 @@
 //! What stands behind the gate under loom: it is exchanged while others use it, each task is taken once, and nobody
 //! sleeps while there is one.
 //!
-//! The tree and the worker below do what `tree::swap` and the worker's thread do: the members and the version before the
-//! push, the version before each pull. (Loom reports a worker that sleeps for ever as a deadlock, and ends the process.)
+//! The tree and the worker below do what `tree::swap` and the worker's thread do: the members and the version before
+//! the push, the version before each pull. (Loom reports a worker that sleeps for ever as a deadlock, and ends the
+//! process.)
 
 use super::Stand;
 use crate::fence::light_fence;

@@ -1,7 +1,7 @@
 //! The counts of a context under loom: none of its tasks is left when it goes, and who waits for the last is told.
 //!
-//! Loom takes sequentially consistent loads and stores for weaker ones, so that only fences count: without those in `tally.rs`
-//! the models fail.
+//! Loom takes sequentially consistent loads and stores for weaker ones, so that only fences count: without those in
+//! `tally.rs` the models fail.
 
 use super::Tally;
 use crate::model::model;

@@ -1,47 +1,20 @@
 //! One worker at its seat, of a back end that does nothing by itself.
 
-use super::*;
-use crate::{Ledger, Part, Phase, Services, WorkerFacts};
 use sched_components::flow_control::Fifo;
 use sched_components::resource_mapping::Eager;
 use sched_components::worker::{Combined, Simple};
-use sched_core::{Arch, Build, MemoryNode, Params, SharedSet, Time, WorkerSet, adapt};
-use std::sync::Mutex;
+use sched_core::{Arch, Build, MemoryNode, Params, WorkerId, WorkerSet, adapt};
+use sched_host::tree::combined::CombinedWorkers;
+use sched_host::tree::seat::{DeferredWake, Seat, Seated, Work};
+use sched_host::tree::{Ledger, Part, Phase, Services, Slot, Tree, WorkerFacts};
+use sched_tests::fake_services::{FakeServices, Request};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 
 /// Three CPU workers, then a CUDA worker. Numbers 4 and 5 are combined workers.
 const ARCHS: [Arch; 4] = [Arch::CPU, Arch::CPU, Arch::CPU, Arch::CUDA];
 const PAIR: u32 = 4;
 const TRIPLE: u32 = 5;
-
-/// Workers sleep as a test says.
-struct Sleepers {
-    sleeping: Arc<SharedSet>,
-    woken: Mutex<Vec<u32>>,
-    combined: [Box<[WorkerId]>; 2],
-}
-
-impl Services for Sleepers {
-    fn now(&self) -> Time {
-        Time::ZERO
-    }
-
-    fn sleeping(&self) -> Arc<SharedSet> {
-        Arc::clone(&self.sleeping)
-    }
-
-    fn wake(&self, worker: WorkerId) -> bool {
-        let slept = self.sleeping.remove(worker.0);
-        if slept {
-            self.woken.lock().expect("nobody panics").push(worker.0);
-        }
-        slept
-    }
-
-    fn combined(&self) -> &[Box<[WorkerId]>] {
-        &self.combined
-    }
-}
 
 /// Worker 0 of a back end with some contexts.
 struct Fake {
@@ -50,7 +23,7 @@ struct Fake {
     contexts: Vec<Arc<Tree>>,
     version: u64,
     workers: CombinedWorkers<(u32, u32)>,
-    services: Arc<Sleepers>,
+    services: Arc<FakeServices>,
     ledger: Arc<Ledger>,
     tasks: u32,
 }
@@ -118,11 +91,8 @@ fn part<C: Build>(children: &[u32], worker: Option<u32>) -> Part {
 impl Fake {
     fn new() -> Fake {
         let members = |team: &[u32]| team.iter().copied().map(WorkerId).collect();
-        let services = Arc::new(Sleepers {
-            sleeping: Arc::new(SharedSet::new(ARCHS.len())),
-            woken: Mutex::default(),
-            combined: [members(&[0, 1]), members(&[0, 1, 2])],
-        });
+        let combined = vec![members(&[0, 1]), members(&[0, 1, 2])];
+        let services = Arc::new(FakeServices::new(ARCHS.len()).with_combined(combined));
         let ledger = Arc::new(Ledger::new());
         ledger.grow();
         Fake {
@@ -149,8 +119,7 @@ impl Fake {
             self.workers.begin_use();
         }
         let facts = |arch| WorkerFacts { arch, memory_node: MemoryNode(0), relative_speedup: 1.0 };
-        let services: Arc<dyn Services> = Arc::<Sleepers>::clone(&self.services);
-        let tree = Tree::assemble(parts, &ARCHS.map(facts), services, Arc::clone(&self.ledger), 0);
+        let tree = Tree::assemble(parts, &ARCHS.map(facts), self.services.clone(), Arc::clone(&self.ledger), 0);
         self.contexts.push(Arc::new(tree));
         self.version += 1;
         self.contexts.len() - 1
@@ -186,9 +155,13 @@ impl Fake {
         workers.iter().for_each(|worker| self.services.sleeping.insert(*worker));
     }
 
-    /// Who was woken since the last time.
+    /// The sleepers that were woken since this was last called.
     fn woken(&self) -> Vec<u32> {
-        std::mem::take(&mut *self.services.woken.lock().expect("nobody panics"))
+        let woken = |request| match request {
+            Request::Wake { worker, slept: true } => Some(worker.0),
+            _ => None,
+        };
+        self.services.take_requests().into_iter().filter_map(woken).collect()
     }
 
     /// What each of `count` looks found: a task's slot, and the worker, simple or combined, that is to execute it.
@@ -294,7 +267,7 @@ fn a_wake_is_passed_on_to_a_worker_of_the_same_kind_in_each_context() {
     assert!(fake.woken().is_empty(), "nobody woke it");
     fake.push(a, 1);
     fake.services.sleeping.insert(1);
-    fake.woken();
+    let _ = fake.woken();
     fake.seat.expect();
     let found = fake.look();
     fake.answer_wake(found.as_ref());
@@ -310,7 +283,7 @@ fn a_wake_is_not_passed_on_by_a_worker_that_has_what_it_was_woken_for() {
     let only = fake.context(&[0, 1, PAIR]);
     fake.push(only, 1);
     fake.sleep(&[1]);
-    fake.woken();
+    let _ = fake.woken();
     fake.seat.expect();
     let found = fake.look();
     fake.answer_wake(found.as_ref());
@@ -345,10 +318,10 @@ fn a_wake_that_was_put_off_is_done_unless_the_pull_gives_the_very_task() {
     assert_eq!(fake.pull().map(Slot::index), Some(earlier));
     assert_eq!(fake.woken(), [1], "somebody has to come for the other");
 
+    assert!(matches!(fake.look(), Some(Work::Alone(_))), "teams come next");
     fake.sleep(&[1]);
     fake.push_before_pull(context);
     fake.workers.call(WorkerId(PAIR), (77, PAIR));
-    fake.seat.teams_next = true;
     assert!(matches!(fake.look(), Some(Work::Together(_))));
     assert_eq!(fake.woken(), [1], "no pull comes for now");
 }
