@@ -27,7 +27,7 @@ fn the_first_folder_has_the_name_and_a_file_is_looked_at_once() {
       lifo-again.so: sched-plugin-example-lifo 0.1.0, interface 1.1
         lifo (flow-control, one child): Gives back the task that was pushed last.
           rejected: THEIRS/lifo-again.so offers a component `lifo`, and DIR/duplicate-name.so does so first
-            mend: rename one of the two, or put the folder of the one that you want first in the search path
+            fix: rename one of the two, or put the folder of the one that you want first in the search path
       lifo.so: already seen as THEIRS/lifo-again.so
 
     DIR/none (SCHED_PLUGIN_PATH): there is no such folder
@@ -59,7 +59,7 @@ fn other_libraries_beside_the_executable_are_no_matter() {
     DIR/bin (the executable's folder)
       libc.so: not a plugin
       libolder.so: rejected: it was built for ABI 2, this host has ABI 1
-        mend: update this host, or build the plugin against an older sched-core
+        fix: update this host, or build the plugin against an older sched-core
       libother.so: not a plugin
 
     DIR/lib/sched/plugins (installed)

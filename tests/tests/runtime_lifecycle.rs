@@ -138,9 +138,9 @@ fn a_task_that_would_wait_for_itself_is_told() {
         runtime.task(&codelet, (&data,)).submit().expect("the task is sound");
         let told = runtime.wait_all().expect_err("it cannot wait").to_string();
         // The data is good again for the next one.
-        let mend = runtime.codelet::<(Write<u64>,), ()>("mend").cpu("mend", |_, (data,)| *data = 1).build();
-        runtime.task(&mend, (&data,)).submit().expect("the task is sound");
-        runtime.wait_all().expect("it is mended");
+        let fix = runtime.codelet::<(Write<u64>,), ()>("fix").cpu("fix", |_, (data,)| *data = 1).build();
+        runtime.task(&fix, (&data,)).submit().expect("the task is sound");
+        runtime.wait_all().expect("the data is written again");
         told
     };
     let all = waits("all", |runtime, _| runtime.wait_all().expect("never reached"));

@@ -32,7 +32,7 @@ pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet, fi
     if let Some(worker) = several.iter().next() {
         let leaves: Vec<&PlanNode> = plan.nodes.iter().filter(|node| node.leaf_worker == Some(worker)).collect();
         // Simple workers come first: what is wrong with those is told of these.
-        let (whom, one, mend) = if is_combined(worker) {
+        let (whom, one, fix) = if is_combined(worker) {
             (leaves[0].place.clone(), leaves[0].place.clone(), ("team", "combined-worker"))
         } else {
             let simple = several.iter().filter(|worker| !is_combined(*worker)).collect();
@@ -51,7 +51,7 @@ pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet, fi
             finding
                 .help(format!(
                     "write `shared \"{0}\" each=\"{1}\" {{ {1} }}` once, and `use \"{0}\"` in each place",
-                    mend.0, mend.1
+                    fix.0, fix.1
                 ))
                 .help("why: a leaf keeps its worker's books, so a worker has exactly one")
                 .breaks("V4")

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_has_a_place_and_a_mend() {
+    fn what_is_no_text_has_a_place_and_a_fix() {
         insta::assert_snapshot!(told(b"a\n\xc3\xa9b\x80c"), @"line 2, column 3: the byte 0x80 is no text in UTF-8 (text in UTF-8 is expected; a compressed file must be unpacked first)");
         insta::assert_snapshot!(told(b"\xff\xfea\0"), @"line 1, column 1: the byte 0xff is no text in UTF-8 (this looks like UTF-16: save it as UTF-8)");
         insta::assert_snapshot!(told(b"\x1f\x8b\x08"), @"line 1, column 2: the byte 0x8b is no text in UTF-8 (text in UTF-8 is expected; a compressed file must be unpacked first)");

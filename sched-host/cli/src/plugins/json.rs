@@ -59,7 +59,7 @@ struct Plugin<'a> {
 struct Problem {
     kind: &'static str,
     message: String,
-    mend: &'static str,
+    fix: &'static str,
 }
 
 #[derive(Serialize)]
@@ -149,12 +149,12 @@ fn file(report: &FileReport) -> File<'_> {
         },
         FileState::Rejected(error) => File {
             state: "rejected",
-            error: Some(Problem { kind: error.kind.code(), message: error.kind.to_string(), mend: error.mend() }),
+            error: Some(Problem { kind: error.kind.code(), message: error.kind.to_string(), fix: error.fix() }),
             ..bare
         },
         FileState::NotAPlugin(kind) => File {
             state: "not-a-plugin",
-            error: Some(Problem { kind: kind.code(), message: kind.to_string(), mend: kind.mend() }),
+            error: Some(Problem { kind: kind.code(), message: kind.to_string(), fix: kind.fix() }),
             ..bare
         },
         FileState::AlreadySeen(first) => {
@@ -182,8 +182,7 @@ fn component(listed: &ListedComponent) -> Component<'_> {
         ComponentState::Hidden(by) => (&[][..], Some(by.as_str())),
         _ => (&[][..], None),
     };
-    let problem =
-        |error: &ComponentError| Problem { kind: error.code(), message: error.to_string(), mend: error.mend() };
+    let problem = |error: &ComponentError| Problem { kind: error.code(), message: error.to_string(), fix: error.fix() };
     Component {
         name: &info.name,
         usable: *state == ComponentState::Usable,

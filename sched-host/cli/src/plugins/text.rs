@@ -21,7 +21,7 @@ pub(super) fn render(registry: &Registry, verbose: bool) -> String {
                 FileState::Loaded(plugin) => plugin_lines(&mut out, &name.to_string(), plugin, verbose),
                 FileState::Rejected(error) => {
                     line(&mut out, 1, format_args!("{name}: rejected: {}", error.kind));
-                    line(&mut out, 2, format_args!("mend: {}", error.mend()));
+                    line(&mut out, 2, format_args!("fix: {}", error.fix()));
                 }
                 FileState::NotAPlugin(kind) if verbose => {
                     line(&mut out, 1, format_args!("{name}: not a plugin: {kind}"));
@@ -88,7 +88,7 @@ fn component_lines(out: &mut String, listed: &ListedComponent, verbose: bool) {
     if let ComponentState::Rejected(errors) = state {
         for error in errors {
             line(out, 3, format_args!("rejected: {error}"));
-            line(out, 4, format_args!("mend: {}", error.mend()));
+            line(out, 4, format_args!("fix: {}", error.fix()));
         }
     }
     if !hides.is_empty() {

@@ -87,9 +87,9 @@ impl GraphFileProblem {
         &self.message
     }
 
-    /// The mend, where there is an obvious one.
+    /// The fix, where there is an obvious one.
     #[must_use]
-    pub fn mend(&self) -> Option<&str> {
+    pub fn fix(&self) -> Option<&str> {
         self.help.as_deref()
     }
 

@@ -48,7 +48,7 @@ impl<'t> Problems<'t> {
         self.report_at(place, message, None);
     }
 
-    /// Notes a problem with `part` of the text and its mend.
+    /// Notes a problem with `part` of the text and its fix.
     pub(super) fn report_with(&mut self, part: &'t str, message: impl Into<String>, help: impl Into<String>) {
         let place = self.place(part);
         self.report_at(place, message, Some(help.into()));

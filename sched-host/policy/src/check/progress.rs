@@ -16,7 +16,7 @@ pub(super) fn refuses(subject: &Subject<'_>) -> Vec<Finding> {
         subject.descend(vec![root], |known| {
             let finding = refusal(subject, known);
             let ends = known.info.stores || finding.is_some();
-            findings.extend(finding.map(|finding| mended(finding, root, known)));
+            findings.extend(finding.map(|finding| with_fix(finding, root, known)));
             if ends { Vec::new() } else { subject.children_of(known) }
         });
     }
@@ -56,7 +56,7 @@ fn refusal(subject: &Subject<'_>, known: Known<'_>) -> Option<Finding> {
     }
 }
 
-fn mended(finding: Finding, root: Known<'_>, known: Known<'_>) -> Finding {
+fn with_fix(finding: Finding, root: Known<'_>, known: Known<'_>) -> Finding {
     let at_root = std::ptr::eq(root.component, known.component);
     let finding = if at_root { finding } else { finding.at(root.span(), "tasks enter here") };
     let help = format!("put an unbounded queue at the top: `fifo {{ {} {{ … }} }}`", root.name());
@@ -117,7 +117,7 @@ fn left_to_pull(sorts: Known<'_>, leaves: Known<'_>, worker: Known<'_>) -> Findi
 
 fn no_pump(upper: Known<'_>, lower: Known<'_>) -> Option<Finding> {
     let (up, down) = (upper.name(), lower.name());
-    let (label_up, label_down, mend) = match (upper.info.pulled_only, lower.info.pulled_only) {
+    let (label_up, label_down, fix) = match (upper.info.pulled_only, lower.info.pulled_only) {
         (false, false) => return None,
         (true, false) => {
             ("keeps tasks until it is pulled", "asks above for more, and does not pull", format!("`{up}`"))
@@ -131,6 +131,6 @@ fn no_pump(upper: Known<'_>, lower: Known<'_>) -> Option<Finding> {
         Finding::error(format!("nothing moves tasks from `{up}` to `{down}`"))
             .at(lower.span(), label_down)
             .at(upper.span(), label_up)
-            .help(format!("leave out one of the two queues, or put `fifo` in the place of {mend}")),
+            .help(format!("leave out one of the two queues, or put `fifo` in the place of {fix}")),
     )
 }

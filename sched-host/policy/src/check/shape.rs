@@ -105,7 +105,7 @@ pub(super) fn each(subject: &Subject<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for site in &subject.sites {
         let Role::Each(each) = site.role else { continue };
-        // The outermost that repeats is the one to mend.
+        // The outermost that repeats is the one to fix.
         let inner = site.repeats.iter().any(|outer| outer.level != Level::Machine);
         if each.level == Level::Machine || inner || !site.owner.takes_one() {
             continue;

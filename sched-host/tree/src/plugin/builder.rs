@@ -123,7 +123,7 @@ pub struct RegistryError {
 
 impl fmt::Display for RegistryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let components = self.components.iter().map(|error| format!("{error}; {}", error.mend()));
+        let components = self.components.iter().map(|error| format!("{error}; {}", error.fix()));
         let lines: Vec<String> = components.chain(self.overrides.iter().cloned()).collect();
         f.write_str(&lines.join("\n"))
     }

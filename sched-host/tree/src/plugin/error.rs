@@ -18,8 +18,8 @@ pub struct LoadError {
 impl LoadError {
     /// What the owner of the file can do, in a line.
     #[must_use]
-    pub fn mend(&self) -> &'static str {
-        self.kind.mend()
+    pub fn fix(&self) -> &'static str {
+        self.kind.fix()
     }
 }
 
@@ -78,7 +78,7 @@ pub enum LoadErrorKind {
 impl LoadErrorKind {
     /// What the owner of the file can do, in a line.
     #[must_use]
-    pub fn mend(&self) -> &'static str {
+    pub fn fix(&self) -> &'static str {
         match self {
             LoadErrorKind::Unreadable(_) => {
                 "see that it is there and that this user may read it, or take it out of the folder"
@@ -163,7 +163,7 @@ pub enum ComponentError {
 impl ComponentError {
     /// What the owner of the plugin can do, in a line.
     #[must_use]
-    pub fn mend(&self) -> &'static str {
+    pub fn fix(&self) -> &'static str {
         match self {
             ComponentError::NameTaken { .. } => {
                 "rename one of the two, or put the folder of the one that you want first in the search path"
@@ -171,7 +171,7 @@ impl ComponentError {
             ComponentError::Contested { .. } => {
                 "choose one, with `override` in the policy or for all policies, or rename the one that is not a stock component"
             }
-            ComponentError::Described { .. } => "ask its author to mend the `Info` of the component",
+            ComponentError::Described { .. } => "ask the author of the component to fix its `Info`",
         }
     }
 
@@ -235,7 +235,7 @@ pub enum ConstructError {
 impl ConstructError {
     /// What the author of the policy can do, in a line.
     #[must_use]
-    pub fn mend(&self) -> &'static str {
+    pub fn fix(&self) -> &'static str {
         match self {
             ConstructError::Value { .. } | ConstructError::UnknownParam { .. } => {
                 "`sched plugins` lists the parameters of every component"

@@ -182,15 +182,14 @@ impl SimpleFlags {
         let waits = to_workers && if self.decide == Decide::Workers { info.wakes_workers } else { shares_out };
         let keeps = self.above.is_some() || (info.stores && info.bounds.is_empty());
         if !keeps && (bounded || waits) {
-            let (what, mend) = match bounded {
+            let (what, fix) = match bounded {
                 true => {
                     ("queues below are full", "add `fifo-above`, or `no-limit` for queues below that are never full")
                 }
                 false => ("no worker asks for one", "add `fifo-above`, or `impl`"),
             };
-            findings.push(
-                Finding::error(format!("nothing keeps tasks while {what}")).at(place, "keeps no task").help(mend),
-            );
+            findings
+                .push(Finding::error(format!("nothing keeps tasks while {what}")).at(place, "keeps no task").help(fix));
         }
         if self.perfmodel && waits && !info.stores {
             findings.push(
