@@ -9,6 +9,15 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct WorkerId(pub u32);
 
+impl WorkerId {
+    /// Its number as an index of lists by worker.
+    #[inline]
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 impl fmt::Display for WorkerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "worker {}", self.0)
@@ -18,6 +27,15 @@ impl fmt::Display for WorkerId {
 /// A memory node: memory that its workers access without a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct MemoryNode(pub u32);
+
+impl MemoryNode {
+    /// Its number as an index of lists by memory node.
+    #[inline]
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// The architecture of a worker, a number below 32.
 ///
