@@ -1,5 +1,5 @@
-//! Parallel tasks in several contexts, and while their policies and workers change: each is executed once, by all of its
-//! team, and nobody waits for ever.
+//! Parallel tasks in several contexts, and while their policies and workers change: each is executed once, by all of
+//! its team, and no worker waits for ever.
 
 use sched_core::Arch;
 use sched_host::context::SchedContext;
@@ -120,14 +120,14 @@ fn run_while(tasks: usize, contexts: &[SchedContext], runtime: &Runtime, change:
             })
             .collect();
         let changer = scope.spawn(|| {
-            // Once at least, however late this thread comes.
+            // At least once, even if this thread starts late.
             for number in 0.. {
                 change(number);
                 if stop.load(SeqCst) {
                     break;
                 }
             }
-            // Whoever was taken away last is there again.
+            // The worker removed last is present again.
             contexts.iter().for_each(|context| context.add_workers(0..4).expect("there are these workers"));
         });
         submitters.into_iter().for_each(|submitter| submitter.join().expect("it submits"));

@@ -1,4 +1,4 @@
-//! Components out of plugins, and beside them: what they are offered as, and how they are built.
+//! Components of plugins: how they are offered and built.
 
 use sched_core::{
     Build, BuildError, Component, Family, Info, Node, Offer, Params, Push, Refusal, Refused, Task, Value,
@@ -17,14 +17,14 @@ fn the_readme_shows_the_example_as_it_is() {
 }
 
 #[test]
-fn values_that_do_not_fit_are_told_and_defaults_filled_in() {
+fn values_that_do_not_fit_are_reported_and_defaults_filled_in() {
     let folder = fixture_folder(&["panics-in-build"]);
     let registry = load(folder.path());
     let build = |name: &str, values: &[(&str, Value)]| {
         let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
         match registry.component(name).unwrap().build(&Params::from_values(values)) {
             Ok(_) => "built".to_owned(),
-            Err(error) => format!("{error}\nmend: {}", error.fix()).replace(folder.path().to_str().unwrap(), "DIR"),
+            Err(error) => format!("{error}\nfix: {}", error.fix()).replace(folder.path().to_str().unwrap(), "DIR"),
         }
     };
     let refuses = |values: &[(&str, Value)]| build("refuses-in-build", values);

@@ -1,4 +1,4 @@
-//! Where plugins are looked for, and what is told of the folders.
+//! The search for plugins, and reports about the folders.
 
 use sched_cli::plugins::Args;
 use sched_host::plugin::{FolderState, Registry, SearchPath};
@@ -73,7 +73,7 @@ fn other_libraries_beside_the_executable_are_no_matter() {
 }
 
 #[test]
-fn default_folders_that_are_missing_are_told_only_to_who_asks() {
+fn default_folders_that_are_missing_are_reported_only_on_request() {
     let prefix = tempfile::tempdir().unwrap();
     let registry = Registry::load(&SearchPath::empty().with_defaults_of(prefix.path().join("no/where/sched")));
     insta::assert_snapshot!(listing(&PLAIN, &registry, prefix.path()), @"0 components from 0 plugins");

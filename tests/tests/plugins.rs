@@ -8,8 +8,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
+// Longer than 60 lines because of its golden text.
 #[test]
-fn every_bad_plugin_is_told_and_none_keeps_a_good_one_from_loading() {
+fn every_bad_plugin_is_reported_and_none_keeps_a_good_one_from_loading() {
     let folder = fixture_folder(&[
         "not-a-plugin",
         "other-abi",
@@ -83,6 +84,7 @@ fn every_bad_plugin_is_told_and_none_keeps_a_good_one_from_loading() {
     assert!(registry.component("lifo").unwrap().plugin().path.as_ref().unwrap().ends_with("a-lifo.so"));
 }
 
+// Longer than 60 lines because of its golden text.
 #[test]
 fn machines_read_the_same_list() {
     let folder = fixture_folder(&["other-abi", "panics-in-build"]);
@@ -182,6 +184,7 @@ fn machines_read_the_same_list() {
     "#);
 }
 
+// Longer than 60 lines because of its golden text.
 #[test]
 fn the_verbose_list_says_what_the_scheduler_knows_of_components() {
     let prefix = tempfile::tempdir().unwrap();
@@ -265,7 +268,7 @@ fn the_verbose_list_says_what_the_scheduler_knows_of_components() {
 }
 
 #[test]
-fn files_that_are_no_libraries_are_told_apart() {
+fn files_that_are_no_libraries_are_distinguished() {
     let whole = fs::read(stock_plugin(LIFO, Profile::Debug)).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();

@@ -1,4 +1,4 @@
-//! Runtimes begin, end, and end with work left to do.
+//! Start and end of runtimes, also with work left.
 
 use sched_core::Offer;
 use sched_host::context::ContextError;
@@ -128,7 +128,7 @@ fn a_task_may_drop_its_runtime() {
 }
 
 #[test]
-fn a_task_that_would_wait_for_itself_is_told() {
+fn a_task_that_would_wait_for_itself_is_reported() {
     let runtime = Arc::new(runtime(EAGER, 2));
     let data = runtime.register(1_u64);
     let waits = |name: &str, wait: fn(&Runtime, &Handle<u64>)| {

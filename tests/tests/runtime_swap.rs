@@ -1,4 +1,4 @@
-//! Policies are exchanged while tasks run: each task runs once, and what goes wrong leaves the old policy at work.
+//! Policies are swapped while tasks run: each task runs once, and a failed swap leaves the old policy in use.
 
 use proptest::prelude::*;
 use sched_core::Offer;
@@ -232,7 +232,7 @@ fn tasks_of_a_node_that_failed_move_too() {
         drop(held);
         runtime.wait_all().expect("every task runs");
         counted.assert_once();
-        // Of what the old tree did, the runtime still tells.
+        // The runtime still reports the faults of the old tree.
         let says = runtime.faults().iter().any(|fault| fault.component == "bad");
         assert_eq!(says, ["panic after storing", "drop"].contains(&what), "{what}: {:?}", runtime.faults());
     }

@@ -1,5 +1,5 @@
-//! Simulations with several scheduling contexts: the same in each run, every task once through swaps, shared workers served
-//! in turn, and the workers of each context doing what they do in a real run.
+//! Simulations with several scheduling contexts: deterministic, every task once through swaps, shared workers served in
+//! turn, and agreement with a real run.
 
 use proptest::prelude::*;
 use sched_host::graph::generate::{Layered, cholesky, independent, layered};
@@ -307,7 +307,7 @@ proptest! {
 }
 
 #[test]
-fn wrong_contexts_on_the_command_line_are_mended() {
+fn wrong_contexts_on_the_command_line_are_corrected() {
     let error = |code: i32, options: &[&str], expected: &[&str]| {
         let line = ["simulate", "cholesky", "--tiles", "3"];
         let ran = program::sched(&[&line[..], options].concat());

@@ -32,7 +32,7 @@ const fn pair(ours: &'static str, starpu: &'static str, flat: bool, limits: Opti
     Pair { ours, starpu, flat, limits }
 }
 
-/// What is asked for.
+/// Criteria.
 const ASKED: Option<(f64, f64)> = Some((5.0, 12.0));
 
 /// One case of fifteen is 12.04 % off, where StarPU's own `modular-heft` is 4.4 % from `modular-heft-prio`.
@@ -42,8 +42,9 @@ const NEARLY: Option<(f64, f64)> = Some((5.0, 12.5));
 /// devices first, and one after the other.
 const DEVICES_IN_TURN: Option<(f64, f64)> = Some((5.0, 20.0));
 
-/// Better by far: `eager` fills the queues of the fastest workers first. In StarPU whoever asks gets a task, so that cores
-/// hold tasks that a device would have completed several times over, and the critical path waits for them.
+/// Better by far: `eager` fills the queues of the fastest workers first. In StarPU every worker that asks gets a task,
+/// so that cores hold tasks that a device would have completed several times over, and the critical path waits for
+/// them.
 const BETTER: Option<(f64, f64)> = None;
 
 const PAIRS: [Pair; 13] = [
@@ -68,7 +69,7 @@ struct Row {
     line: String,
 }
 
-/// What our policy makes of the graph on the machine, beside what StarPU's made of it.
+/// Makespan of our policy beside that of StarPU's, for a graph on a machine.
 fn row(case: &str, graph: TaskGraph, machine: &Platform, costs: Costs, pair: &Pair, theirs: f64) -> Row {
     let simulation = Simulation::new(graph, machine.clone().with_costs(costs)).policy(pair.ours);
     let outcome = simulation.registry(stock::registry(Vec::new())).run().expect("it runs to the end");
@@ -116,7 +117,8 @@ fn runs(data: &Path) -> Vec<Row> {
     rows
 }
 
-/// What StarPU's Cholesky factorisation of so many tiles submits, with the models and sizes of `recorded`, a smaller one.
+/// The tasks of StarPU's Cholesky factorisation of `tiles` tiles, with the models and sizes of the smaller graph
+/// `recorded`.
 fn cholesky(tiles: usize, recorded: &TaskGraph) -> TaskGraph {
     let mut graph = TaskGraph { kinds: recorded.kinds.clone(), ..TaskGraph::new(format!("cholesky of {tiles}")) };
     let bytes = recorded.data.iter().map(|datum| datum.bytes).max().expect("it has tiles");

@@ -30,7 +30,7 @@ impl WorkerOption {
         Ok(BindingPlan::new(topology, self.count(topology).max(1))?)
     }
 
-    /// How many workers there will be.
+    /// Number of workers.
     pub(super) fn count(self, topology: &Topology) -> usize {
         self.workers.unwrap_or_else(|| BindingPlan::default_workers(topology))
     }

@@ -6,7 +6,7 @@ use super::json;
 use super::machine::MachineOptions;
 use super::policy::PolicyOptions;
 use miette::{IntoDiagnostic, miette};
-use sched_policy::{Catalogue, Fold, Plan, PlanNode, Source, expand};
+use sched_policy::{Catalogue, Fold, PlanNode, Source, TreePlan, expand};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -86,7 +86,7 @@ pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::R
     Ok(ExitCode::SUCCESS)
 }
 
-/// What `--json` prints.
+/// JSON output.
 #[derive(Serialize)]
 struct Document<'a> {
     policies: Vec<PolicyRow<'a>>,
@@ -105,7 +105,7 @@ struct NodeRow<'a> {
     component: &'a str,
     plugin: &'a str,
     path: &'a str,
-    /// The part of the machine that it stands for.
+    /// Part of the machine that it belongs to.
     place: &'a str,
     /// All parameters, also those that have their defaults.
     params: BTreeMap<&'a str, String>,
@@ -121,7 +121,7 @@ struct ChildRow<'a> {
 }
 
 impl<'a> PolicyRow<'a> {
-    fn new(plan: &'a Plan) -> PolicyRow<'a> {
+    fn new(plan: &'a TreePlan) -> PolicyRow<'a> {
         let node = |node: &'a PlanNode| NodeRow {
             id: node.id.0,
             component: &node.info.name,

@@ -58,7 +58,7 @@ fn people_read_a_table_of_contexts() {
 }
 
 #[test]
-fn wrong_contexts_are_told() {
+fn wrong_contexts_are_reported() {
     let error = |code: i32, options: &[&str], told: &[&str]| {
         let ran = cholesky(&[&SMALL[..], &["--workers", "2"], options].concat());
         assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{ran:?}");

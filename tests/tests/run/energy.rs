@@ -19,7 +19,7 @@ fn powercap() -> TempDir {
 }
 
 #[test]
-fn energy_is_told_where_there_are_counters() {
+fn energy_is_reported_where_there_are_counters() {
     let folder = powercap();
     let options = [&SMALL[..], &["--energy", "--powercap", folder.path().to_str().unwrap()]].concat();
     let seen = json(&options);

@@ -1,4 +1,4 @@
-//! Policies in which tasks would stop moving: what their authors are told.
+//! Policies in which tasks would stop moving: their errors.
 
 use super::{shown, stalls, stock};
 use crate::{check, parse};
@@ -138,7 +138,7 @@ fn everything_is_reported_in_one_go() {
      3 │         eager {
        ╰────
       help: set `ntasks-threshold` to 0, or put an unbounded queue at the top: `fifo { fifo { … } }`
-            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+            why: a task that the root refuses is lost: an unbounded queue must be above all that may refuse
     V5 policy::models
 
       × `mct` decides by performance models, and may get tasks without one
@@ -190,6 +190,6 @@ fn workers_that_would_have_to_pull_through_what_sorts() {
      10 │ }
         ╰────
       help: put a queue above the worker: `fifo ntasks-threshold=2 { worker }`
-            why: what sorts tasks has them pushed when it is pulled, so that workers cannot pull them through it
+            why: a component that sorts tasks reacts to a pull by a push, so workers cannot pull tasks through it
     "#);
 }

@@ -108,6 +108,7 @@ fn the_policy_reads_like_one_written_by_hand() {
     "#);
 }
 
+// Longer than 60 lines because of its golden text.
 #[test]
 fn the_application_chooses_among_several_decisions() {
     let several = "eager decide-workers fifo-above; heteroprio decide-archs perfmodel fifo-above-prio fifos-below impl";

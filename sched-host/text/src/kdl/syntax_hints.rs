@@ -87,7 +87,7 @@ impl<'a> Scan<'a> {
         rest.len()
     }
 
-    /// Length of the text that begins with so many `#` and a quote.
+    /// Length of the raw string that begins with `hashes` times `#` and a quote.
     fn quoted(&mut self, hashes: usize) -> usize {
         let rest = self.rest();
         let quotes = if rest[hashes..].starts_with("\"\"\"") { 3 } else { 1 };
