@@ -40,8 +40,8 @@ impl Counted {
     }
 }
 
-/// Keeps every worker busy until it is let go. The policy must be one that gives a task to whoever is free: one that binds
-/// tasks to workers may put the second behind the first.
+/// Keeps every worker busy until it is let go. The policy must be one that gives a task to any free worker: one that
+/// binds tasks to workers may put the second behind the first.
 fn hold(runtime: &Runtime, workers: usize) -> Vec<Held> {
     let hold = Hold::new(runtime);
     (0..workers).map(|_| hold.worker()).collect()

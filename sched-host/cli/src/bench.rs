@@ -42,7 +42,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     }
 }
 
-/// How often.
+/// Repetitions.
 #[derive(clap::Args, Clone, Copy, Debug)]
 struct RoundOption<const DEFAULT: usize> {
     /// Rounds

@@ -49,7 +49,7 @@ pub struct Args {
     format: FormatOptions,
 }
 
-/// What was found about one file.
+/// Findings of one file.
 struct Checked {
     file: String,
     problems: Vec<Finding>,

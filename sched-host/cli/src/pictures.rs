@@ -110,7 +110,7 @@ pub(super) struct Beside<'a> {
 }
 
 impl PictureFiles {
-    /// Whether there are any.
+    /// Whether there are files.
     pub(super) fn wanted(&self) -> bool {
         self.trace.is_some() || self.gantt.is_some()
     }

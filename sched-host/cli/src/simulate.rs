@@ -34,7 +34,7 @@ use swap::{Swap, swap};
   sched simulate cholesky --tiles 16 --platform cpu9-gpu3 --policy tree-heft
   sched simulate lu --tiles 20 --platform mine.kdl --policy mine.kdl --json
   sched simulate qr --synthetic \"node:2 core:8 pu:1\" --policy tree-ws
-                                 on a machine that you do not have
+                                 on a synthetic machine
   sched graph layered --json | sched simulate - --policy tree-prio
   sched simulate --graph tasks.rec --starpu-sampling ~/.starpu/sampling --host mirage --policy tree-heft
   sched simulate stencil --width 64 --steps 100 --platform numa-2x12 --policy tree-ws --events events.txt

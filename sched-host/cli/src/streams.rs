@@ -90,7 +90,7 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    /// Where it goes.
+    /// Target.
     pub(super) fn target(&self) -> &Target {
         &self.target
     }
@@ -136,7 +136,7 @@ const OUTPUTS: [&str; 5] = ["trace", "gantt", "events", "html", "output"];
 /// Refuses `-` for two inputs, or two outputs, of the command in `matches`.
 ///
 /// # Errors
-/// What is to be written instead.
+/// The error with the fix.
 pub(super) fn check(matches: &ArgMatches) -> Result<(), String> {
     for (ids, stream) in [(&INPUTS[..], "input"), (&OUTPUTS[..], "output")] {
         let count = |id: &&str| {

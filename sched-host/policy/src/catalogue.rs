@@ -231,7 +231,7 @@ impl Catalogue {
         self.offers.iter().find(|offers| offers.name() == name)
     }
 
-    /// Where plugins were looked for: `: looked in …`, empty where no place is known.
+    /// Searched places: `: looked in …`; empty if unknown.
     pub(super) fn places(&self) -> String {
         match self.looked_at.as_slice() {
             [] => String::new(),
@@ -269,7 +269,7 @@ impl Catalogue {
         lines
     }
 
-    /// Where components come from, for the help of "no such component".
+    /// Origin of components, for the error about an unknown one.
     pub(super) fn origin(&self) -> String {
         let plugins: BTreeSet<&str> = self.iter().map(|entry| entry.plugin.as_str()).collect();
         let plugins: Vec<&str> = plugins.into_iter().collect();

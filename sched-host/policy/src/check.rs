@@ -1,4 +1,4 @@
-//! What makes a policy valid: a list of rules, each with the reason that its errors give.
+//! Validity of policies: a list of rules, each with the reason that its errors give.
 //!
 //! To add a rule, write a function from [`Subject`] to findings and name it in [`RULES`].
 

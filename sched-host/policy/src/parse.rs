@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct Parsed {
     /// Its policies. Where there are errors, parts may be missing.
     pub policies: Vec<Policy>,
-    /// What is wrong with the text: its syntax, the words of the language, names given twice.
+    /// Problems of the text: syntax, unknown words, duplicate names.
     pub findings: Vec<Finding>,
 }
 
@@ -55,7 +55,7 @@ pub fn read(source_name: &str, text: &str) -> Parsed {
     Parsed { policies, findings: reader.into_findings() }
 }
 
-/// How findings name the language.
+/// Name of the language in findings.
 pub(super) const LANGUAGE: Language = Language { name: "policy", node: "component", rule: "V7" };
 
 const POLICY: Signature = Signature { arguments: 1, properties: &[], example: "policy \"my-policy\" { … }" };

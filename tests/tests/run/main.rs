@@ -275,5 +275,5 @@ fn what_one_run_learns_the_next_one_goes_by() {
     }
     let error = cholesky(&[&SMALL[..], &["--calibrate", "--models", "/dev/null/models"]].concat());
     assert_eq!(error.code, 1, "{error:?}");
-    assert!(error.err.contains("what was measured is not stored: "), "{error:?}");
+    assert!(error.err.contains("measurements are not stored: "), "{error:?}");
 }

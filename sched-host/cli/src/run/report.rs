@@ -308,6 +308,6 @@ pub(super) mod tests {
         assert!(of(92.0).text().contains(line), "{}", of(92.0).text());
         let json = |joules| serde_json::to_value(of(joules)).expect("it has text for keys")["runs"][0].take();
         assert_eq!((&json(92.0)["energy_j"], &json(92.0)["gflop_per_j"]), (&92.0.into(), &0.25.into()));
-        assert!(json(0.0)["gflop_per_j"].is_null() && of(0.0).text().contains("\nenergy    0.0 J (all"));
+        assert!(json(0.0)["gflop_per_j"].is_null() && of(0.0).text().contains("\nenergy    0.0 J (processor"));
     }
 }

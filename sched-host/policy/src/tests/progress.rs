@@ -169,27 +169,28 @@ fn workers_that_would_have_to_pull_through_what_sorts() {
     let policies = parse("test.kdl", text).expect("the text is sound");
     let findings = check(&policies[0], &stock());
     assert_snapshot!(findings.iter().map(|finding| shown(finding)).collect::<String>(), @r#"
-    V3 policy::push
+V3 policy::push
 
-      × no worker gets what `mct` leaves for it to pull, through `perfmodel-select`
-       ╭─[test.kdl:4:28]
-     2 │     fifo {
-     3 │         perfmodel-select {
-       ·         ────────┬───────
-       ·                 ╰── pulls end here
-     4 │             perfmodel    { mct { use "leaf" } }
-       ·                            ─┬─
-       ·                             ╰── hands a worker a task only when it pulls
-     5 │             calibrator   { eager-calibration { use "leaf" } }
-       ╰────
-        ╭─[test.kdl:9:35]
-      8 │     }
-      9 │     shared "leaf" each="worker" { worker }
-        ·                                   ───┬──
-        ·                                      ╰── this worker
-     10 │ }
-        ╰────
-      help: put a queue above the worker: `fifo ntasks-threshold=2 { worker }`
-            why: a component that sorts tasks reacts to a pull by a push, so workers cannot pull tasks through it
-    "#);
+  × no worker gets what `mct` leaves for it to pull, through `perfmodel-select`
+   ╭─[test.kdl:4:28]
+ 2 │     fifo {
+ 3 │         perfmodel-select {
+   ·         ────────┬───────
+   ·                 ╰── pulls end here
+ 4 │             perfmodel    { mct { use "leaf" } }
+   ·                            ─┬─
+   ·                             ╰── hands a worker a task only when it pulls
+ 5 │             calibrator   { eager-calibration { use "leaf" } }
+   ╰────
+    ╭─[test.kdl:9:35]
+  8 │     }
+  9 │     shared "leaf" each="worker" { worker }
+    ·                                   ───┬──
+    ·                                      ╰── this worker
+ 10 │ }
+    ╰────
+  help: put a queue above the worker: `fifo ntasks-threshold=2 { worker }`
+        why: a component that sorts tasks reacts to a pull by a push, so workers cannot pull tasks through
+        it
+"#);
 }

@@ -154,7 +154,7 @@ impl SimpleFlags {
         catalogue.get(&self.decision.name).map(|entry| &*entry.info)
     }
 
-    /// Which flags are missing.
+    /// Findings about missing flags.
     fn findings(&self, catalogue: &Catalogue) -> Vec<Finding> {
         let text = self.to_string();
         let name = &self.decision.name;

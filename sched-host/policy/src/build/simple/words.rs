@@ -12,7 +12,7 @@ use sched_text::kdl::Reader;
 use sched_text::{Finding, Findings};
 use std::fmt;
 
-/// What errors call the text.
+/// Name of the text in errors.
 pub(super) const SOURCE: &str = "simple scheduler";
 
 const NTASKS: &str = "ntasks-threshold";
