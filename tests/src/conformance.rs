@@ -25,6 +25,31 @@ pub enum Origin {
 impl Origin {
     /// Both.
     pub const ALL: [Origin; 2] = [Origin::BuiltIn, Origin::Plugin];
+
+    /// A registry of the stock components of this origin.
+    ///
+    /// # Panics
+    /// If a plugin is not built or not loaded.
+    #[must_use]
+    pub fn registry(self) -> Arc<Registry> {
+        static PLUGINS: OnceLock<Arc<Registry>> = OnceLock::new();
+        match self {
+            Origin::BuiltIn => stock::registry(Vec::new()),
+            Origin::Plugin => Arc::clone(PLUGINS.get_or_init(|| {
+                let families = ["flow-control", "resource-mapping", "special-purpose", "worker"];
+                let built = families.map(|family| stock_plugin(&format!("sched-plugin-{family}"), Profile::Debug));
+                // Copied, because the folder has other libraries too.
+                let folder = tempfile::tempdir().expect("there is room for a folder");
+                for file in built {
+                    let name = file.file_name().expect("a library has a name");
+                    std::fs::copy(&file, folder.path().join(name)).expect("the library can be copied");
+                }
+                let registry = Registry::load(&SearchPath::empty().with_folder(folder.path()));
+                assert_eq!(registry.rejected().count(), 0, "{:?}", registry.files());
+                Arc::new(registry)
+            })),
+        }
+    }
 }
 
 /// Number of tasks of the application; each submits another.
@@ -116,37 +141,12 @@ pub const CASES: &[Case] = &[
     in_priority("worker", r#"eager { each "worker" { fifo { worker } } }"#),
 ];
 
-/// The stock components from there.
-///
-/// # Panics
-/// If a plugin is not built or not loaded.
-#[must_use]
-pub fn registry(origin: Origin) -> Arc<Registry> {
-    static PLUGINS: OnceLock<Arc<Registry>> = OnceLock::new();
-    match origin {
-        Origin::BuiltIn => stock::registry(Vec::new()),
-        Origin::Plugin => Arc::clone(PLUGINS.get_or_init(|| {
-            let families = ["flow-control", "resource-mapping", "special-purpose", "worker"];
-            let built = families.map(|family| stock_plugin(&format!("sched-plugin-{family}"), Profile::Debug));
-            // Copied, because the folder has other libraries too.
-            let folder = tempfile::tempdir().expect("there is room for a folder");
-            for file in built {
-                let name = file.file_name().expect("a library has a name");
-                std::fs::copy(&file, folder.path().join(name)).expect("the library can be copied");
-            }
-            let registry = Registry::load(&SearchPath::empty().with_folder(folder.path()));
-            assert_eq!(registry.rejected().count(), 0, "{:?}", registry.files());
-            Arc::new(registry)
-        })),
-    }
-}
-
 /// Runs tasks under every shipped policy.
 ///
 /// # Panics
 /// If a task does not run exactly once, or a component is at fault.
 pub fn check_policies(origin: Origin) {
-    let registry = registry(origin);
+    let registry = origin.registry();
     for shipped in library() {
         for workers in [1, 3] {
             let builder = stock::builder(stock::EAGER, workers, Vec::new()).policy_value(shipped.policy());
@@ -171,7 +171,7 @@ fn start(case: &Case, registry: &Arc<Registry>, workers: usize) -> Runtime {
 /// # Panics
 /// If a component breaks its contract.
 pub fn check(origin: Origin) {
-    let registry = registry(origin);
+    let registry = origin.registry();
     for case in CASES {
         for workers in [1, 2, 4] {
             every_task_runs_once(case, &start(case, &registry, workers));

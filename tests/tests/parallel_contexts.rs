@@ -5,7 +5,7 @@ use sched_core::Arch;
 use sched_host::context::SchedContext;
 use sched_host::runtime::{Codelet, Runtime};
 use sched_host::topology::Topology;
-use sched_tests::conformance::{Origin, registry};
+use sched_tests::conformance::Origin;
 use sched_tests::stock::{self, policy};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex};
@@ -18,7 +18,7 @@ const TEAMS: &str = r#"fifo { eager { each "worker" { worker }; each "combined-w
 /// Four workers, combined in all, 0 and 1, 2 and 3. However busy the machine is, workers get to run in time.
 fn start(origin: Origin) -> Runtime {
     let machine = Topology::from_synthetic("l2:2 core:2 pu:1").expect("the description is sound");
-    let builder = stock::builder(TEAMS, 4, Vec::new()).topology(machine).registry(registry(origin));
+    let builder = stock::builder(TEAMS, 4, Vec::new()).topology(machine).registry(origin.registry());
     builder.quiet_period(Duration::from_secs(60)).build().expect("the runtime starts")
 }
 

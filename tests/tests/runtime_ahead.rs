@@ -127,8 +127,8 @@ fn who_comes_late_hears_of_what_was_submitted_before() {
     }
 }
 
-/// What is submitted behind a gate: two long tasks, and a short one that something longer waits for. Whoever looks ahead
-/// has the short one begin before both long ones have.
+/// What is submitted behind a gate: two long tasks, and a short one that something longer waits for. Whoever looks
+/// ahead has the short one begin before both long ones have.
 const TASKS: [(&str, u64); 5] = [("gate", 100), ("long", 30), ("long", 30), ("short", 10), ("end", 40)];
 
 /// Which tasks have begun.

@@ -77,8 +77,8 @@ fn simple() -> impl Strategy<Value = Policy> {
     })
 }
 
-/// A task: which of two handles it changes, if any, and which task before it waits for; whether its length is known, and
-/// which scheduler it is for, where there are several.
+/// A task: which of two handles it changes, if any, and which task before it waits for; whether its length is known,
+/// and which scheduler it is for, where there are several.
 #[derive(Clone, Debug)]
 struct Step {
     handle: Option<usize>,

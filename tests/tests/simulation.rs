@@ -268,7 +268,8 @@ fn overheads_are_paid_by_whom_they_concern() {
     graph.add_task(Task::new(kind));
     let (_, log) = run(&graph, &machine, "tree-eager", 0).expect("it runs to the end");
     let starts: Vec<u64> = times(&graph, &log).iter().map(|(start, ..)| *start).collect();
-    // Woken after 5 µs, the first fetches for 2. The second is submitted after the submission and the push of the first.
+    // Woken after 5 µs, the first fetches for 2. The second is submitted after the submission and the push of the
+    // first.
     assert_eq!(starts, [7_000, 18_000]);
 }
 

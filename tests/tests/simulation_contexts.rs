@@ -268,8 +268,8 @@ fn what_is_wrong_with_contexts_is_said() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Whatever the policies, and whenever they and the workers are exchanged: each task runs once, after those that it waits
-    /// for, and two runs are the same.
+    /// Whatever the policies, and whenever they and the workers are exchanged: each task runs once, after those that it
+    /// waits for, and two runs are the same.
     #[test]
     fn every_task_runs_once_through_swaps(
         policies in prop::array::uniform3(0usize..library().len()),

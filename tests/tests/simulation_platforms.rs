@@ -1,5 +1,5 @@
-//! Machines of any shape: no schedule is shorter than the bounds, the same seed gives the same events, and numbers beyond all
-//! measure are refused rather than counted wrong.
+//! Machines of any shape: no schedule is shorter than the bounds, the same seed gives the same events, and numbers
+//! beyond all measure are refused rather than counted wrong.
 
 use proptest::prelude::*;
 use sched_host::graph::TaskGraph;

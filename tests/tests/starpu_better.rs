@@ -1,5 +1,5 @@
-//! The best of our policies beside the best of all of StarPU's, on the same machine, graph and models. The reference data is
-//! not part of the repository; where it is absent, the tests are reported as skipped.
+//! The best of our policies beside the best of all of StarPU's, on the same machine, graph and models. The reference
+//! data is not part of the repository; where it is absent, the tests are reported as skipped.
 #![expect(clippy::print_stdout, reason = "the table is what the test is read for")]
 
 use sched_host::graph::{self, AccessMode, DataId, Datum, Task, TaskGraph, WontUse};

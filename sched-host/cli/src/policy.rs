@@ -11,7 +11,8 @@ const VARIABLE: &str = "SCHED_POLICY";
 /// Selection of policies.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(super) struct PolicyOptions {
-    /// Policy: a name that `sched policies` lists, or the path of a KDL file; repeat it, or separate by commas, for several
+    /// Policy: a name that `sched policies` lists, or the path of a KDL file; repeat it, or separate by commas, for
+    /// several
     ///
     /// FILE#NAME is one policy of a file with several, `-` a policy on the standard input, and `all` every shipped one.
     /// The default is $SCHED_POLICY, or else tree-eager (for `compare` all, for `bench simulation` tree-eager, tree-ws

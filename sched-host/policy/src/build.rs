@@ -1,4 +1,5 @@
-//! Building policies in a program: by hand, from recipes laid over the machine, or from the flags of the simple scheduler.
+//! Building policies in a program: by hand, from recipes laid over the machine, or from the flags of the simple
+//! scheduler.
 //!
 //! All three produce a [`Policy`](super::Policy) equal to one read from text, which is checked, laid over a machine,
 //! printed and drawn like any other.

@@ -30,8 +30,8 @@
 //!   parallel tasks. A nested one covers the combined workers whose members are all in the outer group.
 //! - `shared "name" each="level" arch="cpu" { … }` defines a component that several places link to, with one instance
 //!   for each group (one, without `each`). It belongs in a policy, or at the top of a file for all its policies.
-//! - `override "name" from="file"` chooses among several components of one name, for its policy or for all policies of a
-//!   file; see [`Override`].
+//! - `override "name" from="file"` chooses among several components of one name, for its policy or for all policies of
+//!   a file; see [`Override`].
 //! - `use "name"` links to it: within an `each`, to the instances of those workers; elsewhere, to all instances.
 
 mod areas;

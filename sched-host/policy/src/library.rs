@@ -106,8 +106,8 @@ impl Source {
 
     /// The text of:
     /// - a shipped policy, by its name (`tree-eager`) or by the name that StarPU has for it (`modular-eager`);
-    /// - a policy file, by its path (`mine.kdl`), with `#name` if it holds several policies (`mine.kdl#second`); `-` is the
-    ///   standard input.
+    /// - a policy file, by its path (`mine.kdl`), with `#name` if it holds several policies (`mine.kdl#second`); `-` is
+    ///   the standard input.
     ///
     /// # Errors
     /// If no shipped policy has this name, or the file cannot be read.

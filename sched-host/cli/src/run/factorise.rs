@@ -34,8 +34,8 @@ pub(super) struct Args {
     #[arg(long, short = 'b', value_name = "B", default_value_t = 256, value_parser = positive)]
     tile_size: usize,
 
-    /// Read the matrix from a Matrix Market file, dense (array) or sparse (coordinate); its order says how many tiles; `-` is
-    /// the standard input
+    /// Read the matrix from a Matrix Market file, dense (array) or sparse (coordinate); its order says how many tiles;
+    /// `-` is the standard input
     #[arg(long, short, value_name = "FILE.mtx", value_hint = clap::ValueHint::FilePath)]
     matrix: Option<PathBuf>,
 

@@ -4,8 +4,8 @@ use crate::element::{Component, Element};
 
 /// A recipe for a composed component: a chain of components that acts as one.
 ///
-/// Composition is data. A recipe becomes its components, linked, wherever it is used, so a composed component behaves as
-/// its parts do, with any children, and however deep recipes are [composed](Self::compose) of recipes.
+/// Composition is data. A recipe becomes its components, linked, wherever it is used, so a composed component behaves
+/// as its parts do, with any children, and however deep recipes are [composed](Self::compose) of recipes.
 ///
 /// ```
 /// use sched_policy::{Component, Element, Recipe};

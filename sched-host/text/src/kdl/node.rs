@@ -26,7 +26,8 @@ pub struct NodeReader<'a> {
 }
 
 impl<'a> NodeReader<'a> {
-    /// Reports what the signature does not allow: annotations, arguments and properties that are unknown or given twice.
+    /// Reports what the signature does not allow: annotations, arguments and properties that are unknown or given
+    /// twice.
     pub(super) fn open(reader: &'a mut Reader, node: &'a KdlNode, signature: &'static Signature) -> NodeReader<'a> {
         reader.refuse_annotation(node.ty().map(|ty| ty.value()), reader.name_span(node));
         let mut node = NodeReader { reader, node, signature };

@@ -62,7 +62,8 @@ pub fn ink_on(fill: &str) -> &'static str {
         let part = fill.get(at..at + 2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
         f64::from(part.unwrap_or(0)) / 255.0
     };
-    // Relative luminance, with the gamma of sRGB rounded to 2: where it is more than 0.25, black has the better contrast.
+    // Relative luminance, with the gamma of sRGB rounded to 2: where it is more than 0.25, black has the better
+    // contrast.
     let luminance = 0.2126 * part(1).powi(2) + 0.7152 * part(3).powi(2) + 0.0722 * part(5).powi(2);
     if luminance > 0.25 { super::INK } else { "white" }
 }

@@ -51,8 +51,8 @@ impl SimpleFlags {
     }
 
     /// A policy with several schedulers, among which the application chooses for each task by its
-    /// [`sched_data`](sched_core::Task::sched_data), counted from 0. Each worker takes tasks from them in their order. With
-    /// one scheduler, there is nothing to choose.
+    /// [`sched_data`](sched_core::Task::sched_data), counted from 0. Each worker takes tasks from them in their order.
+    /// With one scheduler, there is nothing to choose.
     ///
     /// # Errors
     /// As for [`policy`](Self::policy), for each scheduler; and when there is none.
