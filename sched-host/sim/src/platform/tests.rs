@@ -30,17 +30,22 @@ fn every_shipped_platform_is_sound_and_says_where_its_figures_come_from() {
 fn transfers_between_gpus_pass_both_of_their_links() {
     let platform = find("cpu9-gpu3").expect("it is shipped");
     let names = |from, to| -> Vec<&str> {
-        platform.route(from, to).links.iter().map(|link| platform.links[*link].name.as_str()).collect()
+        platform
+            .route(MemoryNode(from), MemoryNode(to))
+            .links
+            .iter()
+            .map(|link| platform.links[*link].name.as_str())
+            .collect()
     };
     assert_eq!(names(1, 2), ["gpu0-bridge", "bridge-gpu1"]);
     assert_eq!(names(0, 3), ["ram-bridge", "bridge-gpu2"]);
-    assert_eq!(platform.route(0, 3).latency, 10_000);
-    assert_eq!(platform.expected_transfer(0, 3, 11_500_000), 3_010_000);
-    assert_eq!(platform.expected_transfer(2, 2, 11_500_000), 0);
+    assert_eq!(platform.route(MemoryNode(0), MemoryNode(3)).latency, 10_000);
+    assert_eq!(platform.expected_transfer(MemoryNode(0), MemoryNode(3), 11_500_000), 3_010_000);
+    assert_eq!(platform.expected_transfer(MemoryNode(2), MemoryNode(2), 11_500_000), 0);
 }
 
 #[test]
-fn starpu_is_told_of_main_memories_first_and_of_the_nearest_to_each_device() {
+fn starpu_lists_main_memories_first_and_the_nearest_to_each_device() {
     let text = r#"platform "x" {
         memory "gpu" device=#true
         memory "near"
@@ -177,7 +182,7 @@ fn what_is_wrong_about_watts_is_said() {
     3:33: `watts` is 10
     3:47: `idle-watts` is "-1 W"
     4:45: `watts` is "1 parsec"
-    5:40: `watts` is what each worker draws, alone or in a team
+    5:40: `watts` is the power of each worker, alone or in a team
     "#);
 }
 
@@ -280,7 +285,8 @@ fn devices_without_a_link_of_their_own_reach_each_other_through_main_memory() {
     };
     let whole = format!("{hosts}{}", ends.map(way).concat());
     let platform = Platform::from_starpu(sampling(&whole).path(), "here").expect("it is sound");
-    assert_eq!((&platform.route(1, 2).links[..], platform.route(1, 2).latency), (&[1, 2][..], 2_000_000));
+    let route = platform.route(MemoryNode(1), MemoryNode(2));
+    assert_eq!((&route.links[..], route.latency), (&[1, 2][..], 2_000_000));
     let without = format!("{hosts}{}", ends.map(way)[1..].concat());
     let error = Platform::from_starpu(sampling(&without).path(), "here").expect_err("a way is missing");
     assert!(error.to_string().ends_with("xml:1: there is no route from RAM to CUDA0"), "{error}");
