@@ -1,9 +1,9 @@
 //! Time, sleeping workers, and what the trees of a real run ask for.
 
-use super::codelet::CodeletFacts;
-use super::combined::arch_and_size;
-use super::memories::Memories;
-use super::times::Times;
+use super::memory::Memories;
+use super::parallel::combined::arch_and_size;
+use super::task::codelet::CodeletFacts;
+use super::worker::times::Times;
 use parking_lot::RwLock;
 use sched_core::abi::TaskHead;
 use sched_core::{Arch, Estimate, MemoryNode, SharedSet, Time, WorkerId};

@@ -13,7 +13,7 @@ use sched_policy::{Override, Policy};
 use sched_text::Findings;
 use sched_tree::context::WantedPolicy;
 use sched_tree::plugin::{Registry, RegistryBuilder, RegistryError, SearchPath};
-use sched_tree::{PushPull, WorkerFacts};
+use sched_tree::{BareTree, WorkerFacts};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
@@ -284,9 +284,9 @@ impl Builder {
     ///
     /// # Errors
     /// As for [`build`](Self::build).
-    pub fn push_pull(self) -> Result<PushPull, StartError> {
+    pub fn bare_tree(self) -> Result<BareTree, StartError> {
         let start = self.prepare()?;
-        Ok(PushPull::new(start.parts, &start.workers, start.combined))
+        Ok(BareTree::new(start.parts, &start.workers, start.combined))
     }
 
     fn prepare(self) -> Result<Start, StartError> {

@@ -134,7 +134,7 @@ impl SchedContext {
         SchedContext {
             submitter: submitter.clone(),
             context: Arc::clone(context),
-            serial: context.tally.serial().unwrap_or(0),
+            serial: context.in_flight.serial().unwrap_or(0),
             name: context.name().into(),
         }
     }
@@ -221,7 +221,7 @@ impl SchedContext {
     /// Whether this thread executes a task of this context.
     fn is_inside(&self) -> bool {
         let core = &self.submitter.core;
-        crate::executed_here(core).is_some_and(|number| number == self.context.number)
+        crate::worker::executed_here(core).is_some_and(|number| number == self.context.number)
     }
 }
 

@@ -1,13 +1,13 @@
 //! What all parts of a runtime share, and how a task enters it.
 
 use super::backend::ThreadBackend;
-use super::codelet::{CodeletFacts, Job};
-use super::combined::Combined;
 use super::data::DataHeader;
-use super::ends::Ends;
-use super::record::{Dependent, Record, Records, TaskKey};
-use super::stats::WorkerCounters;
-use super::submit::TaskRef;
+use super::parallel::combined::Combined;
+use super::task::codelet::{CodeletFacts, Job};
+use super::task::outcomes::Outcomes;
+use super::task::record::{Dependent, Record, Records, TaskKey};
+use super::task::submit::TaskRef;
+use super::worker::stats::WorkerCounters;
 use crate::context::{ContextCore, PolicyEnv, Roster};
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
@@ -51,7 +51,7 @@ pub(crate) struct Core {
     pub(crate) stop: AtomicBool,
     /// A stall was reported.
     pub(crate) stalled: AtomicBool,
-    pub(crate) ends: Ends,
+    pub(crate) outcomes: Outcomes,
     pub(crate) quiet_period: Duration,
     pub(crate) models: Option<Arc<Models>>,
 }
@@ -116,7 +116,7 @@ impl Core {
             fresh: Mutex::default(),
             stop: AtomicBool::new(false),
             stalled: AtomicBool::new(false),
-            ends: Ends::default(),
+            outcomes: Outcomes::default(),
             quiet_period,
             models,
         }
@@ -184,7 +184,7 @@ impl Core {
 
     /// Tasks finished so far.
     pub(crate) fn finished(&self) -> u64 {
-        let further: u64 = self.roster.places().skip(1).map(|context| context.tally.finished()).sum();
+        let further: u64 = self.roster.places().skip(1).map(|context| context.in_flight.finished()).sum();
         self.finished_by_default() + further
     }
 
@@ -197,12 +197,12 @@ impl Core {
     /// Tasks finished, and tasks submitted, at the place of a context. If they are equal, nothing was left at some moment.
     pub(crate) fn counts(&self, context: &ContextCore) -> (u64, u64) {
         if context.number != 0 {
-            return context.tally.counts();
+            return context.in_flight.counts();
         }
         // The default context has what the others have not. A task gets its number before it is counted as one of another
         // context, so that this is never too few.
         let finished = self.finished_by_default();
-        let further: u64 = self.roster.places().skip(1).map(|context| context.tally.numbered()).sum();
+        let further: u64 = self.roster.places().skip(1).map(|context| context.in_flight.numbered()).sum();
         (finished, self.submitted() - further)
     }
 
@@ -251,8 +251,8 @@ impl Core {
 
     /// Tells those who wait, if nothing is left to do.
     pub(crate) fn note_if_finished(&self) {
-        if self.ends.is_awaited() && (self.is_finished() || self.ends.is_default_awaited()) {
-            self.ends.tell();
+        if self.outcomes.is_awaited() && (self.is_finished() || self.outcomes.is_default_awaited()) {
+            self.outcomes.tell();
         }
     }
 
@@ -286,7 +286,7 @@ impl Core {
         head.footprint.store(entry.footprint, Relaxed);
         record.open(&head.sequence, key.sequence, entry.context);
         if entry.context != 0 {
-            self.roster.get(entry.context).tally.number();
+            self.roster.get(entry.context).in_flight.number();
         }
         let waits = !(entry.after.is_empty() && entry.accesses.is_empty());
         let links = if waits { self.link_all(key, entry.place, entry.after, entry.accesses) } else { 0 };
@@ -309,8 +309,8 @@ impl Core {
                 links += 1;
             } else {
                 // It is finished. If it did not end well, this task makes no sense.
-                if let Some(cause) = self.ends.cause(before.sequence) {
-                    record.body.lock().extra(record).cancelled = Some(cause);
+                if let Some(cause) = self.outcomes.cause(before.sequence) {
+                    record.body.lock().rare(record).cancelled = Some(cause);
                 }
             }
         }

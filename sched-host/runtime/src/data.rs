@@ -5,10 +5,14 @@
 //! a race. (Replicas are also copied ahead of their turn, so locks of theirs are waited for: see
 //! [`replicas`](super::replicas).)
 
-use super::measure::footprint_of_bytes;
-use super::memories::Memories;
-use super::record::TaskKey;
-use super::replicas::{Copies, Replicas};
+pub(crate) mod access;
+pub(crate) mod replicas;
+pub(crate) mod replicated;
+
+use self::replicas::{Copies, Replicas};
+use super::memory::Memories;
+use super::task::measure::footprint_of_bytes;
+use super::task::record::TaskKey;
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use sched_graph::AccessOrder;
 use std::collections::VecDeque;

@@ -1,12 +1,12 @@
 //! What tasks take in energy: as the application says, and as meters measure it.
 
 use super::Runtime;
-use super::access::AccessList;
-use super::codelet::{Codelet, CodeletBuilder};
 use super::core::Core;
-use super::failure::{RunError, SubmitError};
-use super::submit::Submitter;
-use super::tally::Ran;
+use super::data::access::AccessList;
+use super::task::codelet::{Codelet, CodeletBuilder};
+use super::task::failure::{RunError, SubmitError};
+use super::task::submit::Submitter;
+use super::task::variant_counts::Ran;
 use sched_core::Arch;
 use sched_machine::energy::{Consumption, EnergyError, EnergyMeter};
 use sched_model::{Quantity, SizeInfo, Variant};
@@ -212,7 +212,7 @@ impl Runtime {
         let Some(model) = &facts.model else { return Err(MeasureError::NoModel { codelet: name() }) };
         let (count, before) = loop {
             self.wait_all()?;
-            let Some(count) = facts.tally.begin() else { return Err(MeasureError::Busy { codelet: name() }) };
+            let Some(count) = facts.variant_counts.begin() else { return Err(MeasureError::Busy { codelet: name() }) };
             let before = tasks_submitted(core);
             // Another thread may submit at any time. What is not counted from here on must have ended.
             if core.is_finished() && count.ran().is_empty() {

@@ -1,61 +1,42 @@
 //! The runtime: real tasks on real workers.
 
-mod access;
-mod ahead;
 mod backend;
-mod barrier;
 mod builder;
-mod codelet;
-mod combined;
-mod complete;
 pub mod context;
 pub(crate) mod core;
-mod crew;
 mod data;
-mod ends;
 mod energy;
-pub(crate) mod failure;
-mod hints;
-mod measure;
-mod memories;
+mod memory;
 mod parallel;
-mod parts;
-mod record;
-mod replicas;
-mod replicated;
-mod seat;
-mod stats;
-mod submit;
-mod tally;
-mod times;
+mod task;
 mod wait;
-mod watch;
 mod worker;
 
-pub use access::{Access, AccessList, Commute, Many, Read, ReadWrite, Scratch, Write};
 pub use builder::{Builder, StartError};
-pub use codelet::{Codelet, CodeletBuilder, Context};
-pub use crew::{Parts, Team};
+pub use data::access::{Access, AccessList, Commute, Many, Read, ReadWrite, Scratch, Write};
+pub use data::replicated::ReplicatedData;
 pub use data::{Handle, Scratchpad};
 pub use energy::{MeasureError, TaskEnergy};
-pub use failure::{ContextState, Outcome, RunError, StallReport, SubmitError, TaskFailure, WorkerDoing, WorkerState};
-pub use memories::{MemoryNodeStats, TransferStats};
-pub use parts::{Share, TeamAccess, TeamAccessList};
-pub use replicated::ReplicatedData;
+pub use memory::{MemoryNodeStats, TransferStats};
+pub use parallel::crew::{Parts, Team};
+pub use parallel::share::{Share, TeamAccess, TeamAccessList};
 pub use sched_graph::AccessMode;
-pub use stats::WorkerStats;
-pub use submit::{Submitter, TaskBuilder, TaskRef};
-pub use times::WorkerExpectation;
+pub use task::codelet::{Codelet, CodeletBuilder, Context};
+pub use task::failure::{
+    ContextState, Outcome, RunError, StallReport, SubmitError, TaskFailure, WorkerDoing, WorkerState,
+};
+pub use task::submit::{Submitter, TaskBuilder, TaskRef};
 pub use wait::{DataError, ReadData, WriteData};
+pub use worker::stats::WorkerStats;
+pub use worker::times::WorkerExpectation;
 
 pub(crate) use self::core::Core;
-pub(crate) use ahead::Ahead;
-pub(crate) use worker::executed_here;
 
 use self::backend::ThreadBackend;
 use crate::context::{ContextCore, PolicyEnv, Roster};
-use combined::Combined;
-use crew::Crews;
+use crate::parallel::combined::Combined;
+use crate::parallel::crew::Crews;
+use crate::task::ahead::Ahead;
 use sched_core::{WorkerId, WorkerSet};
 use sched_machine::topology::{BindingPlan, Claim, WorkerDistances};
 use sched_model::Bus;
@@ -334,7 +315,7 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         let (core, threads, claim) = (Arc::clone(&self.core), std::mem::take(&mut self.threads), self.claim.take());
         // A task cannot wait for its own end, so a thread does that.
-        if executed_here(&self.core).is_some() {
+        if worker::executed_here(&self.core).is_some() {
             let ends = std::thread::Builder::new().name("runtime-end".to_owned());
             if let Err(error) = ends.spawn(move || end(&core, threads, claim)) {
                 tracing::error!("the runtime goes on, since no thread could be made to end it: {error}");

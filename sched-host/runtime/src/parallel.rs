@@ -1,9 +1,13 @@
 //! Parallel implementations: ones that several workers execute together.
 
-use super::access::AccessList;
-use super::codelet::{CodeletBuilder, Context, Kernel};
-use super::crew::{Crew, Team};
-use super::parts::TeamAccessList;
+pub(crate) mod combined;
+pub(crate) mod crew;
+pub(crate) mod share;
+
+use self::crew::{Crew, Team};
+use self::share::TeamAccessList;
+use super::data::access::AccessList;
+use super::task::codelet::{CodeletBuilder, Context, Kernel};
 use parking_lot::Mutex;
 use sched_core::Arch;
 

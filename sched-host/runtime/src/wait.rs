@@ -1,13 +1,17 @@
 //! Waiting: for all tasks, for one, for data.
 
-use super::complete::WorkerScratch;
+pub(crate) mod barrier;
+pub(crate) mod stall_detector;
+
+use self::stall_detector::StallDetector;
 use super::data::{DataCell, Handle, Reading, Writing};
-use super::failure::{Outcome, RunError, TaskFailure};
-use super::record::Taken;
-use super::submit::{Submitter, TaskRef};
-use super::{Runtime, core::Core, executed_here};
+use super::task::complete::WorkerScratch;
+use super::task::failure::{Outcome, RunError, TaskFailure};
+use super::task::record::Taken;
+use super::task::submit::{Submitter, TaskRef};
+use super::{Runtime, core::Core};
 use crate::context::{ContextCore, SchedContext};
-use crate::watch::Watch;
+use crate::worker::executed_here;
 use sched_graph::AccessMode;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -16,10 +20,10 @@ use std::sync::atomic::{AtomicU64, Ordering::*};
 impl Core {
     /// Waits until `done`, or until the run, or the context that is waited for, has stalled.
     fn wait_until(&self, context: Option<&ContextCore>, done: impl Fn() -> bool) -> Result<(), RunError> {
-        let mut watch = Watch::default();
+        let mut watch = StallDetector::default();
         let mut stall = None;
         let period = self.quiet_period / 2;
-        self.ends.wait_until(period, done, || {
+        self.outcomes.wait_until(period, done, || {
             stall = watch.look(self, context, period);
             stall.is_none()
         });
@@ -53,14 +57,14 @@ impl Core {
     }
 
     fn report_failures(&self, context: Option<u16>) -> Result<(), RunError> {
-        let (failed, cancelled) = self.ends.report(context);
+        let (failed, cancelled) = self.outcomes.report(context);
         if failed.is_empty() && cancelled == 0 { Ok(()) } else { Err(RunError::Failed { failed, cancelled }) }
     }
 
     /// Waits for every task of a context. The serial number tells whether it is still there.
     pub(crate) fn wait_context(&self, context: &SchedContext) -> Result<(), RunError> {
         self.wait_until_ended(context)?;
-        match context.context.tally.is_there(context.serial) {
+        match context.context.in_flight.is_there(context.serial) {
             true => self.report_failures(Some(context.context.number)),
             false => Ok(()),
         }
@@ -71,20 +75,20 @@ impl Core {
         let core = &*context.context;
         let is_done = || {
             let (finished, submitted) = self.counts(core);
-            finished == submitted || !core.tally.is_there(context.serial)
+            finished == submitted || !core.in_flight.is_there(context.serial)
         };
         let is_default = core.number == 0;
         match is_default {
-            true => self.ends.await_default(),
-            false => core.tally.await_end(),
+            true => self.outcomes.await_default(),
+            false => core.in_flight.await_end(),
         }
         let waited = match is_done() {
             true => Ok(()),
             false => self.wait_until(Some(core), is_done),
         };
         match is_default {
-            true => self.ends.stop_awaiting_default(),
-            false => core.tally.stop_awaiting(),
+            true => self.outcomes.stop_awaiting_default(),
+            false => core.in_flight.stop_awaiting(),
         }
         waited
     }
@@ -150,7 +154,7 @@ impl Runtime {
             core.records.get(task.key.slot).watch(current, task.key.sequence);
             core.wait_until(None, || core.is_ended(task.key))?;
         }
-        Ok(self.core.ends.outcome(task.key.sequence))
+        Ok(self.core.outcomes.outcome(task.key.sequence))
     }
 
     /// Reads data in its turn: after every task submitted so far that writes it. Later tasks that write it wait until the
@@ -224,7 +228,7 @@ impl<'a> Turn<'a> {
             Box::new(move |_| {
                 let given_up = noted.swap(READY, AcqRel);
                 match of.upgrade() {
-                    Some(core) if given_up == WAITS => core.ends.tell(),
+                    Some(core) if given_up == WAITS => core.outcomes.tell(),
                     Some(core) => core.end_access(given_up as u32),
                     None => {}
                 }
@@ -242,7 +246,7 @@ impl<'a> Turn<'a> {
         let turn = Turn { submitter: runtime, slot: key.slot };
         match header.failed.load(Acquire) {
             0 => Ok(turn),
-            task => match core.ends.cause(task) {
+            task => match core.outcomes.cause(task) {
                 Some(cause) => Err(DataError::Bad(cause)),
                 None => Ok(turn),
             },

@@ -1,14 +1,18 @@
 //! What a worker's thread does.
 
-use super::codelet::Job;
-use super::combined::Purpose;
-use super::complete::{WorkerScratch, clear};
+pub(crate) mod seat;
+pub(crate) mod stats;
+pub(crate) mod times;
+
 use super::core::{Core, TaskPlace};
-use super::crew::Crew;
-use super::failure::{Cause, Outcome, TaskFailure};
-use super::memories::Memories;
-use super::record::{Extra, Taken};
-use super::submit::Submitter;
+use super::memory::Memories;
+use super::parallel::combined::Purpose;
+use super::parallel::crew::Crew;
+use super::task::codelet::Job;
+use super::task::complete::{WorkerScratch, clear};
+use super::task::failure::{Cause, Outcome, TaskFailure};
+use super::task::record::{RareFields, Taken};
+use super::task::submit::Submitter;
 use crate::context::{ContextCore, enter_task};
 use sched_core::{Arch, TaskId, WorkerId};
 use sched_graph::AccessMode;
@@ -158,7 +162,7 @@ impl Worker {
     #[inline(always)]
     pub(super) fn outcome(&self, slot: &Slot, taken: &mut Taken, crew: &Crew<'_>, worker: WorkerId) -> Outcome {
         let core = &*self.core;
-        let some_bad = core.ends.any_bad();
+        let some_bad = core.outcomes.any_bad();
         if some_bad && let Some(cause) = self.bad_input(taken) {
             return Outcome::Cancelled(cause);
         }
@@ -180,7 +184,7 @@ impl Worker {
         }
         let began = has_model.then(Instant::now);
         if records {
-            self.record_start(slot, taken.extra.as_deref(), crew);
+            self.record_start(slot, taken.rare.as_deref(), crew);
         }
         let ran = catch_unwind(AssertUnwindSafe(|| job.run(implementation, crew)));
         if records {
@@ -231,11 +235,11 @@ impl Worker {
 
     /// Writes down that a kernel begins.
     #[cold]
-    fn record_start(&self, slot: &Slot, extra: Option<&Extra>, crew: &Crew<'_>) {
+    fn record_start(&self, slot: &Slot, rare: Option<&RareFields>, crew: &Crew<'_>) {
         let Some(recorder) = &self.core.backend.recorder else { return };
         let head = slot.head();
         let (task, codelet) = (TaskId::new(head.sequence.load(Relaxed)), CodeletId(head.codelet.load(Relaxed)));
-        if let Some(name) = extra.and_then(|extra| extra.name.as_ref()) {
+        if let Some(name) = rare.and_then(|rare| rare.name.as_ref()) {
             recorder.name(task, name);
         }
         for member in crew.members {
@@ -252,7 +256,7 @@ impl Worker {
                 bad = failed;
             }
         });
-        (bad != 0).then(|| self.core.ends.cause(bad)).flatten()
+        (bad != 0).then(|| self.core.outcomes.cause(bad)).flatten()
     }
 }
 
@@ -265,7 +269,7 @@ fn failed(slot: &Slot, taken: &Taken, implementation: usize, worker: WorkerId, m
         task: slot.head().sequence.load(Relaxed),
         codelet: facts.map_or_else(String::new, |facts| facts.name.clone()),
         implementation: facts.map_or_else(String::new, |facts| facts.implementations[implementation].name.clone()),
-        name: taken.extra.as_ref().and_then(|extra| extra.name.as_deref().map(str::to_owned)),
+        name: taken.rare.as_ref().and_then(|rare| rare.name.as_deref().map(str::to_owned)),
         worker: worker.0,
         message,
     }))

@@ -1,12 +1,12 @@
 //! Concurrency protocols: how workers, submitters and threads that change a tree act at the same moment.
 //!
-//! - [gate]: calls enter a tree, and it can be closed until none is inside; [stand]: the value behind a gate is
+//! - [gate]: calls enter a tree, and it can be closed until none is inside; [gated]: the value behind a gate is
 //!   exchanged.
 //! - [sleep]: a worker falls asleep without missing a task.
 //! - [gathering]: the members of a combined worker come together without deadlock.
 //! - [link]: a task waits for others that may be ending.
 //! - [follow]: a list is kept while it has followers.
-//! - [tally]: a context goes when the last of its tasks has ended.
+//! - [in_flight]: a context goes when the last of its tasks has ended.
 //!
 //! Each module begins with its protocol. They know neither tasks nor trees and are a crate of their own, so that a
 //! model checker can run them without everything above: under `cfg(loom)` they use loom's primitives, and the module
@@ -16,13 +16,13 @@
 mod fence;
 pub mod follow;
 pub mod gate;
+pub mod gated;
 pub mod gathering;
+pub mod in_flight;
 pub mod link;
 #[cfg(all(test, loom))]
 mod model;
 mod primitives;
 pub mod sleep;
-pub mod stand;
-pub mod tally;
 
 pub use fence::{heavy_fence, light_fence};

@@ -1,8 +1,8 @@
 //! Components put together: what stands behind the gate of a [`Tree`](super::Tree), and is exchanged as a whole.
 
 use super::Part;
-use super::books;
 use super::call::Call;
+use super::expected_ends;
 use super::fallback::Fallback;
 use super::fault::Fault;
 use super::ledger::{Ledger, NodeId, Phase, Slot};
@@ -35,7 +35,7 @@ pub(super) struct TreeEnv {
 }
 
 /// A tree, and what hops need. One without nodes gives nothing, and keeps what it is given in the fallback store.
-pub(crate) struct Shared {
+pub(crate) struct LiveTree {
     pub(super) nodes: Box<[TreeNode]>,
     /// The first of its nodes' numbers among those of all trees.
     pub(super) first: NodeId,
@@ -59,12 +59,12 @@ pub(crate) struct Shared {
     pub(super) observed: Option<Observed>,
 }
 
-impl Shared {
+impl LiveTree {
     /// Puts parts together; part 0 is the root. `None` when all trees together would have too many nodes.
     ///
     /// # Panics
     /// When a child's number is not that of a later part: plans are checked before.
-    pub(super) fn assemble(parts: Vec<Part>, env: &TreeEnv) -> Option<Shared> {
+    pub(super) fn assemble(parts: Vec<Part>, env: &TreeEnv) -> Option<LiveTree> {
         let first = env.ledger.take_numbers(parts.len() as u32, Arc::clone(&env.fallback))?;
         let paths: Vec<&str> = parts.iter().map(|part| part.path.as_str()).collect();
         let observed = Observed::of(&*env.services, &paths);
@@ -74,7 +74,7 @@ impl Shared {
         let foresight = env.lookahead.as_ref().map(|lookahead| Arc::new(Foresight::new(Arc::clone(lookahead))));
         let nodes = nodes(parts, links, &places, env, first);
         let nodes = linked(nodes, &leaves, foresight.as_ref());
-        Some(Shared {
+        Some(LiveTree {
             nodes,
             first,
             leaves: leaves.of_worker.into(),
@@ -174,7 +174,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for LiveTree {
     /// What components still hold is nobody's any more: their dropping it is no fault.
     fn drop(&mut self) {
         let numbers = self.numbers();
@@ -275,14 +275,14 @@ fn place_of(id: usize, part: &Part, links: &Links, env: &TreeEnv) -> Place {
 /// The nodes, without what depends on other nodes.
 fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, first: NodeId) -> Box<[TreeNode]> {
     // Without expected ends, leaves note at each pull until when their worker should be busy.
-    let keeps_books = env.services.busy_until(WorkerId(0)).is_some();
+    let has_expected_ends = env.services.busy_until(WorkerId(0)).is_some();
     let linked = parts.into_iter().zip(links.parents).zip(links.sources).enumerate();
     let node = |(id, ((part, parents), sources)): (usize, ((Part, Vec<_>), Vec<_>))| {
         TreeNode::new(NodeParts {
             id: id as NodeId,
             number: first + id as NodeId,
-            empty_until_pushed: part.empty_until_pushed && keeps_books,
-            end_is_noted: part.end_is_noted && keeps_books,
+            empty_until_pushed: part.empty_until_pushed && has_expected_ends,
+            end_is_noted: part.end_is_noted && has_expected_ends,
             children: part.children.iter().map(|(child, _)| *child).collect(),
             parents: parents.into(),
             sources: sources.into(),
@@ -303,7 +303,7 @@ fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, f
 fn linked(mut nodes: Box<[TreeNode]>, leaves: &Leaves, foresight: Option<&Arc<Foresight>>) -> Box<[TreeNode]> {
     // Children come later, so theirs are known.
     for id in (0..nodes.len()).rev() {
-        nodes[id].straight = books::straight(&nodes[id], &nodes, &leaves.for_member);
+        nodes[id].straight = expected_ends::straight(&nodes[id], &nodes, &leaves.for_member);
         nodes[id].foresight = foresight.cloned();
         nodes[id].like = prospects::like(&nodes[id], &nodes);
     }

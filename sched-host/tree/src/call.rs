@@ -1,6 +1,6 @@
 //! One call into the tree, from the thread that enters it to its way out.
 
-use super::Shared;
+use super::LiveTree;
 use sched_core::abi::wire::CallRef;
 use sched_core::{Time, WorkerId};
 use std::cell::Cell;
@@ -11,7 +11,7 @@ pub(super) const MAX_DEPTH: u32 = 256;
 /// The host's record of one call. It lies on the stack of the thread that entered the tree; components see it as an
 /// opaque [`CallRef`].
 pub(super) struct Call<'a> {
-    pub(super) tree: &'a Shared,
+    pub(super) tree: &'a LiveTree,
     /// For whom the call happens.
     pub(super) requester: Option<WorkerId>,
     /// Architectures that the tasks that moved in this call can use, so that a wake goes to who can run one; all bits when
@@ -31,7 +31,7 @@ pub(super) struct Call<'a> {
 
 impl<'a> Call<'a> {
     #[inline]
-    pub(super) fn new(tree: &'a Shared, requester: Option<WorkerId>, archs: u32) -> Call<'a> {
+    pub(super) fn new(tree: &'a LiveTree, requester: Option<WorkerId>, archs: u32) -> Call<'a> {
         let width = if archs == u32::MAX { u16::MAX } else { 0 };
         Call {
             tree,
@@ -47,7 +47,7 @@ impl<'a> Call<'a> {
 
     /// The call that pushes one task into the root, and so is one hop deep.
     #[inline]
-    pub(super) fn of_push(tree: &'a Shared, requester: Option<WorkerId>, archs: u32, width: u16) -> Call<'a> {
+    pub(super) fn of_push(tree: &'a LiveTree, requester: Option<WorkerId>, archs: u32, width: u16) -> Call<'a> {
         let call = Call::new(tree, requester, archs);
         call.width.set(width);
         call.depth.set(1);

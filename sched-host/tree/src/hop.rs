@@ -4,7 +4,7 @@
 //! A quarantined node is passed through: a push goes on to its children, a pull and `can_push` to its parents, `can_pull`
 //! to its children, as the default methods of a component do. So a tree stays whole when one component fails.
 
-use super::Shared;
+use super::LiveTree;
 use super::call::Call;
 use super::ledger::{NodeId, Slot};
 use super::node::TreeNode;
@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::*;
 
 const FULL: u32 = 1;
 
-impl Shared {
+impl LiveTree {
     fn node(&self, id: NodeId) -> &TreeNode {
         &self.nodes[id as usize]
     }
@@ -185,12 +185,12 @@ impl Shared {
             };
             woken && !all
         };
-        match (child, &node.ways) {
+        match (child, &node.wake_routes) {
             (Some(number), _) => _ = node.children.get(number as usize).is_some_and(|child| visit(*child)),
-            (None, Some(ways)) => {
+            (None, Some(routes)) => {
                 let below = &node.place().raw().workers_in_context;
                 let asleep = self.sleeping.words(node.words.clone()).map(|(word, asleep)| (word, asleep & below[word]));
-                ways.to_sleepers(asleep, |number| visit(node.children[number as usize]));
+                routes.to_sleepers(asleep, |number| visit(node.children[number as usize]));
             }
             (None, None) => _ = node.children.iter().any(|child| visit(*child)),
         }

@@ -2,16 +2,17 @@
 //!
 //! The tree knows neither threads nor data. A back end ([`Services`]) gives it time, sleeping workers and models; the
 //! [ledger] knows who holds each task; the [gate](sched_sync::gate) lets calls in, and keeps them out while the tree
-//! is repaired, or exchanged for another one (`swap`) at the place where it [stands](sched_sync::stand).
+//! is repaired, or exchanged for another one (`swap`) at the place where it [stands](sched_sync::gated).
 //!
 //! A component that fails does not stop a run: see [`fault`] for what is noted, `hop` for how calls pass through a
 //! quarantined node, and [`ledger`] for how its tasks are taken back.
 
 mod assembly;
-mod books;
+mod bare_tree;
 mod call;
 pub mod combined;
 pub mod context;
+mod expected_ends;
 mod fallback;
 pub mod fault;
 mod hop;
@@ -22,25 +23,24 @@ mod node;
 mod observer;
 pub mod plugin;
 mod prospects;
-mod push_pull;
 pub mod seat;
 pub mod services;
 mod survey;
 mod swap;
 mod teams;
-mod ways;
+mod wake_routes;
 
+pub use bare_tree::BareTree;
 pub use fault::{Fault, FaultKind};
 pub use ledger::{Ledger, NodeId, Phase, Slot};
 pub use lookahead::Lookahead;
 pub use memberships::Memberships;
 pub use observer::{ObservedNode, TreeObserver};
-pub use push_pull::PushPull;
 pub use services::Services;
 pub use survey::NodeState;
 pub use swap::SwapError;
 
-pub(crate) use assembly::Shared;
+pub(crate) use assembly::LiveTree;
 
 use assembly::TreeEnv;
 use call::Call;
@@ -51,7 +51,7 @@ use sched_core::abi::ComponentObject;
 use sched_core::abi::wire::{NO_ID, RawWorker};
 use sched_core::{Arch, MemoryNode, Time, WorkerId, WorkerSet};
 use sched_sync::gate::{Gate, Lane};
-use sched_sync::stand::Stand;
+use sched_sync::gated::Gated;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
@@ -103,7 +103,7 @@ pub struct Part {
 
 /// A tree of components at work, at the place where it stands: [`swap`](Tree::swap) puts another one there.
 pub struct Tree {
-    stand: Stand<Shared>,
+    live: Gated<LiveTree>,
     env: TreeEnv,
     /// What components of earlier trees did wrong.
     past: Mutex<Vec<Fault>>,
@@ -157,11 +157,11 @@ impl Tree {
         let fallback = Arc::new(Fallback::new(simple.iter().copied().collect(), Arc::clone(&services)));
         let workers_and_teams = simple.into_iter().chain(combined).collect();
         let env = TreeEnv { workers: workers_and_teams, teams, services, ledger, fallback, lookahead, seed };
-        let first = Shared::assemble(parts, &env).expect("there are fewer than 2^24 nodes");
+        let first = LiveTree::assemble(parts, &env).expect("there are fewer than 2^24 nodes");
         env.fallback.set_members(first.members());
         first.notify_change_workers();
         let gate = Gate::new(workers.len(), APPLICATION_LANES);
-        Tree { stand: Stand::new(gate, first), env, past: Mutex::default() }
+        Tree { live: Gated::new(gate, first), env, past: Mutex::default() }
     }
 
     /// Pushes a ready task into the root. A task that the root refuses waits in the fallback store.
@@ -169,11 +169,11 @@ impl Tree {
     /// With `deferred`, the requester says that it will pull right after: the first wake is then not done but noted
     /// there, for it to do if it pulls another task.
     pub fn push(&self, slot: &'static Slot, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
-        let repairs = self.stand.inside(lane_of(requester), |shared| {
+        let repairs = self.live.inside(lane_of(requester), |live| {
             // Components know the workers of their context only.
-            let requester = requester.filter(|worker| shared.leaf(*worker).is_some());
-            shared.push(slot, requester, deferred);
-            shared.repairs.load(Acquire)
+            let requester = requester.filter(|worker| live.leaf(*worker).is_some());
+            live.push(slot, requester, deferred);
+            live.repairs.load(Acquire)
         });
         if repairs {
             self.repair();
@@ -182,9 +182,9 @@ impl Tree {
 
     /// [`push`](Self::push) by a thread that is no worker.
     pub fn push_from_outside(&self, slot: &'static Slot) {
-        let repairs = self.stand.inside(lane_of(None), |shared| {
-            shared.push(slot, None, None);
-            shared.repairs.load(Acquire)
+        let repairs = self.live.inside(lane_of(None), |live| {
+            live.push(slot, None, None);
+            live.repairs.load(Acquire)
         });
         if repairs {
             self.repair();
@@ -195,7 +195,7 @@ impl Tree {
     #[inline]
     pub fn pull(&self, worker: WorkerId) -> Option<&'static Slot> {
         let lane = Lane::Owned(worker.0 as usize);
-        let (pulled, repairs) = self.stand.inside(lane, |shared| (shared.pull(worker), shared.repairs.load(Acquire)));
+        let (pulled, repairs) = self.live.inside(lane, |live| (live.pull(worker), live.repairs.load(Acquire)));
         if repairs {
             self.repair();
         }
@@ -213,7 +213,7 @@ impl Tree {
     /// caller is the thread of `member`.
     pub fn pull_for_team(&self, member: WorkerId, combined: WorkerId) -> Option<&'static Slot> {
         let lane = Lane::Owned(member.0 as usize);
-        let (pulled, repairs) = self.stand.inside(lane, |shared| (shared.pull(combined), shared.repairs.load(Acquire)));
+        let (pulled, repairs) = self.live.inside(lane, |live| (live.pull(combined), live.repairs.load(Acquire)));
         if repairs {
             self.repair();
         }
@@ -223,21 +223,21 @@ impl Tree {
     /// Whether a worker, simple or combined, has a leaf.
     #[must_use]
     pub fn has_leaf(&self, worker: WorkerId) -> bool {
-        self.stand.inside(lane_of(None), |shared| shared.leaf(worker).is_some())
+        self.live.inside(lane_of(None), |live| live.leaf(worker).is_some())
     }
 
     /// When a simple worker should have done what it executes, and what waits for it in the leaves that are for it;
     /// `now` at the earliest.
     #[must_use]
     pub fn free_at(&self, worker: WorkerId, now: Time) -> Time {
-        self.stand.inside(lane_of(None), |shared| shared.free_at(worker, now).unwrap_or(now))
+        self.live.inside(lane_of(None), |live| live.free_at(worker, now).unwrap_or(now))
     }
 
     /// Takes back what quarantined nodes hold. The caller is not inside the tree.
     #[cold]
     fn repair(&self) {
         let began = Instant::now();
-        self.stand.alone(|| began.elapsed() > REPAIR_PATIENCE, |shared| shared.repair());
+        self.live.alone(|| began.elapsed() > REPAIR_PATIENCE, |live| live.repair());
     }
 
     /// Whether the worker is one of those that the tree schedules for.
@@ -261,7 +261,7 @@ impl Tree {
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         let mut faults = self.past.lock().clone();
-        faults.extend(self.stand.inside(lane_of(None), Shared::faults));
+        faults.extend(self.live.inside(lane_of(None), LiveTree::faults));
         faults
     }
 
@@ -269,22 +269,22 @@ impl Tree {
     #[must_use]
     pub fn survey(&self) -> Vec<NodeState> {
         let began = Instant::now();
-        let alone = self.stand.alone(
+        let alone = self.live.alone(
             || began.elapsed() > REPAIR_PATIENCE,
-            |shared| {
-                let states = shared.survey(true);
+            |live| {
+                let states = live.survey(true);
                 // One may have failed when it was asked.
-                if shared.repairs.load(Acquire) {
-                    shared.repair();
+                if live.repairs.load(Acquire) {
+                    live.repair();
                 }
                 states
             },
         );
-        alone.unwrap_or_else(|| self.stand.inside(lane_of(None), |shared| shared.survey(false)))
+        alone.unwrap_or_else(|| self.live.inside(lane_of(None), |live| live.survey(false)))
     }
 }
 
-impl Shared {
+impl LiveTree {
     /// The simple workers that have a leaf, of their own or as members of a combined one.
     fn members(&self) -> impl Iterator<Item = usize> {
         self.leaves_for.iter().enumerate().filter(|(_, leaves)| !leaves.is_empty()).map(|(worker, _)| worker)

@@ -1,13 +1,13 @@
 //! One node of a tree: a component, its neighbours, and the host as that component sees it.
 
-use super::books;
 use super::call::Call;
+use super::expected_ends;
 use super::fault::{Fault, FaultKind};
 use super::ledger::NodeId;
 use super::lookahead::{Foresight, GRAPH};
 use super::prospects::{Alike, PROSPECTS};
 use super::teams::TeamsBelow;
-use super::ways::{Ways, words};
+use super::wake_routes::{WakeRoutes, words};
 use parking_lot::Mutex;
 use sched_core::abi::extension::{
     HostEnds, HostGraph, HostLog, HostProspects, HostTeams, HostTimes, Named, RawExtension, WorkerDistance,
@@ -115,7 +115,7 @@ pub(super) struct TreeNode {
     /// The words of sets of workers in which there are workers below.
     pub(super) words: Range<usize>,
     /// From sleepers to children, where it can be told.
-    pub(super) ways: Option<Ways>,
+    pub(super) wake_routes: Option<WakeRoutes>,
     /// The combined workers below, if there are any.
     pub(super) teams: Option<TeamsBelow>,
     /// Expected length of what waits here, in nanoseconds, as the component notes it.
@@ -184,7 +184,7 @@ impl TreeNode {
             plugin: parts.plugin,
             words: words(places[id as usize].raw()),
             // Combined workers do not sleep: their members do.
-            ways: if teams.is_none() { Ways::new(&children, &places) } else { None },
+            wake_routes: if teams.is_none() { WakeRoutes::new(&children, &places) } else { None },
             children,
             parents: parts.parents,
             sources: parts.sources,
@@ -400,7 +400,7 @@ impl WireHost for TreeNode {
         match name.as_str() {
             HostLog::NAME => ROption::RSome(RawExtension::new(&HOST_LOG)),
             WorkerDistance::NAME => ROption::RSome(RawExtension::new(&WORKER_DISTANCE)),
-            HostTimes::NAME => ROption::RSome(RawExtension::new(&books::TIMES)),
+            HostTimes::NAME => ROption::RSome(RawExtension::new(&expected_ends::TIMES)),
             HostProspects::NAME => ROption::RSome(RawExtension::new(&PROSPECTS)),
             HostGraph::NAME => {
                 let told = self.foresight.as_ref().map(|foresight| {
@@ -409,8 +409,8 @@ impl WireHost for TreeNode {
                 });
                 told.into()
             }
-            HostEnds::NAME => ROption::RSome(RawExtension::new(&books::ENDS)),
-            HostTeams::NAME => ROption::RSome(RawExtension::new(&books::TEAMS)),
+            HostEnds::NAME => ROption::RSome(RawExtension::new(&expected_ends::ENDS)),
+            HostTeams::NAME => ROption::RSome(RawExtension::new(&expected_ends::TEAMS)),
             _ => ROption::RNone,
         }
     }

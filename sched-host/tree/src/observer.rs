@@ -1,6 +1,6 @@
 //! Observers of where tasks are in a tree; traces are made of what they see.
 
-use super::Shared;
+use super::LiveTree;
 use super::call::Call;
 use super::ledger::{Phase, Slot};
 use super::node::TreeNode;
@@ -59,7 +59,7 @@ impl Observed {
     }
 
     #[cold]
-    pub(super) fn ready(&self, tree: &Shared, by: Option<WorkerId>, slot: &Slot) {
+    pub(super) fn ready(&self, tree: &LiveTree, by: Option<WorkerId>, slot: &Slot) {
         self.observer.ready(tree.services.now().as_nanos(), by, id(slot));
     }
 

@@ -1,7 +1,7 @@
 //! What is to be expected of a task below each child: [`HostProspects`], so that who compares many children asks once for
 //! many, and not once for each worker and each thing.
 
-use super::Shared;
+use super::LiveTree;
 use super::assembly::TreeEnv;
 use super::ledger::NodeId;
 use super::node::{TreeNode, head, record};
@@ -102,7 +102,7 @@ extern "C" fn here(call: CallRef<'_>, node: NodeId, task: RawTask) -> u64 {
 
 /// What is to be expected of a task, and what was asked last for that: neighbours are mostly alike, or in one memory node.
 struct Answers<'a> {
-    tree: &'a Shared,
+    tree: &'a LiveTree,
     head: &'a TaskHead,
     moves: bool,
     with_energy: bool,

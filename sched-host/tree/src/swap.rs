@@ -29,7 +29,7 @@
 //! members of the new tree are made known before the first push, so that who is woken knows where to look. A handle that
 //! a plugin's own thread drops during the swap comes to the fallback store after it was emptied: hence the last look.
 
-use super::assembly::Shared;
+use super::assembly::LiveTree;
 use super::fault::Fault;
 use super::ledger::{Phase, Slot};
 use super::{Call, Part, Tree};
@@ -65,9 +65,9 @@ impl Tree {
     /// # Errors
     /// See [`SwapError`]: the old tree runs on, with all of its tasks.
     pub fn swap(&self, parts: Vec<Part>, members_changed: &dyn Fn()) -> Result<u64, SwapError> {
-        let mut next = Shared::assemble(parts, &self.env).ok_or(SwapError::TooLarge)?;
+        let mut next = LiveTree::assemble(parts, &self.env).ok_or(SwapError::TooLarge)?;
         let began = Instant::now();
-        let outcome = self.stand.alone(
+        let outcome = self.live.alone(
             || began.elapsed() > PATIENCE,
             |standing| {
                 let tasks = standing.give_up_tasks();
@@ -89,14 +89,14 @@ impl Tree {
         // Here, not while the gate is closed, the tree that did not stay goes.
         drop(next);
         self.env.fallback.wake_again();
-        if self.stand.inside(super::lane_of(None), |shared| shared.repairs.load(Acquire)) {
+        if self.live.inside(super::lane_of(None), |live| live.repairs.load(Acquire)) {
             self.repair();
         }
         outcome.unwrap_or(Err(SwapError::Busy))
     }
 }
 
-impl Shared {
+impl LiveTree {
     /// Takes every task away that this tree holds, or that fell out of it. The caller is alone, and owns them.
     fn give_up_tasks(&self) -> Vec<&'static Slot> {
         let numbers = self.numbers();

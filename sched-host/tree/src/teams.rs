@@ -3,7 +3,7 @@
 //! A combined worker has a number above those of all simple workers, and a leaf of its own. It can execute a task that is
 //! as [wide](sched_core::Task::width) as it has members. It has no thread: its members sleep, wake and pull for it.
 
-use super::Shared;
+use super::LiveTree;
 use super::call::Call;
 use super::node::TreeNode;
 use super::services::Services;
@@ -109,7 +109,7 @@ impl TeamsBelow {
     }
 }
 
-impl Shared {
+impl LiveTree {
     /// Whether a worker, simple or combined, can execute a task.
     #[inline]
     pub(super) fn fits(&self, worker: u32, head: &TaskHead) -> bool {

@@ -35,7 +35,7 @@ fn push_and_pull(criterion: &mut Criterion) {
     let registry = Arc::new(Registry::compiled_in());
     for policy in ["tree-eager", "tree-eager-prefetching"] {
         let builder = Runtime::builder().registry(Arc::clone(&registry)).policy(policy).workers(1);
-        let tree = builder.push_pull().expect("a tree of compiled-in components");
+        let tree = builder.bare_tree().expect("a tree of compiled-in components");
         criterion.bench_function(&format!("push and pull, {policy}"), |bencher| {
             bencher.iter_custom(|times| {
                 let began = Instant::now();

@@ -15,7 +15,7 @@ pub use shapes::Shape;
 pub use simulation::{SimulationBench, SimulationResult, simulation_bench};
 
 use sched_runtime::{Builder, Codelet, Handle, Read, ReadWrite, Runtime, StartError};
-use sched_tree::PushPull;
+use sched_tree::BareTree;
 use sched_tree::plugin::Registry;
 use serde::Serialize;
 use shapes::Graph;
@@ -80,7 +80,7 @@ pub struct OverheadReport {
     /// Results for each shape, number of workers and policy.
     pub results: Vec<OverheadResult>,
     /// Results for each policy.
-    pub push_pull: Vec<PushPullResult>,
+    pub bare_tree: Vec<PushPullResult>,
 }
 
 /// Measures everything, and reports the progress, from 0 to 1, to `progress`. Every round measures each policy and each
@@ -104,7 +104,7 @@ pub fn overhead(
             progress(results.len() as f64 / steps as f64);
         }
     }
-    Ok(OverheadReport { results, push_pull: measure_pairs(wanted, registry)? })
+    Ok(OverheadReport { results, bare_tree: measure_pairs(wanted, registry)? })
 }
 
 fn builder(registry: &Arc<Registry>, policy: &str, workers: usize) -> Builder {
@@ -242,8 +242,8 @@ impl Contest {
 /// Measures a row for each policy.
 fn measure_pairs(wanted: &Overhead, registry: &Arc<Registry>) -> Result<Vec<PushPullResult>, StartError> {
     const PAIRS: u32 = 20_000;
-    let start = |policy: &String| builder(registry, policy, 1).push_pull();
-    let trees = wanted.policies.iter().map(start).collect::<Result<Vec<PushPull>, StartError>>()?;
+    let start = |policy: &String| builder(registry, policy, 1).bare_tree();
+    let trees = wanted.policies.iter().map(start).collect::<Result<Vec<BareTree>, StartError>>()?;
     let (mut least, mut floor) = (vec![Duration::MAX; trees.len()], Duration::MAX);
     for _ in 0..wanted.rounds.max(1) {
         for (least, tree) in least.iter_mut().zip(&trees) {

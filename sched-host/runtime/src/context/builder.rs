@@ -1,7 +1,8 @@
 //! How a context is put together.
 
 use super::{ContextCore, ContextError, SchedContext};
-use crate::{Ahead, Submitter};
+use crate::Submitter;
+use crate::task::ahead::Ahead;
 use sched_core::WorkerSet;
 use sched_policy::Policy;
 use sched_tree::Tree;
@@ -96,9 +97,9 @@ impl<'a> ContextBuilder<'a> {
         {
             let mut config = context.config.lock();
             *config = ContextConfig::new(self.name, policy, workers);
-            context.before.store(context.tally.counts().1, SeqCst);
+            context.before.store(context.in_flight.counts().1, SeqCst);
         }
-        context.tally.open();
+        context.in_flight.open();
         core.roster.renew();
         Ok(SchedContext::of(self.submitter, context))
     }

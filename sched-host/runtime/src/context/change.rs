@@ -63,7 +63,7 @@ impl SchedContext {
 
     fn change(&self, policy: Option<Policy>, workers: impl FnOnce(&mut WorkerSet)) -> Result<(), ContextError> {
         let _changing = self.context.changing.lock();
-        if !self.context.tally.is_there(self.serial) {
+        if !self.context.in_flight.is_there(self.serial) {
             return Err(self.deleted());
         }
         reshape(&self.submitter.core, &self.context, policy, workers)
@@ -82,11 +82,11 @@ impl SchedContext {
         if self.is_inside() {
             return Err(ContextError::Inside { context: self.name().to_owned() });
         }
-        if !context.tally.close(self.serial) {
+        if !context.in_flight.close(self.serial) {
             return Err(self.deleted());
         }
         let reopened = |error| {
-            context.tally.reopen(self.serial);
+            context.in_flight.reopen(self.serial);
             error
         };
         core.wait_until_ended(self).map_err(|error| {
@@ -98,9 +98,9 @@ impl SchedContext {
             .swap(Vec::new(), &|| core.roster.renew())
             .map_err(|error| reopened(ContextError::of_swap(self.name(), error)))?;
         core.roster.past.lock().extend(faults_of([(self.name().to_owned(), &context.tree)]));
-        core.ends.forget_context(context.number);
+        core.outcomes.forget_context(context.number);
         let workers = std::mem::take(&mut context.config.lock().workers);
-        context.tally.free(self.serial);
+        context.in_flight.free(self.serial);
         drop(changing);
         let default = &core.roster.default;
         let _changing = default.changing.lock();

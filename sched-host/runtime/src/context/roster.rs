@@ -1,10 +1,10 @@
 //! All contexts of a runtime.
 
-use crate::Ahead;
+use crate::task::ahead::Ahead;
 use parking_lot::Mutex;
 use sched_core::WorkerSet;
 use sched_policy::Policy;
-use sched_sync::tally::Tally;
+use sched_sync::in_flight::InFlight;
 use sched_tree::context::ContextConfig;
 use sched_tree::{Fault, Tree};
 use std::ops::RangeInclusive;
@@ -22,7 +22,7 @@ pub(crate) struct ContextCore {
     /// Its tasks, for components that look ahead.
     pub(crate) ahead: Arc<Ahead>,
     /// Unused for the default context, whose tasks the workers count.
-    pub(crate) tally: Tally,
+    pub(crate) in_flight: InFlight,
     /// Priorities that tasks may have; none at all when the runtime has ended.
     pub(crate) least: AtomicI32,
     pub(crate) greatest: AtomicI32,
@@ -46,7 +46,7 @@ impl ContextCore {
             number,
             tree,
             ahead,
-            tally: Tally::default(),
+            in_flight: InFlight::default(),
             least: AtomicI32::new(i32::MIN),
             greatest: AtomicI32::new(i32::MAX),
             changing: Mutex::new(()),
@@ -77,7 +77,7 @@ impl ContextCore {
 
     /// Whether there is a context at this place.
     pub(crate) fn is_there(&self) -> bool {
-        self.tally.serial().is_some()
+        self.in_flight.serial().is_some()
     }
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct Roster {
 
 impl Roster {
     pub(crate) fn new(default: ContextCore) -> Roster {
-        default.tally.open();
+        default.in_flight.open();
         let default = Arc::new(default);
         let all: Box<[_]> = (0..MOST).map(|_| OnceLock::new()).collect();
         let _ = all[0].set(Arc::clone(&default));

@@ -3,7 +3,7 @@
 use sched_machine::topology::Topology;
 use sched_policy as policy;
 use sched_runtime::{Runtime, StartError};
-use sched_tree::PushPull;
+use sched_tree::BareTree;
 use sched_tree::plugin::Registry;
 use serde::Serialize;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ pub fn decision_bench(
         }
         progress((round + 1) as f64 / rounds as f64);
     }
-    let row = |(component, children, _, least): (&String, usize, PushPull, Duration)| {
+    let row = |(component, children, _, least): (&String, usize, BareTree, Duration)| {
         let ns_per_decision = least.as_nanos() as f64 / f64::from(TASKS);
         DecisionResult {
             component: component.clone(),
@@ -80,13 +80,13 @@ pub fn decision_bench(
 }
 
 /// A tree with the component above a queue for each worker.
-fn above_queues(component: &str, children: usize, registry: &Arc<Registry>) -> Result<PushPull, StartError> {
+fn above_queues(component: &str, children: usize, registry: &Arc<Registry>) -> Result<BareTree, StartError> {
     let text = format!("policy \"{component}\" {{ {component} {{ each \"worker\" {{ fifo {{ worker }} }} }} }}");
     let policy = policy::parse("the bench", &text)?.remove(0);
     let machine = Topology::from_synthetic(&format!("core:{children} pu:1"))?;
     let builder = Runtime::builder().registry(Arc::clone(registry)).policy_value(policy);
     // A component that decides by lengths is measured alone, without the component that sorts tasks for it.
-    let tree = builder.topology(machine).workers(children).bind(false).unchecked().push_pull()?;
+    let tree = builder.topology(machine).workers(children).bind(false).unchecked().bare_tree()?;
     tree.expect(LENGTH);
     Ok(tree)
 }

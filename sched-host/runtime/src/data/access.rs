@@ -1,0 +1,181 @@
+//! The typed accesses of a codelet: what a kernel is given for each handle.
+
+use crate::data::{DataHeader, Handle, Reading, Scratchpad, Writing};
+use parking_lot::{MappedMutexGuard, MutexGuard};
+use sched_graph::AccessMode;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// One access of a codelet: its mode, the handle that the application passes, and what the kernel sees.
+pub trait Access: 'static {
+    /// What the application passes.
+    type Handle: Clone + Send + 'static;
+    #[doc(hidden)]
+    type Guard<'a>;
+    /// What the kernel sees.
+    type View<'a>;
+
+    #[doc(hidden)]
+    fn visit<'h>(handle: &'h Self::Handle, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
+    #[doc(hidden)]
+    fn guard(handle: &Self::Handle, worker: usize) -> Self::Guard<'_>;
+    #[doc(hidden)]
+    fn view<'g>(guard: &'g mut Self::Guard<'_>) -> Self::View<'g>;
+}
+
+/// The kernel reads a `T`: it sees `&T`.
+pub struct Read<T>(PhantomData<fn() -> T>);
+/// The kernel writes a `T` and does not use what was there: it sees `&mut T`.
+pub struct Write<T>(PhantomData<fn() -> T>);
+/// The kernel reads and writes a `T`: it sees `&mut T`.
+pub struct ReadWrite<T>(PhantomData<fn() -> T>);
+/// The kernel reads and writes a `T`, and the order among such tasks does not matter: it sees `&mut T`.
+pub struct Commute<T>(PhantomData<fn() -> T>);
+/// The kernel uses a `T` of the worker's own: it sees `&mut T`.
+pub struct Scratch<T>(PhantomData<fn() -> T>);
+/// The kernel has any number of accesses of one kind: it sees a `Vec` of what it would see of one.
+pub struct Many<A>(PhantomData<fn() -> A>);
+
+impl<T: Send + Sync + 'static> Access for Read<T> {
+    type Handle = Handle<T>;
+    type Guard<'a> = Reading<'a, T>;
+    type View<'a> = &'a T;
+
+    fn visit<'h>(handle: &'h Handle<T>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
+        visitor(&handle.cell.header, AccessMode::Read);
+    }
+
+    #[inline(always)]
+    fn guard(handle: &Handle<T>, worker: usize) -> Reading<'_, T> {
+        handle.cell.read_by(worker)
+    }
+
+    fn view<'g>(guard: &'g mut Reading<'_, T>) -> &'g T {
+        guard
+    }
+}
+
+macro_rules! writing_access {
+    ($access:ident) => {
+        impl<T: Send + Sync + 'static> Access for $access<T> {
+            type Handle = Handle<T>;
+            type Guard<'a> = Writing<'a, T>;
+            type View<'a> = &'a mut T;
+
+            fn visit<'h>(handle: &'h Handle<T>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
+                visitor(&handle.cell.header, AccessMode::$access);
+            }
+
+            #[inline(always)]
+            fn guard(handle: &Handle<T>, worker: usize) -> Writing<'_, T> {
+                handle.cell.write_by(worker)
+            }
+
+            fn view<'g>(guard: &'g mut Writing<'_, T>) -> &'g mut T {
+                guard
+            }
+        }
+    };
+}
+
+writing_access!(Write);
+writing_access!(ReadWrite);
+writing_access!(Commute);
+
+impl<T: Send + 'static> Access for Scratch<T> {
+    type Handle = Scratchpad<T>;
+    type Guard<'a> = MappedMutexGuard<'a, T>;
+    type View<'a> = &'a mut T;
+
+    fn visit<'h>(_handle: &'h Scratchpad<T>, _visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {}
+
+    fn guard(handle: &Scratchpad<T>, worker: usize) -> MappedMutexGuard<'_, T> {
+        let pad = handle.pads.of_worker[worker].try_lock().expect("a worker runs one task at a time");
+        MutexGuard::map(pad, |pad| pad.get_or_insert_with(&handle.pads.make))
+    }
+
+    fn view<'g>(guard: &'g mut MappedMutexGuard<'_, T>) -> &'g mut T {
+        guard
+    }
+}
+
+impl<A: Access> Access for Many<A> {
+    type Handle = Vec<A::Handle>;
+    type Guard<'a> = Vec<A::Guard<'a>>;
+    type View<'a> = Vec<A::View<'a>>;
+
+    fn visit<'h>(handles: &'h Vec<A::Handle>, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
+        handles.iter().for_each(|handle| A::visit(handle, visitor));
+    }
+
+    fn guard(handles: &Vec<A::Handle>, worker: usize) -> Vec<A::Guard<'_>> {
+        handles.iter().map(|handle| A::guard(handle, worker)).collect()
+    }
+
+    fn view<'g>(guards: &'g mut Vec<A::Guard<'_>>) -> Vec<A::View<'g>> {
+        guards.iter_mut().map(A::view).collect()
+    }
+}
+
+/// The accesses of a codelet: a tuple of up to eight [`Access`] types. `()` has none.
+pub trait AccessList: 'static {
+    /// The handles, owned by a task.
+    type Handles: Clone + Send + 'static;
+    /// The handles, as the application passes them.
+    type Passed<'a>;
+    #[doc(hidden)]
+    type Guards<'a>;
+    /// What the kernel sees.
+    type Views<'a>;
+    /// There is no access at all.
+    #[doc(hidden)]
+    const IS_EMPTY: bool;
+
+    #[doc(hidden)]
+    fn own(passed: Self::Passed<'_>) -> Self::Handles;
+    #[doc(hidden)]
+    fn visit<'h>(handles: &'h Self::Handles, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
+    #[doc(hidden)]
+    fn guards(handles: &Self::Handles, worker: usize) -> Self::Guards<'_>;
+    #[doc(hidden)]
+    fn views<'g>(guards: &'g mut Self::Guards<'_>) -> Self::Views<'g>;
+}
+
+macro_rules! access_list {
+    ($($access:ident $value:ident),*) => {
+        #[allow(unused_variables, clippy::unused_unit, non_snake_case)]
+        impl<$($access: Access),*> AccessList for ($($access,)*) {
+            type Handles = ($($access::Handle,)*);
+            type Passed<'a> = ($(&'a $access::Handle,)*);
+            type Guards<'a> = ($($access::Guard<'a>,)*);
+            type Views<'a> = ($($access::View<'a>,)*);
+            const IS_EMPTY: bool = { let names: &[&str] = &[$(stringify!($access)),*]; names.is_empty() };
+
+            fn own(($($value,)*): Self::Passed<'_>) -> Self::Handles {
+                ($($value.clone(),)*)
+            }
+
+            fn visit<'h>(($($value,)*): &'h Self::Handles, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
+                $($access::visit($value, visitor);)*
+            }
+
+            fn guards(($($value,)*): &Self::Handles, worker: usize) -> Self::Guards<'_> {
+                ($($access::guard($value, worker),)*)
+            }
+
+            fn views<'g>(($($value,)*): &'g mut Self::Guards<'_>) -> Self::Views<'g> {
+                ($($access::view($value),)*)
+            }
+        }
+    };
+}
+
+access_list!();
+access_list!(A a);
+access_list!(A a, B b);
+access_list!(A a, B b, C c);
+access_list!(A a, B b, C c, D d);
+access_list!(A a, B b, C c, D d, E e);
+access_list!(A a, B b, C c, D d, E e, F f);
+access_list!(A a, B b, C c, D d, E e, F f, G g);
+access_list!(A a, B b, C c, D d, E e, F f, G g, H h);

@@ -1,0 +1,104 @@
+//! What a worker does with others: the parallel tasks that teams execute. When a worker looks for them is decided at its
+//! [`seat`](sched_tree::seat), who meets whom by the [`gathering`](sched_sync::gathering).
+
+use super::crew::Crews;
+use crate::context::enter_task;
+use crate::core::TaskPlace;
+use crate::worker::Worker;
+use sched_core::{Arch, WorkerId};
+use sched_sync::gathering::Gathering;
+use sched_tree::combined::CombinedWorkers;
+use sched_tree::{Services, Slot};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::*;
+
+/// What a team gathers for.
+pub(crate) struct Purpose {
+    slot: &'static Slot,
+    /// The combined worker.
+    combined: WorkerId,
+    /// Expected length of the task in nanoseconds; 0 when it is not known.
+    expected: u64,
+}
+
+/// The combined workers of a runtime.
+pub(crate) struct Combined {
+    pub(crate) workers: CombinedWorkers<Purpose>,
+    pub(crate) crews: Crews,
+}
+
+impl Combined {
+    /// `None` when there is no combined worker.
+    pub(crate) fn new(workers: usize, members: &[Box<[WorkerId]>], crews: Crews) -> Option<Combined> {
+        (!members.is_empty()).then(|| Combined { workers: CombinedWorkers::new(workers, members), crews })
+    }
+}
+
+/// The architecture of a combined worker, and its size; of a simple one, its own and 1.
+pub(crate) fn arch_and_size(worker: WorkerId, archs: &[Arch], combined: &[Box<[WorkerId]>]) -> Option<(Arch, u16)> {
+    let Some(number) = (worker.0 as usize).checked_sub(archs.len()) else {
+        return Some((archs[worker.0 as usize], 1));
+    };
+    let team = combined.get(number)?;
+    Some((*archs.get(team.first()?.0 as usize)?, u16::try_from(team.len()).unwrap_or(u16::MAX)))
+}
+
+impl Worker {
+    /// What a team gathers for that executes this task. Its members are expected to be busy with it.
+    pub(crate) fn purpose_of(&self, slot: &'static Slot, combined: WorkerId) -> Purpose {
+        let predicted = slot.head().predicted.load(Relaxed);
+        let expected = if predicted == u64::MAX { 0 } else { predicted };
+        if expected > 0
+            && let Some(teams) = &self.core.combined
+        {
+            let team = teams.workers.memberships().team(combined);
+            team.iter().for_each(|member| self.core.backend.times.expect_team(member.0 as usize, expected));
+        }
+        Purpose { slot, combined, expected }
+    }
+
+    /// Executes a parallel task with the others of its team: leads them, or lets the leader have this worker.
+    pub(crate) fn attend(&mut self, gathering: &Gathering<Purpose>) {
+        let core = Arc::clone(&self.core);
+        let Some(teams) = &core.combined else { return };
+        let me = self.id.0 as usize;
+        let Purpose { slot, combined, expected } = gathering.purpose;
+        let counters = &core.counters[me];
+        if expected > 0 {
+            core.backend.times.joined_team(me, expected);
+            core.backend.times.pre_exec(me, core.backend.now(), expected);
+        }
+        counters.in_team.store(slot.index() + 1, Relaxed);
+        if gathering.is_led_by(me) {
+            let team = gathering.lead();
+            if expected > 0 {
+                // Those who came first have waited.
+                let now = core.backend.now();
+                let begin = |member: &WorkerId| core.backend.times.pre_exec(member.0 as usize, now, expected);
+                teams.workers.memberships().team(combined).iter().for_each(begin);
+            }
+            counters.executing.store(slot.index() + 1, Relaxed);
+            let task = TaskPlace { slot, record: core.records.get(slot.index()) };
+            let mut taken = task.record.body.lock().take();
+            let submitter = self.submitter.clone();
+            enter_task(core.id, task.record.context());
+            let outcome = self.outcome(slot, &mut taken, &teams.crews.of(combined, &submitter), combined);
+            if expected > 0 {
+                teams
+                    .workers
+                    .memberships()
+                    .team(combined)
+                    .iter()
+                    .for_each(|member| core.backend.times.post_exec(member.0 as usize));
+            }
+            drop(team);
+            counters.executing.store(0, Relaxed);
+            counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
+            counters.in_team.store(0, Relaxed);
+            core.end(task, &outcome, taken, Some(self.id), &mut self.scratch);
+        } else {
+            gathering.follow();
+            counters.in_team.store(0, Relaxed);
+        }
+    }
+}

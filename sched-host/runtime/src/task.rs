@@ -1,0 +1,11 @@
+//! Tasks: what they are made of, and their way from submission to their end.
+
+pub(crate) mod ahead;
+pub(crate) mod codelet;
+pub(crate) mod complete;
+pub(crate) mod failure;
+pub(crate) mod measure;
+pub(crate) mod outcomes;
+pub(crate) mod record;
+pub(crate) mod submit;
+pub(crate) mod variant_counts;

@@ -1,0 +1,336 @@
+//! What a real run tells of tasks that are submitted and have not ended: the extension `task-graph/1`.
+//!
+//! # What is promised
+//!
+//! Each context has a list of its tasks in order of submission. A component is told of the tasks that come to its own
+//! tree: of other contexts nothing, but that a task waits for something. The application's own accesses to data are
+//! told as tasks that end by themselves, in the default context. A task is on the list before it is pushed, so whoever
+//! holds one finds it; and one that has ended is told of no more, since its record is the next task's. What a task
+//! accesses is known until a worker takes it.
+//!
+//! Any component may ask at any time, on any thread, as often as it likes. Each answer is true of the moment when it
+//! is given.
+//!
+//! # How it is read while tasks end and others come
+//!
+//! The list is behind a lock, and holds places and sequences only. Whether a task has ended is never noted there: its
+//! slot's sequence is another one then, which each reader checks. All else is read from the record, *under the lock of
+//! its body*, with the sequence checked under it:
+//! - a task that ends gives its job and its dependents away, and clears its sequence, under this lock
+//!   ([`link`](sched_sync::link)), so what is read belongs to the task that was asked for;
+//! - a dependent that is in the body waits for this task, so it can neither end nor give its slot to another
+//!   meanwhile, and the sequence in its slot is its own.
+//!
+//! No lock is held when another is taken, and nothing of the application's is called or let go.
+//!
+//! # What it costs
+//!
+//! A runtime in which nobody asks keeps no list: a submission looks at a flag, the one by which it also knows whether
+//! a trace is written. The first component of a tree that asks has the list [made](Lookahead::begin), from the ledger,
+//! and when no tree is left that asked, it [goes](Lookahead::end). Then each submission locks the list and adds a
+//! line. Lines of tasks that have ended are dropped from the front when somebody asks, and everywhere when there are
+//! twice as many as were left the last time: so there are at most twice as many lines as there ever were tasks at
+//! once, and a task costs the same however many there are.
+//!
+//! How it begins and ends without a task being missed, [`follow`](crate::follow) says.
+
+use super::record::Body;
+use crate::backend::ThreadBackend;
+use crate::core::{Core, NO_CODELET, TaskPlace};
+use crate::data::DataHeader;
+use sched_core::{ArchSet, DataAccess, Estimate, MemoryNode, Stage, WorkerId};
+use sched_sync::follow::Follow;
+use sched_tree::{Ledger, Lookahead, Phase, Services, Slot};
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::sync::atomic::Ordering::*;
+use std::sync::{Arc, OnceLock, Weak};
+
+/// The tasks of one context; see the [module](self).
+pub(crate) struct Ahead {
+    /// The context, by its number.
+    context: u16,
+    list: Follow<List>,
+    backend: Arc<ThreadBackend>,
+    ledger: Arc<Ledger>,
+    /// Whose records the tasks have. Nothing is submitted before it is set.
+    core: OnceLock<Weak<Core>>,
+}
+
+/// A task on the list.
+#[derive(Clone, Copy)]
+struct Line {
+    sequence: u64,
+    place: TaskPlace,
+}
+
+/// See the [module](self).
+#[derive(Default)]
+struct List {
+    /// In order of their sequences; some have ended.
+    lines: VecDeque<Line>,
+    /// Behind the last that was ever added.
+    end: u64,
+    /// Lines are looked through when there are so many.
+    sweep_at: usize,
+    /// By data: a task that accesses it.
+    users: BTreeMap<u64, Line>,
+    /// The same for `users`.
+    sweep_users_at: usize,
+}
+
+/// Fewer lines are not looked through.
+const FEW: usize = 1024;
+
+impl Line {
+    fn has_ended(&self) -> bool {
+        self.place.slot.head().sequence.load(Acquire) != self.sequence
+    }
+
+    /// Looks at the task, unless it has ended: nobody ends it meanwhile.
+    fn look<T>(&self, look: impl FnOnce(&Body) -> T) -> Option<T> {
+        let body = self.place.record.body.lock();
+        (!self.has_ended()).then(|| look(&body))
+    }
+}
+
+impl List {
+    fn add(&mut self, line: Line) {
+        self.end = self.end.max(line.sequence + 1);
+        match self.lines.back() {
+            // Those who submit at once may come here in another order.
+            Some(last) if last.sequence >= line.sequence => {
+                if let Err(at) = self.lines.binary_search_by_key(&line.sequence, |line| line.sequence) {
+                    self.lines.insert(at, line);
+                }
+            }
+            _ => self.lines.push_back(line),
+        }
+        if self.lines.len() >= self.sweep_at {
+            self.lines.retain(|line| !line.has_ended());
+            self.sweep_at = FEW.max(self.lines.len() * 2);
+        }
+    }
+
+    fn find(&self, sequence: u64) -> Option<Line> {
+        let first = self.lines.front()?.sequence;
+        // Where none is missing in between, that is its place.
+        let near = usize::try_from(sequence.checked_sub(first)?).ok().and_then(|at| self.lines.get(at));
+        if let Some(line) = near.filter(|line| line.sequence == sequence) {
+            return Some(*line);
+        }
+        let at = self.lines.binary_search_by_key(&sequence, |line| line.sequence).ok()?;
+        Some(self.lines[at])
+    }
+
+    fn note_user(&mut self, data: u64, line: Line) {
+        self.users.insert(data, line);
+        if self.users.len() >= self.sweep_users_at {
+            self.users.retain(|_, line| !line.has_ended());
+            self.sweep_users_at = FEW.max(self.users.len() * 2);
+        }
+    }
+}
+
+impl Ahead {
+    pub(crate) fn new(context: u16, backend: Arc<ThreadBackend>, ledger: Arc<Ledger>) -> Ahead {
+        // Who writes a trace wants to know of submissions as well.
+        let list = Follow::new(backend.recorder.is_some());
+        Ahead { context, list, backend, ledger, core: OnceLock::new() }
+    }
+
+    /// The runtime whose tasks these are.
+    pub(crate) fn serve(&self, core: &Arc<Core>) {
+        let _ = self.core.set(Arc::downgrade(core));
+    }
+
+    /// Whether anybody wants to know of a task that has got its sequence.
+    #[inline(always)]
+    pub(crate) fn is_attended(&self) -> bool {
+        self.list.is_attended()
+    }
+
+    /// A task of the context has got its sequence, and is not released yet.
+    #[cold]
+    pub(crate) fn note(&self, place: TaskPlace, sequence: u64) {
+        self.list.add(|list| list.add(Line { sequence, place }));
+    }
+
+    fn find(&self, sequence: u64) -> Option<Line> {
+        self.list.look(|list| list.find(sequence))
+    }
+
+    /// The tasks that the ledger has now, in order.
+    fn gather(&self) -> List {
+        let Some(core) = self.core.get().and_then(Weak::upgrade) else { return List::default() };
+        let line = |slot: &Slot| {
+            let sequence = slot.head().sequence.load(Acquire);
+            (sequence != 0).then(|| Line { sequence, place: core.place(slot.index()) })
+        };
+        // The context is read between two looks at the sequence, so that it belongs to that task.
+        let is_ours = |line: &Line| line.place.record.context() == self.context && !line.has_ended();
+        let mut lines: Vec<Line> = self.ledger.slots().filter_map(line).filter(is_ours).collect();
+        lines.sort_unstable_by_key(|line| line.sequence);
+        let end = lines.last().map_or(0, |last| last.sequence + 1);
+        List { sweep_at: FEW.max(lines.len() * 2), lines: lines.into(), end, ..List::default() }
+    }
+
+    /// Visits what a task accesses, as long as no worker has taken it.
+    fn visit(body: &Body, mut visit: impl FnMut(&DataHeader, DataAccess)) {
+        if let Some(job) = &body.job {
+            job.visit(&mut |header, mode| {
+                let (reads, writes) = (mode.reads(), mode.writes());
+                visit(header, DataAccess { data: header.id, bytes: header.bytes, reads, writes });
+            });
+        }
+    }
+}
+
+impl Lookahead for Ahead {
+    fn begin(&self) {
+        self.list.begin(|| self.gather());
+    }
+
+    fn end(&self) {
+        self.list.end();
+    }
+
+    fn range(&self) -> Range<u64> {
+        self.list.look(|list| {
+            while list.lines.front().is_some_and(Line::has_ended) {
+                list.lines.pop_front();
+            }
+            list.lines.front().map_or(list.end, |first| first.sequence)..list.end
+        })
+    }
+
+    fn task(&self, task: u64) -> Option<(Stage, bool, usize, usize)> {
+        let line = self.find(task)?;
+        let slot = line.place.slot;
+        line.look(|body| {
+            let stage = match slot.phase() {
+                Phase::Free | Phase::Waiting => Stage::Waiting,
+                Phase::InTree(_) | Phase::Fallback => Stage::Ready,
+                Phase::Running => Stage::Taken,
+            };
+            let passes = slot.head().codelet.load(Relaxed) == NO_CODELET;
+            let mut accesses = 0;
+            Ahead::visit(body, |_, _| accesses += 1);
+            (stage, passes, body.dependents.len(), accesses)
+        })
+    }
+
+    fn next(&self, task: u64) -> u64 {
+        self.list.look(|list| {
+            let from = list.lines.partition_point(|line| line.sequence <= task);
+            list.lines.get(from).map_or(list.end, |line| line.sequence)
+        })
+    }
+
+    fn successor(&self, task: u64, index: usize) -> Option<u64> {
+        let of = |body: &Body| {
+            let dependent = body.dependents.get(index)?;
+            Some(self.ledger.slot(dependent.slot()).head().sequence.load(Relaxed))
+        };
+        self.find(task)?.look(of).flatten()
+    }
+
+    fn access(&self, task: u64, index: usize) -> Option<DataAccess> {
+        let line = self.find(task)?;
+        let found = line.look(|body| {
+            let (mut at, mut found) = (0, None);
+            Ahead::visit(body, |_, access| {
+                if at == index {
+                    found = Some(access);
+                }
+                at += 1;
+            });
+            found
+        });
+        let access = found.flatten()?;
+        if self.backend.memories.is_some() {
+            self.list.look(|list| list.note_user(access.data, line));
+        }
+        Some(access)
+    }
+
+    fn length(&self, task: u64, worker: WorkerId) -> Estimate {
+        let Some(line) = self.find(task) else { return Estimate::NoModel };
+        let head = line.place.slot.head();
+        let executes = self.backend.arch_and_size(worker).is_some_and(|(arch, size)| {
+            ArchSet::from_bits(head.archs.load(Relaxed)).contains(arch) && size <= head.width.load(Relaxed)
+        });
+        if executes { self.backend.expected_length(worker, head, None) } else { Estimate::NoModel }
+    }
+
+    fn copies(&self, data: u64) -> u64 {
+        let user = self.list.look(|list| list.users.get(&data).copied());
+        let places = user.and_then(|line| {
+            line.look(|body| {
+                let mut valid = 0;
+                Ahead::visit(body, |header, access| {
+                    if access.data == data {
+                        valid = header.places.valid();
+                    }
+                });
+                valid
+            })
+        });
+        // What nobody knows of is no reason to run a task here or there.
+        places.filter(|valid| *valid != 0).unwrap_or(u64::MAX)
+    }
+
+    fn transfer(&self, from: MemoryNode, to: MemoryNode, bytes: u64) -> u64 {
+        self.backend.memories.as_ref().map_or(0, |memories| memories.transfer_nanos(from.0, to.0, bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::Records;
+    use super::*;
+
+    /// Places for tasks, which begin and end as told.
+    fn places(count: usize) -> Vec<TaskPlace> {
+        let (ledger, records) = (Box::leak(Box::new(Ledger::new())), Box::leak(Box::new(Records::default())));
+        let mut places = Vec::new();
+        while places.len() < count {
+            let grown = ledger.grow();
+            records.grow(&grown);
+            places.extend(grown.map(|slot| TaskPlace { slot: ledger.slot(slot), record: records.get(slot) }));
+        }
+        places
+    }
+
+    fn begin(place: TaskPlace, sequence: u64) -> Line {
+        place.slot.head().sequence.store(sequence, Relaxed);
+        Line { sequence, place }
+    }
+
+    #[test]
+    fn there_are_no_more_lines_than_twice_the_tasks() {
+        let (places, mut list) = (places(10), List::default());
+        // The first never ends, and behind it one hundred thousand others do.
+        list.add(begin(places[0], 1));
+        for sequence in 2..100_000 {
+            let place = places[1 + sequence as usize % 9];
+            list.note_user(sequence, begin(place, sequence));
+            list.add(begin(place, sequence));
+            assert!(list.lines.len() <= FEW && list.users.len() <= FEW, "{sequence}");
+        }
+        assert_eq!((list.find(1).map(|line| line.sequence), list.end), (Some(1), 100_000));
+        assert!(list.find(99_999).is_some());
+    }
+
+    #[test]
+    fn tasks_that_come_out_of_order_are_found() {
+        let (places, mut list) = (places(6), List::default());
+        for (at, sequence) in [3, 9, 5, 4, 9, 20].into_iter().enumerate() {
+            list.add(begin(places[at], sequence));
+        }
+        let found: Vec<u64> = list.lines.iter().map(|line| line.sequence).collect();
+        assert_eq!((found, list.end), (vec![3, 4, 5, 9, 20], 21));
+        let is_found = |sequence: &u64| list.find(*sequence).is_some_and(|line| line.sequence == *sequence);
+        assert_eq!((0..30).filter(is_found).collect::<Vec<_>>(), [3, 4, 5, 9, 20]);
+    }
+}

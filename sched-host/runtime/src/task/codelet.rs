@@ -1,0 +1,355 @@
+//! Codelets: a kernel by name, with an implementation for each architecture that can run it.
+
+use super::measure;
+use super::submit::Submitter;
+use super::variant_counts::VariantCounts;
+use crate::core::{Core, TaskPlace, Vacant};
+use crate::data::DataHeader;
+use crate::data::access::AccessList;
+use crate::parallel::crew::{Crew, Team};
+use crate::parallel::{Code, Implementation};
+use crossbeam::utils::CachePadded;
+use parking_lot::Mutex;
+use sched_core::{Arch, ArchSet, WorkerId};
+use sched_graph::AccessMode;
+use sched_model::{CodeletModel, Model};
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a kernel is told beside its data.
+pub struct Context<'a, P = ()> {
+    /// What the application passed along with the task.
+    pub params: &'a P,
+    /// The worker that runs the task; in a team, the member that this is.
+    pub worker: WorkerId,
+    pub(crate) team: Team<'a>,
+}
+
+impl<P> Context<'_, P> {
+    /// To submit further tasks.
+    #[must_use]
+    pub fn submitter(&self) -> &Submitter {
+        self.team.submitter()
+    }
+
+    /// The workers that execute the task together.
+    #[must_use]
+    pub fn team(&self) -> Team<'_> {
+        self.team
+    }
+}
+
+impl<P: fmt::Debug> fmt::Debug for Context<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("params", self.params).field("worker", &self.worker).finish_non_exhaustive()
+    }
+}
+
+pub(crate) type Kernel<L, P> = Box<dyn for<'a> Fn(&Context<'_, P>, <L as AccessList>::Views<'a>) + Send + Sync>;
+
+/// A kernel by name: what tasks run. `L` says how it uses its data; `P` is what each task passes along by value.
+///
+/// Made with [`Submitter::codelet`]; belongs to that runtime. Cheap to clone.
+pub struct Codelet<L: AccessList, P = ()> {
+    pub(crate) inner: Arc<CodeletInner<L, P>>,
+}
+
+impl<L: AccessList, P> Clone for Codelet<L, P> {
+    fn clone(&self) -> Codelet<L, P> {
+        Codelet { inner: Arc::clone(&self.inner) }
+    }
+}
+
+impl<L: AccessList, P> fmt::Debug for Codelet<L, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Codelet").field("name", &self.inner.facts.name).finish_non_exhaustive()
+    }
+}
+
+/// What does not depend on the types.
+pub(crate) struct CodeletFacts {
+    pub(crate) name: String,
+    pub(crate) number: u32,
+    pub(crate) runtime: u64,
+    pub(crate) archs: ArchSet,
+    /// How many workers can execute a task together, at most.
+    pub(crate) width: u16,
+    pub(crate) implementations: Vec<Implementation>,
+    /// How long its tasks are expected to take, by architecture and number of workers: what the application said.
+    pub(crate) estimates: Vec<(Arch, u16, Duration)>,
+    /// The joules that its tasks are expected to take, likewise.
+    pub(crate) energies: Vec<(Arch, u16, f64)>,
+    /// What is learned of them.
+    pub(crate) model: Option<Arc<CodeletModel>>,
+    /// What ran while energy is measured.
+    pub(crate) variant_counts: VariantCounts,
+    /// The arguments of its tasks hold nothing that would have to be let go.
+    pub(crate) keeps_nothing: bool,
+    pub(crate) slots: FreeSlots,
+}
+
+/// How many tasks ahead the memory of one is brought near.
+const FETCHED_AHEAD: usize = 8;
+
+/// Slots whose record holds a job of one codelet, so that the next task finds a box that fits.
+///
+/// Submitters take from one list, and those who end tasks put into another: the two meet only when the first is empty.
+#[derive(Default)]
+pub(crate) struct FreeSlots {
+    to_take: CachePadded<Mutex<Vec<Vacant>>>,
+    put_back: CachePadded<Mutex<Vec<Vacant>>>,
+}
+
+impl FreeSlots {
+    /// A slot, and one of those that will be taken soon.
+    #[inline(always)]
+    pub(crate) fn take(&self) -> Option<(TaskPlace, Option<Vacant>)> {
+        let mut slots = self.to_take.lock();
+        if slots.is_empty() {
+            self.take_what_was_put_back(&mut slots);
+        }
+        let slot = slots.pop()?;
+        let soon = slots.len().checked_sub(FETCHED_AHEAD).map(|index| slots[index]);
+        Some((slot.place, soon))
+    }
+
+    #[cold]
+    fn take_what_was_put_back(&self, slots: &mut Vec<Vacant>) {
+        std::mem::swap(slots, &mut *self.put_back.lock());
+    }
+
+    /// Has `add` put slots on the list.
+    pub(crate) fn put_back(&self, add: impl FnOnce(&mut Vec<Vacant>)) {
+        add(&mut self.put_back.lock());
+    }
+}
+
+impl CodeletFacts {
+    /// The implementation for so many workers of `arch`: number `chosen` of those for the architecture, if that many can
+    /// execute it, or the first that they can. Its index among all.
+    #[inline]
+    pub(crate) fn select(&self, arch: Arch, size: u16, chosen: Option<u32>) -> Option<usize> {
+        let fits = |of: &Implementation| of.arch == arch && of.most >= size;
+        let first = self.implementations.iter().position(fits)?;
+        let Some(chosen) = chosen else { return Some(first) };
+        let mut of_arch = self.implementations.iter().enumerate().filter(|(_, of)| of.arch == arch);
+        let chosen = of_arch.nth(chosen as usize).filter(|(_, of)| fits(of));
+        Some(chosen.map_or(first, |(index, _)| index))
+    }
+}
+
+pub(crate) struct CodeletInner<L: AccessList, P> {
+    pub(crate) facts: Arc<CodeletFacts>,
+    kernels: Vec<Code<L, P>>,
+    parameters: Option<Parameters<P>>,
+}
+
+/// The parameters of a multiple regression, made from what a task passes along.
+type Parameters<P> = Box<dyn Fn(&P) -> Vec<f64> + Send + Sync>;
+
+impl<L: AccessList, P> CodeletInner<L, P> {
+    /// The footprint of a task for the codelet's model; `None` if it has none. The data are in the codelet's order.
+    pub(crate) fn footprint(&self, params: &P, accesses: &[(&Arc<DataHeader>, AccessMode)]) -> Option<u64> {
+        let model = self.facts.model.as_ref()?;
+        let data = accesses.iter().map(|(header, _)| &***header);
+        let Some(parameters) = &self.parameters else { return Some(measure::footprint(data, &[])) };
+        let parameters = parameters(params);
+        let footprint = measure::footprint(data, &parameters);
+        model.know_params(footprint as u32, &parameters);
+        Some(footprint)
+    }
+}
+
+/// A codelet in the making. Every codelet needs an implementation at least.
+#[must_use = "a codelet is made by `build`"]
+pub struct CodeletBuilder<L: AccessList, P = ()> {
+    core: Arc<Core>,
+    name: String,
+    implementations: Vec<Implementation>,
+    estimates: Vec<(Arch, u16, Duration)>,
+    pub(crate) energies: Vec<(Arch, u16, f64)>,
+    kernels: Vec<Code<L, P>>,
+    model: Option<Model>,
+    parameters: Option<Parameters<P>>,
+}
+
+impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
+    pub(crate) fn new(core: Arc<Core>, name: &str) -> CodeletBuilder<L, P> {
+        CodeletBuilder {
+            core,
+            name: name.to_owned(),
+            implementations: Vec::new(),
+            estimates: Vec::new(),
+            energies: Vec::new(),
+            kernels: Vec::new(),
+            model: None,
+            parameters: None,
+        }
+    }
+
+    /// Adds an implementation for CPU cores.
+    pub fn cpu(
+        self,
+        name: &str,
+        kernel: impl for<'a> Fn(&Context<'_, P>, L::Views<'a>) + Send + Sync + 'static,
+    ) -> Self {
+        self.implementation(Arch::CPU, name, kernel)
+    }
+
+    /// Adds an implementation for an architecture.
+    pub fn implementation(
+        self,
+        arch: Arch,
+        name: &str,
+        kernel: impl for<'a> Fn(&Context<'_, P>, L::Views<'a>) + Send + Sync + 'static,
+    ) -> Self {
+        self.add(Implementation { arch, name: name.to_owned(), most: 1 }, Code::Once(Box::new(kernel)))
+    }
+
+    pub(crate) fn add(mut self, implementation: Implementation, code: Code<L, P>) -> Self {
+        self.implementations.push(implementation);
+        self.kernels.push(code);
+        self
+    }
+
+    /// Says how long a task of this codelet takes on one worker of an architecture, whichever implementation runs, for
+    /// schedulers that decide by expected lengths. What is said last counts; about an architecture of which nothing is
+    /// said, nothing is known.
+    ///
+    /// ```
+    /// # use sched_runtime::Submitter;
+    /// # use std::time::Duration;
+    /// # use sched_core::Arch;
+    /// # fn make(submitter: &Submitter) {
+    /// let codelet = submitter.codelet::<(), ()>("sleep").cpu("sleep", |_, ()| {});
+    /// let codelet = codelet.estimate(Arch::CPU, Duration::from_millis(2)).build();
+    /// # }
+    /// ```
+    pub fn estimate(mut self, arch: Arch, length: Duration) -> Self {
+        self.estimates.push((arch, 1, length));
+        self
+    }
+
+    /// Says how long a task of this codelet takes on a combined worker of `size` workers of an architecture, as
+    /// [`estimate`](Self::estimate) does for one worker. About a size of which nothing is said, nothing is known: a
+    /// scheduler that decides by expected lengths does not give the task to a combined worker of that size.
+    pub fn estimate_parallel(mut self, arch: Arch, size: usize, length: Duration) -> Self {
+        self.estimates.push((arch, u16::try_from(size).unwrap_or(u16::MAX), length));
+        self
+    }
+
+    /// Has the durations of this codelet's tasks measured, and expected by what was measured: what is learned of each
+    /// architecture, implementation and size (the footprint of the data). Where [`estimate`](Self::estimate) says something
+    /// about an architecture, that counts.
+    ///
+    /// ```
+    /// # use sched_runtime::{Read, Submitter};
+    /// # fn make(submitter: &Submitter) {
+    /// use sched_model::Model;
+    /// let sum = submitter
+    ///     .codelet::<(Read<Vec<f64>>,), ()>("sum")
+    ///     .cpu("sum", |_, (values,)| drop(values.iter().sum::<f64>()))
+    ///     .model(Model::regression("sum"))
+    ///     .build();
+    /// # }
+    /// ```
+    pub fn model(mut self, model: Model) -> Self {
+        self.model = Some(model);
+        self
+    }
+
+    /// The parameters that a [multiple regression](Model::multiple) goes by, made from what each task passes along. They
+    /// belong to the footprint of the task.
+    pub fn model_params<const N: usize>(mut self, params: impl Fn(&P) -> [f64; N] + Send + Sync + 'static) -> Self {
+        self.parameters = Some(Box::new(move |passed| params(passed).to_vec()));
+        self
+    }
+
+    /// The codelet.
+    ///
+    /// A codelet without implementations can be made; its tasks cannot be submitted.
+    pub fn build(self) -> Codelet<L, P> {
+        let archs = self.implementations.iter().map(|of| of.arch).collect();
+        let width = self.implementations.iter().map(|of| of.most).max().unwrap_or(1);
+        let model = self.model.zip(self.core.models.as_ref()).map(|(model, models)| models.codelet(&model));
+        let facts = self.core.register_codelet(|number, runtime| CodeletFacts {
+            name: self.name,
+            number,
+            runtime,
+            archs,
+            width,
+            implementations: self.implementations,
+            estimates: self.estimates,
+            energies: self.energies,
+            model,
+            variant_counts: VariantCounts::default(),
+            keeps_nothing: !std::mem::needs_drop::<(L::Handles, P)>(),
+            slots: FreeSlots::default(),
+        });
+        Codelet { inner: Arc::new(CodeletInner { facts, kernels: self.kernels, parameters: self.parameters }) }
+    }
+}
+
+/// A kernel with its arguments, of whatever types.
+pub(crate) trait Job: Any + Send {
+    fn facts(&self) -> &Arc<CodeletFacts>;
+    /// Has a crew run an implementation. Unwinds when the kernel does.
+    fn run(&self, implementation: usize, crew: &Crew<'_>);
+    /// Each data access.
+    fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
+    /// Lets the arguments go.
+    fn clear(&mut self);
+}
+
+struct TypedJob<L: AccessList, P> {
+    codelet: Arc<CodeletInner<L, P>>,
+    arguments: Option<(L::Handles, P)>,
+}
+
+impl<L: AccessList, P: Send + 'static> Job for TypedJob<L, P> {
+    fn facts(&self) -> &Arc<CodeletFacts> {
+        &self.codelet.facts
+    }
+
+    fn run(&self, implementation: usize, crew: &Crew<'_>) {
+        let Some((handles, params)) = &self.arguments else { return };
+        match &self.codelet.kernels[implementation] {
+            Code::Once(kernel) => {
+                let mut guards = L::guards(handles, crew.first().0 as usize);
+                let context = Context { params, worker: crew.first(), team: Team::of(crew) };
+                kernel(&context, L::views(&mut guards));
+            }
+            Code::Together(run) => run(handles, params, crew),
+        }
+    }
+
+    fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
+        if let Some((handles, _)) = &self.arguments {
+            L::visit(handles, visitor);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.arguments = None;
+    }
+}
+
+/// Puts a task's kernel and arguments into `place`, in the box that is there if it fits.
+pub(crate) fn put_job<L: AccessList, P: Send + 'static>(
+    place: &mut Option<Box<dyn Job>>,
+    codelet: &Codelet<L, P>,
+    handles: L::Handles,
+    params: P,
+) {
+    let job = place.as_mut().map(|job| &mut **job as &mut dyn Any);
+    if let Some(job) = job.and_then(|job| job.downcast_mut::<TypedJob<L, P>>()) {
+        if !Arc::ptr_eq(&job.codelet, &codelet.inner) {
+            job.codelet = Arc::clone(&codelet.inner);
+        }
+        job.arguments = Some((handles, params));
+    } else {
+        *place = Some(Box::new(TypedJob { codelet: Arc::clone(&codelet.inner), arguments: Some((handles, params)) }));
+    }
+}

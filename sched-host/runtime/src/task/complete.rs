@@ -1,0 +1,405 @@
+//! What happens when a task becomes ready, and when it ends.
+
+use super::codelet::Job;
+use super::failure::{Cause, Outcome};
+use super::record::{Dependent, RareFields, Taken};
+use crate::context::{ContextCore, enter_task};
+use crate::core::{Core, TaskPlace, Vacant};
+use crate::data::{DataHeader, Places};
+use sched_core::WorkerId;
+use sched_sync::light_fence;
+use sched_tree::seat::DeferredWake;
+use sched_tree::{Phase, Slot, Tree};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::*, fence};
+
+/// Scratch memory of a thread that ends tasks, kept from one end to the next so that nothing is allocated.
+#[derive(Default)]
+pub(crate) struct WorkerScratch {
+    dependents: Vec<Dependent>,
+    /// Tasks that end without having run, and how.
+    ending: Vec<(u32, Outcome)>,
+    /// Tasks to schedule again, since a turn was given back.
+    retry: Vec<u32>,
+    /// This thread will pull a task next.
+    will_pull: bool,
+    /// If so: what it pushed since it last pulled.
+    pub(crate) deferred: DeferredWake,
+    /// Slots to give back to their codelets.
+    freed: Freed,
+}
+
+impl WorkerScratch {
+    /// For a worker, which pulls by itself.
+    pub(crate) fn of_worker() -> WorkerScratch {
+        WorkerScratch { will_pull: true, ..WorkerScratch::default() }
+    }
+}
+
+/// Slots of ended tasks, until there are enough of them.
+#[derive(Default)]
+struct Freed {
+    places: Vec<Vacant>,
+    /// Those of one codelet, while they are given back.
+    alike: Vec<Vacant>,
+    /// The codelet of all of them, unless they are `mixed`.
+    codelet: u32,
+    mixed: bool,
+}
+
+/// Slots are given back in batches of this size.
+const FREED_BATCH: usize = 64;
+
+impl Freed {
+    /// Adds one, whose task was of this codelet. Whether it is time to give them back.
+    #[inline(always)]
+    fn push(&mut self, codelet: u32, place: Vacant) -> bool {
+        if codelet != self.codelet {
+            self.note_codelet(codelet);
+        }
+        self.places.push(place);
+        self.places.len() >= FREED_BATCH
+    }
+
+    #[inline(never)]
+    fn note_codelet(&mut self, codelet: u32) {
+        self.mixed = !self.places.is_empty();
+        self.codelet = codelet;
+    }
+}
+
+impl Core {
+    /// Everything that a task of this context waited for has ended. `requester` is the worker whose thread this is, here
+    /// and everywhere below.
+    #[inline]
+    pub(crate) fn make_ready(&self, context: &ContextCore, task: TaskPlace, requester: Option<WorkerId>) {
+        if task.record.is_special() {
+            self.make_special_ready(task, requester);
+        } else {
+            self.push(&context.tree, task, requester, None);
+        }
+    }
+
+    #[inline(never)]
+    fn make_special_ready(&self, task: TaskPlace, requester: Option<WorkerId>) {
+        let mut scratch = WorkerScratch::default();
+        self.schedule(task, requester, &mut scratch);
+        self.settle(requester, &mut scratch);
+        self.give_back(&mut scratch);
+    }
+
+    /// The task ends, and so may others that are cancelled with it. The arguments of a task that was executed
+    /// well are let go before. A worker is in the context of the task: callbacks, and what arguments do when they are
+    /// dropped, may submit tasks.
+    #[inline(never)]
+    pub(crate) fn end(
+        &self,
+        task: TaskPlace,
+        outcome: &Outcome,
+        taken: Taken,
+        requester: Option<WorkerId>,
+        scratch: &mut WorkerScratch,
+    ) {
+        self.end_here(task, outcome, taken, requester, scratch);
+    }
+
+    /// [`end`](Self::end), compiled into its caller.
+    #[inline(always)]
+    pub(crate) fn end_here(
+        &self,
+        task: TaskPlace,
+        outcome: &Outcome,
+        taken: Taken,
+        requester: Option<WorkerId>,
+        scratch: &mut WorkerScratch,
+    ) {
+        self.end_one(task, outcome, taken, requester, scratch);
+        self.settle(requester, scratch);
+    }
+
+    /// Ends and schedules what earlier ends left to do, without recursion: a chain of cancelled tasks may be long.
+    #[inline]
+    fn settle(&self, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
+        if !scratch.ending.is_empty() || !scratch.retry.is_empty() {
+            self.settle_all(requester, scratch);
+        }
+    }
+
+    #[inline(never)]
+    fn settle_all(&self, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
+        loop {
+            if let Some((slot, outcome)) = scratch.ending.pop() {
+                let task = self.place(slot);
+                if requester.is_some() {
+                    enter_task(self.id, task.record.context());
+                }
+                let taken = task.record.body.lock().take();
+                self.end_one(task, &outcome, taken, requester, scratch);
+            } else if let Some(slot) = scratch.retry.pop() {
+                self.schedule(self.place(slot), requester, scratch);
+            } else {
+                break;
+            }
+        }
+    }
+
+    /// Pushes a ready task into the tree, or notes that it ends without running.
+    fn schedule(&self, task: TaskPlace, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
+        let (slot, record) = (task.slot.index(), task.record);
+        if record.is_special() {
+            let mut body = record.body.lock();
+            let is_task = body.job.is_some();
+            let rare = body.rare(record);
+            if let Some(cause) = rare.cancelled.take() {
+                // It has had no turn that it could give back.
+                rare.turns.clear();
+                scratch.ending.push((slot, Outcome::Cancelled(cause)));
+                return;
+            }
+            if !rare.turns.is_empty() && !take_turns(slot, &rare.turns, &mut scratch.retry) {
+                return;
+            }
+            if let Some(header) = rare.unused.take() {
+                drop(body);
+                self.let_go(task, &header);
+                scratch.ending.push((slot, Outcome::Done));
+                return;
+            }
+            if !is_task {
+                // The application's own access: it is told that its turn has come, and ends the access itself.
+                let ready = rare.callback.take();
+                drop(body);
+                if let Some(ready) = ready {
+                    ready(&Outcome::Done);
+                }
+                return;
+            }
+        }
+        if scratch.will_pull {
+            scratch.deferred.note_pushed(slot);
+        }
+        let deferred = scratch.will_pull.then_some(scratch.deferred.cell());
+        self.push(self.tree_of(record), task, requester, deferred);
+    }
+
+    /// The turn of one who says that data is not used for now: `task` stands for it.
+    #[cold]
+    fn let_go(&self, task: TaskPlace, header: &DataHeader) {
+        if let Places::Replicated(copies) = &header.places {
+            aside(&task.slot.head().sequence, "the drop of a replica", || copies.let_go());
+        }
+        self.turns[1].fetch_add(1, SeqCst);
+    }
+
+    /// Pushes a task into the tree of its context.
+    #[inline]
+    fn push(
+        &self,
+        tree: &Tree,
+        task: TaskPlace,
+        requester: Option<WorkerId>,
+        deferred: Option<&Cell<Option<WorkerId>>>,
+    ) {
+        if let Some(combined) = &self.combined {
+            combined.workers.note_pushed(task.slot);
+        }
+        match requester {
+            None => tree.push_from_outside(task.slot),
+            Some(_) => tree.push(task.slot, requester, deferred),
+        }
+    }
+
+    /// Ends one task and releases those that waited for it. One function, for the same reason as `submit`: every task passes
+    /// here.
+    #[inline(always)]
+    fn end_one(
+        &self,
+        task: TaskPlace,
+        outcome: &Outcome,
+        taken: Taken,
+        requester: Option<WorkerId>,
+        scratch: &mut WorkerScratch,
+    ) {
+        let TaskPlace { slot, record } = task;
+        let current = &slot.head().sequence;
+        let context = record.context();
+        let Taken { mut job, rare } = taken;
+        let failed = match outcome {
+            Outcome::Done => None,
+            Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
+        };
+        if let Some(cause) = failed {
+            self.note_bad(context, current.load(Relaxed), outcome, cause, job.as_deref());
+            if let Some(job) = &mut job {
+                clear(&mut **job, current);
+            }
+        }
+        if let Some(rare) = rare {
+            self.end_rare(slot, outcome, *rare, requester, scratch);
+        }
+        let codelet = slot.head().codelet.load(Relaxed);
+        let (watched, vacant);
+        {
+            let mut body = record.body.lock();
+            vacant = Vacant::new(task, job.as_deref());
+            body.job = job;
+            if !body.dependents.is_empty() {
+                scratch.dependents.extend(body.dependents.drain(..));
+            }
+            record.close(current);
+            watched = record.take_watched();
+        }
+        slot.renew(Phase::Free);
+        if scratch.freed.push(codelet, vacant) {
+            self.give_back(scratch);
+        }
+        if !scratch.dependents.is_empty() {
+            let mut dependents = std::mem::take(&mut scratch.dependents);
+            for dependent in dependents.drain(..) {
+                let next = self.place(dependent.slot());
+                let waiting = next.record;
+                if let Some(cause) = failed.filter(|_| dependent.is_explicit()) {
+                    let mut body = waiting.body.lock();
+                    body.rare(waiting).cancelled.get_or_insert_with(|| Arc::clone(cause));
+                }
+                if waiting.release() {
+                    self.schedule(next, requester, scratch);
+                }
+            }
+            scratch.dependents = dependents;
+        }
+        self.count_finished(context, requester);
+        if watched {
+            self.outcomes.tell();
+        }
+    }
+
+    /// A task that does not end well, and the data that it should have written.
+    #[cold]
+    fn note_bad(&self, context: u16, task: u64, outcome: &Outcome, cause: &Cause, job: Option<&dyn Job>) {
+        self.outcomes.note_bad(context, task, outcome, cause);
+        if let Some(job) = job {
+            job.visit(&mut |header, mode| {
+                if mode.writes() {
+                    header.failed.store(cause.task, Release);
+                }
+            });
+        }
+    }
+
+    /// What few tasks have: a callback, turns to give back.
+    fn end_rare(
+        &self,
+        slot: &Slot,
+        outcome: &Outcome,
+        rare: RareFields,
+        requester: Option<WorkerId>,
+        scratch: &mut WorkerScratch,
+    ) {
+        if let Some(callback) = rare.callback {
+            // However long it takes is no stall. Only the worker itself writes what it executes.
+            let executing = requester.map(|worker| &self.counters[worker.0 as usize].executing);
+            let before = executing.map(|executing| executing.load(Relaxed));
+            executing.inspect(|executing| executing.store(slot.index() + 1, Relaxed));
+            aside(&slot.head().sequence, "a callback", || callback(outcome));
+            executing.inspect(|executing| executing.store(before.unwrap_or(0), Relaxed));
+        }
+        for header in &rare.turns {
+            header.give_turn(&mut scratch.retry);
+        }
+    }
+
+    #[inline(always)]
+    fn count_finished(&self, context: u16, requester: Option<WorkerId>) {
+        match requester {
+            _ if context != 0 => {
+                if self.roster.get(context).in_flight.end() {
+                    self.outcomes.tell();
+                }
+                if requester.is_none() {
+                    self.note_if_finished();
+                }
+            }
+            Some(worker) => {
+                // Only the worker itself writes its counter.
+                let finished = &self.counters[worker.0 as usize].finished;
+                finished.store(finished.load(Relaxed) + 1, Release);
+                // Who waits for everything is told by workers that have nothing to do; but those of this context may have
+                // much to do for others.
+                light_fence();
+                if self.outcomes.is_default_awaited() {
+                    self.note_if_default_finished();
+                }
+            }
+            None => {
+                self.finished_outside.fetch_add(1, SeqCst);
+                self.note_if_finished();
+            }
+        }
+    }
+
+    #[cold]
+    fn note_if_default_finished(&self) {
+        // The last two may end at once: one of them sees the other.
+        fence(SeqCst);
+        let (finished, submitted) = self.counts(&self.roster.default);
+        if finished == submitted {
+            self.outcomes.tell();
+        }
+    }
+
+    /// Gives free slots back to the codelets whose jobs they hold.
+    pub(crate) fn give_back(&self, scratch: &mut WorkerScratch) {
+        let Freed { places, alike, codelet, mixed } = &mut scratch.freed;
+        // Often they are of one codelet, and else of few.
+        while *mixed && let Some(last) = places.last() {
+            let of = |vacant: &Vacant| vacant.place.slot.head().codelet.load(Relaxed);
+            let codelet = of(last);
+            // Taken out first: as soon as a slot is given back, a task of another codelet may be in it.
+            alike.extend(places.extract_if(.., |vacant| of(vacant) == codelet));
+            self.put_back(codelet, |list| list.append(alike));
+        }
+        if !places.is_empty() {
+            self.put_back(*codelet, |list| list.append(places));
+        }
+        *mixed = false;
+    }
+
+    fn put_back(&self, codelet: u32, add: impl FnOnce(&mut Vec<Vacant>)) {
+        match self.backend.codelets.read().get(codelet as usize) {
+            Some(facts) => facts.slots.put_back(add),
+            None => {
+                let mut without_codelet = Vec::new();
+                add(&mut without_codelet);
+                self.keep_fresh(&without_codelet);
+            }
+        }
+    }
+}
+
+/// Lets the arguments of a task go. Their drop is the application's code: no lock is held while it runs.
+pub(crate) fn clear(job: &mut dyn Job, task: &AtomicU64) {
+    aside(task, "the drop of a task's arguments", || job.clear());
+}
+
+/// Runs the application's code beside a kernel. A panic is logged.
+fn aside(task: &AtomicU64, what: &str, body: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(body)) {
+        // The drop of a payload may panic in its turn.
+        std::mem::forget(payload);
+        tracing::error!(task = task.load(Relaxed), "{what} panicked");
+    }
+}
+
+/// Takes the turn at each data, or none: then the task waits for the first that is taken.
+fn take_turns(slot: u32, turns: &[Arc<DataHeader>], retry: &mut Vec<u32>) -> bool {
+    for (number, header) in turns.iter().enumerate() {
+        if !header.take_turn(slot) {
+            turns[..number].iter().for_each(|taken| taken.give_turn(retry));
+            return false;
+        }
+    }
+    true
+}

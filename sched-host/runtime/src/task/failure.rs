@@ -1,0 +1,290 @@
+//! How tasks and runs end.
+
+use sched_tree::fault::task_count;
+use sched_tree::{Fault, NodeState};
+use serde::Serialize;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a task ended.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Outcome {
+    /// Its kernel returned.
+    Done,
+    /// Its kernel panicked.
+    Failed(Arc<TaskFailure>),
+    /// It was not run, because it needs what another task failed to make.
+    Cancelled(Arc<TaskFailure>),
+}
+
+/// Why a task cannot run: another one that failed.
+pub(crate) type Cause = Arc<TaskFailure>;
+
+/// A task whose kernel panicked.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct TaskFailure {
+    /// Order of its submission, from 1.
+    pub task: u64,
+    /// Its codelet.
+    pub codelet: String,
+    /// The implementation that ran.
+    pub implementation: String,
+    /// The task's own name, if the application gave one.
+    pub name: Option<String>,
+    /// The worker that ran it.
+    pub worker: u32,
+    /// What the panic said.
+    pub message: String,
+}
+
+impl fmt::Display for TaskFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TaskFailure { task, codelet, implementation, name, worker, message } = self;
+        write!(f, "task {task}")?;
+        if let Some(name) = name {
+            write!(f, " `{name}`")?;
+        }
+        write!(f, " (codelet `{codelet}`, implementation `{implementation}`, worker {worker}) panicked: {message}")
+    }
+}
+
+/// Why [`wait_all`](crate::Runtime::wait_all) did not end well.
+#[derive(Clone, thiserror::Error, miette::Diagnostic)]
+#[non_exhaustive]
+pub enum RunError {
+    /// Kernels panicked. Everything that did not depend on them has run, and the runtime can be used on.
+    #[error("{}", failed_text(.failed, *.cancelled))]
+    #[diagnostic(code(sched::run::failed))]
+    Failed {
+        /// The tasks, in the order in which they failed.
+        failed: Vec<Arc<TaskFailure>>,
+        /// How many tasks were not run because they depended on them.
+        cancelled: u64,
+    },
+    /// Nothing moves any more, and tasks are left.
+    #[error("{0}")]
+    #[diagnostic(code(sched::run::stalled))]
+    Stalled(Box<StallReport>),
+}
+
+fn failed_text(failed: &[Arc<TaskFailure>], cancelled: u64) -> String {
+    let mut lines: Vec<String> = failed.iter().map(|failure| failure.to_string()).collect();
+    lines.extend(match cancelled {
+        0 => None,
+        1 => Some("1 task that depends on what failed was not run".to_owned()),
+        _ => Some(format!("{cancelled} tasks that depend on what failed were not run")),
+    });
+    lines.join("\n")
+}
+
+/// Why nothing runs: where every task sits.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct StallReport {
+    /// How long nothing had moved, in seconds.
+    pub quiet_s: f64,
+    /// Tasks that are not finished.
+    pub unfinished: u64,
+    /// Of these, those that wait for other tasks.
+    pub waiting: u64,
+    /// Of these, those that left the tree and wait for a worker that can execute them.
+    pub fallback: u64,
+    /// Each context, the default one first.
+    pub contexts: Vec<ContextState>,
+    /// Each node of each context's tree, the root first.
+    pub nodes: Vec<NodeState>,
+    /// Each worker.
+    pub workers: Vec<WorkerState>,
+    /// What components did wrong.
+    pub faults: Vec<Fault>,
+}
+
+/// What a context has while nothing moves.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ContextState {
+    /// Its name.
+    pub name: String,
+    /// Name of its policy.
+    pub policy: String,
+    /// Its workers.
+    pub workers: Vec<u32>,
+    /// Its tasks that are not finished.
+    pub unfinished: u64,
+}
+
+/// What a worker does while nothing moves.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct WorkerState {
+    /// Its number.
+    pub worker: u32,
+    /// What it does.
+    pub doing: WorkerDoing,
+    /// Tasks in the tree that it could execute.
+    pub eligible: u64,
+}
+
+/// See [`WorkerState`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkerDoing {
+    /// It sleeps until it is woken.
+    Sleeping,
+    /// It executes a task.
+    Executing,
+    /// It waits for the other members of a team, for a parallel task.
+    Gathering,
+    /// It is inside a component, or looks for work.
+    Scheduling,
+}
+
+impl fmt::Display for StallReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let in_tree: u64 = self.nodes.iter().map(|node| node.tasks).sum();
+        let quiet = Duration::from_secs_f64(self.quiet_s);
+        let left = task_count(self.unfinished);
+        let are = if self.unfinished == 1 { "is" } else { "are" };
+        writeln!(f, "the run has stalled: nothing moved for {quiet:.1?}, {left} {are} left")?;
+        writeln!(
+            f,
+            "  {in_tree} are in the tree, {} wait for others, {} in the fallback store",
+            self.waiting, self.fallback
+        )?;
+        let several = self.contexts.len() > 1;
+        for context in self.contexts.iter().filter(|context| several || context.workers.is_empty()) {
+            write_context(f, context)?;
+        }
+        for node in self.nodes.iter().filter(|node| node.tasks > 0 || node.refusals > 0 || node.quarantined) {
+            write_node(f, node)?;
+        }
+        for worker in &self.workers {
+            write_worker(f, worker)?;
+        }
+        for fault in &self.faults {
+            writeln!(f, "  fault: {fault}")?;
+        }
+        if let Some(worst) = self.nodes.iter().max_by_key(|node| node.tasks).filter(|node| node.tasks > 0) {
+            let sleeping = self.workers.iter().filter(|w| w.doing == WorkerDoing::Sleeping && w.eligible > 0).count();
+            write!(
+                f,
+                "  look at `{}` first: it keeps {}, and {} that could run some",
+                worst.node,
+                task_count(worst.tasks),
+                if sleeping == 1 { "1 worker sleeps".to_owned() } else { format!("{sleeping} workers sleep") }
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn write_context(f: &mut fmt::Formatter<'_>, context: &ContextState) -> fmt::Result {
+    let ContextState { name, policy, workers, unfinished } = context;
+    write!(f, "  context `{name}` (policy `{policy}`) has {unfinished} of them")?;
+    writeln!(f, "{}", if workers.is_empty() { " and no workers: add some" } else { "" })
+}
+
+fn write_node(f: &mut fmt::Formatter<'_>, node: &NodeState) -> fmt::Result {
+    write!(f, "  node `{}` ({} of {}", node.node, node.component, node.plugin)?;
+    if !node.context.is_empty() {
+        write!(f, ", context `{}`", node.context)?;
+    }
+    write!(f, ") holds {}", task_count(node.tasks))?;
+    if let Some(why) = &node.last_refusal {
+        write!(f, ", refused {} times, last: {why}", node.refusals)?;
+    }
+    if node.quarantined {
+        f.write_str(", is quarantined")?;
+    }
+    for (name, value) in &node.facts {
+        write!(f, ", {name}: {value}")?;
+    }
+    writeln!(f)
+}
+
+fn write_worker(f: &mut fmt::Formatter<'_>, state: &WorkerState) -> fmt::Result {
+    let WorkerState { worker, eligible, doing, .. } = state;
+    let doing = match doing {
+        WorkerDoing::Sleeping => "sleeps",
+        WorkerDoing::Executing => "executes a task",
+        WorkerDoing::Gathering => "waits for its team",
+        WorkerDoing::Scheduling => "is inside the scheduler",
+    };
+    writeln!(f, "  worker {worker} {doing} and could execute {eligible} of the tasks in the tree")
+}
+
+/// Why a task was not submitted.
+#[derive(Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
+#[non_exhaustive]
+pub enum SubmitError {
+    /// A handle or codelet of another runtime.
+    #[error("codelet `{codelet}` {} of another runtime", foreign_text(.what))]
+    #[diagnostic(help("make codelets and handles with the runtime that the task is submitted to"))]
+    Foreign {
+        /// The codelet.
+        codelet: String,
+        /// `a handle`, or `itself`.
+        what: &'static str,
+    },
+    /// The priority is not one that the context allows.
+    #[error("codelet `{codelet}` was given priority {priority}; context `{context}` has {min} to {max}")]
+    #[diagnostic(help("choose a priority of that range, or make the context with another one"))]
+    Priority {
+        /// The codelet.
+        codelet: String,
+        /// The context.
+        context: String,
+        /// The priority.
+        priority: i32,
+        /// The lowest one of the context.
+        min: i32,
+        /// The highest one.
+        max: i32,
+    },
+    /// The context takes no more tasks.
+    #[error("codelet `{codelet}` was submitted to context `{context}`, which is deleted")]
+    #[diagnostic(help("submit to a context that is there, or delete this one later"))]
+    Deleted {
+        /// The codelet.
+        codelet: String,
+        /// The context.
+        context: String,
+    },
+    /// One handle twice, and one of the accesses writes.
+    #[error("codelet `{codelet}` was given one handle twice, and writes to it")]
+    #[diagnostic(help("pass each handle once, with the strongest access"))]
+    Aliased {
+        /// The codelet.
+        codelet: String,
+    },
+    /// No worker has an architecture that the codelet has an implementation for.
+    #[error("codelet `{codelet}` has {}", implementations_text(.has))]
+    #[diagnostic(help("add an implementation for an architecture that this runtime has workers of"))]
+    NoWorker {
+        /// The codelet.
+        codelet: String,
+        /// Its architectures, separated by commas.
+        has: String,
+    },
+    /// The runtime was dropped.
+    #[error("codelet `{codelet}` was submitted to a runtime that has ended")]
+    #[diagnostic(help("drop the runtime when nothing submits to it any more"))]
+    Ended {
+        /// The codelet.
+        codelet: String,
+    },
+}
+
+fn foreign_text(what: &str) -> String {
+    match what {
+        "itself" => "is".to_owned(),
+        _ => format!("was given {what}"),
+    }
+}
+
+fn implementations_text(has: &str) -> String {
+    match has {
+        "" => "no implementation".to_owned(),
+        _ => format!("implementations for {has} only, and no worker is one of these"),
+    }
+}
+
+sched_text::debug_as_text!(RunError, SubmitError);

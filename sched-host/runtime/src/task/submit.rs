@@ -1,0 +1,399 @@
+//! Submission: data, codelets and tasks, from the application and from inside tasks.
+
+use super::codelet::{Codelet, CodeletBuilder, CodeletFacts, put_job};
+use super::failure::{Outcome, SubmitError};
+use super::record::{Callback, RareFields, TaskKey};
+use crate::context::{ContextCore, SchedContext, current};
+use crate::core::{Core, Entry, NO_CODELET, TaskPlace};
+use crate::data::access::AccessList;
+use crate::data::replicated::ReplicatedData;
+use crate::data::{DataHeader, DataSize, Handle, Places, Scratchpad};
+use crate::wait::DataError;
+use crate::worker::{executed_here, this_worker};
+use sched_core::{ArchSet, TaskId};
+use sched_graph::AccessMode;
+use sched_model::DataShape;
+use sched_sync::in_flight::Refused;
+use sched_text::hash::FNV_1A_EMPTY;
+use sched_trace::Event;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+/// What submits tasks: the runtime itself, or its stand-in inside a task. Cheap to clone; keeps no worker alive.
+#[derive(Clone)]
+pub struct Submitter {
+    pub(crate) core: Arc<Core>,
+}
+
+impl std::fmt::Debug for Submitter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Submitter").field("runtime", &self.core.id).finish()
+    }
+}
+
+/// A submitted task.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct TaskRef {
+    pub(crate) key: TaskKey,
+    pub(crate) runtime: u64,
+}
+
+impl TaskRef {
+    /// Order of submission, from 1.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        self.key.sequence
+    }
+}
+
+impl Submitter {
+    /// Hands data over to the runtime. It has one place, whatever worker uses it; see [`replicated`](Self::replicated) for data
+    /// that is copied to each memory node which needs it.
+    pub fn register<T: Send + Sync + 'static>(&self, value: T) -> Handle<T> {
+        self.register_sized(value, size_of::<T>() as u64)
+    }
+
+    /// Hands data over whose size in bytes is not that of `T`: what a model of its tasks goes by.
+    pub fn register_sized<T: Send + Sync + 'static>(&self, value: T, bytes: u64) -> Handle<T> {
+        Handle::new(value, DataSize::of_bytes(bytes), self.core.id)
+    }
+
+    /// Hands data over of which also the shape is known, so that performance models from StarPU apply to its tasks: they
+    /// have the same footprint there.
+    pub fn register_shaped<T: Send + Sync + 'static>(&self, value: T, bytes: u64, shape: DataShape) -> Handle<T> {
+        Handle::new(value, DataSize { bytes, footprint: shape.footprint() }, self.core.id)
+    }
+
+    /// Hands data over that may be copied: where the runtime has several memory nodes, each that needs the data gets a replica,
+    /// and all of them are kept coherent. See [`ReplicatedData`].
+    pub fn replicated<T: Clone + Send + Sync + 'static>(&self, value: T) -> ReplicatedData<'_, T> {
+        ReplicatedData::new(self, value)
+    }
+
+    /// Memory for the time of a task, one for each worker, made with `make` when a worker first needs it.
+    pub fn scratchpad<T: Send + 'static>(&self, make: impl Fn() -> T + Send + Sync + 'static) -> Scratchpad<T> {
+        Scratchpad::new(self.core.facts.len(), make)
+    }
+
+    /// Begins a codelet. `L` is a tuple of accesses: `(Read<f64>, ReadWrite<Vec<f64>>)`; `P` what each task passes along.
+    ///
+    /// ```
+    /// use sched_runtime::{Read, ReadWrite, Runtime};
+    /// # use std::sync::Arc;
+    /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
+    /// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
+    /// // y ← y + a·x, where each task passes its a along.
+    /// let axpy = runtime
+    ///     .codelet::<(Read<Vec<f64>>, ReadWrite<Vec<f64>>), f64>("axpy")
+    ///     .cpu("axpy_cpu", |context, (x, y)| {
+    ///         for (x, y) in x.iter().zip(y) {
+    ///             *y += context.params * x;
+    ///         }
+    ///     })
+    ///     .build();
+    /// let (x, y) = (runtime.register(vec![1.0, 2.0]), runtime.register(vec![10.0, 10.0]));
+    /// runtime.task_with(&axpy, 3.0, (&x, &y)).submit()?;
+    /// assert_eq!(*runtime.read(&y)?, [13.0, 16.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn codelet<L: AccessList, P: Send + 'static>(&self, name: &str) -> CodeletBuilder<L, P> {
+        CodeletBuilder::new(Arc::clone(&self.core), name)
+    }
+
+    /// Begins a task: a codelet on data.
+    pub fn task<'a, L: AccessList>(
+        &'a self,
+        codelet: &'a Codelet<L, ()>,
+        data: L::Passed<'_>,
+    ) -> TaskBuilder<'a, L, ()> {
+        self.task_with(codelet, (), data)
+    }
+
+    /// Begins a task that passes `params` along.
+    pub fn task_with<'a, L: AccessList, P: Send + 'static>(
+        &'a self,
+        codelet: &'a Codelet<L, P>,
+        params: P,
+        data: L::Passed<'_>,
+    ) -> TaskBuilder<'a, L, P> {
+        TaskBuilder {
+            submitter: self,
+            codelet,
+            params,
+            handles: L::own(data),
+            context: None,
+            priority: None,
+            sched_data: 0,
+            name: None,
+            after: SmallVec::new(),
+            callback: None,
+        }
+    }
+
+    /// Says that data is not used for now: when all tasks that were submitted so far and use it have ended, its
+    /// [replicas](Self::replicated) go, but one that holds the value. Later tasks that use it wait for that, and make new ones.
+    /// It changes nothing where there is one memory node, or for data without replicas.
+    ///
+    /// # Errors
+    /// [`DataError::Foreign`] when the handle is of another runtime.
+    pub fn wont_use<T: Send + Sync + 'static>(&self, handle: &Handle<T>) -> Result<(), DataError> {
+        let header = &handle.cell.header;
+        if header.runtime != self.core.id {
+            return Err(DataError::Foreign);
+        }
+        if matches!(header.places, Places::Replicated(_)) {
+            let unused = RareFields { unused: Some(Arc::clone(header)), ..RareFields::default() };
+            self.enter_turn(header, AccessMode::ReadWrite, unused);
+        }
+        Ok(())
+    }
+
+    /// Enters the application's own access to data; `ready` is called when it is its turn.
+    pub(crate) fn enter_access(&self, header: &Arc<DataHeader>, mode: AccessMode, ready: Callback) -> TaskKey {
+        self.enter_turn(header, mode, RareFields { callback: Some(ready), ..RareFields::default() })
+    }
+
+    /// Enters what is no task, and has a turn at data all the same.
+    fn enter_turn(&self, header: &Arc<DataHeader>, mode: AccessMode, rare: RareFields) -> TaskKey {
+        let core = &*self.core;
+        core.turns[0].fetch_add(1, SeqCst);
+        let place = core.take_fresh();
+        *place.record.body.lock().rare(place.record) = rare;
+        let accesses = [(header, mode)];
+        let (archs, codelet) = (ArchSet::EMPTY, NO_CODELET);
+        let (key, links) = core.enter(Entry {
+            place,
+            context: 0,
+            priority: 0,
+            archs,
+            codelet,
+            width: 1,
+            sched_data: 0,
+            footprint: 0,
+            after: &[],
+            accesses: &accesses,
+        });
+        if core.roster.default.ahead.is_attended() {
+            core.roster.default.ahead.note(place, key.sequence);
+        }
+        if place.record.submitted(links) {
+            core.make_ready(&core.roster.default, place, this_worker(core));
+        }
+        key
+    }
+}
+
+impl Core {
+    /// Tells who wants to know that a task is submitted.
+    #[cold]
+    fn announce(&self, context: &ContextCore, place: TaskPlace, sequence: u64) {
+        self.backend.record(this_worker(self), || Event::Submitted { task: TaskId::new(sequence) });
+        context.ahead.note(place, sequence);
+    }
+}
+
+/// The footprint of a task without data.
+const NO_DATA: u64 = FNV_1A_EMPTY;
+
+/// A task in the making.
+///
+/// ```
+/// use sched_runtime::{Outcome, Runtime};
+/// # use std::sync::Arc;
+/// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
+/// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
+/// let say = runtime.codelet::<(), &str>("say").cpu("say", |context, ()| assert!(!context.params.is_empty())).build();
+/// let first = runtime.task_with(&say, "first", ()).name("the first").priority(7).submit()?;
+/// // No data orders these two; so the second is told to wait.
+/// let second = runtime
+///     .task_with(&say, "second", ())
+///     .after(first)
+///     .on_end(|outcome| assert_eq!(*outcome, Outcome::Done))
+///     .submit()?;
+/// assert_eq!(runtime.wait(second)?, Outcome::Done);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a task begins with `submit`"]
+pub struct TaskBuilder<'a, L: AccessList, P> {
+    submitter: &'a Submitter,
+    codelet: &'a Codelet<L, P>,
+    params: P,
+    handles: L::Handles,
+    context: Option<&'a SchedContext>,
+    priority: Option<i32>,
+    sched_data: u64,
+    name: Option<Arc<str>>,
+    after: SmallVec<[TaskRef; 2]>,
+    callback: Option<Callback>,
+}
+
+impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
+    /// The context whose workers execute the task, by its policy. By default the current one of this thread: inside a task
+    /// that task's; within [`SchedContext::with`] that one; else the runtime's default context.
+    pub fn context(mut self, context: &'a SchedContext) -> Self {
+        self.context = Some(context);
+        self
+    }
+
+    /// Higher runs earlier; 0 by default (or the nearest to it that the context allows).
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.priority = Some(priority);
+        self
+    }
+
+    /// A number for the scheduler, as its components understand it; 0 by default.
+    pub fn sched_data(mut self, data: u64) -> Self {
+        self.sched_data = data;
+        self
+    }
+
+    /// A name for reports.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Waits for another task, beside what follows from data. If that one fails, this one is cancelled.
+    pub fn after(mut self, task: TaskRef) -> Self {
+        self.after.push(task);
+        self
+    }
+
+    /// Calls `callback` when the task has ended, on the thread that ended it, before those who wait for it go on. A panic
+    /// in it is caught and logged.
+    pub fn on_end(mut self, callback: impl FnOnce(&Outcome) + Send + 'static) -> Self {
+        self.callback = Some(Box::new(callback));
+        self
+    }
+
+    /// Submits the task. It runs when its turn comes; this does not wait.
+    ///
+    /// # Errors
+    /// When the task could never run as asked; see [`SubmitError`].
+    // One function, longer than most: each call that needs its registers costs a submission some 17 instructions.
+    pub fn submit(self) -> Result<TaskRef, SubmitError> {
+        let core = &*self.submitter.core;
+        let facts = &self.codelet.inner.facts;
+        let foreign = |what| SubmitError::Foreign { codelet: facts.name.clone(), what };
+        if facts.runtime != core.id {
+            return Err(foreign("itself"));
+        }
+        if !facts.archs.intersects(core.archs) {
+            let has: Vec<String> = facts.archs.iter().map(|arch| arch.to_string()).collect();
+            return Err(SubmitError::NoWorker { codelet: facts.name.clone(), has: has.join(", ") });
+        }
+        let after: &[TaskRef] = &self.after;
+        if after.iter().any(|task| task.runtime != core.id) {
+            return Err(foreign("a task to wait for"));
+        }
+        let mut accesses: SmallVec<[(&Arc<DataHeader>, AccessMode); 4]> = SmallVec::new();
+        let mut footprint = NO_DATA;
+        if L::IS_EMPTY {
+            if let Some(modelled) = self.codelet.inner.footprint(&self.params, &[]) {
+                footprint = modelled;
+            }
+        } else {
+            L::visit(&self.handles, &mut |header, mode| accesses.push((header, mode)));
+            if accesses.iter().any(|(header, _)| header.runtime != core.id) {
+                return Err(foreign("a handle"));
+            }
+            // In the codelet's order, whatever the data's numbers are.
+            let modelled = self.codelet.inner.footprint(&self.params, &accesses);
+            if accesses.len() > 1 {
+                accesses.sort_unstable_by_key(|(header, _)| header.id);
+            }
+            let writes_twice = |pair: &[(&Arc<DataHeader>, AccessMode)]| {
+                pair[0].0.id == pair[1].0.id && (pair[0].1.writes() || pair[1].1.writes())
+            };
+            if accesses.windows(2).any(writes_twice) {
+                return Err(SubmitError::Aliased { codelet: facts.name.clone() });
+            }
+            accesses.dedup_by_key(|(header, _)| header.id);
+            let hash = |hash: u64, header: &DataHeader| (hash ^ header.bytes).wrapping_mul(0x0100_0000_01b3);
+            let plain = || accesses.iter().fold(NO_DATA, |so_far, (header, _)| hash(so_far, header));
+            footprint = modelled.unwrap_or_else(plain);
+        }
+        // The last that can fail: from here on the context counts on the task.
+        let (context, priority) = self.admit(facts)?;
+        let mut rare = None;
+        let commutes = !L::IS_EMPTY && accesses.iter().any(|(_, mode)| *mode == AccessMode::Commute);
+        if self.name.is_some() || self.callback.is_some() || commutes {
+            let commuting = accesses.iter().filter(|(_, mode)| *mode == AccessMode::Commute);
+            let turns = commuting.map(|(header, _)| Arc::clone(header)).collect();
+            rare =
+                Some(Box::new(RareFields { name: self.name, callback: self.callback, turns, ..RareFields::default() }));
+        }
+
+        let place = core.take_slot(facts);
+        let (key, links) = core.enter(Entry {
+            place,
+            context: context.number,
+            priority,
+            archs: facts.archs,
+            codelet: facts.number,
+            width: facts.width,
+            sched_data: self.sched_data,
+            footprint,
+            after,
+            accesses: if L::IS_EMPTY { &[] } else { &accesses },
+        });
+        drop(accesses);
+        if context.ahead.is_attended() {
+            core.announce(context, place, key.sequence);
+        }
+        let record = place.record;
+        {
+            let mut body = record.body.lock();
+            put_job(&mut body.job, self.codelet, self.handles, self.params);
+            if let Some(RareFields { name, callback, turns, .. }) = rare.map(|rare| *rare) {
+                let rare = body.rare(record);
+                (rare.name, rare.callback, rare.turns) = (name, callback, turns);
+            }
+        }
+        if record.submitted(links) {
+            core.make_ready(context, place, this_worker(core));
+        }
+        Ok(TaskRef { key, runtime: core.id })
+    }
+
+    /// The context of the task, which counts it from now on, and its priority there.
+    #[inline]
+    fn admit(&self, codelet: &CodeletFacts) -> Result<(&'a ContextCore, i32), SubmitError> {
+        let core = &*self.submitter.core;
+        let (number, serial) = match self.context {
+            Some(context) if context.submitter.core.id != core.id => {
+                return Err(SubmitError::Foreign { codelet: codelet.name.clone(), what: "a context" });
+            }
+            Some(context) => (context.context.number, Some(context.serial)),
+            None => current(core.id),
+        };
+        let context = core.roster.get(number);
+        let (least, greatest) = (context.least.load(Relaxed), context.greatest.load(Relaxed));
+        if least > greatest {
+            return Err(SubmitError::Ended { codelet: codelet.name.clone() });
+        }
+        let priority = self.priority.unwrap_or_else(|| 0.clamp(least, greatest));
+        if self.priority.is_some() && !(least..=greatest).contains(&priority) {
+            return Err(SubmitError::Priority {
+                codelet: codelet.name.clone(),
+                context: context.name(),
+                priority,
+                min: least,
+                max: greatest,
+            });
+        }
+        if number != 0 {
+            // A task of the context itself may still submit to it while it is being deleted.
+            let inside = executed_here(core) == Some(number);
+            if let Err(Refused { tell }) = context.in_flight.reserve(serial.filter(|_| !inside)) {
+                if tell {
+                    core.outcomes.tell();
+                }
+                let context = self.context.map_or_else(|| context.name(), |context| context.name().to_owned());
+                return Err(SubmitError::Deleted { codelet: codelet.name.clone(), context });
+            }
+        }
+        Ok((context, priority))
+    }
+}

@@ -1,0 +1,96 @@
+//! Why is nothing running? Notices that a run makes no progress, and says where every task sits.
+//!
+//! It costs nothing until somebody has waited for a whole quiet period without any task ending: then two looks a period
+//! apart must agree that no task ended and none is being executed. Where somebody waits for one context, and that has no
+//! workers, two looks must agree that no task of it ended: whatever the other contexts do, its tasks stay where they are.
+
+use crate::context::ContextCore;
+use crate::core::Core;
+use crate::task::failure::{ContextState, StallReport, WorkerDoing, WorkerState};
+use sched_core::{ArchSet, WorkerId};
+use sched_tree::Phase;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::*;
+use std::time::Duration;
+
+/// Looks at a runtime while somebody waits for it, or for one context of it.
+#[derive(Default)]
+pub(crate) struct StallDetector {
+    last: Option<[(u64, u64); 2]>,
+    quiet: Duration,
+}
+
+impl StallDetector {
+    /// Looks once more, a period after the last look. A report when the run has stalled.
+    pub(crate) fn look(
+        &mut self,
+        core: &Core,
+        context: Option<&ContextCore>,
+        period: Duration,
+    ) -> Option<Box<StallReport>> {
+        let progress = [(core.finished(), core.submitted()), context.map_or((0, 0), |context| core.counts(context))];
+        let abandoned =
+            context.is_some_and(|context| context.config().workers.is_empty() && context.tree.fallen_back() > 0);
+        let executing = core.counters.iter().any(|counters| counters.executing.load(Relaxed) != 0);
+        let moved = match (self.last, abandoned) {
+            (None, _) => true,
+            (Some(last), true) => last[1] != progress[1],
+            (Some(last), false) => executing || last != progress,
+        };
+        self.last = Some(progress);
+        if moved {
+            self.quiet = period;
+            return None;
+        }
+        self.quiet += period;
+        Some(Box::new(report(core, self.quiet)))
+    }
+}
+
+fn report(core: &Core, quiet: Duration) -> StallReport {
+    let (mut waiting, mut fallback) = (0, 0);
+    let mut in_trees: BTreeMap<u16, Vec<ArchSet>> = BTreeMap::new();
+    for slot in core.ledger.slots() {
+        match slot.phase() {
+            Phase::Waiting => waiting += 1,
+            Phase::Fallback => fallback += 1,
+            Phase::InTree(_) => {
+                let archs = ArchSet::from_bits(slot.head().archs.load(Relaxed));
+                in_trees.entry(core.records.get(slot.index()).context()).or_default().push(archs);
+            }
+            Phase::Free | Phase::Running => {}
+        }
+    }
+    let workers = core.counters.iter().zip(&core.facts).enumerate().map(|(id, (counters, facts))| {
+        let asleep = core.backend.sleep.sleeping().contains(id as u32);
+        let doing = match (asleep, counters.executing.load(Relaxed)) {
+            (_, executing) if executing != 0 => WorkerDoing::Executing,
+            (true, _) => WorkerDoing::Sleeping,
+            (false, _) if counters.in_team.load(Relaxed) != 0 => WorkerDoing::Gathering,
+            (false, _) => WorkerDoing::Scheduling,
+        };
+        let served = in_trees.iter().filter(|(number, _)| core.roster.get(**number).tree.serves(WorkerId(id as u32)));
+        let eligible = served.flat_map(|(_, tasks)| tasks).filter(|archs| archs.contains(facts.arch)).count() as u64;
+        WorkerState { worker: id as u32, doing, eligible }
+    });
+    let contexts = core.roster.contexts().map(|context| {
+        let config = context.config();
+        let (finished, submitted) = core.counts(context);
+        ContextState {
+            name: config.name,
+            policy: config.policy.name.clone(),
+            workers: config.workers.iter().map(|worker| worker.0).collect(),
+            unfinished: submitted.saturating_sub(finished),
+        }
+    });
+    StallReport {
+        quiet_s: quiet.as_secs_f64(),
+        unfinished: core.submitted().saturating_sub(core.finished()),
+        waiting,
+        fallback,
+        workers: workers.collect(),
+        contexts: contexts.collect(),
+        nodes: core.survey(),
+        faults: core.faults(),
+    }
+}

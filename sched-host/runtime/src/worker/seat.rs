@@ -1,0 +1,62 @@
+//! A worker's thread at its seat: how it finds its contexts, and wakes others.
+
+use crate::context::ContextCore;
+use crate::parallel::combined::Purpose;
+use crate::worker::Worker;
+use sched_core::WorkerId;
+use sched_tree::combined::CombinedWorkers;
+use sched_tree::seat::{DeferredWake, HasTree, Seat, Seated};
+use sched_tree::{Slot, Tree};
+use std::sync::Arc;
+
+impl HasTree for ContextCore {
+    #[inline(always)]
+    fn tree(&self) -> &Tree {
+        &self.tree
+    }
+}
+
+impl Seated for Worker {
+    type Context = Arc<ContextCore>;
+    type Purpose = Purpose;
+
+    #[inline(always)]
+    fn seat(&mut self) -> &mut Seat<Arc<ContextCore>> {
+        &mut self.seat
+    }
+
+    #[inline(always)]
+    fn deferred(&mut self) -> &mut DeferredWake {
+        &mut self.scratch.deferred
+    }
+
+    #[inline(always)]
+    fn version(&self) -> u64 {
+        self.core.roster.version()
+    }
+
+    fn served(&self) -> Vec<Arc<ContextCore>> {
+        self.core.roster.places().filter(|context| context.tree.serves(self.id)).cloned().collect()
+    }
+
+    #[inline(always)]
+    fn combined(&self) -> Option<&CombinedWorkers<Purpose>> {
+        self.core.combined.as_ref().map(|combined| &combined.workers)
+    }
+
+    fn wake(&self, worker: WorkerId) {
+        self.core.backend.sleep.wake(worker.0 as usize);
+    }
+
+    fn wake_any(&self, suits: impl Fn(WorkerId) -> bool) {
+        self.core.backend.sleep.wake_any(|other| suits(WorkerId(other as u32)));
+    }
+
+    fn is_like(&self, other: WorkerId) -> bool {
+        self.core.facts[other.0 as usize].arch == self.arch
+    }
+
+    fn purpose(&mut self, slot: &'static Slot, combined: WorkerId) -> Purpose {
+        self.purpose_of(slot, combined)
+    }
+}

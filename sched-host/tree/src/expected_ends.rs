@@ -1,0 +1,153 @@
+//! What the host tells components of the workers: [`HostTimes`], [`HostEnds`] and [`HostTeams`].
+//!
+//! When a worker should be done with what it executes, the back end knows ([`Services::busy_until`]). What waits for it, its
+//! leaf knows: it notes that at its node, whenever it changes. So the note goes when the tree goes, and cannot drift. Queues
+//! above leaves do the same, so that who compares the ends of many children need not enter any component for that.
+//!
+//! [`Services::busy_until`]: super::services::Services::busy_until
+
+use super::LiveTree;
+use super::call::Call;
+use super::ledger::NodeId;
+use super::node::{TreeNode, record};
+use sched_core::abi::extension::{HostEnds, HostTeams, HostTimes, NO_TIME};
+use sched_core::abi::std_types::RSliceMut;
+use sched_core::abi::wire::{CallRef, NO_ID};
+use sched_core::{Time, WorkerId};
+use smallvec::SmallVec;
+use std::sync::atomic::Ordering::Relaxed;
+
+pub(super) static TIMES: HostTimes = HostTimes { busy_until, free_at, note_queued };
+pub(super) static ENDS: HostEnds = HostEnds { below: ends_below };
+pub(super) static TEAMS: HostTeams = HostTeams { size, member, load };
+
+impl LiveTree {
+    /// The latest of what `of` says of each member; `None` if it says nothing of one.
+    fn latest(&self, worker: u32, of: impl Fn(WorkerId) -> Option<Time>) -> Option<Time> {
+        match self.teams.of(WorkerId(worker)) {
+            None => of(WorkerId(worker)),
+            Some(team) => team.iter().map(|member| of(*member)).try_fold(Time::ZERO, |end, next| Some(end.max(next?))),
+        }
+    }
+
+    /// When a simple worker should have done what it executes, and what waits for it in its leaves.
+    pub(super) fn free_at(&self, worker: WorkerId, now: Time) -> Option<Time> {
+        let busy = self.services.busy_until(worker)?.max(now);
+        let leaves = self.leaves_for.get(worker.0 as usize).map_or(&[][..], |leaves| leaves);
+        let queued = leaves.iter().map(|leaf| self.queued_at(*leaf)).fold(0, u64::saturating_add);
+        Some(busy + std::time::Duration::from_nanos(queued))
+    }
+
+    /// The end of a node above one worker, where all below it [note](TreeNode::straight) what they keep.
+    #[inline]
+    pub(super) fn straight_end(&self, call: &Call<'_>, node: &TreeNode) -> Option<u64> {
+        let (worker, nodes) = node.straight.as_ref()?;
+        let busy = self.services.busy_until(*worker)?;
+        let queued = nodes.iter().map(|node| self.queued_at(*node)).fold(0, u64::saturating_add);
+        Some(busy.max(call.now()).as_nanos().saturating_add(queued))
+    }
+
+    /// When the workers below any other node will have nothing left to do, its component having noted what it keeps: as
+    /// [`Node::end_below_with_queued`](sched_core::Node::end_below_with_queued) says it.
+    #[inline(never)]
+    pub(super) fn noted_end(&self, call: &Call<'_>, node: &TreeNode) -> u64 {
+        if let Some(worker) = node.place().leaf_worker() {
+            let now = call.now();
+            return self.latest(worker.0, |member| self.free_at(member, now)).unwrap_or(now).as_nanos();
+        }
+        let (mut first, mut sum) = (u64::MAX, 0_u64);
+        for child in &node.children {
+            let end = self.hop_estimated_end(call, *child);
+            first = first.min(end);
+            sum = sum.saturating_add(end);
+        }
+        if node.children.is_empty() {
+            first = call.now().as_nanos();
+        }
+        let queued = node.queued.load(Relaxed);
+        if queued == 0 {
+            return first;
+        }
+        let later = sum.saturating_sub(first.saturating_mul(node.children.len() as u64));
+        first.saturating_add(queued.saturating_add(later) / node.count_in_context())
+    }
+
+    fn queued_at(&self, node: NodeId) -> u64 {
+        let node = &self.nodes[node as usize];
+        // What a failed node held is somewhere else.
+        if node.is_quarantined() { 0 } else { node.queued.load(Relaxed) }
+    }
+}
+
+/// What [`TreeNode::straight`] is for `node`; that of its children is known.
+pub(super) fn straight(
+    node: &TreeNode,
+    nodes: &[TreeNode],
+    leaves_for: &[Vec<NodeId>],
+) -> Option<(WorkerId, SmallVec<[NodeId; 4]>)> {
+    if !node.end_is_noted {
+        return None;
+    }
+    match (node.place().leaf_worker(), &*node.children) {
+        (Some(worker), _) => Some((worker, leaves_for.get(worker.0 as usize)?.as_slice().into())),
+        (None, [child]) => {
+            let (worker, below) = nodes[*child as usize].straight.as_ref()?;
+            Some((*worker, below.iter().copied().chain([node.id]).collect()))
+        }
+        _ => None,
+    }
+}
+
+fn to_wire(time: Option<Time>) -> u64 {
+    time.map_or(NO_TIME, Time::as_nanos)
+}
+
+extern "C" fn busy_until(call: CallRef<'_>, worker: u32) -> u64 {
+    let tree = record(call).tree;
+    to_wire(tree.latest(worker, |member| tree.services.busy_until(member)))
+}
+
+extern "C" fn free_at(call: CallRef<'_>, worker: u32) -> u64 {
+    let call = record(call);
+    let (tree, now) = (call.tree, call.now());
+    to_wire(tree.latest(worker, |member| tree.free_at(member, now)))
+}
+
+extern "C" fn note_queued(call: CallRef<'_>, node: u32, nanos: u64) {
+    if let Some(node) = record(call).tree.nodes.get(node as usize) {
+        node.queued.store(nanos, Relaxed);
+    }
+}
+
+extern "C" fn ends_below(call: CallRef<'_>, node: NodeId, first: u32, mut into: RSliceMut<'_, u64>) {
+    let call = record(call);
+    let Some(node) = call.tree.nodes.get(node as usize) else { return };
+    let children = node.children.get(first as usize..).unwrap_or(&[]);
+    for (child, end) in children.iter().zip(into.as_mut_slice()) {
+        *end = call.tree.hop_estimated_end(call, *child);
+    }
+}
+
+extern "C" fn size(call: CallRef<'_>, worker: u32) -> u32 {
+    let tree = record(call).tree;
+    match tree.teams.of(WorkerId(worker)) {
+        None => 1,
+        Some(team) => team.len() as u32,
+    }
+}
+
+extern "C" fn member(call: CallRef<'_>, worker: u32, rank: u32) -> u32 {
+    let tree = record(call).tree;
+    let member = match tree.teams.of(WorkerId(worker)) {
+        None => (rank == 0).then_some(worker),
+        Some(team) => team.get(rank as usize).map(|member| member.0),
+    };
+    member.unwrap_or(NO_ID)
+}
+
+extern "C" fn load(call: CallRef<'_>, worker: u32) -> f64 {
+    let call = record(call);
+    let team = call.tree.teams.of(WorkerId(worker)).unwrap_or(&[]);
+    let leaves = team.iter().filter_map(|member| call.tree.leaves.get(member.0 as usize).copied().flatten());
+    leaves.map(|leaf| call.tree.hop_estimated_load(call, leaf)).sum()
+}
