@@ -2,7 +2,7 @@
 //! in turn, and the workers of each context doing what they do in a real run.
 
 use proptest::prelude::*;
-use sched_host::core::WorkerId;
+use sched_core::WorkerId;
 use sched_host::graph::generate::{Layered, cholesky, independent, layered};
 use sched_host::graph::{Task, TaskGraph, TaskId};
 use sched_host::policy::library;
