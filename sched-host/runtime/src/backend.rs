@@ -81,7 +81,7 @@ impl Services for ThreadBackend {
     }
 
     fn wake(&self, worker: WorkerId) -> bool {
-        self.sleep.wake(worker.0 as usize)
+        self.sleep.wake(worker.index())
     }
 
     fn combined(&self) -> &[Box<[WorkerId]>] {
@@ -89,7 +89,7 @@ impl Services for ThreadBackend {
     }
 
     fn busy_until(&self, worker: WorkerId) -> Option<Time> {
-        Some(self.times.busy_until(worker.0 as usize, || self.now()))
+        Some(self.times.busy_until(worker, || self.now()))
     }
 
     fn worker_distance(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
@@ -122,7 +122,7 @@ impl Services for ThreadBackend {
     }
 
     fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {
-        self.memories.as_ref().map_or(Duration::ZERO, |memories| memories.expected_transfer(memory_node.0, task))
+        self.memories.as_ref().map_or(Duration::ZERO, |memories| memories.expected_transfer(memory_node, task))
     }
 
     fn transfers(&self) -> bool {
@@ -131,7 +131,7 @@ impl Services for ThreadBackend {
 
     fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {
         if let Some(memories) = &self.memories {
-            memories.prefetch(memory_node.0, task);
+            memories.prefetch(memory_node, task);
         }
     }
 

@@ -4,7 +4,8 @@ use super::{Runtime, Start};
 use crate::context::PolicyEnv;
 use sched_core::{Arch, MemoryNode, Offer, WorkerId, WorkerSet};
 use sched_machine::topology::{
-    BindingError, BindingPlan, CombinedSizes, Surroundings, Topology, TopologyError, WorkerBinding, WorkerDistances,
+    BindingError, BindingPlan, Claim, CombinedSizes, Surroundings, Topology, TopologyError, WorkerBinding,
+    WorkerDistances,
 };
 use sched_memory::{Coherence, Known, known, measure_once};
 use sched_model::Bus;
@@ -234,7 +235,7 @@ impl Builder {
     ///
     /// ```no_run
     /// use sched_model::{Fingerprint, Models, Store, default_directory};
-    /// use sched_host::{runtime::Runtime, topology::Topology};
+    /// use sched_machine::topology::Topology;
     /// use std::sync::Arc;
     ///
     /// # fn main() -> miette::Result<()> {
@@ -309,18 +310,7 @@ impl Builder {
         }
         let mut warnings = registry.warnings();
         let sizes = self.combined.unwrap_or_else(|| CombinedSizes::from_environment(&mut warnings));
-        let mut binding = BindingPlan::new(&topology, count)?.with_combined(&topology, sizes);
-        if let Some(nodes) = self.memory_nodes {
-            binding = binding.with_memory_nodes(nodes)?;
-        }
-        // Claimed before it looks around: of two runtimes that start at once, one at least sees the other.
-        let claim = if self.bind { binding.claim() } else { None };
-        let mut around = Surroundings::look(claim.as_ref());
-        if !self.bind {
-            // Workers that are bound to nothing get out of each other's way.
-            around.neighbours.clear();
-        }
-        binding.warn_of(&around);
+        let (binding, claim) = plan_binding(&topology, count, sizes, self.memory_nodes, self.bind)?;
         warnings.extend(binding.warnings().iter().map(ToString::to_string));
         let policy_env =
             PolicyEnv { registry, topology, binding: binding.clone(), unchecked: self.unchecked, seed: self.seed };
@@ -352,15 +342,9 @@ impl Builder {
             }
             Some(bus) => Some(bus),
             None => {
-                let store = models.as_ref().and_then(|models| Some((models.store()?, !models.is_read_only())));
-                let known = match (store, &binding) {
-                    // What memory nodes are dealt out as says nothing of the machine.
-                    (Some((store, keep)), Some(plan)) if self.memory_nodes.is_none() => {
-                        known(store, keep, &nodes, plan)
-                    }
-                    _ => measure_once(&nodes, binding.as_ref()).map(|bus| Known { bus, problems: Vec::new() }),
-                };
-                let Known { bus, problems } = known.map_err(StartError::Thread)?;
+                // Memory nodes that the application asked for say nothing of the machine.
+                let store = models.as_deref().filter(|_| self.memory_nodes.is_none());
+                let Known { bus, problems } = measure_bus(&nodes, store, binding.as_ref())?;
                 warnings.extend(problems);
                 Some(bus)
             }
@@ -388,9 +372,46 @@ impl Builder {
     }
 }
 
+/// Where the workers are bound, with warnings about what else uses the machine, and the claim of this runtime on their PUs.
+fn plan_binding(
+    topology: &Topology,
+    workers: usize,
+    sizes: CombinedSizes,
+    memory_nodes: Option<usize>,
+    bind: bool,
+) -> Result<(BindingPlan, Option<Claim>), BindingError> {
+    let mut binding = BindingPlan::new(topology, workers)?.with_combined(topology, sizes);
+    if let Some(nodes) = memory_nodes {
+        binding = binding.with_memory_nodes(nodes)?;
+    }
+    // The claim comes before the look around: of two runtimes that start at once, at least one sees the other.
+    let claim = if bind { binding.claim() } else { None };
+    let mut around = Surroundings::look(claim.as_ref());
+    if !bind {
+        // The system keeps unbound workers out of each other's way.
+        around.neighbours.clear();
+    }
+    binding.warn_of(&around);
+    Ok((binding, claim))
+}
+
+/// Latency and bandwidth between memory nodes: as `models` store them for this machine, else measured once per process.
+fn measure_bus(
+    nodes: &[Vec<usize>],
+    models: Option<&Models>,
+    binding: Option<&BindingPlan>,
+) -> Result<Known, StartError> {
+    let store = models.and_then(|models| Some((models.store()?, !models.is_read_only())));
+    let measured = match (store, binding) {
+        (Some((store, keep)), Some(plan)) => known(store, keep, nodes, plan),
+        _ => measure_once(nodes, binding).map(|bus| Known { bus, problems: Vec::new() }),
+    };
+    measured.map_err(StartError::Thread)
+}
+
 /// The workers of each memory node, by its number; of the first one alone if there is no other.
 fn by_memory_node(workers: &[WorkerFacts]) -> Vec<Vec<usize>> {
-    let node = |worker: &WorkerFacts| worker.memory_node.0 as usize;
+    let node = |worker: &WorkerFacts| worker.memory_node.index();
     let last = workers.iter().map(node).max().unwrap_or(0);
     if workers.iter().all(|worker| node(worker) == last) {
         return vec![(0..workers.len()).collect()];

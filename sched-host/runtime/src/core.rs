@@ -1,8 +1,11 @@
 //! What all parts of a runtime share, and how a task enters it.
 
+use super::Start;
 use super::backend::ThreadBackend;
 use super::data::DataHeader;
 use super::parallel::combined::Combined;
+use super::parallel::crew::Crews;
+use super::task::ahead::Ahead;
 use super::task::codelet::{CodeletFacts, Job};
 use super::task::outcomes::Outcomes;
 use super::task::record::{Dependent, Record, Records, TaskKey};
@@ -11,9 +14,10 @@ use super::worker::stats::WorkerCounters;
 use crate::context::{ContextCore, PolicyEnv, Roster};
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
-use sched_core::{ArchSet, Time, WorkerId};
+use sched_core::{ArchSet, Time, WorkerId, WorkerSet};
 use sched_graph::AccessMode;
 use sched_model::Models;
+use sched_trace::Recorder;
 use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{faults_of, survey_of};
 use sched_tree::ledger::fetch_to_write;
@@ -44,8 +48,7 @@ pub(crate) struct Core {
     submitted: CachePadded<AtomicU64>,
     /// Tasks finished by threads that are not workers.
     pub(crate) finished_outside: AtomicU64,
-    /// Accesses of the application itself, which are counted as tasks: so many began, and so many ended.
-    pub(crate) turns: [AtomicU64; 2],
+    pub(crate) own_accesses: OwnAccesses,
     /// Slots that never held a job.
     fresh: Mutex<Vec<TaskPlace>>,
     pub(crate) stop: AtomicBool,
@@ -54,6 +57,13 @@ pub(crate) struct Core {
     pub(crate) outcomes: Outcomes,
     pub(crate) quiet_period: Duration,
     pub(crate) models: Option<Arc<Models>>,
+}
+
+/// Number of accesses of the application itself, which are counted as tasks.
+#[derive(Default)]
+pub(crate) struct OwnAccesses {
+    pub(crate) begun: AtomicU64,
+    pub(crate) ended: AtomicU64,
 }
 
 /// Where a task stands: its slot in the ledger and its record, looked up once.
@@ -87,22 +97,31 @@ impl Vacant {
 }
 
 impl Core {
-    #[expect(clippy::too_many_arguments, reason = "the parts of a runtime, once")]
-    pub(crate) fn new(
-        roster: Roster,
-        policy_env: PolicyEnv,
-        ledger: Arc<Ledger>,
-        backend: Arc<ThreadBackend>,
-        facts: Vec<WorkerFacts>,
-        combined: Option<Combined>,
-        quiet_period: Duration,
-        models: Option<Arc<Models>>,
-    ) -> Core {
+    /// What workers and submitters of a runtime share, with the tree of its default context, before any thread runs.
+    pub(crate) fn new(start: Start) -> Arc<Core> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Core {
+        let facts = start.workers;
+        let count = facts.len();
+        let ledger = Arc::new(Ledger::new());
+        let recorder = start.trace.map(|most| Arc::new(Recorder::new(count, most)));
+        let backend = ThreadBackend::new(&facts, &start.combined, start.distances, recorder, start.bus);
+        let backend = Arc::new(backend);
+        let has_teams = has_team_leaves(&start.parts, count);
+        let ahead = Arc::new(Ahead::new(0, Arc::clone(&backend), Arc::clone(&ledger)));
+        let (services, lookahead) = (Arc::<ThreadBackend>::clone(&backend), Some(Arc::<Ahead>::clone(&ahead) as _));
+        let tree = Tree::assemble_foreseeing(start.parts, &facts, services, Arc::clone(&ledger), start.seed, lookahead);
+        let crews = Crews::new(count, &start.combined, start.binding);
+        let combined = Combined::new(count, &start.combined, crews);
+        if let Some(combined) = combined.as_ref().filter(|_| has_teams) {
+            combined.workers.begin_use();
+        }
+        let workers = WorkerSet::first(count as u32);
+        let default = ContextCore::new(0, tree, ahead, "default".to_owned(), start.laid, workers);
+        default.set_priorities(&start.priorities);
+        let core = Arc::new(Core {
             id: NEXT.fetch_add(1, Relaxed),
-            roster,
-            policy_env,
+            roster: Roster::new(default),
+            policy_env: start.policy_env,
             ledger,
             records: Records::default(),
             archs: facts.iter().map(|worker| worker.arch).collect(),
@@ -112,14 +131,19 @@ impl Core {
             backend,
             submitted: CachePadded::new(AtomicU64::new(0)),
             finished_outside: AtomicU64::new(0),
-            turns: Default::default(),
+            own_accesses: OwnAccesses::default(),
             fresh: Mutex::default(),
             stop: AtomicBool::new(false),
             stalled: AtomicBool::new(false),
             outcomes: Outcomes::default(),
-            quiet_period,
-            models,
+            quiet_period: start.quiet_period,
+            models: start.models,
+        });
+        core.roster.default.ahead.serve(&core);
+        if let Some(memories) = &core.backend.memories {
+            memories.serve(&core);
         }
+        core
     }
 
     pub(crate) fn register_codelet(&self, make: impl FnOnce(u32, u64) -> CodeletFacts) -> Arc<CodeletFacts> {
@@ -213,8 +237,8 @@ impl Core {
         if context.number != 0 {
             return (finished, submitted);
         }
-        let [began, ended] = self.turns.each_ref().map(|turns| turns.load(SeqCst));
-        (finished.saturating_sub(ended), submitted.saturating_sub(began))
+        let OwnAccesses { begun, ended } = &self.own_accesses;
+        (finished.saturating_sub(ended.load(SeqCst)), submitted.saturating_sub(begun.load(SeqCst)))
     }
 
     /// Every context by its name in reports (none, where there never was but one), with its tree.

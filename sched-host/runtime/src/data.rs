@@ -14,6 +14,7 @@ use super::memory::Memories;
 use super::task::measure::footprint_of_bytes;
 use super::task::record::TaskKey;
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use sched_core::{MemoryNode, WorkerId};
 use sched_graph::AccessOrder;
 use std::collections::VecDeque;
 use std::fmt;
@@ -64,7 +65,7 @@ const KEPT_APART: &str = "the order of accesses keeps them apart";
 impl<T> DataCell<T> {
     /// The value for a worker that runs a task, to read.
     #[inline(always)]
-    pub(crate) fn read_by(&self, worker: usize) -> Reading<'_, T> {
+    pub(crate) fn read_by(&self, worker: WorkerId) -> Reading<'_, T> {
         match &self.value {
             Value::One(value) => RwLockReadGuard::map(value.try_read().expect(KEPT_APART), |value| value),
             Value::Replicated(replicas) => replicas.read(replicas.node_of(worker)),
@@ -73,7 +74,7 @@ impl<T> DataCell<T> {
 
     /// The value for a worker that runs a task, to change.
     #[inline(always)]
-    pub(crate) fn write_by(&self, worker: usize) -> Writing<'_, T> {
+    pub(crate) fn write_by(&self, worker: WorkerId) -> Writing<'_, T> {
         match &self.value {
             Value::One(value) => RwLockWriteGuard::map(value.try_write().expect(KEPT_APART), |value| value),
             Value::Replicated(replicas) => replicas.write(replicas.node_of(worker)),
@@ -83,7 +84,7 @@ impl<T> DataCell<T> {
     /// The value for the application, to read: where it is.
     pub(crate) fn read_in_place(&self) -> Reading<'_, T> {
         match &self.value {
-            Value::One(_) => self.read_by(0),
+            Value::One(_) => self.read_by(WorkerId(0)),
             Value::Replicated(replicas) => replicas.read(replicas.some_valid()),
         }
     }
@@ -91,7 +92,7 @@ impl<T> DataCell<T> {
     /// The value for the application, to change: where it is.
     pub(crate) fn write_in_place(&self) -> Writing<'_, T> {
         match &self.value {
-            Value::One(_) => self.write_by(0),
+            Value::One(_) => self.write_by(WorkerId(0)),
             Value::Replicated(replicas) => replicas.write(replicas.some_valid()),
         }
     }
@@ -127,7 +128,13 @@ impl<T> Handle<T> {
 
 impl<T: Clone + Send + Sync + 'static> Handle<T> {
     /// Data with replicas, the first of which is on `node`.
-    pub(crate) fn replicated(value: T, size: DataSize, runtime: u64, node: u32, memories: &Arc<Memories>) -> Handle<T> {
+    pub(crate) fn replicated(
+        value: T,
+        size: DataSize,
+        runtime: u64,
+        node: MemoryNode,
+        memories: &Arc<Memories>,
+    ) -> Handle<T> {
         let replicas = |id| Arc::new(Replicas::new(value, node, id, size.bytes, memories));
         let mut typed = None;
         let header = DataHeader::new(size, runtime, |id| {
@@ -165,7 +172,7 @@ impl Places {
     /// The memory nodes from which a task there has it at once, as bits; none if that is not known.
     pub(crate) fn valid(&self) -> u64 {
         match self {
-            Places::One(home) => home.node().map_or(0, |node| 1 << node),
+            Places::One(home) => home.node().map_or(0, |node| 1 << node.0),
             Places::Replicated(copies) => copies.coherence().valid(),
         }
     }
@@ -181,14 +188,14 @@ impl Default for Home {
 }
 
 impl Home {
-    fn node(&self) -> Option<u32> {
-        Some(self.0.load(Relaxed)).filter(|node| *node != u32::MAX)
+    fn node(&self) -> Option<MemoryNode> {
+        Some(self.0.load(Relaxed)).filter(|node| *node != u32::MAX).map(MemoryNode)
     }
 
     /// A task writes it on `node`; no other does at the same time.
-    pub(crate) fn settle(&self, node: u32) {
+    pub(crate) fn settle(&self, node: MemoryNode) {
         if self.node().is_none() {
-            self.0.store(node, Relaxed);
+            self.0.store(node.0, Relaxed);
         }
     }
 }

@@ -250,7 +250,7 @@ impl Runtime {
 
 /// Tasks submitted so far, without the application's own accesses to data.
 fn tasks_submitted(core: &Core) -> u64 {
-    core.submitted().saturating_sub(core.turns[0].load(SeqCst))
+    core.submitted().saturating_sub(core.own_accesses.begun.load(SeqCst))
 }
 
 sched_text::debug_as_text!(MeasureError);

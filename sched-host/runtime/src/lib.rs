@@ -32,22 +32,18 @@ pub use worker::times::WorkerExpectation;
 
 pub(crate) use self::core::Core;
 
-use self::backend::ThreadBackend;
-use crate::context::{ContextCore, PolicyEnv, Roster};
-use crate::parallel::combined::Combined;
-use crate::parallel::crew::Crews;
-use crate::task::ahead::Ahead;
-use sched_core::{WorkerId, WorkerSet};
+use crate::context::PolicyEnv;
+use sched_core::{MemoryNode, WorkerId};
 use sched_machine::topology::{BindingPlan, Claim, WorkerDistances};
 use sched_model::Bus;
 use sched_model::Models;
 use sched_policy::Policy;
-use sched_trace::{Recorder, Trace, WorkerTrack};
-use sched_tree::combined::has_team_leaves;
-use sched_tree::{Fault, Ledger, NodeState, Part, Services, Tree, WorkerFacts};
+use sched_trace::{Trace, WorkerTrack};
+use sched_tree::{Fault, NodeState, Part, Services, WorkerFacts};
 use std::ops::{Deref, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
+use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use worker::Worker;
@@ -132,78 +128,56 @@ impl Runtime {
         &self.policy
     }
 
-    pub(crate) fn start(start: Start) -> Result<Runtime, std::io::Error> {
-        let count = start.workers.len();
-        let ledger = Arc::new(Ledger::new());
-        let recorder = start.trace.map(|most| Arc::new(Recorder::new(count, most)));
-        let backend =
-            Arc::new(ThreadBackend::new(&start.workers, &start.combined, start.distances, recorder, start.bus));
-        let has_teams = has_team_leaves(&start.parts, count);
-        let ahead = Arc::new(Ahead::new(0, Arc::clone(&backend), Arc::clone(&ledger)));
-        let (services, told) = (Arc::<ThreadBackend>::clone(&backend), Some(Arc::<Ahead>::clone(&ahead) as _));
-        let tree =
-            Tree::assemble_foreseeing(start.parts, &start.workers, services, Arc::clone(&ledger), start.seed, told);
-        let crews = Crews::new(count, &start.combined, start.binding.clone());
-        let combined = Combined::new(count, &start.combined, crews);
-        if let Some(combined) = &combined
-            && has_teams
-        {
-            combined.workers.begin_use();
-        }
-        let everybody = WorkerSet::first(count as u32);
-        let default = ContextCore::new(0, tree, ahead, "default".to_owned(), start.laid, everybody);
-        default.set_priorities(&start.priorities);
-        let roster = Roster::new(default);
-        let (quiet_period, models) = (start.quiet_period, start.models);
-        let core = Core::new(roster, start.policy_env, ledger, backend, start.workers, combined, quiet_period, models);
-        let core = Arc::new(core);
-        core.roster.default.ahead.serve(&core);
-        if let Some(memories) = &core.backend.memories {
-            memories.serve(&core);
-        }
-        let mut runtime = Runtime {
-            submitter: Submitter { core: Arc::clone(&core) },
-            threads: Vec::new(),
-            policy: start.policy,
-            bound: 0,
-            warnings: start.warnings,
-            claim: start.claim,
-        };
-        let (tell, told) = std::sync::mpsc::channel();
-        for id in 0..count {
-            let (core, tell, binding) = (Arc::clone(&core), tell.clone(), start.binding.clone());
-            let body = move || {
-                let bound = binding.map_or(Ok(()), |plan| plan.bind_current_thread(id));
-                let _ = tell.send(bound.map_err(|error| error.to_string()));
-                Worker::new(core, WorkerId(id as u32)).run();
-            };
-            // If this fails, the drop of `runtime` stops the workers that began.
-            runtime
-                .threads
-                .push(std::thread::Builder::new().name(format!("worker-{id}")).stack_size(STACK).spawn(body)?);
-        }
-        if let Some(memories) = &core.backend.memories {
-            for stats in memories.stats() {
-                let (memories, binding, node) = (Arc::clone(memories), start.binding.clone(), stats.node);
-                let body = move || {
-                    let workers = memories.workers_of(node);
-                    if let Some(Err(why)) = binding.map(|plan| plan.bind_current_thread_to(&workers)) {
-                        tracing::warn!(node, "the thread that fetches data is not bound: {why}");
-                    }
-                    memories.follow_hints(node);
-                };
-                runtime.threads.push(std::thread::Builder::new().name(format!("fetch-{node}")).spawn(body)?);
-            }
-        }
-        drop(tell);
-        let asked = start.binding.is_some();
-        for bound in told.iter().take(count) {
+    pub(crate) fn start(mut start: Start) -> Result<Runtime, std::io::Error> {
+        let binding = start.binding.clone();
+        let (policy, warnings, claim) =
+            (std::mem::take(&mut start.policy), std::mem::take(&mut start.warnings), start.claim.take());
+        let core = Core::new(start);
+        let submitter = Submitter { core };
+        // If the system gives no thread, the drop of `runtime` stops the workers that began.
+        let mut runtime = Runtime { submitter, threads: Vec::new(), policy, bound: 0, warnings, claim };
+        let bound = runtime.spawn_workers(binding.as_ref())?;
+        runtime.spawn_fetchers(binding.as_ref())?;
+        for bound in bound.iter().take(runtime.workers()) {
             match bound {
-                Ok(()) => runtime.bound += usize::from(asked),
+                Ok(()) => runtime.bound += usize::from(binding.is_some()),
                 Err(why) => runtime.warnings.push(why),
             }
         }
         Ok(runtime)
+    }
+
+    /// Starts the workers. Each reports over the channel whether it could be bound.
+    fn spawn_workers(&mut self, binding: Option<&BindingPlan>) -> Result<Receiver<Result<(), String>>, std::io::Error> {
+        let (report, reports) = std::sync::mpsc::channel();
+        for id in 0..self.workers() {
+            let (core, report, binding) = (Arc::clone(&self.core), report.clone(), binding.cloned());
+            let body = move || {
+                let bound = binding.map_or(Ok(()), |plan| plan.bind_current_thread(id));
+                let _ = report.send(bound.map_err(|error| error.to_string()));
+                Worker::new(core, WorkerId(id as u32)).run();
+            };
+            let thread = std::thread::Builder::new().name(format!("worker-{id}")).stack_size(STACK);
+            self.threads.push(thread.spawn(body)?);
+        }
+        Ok(reports)
+    }
+
+    /// Starts a thread for each of several memory nodes, which fetches data ahead of tasks.
+    fn spawn_fetchers(&mut self, binding: Option<&BindingPlan>) -> Result<(), std::io::Error> {
+        let Some(memories) = self.submitter.core.backend.memories.clone() else { return Ok(()) };
+        for MemoryNodeStats { node, .. } in memories.stats() {
+            let (memories, binding) = (Arc::clone(&memories), binding.cloned());
+            let body = move || {
+                let workers = memories.workers_of(MemoryNode(node));
+                if let Some(Err(why)) = binding.map(|plan| plan.bind_current_thread_to(&workers)) {
+                    tracing::warn!(node, "the thread that fetches data is not bound: {why}");
+                }
+                memories.follow_hints(MemoryNode(node));
+            };
+            self.threads.push(std::thread::Builder::new().name(format!("fetch-{node}")).spawn(body)?);
+        }
+        Ok(())
     }
 
     /// What did not go as planned at the start: workers that could not be bound, or that share their PUs with each other or
@@ -268,12 +242,12 @@ impl Runtime {
     #[must_use]
     pub fn expectations(&self) -> Vec<WorkerExpectation> {
         let now = self.core.backend.now();
-        let expectation = |worker: usize| {
-            let end = self.core.free_at(WorkerId(worker as u32), now);
+        let expectation = |worker: WorkerId| {
+            let end = self.core.free_at(worker, now);
             let start = self.core.backend.times.since(worker).unwrap_or(now);
-            WorkerExpectation { worker: worker as u32, start, length: end.since(start), end }
+            WorkerExpectation { worker: worker.0, start, length: end.since(start), end }
         };
-        (0..self.workers()).map(expectation).collect()
+        (0..self.workers() as u32).map(WorkerId).map(expectation).collect()
     }
 
     /// The performance models of its codelets; `None` if it was built [without](Builder::without_models).

@@ -11,8 +11,8 @@ use super::data::{DataHeader, Places};
 use super::task::codelet::Job;
 use super::task::record::TaskKey;
 use crossbeam::utils::CachePadded;
-use sched_core::WorkerId;
 use sched_core::abi::TaskHead;
+use sched_core::{MemoryNode, WorkerId};
 use sched_model::Bus;
 use sched_trace::{Event, Recorder, Transfer};
 use sched_tree::WorkerFacts;
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 /// See the [module](self).
 pub(crate) struct Memories {
     /// The memory node of each worker.
-    of_worker: Box<[u32]>,
+    of_worker: Box<[MemoryNode]>,
     nodes: usize,
     bus: Bus,
     /// Transfers by where they came from, and then by where they went.
@@ -74,8 +74,8 @@ pub struct MemoryNodeStats {
 impl Memories {
     /// For workers on several memory nodes, and what transfers between these take.
     pub(crate) fn new(workers: &[WorkerFacts], bus: Bus, recorder: Option<Arc<Recorder>>, began: Instant) -> Memories {
-        let of_worker: Box<[u32]> = workers.iter().map(|worker| worker.memory_node.0).collect();
-        let nodes = of_worker.iter().max().map_or(1, |last| *last as usize + 1);
+        let of_worker: Box<[MemoryNode]> = workers.iter().map(|worker| worker.memory_node).collect();
+        let nodes = of_worker.iter().max().map_or(1, |last| last.index() + 1);
         Memories {
             of_worker,
             nodes,
@@ -100,26 +100,26 @@ impl Memories {
     }
 
     /// The workers of a node.
-    pub(crate) fn workers_of(&self, node: u32) -> Vec<usize> {
+    pub(crate) fn workers_of(&self, node: MemoryNode) -> Vec<usize> {
         (0..self.of_worker.len()).filter(|worker| self.of_worker[*worker] == node).collect()
     }
 
     /// The first node that has workers.
-    pub(crate) fn first(&self) -> u32 {
-        self.of_worker.iter().copied().min().unwrap_or(0)
+    pub(crate) fn first(&self) -> MemoryNode {
+        self.of_worker.iter().copied().min().unwrap_or(MemoryNode(0))
     }
 
     /// The memory node of a worker.
-    pub(crate) fn node_of(&self, worker: usize) -> u32 {
-        self.of_worker[worker]
+    pub(crate) fn node_of(&self, worker: WorkerId) -> MemoryNode {
+        self.of_worker[worker.index()]
     }
 
     /// Has everything where a task needs it that `worker` is about to run. It is the task's turn at all of it.
     pub(crate) fn bring(&self, job: &dyn Job, worker: WorkerId) {
-        let node = self.node_of(worker.0 as usize);
+        let node = self.node_of(worker);
         job.visit(&mut |header, mode| match &header.places {
             Places::Replicated(copies) => {
-                if mode.reads() || !copies.coherence().is_allocated(node) {
+                if mode.reads() || !copies.coherence().is_allocated(node.0) {
                     copies.bring(node, Errand::Demand(worker));
                 }
             }
@@ -132,7 +132,7 @@ impl Memories {
     }
 
     /// How long it should take to bring what a task reads to `node`, a number that a component has said.
-    pub(crate) fn expected_transfer(&self, node: u32, task: &TaskHead) -> Duration {
+    pub(crate) fn expected_transfer(&self, node: MemoryNode, task: &TaskHead) -> Duration {
         let mut nanos = 0u64;
         self.visit_inputs(node, task.record, task.sequence.load(Relaxed), |header| {
             nanos = nanos.saturating_add(self.cost(header, node));
@@ -141,18 +141,18 @@ impl Memories {
     }
 
     /// A task that is to run on `node` is in a queue: its data is brought there meanwhile.
-    pub(crate) fn prefetch(&self, node: u32, task: &TaskHead) {
+    pub(crate) fn prefetch(&self, node: MemoryNode, task: &TaskHead) {
         let key = TaskKey { slot: task.record, sequence: task.sequence.load(Relaxed) };
         let mut is_any_missing = false;
         self.visit_inputs(node, key.slot, key.sequence, |header| is_any_missing |= missing(header, node).is_some());
         if is_any_missing {
-            self.hints[node as usize].add(key);
+            self.hints[node.index()].add(key);
         }
     }
 
     /// Follows the hints for `node`, until the runtime stops.
-    pub(crate) fn follow_hints(&self, node: u32) {
-        while let Some(task) = self.hints[node as usize].next() {
+    pub(crate) fn follow_hints(&self, node: MemoryNode) {
+        while let Some(task) = self.hints[node.index()].next() {
             let mut wanted: SmallVec<[_; 4]> = SmallVec::new();
             self.visit_inputs(node, task.slot, task.sequence, |header| wanted.extend(missing(header, node)));
             for (copies, version) in wanted {
@@ -160,7 +160,7 @@ impl Memories {
                 if let Err(payload) = catch_unwind(bring) {
                     // The drop of a payload may panic in its turn. The task will try again itself, and fail if it must.
                     std::mem::forget(payload);
-                    tracing::warn!(task = task.sequence, node, "the copying of its data ahead of it panicked");
+                    tracing::warn!(task = task.sequence, node = node.0, "the copying of its data ahead of it panicked");
                 }
             }
         }
@@ -172,8 +172,8 @@ impl Memories {
     }
 
     /// Visits what a task reads that has not been begun, if `node` is one of these.
-    fn visit_inputs(&self, node: u32, slot: u32, sequence: u64, mut visit: impl FnMut(&DataHeader)) {
-        let Some(core) = self.core.get().and_then(Weak::upgrade).filter(|_| (node as usize) < self.nodes) else {
+    fn visit_inputs(&self, node: MemoryNode, slot: u32, sequence: u64, mut visit: impl FnMut(&DataHeader)) {
+        let Some(core) = self.core.get().and_then(Weak::upgrade).filter(|_| (node.index()) < self.nodes) else {
             return;
         };
         let TaskPlace { slot, record } = core.place(slot);
@@ -191,43 +191,43 @@ impl Memories {
     }
 
     /// Nanoseconds until data is on a node. What is not copied is read from afar, which takes as long at least.
-    fn cost(&self, header: &DataHeader, node: u32) -> u64 {
+    fn cost(&self, header: &DataHeader, node: MemoryNode) -> u64 {
         let valid = header.places.valid();
-        if valid == 0 || valid & 1 << node != 0 {
+        if valid == 0 || valid & 1 << node.0 != 0 {
             return 0;
         }
         self.sources(valid, node, header.bytes).map(|(_, nanos)| nanos).min().unwrap_or(0)
     }
 
     /// The node from which it takes the shortest to bring data, of those where it is `valid`.
-    pub(crate) fn nearest(&self, valid: u64, node: u32, bytes: u64) -> Option<u32> {
+    pub(crate) fn nearest(&self, valid: u64, node: MemoryNode, bytes: u64) -> Option<MemoryNode> {
         self.sources(valid, node, bytes).min_by_key(|(_, nanos)| *nanos).map(|(from, _)| from)
     }
 
     /// Nodes where data is, and how long it takes from there to `node` in nanoseconds.
-    fn sources(&self, valid: u64, node: u32, bytes: u64) -> impl Iterator<Item = (u32, u64)> {
-        (0..self.nodes as u32).filter(move |from| valid & 1 << from != 0).map(move |from| {
-            let micros = self.bus.transfer(from as usize, node as usize, bytes);
+    fn sources(&self, valid: u64, node: MemoryNode, bytes: u64) -> impl Iterator<Item = (MemoryNode, u64)> {
+        (0..self.nodes as u32).map(MemoryNode).filter(move |from| valid & 1 << from.0 != 0).map(move |from| {
+            let micros = self.bus.transfer(from.index(), node.index(), bytes);
             (from, micros.map_or(u64::MAX, |micros| (micros * 1e3) as u64))
         })
     }
 
     /// How long so many bytes should take from one node to another, numbers that a component has said.
-    pub(crate) fn transfer_nanos(&self, from: u32, to: u32, bytes: u64) -> u64 {
-        if from == to || from.max(to) as usize >= self.nodes {
+    pub(crate) fn transfer_nanos(&self, from: MemoryNode, to: MemoryNode, bytes: u64) -> u64 {
+        if from == to || from.max(to).index() >= self.nodes {
             return 0;
         }
-        self.sources(1 << from, to, bytes).map(|(_, nanos)| nanos).next().unwrap_or(0)
+        self.sources(1 << from.0, to, bytes).map(|(_, nanos)| nanos).next().unwrap_or(0)
     }
 
     /// There is memory of a replica from now on.
-    pub(crate) fn note_allocated(&self, node: u32, bytes: u64) {
-        self.resident[node as usize].fetch_add(bytes, Relaxed);
+    pub(crate) fn note_allocated(&self, node: MemoryNode, bytes: u64) {
+        self.resident[node.index()].fetch_add(bytes, Relaxed);
     }
 
     /// The memory of a replica is given back.
-    pub(crate) fn note_freed(&self, node: u32, bytes: u64) {
-        self.resident[node as usize].fetch_sub(bytes, Relaxed);
+    pub(crate) fn note_freed(&self, node: MemoryNode, bytes: u64) {
+        self.resident[node.index()].fetch_sub(bytes, Relaxed);
     }
 
     /// A replica begins to be copied.
@@ -256,7 +256,7 @@ impl Memories {
     /// The nodes that have workers.
     pub(crate) fn stats(&self) -> Vec<MemoryNodeStats> {
         let stats = self.resident.iter().zip(0u32..).map(|(resident, node)| {
-            let workers = self.workers_of(node).into_iter().map(|worker| worker as u32).collect();
+            let workers = self.workers_of(MemoryNode(node)).into_iter().map(|worker| worker as u32).collect();
             MemoryNodeStats { node, workers, replica_bytes: resident.load(Relaxed) }
         });
         stats.filter(|stats| !stats.workers.is_empty()).collect()
@@ -264,10 +264,10 @@ impl Memories {
 }
 
 /// The replicas of data that is not on `node`, and its version.
-fn missing(header: &DataHeader, node: u32) -> Option<(Arc<dyn Copies>, u32)> {
+fn missing(header: &DataHeader, node: MemoryNode) -> Option<(Arc<dyn Copies>, u32)> {
     let Places::Replicated(copies) = &header.places else { return None };
     let state = copies.coherence();
-    (!state.is_valid(node)).then(|| (Arc::clone(copies), state.version()))
+    (!state.is_valid(node.0)).then(|| (Arc::clone(copies), state.version()))
 }
 
 /// A replica that is being copied. In a trace the transfer ends when this is dropped, however it ends.
@@ -281,7 +281,7 @@ impl Underway<'_> {
     /// It was copied whole.
     pub(crate) fn arrived(self) {
         let Transfer { from, to, bytes, .. } = self.transfer;
-        let moved = &self.memories.moved[from.0 as usize * self.memories.nodes + to.0 as usize];
+        let moved = &self.memories.moved[from.index() * self.memories.nodes + to.index()];
         moved.count.fetch_add(1, Relaxed);
         moved.bytes.fetch_add(bytes, Relaxed);
     }

@@ -48,7 +48,7 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
         kernel: impl for<'a> Fn(&Context<'_, P>, L::Views<'a>) + Send + Sync + 'static,
     ) -> Self {
         let run = move |handles: &L::Handles, params: &P, crew: &Crew<'_>| {
-            let mut guards = L::guards(handles, crew.first().0 as usize);
+            let mut guards = L::guards(handles, crew.first());
             let context = Context { params, worker: crew.first(), team: Team::of(crew) };
             let _widened = crew.widen();
             kernel(&context, L::views(&mut guards));

@@ -39,7 +39,7 @@ impl Core {
     /// The application's own access ends.
     fn end_access(&self, slot: u32) {
         let mut scratch = WorkerScratch::default();
-        self.turns[1].fetch_add(1, SeqCst);
+        self.own_accesses.ended.fetch_add(1, SeqCst);
         self.end(self.place(slot), &Outcome::Done, Taken::default(), None, &mut scratch);
         self.give_back(&mut scratch);
     }

@@ -46,7 +46,7 @@ pub(crate) fn this_worker(core: &Core) -> Option<WorkerId> {
 
 /// The context of the task that this thread executes for `core`, by its number.
 pub(crate) fn executed_here(core: &Core) -> Option<u16> {
-    let executing = core.counters[this_worker(core)?.0 as usize].executing.load(Relaxed);
+    let executing = core.counters[this_worker(core)?.index()].executing.load(Relaxed);
     executing.checked_sub(1).map(|slot| core.records.get(slot).context())
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) fn new(core: Arc<Core>, id: WorkerId) -> Worker {
         let submitter = Submitter { core: Arc::clone(&core) };
-        let arch = core.facts[id.0 as usize].arch;
+        let arch = core.facts[id.index()].arch;
         Worker { core, id, arch, seat: Seat::new(id), submitter, scratch: WorkerScratch::of_worker() }
     }
 
@@ -82,7 +82,7 @@ impl Worker {
     /// Looks for a task for a while, then sleeps until there is one; `None` when the runtime stops.
     fn wait_for_task(&mut self) -> Option<Work<Purpose>> {
         let core = Arc::clone(&self.core);
-        let (me, sleep) = (self.id.0 as usize, &core.backend.sleep);
+        let (me, sleep) = (self.id.index(), &core.backend.sleep);
         let counters = &core.counters[me];
         let since = core.backend.now().as_nanos();
         counters.idle_since.store(since + 1, Relaxed);
@@ -136,18 +136,18 @@ impl Worker {
 
     #[inline]
     fn execute(&mut self, slot: &'static Slot) {
-        let counters = &self.core.counters[self.id.0 as usize];
+        let counters = &self.core.counters[self.id.index()];
         counters.executing.store(slot.index() + 1, Relaxed);
         let predicted = slot.head().predicted.load(Relaxed);
         if predicted != u64::MAX {
-            self.core.backend.times.pre_exec(self.id.0 as usize, self.core.backend.now(), predicted);
+            self.core.backend.times.pre_exec(self.id, self.core.backend.now(), predicted);
         }
         let task = TaskPlace { slot, record: self.core.records.get(slot.index()) };
         enter_task(self.core.id, task.record.context());
         let mut taken = task.record.body.lock().take();
         let outcome = self.outcome(slot, &mut taken, &Crew::alone(&self.id, &self.submitter), self.id);
         if predicted != u64::MAX {
-            self.core.backend.times.post_exec(self.id.0 as usize);
+            self.core.backend.times.post_exec(self.id);
         }
         counters.executing.store(0, Relaxed);
         counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);

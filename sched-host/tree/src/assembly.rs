@@ -103,7 +103,7 @@ impl LiveTree {
     /// The leaf of a worker, if it is one of this context's.
     #[inline]
     pub(super) fn leaf(&self, worker: WorkerId) -> Option<NodeId> {
-        self.leaves.get(worker.0 as usize).copied().flatten()
+        self.leaves.get(worker.index()).copied().flatten()
     }
 
     /// Puts a task that the caller owns into the fallback store; handles to it become stale.
@@ -233,10 +233,10 @@ impl Leaves {
         let mut leaves =
             Leaves { of_worker: vec![None; teams.count()], for_member: vec![Vec::new(); teams.count_simple()] };
         for (id, part) in parts.iter().enumerate() {
-            if let Some(leaf) = part.worker.and_then(|worker| leaves.of_worker.get_mut(worker.0 as usize)) {
+            if let Some(leaf) = part.worker.and_then(|worker| leaves.of_worker.get_mut(worker.index())) {
                 *leaf = Some(id as NodeId);
                 for member in teams.simple(&part.workers).iter() {
-                    leaves.for_member[member.0 as usize].push(id as NodeId);
+                    leaves.for_member[member.index()].push(id as NodeId);
                 }
             }
         }
@@ -252,7 +252,7 @@ fn place_of(id: usize, part: &Part, links: &Links, env: &TreeEnv) -> Place {
         raw.parents = links.parents[id].len() as u32;
         raw.worker = part.worker.map_or(NO_ID, |worker| worker.0);
         let simple = env.teams.simple(&part.workers);
-        let below = || simple.iter().filter_map(|worker| env.workers.get(worker.0 as usize));
+        let below = || simple.iter().filter_map(|worker| env.workers.get(worker.index()));
         raw.relative_speedup = below().map(|worker| worker.relative_speedup).sum();
         if let Some(first) = below().next() {
             if below().all(|worker| worker.arch == first.arch) {

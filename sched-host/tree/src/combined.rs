@@ -71,18 +71,18 @@ impl<P> CombinedWorkers<P> {
     /// Whether a team may want a worker that has nothing else to do.
     #[must_use]
     pub fn may_want(&self, worker: WorkerId) -> bool {
-        self.gatherings.want(worker.0 as usize) || (self.any_waits() && !self.memberships.of(worker).is_empty())
+        self.gatherings.want(worker.index()) || (self.any_waits() && !self.memberships.of(worker).is_empty())
     }
 
     /// The next team that a worker is wanted in. The worker has to attend it before it asks again.
     #[must_use]
     pub fn next(&self, worker: WorkerId) -> Option<Arc<Gathering<P>>> {
-        self.gatherings.next(worker.0 as usize)
+        self.gatherings.next(worker.index())
     }
 
     /// Appends a gathering of the members of `combined` to their lists. The caller wakes them afterwards.
     pub fn call(&self, combined: WorkerId, purpose: P) {
-        let members = self.memberships.team(combined).iter().map(|member| member.0 as usize).collect();
+        let members = self.memberships.team(combined).iter().map(|member| member.index()).collect();
         self.gatherings.enlist(&Arc::new(Gathering::new(members, purpose)));
     }
 }
@@ -90,7 +90,7 @@ impl<P> CombinedWorkers<P> {
 /// Whether a tree of these parts has leaves for combined workers, which are numbered on from `simple` simple ones.
 #[must_use]
 pub fn has_team_leaves(parts: &[Part], simple: usize) -> bool {
-    parts.iter().any(|part| part.worker.is_some_and(|worker| worker.0 as usize >= simple))
+    parts.iter().any(|part| part.worker.is_some_and(|worker| worker.index() >= simple))
 }
 
 #[inline]

@@ -33,7 +33,7 @@ impl LiveTree {
     /// When a simple worker should have done what it executes, and what waits for it in its leaves.
     pub(super) fn free_at(&self, worker: WorkerId, now: Time) -> Option<Time> {
         let busy = self.services.busy_until(worker)?.max(now);
-        let leaves = self.leaves_for.get(worker.0 as usize).map_or(&[][..], |leaves| leaves);
+        let leaves = self.leaves_for.get(worker.index()).map_or(&[][..], |leaves| leaves);
         let queued = leaves.iter().map(|leaf| self.queued_at(*leaf)).fold(0, u64::saturating_add);
         Some(busy + std::time::Duration::from_nanos(queued))
     }
@@ -89,7 +89,7 @@ pub(super) fn straight(
         return None;
     }
     match (node.place().leaf_worker(), &*node.children) {
-        (Some(worker), _) => Some((worker, leaves_for.get(worker.0 as usize)?.as_slice().into())),
+        (Some(worker), _) => Some((worker, leaves_for.get(worker.index())?.as_slice().into())),
         (None, [child]) => {
             let (worker, below) = nodes[*child as usize].straight.as_ref()?;
             Some((*worker, below.iter().copied().chain([node.id]).collect()))
@@ -148,6 +148,6 @@ extern "C" fn member(call: CallRef<'_>, worker: u32, rank: u32) -> u32 {
 extern "C" fn load(call: CallRef<'_>, worker: u32) -> f64 {
     let call = record(call);
     let team = call.tree.teams.of(WorkerId(worker)).unwrap_or(&[]);
-    let leaves = team.iter().filter_map(|member| call.tree.leaves.get(member.0 as usize).copied().flatten());
+    let leaves = team.iter().filter_map(|member| call.tree.leaves.get(member.index()).copied().flatten());
     leaves.map(|leaf| call.tree.hop_estimated_load(call, leaf)).sum()
 }

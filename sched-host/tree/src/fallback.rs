@@ -38,7 +38,7 @@ impl Fallback {
 
     /// Whether the worker looks here.
     pub(super) fn has_member(&self, worker: WorkerId) -> bool {
-        let word = self.members.get(worker.0 as usize / 64);
+        let word = self.members.get(worker.index() / 64);
         word.is_some_and(|word| word.load(SeqCst) & 1 << (worker.0 % 64) != 0)
     }
 
@@ -63,7 +63,7 @@ impl Fallback {
         fence(SeqCst);
         let archs = slot.head().archs.load(Relaxed);
         let _ = self.sleeping.iter().map(WorkerId).any(|worker| {
-            let fits = archs & 1 << self.workers[worker.0 as usize].arch != 0;
+            let fits = archs & 1 << self.workers[worker.index()].arch != 0;
             fits && self.has_member(worker) && self.services.wake(worker)
         });
     }
@@ -82,7 +82,7 @@ impl Fallback {
 
     #[cold]
     fn take_one(&self, worker: WorkerId) -> Option<&'static Slot> {
-        let arch = 1 << self.workers.get(worker.0 as usize)?.arch;
+        let arch = 1 << self.workers.get(worker.index())?.arch;
         let mut tasks = self.tasks.lock();
         // Under the lock: who exchanges the members takes all tasks first.
         if !self.has_member(worker) {

@@ -205,7 +205,7 @@ impl LiveTree {
     }
 
     fn wake_worker(&self, call: &Call<'_>, worker: WorkerId) -> bool {
-        let eligible = self.workers.get(worker.0 as usize).is_some_and(|worker| call.archs() & 1 << worker.arch != 0);
+        let eligible = self.workers.get(worker.index()).is_some_and(|worker| call.archs() & 1 << worker.arch != 0);
         if let Some(team) = self.teams.of(worker) {
             return eligible && self.wake_team(call, team);
         }

@@ -194,7 +194,7 @@ impl Tree {
     /// A task for `worker`, which owns it now, or `None` when there is none that it can execute.
     #[inline]
     pub fn pull(&self, worker: WorkerId) -> Option<&'static Slot> {
-        let lane = Lane::Owned(worker.0 as usize);
+        let lane = Lane::Owned(worker.index());
         let (pulled, repairs) = self.live.inside(lane, |live| (live.pull(worker), live.repairs.load(Acquire)));
         if repairs {
             self.repair();
@@ -212,7 +212,7 @@ impl Tree {
     /// A parallel task for a combined worker, which owns it now, or `None` when there is none that it can execute. The
     /// caller is the thread of `member`.
     pub fn pull_for_team(&self, member: WorkerId, combined: WorkerId) -> Option<&'static Slot> {
-        let lane = Lane::Owned(member.0 as usize);
+        let lane = Lane::Owned(member.index());
         let (pulled, repairs) = self.live.inside(lane, |live| (live.pull(combined), live.repairs.load(Acquire)));
         if repairs {
             self.repair();
@@ -367,7 +367,7 @@ fn lane_of(requester: Option<WorkerId>) -> Lane {
         SHARED.get()
     }
     match (requester, SHARED.get()) {
-        (Some(worker), _) => Lane::Owned(worker.0 as usize),
+        (Some(worker), _) => Lane::Owned(worker.index()),
         (None, 0) => Lane::Shared(first_time()),
         (None, number) => Lane::Shared(number),
     }

@@ -18,7 +18,7 @@ impl Memberships {
         at_work.sort_by_key(|(combined, team)| (std::cmp::Reverse(team.len()), *combined));
         let mut of_worker = vec![Vec::new(); workers];
         for (combined, team) in at_work {
-            team.iter().for_each(|member| of_worker[member.0 as usize].push(combined));
+            team.iter().for_each(|member| of_worker[member.index()].push(combined));
         }
         Memberships { members: members.into(), of_worker: of_worker.into_iter().map(Vec::into_boxed_slice).collect() }
     }
@@ -26,13 +26,13 @@ impl Memberships {
     /// The combined workers that a worker is a member of, larger ones first.
     #[must_use]
     pub fn of(&self, worker: WorkerId) -> &[WorkerId] {
-        &self.of_worker[worker.0 as usize]
+        &self.of_worker[worker.index()]
     }
 
     /// The number of a combined worker among the combined ones.
     #[must_use]
     pub fn number(&self, combined: WorkerId) -> usize {
-        combined.0 as usize - self.of_worker.len()
+        combined.index() - self.of_worker.len()
     }
 
     /// The members of a combined worker.

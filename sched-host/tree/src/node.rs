@@ -173,7 +173,7 @@ impl TreeNode {
         let below = sched_core::WorkerSet::from_words(&places[id as usize].raw().workers_in_context);
         let archs = below
             .iter()
-            .filter_map(|worker| workers.get(worker.0 as usize))
+            .filter_map(|worker| workers.get(worker.index()))
             .fold(0, |archs, worker| archs | 1 << worker.arch);
         let random = AtomicU64::new(mix(parts.seed ^ mix(u64::from(id) + 1)));
         TreeNode {

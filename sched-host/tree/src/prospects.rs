@@ -35,7 +35,7 @@ struct Kind {
 pub(super) fn alike(below: &WorkerSet, env: &TreeEnv) -> Box<[Alike]> {
     let mut found: Vec<Alike> = Vec::new();
     for worker in below.iter() {
-        let Some(facts) = env.workers.get(worker.0 as usize) else { continue };
+        let Some(facts) = env.workers.get(worker.index()) else { continue };
         let kind = Kind {
             class: env.services.speed_class(worker),
             memory_node: facts.memory_node,

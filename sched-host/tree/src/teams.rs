@@ -36,7 +36,7 @@ impl Teams {
     /// The members of a combined worker; `None` for a simple one.
     #[inline]
     pub(super) fn of(&self, worker: WorkerId) -> Option<&[WorkerId]> {
-        let number = (worker.0 as usize).checked_sub(self.simple)?;
+        let number = worker.index().checked_sub(self.simple)?;
         Some(self.members.get(number).map_or(&[], |members| members))
     }
 
@@ -50,7 +50,7 @@ impl Teams {
     /// as all members together.
     pub(super) fn facts(&self, simple: &[RawWorker]) -> Vec<RawWorker> {
         let fact = |members: &[WorkerId]| {
-            let each = || members.iter().filter_map(|member| simple.get(member.0 as usize));
+            let each = || members.iter().filter_map(|member| simple.get(member.index()));
             let relative_speedup = each().map(|member| member.relative_speedup).sum();
             let first = each().next().copied();
             first.map_or(RawWorker { arch: 0, memory_node: 0, relative_speedup }, |first| RawWorker {
@@ -66,7 +66,7 @@ impl Teams {
         let mut below = TeamsBelow { simple_archs: 0, team_archs: 0, least: u16::MAX, members: Box::default() };
         let mut members = WorkerSet::new();
         for worker in workers.iter() {
-            let Some(arch) = facts.get(worker.0 as usize).map(|worker| 1 << worker.arch) else { continue };
+            let Some(arch) = facts.get(worker.index()).map(|worker| 1 << worker.arch) else { continue };
             match self.of(worker) {
                 None => below.simple_archs |= arch,
                 Some(team) => {

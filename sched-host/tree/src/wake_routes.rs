@@ -36,8 +36,8 @@ impl WakeRoutes {
         let mut below = Vec::new();
         for (number, child) in children.iter().enumerate() {
             for worker in WorkerSet::from_words(&places[*child as usize].raw().workers_in_context).iter() {
-                let start = *start.get_or_insert(worker.0 as usize);
-                let at = (worker.0 as usize).checked_sub(start).filter(|at| *at >= below.len())?;
+                let start = *start.get_or_insert(worker.index());
+                let at = worker.index().checked_sub(start).filter(|at| *at >= below.len())?;
                 below.resize(at, NOBODY);
                 below.push(number as u32);
             }

@@ -2,6 +2,7 @@
 
 use crate::data::{DataHeader, Handle, Reading, Scratchpad, Writing};
 use parking_lot::{MappedMutexGuard, MutexGuard};
+use sched_core::WorkerId;
 use sched_graph::AccessMode;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ pub trait Access: 'static {
     #[doc(hidden)]
     fn visit<'h>(handle: &'h Self::Handle, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
     #[doc(hidden)]
-    fn guard(handle: &Self::Handle, worker: usize) -> Self::Guard<'_>;
+    fn guard(handle: &Self::Handle, worker: WorkerId) -> Self::Guard<'_>;
     #[doc(hidden)]
     fn view<'g>(guard: &'g mut Self::Guard<'_>) -> Self::View<'g>;
 }
@@ -46,7 +47,7 @@ impl<T: Send + Sync + 'static> Access for Read<T> {
     }
 
     #[inline(always)]
-    fn guard(handle: &Handle<T>, worker: usize) -> Reading<'_, T> {
+    fn guard(handle: &Handle<T>, worker: WorkerId) -> Reading<'_, T> {
         handle.cell.read_by(worker)
     }
 
@@ -67,7 +68,7 @@ macro_rules! writing_access {
             }
 
             #[inline(always)]
-            fn guard(handle: &Handle<T>, worker: usize) -> Writing<'_, T> {
+            fn guard(handle: &Handle<T>, worker: WorkerId) -> Writing<'_, T> {
                 handle.cell.write_by(worker)
             }
 
@@ -89,8 +90,8 @@ impl<T: Send + 'static> Access for Scratch<T> {
 
     fn visit<'h>(_handle: &'h Scratchpad<T>, _visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {}
 
-    fn guard(handle: &Scratchpad<T>, worker: usize) -> MappedMutexGuard<'_, T> {
-        let pad = handle.pads.of_worker[worker].try_lock().expect("a worker runs one task at a time");
+    fn guard(handle: &Scratchpad<T>, worker: WorkerId) -> MappedMutexGuard<'_, T> {
+        let pad = handle.pads.of_worker[worker.index()].try_lock().expect("a worker runs one task at a time");
         MutexGuard::map(pad, |pad| pad.get_or_insert_with(&handle.pads.make))
     }
 
@@ -108,7 +109,7 @@ impl<A: Access> Access for Many<A> {
         handles.iter().for_each(|handle| A::visit(handle, visitor));
     }
 
-    fn guard(handles: &Vec<A::Handle>, worker: usize) -> Vec<A::Guard<'_>> {
+    fn guard(handles: &Vec<A::Handle>, worker: WorkerId) -> Vec<A::Guard<'_>> {
         handles.iter().map(|handle| A::guard(handle, worker)).collect()
     }
 
@@ -136,7 +137,7 @@ pub trait AccessList: 'static {
     #[doc(hidden)]
     fn visit<'h>(handles: &'h Self::Handles, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
     #[doc(hidden)]
-    fn guards(handles: &Self::Handles, worker: usize) -> Self::Guards<'_>;
+    fn guards(handles: &Self::Handles, worker: WorkerId) -> Self::Guards<'_>;
     #[doc(hidden)]
     fn views<'g>(guards: &'g mut Self::Guards<'_>) -> Self::Views<'g>;
 }
@@ -159,7 +160,7 @@ macro_rules! access_list {
                 $($access::visit($value, visitor);)*
             }
 
-            fn guards(($($value,)*): &Self::Handles, worker: usize) -> Self::Guards<'_> {
+            fn guards(($($value,)*): &Self::Handles, worker: WorkerId) -> Self::Guards<'_> {
                 ($($access::guard($value, worker),)*)
             }
 

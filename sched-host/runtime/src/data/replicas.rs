@@ -38,7 +38,7 @@ pub(crate) trait Copies: Send + Sync {
     fn coherence(&self) -> Coherence;
 
     /// Copies the value to a memory node, unless it is there. Unwinds when the copying does, and the data is as before then.
-    fn bring(&self, node: u32, errand: Errand);
+    fn bring(&self, node: MemoryNode, errand: Errand);
 
     /// Gives back the memory of all replicas but one that is valid. The caller has the turn of one who writes.
     fn let_go(&self);
@@ -76,64 +76,64 @@ const IN_PLACE: &str = "what a task uses is brought to its memory node before";
 
 impl<T> Replicas<T> {
     /// A value that is on `node`.
-    pub(crate) fn new(value: T, node: u32, data: u64, bytes: u64, memories: &Arc<Memories>) -> Replicas<T> {
+    pub(crate) fn new(value: T, node: MemoryNode, data: u64, bytes: u64, memories: &Arc<Memories>) -> Replicas<T> {
         let mut value = Some(value);
         let place = |at: usize| {
-            let value = if at == node as usize { value.take() } else { None };
+            let value = if at == node.index() { value.take() } else { None };
             Place { value: RwLock::new(value), filling: Mutex::default() }
         };
         let places = (0..memories.nodes()).map(place).collect();
         memories.note_allocated(node, bytes);
-        Replicas { data, bytes, state: Mutex::new(Coherence::at(node)), places, memories: Arc::clone(memories) }
+        Replicas { data, bytes, state: Mutex::new(Coherence::at(node.0)), places, memories: Arc::clone(memories) }
     }
 
     /// The node of a worker.
     #[cold]
-    pub(crate) fn node_of(&self, worker: usize) -> u32 {
+    pub(crate) fn node_of(&self, worker: WorkerId) -> MemoryNode {
         self.memories.node_of(worker)
     }
 
     /// A node where the value is.
-    pub(crate) fn some_valid(&self) -> u32 {
-        self.state.lock().valid().trailing_zeros()
+    pub(crate) fn some_valid(&self) -> MemoryNode {
+        MemoryNode(self.state.lock().valid().trailing_zeros())
     }
 
     /// The value on `node`, to read: it is valid there, and it is the caller's turn.
     #[cold]
-    pub(crate) fn read(&self, node: u32) -> MappedRwLockReadGuard<'_, T> {
+    pub(crate) fn read(&self, node: MemoryNode) -> MappedRwLockReadGuard<'_, T> {
         // Recursive, since a task may name the same data twice, while a prefetch waits to see that there is nothing to do.
-        let value = self.places[node as usize].value.read_recursive();
-        debug_assert!(self.state.lock().is_valid(node), "{IN_PLACE}");
+        let value = self.places[node.index()].value.read_recursive();
+        debug_assert!(self.state.lock().is_valid(node.0), "{IN_PLACE}");
         RwLockReadGuard::map(value, |value| value.as_ref().expect(IN_PLACE))
     }
 
     /// The value on `node`, to change: there is one, and it is the caller's turn.
     #[cold]
-    pub(crate) fn write(&self, node: u32) -> MappedRwLockWriteGuard<'_, T> {
-        let value = self.places[node as usize].value.write();
+    pub(crate) fn write(&self, node: MemoryNode) -> MappedRwLockWriteGuard<'_, T> {
+        let value = self.places[node.index()].value.write();
         // Under the lock, so that nobody who sees the new version sees the old value.
-        self.state.lock().write(node);
+        self.state.lock().write(node.0);
         RwLockWriteGuard::map(value, |value| value.as_mut().expect(IN_PLACE))
     }
 
     /// Takes the value away; the other replicas go. The caller has the turn of one who writes, and nobody comes after.
     pub(crate) fn take(&self) -> T {
         let node = self.keep_one();
-        let mut value = self.places[node as usize].value.write();
+        let mut value = self.places[node.index()].value.write();
         self.free(node);
         value.take().expect(IN_PLACE)
     }
 
     /// Gives back the memory of all replicas but one that is valid, which stays on the node that is returned. The caller has the
     /// turn of one who writes.
-    fn keep_one(&self) -> u32 {
+    fn keep_one(&self) -> MemoryNode {
         let kept = self.some_valid();
         // A prefetch that is still on its way does not arrive.
-        self.state.lock().write(kept);
-        for (node, place) in self.places.iter().enumerate().filter(|(node, _)| *node != kept as usize) {
+        self.state.lock().write(kept.0);
+        for (node, place) in self.places.iter().enumerate().filter(|(node, _)| *node != kept.index()) {
             let mut value = place.value.write();
             if value.is_some() {
-                self.free(node as u32);
+                self.free(MemoryNode(node as u32));
             }
             let gone = value.take();
             drop(value);
@@ -144,17 +144,17 @@ impl<T> Replicas<T> {
     }
 
     /// The memory on `node` is given back. The caller has locked the place.
-    fn free(&self, node: u32) {
-        self.state.lock().free(node);
+    fn free(&self, node: MemoryNode) {
+        self.state.lock().free(node.0);
         self.memories.note_freed(node, self.bytes);
     }
 }
 
 impl<T: Clone> Replicas<T> {
     /// Fills the place on `node`, which `target` has locked, and `state` says how things were then.
-    fn copy(&self, state: Coherence, node: u32, target: &mut Option<T>, errand: Errand) -> Option<()> {
+    fn copy(&self, state: Coherence, node: MemoryNode, target: &mut Option<T>, errand: Errand) -> Option<()> {
         let from = self.memories.nearest(state.valid(), node, self.bytes)?;
-        let place = &self.places[from as usize].value;
+        let place = &self.places[from.index()].value;
         let (source, why, by) = match errand {
             Errand::Demand(worker) => (place.read_recursive(), Reason::Demand, Some(worker)),
             Errand::Prefetch(_) => (place.try_read_recursive()?, Reason::Prefetch, None),
@@ -163,13 +163,7 @@ impl<T: Clone> Replicas<T> {
             return None;
         }
         let value = source.as_ref()?;
-        let transfer = Transfer {
-            data: DataId(self.data as u32),
-            from: MemoryNode(from),
-            to: MemoryNode(node),
-            bytes: self.bytes,
-            why,
-        };
+        let transfer = Transfer { data: DataId(self.data as u32), from, to: node, bytes: self.bytes, why };
         let underway = self.memories.note_transfer(transfer, by);
         let is_new = target.is_none();
         match target {
@@ -178,8 +172,8 @@ impl<T: Clone> Replicas<T> {
         }
         underway.arrived();
         let mut now = self.state.lock();
-        if now.arrive(node, state.version()) {
-            if now.allocate(node) {
+        if now.arrive(node.0, state.version()) {
+            if now.allocate(node.0) {
                 self.memories.note_allocated(node, self.bytes);
             }
         } else if is_new {
@@ -197,15 +191,15 @@ impl<T: Clone + Send + Sync + 'static> Copies for Replicas<T> {
         *self.state.lock()
     }
 
-    fn bring(&self, node: u32, errand: Errand) {
+    fn bring(&self, node: MemoryNode, errand: Errand) {
         let is_done = |state: Coherence| match errand {
-            Errand::Demand(_) => state.is_valid(node),
-            Errand::Prefetch(version) => state.is_valid(node) || state.version() != version,
+            Errand::Demand(_) => state.is_valid(node.0),
+            Errand::Prefetch(version) => state.is_valid(node.0) || state.version() != version,
         };
         if is_done(self.coherence()) {
             return;
         }
-        let place = &self.places[node as usize];
+        let place = &self.places[node.index()];
         let filling = match errand {
             Errand::Demand(_) => Some(place.filling.lock()),
             Errand::Prefetch(_) => place.filling.try_lock(),
@@ -235,7 +229,7 @@ impl<T> Drop for Replicas<T> {
     fn drop(&mut self) {
         let state = *self.state.get_mut();
         let there = (0..self.places.len() as u32).filter(|node| state.is_allocated(*node));
-        there.for_each(|node| self.memories.note_freed(node, self.bytes));
+        there.for_each(|node| self.memories.note_freed(MemoryNode(node), self.bytes));
     }
 }
 
@@ -288,10 +282,10 @@ mod tests {
     #[test]
     fn no_prefetch_disturbs_a_task_or_brings_what_is_old() {
         let memories = memories();
-        let replicas = Replicas::new(Halves([0; 16]), 0, 1, 128, &memories);
+        let replicas = Replicas::new(Halves([0; 16]), MemoryNode(0), 1, 128, &memories);
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
-            for node in 0..NODES {
+            for node in (0..NODES).map(MemoryNode) {
                 let (replicas, over) = (&replicas, &over);
                 scope.spawn(move || {
                     while !over.load(Relaxed) {
@@ -304,10 +298,10 @@ mod tests {
             let mut random = 1u32;
             for _ in 0..4000 {
                 random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                let (node, what) = ((random >> 16) % NODES, (random >> 24) % 8);
+                let (node, what) = (MemoryNode((random >> 16) % NODES), (random >> 24) % 8);
                 // As `Memories::bring` does it.
-                if what > 1 || !replicas.coherence().is_allocated(node) {
-                    replicas.bring(node, Errand::Demand(WorkerId(node)));
+                if what > 1 || !replicas.coherence().is_allocated(node.0) {
+                    replicas.bring(node, Errand::Demand(WorkerId(node.0)));
                 }
                 match what {
                     0..=3 => {

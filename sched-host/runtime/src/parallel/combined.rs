@@ -36,11 +36,11 @@ impl Combined {
 
 /// The architecture of a combined worker, and its size; of a simple one, its own and 1.
 pub(crate) fn arch_and_size(worker: WorkerId, archs: &[Arch], combined: &[Box<[WorkerId]>]) -> Option<(Arch, u16)> {
-    let Some(number) = (worker.0 as usize).checked_sub(archs.len()) else {
-        return Some((archs[worker.0 as usize], 1));
+    let Some(number) = worker.index().checked_sub(archs.len()) else {
+        return Some((archs[worker.index()], 1));
     };
     let team = combined.get(number)?;
-    Some((*archs.get(team.first()?.0 as usize)?, u16::try_from(team.len()).unwrap_or(u16::MAX)))
+    Some((*archs.get(team.first()?.index())?, u16::try_from(team.len()).unwrap_or(u16::MAX)))
 }
 
 impl Worker {
@@ -52,7 +52,7 @@ impl Worker {
             && let Some(teams) = &self.core.combined
         {
             let team = teams.workers.memberships().team(combined);
-            team.iter().for_each(|member| self.core.backend.times.expect_team(member.0 as usize, expected));
+            team.iter().for_each(|member| self.core.backend.times.expect_team(*member, expected));
         }
         Purpose { slot, combined, expected }
     }
@@ -61,12 +61,12 @@ impl Worker {
     pub(crate) fn attend(&mut self, gathering: &Gathering<Purpose>) {
         let core = Arc::clone(&self.core);
         let Some(teams) = &core.combined else { return };
-        let me = self.id.0 as usize;
+        let me = self.id.index();
         let Purpose { slot, combined, expected } = gathering.purpose;
         let counters = &core.counters[me];
         if expected > 0 {
-            core.backend.times.joined_team(me, expected);
-            core.backend.times.pre_exec(me, core.backend.now(), expected);
+            core.backend.times.joined_team(self.id, expected);
+            core.backend.times.pre_exec(self.id, core.backend.now(), expected);
         }
         counters.in_team.store(slot.index() + 1, Relaxed);
         if gathering.is_led_by(me) {
@@ -74,7 +74,7 @@ impl Worker {
             if expected > 0 {
                 // Those who came first have waited.
                 let now = core.backend.now();
-                let begin = |member: &WorkerId| core.backend.times.pre_exec(member.0 as usize, now, expected);
+                let begin = |member: &WorkerId| core.backend.times.pre_exec(*member, now, expected);
                 teams.workers.memberships().team(combined).iter().for_each(begin);
             }
             counters.executing.store(slot.index() + 1, Relaxed);
@@ -84,12 +84,8 @@ impl Worker {
             enter_task(core.id, task.record.context());
             let outcome = self.outcome(slot, &mut taken, &teams.crews.of(combined, &submitter), combined);
             if expected > 0 {
-                teams
-                    .workers
-                    .memberships()
-                    .team(combined)
-                    .iter()
-                    .for_each(|member| core.backend.times.post_exec(member.0 as usize));
+                let members = teams.workers.memberships().team(combined);
+                members.iter().for_each(|member| core.backend.times.post_exec(*member));
             }
             drop(team);
             counters.executing.store(0, Relaxed);

@@ -102,7 +102,7 @@ impl<'a> Crew<'a> {
     fn bind(&self, members: &[WorkerId]) {
         let Some((crews, _)) = self.together else { return };
         let Some(plan) = &crews.binding else { return };
-        let workers: Vec<usize> = members.iter().map(|member| member.0 as usize).collect();
+        let workers: Vec<usize> = members.iter().map(|member| member.index()).collect();
         if let Err(why) = plan.bind_current_thread_to(&workers) {
             tracing::warn!("a team is not bound: {why}");
         }

@@ -66,7 +66,7 @@ impl<T: Send + Sync + 'static> TeamAccess for Read<T> {
     type Part<'a> = &'a T;
 
     fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId]) -> Self::TeamGuard<'a> {
-        Self::guard(handle, members[0].0 as usize)
+        Self::guard(handle, members[0])
     }
 
     fn parts<'g>(guard: &'g mut Reading<'_, T>, size: usize) -> Vec<&'g T> {
@@ -81,7 +81,7 @@ macro_rules! writing_team_access {
             type Part<'a> = T::Part<'a>;
 
             fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId]) -> Self::TeamGuard<'a> {
-                Self::guard(handle, members[0].0 as usize)
+                Self::guard(handle, members[0])
             }
 
             fn parts<'g>(guard: &'g mut Writing<'_, T>, size: usize) -> Vec<T::Part<'g>> {
@@ -102,7 +102,7 @@ impl<T: Send + 'static> TeamAccess for Scratch<T> {
     type Part<'a> = &'a mut T;
 
     fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId]) -> Self::TeamGuard<'a> {
-        members.iter().map(|member| Self::guard(handle, member.0 as usize)).collect()
+        members.iter().map(|member| Self::guard(handle, *member)).collect()
     }
 
     fn parts<'g>(guards: &'g mut Vec<MappedMutexGuard<'_, T>>, _size: usize) -> Vec<&'g mut T> {

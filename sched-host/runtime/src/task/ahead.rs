@@ -281,7 +281,7 @@ impl Lookahead for Ahead {
     }
 
     fn transfer(&self, from: MemoryNode, to: MemoryNode, bytes: u64) -> u64 {
-        self.backend.memories.as_ref().map_or(0, |memories| memories.transfer_nanos(from.0, to.0, bytes))
+        self.backend.memories.as_ref().map_or(0, |memories| memories.transfer_nanos(from, to, bytes))
     }
 }
 

@@ -317,7 +317,7 @@ impl<L: AccessList, P: Send + 'static> Job for TypedJob<L, P> {
         let Some((handles, params)) = &self.arguments else { return };
         match &self.codelet.kernels[implementation] {
             Code::Once(kernel) => {
-                let mut guards = L::guards(handles, crew.first().0 as usize);
+                let mut guards = L::guards(handles, crew.first());
                 let context = Context { params, worker: crew.first(), team: Team::of(crew) };
                 kernel(&context, L::views(&mut guards));
             }

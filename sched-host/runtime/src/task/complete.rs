@@ -190,7 +190,7 @@ impl Core {
         if let Places::Replicated(copies) = &header.places {
             aside(&task.slot.head().sequence, "the drop of a replica", || copies.let_go());
         }
-        self.turns[1].fetch_add(1, SeqCst);
+        self.own_accesses.ended.fetch_add(1, SeqCst);
     }
 
     /// Pushes a task into the tree of its context.
@@ -256,24 +256,31 @@ impl Core {
             self.give_back(scratch);
         }
         if !scratch.dependents.is_empty() {
-            let mut dependents = std::mem::take(&mut scratch.dependents);
-            for dependent in dependents.drain(..) {
-                let next = self.place(dependent.slot());
-                let waiting = next.record;
-                if let Some(cause) = failed.filter(|_| dependent.is_explicit()) {
-                    let mut body = waiting.body.lock();
-                    body.rare(waiting).cancelled.get_or_insert_with(|| Arc::clone(cause));
-                }
-                if waiting.release() {
-                    self.schedule(next, requester, scratch);
-                }
-            }
-            scratch.dependents = dependents;
+            self.release_dependents(failed, requester, scratch);
         }
         self.count_finished(context, requester);
         if watched {
             self.outcomes.tell();
         }
+    }
+
+    /// Releases the tasks in `scratch` that waited for one that has ended; those that were submitted
+    /// [after](crate::TaskBuilder::after) it are cancelled if it `failed`.
+    #[inline(always)]
+    fn release_dependents(&self, failed: Option<&Cause>, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
+        let mut dependents = std::mem::take(&mut scratch.dependents);
+        for dependent in dependents.drain(..) {
+            let next = self.place(dependent.slot());
+            let waiting = next.record;
+            if let Some(cause) = failed.filter(|_| dependent.is_explicit()) {
+                let mut body = waiting.body.lock();
+                body.rare(waiting).cancelled.get_or_insert_with(|| Arc::clone(cause));
+            }
+            if waiting.release() {
+                self.schedule(next, requester, scratch);
+            }
+        }
+        scratch.dependents = dependents;
     }
 
     /// A task that does not end well, and the data that it should have written.
@@ -300,7 +307,7 @@ impl Core {
     ) {
         if let Some(callback) = rare.callback {
             // However long it takes is no stall. Only the worker itself writes what it executes.
-            let executing = requester.map(|worker| &self.counters[worker.0 as usize].executing);
+            let executing = requester.map(|worker| &self.counters[worker.index()].executing);
             let before = executing.map(|executing| executing.load(Relaxed));
             executing.inspect(|executing| executing.store(slot.index() + 1, Relaxed));
             aside(&slot.head().sequence, "a callback", || callback(outcome));
@@ -324,7 +331,7 @@ impl Core {
             }
             Some(worker) => {
                 // Only the worker itself writes its counter.
-                let finished = &self.counters[worker.0 as usize].finished;
+                let finished = &self.counters[worker.index()].finished;
                 finished.store(finished.load(Relaxed) + 1, Release);
                 // Who waits for everything is told by workers that have nothing to do; but those of this context may have
                 // much to do for others.

@@ -157,7 +157,7 @@ impl Submitter {
     /// Enters what is no task, and has a turn at data all the same.
     fn enter_turn(&self, header: &Arc<DataHeader>, mode: AccessMode, rare: RareFields) -> TaskKey {
         let core = &*self.core;
-        core.turns[0].fetch_add(1, SeqCst);
+        core.own_accesses.begun.fetch_add(1, SeqCst);
         let place = core.take_fresh();
         *place.record.body.lock().rare(place.record) = rare;
         let accesses = [(header, mode)];
