@@ -1,4 +1,4 @@
-//! The typed accesses of a codelet: what a kernel is given for each handle.
+//! Typed accesses of a codelet: what a kernel receives for each handle.
 
 use crate::data::{DataHeader, Handle, Reading, Scratchpad, Writing};
 use parking_lot::{MappedMutexGuard, MutexGuard};
@@ -7,13 +7,13 @@ use sched_graph::AccessMode;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// One access of a codelet: its mode, the handle that the application passes, and what the kernel sees.
+/// One access of a codelet: its mode, the handle that the application passes, and the view that the kernel receives.
 pub trait Access: 'static {
-    /// What the application passes.
+    /// Argument passed by the application.
     type Handle: Clone + Send + 'static;
     #[doc(hidden)]
     type Guard<'a>;
-    /// What the kernel sees.
+    /// View of the kernel.
     type View<'a>;
 
     #[doc(hidden)]
@@ -26,15 +26,15 @@ pub trait Access: 'static {
 
 /// The kernel reads a `T`: it sees `&T`.
 pub struct Read<T>(PhantomData<fn() -> T>);
-/// The kernel writes a `T` and does not use what was there: it sees `&mut T`.
+/// The kernel overwrites a `T` and does not use its old value: it sees `&mut T`.
 pub struct Write<T>(PhantomData<fn() -> T>);
 /// The kernel reads and writes a `T`: it sees `&mut T`.
 pub struct ReadWrite<T>(PhantomData<fn() -> T>);
-/// The kernel reads and writes a `T`, and the order among such tasks does not matter: it sees `&mut T`.
+/// The kernel reads and writes a `T`, and such tasks may run in any order: it sees `&mut T`.
 pub struct Commute<T>(PhantomData<fn() -> T>);
-/// The kernel uses a `T` of the worker's own: it sees `&mut T`.
+/// The kernel uses a `T` that belongs to the worker: it sees `&mut T`.
 pub struct Scratch<T>(PhantomData<fn() -> T>);
-/// The kernel has any number of accesses of one kind: it sees a `Vec` of what it would see of one.
+/// The kernel has any number of accesses of one kind: it sees a `Vec` of their views.
 pub struct Many<A>(PhantomData<fn() -> A>);
 
 impl<T: Send + Sync + 'static> Access for Read<T> {
@@ -120,15 +120,15 @@ impl<A: Access> Access for Many<A> {
 
 /// The accesses of a codelet: a tuple of up to eight [`Access`] types. `()` has none.
 pub trait AccessList: 'static {
-    /// The handles, owned by a task.
+    /// Handles, owned by a task.
     type Handles: Clone + Send + 'static;
-    /// The handles, as the application passes them.
+    /// Handles, as passed by the application.
     type Passed<'a>;
     #[doc(hidden)]
     type Guards<'a>;
-    /// What the kernel sees.
+    /// Views of the kernel.
     type Views<'a>;
-    /// There is no access at all.
+    /// Whether there is no access at all.
     #[doc(hidden)]
     const IS_EMPTY: bool;
 

@@ -1,4 +1,4 @@
-//! What the members of a team see of a task's data, where all of them run its kernel at once.
+//! Views of a task's data for the members of a team that all run its kernel.
 
 use super::crew::even;
 use crate::data::access::{Access, AccessList, Commute, Many, Read, ReadWrite, Scratch, Write};
@@ -6,7 +6,7 @@ use crate::data::{Reading, Writing};
 use parking_lot::MappedMutexGuard;
 use sched_core::WorkerId;
 
-/// Data that the members of a team can write at once, each a part of its own.
+/// Data that the members of a team can write at once, each its own part.
 ///
 /// ```
 /// use sched_runtime::Share;
@@ -23,16 +23,16 @@ use sched_core::WorkerId;
 /// assert_eq!(Rows(vec![Vec::new(); 5]).share(2).iter().map(|part| part.len()).collect::<Vec<_>>(), [3, 2]);
 /// ```
 pub trait Share: Send + Sync + 'static {
-    /// What one member gets.
+    /// Part of one member.
     type Part<'a>: Send;
 
-    /// The parts of the members of a team of this size, in order of their ranks: as many as there are members.
+    /// Splits the data for a team of this size: one part for each member, in order of rank.
     fn share(&mut self, size: usize) -> Vec<Self::Part<'_>>;
 }
 
 macro_rules! shared_slice {
     ($type:ty $(, $number:ident)?) => {
-        /// Consecutive parts whose lengths differ by one at most.
+        /// Consecutive parts whose lengths differ by at most one.
         impl<E: Send + Sync + 'static $(, const $number: usize)?> Share for $type {
             type Part<'a> = &'a mut [E];
 
@@ -47,12 +47,12 @@ shared_slice!(Vec<E>);
 shared_slice!(Box<[E]>);
 shared_slice!([E; N], N);
 
-/// An access that the members of a team can have at once: reading, of anything; writing, of what can be
+/// An access that all members of a team can have at once: reading any data, or writing data that can be
 /// [shared](Share).
 pub trait TeamAccess: Access {
     #[doc(hidden)]
     type TeamGuard<'a>;
-    /// What one member sees.
+    /// View of one member.
     type Part<'a>: Send;
 
     #[doc(hidden)]
@@ -127,11 +127,11 @@ impl<A: TeamAccess> TeamAccess for Many<A> {
     }
 }
 
-/// The accesses of a codelet that the members of a team can have at once: each is a [`TeamAccess`].
+/// Accesses of a codelet that all members of a team can have at once: each is a [`TeamAccess`].
 pub trait TeamAccessList: AccessList {
     #[doc(hidden)]
     type TeamGuards<'a>;
-    /// What one member sees.
+    /// Views of one member.
     type Parts<'a>: Send;
 
     #[doc(hidden)]

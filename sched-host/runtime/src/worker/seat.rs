@@ -1,4 +1,4 @@
-//! A worker's thread at its seat: how it finds its contexts, and wakes others.
+//! The seat of a worker thread: how it finds its contexts, and wakes other workers.
 
 use crate::context::ContextCore;
 use crate::parallel::combined::Purpose;
