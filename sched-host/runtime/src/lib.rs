@@ -112,7 +112,7 @@ impl Runtime {
     /// use sched_tree::plugin::Registry;
     /// use std::sync::Arc;
     ///
-    /// Use the components that are compiled in; without this line, plugin files come first.
+    /// // Use the components that are compiled in; without this line, plugin files come first.
     /// let builder = Runtime::builder().registry(Arc::new(Registry::compiled_in()));
     /// let runtime = builder.policy("tree-eager").workers(2).build()?;
     /// assert_eq!((runtime.policy(), runtime.workers()), ("tree-eager", 2));

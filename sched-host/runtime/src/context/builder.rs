@@ -87,7 +87,8 @@ impl<'a> ContextBuilder<'a> {
             let ahead = Arc::new(Ahead::new(number, Arc::clone(&core.backend), Arc::clone(&core.ledger)));
             ahead.serve(core);
             let lookahead = Some(Arc::<Ahead>::clone(&ahead) as _);
-            let tree = Tree::assemble_foreseeing(Vec::new(), &core.facts, services, ledger, core.policy_env.seed, lookahead);
+            let tree =
+                Tree::assemble_foreseeing(Vec::new(), &core.facts, services, ledger, core.policy_env.seed, lookahead);
             ContextCore::new(number, tree, ahead, String::new(), policy.clone(), WorkerSet::new())
         });
         let context = place.ok_or(ContextError::TooMany { most: super::roster::MOST })?;

@@ -25,7 +25,7 @@ use sched_model::DataShape;
 /// use sched_runtime::{Read, ReadWrite, Runtime};
 /// # use std::sync::Arc;
 /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
-/// Two groups of one worker, as if each had its own memory.
+/// // Two groups of one worker, as if each had its own memory.
 /// let runtime = Runtime::builder().registry(components).workers(2).memory_nodes(2).build()?;
 /// let x = runtime.replicated(vec![1.0; 1000]).bytes(8000).register();
 /// let y = runtime.replicated(vec![0.0; 1000]).bytes(8000).register();

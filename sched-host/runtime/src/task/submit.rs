@@ -84,7 +84,7 @@ impl Submitter {
     /// # use std::sync::Arc;
     /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
     /// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
-    /// y ← y + a·x, where a is a parameter of the task.
+    /// // y ← y + a·x, where a is a parameter of the task.
     /// let axpy = runtime
     ///     .codelet::<(Read<Vec<f64>>, ReadWrite<Vec<f64>>), f64>("axpy")
     ///     .cpu("axpy_cpu", |context, (x, y)| {
@@ -206,7 +206,7 @@ const NO_DATA: u64 = FNV_1A_EMPTY;
 /// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
 /// let say = runtime.codelet::<(), &str>("say").cpu("say", |context, ()| assert!(!context.params.is_empty())).build();
 /// let first = runtime.task_with(&say, "first", ()).name("the first").priority(7).submit()?;
-/// No data orders these two tasks, so the second one waits explicitly.
+/// // No data orders these two tasks, so the second one waits explicitly.
 /// let second = runtime
 ///     .task_with(&say, "second", ())
 ///     .after(first)
