@@ -59,7 +59,7 @@ fn a_picture_may_take_the_standard_output_and_the_report_makes_way() {
     for command in [&["simulate", "lu"][..], &["run", "lu", "-w", "1"]] {
         let ran = sched(&[command, &SMALL, &["--gantt", "-"]].concat());
         assert!(ran.code == 0 && ran.out.starts_with("<svg") && ran.out.trim_end().ends_with("</svg>"), "{ran:?}");
-        assert!(ran.err.contains(if command[0] == "run" { "lu  " } else { "workload  lu" }), "{ran:?}");
+        assert!(ran.err.contains(if command[0] == "run" { "lu  " } else { "workload  LU of" }), "{ran:?}");
         let ran = sched(&[command, &SMALL, &["--trace", "-"]].concat());
         assert!(serde_json::from_str::<Value>(&ran.out).is_ok(), "{ran:?}");
     }
