@@ -325,6 +325,6 @@ fn wrong_contexts_on_the_command_line_are_corrected() {
         &["cannot be changed", "did you mean `tree-heft`?"],
     );
     error(2, &["--context", "a:wokers=1"], &["a context has no `wokers`: did you mean `workers`?"]);
-    error(2, &["--swap-to", "tree-ws@noon"], &["`noon` is no time"]);
+    error(2, &["--swap-to", "tree-ws@noon"], &["`noon` is not a time"]);
     error(2, &["--parallel", "2"], &["must be a number from 0 to 1"]);
 }

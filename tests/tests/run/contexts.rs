@@ -77,7 +77,7 @@ fn wrong_contexts_are_reported() {
         &["several --policy", "--context a:policy="],
     );
     error(2, &["--context", "a:polcy=tree-ws"], &["a context has no `polcy`", "did you mean `policy`?"]);
-    error(2, &["--context", "a:workers=x"], &["`x` are no workers"]);
+    error(2, &["--context", "a:workers=x"], &["`x` is not a list of workers"]);
     error(2, &["--context", ":workers=0"], &["a context has a name"]);
     error(2, &["--context", "a", "--repeat", "3"], &["--repeat", "cannot be used with"]);
 }
