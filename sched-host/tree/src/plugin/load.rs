@@ -11,7 +11,7 @@ use std::fs::{self, FileType};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// A plugin in memory, where it stays.
+/// A loaded plugin, which stays in memory.
 pub(super) struct Loaded {
     pub(super) stamp: Stamp,
     pub(super) root: &'static Root,
@@ -26,10 +26,10 @@ pub(super) fn load(path: &Path) -> Result<Loaded, LoadErrorKind> {
     Ok(Loaded { stamp, root, components })
 }
 
-/// The stamp of a file that fits this host. Nothing in the file has run when this returns.
+/// The stamp of a file, if it fits this host. No code of the file has run by then.
 fn read_stamp(path: &Path) -> Result<Stamp, LoadErrorKind> {
     let unreadable = |error: std::io::Error| LoadErrorKind::Unreadable(error.to_string());
-    // Asked before it is opened: to open a pipe waits for who writes to it.
+    // Checked before opening: opening a pipe waits for a writer.
     let metadata = fs::metadata(path).map_err(unreadable)?;
     if !metadata.is_file() {
         return Err(LoadErrorKind::NotAFile(kind_of(metadata.file_type())));
@@ -47,7 +47,7 @@ fn open(path: &Path) -> Result<&'static Root, LoadErrorKind> {
     // of the search path vouches for what it does. There are no destructors to vouch for: it is never unloaded.
     let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
         .map_err(|error| LoadErrorKind::Open(loader_message(&error, path)))?;
-    // Statics, thread-locals and code of the plugin are referred to from all over the host.
+    // The host refers to statics, thread-locals and code of the plugin everywhere.
     let library: &'static Library = Box::leak(Box::new(library));
     // SAFETY: a symbol of this name has this type in every library whose stamp is of this major version.
     let entry = unsafe { library.get::<EntryFn>(root::SYMBOL) }.map_err(|_| LoadErrorKind::NoEntry)?;
@@ -55,7 +55,7 @@ fn open(path: &Path) -> Result<&'static Root, LoadErrorKind> {
     unsafe { entry().open() }.map_err(LoadErrorKind::Layout)
 }
 
-/// The loader's words without the path, which the reader is told anyway.
+/// Message of the loader without the path, which the report names anyway.
 fn loader_message(error: &libloading::Error, path: &Path) -> String {
     let words = error.source().map_or_else(|| error.to_string(), ToString::to_string);
     let shown = path.display().to_string();
