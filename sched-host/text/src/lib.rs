@@ -6,6 +6,7 @@
 pub mod amount;
 mod count;
 pub mod dot;
+mod earliest;
 pub mod excerpt;
 mod file;
 mod finding;
@@ -22,6 +23,7 @@ pub mod svg;
 pub mod xml;
 
 pub use count::count;
+pub use earliest::Earliest;
 pub use file::{STANDARD_INPUT, Unread, decode, file_name, read, read_bytes};
 pub use finding::{Finding, Findings};
 pub use median::median;
