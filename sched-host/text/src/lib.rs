@@ -31,4 +31,4 @@ pub use plain::Plain;
 pub use ranges::{ranges, workers};
 pub use span::{SourceText, Span, line_and_column};
 pub use spread::spread;
-pub use suggest::{closest, did_you_mean};
+pub use suggest::{closest, did_you_mean, distance};

@@ -5,6 +5,9 @@ use serde::Serialize;
 /// Maximum number of PUs in a description.
 const LARGEST: u64 = 1 << 14;
 
+/// Maximum number that the system has for a PU or another object of a description.
+const LARGEST_INDEX: u64 = 4 * LARGEST;
+
 /// The names that hwloc accepts for levels, besides any abbreviation of them.
 const NAMES: [&str; 25] = [
     "numanode", "numa", "node", "package", "socket", "die", "group", "core", "pu", "l1cache", "l2cache", "l3cache",
@@ -79,6 +82,9 @@ pub(super) fn too_large(description: &str) -> Option<SyntheticProblem> {
         let offset = description.len() - rest.len();
         Some(SyntheticProblem { offset, length, what })
     };
+    if let Some(problem) = large_index(description) {
+        return Some(problem);
+    }
     let mut pus = 1_u64;
     let mut memories = 0_u64;
     let mut rest = description;
@@ -110,6 +116,22 @@ pub(super) fn too_large(description: &str) -> Option<SyntheticProblem> {
         }
         rest = after;
     }
+}
+
+/// A number of the system that is too large: the sets of PUs have a bit for each number up to it.
+fn large_index(description: &str) -> Option<SyntheticProblem> {
+    for (start, attribute) in description.match_indices("indexes=") {
+        let list = &description[start + attribute.len()..];
+        let list = &list[..list.find([')', ' ']).unwrap_or(list.len())];
+        for piece in list.split([',', '*', ':']) {
+            if leading_number(piece).is_some_and(|(index, _)| index > LARGEST_INDEX) {
+                let offset = piece.as_ptr().addr() - description.as_ptr().addr();
+                let what = format!("an index is larger than {LARGEST_INDEX}, the maximum");
+                return Some(SyntheticProblem { offset, length: piece.len(), what });
+            }
+        }
+    }
+    None
 }
 
 /// The number that `text` begins with, as C's `strtoul` reads it for hwloc: decimal, hexadecimal after `0x`, octal after

@@ -134,7 +134,15 @@ fn no_way_of_writing_a_number_passes_the_limit() -> Result<(), Box<dyn Error>> {
         let refused = refusal(large);
         assert!(refused.contains("more than 16384"), "{refused}");
     }
-    for (small, pus) in [("pu:0x10", 16), ("core:010 pu:2", 16), ("core:2 3", 6), ("node:2 [numa] pu:+3", 6)] {
+    let refused = refusal("core:2 pu:1(indexes=0,99999999999)");
+    assert!(refused.contains("column 24: an index is larger than 65536"), "{refused}");
+    for (small, pus) in [
+        ("core:2 pu:1(indexes=7,3)", 2),
+        ("pu:0x10", 16),
+        ("core:010 pu:2", 16),
+        ("core:2 3", 6),
+        ("core:2 [numa] pu:+3", 6),
+    ] {
         assert_eq!(Topology::from_synthetic(small)?.pus().len(), pus, "{small}");
     }
     Ok(())
