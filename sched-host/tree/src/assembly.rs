@@ -1,6 +1,8 @@
 //! Components put together: what stands behind the gate of a [`Tree`](super::Tree), and is exchanged as a whole.
 
 use super::Part;
+use super::attendance::{Post, PostNumber};
+use super::attended::attended;
 use super::call::Call;
 use super::expected_ends;
 use super::fallback::Fallback;
@@ -120,7 +122,10 @@ impl LiveTree {
         }
     }
 
-    /// Takes back what quarantined nodes hold. The caller is alone.
+    /// Takes back what quarantined nodes hold, and wakes every worker that sleeps. The caller is alone.
+    ///
+    /// The call that failed may have been about to wake somebody (`can_pull`), or to fetch tasks from above (`can_push`). Which
+    /// tasks those were is not known, so every worker looks once more, now that calls pass through the node.
     pub(super) fn repair(&self) {
         self.repairs.store(false, Release);
         for node in self.nodes.iter().filter(|node| node.is_quarantined()) {
@@ -130,6 +135,12 @@ impl LiveTree {
                     node.health.rehomed.fetch_add(1, Relaxed);
                     self.fallback.put(slot);
                 }
+            }
+        }
+        for member in self.members() {
+            let member = WorkerId(member as u32);
+            if self.sleeping.contains(member.0) {
+                self.services.wake(member);
             }
         }
     }
@@ -277,7 +288,13 @@ fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, f
     // Without expected ends, leaves note at each pull until when their worker should be busy.
     let has_expected_ends = env.services.busy_until(WorkerId(0)).is_some();
     let linked = parts.into_iter().zip(links.parents).zip(links.sources).enumerate();
-    let node = |(id, ((part, parents), sources)): (usize, ((Part, Vec<_>), Vec<_>))| {
+    let node = |(id, ((mut part, parents), sources)): (usize, ((Part, Vec<_>), Vec<_>))| {
+        let mut post = None;
+        if part.attended {
+            let number = Arc::new(PostNumber::new(post_of(&part)));
+            part.component = attended(part.component, Arc::clone(&number));
+            post = Some(number);
+        }
         TreeNode::new(NodeParts {
             id: id as NodeId,
             number: first + id as NodeId,
@@ -291,12 +308,18 @@ fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, f
             alike: prospects::alike(&part.workers, env),
             teams: env.teams.below(&part.workers, &env.workers),
             seed: env.seed,
+            post,
             component: part.component,
             component_name: part.name,
             plugin: part.plugin,
         })
     };
     linked.map(node).collect()
+}
+
+/// What the reports of calls that do not come back say of a part.
+fn post_of(part: &Part) -> Post {
+    Post { node: part.path.clone(), component: part.name.clone(), plugin: part.plugin.clone() }
 }
 
 /// Completes nodes with what depends on those below them.

@@ -92,6 +92,25 @@ impl BareTree {
         }
     }
 
+    /// Pushes some tasks and pulls what the tree gives, for each worker in turn; what it keeps is drained. Whether the tree
+    /// gives tasks back does not matter. There are at most as many tasks as a new ledger has slots.
+    pub(crate) fn attempt(&self, tasks: u32) {
+        let slots = || self.ledger.slots().take(tasks as usize);
+        for slot in slots() {
+            self.tree.push(slot, None, None);
+            if slot.index() % 2 == 0 {
+                self.tree
+                    .pull(WorkerId(slot.index() % self.workers))
+                    .into_iter()
+                    .for_each(|slot| slot.set_phase(Phase::Waiting));
+            }
+        }
+        for worker in (0..tasks * self.workers).map(|turn| WorkerId(turn % self.workers)) {
+            self.tree.pull(worker).into_iter().for_each(|slot| slot.set_phase(Phase::Waiting));
+        }
+        _ = self.tree.survey();
+    }
+
     /// How long it takes to push so many tasks into the root, one after the other, each as the application submits it.
     /// They are pulled out again afterwards, which does not count. There are at most as many tasks as a new ledger has
     /// slots.

@@ -8,10 +8,13 @@
 //! quarantined node, and [`ledger`] for how its tasks are taken back.
 
 mod assembly;
+pub mod attendance;
+mod attended;
 mod bare_tree;
 mod call;
 pub mod combined;
 pub mod context;
+mod deaf;
 mod expected_ends;
 mod fallback;
 pub mod fault;
@@ -99,6 +102,8 @@ pub struct Part {
     pub empty_until_pushed: bool,
     /// The component need not be asked for its estimated end: it follows from what it notes.
     pub end_is_noted: bool,
+    /// Calls of the component are [noted](attendance), so that one that does not come back can be named.
+    pub attended: bool,
 }
 
 /// A tree of components at work, at the place where it stands: [`swap`](Tree::swap) puts another one there.
