@@ -33,7 +33,7 @@ impl Component for Neighbour {
     fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
         let stored = self.tasks.lock().pop();
         if stored.is_none() {
-            node.parents_can_push();
+            let _ = node.parents_can_push();
         }
         stored.or_else(|| node.pull_from_parents())
     }
