@@ -9,6 +9,7 @@ use super::task::record::{Dependent, Record, Records, TaskKey};
 use super::task::submit::TaskRef;
 use super::worker::stats::WorkerCounters;
 use crate::context::{ContextCore, PolicyEnv, Roster};
+use crate::wait::ended::Ended;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{ArchSet, Time, WorkerId};
@@ -49,6 +50,8 @@ pub(crate) struct Core {
     /// Slots that never held a job.
     fresh: Mutex<Vec<TaskPlace>>,
     pub(crate) stop: AtomicBool,
+    /// Threads of the runtime that have ended.
+    pub(crate) ended: Ended,
     /// A stall was reported.
     pub(crate) stalled: AtomicBool,
     pub(crate) outcomes: Outcomes,
@@ -115,6 +118,7 @@ impl Core {
             turns: Default::default(),
             fresh: Mutex::default(),
             stop: AtomicBool::new(false),
+            ended: Ended::default(),
             stalled: AtomicBool::new(false),
             outcomes: Outcomes::default(),
             quiet_period,

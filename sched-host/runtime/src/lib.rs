@@ -43,13 +43,14 @@ use sched_model::Bus;
 use sched_model::Models;
 use sched_policy::Policy;
 use sched_trace::{Recorder, Trace, WorkerTrack};
+use sched_tree::attendance::Watch;
 use sched_tree::combined::has_team_leaves;
 use sched_tree::{Fault, Ledger, NodeState, Part, Services, Tree, WorkerFacts};
 use std::ops::{Deref, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use worker::Worker;
 
 /// A runtime at work: workers, and the tree that schedules for them.
@@ -105,7 +106,7 @@ pub(crate) struct Start {
 /// Stack of a worker: kernels of applications, and components that nest their calls.
 const STACK: usize = 8 << 20;
 
-/// How long the end of a stalled runtime waits for a worker that is stuck in a component.
+/// How long the end of a runtime waits for a worker that is stuck in a component.
 const STUCK_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Runtime {
@@ -175,6 +176,8 @@ impl Runtime {
             let body = move || {
                 let bound = binding.map_or(Ok(()), |plan| plan.bind_current_thread(id));
                 let _ = tell.send(bound.map_err(|error| error.to_string()));
+                let ends = Arc::clone(&core);
+                let _end = ends.ended.at_end();
                 Worker::new(core, WorkerId(id as u32)).run();
             };
             // If this fails, the drop of `runtime` stops the workers that began.
@@ -185,7 +188,9 @@ impl Runtime {
         if let Some(memories) = &core.backend.memories {
             for stats in memories.stats() {
                 let (memories, binding, node) = (Arc::clone(memories), start.binding.clone(), stats.node);
+                let core = Arc::clone(&core);
                 let body = move || {
+                    let _end = core.ended.at_end();
                     let workers = memories.workers_of(node);
                     if let Some(Err(why)) = binding.map(|plan| plan.bind_current_thread_to(&workers)) {
                         tracing::warn!(node, "the thread that fetches data is not bound: {why}");
@@ -340,15 +345,20 @@ fn end(core: &Core, threads: Vec<JoinHandle<()>>, claim: Option<Claim>) {
     if let Some(memories) = &core.backend.memories {
         memories.stop();
     }
-    let began = Instant::now();
-    let stalled = core.stalled.load(Relaxed);
+    let mut calls = Watch::default();
+    let _ = calls.overdue(STUCK_PATIENCE);
+    let ended = core.ended.wait_for(threads.len(), STUCK_PATIENCE);
+    let overdue = calls.overdue(STUCK_PATIENCE);
     for thread in threads {
-        // A worker that is stuck inside a component cannot be stopped: it is left behind.
-        while stalled && !thread.is_finished() && began.elapsed() < STUCK_PATIENCE {
-            std::thread::yield_now();
-        }
-        if !stalled || thread.is_finished() {
+        // No task is left, so who has not ended is stuck inside a component. It cannot be stopped, and is left behind.
+        if ended.contains(&thread.thread().id()) {
             let _ = thread.join();
+            continue;
+        }
+        let name = thread.thread().name().unwrap_or_default().to_owned();
+        match overdue.iter().find(|call| call.thread == name) {
+            Some(call) => tracing::error!("the thread `{name}` is left behind: {call}"),
+            None => tracing::error!("the thread `{name}` is left behind: it does not end within {STUCK_PATIENCE:?}"),
         }
     }
     drop(claim);
