@@ -224,7 +224,7 @@ fn batches_that_say_nothing_are_refused_and_teach_nothing() {
         submitter.task_with(&tasks, 9, (&large,)).submit().map(|_| ())
     });
     let told = unlike.expect_err("they differ in size").to_string();
-    let expected = "the tasks of codelet `burn` were not alike while their energy was measured: ";
+    let expected = "the tasks of codelet `burn` differ in variant or footprint while their energy is measured: ";
     assert!(told.starts_with(expected) && told.contains("2 ran on cpu implementation 0 with footprint "), "{told}");
     let mixed = runtime.measure_energy(&tasks, &meter, |submitter| {
         submitter.task_with(&tasks, 9, (&small,)).submit()?;
@@ -266,9 +266,9 @@ fn a_codelet_without_a_model_or_of_another_runtime_is_refused() {
     let plain = here.codelet::<(), ()>("plain").cpu("plain", |_, ()| {}).build();
     let submitted = |_: &_| panic!("nothing is submitted in vain");
     let error = here.measure_energy(&plain, &powercap.meter(), submitted).expect_err("it has no model");
-    assert_eq!(error.to_string(), "codelet `plain` has no performance model, which would keep what is measured");
+    assert_eq!(error.to_string(), "codelet `plain` has no performance model to record the measurement");
     let error = elsewhere.measure_energy(&plain, &powercap.meter(), submitted).expect_err("it is not from there");
-    assert_eq!(error.to_string(), "codelet `plain` is one of another runtime");
+    assert_eq!(error.to_string(), "codelet `plain` belongs to another runtime");
     let tasks = burning(&here, &powercap, "burn");
     let within = here.measure_energy(&tasks, &powercap.meter(), |_| {
         let error = measure(&here, &powercap, &tasks, &[9]).expect_err("one at a time");

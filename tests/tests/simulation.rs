@@ -10,7 +10,7 @@ use sched_host::graph::{AccessMode, Datum, Lengths, Task, TaskGraph, TaskId, Won
 use sched_host::memory::Reason;
 use sched_host::policy::library;
 use sched_host::sim::platform::find;
-use sched_host::sim::{Outcome, Platform, SimError, Simulation};
+use sched_host::sim::{Platform, SimError, SimOutcome, Simulation};
 use sched_host::trace::{Digest, Event, EventLog, Observer, Stamped};
 use sched_tests::{place, program, stock};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 const MS: u64 = 1_000_000;
 
-fn run(graph: &TaskGraph, platform: &Platform, policy: &str, seed: u64) -> Result<(Outcome, EventLog), SimError> {
+fn run(graph: &TaskGraph, platform: &Platform, policy: &str, seed: u64) -> Result<(SimOutcome, EventLog), SimError> {
     let mut log = EventLog::default();
     let simulation = Simulation::new(graph.clone(), platform.clone()).registry(stock::registry(Vec::new())).seed(seed);
     let simulation =

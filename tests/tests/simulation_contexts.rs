@@ -2,11 +2,12 @@
 //! in turn, and the workers of each context doing what they do in a real run.
 
 use proptest::prelude::*;
+use sched_core::WorkerId;
 use sched_host::graph::generate::{Layered, cholesky, independent, layered};
 use sched_host::graph::{Task, TaskGraph, TaskId};
 use sched_host::policy::library;
 use sched_host::sim::platform::find;
-use sched_host::sim::{Context, Outcome, Platform, SimError, Simulation, When};
+use sched_host::sim::{Context, Platform, SimError, SimOutcome, Simulation, When};
 use sched_host::trace::{Digest, Event, EventLog, Observer, Stamped};
 use sched_tests::{place, program, stock};
 use std::collections::BTreeSet;
@@ -23,7 +24,7 @@ fn start(graph: &TaskGraph, platform: &Platform) -> Simulation {
     Simulation::new(graph.clone(), platform.clone()).registry(stock::registry(Vec::new()))
 }
 
-fn run(simulation: Simulation) -> Result<(Outcome, EventLog), SimError> {
+fn run(simulation: Simulation) -> Result<(SimOutcome, EventLog), SimError> {
     let mut log = EventLog::default();
     Ok((simulation.observe(&mut log)?, log))
 }
@@ -145,7 +146,7 @@ fn workers_come_and_go() {
     let expected = [(5, 1), (6, 1), (7, 0), (7, 1), (7, 2), (8, 0), (8, 2), (9, 0), (9, 2), (10, 0)];
     assert_eq!(begun.len(), 10);
     assert_eq!(begun[..9], expected[..9], "worker 1 leaves when its third task is done");
-    assert_eq!(outcome.contexts[1].workers, [0, 2]);
+    assert_eq!(outcome.contexts[1].workers, [0, 2].map(WorkerId));
     assert_eq!(outcome.contexts[1].makespan, ms(11), "from the submission on, also while nobody is there");
 }
 
@@ -250,17 +251,17 @@ fn what_is_wrong_with_contexts_is_said() {
     };
     let with = |context| start(&graph, &machine).context(context);
     let alpha = || Context::new("alpha");
-    insta::assert_snapshot!(error(start(&graph, &machine)), @"task 0 belongs to context 1, and the simulation has contexts 0 to 0 (give the simulation a context for each number that tasks of the graph have)");
+    insta::assert_snapshot!(error(start(&graph, &machine)), @"task 0 belongs to context 1, and the simulation has contexts 0 to 0 (add a context to the simulation for each number that tasks of the graph have)");
     insta::assert_snapshot!(error(with(alpha()).context(alpha())), @"context `alpha` cannot be made: there is a context `alpha` already");
     insta::assert_snapshot!(error(with(Context::new("default"))), @"context `default` cannot be made: there is a context `default` already");
     insta::assert_snapshot!(error(with(alpha().workers([1, 2]))), @"context `alpha` cannot be made: there is no worker 2, only workers 0 to 1");
     insta::assert_snapshot!(error(with(alpha().policy("tree-wss"))), @"context `alpha` cannot be made: policy `tree-wss`: 1 error");
     insta::assert_snapshot!(error(with(alpha().priorities(RangeInclusive::new(9, 0)))), @"context `alpha` cannot be made: the priorities of context `alpha` range from 9 to 0, which is nothing");
-    insta::assert_snapshot!(error(with(alpha().priorities(0..=5))), @"task 0 has priority 7; context `alpha` has 0 to 5 (choose a priority of that range, or make the context with another one)");
+    insta::assert_snapshot!(error(with(alpha().priorities(0..=5))), @"task 0 has priority 7; context `alpha` has 0 to 5 (choose a priority in that range, or change the range of the context)");
     insta::assert_snapshot!(error(with(alpha()).swap_policy("alpa", "tree-ws", When::At(ms(1)))), @"there is no context `alpa` (did you mean `alpha`?)");
     insta::assert_snapshot!(error(with(alpha()).remove_workers("alpha", [5], When::At(ms(1)))), @"context `alpha` cannot be changed: there is no worker 5, only workers 0 to 1");
     insta::assert_snapshot!(error(with(alpha().workers([]))), @r"
-    the scheduler kept 1 of 1 tasks: at 0 ns nothing moves any more
+    the scheduler kept 1 of 1 tasks: nothing more can happen at 0 ns
       context `alpha` has tasks and no workers (give these contexts workers)
     ");
 }

@@ -1,7 +1,7 @@
 //! Simulations on machines of which it is said what their workers draw.
 
 use sched_host::graph::{Task, TaskGraph};
-use sched_host::sim::{Outcome, Platform, Simulation};
+use sched_host::sim::{Platform, SimOutcome, Simulation};
 use sched_tests::{program, stock};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const MACHINE: &str = r#"
     kernel "hot" { on "cpu" time="4 ms" watts="500 W"; on "gpu" time="8 ms"; }
 "#;
 
-fn simulate(machine: &str, kind: &str, tree: &str) -> Outcome {
+fn simulate(machine: &str, kind: &str, tree: &str) -> SimOutcome {
     let platform = Platform::parse("test.kdl", &format!("platform \"test\" {{ {machine} }}")).expect("it is sound");
     let mut graph = TaskGraph::new("one");
     let kind = graph.add_kind(kind);
@@ -40,7 +40,7 @@ fn ms(count: u64) -> Duration {
 }
 
 /// The time of a schedule, and its energy in thousandths of a joule.
-fn told(outcome: &Outcome) -> (Duration, u64) {
+fn told(outcome: &SimOutcome) -> (Duration, u64) {
     (outcome.makespan, (outcome.energy.expect("it is known") * 1e3).round() as u64)
 }
 

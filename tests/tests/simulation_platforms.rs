@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use sched_host::graph::TaskGraph;
 use sched_host::graph::generate::{Layered, cholesky, layered};
 use sched_host::policy::library;
-use sched_host::sim::{Outcome, Platform, SimError, Simulation};
+use sched_host::sim::{Platform, SimError, SimOutcome, Simulation};
 use sched_host::trace::Digest;
 use sched_tests::stock;
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ fn graph(seed: u64, size: usize) -> TaskGraph {
     }
 }
 
-fn simulated(graph: &TaskGraph, platform: &Platform, policy: &str, seed: u64) -> Result<(Outcome, u64), SimError> {
+fn simulated(graph: &TaskGraph, platform: &Platform, policy: &str, seed: u64) -> Result<(SimOutcome, u64), SimError> {
     let mut digest = Digest::default();
     let simulation = Simulation::new(graph.clone(), platform.clone()).policy(policy).seed(seed);
     let outcome = simulation.registry(stock::registry(Vec::new())).observe(&mut digest)?;

@@ -3,7 +3,7 @@
 use sched_host::graph::generate::cholesky;
 use sched_host::graph::{Task, TaskGraph};
 use sched_host::sim::platform::{KernelTime, Parallel, find};
-use sched_host::sim::{Context, Outcome, Platform, SimRecorder, Simulation};
+use sched_host::sim::{Context, Platform, SimOutcome, SimRecorder, Simulation};
 use sched_host::trace::{Activity, Digest, Event, EventLog, Observer, Span, Stamped, Timeline};
 use sched_tests::{place, program, stock};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ const MS: u64 = 1_000_000;
 /// One queue for all workers and teams.
 const TEAMS: &str = r#"fifo { eager { each "worker" { worker }; each "combined-worker" { combined-worker } } }"#;
 
-fn run(graph: &TaskGraph, platform: &Platform, policy: &str) -> (Outcome, EventLog) {
+fn run(graph: &TaskGraph, platform: &Platform, policy: &str) -> (SimOutcome, EventLog) {
     let mut log = EventLog::default();
     let simulation = Simulation::new(graph.clone(), platform.clone()).registry(stock::registry(Vec::new()));
     let simulation =

@@ -4,8 +4,9 @@
 
 #![expect(clippy::print_stdout, reason = "the table is what the test is read for")]
 
+use sched_core::MemoryNode;
 use sched_host::graph::{self, AccessMode, DataId, Datum, Task, TaskGraph, WontUse};
-use sched_host::sim::platform::Costs;
+use sched_host::sim::platform::{Costs, TransferCost};
 use sched_host::sim::{Platform, Simulation};
 use sched_test_support::{reference_data, reference_folder};
 use sched_tests::stock;
@@ -266,13 +267,16 @@ fn runs_of_the_fixture() -> Vec<Row> {
     rows
 }
 
-/// As StarPU's schedulers do: from one device to another in two hops.
+/// Lets schedulers expect transfers between devices to go through main memory, as those of StarPU do.
 fn expect_transfers_through_main_memory(machine: &mut Platform) {
-    let memories = machine.memories.len();
-    for (from, to) in (1..memories).flat_map(|from| (1..memories).map(move |to| (from, to))) {
+    let main = MemoryNode(0);
+    let devices = || machine.memory_nodes().skip(1);
+    for (from, to) in devices().flat_map(|from| devices().map(move |to| (from, to))).collect::<Vec<_>>() {
         if from != to {
-            let [first, second] = [(from, 0), (0, to)].map(|(from, to)| machine.route(from, to).expected);
-            machine.routes[from * memories + to].expected = (first.0 + second.0, first.1 + second.1);
+            let [first, second] = [(from, main), (main, to)].map(|(from, to)| machine.route(from, to).expected);
+            let both =
+                TransferCost { latency: first.latency + second.latency, per_byte: first.per_byte + second.per_byte };
+            machine.routes[from.index() * machine.memories.len() + to.index()].expected = both;
         }
     }
 }

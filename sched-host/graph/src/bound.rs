@@ -76,7 +76,7 @@ impl std::fmt::Display for Bounds {
     }
 }
 
-/// Why there are no bounds.
+/// Reason why there are no bounds.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BoundError {

@@ -6,7 +6,7 @@ use super::{Access, AccessOrder, TaskGraph, TaskId};
 /// [`AccessOrder`], and those that tasks name in [`after`](super::Task::after). Only the nearest such tasks are named: a
 /// task that waits for two of which one waits for the other through the same data waits for the later one.
 ///
-/// Commuting tasks may run in any order, one at a time. The graph cannot say that; whoever runs them must see to it.
+/// Commuting tasks may run in any order, one at a time, which dependencies cannot express: the executor must ensure it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dependencies {
     predecessors: Lists,
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Tasks that access data as `text` says: `r0 w1` is one that reads data 0 and writes data 1; `|` parts tasks.
+    /// Tasks that access data as `text` says: `r0 w1` is one that reads data 0 and writes data 1; `|` separates tasks.
     fn graph(text: &str) -> TaskGraph {
         let mut graph = TaskGraph::new(text);
         let kind = graph.add_kind("k");

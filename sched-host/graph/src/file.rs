@@ -26,11 +26,11 @@ use std::path::Path;
 pub enum FileFormat {
     /// The format of this program, in JSON: everything that a [`TaskGraph`] holds. [`to_json`] writes it and describes it.
     Native,
-    /// What StarPU's `starpu_fxt_tool` writes of a run, and its replay reads: records of `Field: value` lines.
+    /// Records of `Field: value` lines, written by StarPU's `starpu_fxt_tool` and read by its replay.
     ///
     /// Tasks are submitted in their `SubmitOrder`, those without one first; they wait for each other as their handles
     /// and modes ask, and as `DependsOn` says. The kind of a task is its `Model`. Records without a `WorkerId` had no
-    /// codelet: they become tasks that do nothing. Numbers missing from the `SubmitOrder`, which StarPU's replay fills
+    /// codelet: they become tasks without work. Numbers missing from the `SubmitOrder`, which StarPU's replay fills
     /// with empty tasks, stay missing.
     TasksRec,
     /// Workflows in JSON, schema 1.5 or later, from WfCommons and others.
@@ -68,7 +68,7 @@ impl FileFormat {
         if native::is_named(text) { FileFormat::Native } else { FileFormat::WfFormat }
     }
 
-    /// What messages call a graph in this format.
+    /// Name of a graph in this format in messages.
     const fn what(self) -> &'static str {
         match self {
             FileFormat::Native => "a task graph",
@@ -82,7 +82,7 @@ impl FileFormat {
 /// Reads the task graph in the file `path` (`-` is the standard input); its name and content say in which format.
 ///
 /// # Errors
-/// [`GraphFileError`] with all that is wrong with it: the file cannot be read, is in no format that is known, or is
+/// [`GraphFileError`] with all problems: the file cannot be read, is in no format that is known, or is
 /// malformed.
 pub fn read(path: &Path) -> Result<TaskGraph, GraphFileError> {
     guessed(&text::file_name(path), text::read(path))
@@ -134,7 +134,7 @@ pub fn parse(name: &str, text: String, format: Option<FileFormat>) -> Result<Tas
                 let stem = Path::new(name).file_name().and_then(|name| name.to_str());
                 stem.unwrap_or(name).clone_into(&mut graph.name);
             }
-            // They are shown on terminals.
+            // Names are shown on terminals.
             let plain = |name: &mut String| *name = name.replace(char::is_control, " ");
             plain(&mut graph.name);
             graph.kinds.iter_mut().for_each(|kind| plain(&mut kind.name));

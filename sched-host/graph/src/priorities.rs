@@ -28,7 +28,7 @@ pub trait Costs {
 /// Sets the priorities of the tasks of `graph` from the source `by`: whole numbers from 1, larger for more urgent tasks and
 /// equal for equally urgent ones.
 pub fn prioritise(graph: &mut TaskGraph, dependencies: &Dependencies, by: Priorities, costs: &impl Costs) {
-    let urgency = match by {
+    let levels = match by {
         Priorities::AsGiven => return,
         Priorities::UpwardRank => {
             let flows = Flows::of(graph);
@@ -36,7 +36,7 @@ pub fn prioritise(graph: &mut TaskGraph, dependencies: &Dependencies, by: Priori
         }
         Priorities::CriticalPath => bottom_levels(dependencies, |task| costs.shortest(task)),
     };
-    for (task, rank) in graph.tasks.iter_mut().zip(ranks(&urgency)) {
+    for (task, rank) in graph.tasks.iter_mut().zip(ranks(&levels)) {
         task.priority = rank;
     }
 }
@@ -77,17 +77,17 @@ pub fn upward_ranks(
     ranks
 }
 
-/// Whole numbers from 1 in the order of `urgency`; equal urgency gives equal numbers.
+/// Whole numbers from 1 in the order of `levels`; equal levels give equal numbers.
 #[must_use]
-pub fn ranks(urgency: &[f64]) -> Vec<i32> {
-    let mut order: Vec<usize> = (0..urgency.len()).collect();
-    order.sort_by(|a, b| urgency[*a].total_cmp(&urgency[*b]));
-    let mut ranks = vec![0; urgency.len()];
+pub fn ranks(levels: &[f64]) -> Vec<i32> {
+    let mut order: Vec<usize> = (0..levels.len()).collect();
+    order.sort_by(|a, b| levels[*a].total_cmp(&levels[*b]));
+    let mut ranks = vec![0; levels.len()];
     let (mut rank, mut last) = (0, None);
     for task in order {
-        if last != Some(urgency[task]) {
+        if last != Some(levels[task]) {
             rank += 1;
-            last = Some(urgency[task]);
+            last = Some(levels[task]);
         }
         ranks[task] = rank;
     }
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_urgency_is_the_same_priority() {
+    fn equal_levels_give_equal_priorities() {
         let priorities = |by| {
             let mut graph = fork();
             graph.tasks[1].priority = 7;

@@ -37,7 +37,7 @@ impl TaskGraph {
     /// Adds a kind of tasks.
     ///
     /// # Panics
-    /// When there are 2³² kinds. The other two methods that add something panic likewise.
+    /// If there are 2³² kinds.
     pub fn add_kind(&mut self, name: impl Into<String>) -> KindId {
         let id = KindId(next(self.kinds.len()));
         self.kinds.push(Kind { name: name.into(), runs: true });
@@ -45,6 +45,9 @@ impl TaskGraph {
     }
 
     /// Adds data.
+    ///
+    /// # Panics
+    /// If there are 2³² pieces of data.
     pub fn add_data(&mut self, datum: Datum) -> DataId {
         let id = DataId(next(self.data.len()));
         self.data.push(datum);
@@ -54,7 +57,7 @@ impl TaskGraph {
     /// Submits a task.
     ///
     /// # Panics
-    /// If it names a kind, data or a task that was not added before.
+    /// If it names a kind, data or a task that was not added before, or there are 2³² tasks.
     pub fn add_task(&mut self, task: Task) -> TaskId {
         assert!(task.kind.index() < self.kinds.len(), "the kind of a task is added before it");
         assert!(

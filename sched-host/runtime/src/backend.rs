@@ -1,4 +1,4 @@
-//! Time, sleeping workers, and what the trees of a real run ask for.
+//! The back end of real runs: time, sleeping workers, models and transfers, as trees ask for them.
 
 use super::memory::Memories;
 use super::parallel::combined::arch_and_size;
@@ -26,11 +26,11 @@ pub(crate) struct ThreadBackend {
     /// Members of each combined worker.
     combined: Box<[Box<[WorkerId]>]>,
     distances: WorkerDistances,
-    /// What is known of each codelet, by its number.
+    /// Codelets by number.
     pub(crate) codelets: RwLock<Vec<Arc<CodeletFacts>>>,
-    /// What happens is written down, if that is asked for.
+    /// Present if events are recorded.
     pub(crate) recorder: Option<Arc<Recorder>>,
-    /// Where there are several memory nodes.
+    /// Present if there are several memory nodes.
     pub(crate) memories: Option<Arc<Memories>>,
 }
 
@@ -62,7 +62,7 @@ impl ThreadBackend {
         arch_and_size(worker, &self.archs, &self.combined)
     }
 
-    /// Writes down what happens now, if that is asked for.
+    /// Records an event at the current time, if events are recorded.
     #[inline]
     pub(crate) fn record(&self, by: Option<WorkerId>, event: impl FnOnce() -> Event) {
         if let Some(recorder) = &self.recorder {
@@ -81,7 +81,7 @@ impl Services for ThreadBackend {
     }
 
     fn wake(&self, worker: WorkerId) -> bool {
-        self.sleep.wake(worker.0 as usize)
+        self.sleep.wake(worker.index())
     }
 
     fn combined(&self) -> &[Box<[WorkerId]>] {
@@ -89,7 +89,7 @@ impl Services for ThreadBackend {
     }
 
     fn busy_until(&self, worker: WorkerId) -> Option<Time> {
-        Some(self.times.busy_until(worker.0 as usize, || self.now()))
+        Some(self.times.busy_until(worker, || self.now()))
     }
 
     fn worker_distance(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
@@ -122,7 +122,7 @@ impl Services for ThreadBackend {
     }
 
     fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {
-        self.memories.as_ref().map_or(Duration::ZERO, |memories| memories.expected_transfer(memory_node.0, task))
+        self.memories.as_ref().map_or(Duration::ZERO, |memories| memories.expected_transfer(memory_node, task))
     }
 
     fn transfers(&self) -> bool {
@@ -131,7 +131,7 @@ impl Services for ThreadBackend {
 
     fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {
         if let Some(memories) = &self.memories {
-            memories.prefetch(memory_node.0, task);
+            memories.prefetch(memory_node, task);
         }
     }
 

@@ -4,7 +4,8 @@ use super::{Runtime, Start};
 use crate::context::PolicyEnv;
 use sched_core::{Arch, MemoryNode, Offer, WorkerId, WorkerSet};
 use sched_machine::topology::{
-    BindingError, BindingPlan, CombinedSizes, Surroundings, Topology, TopologyError, WorkerBinding, WorkerDistances,
+    BindingError, BindingPlan, Claim, CombinedSizes, Surroundings, Topology, TopologyError, WorkerBinding,
+    WorkerDistances,
 };
 use sched_memory::{Coherence, Known, known, measure_once};
 use sched_model::Bus;
@@ -18,7 +19,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A runtime in the making; see [`Runtime::builder`].
+/// Settings of a runtime before it starts; see [`Runtime::builder`].
 #[must_use = "a runtime starts with `build`"]
 #[derive(Clone)]
 pub struct Builder {
@@ -39,7 +40,7 @@ pub struct Builder {
     models: Learning,
 }
 
-/// What becomes of what is learned about codelets.
+/// Where performance models of codelets come from.
 #[derive(Clone)]
 enum Learning {
     Forgotten,
@@ -47,15 +48,15 @@ enum Learning {
     Nothing,
 }
 
-/// Why a runtime did not start. No worker runs then.
+/// Why a runtime did not start. No worker runs in that case.
 #[derive(thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The policy is not there, is wrong, or does not fit the machine.
+    /// The policy was not found, is wrong, or does not fit the machine.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Policy(#[from] Findings),
-    /// The components that were asked for are not there.
+    /// The requested components were not found.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Components(#[from] RegistryError),
@@ -76,23 +77,24 @@ pub enum StartError {
         /// The upper bound.
         max: i32,
     },
-    /// More workers than any machine has hardware threads.
+    /// More workers were requested than any machine has hardware threads.
     #[error("{asked} workers were asked for, expected at most {MOST_WORKERS}")]
     #[diagnostic(
         code(sched::start::workers),
         help("more workers than hardware threads gain nothing; a simulation has machines of any size")
     )]
     TooManyWorkers {
-        /// How many were asked for.
+        /// Number of workers requested.
         asked: usize,
     },
-    /// The system gave no more threads.
+    /// The system refused to start a thread.
     #[error("a worker's thread could not be started: {0}")]
     #[diagnostic(help("ask for fewer workers, or raise the limit of threads"))]
     Thread(#[source] std::io::Error),
 }
 
-/// Some thousands more threads than this, and the system ends a process that has a panic among them, for want of mappings.
+/// Maximum number of workers. With a few thousand more threads, the system runs out of memory mappings and kills a
+/// process in which one of them panics.
 const MOST_WORKERS: usize = 8192;
 
 impl Default for Builder {
@@ -118,92 +120,94 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// The policy: the name of a shipped one, or the path of a KDL file. By default the environment variable `SCHED_POLICY`
-    /// names it; if that is not set, it is `tree-eager`.
+    /// Sets the policy: the name of a shipped one, or the path of a KDL file. The default is the environment variable
+    /// `SCHED_POLICY`, or `tree-eager` if that is not set.
     pub fn policy(mut self, name_or_path: impl Into<String>) -> Builder {
         self.policy = WantedPolicy::Named(name_or_path.into());
         self
     }
 
-    /// A policy made by the program.
+    /// Sets a policy composed by the program.
     pub fn policy_value(mut self, policy: Policy) -> Builder {
         self.policy = WantedPolicy::Value(Box::new(policy));
         self
     }
 
-    /// All components there are, instead of those that [`search_path`](Self::search_path) and the other methods on components
-    /// describe.
+    /// Sets the available components, in place of those that [`search_path`](Self::search_path) and the other methods
+    /// on components describe.
     pub fn registry(mut self, registry: Arc<Registry>) -> Builder {
         self.registry = Some(registry);
         self
     }
 
-    /// Where to look for plugins; by default where [`SearchPath::from_environment`] says. What no plugin offers comes from the
-    /// stock components that are compiled in, unless the feature `stock` is off.
+    /// Sets where to look for plugins; the default is [`SearchPath::from_environment`]. Components that no plugin
+    /// offers come from the stock components that are compiled in, unless the feature `stock` is off.
     pub fn search_path(mut self, path: SearchPath) -> Builder {
         self.components = self.components.search_path(path);
         self
     }
 
-    /// Adds components of the program's own, of this package.
+    /// Adds the program's own components, under the name of a package.
     pub fn components(mut self, package: impl Into<String>, offers: Vec<Offer>) -> Builder {
         self.components = self.components.components(package, offers);
         self
     }
 
-    /// Refuses the stock components that are compiled in: all stock components come from plugin files.
+    /// Excludes the stock components that are compiled in: all stock components come from plugin files.
     pub fn without_builtin(mut self) -> Builder {
         self.components = self.components.without_builtin();
         self
     }
 
-    /// Chooses among several components of one name, such as a stock component and one of a plugin, for all policies that do
-    /// not choose themselves; see [`plugin`](sched_tree::plugin).
+    /// Chooses among several components of one name, such as a stock component and one of a plugin, for every policy
+    /// that does not choose itself; see [`plugin`](sched_tree::plugin).
     pub fn overriding(mut self, chosen: impl Into<Override>) -> Builder {
         self.components = self.components.overriding(chosen);
         self
     }
 
-    /// Number of workers; by default one for each processing unit that this process may use.
+    /// Number of workers; the default is one for each processing unit that this process may use.
     pub fn workers(mut self, count: usize) -> Builder {
         self.workers = Some(count);
         self
     }
 
-    /// As if the machine had so many memory nodes: workers that are next to each other share one. By default there is one for
-    /// each NUMA node that has workers. With more than one, [replicated](super::Submitter::replicated) data is copied between
-    /// them, and schedulers go by where data is; it is for tests, and to see what a policy does.
+    /// Simulates a machine with `count` memory nodes: neighbouring workers share one. The default is one memory node
+    /// for each NUMA node that has workers. With more than one, [replicated](super::Submitter::replicated) data is
+    /// copied between them, and schedulers take the location of data into account. Useful for tests, and to observe a
+    /// policy.
     ///
-    /// Starting fails with [`BindingError::MemoryNodes`] if there are none, or more than workers.
+    /// Starting fails with [`BindingError::MemoryNodes`] if `count` is 0 or exceeds the number of workers.
     pub fn memory_nodes(mut self, count: usize) -> Builder {
         self.memory_nodes = Some(count);
         self
     }
 
-    /// What transfers between memory nodes take, instead of what is measured. Where there are several, and neither this is said nor
-    /// it is stored with the [models](Self::models), the first runtime of a process [measures](sched_memory::measure()) it, which takes
-    /// some ten milliseconds for each pair of nodes; it is stored if models are. (What is measured between
-    /// [dealt](Self::memory_nodes) memory nodes, or without binding, says nothing of the machine, and is not stored.)
+    /// Latency and bandwidth between memory nodes, in place of measured ones. With several memory nodes and neither
+    /// this setting nor values stored with the [models](Self::models), the first runtime of a process
+    /// [measures](sched_memory::measure()) them, which takes some ten milliseconds for each pair of nodes, and stores
+    /// them if models are stored. (Measurements between [simulated](Self::memory_nodes) memory nodes, or without
+    /// binding, do not describe the machine and are not stored.)
     pub fn bus(mut self, bus: Bus) -> Builder {
         self.bus = Some(bus);
         self
     }
 
-    /// The machine, explored before. Workers are bound only if it is this one.
+    /// The machine, explored beforehand. Workers are bound only if it is this machine.
     pub fn topology(mut self, topology: Topology) -> Builder {
         self.topology = Some(topology);
         self
     }
 
-    /// Whether each worker is bound to a processing unit of its own; true by default.
+    /// Whether each worker is bound to its own processing unit; true by default.
     pub fn bind(mut self, bind: bool) -> Builder {
         self.bind = bind;
         self
     }
 
-    /// Which sizes of combined workers there are for parallel tasks. By default the environment says:
-    /// `SCHED_MIN_WORKERSIZE` (2 unless set) and `SCHED_MAX_WORKERSIZE` (all workers), and
-    /// `SCHED_SYNTHESIZE_ARITY_COMBINED_WORKER` (2), which is the [arity](CombinedSizes::arity).
+    /// Sizes of combined workers for parallel tasks. The default comes from the environment: `SCHED_MIN_WORKERSIZE` (2
+    /// unless set), `SCHED_MAX_WORKERSIZE` (all workers), and `SCHED_SYNTHESIZE_ARITY_COMBINED_WORKER` (2), which is
+    /// the [arity](CombinedSizes::arity).
     pub fn combined_sizes(mut self, sizes: CombinedSizes) -> Builder {
         self.combined = Some(sizes);
         self
@@ -215,26 +219,27 @@ impl Builder {
         self
     }
 
-    /// How long nothing may move, while somebody waits, before the run is given up as stalled; 2 s by default.
+    /// Time without progress, while a thread waits, after which the run is reported as stalled; 2 s by default.
     pub fn quiet_period(mut self, period: Duration) -> Builder {
         self.quiet_period = period;
         self
     }
 
-    /// The priorities that tasks of the default context may have; any, if this is not called. What
-    /// [`ContextBuilder::priorities`](crate::context::ContextBuilder::priorities) says of other contexts holds here.
+    /// Allowed priorities of tasks of the default context; any by default.
+    /// [`ContextBuilder::priorities`](crate::context::ContextBuilder::priorities) describes how they are applied.
     pub fn priorities(mut self, range: RangeInclusive<i32>) -> Builder {
         self.priorities = range;
         self
     }
 
-    /// The performance models of codelets that [declare one](super::CodeletBuilder::model). By default they are learned
-    /// anew by each runtime and then forgotten; models with a [`Store`](sched_model::Store) go on from the last run, and
-    /// are stored when the runtime is dropped.
+    /// Performance models of the codelets that [declare one](super::CodeletBuilder::model). By default each runtime
+    /// learns them anew and forgets them at its end; models with a [`Store`](sched_model::Store) continue from the last
+    /// run, and are stored when the runtime is dropped.
     ///
     /// ```no_run
     /// use sched_model::{Fingerprint, Models, Store, default_directory};
-    /// use sched_host::{runtime::Runtime, topology::Topology};
+    /// use sched_machine::topology::Topology;
+    /// use sched_runtime::Runtime;
     /// use std::sync::Arc;
     ///
     /// # fn main() -> miette::Result<()> {
@@ -251,22 +256,23 @@ impl Builder {
         self
     }
 
-    /// Ignores that codelets declare performance models: nothing is measured, and schedulers know only what codelets say
-    /// themselves.
+    /// Ignores the performance models that codelets declare: nothing is measured, and schedulers know only the
+    /// estimates of codelets.
     pub fn without_models(mut self) -> Builder {
         self.models = Learning::Nothing;
         self
     }
 
-    /// Starts even with a policy whose root may refuse tasks, or in which tasks may stop moving: one that breaks the rules
-    /// V1, V3 or V5 of [`check`](sched_policy::check()). It is for tests of what happens then.
+    /// Accepts a policy whose root may refuse tasks, or in which tasks may stop moving: one that breaks rule V1, V3 or
+    /// V5 of [`check`](sched_policy::check()). For tests of the consequences.
     pub fn unchecked(mut self) -> Builder {
         self.unchecked = true;
         self
     }
 
-    /// Writes down what happens, for [`Runtime::take_trace`](super::Runtime::take_trace): so many events of each worker, and of the application, at most. Those
-    /// beyond are counted only. Without this nothing is written, and no time is taken for it.
+    /// Records events for [`Runtime::take_trace`](super::Runtime::take_trace): at most this number for each worker, and
+    /// for the application. Events beyond it are only counted. Without this call nothing is recorded, and no clock is
+    /// read for it.
     pub fn trace(mut self, most_events: usize) -> Builder {
         self.trace = Some(most_events);
         self
@@ -275,12 +281,12 @@ impl Builder {
     /// Starts the workers.
     ///
     /// # Errors
-    /// See [`StartError`]; nothing was started then.
+    /// See [`StartError`]; no thread runs in that case.
     pub fn build(self) -> Result<Runtime, StartError> {
         Runtime::start(self.prepare()?).map_err(StartError::Thread)
     }
 
-    /// The tree alone, to measure what it costs.
+    /// Builds the tree alone, without workers, to measure its cost.
     ///
     /// # Errors
     /// As for [`build`](Self::build).
@@ -309,18 +315,7 @@ impl Builder {
         }
         let mut warnings = registry.warnings();
         let sizes = self.combined.unwrap_or_else(|| CombinedSizes::from_environment(&mut warnings));
-        let mut binding = BindingPlan::new(&topology, count)?.with_combined(&topology, sizes);
-        if let Some(nodes) = self.memory_nodes {
-            binding = binding.with_memory_nodes(nodes)?;
-        }
-        // Claimed before it looks around: of two runtimes that start at once, one at least sees the other.
-        let claim = if self.bind { binding.claim() } else { None };
-        let mut around = Surroundings::look(claim.as_ref());
-        if !self.bind {
-            // Workers that are bound to nothing get out of each other's way.
-            around.neighbours.clear();
-        }
-        binding.warn_of(&around);
+        let (binding, claim) = plan_binding(&topology, count, sizes, self.memory_nodes, self.bind)?;
         warnings.extend(binding.warnings().iter().map(ToString::to_string));
         let policy_env =
             PolicyEnv { registry, topology, binding: binding.clone(), unchecked: self.unchecked, seed: self.seed };
@@ -352,15 +347,9 @@ impl Builder {
             }
             Some(bus) => Some(bus),
             None => {
-                let store = models.as_ref().and_then(|models| Some((models.store()?, !models.is_read_only())));
-                let known = match (store, &binding) {
-                    // What memory nodes are dealt out as says nothing of the machine.
-                    (Some((store, keep)), Some(plan)) if self.memory_nodes.is_none() => {
-                        known(store, keep, &nodes, plan)
-                    }
-                    _ => measure_once(&nodes, binding.as_ref()).map(|bus| Known { bus, problems: Vec::new() }),
-                };
-                let Known { bus, problems } = known.map_err(StartError::Thread)?;
+                // Simulated memory nodes do not describe the machine.
+                let store = models.as_deref().filter(|_| self.memory_nodes.is_none());
+                let Known { bus, problems } = measure_bus(&nodes, store, binding.as_ref())?;
                 warnings.extend(problems);
                 Some(bus)
             }
@@ -388,9 +377,46 @@ impl Builder {
     }
 }
 
-/// The workers of each memory node, by its number; of the first one alone if there is no other.
+/// Plans where workers are bound, with warnings about other users of the machine, and claims their PUs.
+fn plan_binding(
+    topology: &Topology,
+    workers: usize,
+    sizes: CombinedSizes,
+    memory_nodes: Option<usize>,
+    bind: bool,
+) -> Result<(BindingPlan, Option<Claim>), BindingError> {
+    let mut binding = BindingPlan::new(topology, workers)?.with_combined(topology, sizes);
+    if let Some(nodes) = memory_nodes {
+        binding = binding.with_memory_nodes(nodes)?;
+    }
+    // The claim comes before the look around: of two runtimes that start at once, at least one sees the other.
+    let claim = if bind { binding.claim() } else { None };
+    let mut around = Surroundings::look(claim.as_ref());
+    if !bind {
+        // The system keeps unbound workers out of each other's way.
+        around.neighbours.clear();
+    }
+    binding.warn_of(&around);
+    Ok((binding, claim))
+}
+
+/// Latency and bandwidth between memory nodes: as `models` store them for this machine, else measured once per process.
+fn measure_bus(
+    nodes: &[Vec<usize>],
+    models: Option<&Models>,
+    binding: Option<&BindingPlan>,
+) -> Result<Known, StartError> {
+    let store = models.and_then(|models| Some((models.store()?, !models.is_read_only())));
+    let measured = match (store, binding) {
+        (Some((store, keep)), Some(plan)) => known(store, keep, nodes, plan),
+        _ => measure_once(nodes, binding).map(|bus| Known { bus, problems: Vec::new() }),
+    };
+    measured.map_err(StartError::Thread)
+}
+
+/// Workers by memory node. All in one list if they share a node.
 fn by_memory_node(workers: &[WorkerFacts]) -> Vec<Vec<usize>> {
-    let node = |worker: &WorkerFacts| worker.memory_node.0 as usize;
+    let node = |worker: &WorkerFacts| worker.memory_node.index();
     let last = workers.iter().map(node).max().unwrap_or(0);
     if workers.iter().all(|worker| node(worker) == last) {
         return vec![(0..workers.len()).collect()];

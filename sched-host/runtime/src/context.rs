@@ -1,44 +1,42 @@
 //! Scheduling contexts: several trees on one machine, each with workers, tasks and a policy of its own.
 //!
-//! A runtime begins with one, the *default* context, which has all workers. [`Submitter::context`] makes further ones.
-//! A task names its context ([`TaskBuilder::context`](crate::TaskBuilder::context)); one that names none belongs to
-//! the current context of the thread that submits it: inside a task that of the task, within [`SchedContext::with`] that
-//! context, else the default one.
+//! A runtime starts with one, the *default* context, which has all workers. [`Submitter::context`] creates further
+//! ones. A task names its context ([`TaskBuilder::context`](crate::TaskBuilder::context)); otherwise it belongs to the
+//! current context of the submitting thread: inside a task, the context of that task; within [`SchedContext::with`],
+//! that context; else the default one.
 //!
 //! # Workers
 //!
-//! Contexts may share workers. A worker of several asks each in turn, beginning behind the one that gave it the last
-//! task, so that it serves them fairly: by number of tasks, where each has some. Nothing else is shared: the components
-//! of a context see its workers and its tasks only. Data and dependencies belong to the runtime; a task may wait for tasks
-//! of other contexts.
+//! Contexts may share workers. A worker of several contexts asks each in turn, starting after the one that gave it the
+//! last task, so it serves them fairly by number of tasks. Nothing else is shared: components of a context see only its
+//! workers and its tasks. Data and dependencies belong to the runtime; a task may wait for tasks of other contexts.
 //!
 //! [`SchedContext::add_workers`], [`remove_workers`](SchedContext::remove_workers) and
-//! [`swap_policy`](SchedContext::swap_policy) may be called at any time, by any thread, and are one operation: the policy
-//! is laid over the workers anew, and the new tree takes the place of the old one, with all of its tasks. It happens
-//! altogether or not at all; `tree::swap` describes how. A task that runs already is not disturbed. What components had
-//! learnt is forgotten.
+//! [`swap_policy`](SchedContext::swap_policy) may be called at any time, by any thread, and are one operation: the
+//! policy is laid over the workers anew, and the new tree replaces the old one and receives all of its tasks. The
+//! operation succeeds as a whole or changes nothing; `tree::swap` describes how. Running tasks are not disturbed. State
+//! that components had learned is lost.
 //!
-//! How a worker learns which contexts it serves: before a new tree gets its first task, whoever swaps notes its workers,
-//! then counts up a version number. A worker looks at the number before each pull. A task that is stored wakes a worker
-//! after that, so the one that is woken knows where to look; and a worker that looks once more before it sleeps either
-//! sees the new number, or is seen to sleep by whoever stores the next task ([`sleep`](sched_sync::sleep)).
+//! How a worker learns which contexts it serves: before a new tree gets its first task, the thread that swaps notes its
+//! workers, then increments a version number. A worker reads the number before each pull. A stored task wakes a worker
+//! after that, so the woken worker knows where to look; and a worker that looks once more before it sleeps either sees
+//! the new number, or is seen to sleep by the thread that stores the next task ([`sleep`](sched_sync::sleep)).
 //!
-//! A worker that was woken for a task of one context may first be given one of another. So a worker with several contexts
-//! that finds a task after it slept wakes another worker for each of the others: it may be in vain, but no task waits for
-//! a busy worker while another one sleeps.
+//! A worker that was woken for a task of one context may first receive one of another. So a worker with several
+//! contexts that finds a task after it slept wakes another worker for each of the other contexts: the wake may be in
+//! vain, but no task waits for a busy worker while another one sleeps.
 //!
 //! # Without workers
 //!
-//! A context may have no workers, from the beginning or for a while. Its tasks wait, in order, and get scheduled when
-//! workers come. Waiting for them while nothing else moves is a stall: `wait_all` then gives
-//! [`RunError::Stalled`], whose report names the context that has no workers. Nothing is lost by that: the tasks still
-//! wait, and run when workers come.
+//! A context may have no workers, from the start or for a while. Its tasks wait, in order, and are scheduled when
+//! workers arrive. Waiting for them while nothing else moves is a stall: `wait_all` then returns [`RunError::Stalled`],
+//! whose report names the context without workers. No task is lost by that.
 //!
 //! # The end
 //!
-//! A context lives until it is [deleted](SchedContext::delete), or until the end of the runtime; that handles are
-//! dropped means nothing. Deletion takes no more tasks, and waits for those that there are. Workers that are then in no
-//! context at all go to the default one.
+//! A context lives until it is [deleted](SchedContext::delete), or until the end of the runtime; dropping its handles
+//! has no effect. Deletion accepts no more tasks, and waits for the existing ones. Workers that are then in no context
+//! move to the default one.
 
 mod builder;
 mod change;
@@ -57,12 +55,12 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 
-/// A scheduling context. A handle, cheap to clone; it keeps no worker alive, and the context does not end with it.
+/// Handle of a scheduling context, cheap to clone. It keeps no worker alive, and its drop does not end the context.
 #[derive(Clone)]
 pub struct SchedContext {
     pub(crate) submitter: Submitter,
     pub(crate) context: Arc<ContextCore>,
-    /// Tells the context from later ones in the same place.
+    /// Distinguishes the context from later ones in the same place.
     pub(crate) serial: u64,
     name: Arc<str>,
 }
@@ -82,7 +80,7 @@ impl PartialEq for SchedContext {
 
 impl Eq for SchedContext {}
 
-/// How a context is doing.
+/// State of a context.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ContextStats {
     /// Its name.
@@ -98,7 +96,7 @@ pub struct ContextStats {
 }
 
 impl Submitter {
-    /// Begins a further context.
+    /// Starts to build a further context.
     ///
     /// ```
     /// use sched_runtime::Runtime;
@@ -116,7 +114,7 @@ impl Submitter {
         ContextBuilder::new(self, name.into())
     }
 
-    /// The context that the runtime began with.
+    /// The initial context of the runtime.
     #[must_use]
     pub fn default_context(&self) -> SchedContext {
         SchedContext::of(self, &self.core.roster.default)
@@ -169,7 +167,7 @@ impl SchedContext {
         self.context.greatest.load(Relaxed)
     }
 
-    /// How it is doing.
+    /// Its state now.
     #[must_use]
     pub fn stats(&self) -> ContextStats {
         let config = self.context.config();
@@ -184,14 +182,14 @@ impl SchedContext {
         }
     }
 
-    /// Where its tasks sit now, node by node.
+    /// State of each node of its tree.
     #[must_use]
     pub fn survey(&self) -> Vec<NodeState> {
         self.context.tree.survey()
     }
 
-    /// Runs `body` with this as the current context of the thread: tasks that it submits on this thread, and that name no
-    /// context, belong to this one.
+    /// Runs `body` with this as the current context of the thread, which applies to submitted tasks that name no
+    /// context.
     pub fn with<R>(&self, body: impl FnOnce() -> R) -> R {
         struct Restore(Current);
         impl Drop for Restore {
@@ -205,14 +203,14 @@ impl SchedContext {
         body()
     }
 
-    /// Waits until every task of this context has ended, those submitted meanwhile included.
+    /// Waits until every task of this context has ended, including tasks submitted meanwhile.
     ///
     /// # Errors
-    /// [`RunError::Failed`] with those of its tasks that failed since somebody last asked; [`RunError::Stalled`] when nothing
-    /// of it moves any more: because nothing in the runtime does, or because it has no workers.
+    /// [`RunError::Failed`] with its tasks that failed since the last report; [`RunError::Stalled`] when it makes no
+    /// progress, because nothing in the runtime does or because it has no workers.
     ///
     /// # Panics
-    /// When a task of this very context calls it: it would wait for itself.
+    /// When a task of this context calls it: the task would wait for itself.
     pub fn wait_all(&self) -> Result<(), RunError> {
         assert!(!self.is_inside(), "context `{}` is waited for by a task of its own", self.name);
         self.submitter.core.wait_context(self)
@@ -225,13 +223,13 @@ impl SchedContext {
     }
 }
 
-/// The context to which a thread submits, where that is not the default one.
+/// The context to which a thread submits.
 #[derive(Clone, Copy)]
 pub(crate) struct Current {
     runtime: u64,
     /// 0 is the default context of any runtime.
     number: u16,
-    /// None inside a task of that context, which is there as long as the task runs.
+    /// `None` inside a task of that context, which exists while the task runs.
     serial: Option<u64>,
 }
 
@@ -239,7 +237,7 @@ thread_local! {
     static CURRENT: Cell<Current> = const { Cell::new(Current { runtime: 0, number: 0, serial: None }) };
 }
 
-/// This thread, a worker, executes or ends a task of this context.
+/// Notes that this thread, a worker, executes or ends a task of this context.
 #[inline]
 pub(crate) fn enter_task(runtime: u64, number: u16) {
     if CURRENT.get().number != number {
@@ -247,7 +245,7 @@ pub(crate) fn enter_task(runtime: u64, number: u16) {
     }
 }
 
-/// The current context of this thread at a runtime: its number, and its serial number unless it cannot end now.
+/// Current context of this thread at a runtime: its number, and its serial number unless it cannot end now.
 #[inline]
 pub(crate) fn current(runtime: u64) -> (u16, Option<u64>) {
     let current = CURRENT.get();

@@ -1,8 +1,11 @@
-//! What all parts of a runtime share, and how a task enters it.
+//! State that workers and submitters of a runtime share, and how a task enters it.
 
+use super::Start;
 use super::backend::ThreadBackend;
 use super::data::DataHeader;
 use super::parallel::combined::Combined;
+use super::parallel::crew::Crews;
+use super::task::ahead::Ahead;
 use super::task::codelet::{CodeletFacts, Job};
 use super::task::outcomes::Outcomes;
 use super::task::record::{Dependent, Record, Records, TaskKey};
@@ -12,9 +15,10 @@ use crate::context::{ContextCore, PolicyEnv, Roster};
 use crate::wait::ended::Ended;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
-use sched_core::{ArchSet, Time, WorkerId};
+use sched_core::{ArchSet, Time, WorkerId, WorkerSet};
 use sched_graph::AccessMode;
 use sched_model::Models;
+use sched_trace::Recorder;
 use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{faults_of, survey_of};
 use sched_tree::ledger::fetch_to_write;
@@ -24,53 +28,59 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::time::Duration;
 
-/// Everything that workers and submitters share.
+/// State that workers and submitters of a runtime share.
 pub(crate) struct Core {
-    /// Tells this runtime from others.
+    /// Distinguishes this runtime from others.
     pub(crate) id: u64,
     /// The contexts, each with its tree.
     pub(crate) roster: Roster,
-    /// What policies are laid over.
+    /// The machine and the components that policies are laid over.
     pub(crate) policy_env: PolicyEnv,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) records: Records,
     pub(crate) backend: Arc<ThreadBackend>,
     pub(crate) facts: Vec<WorkerFacts>,
-    /// Architectures that workers have.
+    /// Architectures of the workers.
     pub(crate) archs: ArchSet,
-    /// Where the machine has combined workers.
+    /// Present if the machine has combined workers.
     pub(crate) combined: Option<Combined>,
     pub(crate) counters: Box<[CachePadded<WorkerCounters>]>,
-    /// Tasks submitted so far; also the order of submission.
+    /// Number of tasks submitted; also the order of submission.
     submitted: CachePadded<AtomicU64>,
-    /// Tasks finished by threads that are not workers.
+    /// Number of tasks finished by threads that are not workers.
     pub(crate) finished_outside: AtomicU64,
-    /// Accesses of the application itself, which are counted as tasks: so many began, and so many ended.
-    pub(crate) turns: [AtomicU64; 2],
+    pub(crate) own_accesses: OwnAccesses,
     /// Slots that never held a job.
     fresh: Mutex<Vec<TaskPlace>>,
     pub(crate) stop: AtomicBool,
     /// Threads of the runtime that have ended.
     pub(crate) ended: Ended,
-    /// A stall was reported.
+    /// Whether a stall was reported.
     pub(crate) stalled: AtomicBool,
     pub(crate) outcomes: Outcomes,
     pub(crate) quiet_period: Duration,
     pub(crate) models: Option<Arc<Models>>,
 }
 
-/// Where a task stands: its slot in the ledger and its record, looked up once.
+/// Number of accesses of the application itself, which are counted as tasks.
+#[derive(Default)]
+pub(crate) struct OwnAccesses {
+    pub(crate) begun: AtomicU64,
+    pub(crate) ended: AtomicU64,
+}
+
+/// Location of a task: its slot in the ledger and its record, looked up once.
 #[derive(Clone, Copy)]
 pub(crate) struct TaskPlace {
     pub(crate) slot: &'static Slot,
     pub(crate) record: &'static Record,
 }
 
-/// A place whose task has ended, for the next one.
+/// A place whose task has ended, ready for the next one.
 #[derive(Clone, Copy)]
 pub(crate) struct Vacant {
     pub(crate) place: TaskPlace,
-    /// Where the job lies that is kept there.
+    /// Address of the job that is kept there.
     job: usize,
 }
 
@@ -79,7 +89,7 @@ impl Vacant {
         Vacant { place, job: job.map_or(0, |job| std::ptr::from_ref(job).addr()) }
     }
 
-    /// Begins to bring near what a task that is submitted writes: who executed the last task there wrote to it, on
+    /// Prefetches the lines that a submission writes: the worker that executed the last task there wrote to them on
     /// another core.
     #[inline(always)]
     pub(crate) fn fetch(self) {
@@ -90,22 +100,31 @@ impl Vacant {
 }
 
 impl Core {
-    #[expect(clippy::too_many_arguments, reason = "the parts of a runtime, once")]
-    pub(crate) fn new(
-        roster: Roster,
-        policy_env: PolicyEnv,
-        ledger: Arc<Ledger>,
-        backend: Arc<ThreadBackend>,
-        facts: Vec<WorkerFacts>,
-        combined: Option<Combined>,
-        quiet_period: Duration,
-        models: Option<Arc<Models>>,
-    ) -> Core {
+    /// Creates the shared state with the tree of the default context, before any thread runs.
+    pub(crate) fn new(start: Start) -> Arc<Core> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Core {
+        let facts = start.workers;
+        let count = facts.len();
+        let ledger = Arc::new(Ledger::new());
+        let recorder = start.trace.map(|most| Arc::new(Recorder::new(count, most)));
+        let backend = ThreadBackend::new(&facts, &start.combined, start.distances, recorder, start.bus);
+        let backend = Arc::new(backend);
+        let has_teams = has_team_leaves(&start.parts, count);
+        let ahead = Arc::new(Ahead::new(0, Arc::clone(&backend), Arc::clone(&ledger)));
+        let (services, lookahead) = (Arc::<ThreadBackend>::clone(&backend), Some(Arc::<Ahead>::clone(&ahead) as _));
+        let tree = Tree::assemble_foreseeing(start.parts, &facts, services, Arc::clone(&ledger), start.seed, lookahead);
+        let crews = Crews::new(count, &start.combined, start.binding);
+        let combined = Combined::new(count, &start.combined, crews);
+        if let Some(combined) = combined.as_ref().filter(|_| has_teams) {
+            combined.workers.begin_use();
+        }
+        let workers = WorkerSet::first(count as u32);
+        let default = ContextCore::new(0, tree, ahead, "default".to_owned(), start.laid, workers);
+        default.set_priorities(&start.priorities);
+        let core = Arc::new(Core {
             id: NEXT.fetch_add(1, Relaxed),
-            roster,
-            policy_env,
+            roster: Roster::new(default),
+            policy_env: start.policy_env,
             ledger,
             records: Records::default(),
             archs: facts.iter().map(|worker| worker.arch).collect(),
@@ -115,15 +134,20 @@ impl Core {
             backend,
             submitted: CachePadded::new(AtomicU64::new(0)),
             finished_outside: AtomicU64::new(0),
-            turns: Default::default(),
+            own_accesses: OwnAccesses::default(),
             fresh: Mutex::default(),
             stop: AtomicBool::new(false),
             ended: Ended::default(),
             stalled: AtomicBool::new(false),
             outcomes: Outcomes::default(),
-            quiet_period,
-            models,
+            quiet_period: start.quiet_period,
+            models: start.models,
+        });
+        core.roster.default.ahead.serve(&core);
+        if let Some(memories) = &core.backend.memories {
+            memories.serve(&core);
         }
+        core
     }
 
     pub(crate) fn register_codelet(&self, make: impl FnOnce(u32, u64) -> CodeletFacts) -> Arc<CodeletFacts> {
@@ -133,13 +157,13 @@ impl Core {
         facts
     }
 
-    /// Where the task in a slot stands.
+    /// The place of the task in a slot.
     #[inline(always)]
     pub(crate) fn place(&self, slot: u32) -> TaskPlace {
         TaskPlace { slot: self.ledger.slot(slot), record: self.records.get(slot) }
     }
 
-    /// A tree of these parts is about to take its place.
+    /// Prepares for a tree of these parts, which is about to be installed.
     pub(crate) fn note_parts(&self, parts: &[Part]) {
         if let Some(combined) = &self.combined
             && has_team_leaves(parts, self.facts.len())
@@ -148,13 +172,14 @@ impl Core {
         }
     }
 
-    /// When a simple worker should have done what it executes, and what waits for it in any context; `now` at the earliest.
+    /// Expected time when a simple worker is done with its current task and with everything queued for it in any
+    /// context; at least `now`.
     pub(crate) fn free_at(&self, worker: WorkerId, now: Time) -> Time {
         let ends = self.roster.contexts().map(|context| context.tree.free_at(worker, now));
         ends.max().unwrap_or(now)
     }
 
-    /// A slot for a task of this codelet.
+    /// Takes a slot for a task of this codelet.
     #[inline(always)]
     pub(crate) fn take_slot(&self, codelet: &CodeletFacts) -> TaskPlace {
         let Some((place, soon)) = codelet.slots.take() else { return self.take_fresh() };
@@ -164,7 +189,7 @@ impl Core {
         place
     }
 
-    /// A slot that holds no job.
+    /// Takes a slot that holds no job.
     #[cold]
     pub(crate) fn take_fresh(&self) -> TaskPlace {
         let mut fresh = self.fresh.lock();
@@ -176,66 +201,66 @@ impl Core {
         fresh.pop().expect("the ledger grows by one slot at least")
     }
 
-    /// Puts places that hold no job on the list of those.
+    /// Returns places that hold no job to the list of those.
     pub(crate) fn keep_fresh(&self, vacant: &[Vacant]) {
         self.fresh.lock().extend(vacant.iter().map(|vacant| vacant.place));
     }
 
-    /// Tasks submitted so far.
+    /// Number of tasks submitted.
     pub(crate) fn submitted(&self) -> u64 {
         self.submitted.load(SeqCst)
     }
 
-    /// Tasks finished so far.
+    /// Number of tasks finished.
     pub(crate) fn finished(&self) -> u64 {
         let further: u64 = self.roster.places().skip(1).map(|context| context.in_flight.finished()).sum();
         self.finished_by_default() + further
     }
 
-    /// Tasks of the default context finished so far.
+    /// Number of tasks of the default context finished.
     fn finished_by_default(&self) -> u64 {
         let by_workers: u64 = self.counters.iter().map(|counters| counters.finished.load(Acquire)).sum();
         by_workers + self.finished_outside.load(SeqCst)
     }
 
-    /// Tasks finished, and tasks submitted, at the place of a context. If they are equal, nothing was left at some moment.
+    /// Number of tasks finished and number submitted at the place of a context. If they are equal, nothing was left to
+    /// do at some moment during the call.
     pub(crate) fn counts(&self, context: &ContextCore) -> (u64, u64) {
         if context.number != 0 {
             return context.in_flight.counts();
         }
-        // The default context has what the others have not. A task gets its number before it is counted as one of another
-        // context, so that this is never too few.
+        // The default context has what the other contexts have not. A task gets its sequence before another context
+        // counts it, so the result is never too low.
         let finished = self.finished_by_default();
         let further: u64 = self.roster.places().skip(1).map(|context| context.in_flight.numbered()).sum();
         (finished, self.submitted() - further)
     }
 
-    /// As [`counts`](Self::counts), without the application's own accesses to data. The numbers of a moment are only sure
-    /// while nobody submits.
+    /// [`counts`](Self::counts) without the accesses of the application itself. Exact only while no thread submits.
     pub(crate) fn task_counts(&self, context: &ContextCore) -> (u64, u64) {
         let (finished, submitted) = self.counts(context);
         if context.number != 0 {
             return (finished, submitted);
         }
-        let [began, ended] = self.turns.each_ref().map(|turns| turns.load(SeqCst));
-        (finished.saturating_sub(ended), submitted.saturating_sub(began))
+        let OwnAccesses { begun, ended } = &self.own_accesses;
+        (finished.saturating_sub(ended.load(SeqCst)), submitted.saturating_sub(begun.load(SeqCst)))
     }
 
-    /// Every context by its name in reports (none, where there never was but one), with its tree.
+    /// Each context with its tree, by its name in reports; the name is empty if there is only the default context.
     fn named_trees(&self) -> impl Iterator<Item = (String, &Tree)> {
         let single = self.roster.is_single();
         let name = move |context: &ContextCore| if single { String::new() } else { context.name() };
         self.roster.contexts().map(move |context| (name(context), &context.tree))
     }
 
-    /// What components did wrong so far.
+    /// Faults of components so far.
     pub(crate) fn faults(&self) -> Vec<Fault> {
         let mut faults = self.roster.past();
         faults.extend(faults_of(self.named_trees()));
         faults
     }
 
-    /// Where tasks sit now.
+    /// State of each node of each tree.
     pub(crate) fn survey(&self) -> Vec<NodeState> {
         survey_of(self.named_trees())
     }
@@ -246,14 +271,14 @@ impl Core {
         &self.roster.get(record.context()).tree
     }
 
-    /// Whether nothing is left to do. What was finished is read before what was submitted: if they are equal, nothing
-    /// was left at the moment between, since both only grow.
+    /// Whether nothing is left to do. The number of finished tasks is read before the number of submitted ones: both
+    /// only grow, so if they are equal, nothing was left between the two reads.
     pub(crate) fn is_finished(&self) -> bool {
         let finished = self.finished();
         finished == self.submitted()
     }
 
-    /// Tells those who wait, if nothing is left to do.
+    /// Notifies waiting threads if nothing is left to do.
     pub(crate) fn note_if_finished(&self) {
         if self.outcomes.is_awaited() && (self.is_finished() || self.outcomes.is_default_awaited()) {
             self.outcomes.tell();
@@ -270,8 +295,8 @@ impl Core {
         record.link(&slot.head().sequence, before.sequence, dependent)
     }
 
-    /// Enters a task: its order, and what it waits for. It begins when the record is told that it is
-    /// [submitted](Record::submitted), with the number of links that is returned.
+    /// Enters a task: numbers it and links it to those that it must wait for. Returns the number of links; the task
+    /// starts when its record is [submitted](Record::submitted) with that number.
     #[inline(always)]
     pub(crate) fn enter(&self, entry: Entry<'_>) -> (TaskKey, u32) {
         let TaskPlace { slot, record } = entry.place;
@@ -297,7 +322,7 @@ impl Core {
         (key, links)
     }
 
-    /// Links a task to those that it must wait for. How many there are.
+    /// Links a task to those that it must wait for, and returns their number.
     fn link_all(
         &self,
         key: TaskKey,
@@ -312,7 +337,7 @@ impl Core {
             if self.link(before, Dependent::new(key.slot, true)) {
                 links += 1;
             } else {
-                // It is finished. If it did not end well, this task makes no sense.
+                // It has ended. If it failed, this task is cancelled.
                 if let Some(cause) = self.outcomes.cause(before.sequence) {
                     record.body.lock().rare(record).cancelled = Some(cause);
                 }
@@ -321,8 +346,8 @@ impl Core {
         if accesses.is_empty() {
             return links;
         }
-        // All orders are held at once, taken in the order of the data's numbers: two tasks submitted at the same time
-        // come in the same order on all data.
+        // All orders are locked at once, in the order of data ids, so that two concurrent submissions have the same
+        // order on all data.
         let mut orders: SmallVec<[_; 8]> = SmallVec::new();
         for (header, mode) in accesses {
             orders.push((header.order.lock(), *mode));
@@ -338,10 +363,10 @@ impl Core {
     }
 }
 
-/// What [`Core::enter`] needs to know of a task.
+/// Arguments of [`Core::enter`].
 pub(crate) struct Entry<'a> {
     pub(crate) place: TaskPlace,
-    /// The number of its context.
+    /// Number of its context.
     pub(crate) context: u16,
     pub(crate) priority: i32,
     pub(crate) archs: ArchSet,
@@ -350,9 +375,9 @@ pub(crate) struct Entry<'a> {
     pub(crate) sched_data: u64,
     pub(crate) footprint: u64,
     pub(crate) after: &'a [TaskRef],
-    /// In order of the data's numbers, each data once.
+    /// In the order of data ids, each data once.
     pub(crate) accesses: &'a [(&'a Arc<DataHeader>, AccessMode)],
 }
 
-/// The codelet number of what is no task but the application's own access.
+/// Codelet number of an access of the application itself, which is no task.
 pub(crate) const NO_CODELET: u32 = u32::MAX;

@@ -1,9 +1,8 @@
 //! Registered data: the handle that tasks name, and the value behind it.
 //!
-//! Tasks that name the same data run in the order that [`AccessOrder`] keeps. The value stands behind a lock that is never
-//! waited for: the order of the tasks alone keeps them apart, and a lock that is found taken is a defect of the runtime, not
-//! a race. (Replicas are also copied ahead of their turn, so locks of theirs are waited for: see
-//! [`replicas`](super::replicas).)
+//! Tasks that name the same data run in the order that [`AccessOrder`] keeps. The value is behind a lock that is never
+//! waited for: the order of tasks alone separates them, and a lock that is found taken is a defect of the runtime.
+//! (Replicas are also copied ahead of their turn, so their locks are waited for: see [`replicas`].)
 
 pub(crate) mod access;
 pub(crate) mod replicas;
@@ -14,14 +13,15 @@ use super::memory::Memories;
 use super::task::measure::footprint_of_bytes;
 use super::task::record::TaskKey;
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use sched_core::{MemoryNode, WorkerId};
 use sched_graph::AccessOrder;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
-/// Data of type `T` that the runtime looks after. Handles are cheap to clone; the data goes when the last handle and the
-/// last task that names it are gone.
+/// Data of type `T` that the runtime manages. Handles are cheap to clone; the data is dropped with the last handle and
+/// the last task that names it.
 ///
 /// ```
 /// use sched_runtime::{ReadWrite, Runtime};
@@ -46,57 +46,57 @@ pub(crate) struct DataCell<T> {
     value: Value<T>,
 }
 
-/// Where the value is.
+/// Location of the value.
 enum Value<T> {
-    /// Here, for all workers.
+    /// One place for all workers.
     One(RwLock<T>),
-    /// On each memory node where it is needed.
+    /// A replica on each memory node that needs it.
     Replicated(Arc<Replicas<T>>),
 }
 
-/// A value that is locked for reading, by who has the turn.
+/// Read lock of a value.
 pub(crate) type Reading<'a, T> = MappedRwLockReadGuard<'a, T>;
-/// A value that is locked for writing, by who has the turn.
+/// Write lock of a value.
 pub(crate) type Writing<'a, T> = MappedRwLockWriteGuard<'a, T>;
 
 const KEPT_APART: &str = "the order of accesses keeps them apart";
 
 impl<T> DataCell<T> {
-    /// The value for a worker that runs a task, to read.
+    /// The value for a worker that runs a task, for reading.
     #[inline(always)]
-    pub(crate) fn read_by(&self, worker: usize) -> Reading<'_, T> {
+    pub(crate) fn read_by(&self, worker: WorkerId) -> Reading<'_, T> {
         match &self.value {
             Value::One(value) => RwLockReadGuard::map(value.try_read().expect(KEPT_APART), |value| value),
             Value::Replicated(replicas) => replicas.read(replicas.node_of(worker)),
         }
     }
 
-    /// The value for a worker that runs a task, to change.
+    /// The value for a worker that runs a task, for writing.
     #[inline(always)]
-    pub(crate) fn write_by(&self, worker: usize) -> Writing<'_, T> {
+    pub(crate) fn write_by(&self, worker: WorkerId) -> Writing<'_, T> {
         match &self.value {
             Value::One(value) => RwLockWriteGuard::map(value.try_write().expect(KEPT_APART), |value| value),
             Value::Replicated(replicas) => replicas.write(replicas.node_of(worker)),
         }
     }
 
-    /// The value for the application, to read: where it is.
+    /// The value for the application, for reading, wherever it is.
     pub(crate) fn read_in_place(&self) -> Reading<'_, T> {
         match &self.value {
-            Value::One(_) => self.read_by(0),
+            Value::One(_) => self.read_by(WorkerId(0)),
             Value::Replicated(replicas) => replicas.read(replicas.some_valid()),
         }
     }
 
-    /// The value for the application, to change: where it is.
+    /// The value for the application, for writing, wherever it is.
     pub(crate) fn write_in_place(&self) -> Writing<'_, T> {
         match &self.value {
-            Value::One(_) => self.write_by(0),
+            Value::One(_) => self.write_by(WorkerId(0)),
             Value::Replicated(replicas) => replicas.write(replicas.some_valid()),
         }
     }
 
-    /// The value, when nobody uses it any more.
+    /// Takes the value, which has no other user.
     pub(crate) fn into_value(self) -> T {
         match self.value {
             Value::One(value) => value.into_inner(),
@@ -126,8 +126,14 @@ impl<T> Handle<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> Handle<T> {
-    /// Data with replicas, the first of which is on `node`.
-    pub(crate) fn replicated(value: T, size: DataSize, runtime: u64, node: u32, memories: &Arc<Memories>) -> Handle<T> {
+    /// Data with replicas; the first one is on `node`.
+    pub(crate) fn replicated(
+        value: T,
+        size: DataSize,
+        runtime: u64,
+        node: MemoryNode,
+        memories: &Arc<Memories>,
+    ) -> Handle<T> {
         let replicas = |id| Arc::new(Replicas::new(value, node, id, size.bytes, memories));
         let mut typed = None;
         let header = DataHeader::new(size, runtime, |id| {
@@ -139,7 +145,7 @@ impl<T: Clone + Send + Sync + 'static> Handle<T> {
     }
 }
 
-/// How large data is, and what that adds to the footprint of a task with a model.
+/// Size of data, and its share in the footprint of a task with a model.
 #[derive(Clone, Copy)]
 pub(crate) struct DataSize {
     pub(crate) bytes: u64,
@@ -147,13 +153,13 @@ pub(crate) struct DataSize {
 }
 
 impl DataSize {
-    /// That of data whose shape is not known.
+    /// Size of data whose shape is unknown.
     pub(crate) fn of_bytes(bytes: u64) -> DataSize {
         DataSize { bytes, footprint: footprint_of_bytes(bytes) }
     }
 }
 
-/// Where data of any type is.
+/// Location of data, with its type erased.
 pub(crate) enum Places {
     /// In one place for all workers.
     One(Home),
@@ -162,16 +168,16 @@ pub(crate) enum Places {
 }
 
 impl Places {
-    /// The memory nodes from which a task there has it at once, as bits; none if that is not known.
+    /// Memory nodes that hold the data, as bits; 0 if unknown.
     pub(crate) fn valid(&self) -> u64 {
         match self {
-            Places::One(home) => home.node().map_or(0, |node| 1 << node),
+            Places::One(home) => home.node().map_or(0, |node| 1 << node.0),
             Places::Replicated(copies) => copies.coherence().valid(),
         }
     }
 }
 
-/// The memory node of data that has one place, as far as it is known: that of the first task which wrote it.
+/// Memory node of data with one place: that of the first task that wrote it; unknown before.
 pub(crate) struct Home(AtomicU32);
 
 impl Default for Home {
@@ -181,44 +187,44 @@ impl Default for Home {
 }
 
 impl Home {
-    fn node(&self) -> Option<u32> {
-        Some(self.0.load(Relaxed)).filter(|node| *node != u32::MAX)
+    fn node(&self) -> Option<MemoryNode> {
+        Some(self.0.load(Relaxed)).filter(|node| *node != u32::MAX).map(MemoryNode)
     }
 
-    /// A task writes it on `node`; no other does at the same time.
-    pub(crate) fn settle(&self, node: u32) {
+    /// Notes that a task writes it on `node`. Writers are serialized.
+    pub(crate) fn settle(&self, node: MemoryNode) {
         if self.node().is_none() {
-            self.0.store(node, Relaxed);
+            self.0.store(node.0, Relaxed);
         }
     }
 }
 
-/// What the runtime knows of data of any type.
+/// State of data, with its type erased.
 pub struct DataHeader {
     pub(crate) id: u64,
     /// The runtime that it is registered with.
     pub(crate) runtime: u64,
     /// Size of the data.
     pub(crate) bytes: u64,
-    /// What its size and shape add to the footprint of a task with a model.
+    /// Share of its size and shape in the footprint of a task with a model.
     pub(crate) footprint: u32,
     pub(crate) places: Places,
     pub(crate) order: Mutex<AccessOrder<TaskKey>>,
     commute: Mutex<CommuteTurn>,
-    /// The task that failed while it wrote this data, as [`TaskKey::sequence`]; 0 when the data is good.
+    /// Sequence of the task that failed while it wrote this data; 0 while the data is good.
     pub(crate) failed: AtomicU64,
 }
 
-/// Whose turn it is among tasks that commute.
+/// The turn among tasks that commute.
 #[derive(Default)]
 struct CommuteTurn {
     taken: bool,
-    /// Ready tasks that wait for their turn, by slot.
+    /// Slots of ready tasks that wait for their turn.
     waiting: VecDeque<u32>,
 }
 
 impl DataHeader {
-    /// Of new data, whose places are made for its number.
+    /// Header of new data; `places` creates its places for its id.
     fn new(size: DataSize, runtime: u64, places: impl FnOnce(u64) -> Places) -> DataHeader {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Relaxed);
@@ -234,7 +240,7 @@ impl DataHeader {
         }
     }
 
-    /// Takes the turn for the task in `slot`, or lets it wait for the next.
+    /// Takes the turn for the task in `slot`. If it is taken, the task waits for the next one.
     pub(crate) fn take_turn(&self, slot: u32) -> bool {
         let mut turn = self.commute.lock();
         if turn.taken {
@@ -246,7 +252,7 @@ impl DataHeader {
         false
     }
 
-    /// Gives the turn back; the tasks that wait for it may try again.
+    /// Gives the turn back. The tasks that wait for it may try again.
     pub(crate) fn give_turn(&self, retry: &mut Vec<u32>) {
         let mut turn = self.commute.lock();
         turn.taken = false;
@@ -254,8 +260,8 @@ impl DataHeader {
     }
 }
 
-/// Memory for the time of a task: each worker has its own, made when it first needs it, and nothing is ordered by it.
-/// What a task finds in it is what the worker's last task left.
+/// Memory for the duration of a task: each worker has its own, created on first use; it orders no tasks. Its content is
+/// that of the worker's last task.
 pub struct Scratchpad<T> {
     pub(crate) pads: Arc<Pads<T>>,
 }

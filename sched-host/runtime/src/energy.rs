@@ -1,4 +1,4 @@
-//! What tasks take in energy: as the application says, and as meters measure it.
+//! Energy of tasks: estimated by the application, or measured.
 
 use super::Runtime;
 use super::core::Core;
@@ -12,12 +12,12 @@ use sched_machine::energy::{Consumption, EnergyError, EnergyMeter};
 use sched_model::{Quantity, SizeInfo, Variant};
 use std::sync::atomic::Ordering::SeqCst;
 
-/// Energy, as the application says it.
+/// Energy estimates of the application.
 impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
-    /// Says how many joules a task of this codelet takes on one worker of an architecture, whichever implementation runs,
-    /// for schedulers that weigh energy: `mct` and those like it, by `gamma`. What is said last counts, before what a
-    /// [model](Self::model) knows. What is no amount of energy (below 0, infinite, or no number) says nothing: it is as if
-    /// this had not been called.
+    /// Sets the energy in joules of a task of this codelet on one worker of an architecture, for any implementation.
+    /// Schedulers that weigh energy use it: `mct` and its relatives, by `gamma`. The last call counts, and takes
+    /// precedence over a [model](Self::model). A value that is no amount of energy (negative, infinite, NaN) removes
+    /// the estimate.
     ///
     /// ```
     /// # use sched_runtime::Submitter;
@@ -32,8 +32,8 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
         self.energy_parallel(arch, 1, joules)
     }
 
-    /// Says how many joules a task of this codelet takes on a combined worker of `size` workers of an architecture, all of
-    /// them together, as [`energy`](Self::energy) does for one worker.
+    /// Sets the energy in joules of a task of this codelet on a combined worker of `size` workers of an architecture,
+    /// all of them together; see [`energy`](Self::energy) for one worker.
     pub fn energy_parallel(mut self, arch: Arch, size: usize, joules: f64) -> Self {
         if joules.is_finite() && joules >= 0.0 {
             self.energies.push((arch, u16::try_from(size).unwrap_or(u16::MAX), joules));
@@ -42,20 +42,20 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
     }
 }
 
-/// What a task takes, as [`Runtime::measure_energy`] found it.
+/// Energy of a task, as measured by [`Runtime::measure_energy`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TaskEnergy {
-    /// Joules of one task.
+    /// Joules per task.
     pub joules: f64,
-    /// How many tasks were measured together.
+    /// Number of tasks measured together.
     pub tasks: u64,
-    /// What ran them.
+    /// Implementation and architecture that ran them.
     pub variant: Variant,
-    /// What all of them took.
+    /// Joules of all of them.
     pub consumption: Consumption,
 }
 
-/// Why the energy of tasks was not measured. Nothing was recorded then.
+/// Why the energy of tasks was not measured. Nothing is recorded in that case.
 #[derive(thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum MeasureError {
@@ -63,114 +63,114 @@ pub enum MeasureError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Meter(#[from] EnergyError),
-    /// A task could not be submitted. Those before it run all the same.
+    /// A task could not be submitted. The tasks before it run nevertheless.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Submit(#[from] SubmitError),
-    /// A task failed, in the batch or before it, or nothing moves any more.
+    /// A task failed, in the batch or before it, or the run stalled.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Run(#[from] RunError),
-    /// The codelet is one of another runtime.
-    #[error("codelet `{codelet}` is one of another runtime")]
+    /// The codelet belongs to another runtime.
+    #[error("codelet `{codelet}` belongs to another runtime")]
     #[diagnostic(help("make it with the runtime that measures"))]
     Foreign {
-        /// Its name.
+        /// Name of the codelet.
         codelet: String,
     },
-    /// There is nothing that could keep what is measured.
-    #[error("codelet `{codelet}` has no performance model, which would keep what is measured")]
+    /// The codelet has no model to record the measurement.
+    #[error("codelet `{codelet}` has no performance model to record the measurement")]
     #[diagnostic(help("declare one with `CodeletBuilder::model`, in a runtime that is not built `without_models`"))]
     NoModel {
-        /// Its name.
+        /// Name of the codelet.
         codelet: String,
     },
     /// Another thread measures the same codelet.
     #[error("the energy of codelet `{codelet}` is being measured already")]
     #[diagnostic(help("measure one batch after the other: the counters do not tell them apart"))]
     Busy {
-        /// Its name.
+        /// Name of the codelet.
         codelet: String,
     },
-    /// There was no batch.
+    /// No task of the codelet was submitted.
     #[error("no task of codelet `{codelet}` ran while its energy was measured")]
     #[diagnostic(help("submit a batch of them in the closure"))]
     NoTasks {
-        /// Its name.
+        /// Name of the codelet.
         codelet: String,
     },
-    /// Others ran at the same time.
+    /// Other tasks ran at the same time.
     #[error(
         "{all} tasks ran while the energy of codelet `{codelet}` was measured, and only {own} of them were its own"
     )]
     #[diagnostic(help("submit its tasks alone: the counters do not tell them from others"))]
     Others {
-        /// Its name.
+        /// Name of the codelet.
         codelet: String,
-        /// Tasks of the codelet.
+        /// Number of tasks of the codelet.
         own: u64,
-        /// All tasks.
+        /// Number of all tasks.
         all: u64,
     },
-    /// The tasks were not alike.
-    #[error("the tasks of codelet `{codelet}` were not alike while their energy was measured: {}", listed(.kinds))]
+    /// The tasks differ in implementation or footprint.
+    #[error("the tasks of codelet `{codelet}` differ in variant or footprint while their energy is measured: {}", listed(.kinds))]
     #[diagnostic(help(
         "submit tasks with data of one size, and have one implementation on one architecture run them all: by a context \
-         of such workers, say, or by a policy that has no choice"
+         of such workers, for example"
     ))]
     Unlike {
-        /// Its name.
+        /// Name of the codelet.
         codelet: String,
-        /// Tasks by what ran them and their footprint, with their number.
+        /// Number of tasks for each implementation and footprint.
         kinds: Vec<(Variant, u32, u64)>,
     },
-    /// The batch took nothing that could be seen.
+    /// The energy of the batch is too low to measure.
     #[error(
         "{tasks} tasks of codelet `{codelet}` took {:.6} J in {:.6} s, expected more than none",
         consumption.joules,
         consumption.time.as_secs_f64()
     )]
     #[diagnostic(help(
-        "submit so many tasks that they take a second and more, since the counters move in steps; and see that no more is \
-         taken off for idling than the machine draws"
+        "submit enough tasks to run for a second or more, since the counters advance in steps; and subtract no more idle \
+         power than the machine draws"
     ))]
     Nothing {
-        /// Its name.
+        /// Name of the codelet.
         codelet: String,
-        /// How many tasks.
+        /// Number of tasks.
         tasks: u64,
-        /// What they took.
+        /// Measured joules.
         consumption: Consumption,
     },
     /// The model is full.
-    #[error("the model of codelet `{codelet}` keeps no further size: it has seen too many")]
-    #[diagnostic(help("measure sizes that it knows, or have `sched model reset` forget it"))]
+    #[error("the model of codelet `{codelet}` is full: it has learned too many sizes")]
+    #[diagnostic(help("measure known sizes, or reset the model with `sched model reset`"))]
     Full {
-        /// Its name.
+        /// Name of the codelet.
         codelet: String,
     },
 }
 
 fn listed(kinds: &[(Variant, u32, u64)]) -> String {
-    let told = |(variant, footprint, tasks): &(Variant, u32, u64)| {
+    let kind = |(variant, footprint, tasks): &(Variant, u32, u64)| {
         format!("{tasks} ran on {variant} with footprint {footprint:08x}")
     };
-    kinds.iter().map(told).collect::<Vec<_>>().join(", ")
+    kinds.iter().map(kind).collect::<Vec<_>>().join(", ")
 }
 
 impl Runtime {
-    /// Measures how much energy a task of a codelet takes, and has the codelet's [model](CodeletBuilder::model) learn it.
+    /// Measures the energy of a task of a codelet, and records it in the codelet's [model](CodeletBuilder::model).
     ///
-    /// The counters are coarse, and count for the whole machine; so it is done for a batch, with nothing beside it. This
-    /// waits for all tasks that were submitted before, has `submit` submit the batch, waits for its end, and divides what
-    /// `meter` shows by the number of tasks. They must be alike: tasks of this codelet, with data of the same size, all run
-    /// by one implementation on one architecture. The batch should take a second or more. Its mean counts as so many
-    /// samples as there were tasks: ten make an estimate.
+    /// The counters are coarse and cover the whole machine, so a batch is measured, with nothing beside it. The call
+    /// waits for all tasks submitted before, calls `submit` to submit the batch, waits for its end, and divides the
+    /// energy that `meter` reports by the number of tasks. The tasks must be of one kind: of this codelet, with data of
+    /// the same size, all run by one implementation on one architecture. The batch should take a second or more. The
+    /// mean counts as one sample per task; ten samples make an estimate.
     ///
-    /// All that the packages take is counted: what workers without a task take too, and the idle machine. Of a machine that
-    /// is not switched off meanwhile, schedulers can save only what tasks take above that: measure it with
-    /// [`EnergyMeter::idle_watts`], and have it taken off with [`EnergyMeter::above_idle`]. What other programs take is
-    /// counted as well: run none.
+    /// The measurement includes everything that the packages consume, also workers without a task and the idle machine.
+    /// Schedulers can save only the energy of tasks above that, since the machine is not switched off: measure the rest
+    /// with [`EnergyMeter::idle_watts`], and subtract it with [`EnergyMeter::above_idle`]. Other programs are included
+    /// too: run none.
     ///
     /// ```no_run
     /// use sched_machine::energy::EnergyMeter;
@@ -196,7 +196,7 @@ impl Runtime {
     /// ```
     ///
     /// # Errors
-    /// See [`MeasureError`]; nothing is recorded then. Tasks that were submitted run all the same.
+    /// See [`MeasureError`]; nothing is recorded in that case. Submitted tasks run nevertheless.
     pub fn measure_energy<L: AccessList, P: Send + 'static>(
         &self,
         codelet: &Codelet<L, P>,
@@ -214,7 +214,7 @@ impl Runtime {
             self.wait_all()?;
             let Some(count) = facts.variant_counts.begin() else { return Err(MeasureError::Busy { codelet: name() }) };
             let before = tasks_submitted(core);
-            // Another thread may submit at any time. What is not counted from here on must have ended.
+            // Another thread may submit at any time. All tasks that are not counted from here on must have ended.
             if core.is_finished() && count.ran().is_empty() {
                 break (count, before);
             }
@@ -248,9 +248,9 @@ impl Runtime {
     }
 }
 
-/// Tasks submitted so far, without the application's own accesses to data.
+/// Number of tasks submitted, without the accesses of the application itself.
 fn tasks_submitted(core: &Core) -> u64 {
-    core.submitted().saturating_sub(core.turns[0].load(SeqCst))
+    core.submitted().saturating_sub(core.own_accesses.begun.load(SeqCst))
 }
 
 sched_text::debug_as_text!(MeasureError);

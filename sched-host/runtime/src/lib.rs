@@ -32,40 +32,36 @@ pub use worker::times::WorkerExpectation;
 
 pub(crate) use self::core::Core;
 
-use self::backend::ThreadBackend;
-use crate::context::{ContextCore, PolicyEnv, Roster};
-use crate::parallel::combined::Combined;
-use crate::parallel::crew::Crews;
-use crate::task::ahead::Ahead;
-use sched_core::{WorkerId, WorkerSet};
+use crate::context::PolicyEnv;
+use sched_core::{MemoryNode, WorkerId};
 use sched_machine::topology::{BindingPlan, Claim, WorkerDistances};
 use sched_model::Bus;
 use sched_model::Models;
 use sched_policy::Policy;
-use sched_trace::{Recorder, Trace, WorkerTrack};
+use sched_trace::{Trace, WorkerTrack};
 use sched_tree::attendance::Watch;
-use sched_tree::combined::has_team_leaves;
-use sched_tree::{Fault, Ledger, NodeState, Part, Services, Tree, WorkerFacts};
+use sched_tree::{Fault, NodeState, Part, Services, WorkerFacts};
 use std::ops::{Deref, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
+use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use worker::Worker;
 
-/// A runtime at work: workers, and the tree that schedules for them.
+/// A running runtime: workers, and the tree that schedules for them.
 ///
-/// Dropping it waits for all tasks, stores what performance models learned, and stops the workers; dropped by one of its own
-/// tasks, it ends when that has ended. Tasks are submitted through [`Submitter`], which it derefs to; one that outlives the
-/// runtime takes no more tasks ([`SubmitError::Ended`]).
+/// Dropping it waits for all tasks, stores the performance models, and stops the workers; if one of its own tasks drops
+/// it, it ends after that task. Tasks are submitted through [`Submitter`], to which it derefs; a submitter that
+/// outlives the runtime accepts no more tasks ([`SubmitError::Ended`]).
 pub struct Runtime {
     submitter: Submitter,
-    /// Of the workers, and those that fetch data ahead of tasks.
+    /// Threads of the workers, and those that fetch data ahead of tasks.
     threads: Vec<JoinHandle<()>>,
     policy: String,
     bound: usize,
     warnings: Vec<String>,
-    /// Tells other runtimes which PUs this one uses.
+    /// Announces to other runtimes which PUs this one uses.
     claim: Option<Claim>,
 }
 
@@ -77,11 +73,11 @@ impl Deref for Runtime {
     }
 }
 
-/// How a runtime starts, when its tree is made.
+/// Everything needed to start a runtime, prepared by the builder.
 pub(crate) struct Start {
     pub(crate) parts: Vec<Part>,
     pub(crate) workers: Vec<WorkerFacts>,
-    /// The members of each combined worker, which are numbered on from the workers.
+    /// Members of each combined worker. Combined workers are numbered after the simple ones.
     pub(crate) combined: Vec<Box<[WorkerId]>>,
     pub(crate) distances: WorkerDistances,
     /// Name of the policy.
@@ -90,34 +86,34 @@ pub(crate) struct Start {
     pub(crate) claim: Option<Claim>,
     pub(crate) warnings: Vec<String>,
     pub(crate) seed: u64,
-    /// The policy itself, and what it and those of other contexts are laid over.
+    /// The policy itself, and the environment of this and other policies.
     pub(crate) laid: Policy,
     pub(crate) policy_env: PolicyEnv,
     pub(crate) models: Option<Arc<Models>>,
     pub(crate) quiet_period: Duration,
-    /// Those that tasks of the default context may have.
+    /// Allowed priorities of tasks of the default context.
     pub(crate) priorities: RangeInclusive<i32>,
-    /// Most events of a worker to write down, if any are.
+    /// Maximum number of events recorded per worker; `None` disables tracing.
     pub(crate) trace: Option<usize>,
-    /// What transfers between memory nodes take, where there are several.
+    /// Latency and bandwidth between memory nodes, if there are several.
     pub(crate) bus: Option<Bus>,
 }
 
-/// Stack of a worker: kernels of applications, and components that nest their calls.
+/// Stack size of a worker, for kernels of applications and nested calls of components.
 const STACK: usize = 8 << 20;
 
-/// How long the end of a runtime waits for a worker that is stuck in a component.
+/// Time that the end of a runtime waits for a worker stuck in a component.
 const STUCK_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Runtime {
-    /// Begins a runtime with the default policy, plugins and workers.
+    /// Starts to build a runtime with the default policy, plugins and workers.
     ///
     /// ```
     /// use sched_runtime::Runtime;
     /// use sched_tree::plugin::Registry;
     /// use std::sync::Arc;
     ///
-    /// // The components that are compiled in; without this line, plugin files come first.
+    /// // Use the components that are compiled in; without this line, plugin files come first.
     /// let builder = Runtime::builder().registry(Arc::new(Registry::compiled_in()));
     /// let runtime = builder.policy("tree-eager").workers(2).build()?;
     /// assert_eq!((runtime.policy(), runtime.workers()), ("tree-eager", 2));
@@ -127,110 +123,87 @@ impl Runtime {
         Builder::default()
     }
 
-    /// Name of the policy that it began with.
+    /// Name of the initial policy.
     #[must_use]
     pub fn policy(&self) -> &str {
         &self.policy
     }
 
-    pub(crate) fn start(start: Start) -> Result<Runtime, std::io::Error> {
-        let count = start.workers.len();
-        let ledger = Arc::new(Ledger::new());
-        let recorder = start.trace.map(|most| Arc::new(Recorder::new(count, most)));
-        let backend =
-            Arc::new(ThreadBackend::new(&start.workers, &start.combined, start.distances, recorder, start.bus));
-        let has_teams = has_team_leaves(&start.parts, count);
-        let ahead = Arc::new(Ahead::new(0, Arc::clone(&backend), Arc::clone(&ledger)));
-        let (services, told) = (Arc::<ThreadBackend>::clone(&backend), Some(Arc::<Ahead>::clone(&ahead) as _));
-        let tree =
-            Tree::assemble_foreseeing(start.parts, &start.workers, services, Arc::clone(&ledger), start.seed, told);
-        let crews = Crews::new(count, &start.combined, start.binding.clone());
-        let combined = Combined::new(count, &start.combined, crews);
-        if let Some(combined) = &combined
-            && has_teams
-        {
-            combined.workers.begin_use();
-        }
-        let everybody = WorkerSet::first(count as u32);
-        let default = ContextCore::new(0, tree, ahead, "default".to_owned(), start.laid, everybody);
-        default.set_priorities(&start.priorities);
-        let roster = Roster::new(default);
-        let (quiet_period, models) = (start.quiet_period, start.models);
-        let core = Core::new(roster, start.policy_env, ledger, backend, start.workers, combined, quiet_period, models);
-        let core = Arc::new(core);
-        core.roster.default.ahead.serve(&core);
-        if let Some(memories) = &core.backend.memories {
-            memories.serve(&core);
-        }
-        let mut runtime = Runtime {
-            submitter: Submitter { core: Arc::clone(&core) },
-            threads: Vec::new(),
-            policy: start.policy,
-            bound: 0,
-            warnings: start.warnings,
-            claim: start.claim,
-        };
-        let (tell, told) = std::sync::mpsc::channel();
-        for id in 0..count {
-            let (core, tell, binding) = (Arc::clone(&core), tell.clone(), start.binding.clone());
-            let body = move || {
-                let bound = binding.map_or(Ok(()), |plan| plan.bind_current_thread(id));
-                let _ = tell.send(bound.map_err(|error| error.to_string()));
-                let ends = Arc::clone(&core);
-                let _end = ends.ended.at_end();
-                Worker::new(core, WorkerId(id as u32)).run();
-            };
-            // If this fails, the drop of `runtime` stops the workers that began.
-            runtime
-                .threads
-                .push(std::thread::Builder::new().name(format!("worker-{id}")).stack_size(STACK).spawn(body)?);
-        }
-        if let Some(memories) = &core.backend.memories {
-            for stats in memories.stats() {
-                let (memories, binding, node) = (Arc::clone(memories), start.binding.clone(), stats.node);
-                let core = Arc::clone(&core);
-                let body = move || {
-                    let _end = core.ended.at_end();
-                    let workers = memories.workers_of(node);
-                    if let Some(Err(why)) = binding.map(|plan| plan.bind_current_thread_to(&workers)) {
-                        tracing::warn!(node, "the thread that fetches data is not bound: {why}");
-                    }
-                    memories.follow_hints(node);
-                };
-                runtime.threads.push(std::thread::Builder::new().name(format!("fetch-{node}")).spawn(body)?);
-            }
-        }
-        drop(tell);
-        let asked = start.binding.is_some();
-        for bound in told.iter().take(count) {
+    pub(crate) fn start(mut start: Start) -> Result<Runtime, std::io::Error> {
+        let binding = start.binding.clone();
+        let (policy, warnings, claim) =
+            (std::mem::take(&mut start.policy), std::mem::take(&mut start.warnings), start.claim.take());
+        let core = Core::new(start);
+        let submitter = Submitter { core };
+        // If a thread cannot be started, the drop of `runtime` stops the workers that run.
+        let mut runtime = Runtime { submitter, threads: Vec::new(), policy, bound: 0, warnings, claim };
+        let bound = runtime.spawn_workers(binding.as_ref())?;
+        runtime.spawn_fetchers(binding.as_ref())?;
+        for bound in bound.iter().take(runtime.workers()) {
             match bound {
-                Ok(()) => runtime.bound += usize::from(asked),
+                Ok(()) => runtime.bound += usize::from(binding.is_some()),
                 Err(why) => runtime.warnings.push(why),
             }
         }
         Ok(runtime)
     }
 
-    /// What did not go as planned at the start: workers that could not be bound, or that share their PUs with each other or
-    /// with another runtime; a machine or a time that this process may use only in part.
+    /// Starts the workers. Each reports over the channel whether it could be bound.
+    fn spawn_workers(&mut self, binding: Option<&BindingPlan>) -> Result<Receiver<Result<(), String>>, std::io::Error> {
+        let (report, reports) = std::sync::mpsc::channel();
+        for id in 0..self.workers() {
+            let (core, report, binding) = (Arc::clone(&self.core), report.clone(), binding.cloned());
+            let body = move || {
+                let bound = binding.map_or(Ok(()), |plan| plan.bind_current_thread(id));
+                let _ = report.send(bound.map_err(|error| error.to_string()));
+                let ends = Arc::clone(&core);
+                let _end = ends.ended.at_end();
+                Worker::new(core, WorkerId(id as u32)).run();
+            };
+            let thread = std::thread::Builder::new().name(format!("worker-{id}")).stack_size(STACK);
+            self.threads.push(thread.spawn(body)?);
+        }
+        Ok(reports)
+    }
+
+    /// Starts a thread for each memory node, if there are several, which fetches data ahead of tasks.
+    fn spawn_fetchers(&mut self, binding: Option<&BindingPlan>) -> Result<(), std::io::Error> {
+        let Some(memories) = self.submitter.core.backend.memories.clone() else { return Ok(()) };
+        for MemoryNodeStats { node, .. } in memories.stats() {
+            let (memories, binding, core) = (Arc::clone(&memories), binding.cloned(), Arc::clone(&self.core));
+            let body = move || {
+                let _end = core.ended.at_end();
+                let workers = memories.workers_of(MemoryNode(node));
+                if let Some(Err(why)) = binding.map(|plan| plan.bind_current_thread_to(&workers)) {
+                    tracing::warn!(node, "the thread that fetches data is not bound: {why}");
+                }
+                memories.follow_hints(MemoryNode(node));
+            };
+            self.threads.push(std::thread::Builder::new().name(format!("fetch-{node}")).spawn(body)?);
+        }
+        Ok(())
+    }
+
+    /// Problems at the start that are no errors: workers that could not be bound, or that share PUs with each other or
+    /// with another runtime; restrictions of this process on processors or time.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Number of workers; combined workers are not counted.
+    /// Number of workers, without combined workers.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.core.facts.len()
     }
 
-    /// How many workers are bound to a processing unit.
+    /// Number of workers bound to a processing unit.
     #[must_use]
     pub fn bound_workers(&self) -> usize {
         self.bound
     }
 
-    /// What each worker did since the runtime began.
+    /// Counters of each worker since the start of the runtime.
     #[must_use]
     pub fn stats(&self) -> Vec<WorkerStats> {
         let now = u64::try_from(self.core.backend.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -249,47 +222,48 @@ impl Runtime {
         stats.collect()
     }
 
-    /// The memory nodes that have workers, in order, where there are several; none if all workers have one.
+    /// Memory nodes that have workers, in order; empty if all workers share one.
     #[must_use]
     pub fn memory_nodes(&self) -> Vec<MemoryNodeStats> {
         self.core.backend.memories.as_ref().map_or_else(Vec::new, |memories| memories.stats())
     }
 
-    /// What was copied from one memory node to another since the runtime began: [replicas](Submitter::replicated) of data,
-    /// by where they came from and where they went. Nothing about pairs of nodes between which nothing was.
+    /// Transfers of [replicas](Submitter::replicated) between memory nodes since the start of the runtime, by source
+    /// and destination. Pairs without transfers are omitted.
     #[must_use]
     pub fn transfers(&self) -> Vec<TransferStats> {
         self.core.backend.memories.as_ref().map_or_else(Vec::new, |memories| memories.transfers())
     }
 
-    /// The members of each combined worker of this runtime, whether the policy has a use for it or not. They are numbered
-    /// on from the workers.
+    /// Members of each combined worker of this runtime, whether the policy uses it or not. Combined workers are
+    /// numbered after the simple ones.
     #[must_use]
     pub fn combined_workers(&self) -> Vec<Vec<WorkerId>> {
         self.core.backend.combined().iter().map(|members| members.to_vec()).collect()
     }
 
-    /// What each worker should be doing until when, as far as expected lengths tell.
+    /// Expected occupation of each worker, according to expected lengths of tasks.
     #[must_use]
     pub fn expectations(&self) -> Vec<WorkerExpectation> {
         let now = self.core.backend.now();
-        let expectation = |worker: usize| {
-            let end = self.core.free_at(WorkerId(worker as u32), now);
+        let expectation = |worker: WorkerId| {
+            let end = self.core.free_at(worker, now);
             let start = self.core.backend.times.since(worker).unwrap_or(now);
-            WorkerExpectation { worker: worker as u32, start, length: end.since(start), end }
+            WorkerExpectation { worker: worker.0, start, length: end.since(start), end }
         };
-        (0..self.workers()).map(expectation).collect()
+        (0..self.workers() as u32).map(WorkerId).map(expectation).collect()
     }
 
-    /// The performance models of its codelets; `None` if it was built [without](Builder::without_models).
+    /// Performance models of its codelets; `None` if it was built [without](Builder::without_models).
     #[must_use]
     pub fn models(&self) -> Option<&Arc<Models>> {
         self.core.models.as_ref()
     }
 
-    /// What happened since the runtime began, or since the last time, if it was [built](Builder::trace) to write that down.
+    /// Takes the events recorded since the start of the runtime, or since the last call; `None` unless it was
+    /// [built](Builder::trace) to record them.
     ///
-    /// Tasks that are under way now are there in part: wait for them before.
+    /// Tasks in flight appear in part: wait for them first.
     #[must_use]
     pub fn take_trace(&self) -> Option<Trace> {
         let recorder = self.core.backend.recorder.as_ref()?;
@@ -303,13 +277,13 @@ impl Runtime {
         Some(trace)
     }
 
-    /// What components did wrong so far, in every context.
+    /// Faults of components so far, in every context.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         self.core.faults()
     }
 
-    /// Where tasks sit now, context by context and node by node.
+    /// State of each node of each context.
     #[must_use]
     pub fn survey(&self) -> Vec<NodeState> {
         self.core.survey()
@@ -319,7 +293,7 @@ impl Runtime {
 impl Drop for Runtime {
     fn drop(&mut self) {
         let (core, threads, claim) = (Arc::clone(&self.core), std::mem::take(&mut self.threads), self.claim.take());
-        // A task cannot wait for its own end, so a thread does that.
+        // A task cannot wait for its own end, so another thread ends the runtime.
         if worker::executed_here(&self.core).is_some() {
             let ends = std::thread::Builder::new().name("runtime-end".to_owned());
             if let Err(error) = ends.spawn(move || end(&core, threads, claim)) {
@@ -331,7 +305,7 @@ impl Drop for Runtime {
     }
 }
 
-/// Waits for all tasks, and stops the workers; then other runtimes may have the PUs.
+/// Waits for all tasks and stops the workers, then gives up the claim on their PUs.
 fn end(core: &Core, threads: Vec<JoinHandle<()>>, claim: Option<Claim>) {
     if let Err(RunError::Stalled(report)) = core.wait_all() {
         tracing::error!("tasks are left behind: {report}");
@@ -350,7 +324,7 @@ fn end(core: &Core, threads: Vec<JoinHandle<()>>, claim: Option<Claim>) {
     let ended = core.ended.wait_for(threads.len(), STUCK_PATIENCE);
     let overdue = calls.overdue(STUCK_PATIENCE);
     for thread in threads {
-        // No task is left, so who has not ended is stuck inside a component. It cannot be stopped, and is left behind.
+        // No task is left, so a thread that has not ended is stuck inside a component. It cannot be stopped: it is left behind.
         if ended.contains(&thread.thread().id()) {
             let _ = thread.join();
             continue;

@@ -1,6 +1,6 @@
-//! The memory nodes of a runtime that has several: whose they are, what is on them, and what it takes to bring data there.
+//! Memory nodes of a runtime with several: their workers, their replicas, and transfers between them.
 //!
-//! A runtime with one memory node has none of this.
+//! Absent from a runtime with one memory node.
 
 pub(crate) mod hints;
 
@@ -11,8 +11,8 @@ use super::data::{DataHeader, Places};
 use super::task::codelet::Job;
 use super::task::record::TaskKey;
 use crossbeam::utils::CachePadded;
-use sched_core::WorkerId;
 use sched_core::abi::TaskHead;
+use sched_core::{MemoryNode, WorkerId};
 use sched_model::Bus;
 use sched_trace::{Event, Recorder, Transfer};
 use sched_tree::WorkerFacts;
@@ -26,37 +26,37 @@ use std::time::{Duration, Instant};
 /// See the [module](self).
 pub(crate) struct Memories {
     /// The memory node of each worker.
-    of_worker: Box<[u32]>,
+    of_worker: Box<[MemoryNode]>,
     nodes: usize,
     bus: Bus,
-    /// Transfers by where they came from, and then by where they went.
+    /// Transfers, indexed by source, then by destination.
     moved: Box<[CachePadded<Moved>]>,
     /// Bytes of replicas on each node.
     resident: Box<[AtomicU64]>,
-    /// What to bring to each node ahead of its tasks.
+    /// Requests to fetch data to each node ahead of its tasks.
     hints: Box<[Hints]>,
     core: OnceLock<Weak<Core>>,
     recorder: Option<Arc<Recorder>>,
     began: Instant,
 }
 
-/// What went from one memory node to another.
+/// Transfers from one memory node to another.
 #[derive(Default)]
 struct Moved {
     count: AtomicU64,
     bytes: AtomicU64,
 }
 
-/// What went from one memory node to another since the runtime began.
+/// Transfers from one memory node to another since the start of the runtime.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct TransferStats {
-    /// From which memory node.
+    /// Source memory node.
     pub from: u32,
-    /// To which.
+    /// Destination memory node.
     pub to: u32,
-    /// How many replicas were copied.
+    /// Number of replicas copied.
     pub count: u64,
-    /// Their bytes, as they were registered.
+    /// Bytes copied, by registered size.
     pub bytes: u64,
 }
 
@@ -67,15 +67,15 @@ pub struct MemoryNodeStats {
     pub node: u32,
     /// Its workers.
     pub workers: Vec<u32>,
-    /// Bytes of the replicas that are there now, valid or not, as they were registered.
+    /// Bytes of the replicas on it, valid or not, by registered size.
     pub replica_bytes: u64,
 }
 
 impl Memories {
-    /// For workers on several memory nodes, and what transfers between these take.
+    /// Creates the memory nodes of these workers, with transfer times from `bus`.
     pub(crate) fn new(workers: &[WorkerFacts], bus: Bus, recorder: Option<Arc<Recorder>>, began: Instant) -> Memories {
-        let of_worker: Box<[u32]> = workers.iter().map(|worker| worker.memory_node.0).collect();
-        let nodes = of_worker.iter().max().map_or(1, |last| *last as usize + 1);
+        let of_worker: Box<[MemoryNode]> = workers.iter().map(|worker| worker.memory_node).collect();
+        let nodes = of_worker.iter().max().map_or(1, |last| last.index() + 1);
         Memories {
             of_worker,
             nodes,
@@ -89,37 +89,38 @@ impl Memories {
         }
     }
 
-    /// The runtime whose tasks it is asked about.
+    /// Sets the runtime that owns the tasks.
     pub(crate) fn serve(&self, core: &Arc<Core>) {
         let _ = self.core.set(Arc::downgrade(core));
     }
 
-    /// Memory nodes, those in between without workers included.
+    /// Number of memory nodes, including those without workers in between.
     pub(crate) fn nodes(&self) -> usize {
         self.nodes
     }
 
     /// The workers of a node.
-    pub(crate) fn workers_of(&self, node: u32) -> Vec<usize> {
+    pub(crate) fn workers_of(&self, node: MemoryNode) -> Vec<usize> {
         (0..self.of_worker.len()).filter(|worker| self.of_worker[*worker] == node).collect()
     }
 
     /// The first node that has workers.
-    pub(crate) fn first(&self) -> u32 {
-        self.of_worker.iter().copied().min().unwrap_or(0)
+    pub(crate) fn first(&self) -> MemoryNode {
+        self.of_worker.iter().copied().min().unwrap_or(MemoryNode(0))
     }
 
     /// The memory node of a worker.
-    pub(crate) fn node_of(&self, worker: usize) -> u32 {
-        self.of_worker[worker]
+    pub(crate) fn node_of(&self, worker: WorkerId) -> MemoryNode {
+        self.of_worker[worker.index()]
     }
 
-    /// Has everything where a task needs it that `worker` is about to run. It is the task's turn at all of it.
+    /// Brings everything that a task needs to the node of `worker`, which is about to run it. It is the task's turn at
+    /// all of it.
     pub(crate) fn bring(&self, job: &dyn Job, worker: WorkerId) {
-        let node = self.node_of(worker.0 as usize);
+        let node = self.node_of(worker);
         job.visit(&mut |header, mode| match &header.places {
             Places::Replicated(copies) => {
-                if mode.reads() || !copies.coherence().is_allocated(node) {
+                if mode.reads() || !copies.coherence().is_allocated(node.0) {
                     copies.bring(node, Errand::Demand(worker));
                 }
             }
@@ -131,8 +132,8 @@ impl Memories {
         });
     }
 
-    /// How long it should take to bring what a task reads to `node`, a number that a component has said.
-    pub(crate) fn expected_transfer(&self, node: u32, task: &TaskHead) -> Duration {
+    /// Expected time to bring the inputs of a task to `node`. The number comes from a component, so it may be invalid.
+    pub(crate) fn expected_transfer(&self, node: MemoryNode, task: &TaskHead) -> Duration {
         let mut nanos = 0u64;
         self.visit_inputs(node, task.record, task.sequence.load(Relaxed), |header| {
             nanos = nanos.saturating_add(self.cost(header, node));
@@ -140,44 +141,44 @@ impl Memories {
         Duration::from_nanos(nanos)
     }
 
-    /// A task that is to run on `node` is in a queue: its data is brought there meanwhile.
-    pub(crate) fn prefetch(&self, node: u32, task: &TaskHead) {
+    /// Requests that the data of a queued task, which is to run on `node`, is fetched ahead.
+    pub(crate) fn prefetch(&self, node: MemoryNode, task: &TaskHead) {
         let key = TaskKey { slot: task.record, sequence: task.sequence.load(Relaxed) };
         let mut is_any_missing = false;
         self.visit_inputs(node, key.slot, key.sequence, |header| is_any_missing |= missing(header, node).is_some());
         if is_any_missing {
-            self.hints[node as usize].add(key);
+            self.hints[node.index()].add(key);
         }
     }
 
-    /// Follows the hints for `node`, until the runtime stops.
-    pub(crate) fn follow_hints(&self, node: u32) {
-        while let Some(task) = self.hints[node as usize].next() {
+    /// Follows the hints for `node` until the runtime stops.
+    pub(crate) fn follow_hints(&self, node: MemoryNode) {
+        while let Some(task) = self.hints[node.index()].next() {
             let mut wanted: SmallVec<[_; 4]> = SmallVec::new();
             self.visit_inputs(node, task.slot, task.sequence, |header| wanted.extend(missing(header, node)));
             for (copies, version) in wanted {
                 let bring = AssertUnwindSafe(move || copies.bring(node, Errand::Prefetch(version)));
                 if let Err(payload) = catch_unwind(bring) {
-                    // The drop of a payload may panic in its turn. The task will try again itself, and fail if it must.
+                    // The drop of a payload may panic in turn. The task itself will copy again, and fail if that fails.
                     std::mem::forget(payload);
-                    tracing::warn!(task = task.sequence, node, "the copying of its data ahead of it panicked");
+                    tracing::warn!(task = task.sequence, node = node.0, "the copying of its data ahead of it panicked");
                 }
             }
         }
     }
 
-    /// No hint is followed any more.
+    /// Stops the threads that follow hints.
     pub(crate) fn stop(&self) {
         self.hints.iter().for_each(Hints::stop);
     }
 
-    /// Visits what a task reads that has not been begun, if `node` is one of these.
-    fn visit_inputs(&self, node: u32, slot: u32, sequence: u64, mut visit: impl FnMut(&DataHeader)) {
-        let Some(core) = self.core.get().and_then(Weak::upgrade).filter(|_| (node as usize) < self.nodes) else {
+    /// Visits the inputs of a task that has not started, if `node` is valid.
+    fn visit_inputs(&self, node: MemoryNode, slot: u32, sequence: u64, mut visit: impl FnMut(&DataHeader)) {
+        let Some(core) = self.core.get().and_then(Weak::upgrade).filter(|_| (node.index()) < self.nodes) else {
             return;
         };
         let TaskPlace { slot, record } = core.place(slot);
-        // Under this lock the job is taken by who runs the task, and put by who submits the next one here.
+        // Under this lock, the thread that runs the task takes the job, and the next submission stores one.
         let body = record.body.lock();
         if slot.head().sequence.load(Relaxed) == sequence
             && let Some(job) = &body.job
@@ -190,47 +191,47 @@ impl Memories {
         }
     }
 
-    /// Nanoseconds until data is on a node. What is not copied is read from afar, which takes as long at least.
-    fn cost(&self, header: &DataHeader, node: u32) -> u64 {
+    /// Nanoseconds until data is on a node. Data that is not copied is read remotely, which takes at least as long.
+    fn cost(&self, header: &DataHeader, node: MemoryNode) -> u64 {
         let valid = header.places.valid();
-        if valid == 0 || valid & 1 << node != 0 {
+        if valid == 0 || valid & 1 << node.0 != 0 {
             return 0;
         }
         self.sources(valid, node, header.bytes).map(|(_, nanos)| nanos).min().unwrap_or(0)
     }
 
-    /// The node from which it takes the shortest to bring data, of those where it is `valid`.
-    pub(crate) fn nearest(&self, valid: u64, node: u32, bytes: u64) -> Option<u32> {
+    /// The node from which a transfer takes the shortest time, among those where data is `valid`.
+    pub(crate) fn nearest(&self, valid: u64, node: MemoryNode, bytes: u64) -> Option<MemoryNode> {
         self.sources(valid, node, bytes).min_by_key(|(_, nanos)| *nanos).map(|(from, _)| from)
     }
 
-    /// Nodes where data is, and how long it takes from there to `node` in nanoseconds.
-    fn sources(&self, valid: u64, node: u32, bytes: u64) -> impl Iterator<Item = (u32, u64)> {
-        (0..self.nodes as u32).filter(move |from| valid & 1 << from != 0).map(move |from| {
-            let micros = self.bus.transfer(from as usize, node as usize, bytes);
+    /// Nodes that hold the data, with the transfer time from there to `node` in nanoseconds.
+    fn sources(&self, valid: u64, node: MemoryNode, bytes: u64) -> impl Iterator<Item = (MemoryNode, u64)> {
+        (0..self.nodes as u32).map(MemoryNode).filter(move |from| valid & 1 << from.0 != 0).map(move |from| {
+            let micros = self.bus.transfer(from.index(), node.index(), bytes);
             (from, micros.map_or(u64::MAX, |micros| (micros * 1e3) as u64))
         })
     }
 
-    /// How long so many bytes should take from one node to another, numbers that a component has said.
-    pub(crate) fn transfer_nanos(&self, from: u32, to: u32, bytes: u64) -> u64 {
-        if from == to || from.max(to) as usize >= self.nodes {
+    /// Expected time in nanoseconds to transfer `bytes` bytes. The nodes come from a component, so they may be invalid.
+    pub(crate) fn transfer_nanos(&self, from: MemoryNode, to: MemoryNode, bytes: u64) -> u64 {
+        if from == to || from.max(to).index() >= self.nodes {
             return 0;
         }
-        self.sources(1 << from, to, bytes).map(|(_, nanos)| nanos).next().unwrap_or(0)
+        self.sources(1 << from.0, to, bytes).map(|(_, nanos)| nanos).next().unwrap_or(0)
     }
 
-    /// There is memory of a replica from now on.
-    pub(crate) fn note_allocated(&self, node: u32, bytes: u64) {
-        self.resident[node as usize].fetch_add(bytes, Relaxed);
+    /// Counts the allocation of a replica.
+    pub(crate) fn note_allocated(&self, node: MemoryNode, bytes: u64) {
+        self.resident[node.index()].fetch_add(bytes, Relaxed);
     }
 
-    /// The memory of a replica is given back.
-    pub(crate) fn note_freed(&self, node: u32, bytes: u64) {
-        self.resident[node as usize].fetch_sub(bytes, Relaxed);
+    /// Counts the release of a replica.
+    pub(crate) fn note_freed(&self, node: MemoryNode, bytes: u64) {
+        self.resident[node.index()].fetch_sub(bytes, Relaxed);
     }
 
-    /// A replica begins to be copied.
+    /// Records the start of a transfer.
     pub(crate) fn note_transfer(&self, transfer: Transfer, by: Option<WorkerId>) -> Underway<'_> {
         self.record(by, Event::TransferStarted(transfer));
         Underway { memories: self, transfer, by }
@@ -242,7 +243,7 @@ impl Memories {
         }
     }
 
-    /// What was copied so far; nothing about pairs of nodes between which nothing was.
+    /// Transfers so far. Pairs of nodes without any are omitted.
     pub(crate) fn transfers(&self) -> Vec<TransferStats> {
         let moved = self.moved.iter().enumerate().map(|(pair, moved)| TransferStats {
             from: (pair / self.nodes) as u32,
@@ -256,21 +257,21 @@ impl Memories {
     /// The nodes that have workers.
     pub(crate) fn stats(&self) -> Vec<MemoryNodeStats> {
         let stats = self.resident.iter().zip(0u32..).map(|(resident, node)| {
-            let workers = self.workers_of(node).into_iter().map(|worker| worker as u32).collect();
+            let workers = self.workers_of(MemoryNode(node)).into_iter().map(|worker| worker as u32).collect();
             MemoryNodeStats { node, workers, replica_bytes: resident.load(Relaxed) }
         });
         stats.filter(|stats| !stats.workers.is_empty()).collect()
     }
 }
 
-/// The replicas of data that is not on `node`, and its version.
-fn missing(header: &DataHeader, node: u32) -> Option<(Arc<dyn Copies>, u32)> {
+/// Replicas of data that is not on `node`, and its version.
+fn missing(header: &DataHeader, node: MemoryNode) -> Option<(Arc<dyn Copies>, u32)> {
     let Places::Replicated(copies) = &header.places else { return None };
     let state = copies.coherence();
-    (!state.is_valid(node)).then(|| (Arc::clone(copies), state.version()))
+    (!state.is_valid(node.0)).then(|| (Arc::clone(copies), state.version()))
 }
 
-/// A replica that is being copied. In a trace the transfer ends when this is dropped, however it ends.
+/// A transfer in progress. In a trace it ends when this is dropped, successful or not.
 pub(crate) struct Underway<'a> {
     memories: &'a Memories,
     transfer: Transfer,
@@ -278,10 +279,10 @@ pub(crate) struct Underway<'a> {
 }
 
 impl Underway<'_> {
-    /// It was copied whole.
+    /// Counts the transfer as complete.
     pub(crate) fn arrived(self) {
         let Transfer { from, to, bytes, .. } = self.transfer;
-        let moved = &self.memories.moved[from.0 as usize * self.memories.nodes + to.0 as usize];
+        let moved = &self.memories.moved[from.index() * self.memories.nodes + to.index()];
         moved.count.fetch_add(1, Relaxed);
         moved.bytes.fetch_add(bytes, Relaxed);
     }

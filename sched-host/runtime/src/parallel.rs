@@ -1,4 +1,4 @@
-//! Parallel implementations: ones that several workers execute together.
+//! Parallel implementations, which several workers execute together.
 
 pub(crate) mod combined;
 pub(crate) mod crew;
@@ -11,11 +11,11 @@ use super::task::codelet::{CodeletBuilder, Context, Kernel};
 use parking_lot::Mutex;
 use sched_core::Arch;
 
-/// What the runtime knows of an implementation.
+/// Description of an implementation.
 pub(crate) struct Implementation {
     pub(crate) arch: Arch,
     pub(crate) name: String,
-    /// How many workers can execute it together, at most.
+    /// Maximum number of workers that can execute it together.
     pub(crate) most: u16,
 }
 
@@ -28,19 +28,19 @@ impl Implementation {
 
 type CrewKernel<L, P> = Box<dyn Fn(&<L as AccessList>::Handles, &P, &Crew<'_>) + Send + Sync>;
 
-/// What runs.
+/// Code of an implementation.
 pub(crate) enum Code<L: AccessList, P> {
-    /// On one thread, that of the crew's first member.
+    /// Runs on one thread, that of the crew's first member.
     Once(Kernel<L, P>),
-    /// On the threads of the whole crew, which it sees to itself.
+    /// Runs on the threads of the whole crew, which it manages itself.
     Together(CrewKernel<L, P>),
 }
 
-/// Parallel implementations. They run on combined workers of at most `max_size` workers, where the policy has leaves for
+/// Parallel implementations. They run on combined workers of at most `max_size` workers, if the policy has leaves for
 /// such, and on single workers, as a team of one.
 impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
-    /// Adds an implementation for CPU cores that the first member of a team runs for all, at most `max_size`; its thread
-    /// may run wherever a member may. [`Team::run`] runs a part of it on every member.
+    /// Adds an implementation for CPU cores that the first member of a team of at most `max_size` runs for all; its
+    /// thread may run on the processing units of all members. [`Team::run`] runs a part of it on every member.
     pub fn cpu_fork(
         self,
         name: &str,
@@ -48,7 +48,7 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
         kernel: impl for<'a> Fn(&Context<'_, P>, L::Views<'a>) + Send + Sync + 'static,
     ) -> Self {
         let run = move |handles: &L::Handles, params: &P, crew: &Crew<'_>| {
-            let mut guards = L::guards(handles, crew.first().0 as usize);
+            let mut guards = L::guards(handles, crew.first());
             let context = Context { params, worker: crew.first(), team: Team::of(crew) };
             let _widened = crew.widen();
             kernel(&context, L::views(&mut guards));
@@ -56,10 +56,10 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
         self.add(Implementation::parallel(name, max_size), Code::Together(Box::new(run)))
     }
 
-    /// Adds an implementation for CPU cores that every member of a team runs at once, at most `max_size`. What a member
-    /// sees of data that it reads is all of it; of data that it writes, a part of its own, as [`Share`](super::Share)
-    /// divides it; and a scratchpad of its own. They meet at [`Team::barrier`]. When one panics, the task fails, and the
-    /// others unwind from the barrier.
+    /// Adds an implementation for CPU cores that every member of a team of at most `max_size` runs at once. A member
+    /// sees all of the data that it reads, its own part of data that it writes, as [`Share`](super::Share) divides it,
+    /// and its own scratchpad. Members meet at [`Team::barrier`]. If one panics, the task fails, and the others unwind
+    /// from the barrier.
     ///
     /// ```
     /// # use sched_runtime::{Read, ReadWrite, Submitter};

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
 impl Core {
-    /// Waits until `done`, or until the run, or the context that is waited for, has stalled.
+    /// Waits until `done`, or until the run or the awaited context has stalled.
     fn wait_until(&self, context: Option<&ContextCore>, done: impl Fn() -> bool) -> Result<(), RunError> {
         let mut watch = StallDetector::default();
         let mut stall = None;
@@ -37,15 +37,15 @@ impl Core {
         }
     }
 
-    /// The application's own access ends.
+    /// Ends an access of the application itself.
     fn end_access(&self, slot: u32) {
         let mut scratch = WorkerScratch::default();
-        self.turns[1].fetch_add(1, SeqCst);
+        self.own_accesses.ended.fetch_add(1, SeqCst);
         self.end(self.place(slot), &Outcome::Done, Taken::default(), None, &mut scratch);
         self.give_back(&mut scratch);
     }
 
-    /// A task that waits for everything, or for its turn at data, may wait for itself.
+    /// Panics inside a task, which might wait for itself.
     fn refuse_inside(&self, what: &str) {
         assert!(executed_here(self).is_none(), "{what} by a task of the same runtime, which might wait for itself");
     }
@@ -62,7 +62,8 @@ impl Core {
         if failed.is_empty() && cancelled == 0 { Ok(()) } else { Err(RunError::Failed { failed, cancelled }) }
     }
 
-    /// Waits for every task of a context. The serial number tells whether it is still there.
+    /// Waits for every task of a context, and reports failures. The serial number tells whether the context still
+    /// exists.
     pub(crate) fn wait_context(&self, context: &SchedContext) -> Result<(), RunError> {
         self.wait_until_ended(context)?;
         match context.context.in_flight.is_there(context.serial) {
@@ -71,7 +72,7 @@ impl Core {
         }
     }
 
-    /// The same, without a word on how they ended.
+    /// Waits for every task of a context, without a report.
     pub(crate) fn wait_until_ended(&self, context: &SchedContext) -> Result<(), RunError> {
         let core = &*context.context;
         let is_done = || {
@@ -95,39 +96,39 @@ impl Core {
     }
 }
 
-/// Why data cannot be had.
+/// Why data is not available.
 #[derive(Clone, thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum DataError {
-    /// The task that wrote it last failed, or was cancelled because of that failure.
+    /// The last task that wrote it failed, or was cancelled because of that failure.
     #[error("the data was not computed: {0}")]
     Bad(Arc<TaskFailure>),
-    /// Nothing moves any more.
+    /// The run makes no progress.
     #[error("{0}")]
     Stalled(RunError),
-    /// The handle is of another runtime.
+    /// The handle belongs to another runtime.
     #[error("the handle belongs to another runtime")]
     Foreign,
 }
 
 impl Runtime {
-    /// Waits until every task that was submitted has ended, those submitted meanwhile included.
+    /// Waits until every submitted task has ended, including tasks submitted meanwhile.
     ///
     /// # Errors
-    /// [`RunError::Failed`] with what failed since the last call, once everything else has ended; the runtime can be used
-    /// on. [`RunError::Stalled`] when nothing moves any more.
+    /// [`RunError::Failed`] with the failures since the last call, once everything else has ended; the runtime remains
+    /// usable. [`RunError::Stalled`] if the run makes no progress.
     ///
     /// # Panics
-    /// When a task of this runtime calls it: it would wait for itself. What is to happen after tasks is a task
-    /// [`after`](super::TaskBuilder::after) them, or one that uses what they write.
+    /// If a task of this runtime calls it: the task would wait for itself. Submit a task
+    /// [`after`](super::TaskBuilder::after) the others, or one that uses their data, instead.
     pub fn wait_all(&self) -> Result<(), RunError> {
         self.core.refuse_inside("all tasks are waited for");
         self.core.wait_all()
     }
 
-    /// Waits for the tasks of this thread's current context, which is set by [`SchedContext::with`]; like
-    /// [`wait_all`](Self::wait_all) for all tasks, if none is set. So that what submits a graph and waits for it can be
-    /// run in any context.
+    /// Waits for the tasks of this thread's current context, set by [`SchedContext::with`]; for all tasks, as
+    /// [`wait_all`](Self::wait_all), if none is set. So code that submits a graph and waits for it can run in any
+    /// context.
     ///
     /// # Errors
     /// As for [`wait_all`](Self::wait_all).
@@ -139,14 +140,14 @@ impl Runtime {
         }
     }
 
-    /// Waits until a task has ended, and says how. A task that waits for another one holds up its worker meanwhile: where
-    /// there is no other one to execute it, for ever.
+    /// Waits until a task has ended, and returns its outcome. A task that waits for another one blocks its worker:
+    /// forever, if no other worker can execute that one.
     ///
     /// # Errors
-    /// [`RunError::Stalled`] when nothing moves any more.
+    /// [`RunError::Stalled`] if the run makes no progress.
     ///
     /// # Panics
-    /// When the task is one of another runtime.
+    /// If the task belongs to another runtime.
     pub fn wait(&self, task: TaskRef) -> Result<Outcome, RunError> {
         assert!(task.runtime == self.core.id, "a task is waited for with the runtime that it was submitted to");
         let core = &self.core;
@@ -158,14 +159,14 @@ impl Runtime {
         Ok(self.core.outcomes.outcome(task.key.sequence))
     }
 
-    /// Reads data in its turn: after every task submitted so far that writes it. Later tasks that write it wait until the
-    /// result is dropped.
+    /// Reads data in its turn: after every task submitted so far that writes it. Later tasks that write it wait until
+    /// the result is dropped.
     ///
     /// # Errors
-    /// When the data was not computed; see [`DataError`].
+    /// If the data was not computed; see [`DataError`].
     ///
     /// # Panics
-    /// When a task of this runtime calls it, which may use the data itself: name the data when the task is submitted.
+    /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
     pub fn read<'a, T: Send + Sync + 'static>(&'a self, handle: &'a Handle<T>) -> Result<ReadData<'a, T>, DataError> {
         let turn = Turn::wait(self, handle, AccessMode::Read)?;
         let guard = handle.cell.read_in_place();
@@ -176,34 +177,34 @@ impl Runtime {
     /// result is dropped.
     ///
     /// # Errors
-    /// When the data was not computed; see [`DataError`].
+    /// If the data was not computed; see [`DataError`].
     ///
     /// # Panics
-    /// When a task of this runtime calls it, which may use the data itself: name the data when the task is submitted.
+    /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
     pub fn write<'a, T: Send + Sync + 'static>(&'a self, handle: &'a Handle<T>) -> Result<WriteData<'a, T>, DataError> {
         let turn = Turn::wait(self, handle, AccessMode::ReadWrite)?;
         let guard = handle.cell.write_in_place();
         Ok(WriteData { guard, _turn: turn })
     }
 
-    /// Takes data back from the runtime, in its turn. `Ok(Err(handle))` while other clones of the handle are about.
+    /// Takes data back from the runtime, in its turn. `Ok(Err(handle))` while other clones of the handle exist.
     ///
     /// # Errors
-    /// When the data was not computed; see [`DataError`].
+    /// If the data was not computed; see [`DataError`].
     ///
     /// # Panics
-    /// When a task of this runtime calls it, which may use the data itself: name the data when the task is submitted.
+    /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
     pub fn unregister<T: Send + Sync + 'static>(&self, handle: Handle<T>) -> Result<Result<T, Handle<T>>, DataError> {
         drop(self.write(&handle)?);
         Ok(Arc::try_unwrap(handle.cell).map(DataCell::into_value).map_err(|cell| Handle { cell }))
     }
 }
 
-/// The states of a wait for a turn: these, or the slot of an access that nobody waits for any more.
+/// State of a wait for a turn: one of these, or the slot of an abandoned access.
 const WAITS: u64 = u64::MAX;
 const READY: u64 = u64::MAX - 1;
 
-/// The application's turn at data; it ends when this is dropped.
+/// The application's turn at data; its drop ends the turn.
 struct Turn<'a> {
     submitter: &'a Submitter,
     slot: u32,
@@ -237,7 +238,7 @@ impl<'a> Turn<'a> {
         );
         if state.load(Acquire) != READY {
             let waited = core.wait_until(None, || state.load(Acquire) == READY);
-            // The turn is not here yet, so it cannot end: whoever would tell that it is here ends it then.
+            // The turn has not come, so it cannot end yet: the thread that would report it ends it then.
             if let Err(stalled) = waited
                 && state.compare_exchange(WAITS, u64::from(key.slot), AcqRel, Acquire).is_ok()
             {
@@ -261,9 +262,9 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Data that the application reads.
+/// Read guard of the application.
 pub struct ReadData<'a, T> {
-    // Dropped in this order: the value is free before the next task's turn.
+    // Dropped in this order: the value is free before the turn of the next task.
     guard: Reading<'a, T>,
     _turn: Turn<'a>,
 }
@@ -276,7 +277,7 @@ impl<T> Deref for ReadData<'_, T> {
     }
 }
 
-/// Data that the application changes.
+/// Write guard of the application.
 pub struct WriteData<'a, T> {
     guard: Writing<'a, T>,
     _turn: Turn<'a>,

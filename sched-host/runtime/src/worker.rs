@@ -1,4 +1,4 @@
-//! What a worker's thread does.
+//! The thread of a worker: look for tasks, execute them, sleep.
 
 pub(crate) mod seat;
 pub(crate) mod stats;
@@ -26,10 +26,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 use std::time::Instant;
 
-/// How often an idle worker looks for a task before it goes to sleep: first in quick succession, then letting others on
-/// its processing unit. Together 10 to 20 µs, twice what waking it would cost.
+/// Number of times an idle worker looks for a task before it sleeps: first in quick succession, then yielding to other
+/// threads on its processing unit. Together 10 to 20 µs, twice the cost of a wake.
 const QUICK_LOOKS: u32 = 8;
-/// So often the pause between quick looks is doubled.
+/// Number of times the pause between quick looks is doubled.
 const LONGEST_PAUSE: u32 = 4;
 const POLITE_LOOKS: u32 = 40;
 
@@ -38,15 +38,15 @@ thread_local! {
     static THIS: Cell<Option<(u64, WorkerId)>> = const { Cell::new(None) };
 }
 
-/// The worker of `core` whose thread this is. (What a submitter was lent to says nothing: tasks hand it on to threads of
-/// their own, which may touch neither the worker's counters nor its lane of the gate.)
+/// The worker of `core` that this thread is. (A submitter does not tell: tasks pass theirs on to their own threads,
+/// which may touch neither the counters of the worker nor its lane of the gate.)
 pub(crate) fn this_worker(core: &Core) -> Option<WorkerId> {
     THIS.get().filter(|(runtime, _)| *runtime == core.id).map(|(_, worker)| worker)
 }
 
 /// The context of the task that this thread executes for `core`, by its number.
 pub(crate) fn executed_here(core: &Core) -> Option<u16> {
-    let executing = core.counters[this_worker(core)?.0 as usize].executing.load(Relaxed);
+    let executing = core.counters[this_worker(core)?.index()].executing.load(Relaxed);
     executing.checked_sub(1).map(|slot| core.records.get(slot).context())
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) fn new(core: Arc<Core>, id: WorkerId) -> Worker {
         let submitter = Submitter { core: Arc::clone(&core) };
-        let arch = core.facts[id.0 as usize].arch;
+        let arch = core.facts[id.index()].arch;
         Worker { core, id, arch, seat: Seat::new(id), submitter, scratch: WorkerScratch::of_worker() }
     }
 
@@ -82,7 +82,7 @@ impl Worker {
     /// Looks for a task for a while, then sleeps until there is one; `None` when the runtime stops.
     fn wait_for_task(&mut self) -> Option<Work<Purpose>> {
         let core = Arc::clone(&self.core);
-        let (me, sleep) = (self.id.0 as usize, &core.backend.sleep);
+        let (me, sleep) = (self.id.index(), &core.backend.sleep);
         let counters = &core.counters[me];
         let since = core.backend.now().as_nanos();
         counters.idle_since.store(since + 1, Relaxed);
@@ -92,7 +92,7 @@ impl Worker {
         let mut found = None;
         for look in 0..QUICK_LOOKS + POLITE_LOOKS {
             if look < QUICK_LOOKS {
-                // Every look takes what it looks at from those who push. So they come in ever longer intervals.
+                // Every look contends with threads that push, so the intervals grow.
                 (0..2 << look.min(LONGEST_PAUSE)).for_each(|_| std::hint::spin_loop());
             } else {
                 std::thread::yield_now();
@@ -112,7 +112,7 @@ impl Worker {
                 }
                 break;
             }
-            // Here rather than earlier: a last task may have ended on another worker meanwhile.
+            // Not earlier: the last task may have ended on another worker meanwhile.
             core.note_if_finished();
             counters.sleeps.store(counters.sleeps.load(Relaxed) + 1, Relaxed);
             sleep.sleep(me);
@@ -120,7 +120,7 @@ impl Worker {
             core.backend.record(Some(self.id), || Event::Woken { worker: self.id });
             self.seat.expect();
             found = self.look();
-            // The end of the runtime wakes everybody, for no task.
+            // The end of the runtime wakes every worker, without a task.
             if found.is_some() || !core.stop.load(SeqCst) {
                 counters.wakes.store(counters.wakes.load(Relaxed) + 1, Relaxed);
                 let in_vain = u64::from(found.is_none());
@@ -136,18 +136,18 @@ impl Worker {
 
     #[inline]
     fn execute(&mut self, slot: &'static Slot) {
-        let counters = &self.core.counters[self.id.0 as usize];
+        let counters = &self.core.counters[self.id.index()];
         counters.executing.store(slot.index() + 1, Relaxed);
         let predicted = slot.head().predicted.load(Relaxed);
         if predicted != u64::MAX {
-            self.core.backend.times.pre_exec(self.id.0 as usize, self.core.backend.now(), predicted);
+            self.core.backend.times.pre_exec(self.id, self.core.backend.now(), predicted);
         }
         let task = TaskPlace { slot, record: self.core.records.get(slot.index()) };
         enter_task(self.core.id, task.record.context());
         let mut taken = task.record.body.lock().take();
         let outcome = self.outcome(slot, &mut taken, &Crew::alone(&self.id, &self.submitter), self.id);
         if predicted != u64::MAX {
-            self.core.backend.times.post_exec(self.id.0 as usize);
+            self.core.backend.times.post_exec(self.id);
         }
         counters.executing.store(0, Relaxed);
         counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
@@ -157,8 +157,8 @@ impl Worker {
         }
     }
 
-    /// Has the crew run the kernel, unless its input is bad. It is `worker`: this one, or a combined one that it leads. The
-    /// arguments of a task that was executed well are let go.
+    /// Runs the kernel on `crew`, unless an input of it is bad. `worker` is this worker, or the combined one that it
+    /// leads. Drops the arguments of a task that succeeded.
     #[inline(always)]
     pub(super) fn outcome(&self, slot: &Slot, taken: &mut Taken, crew: &Crew<'_>, worker: WorkerId) -> Outcome {
         let core = &*self.core;
@@ -176,7 +176,7 @@ impl Worker {
         let keeps_nothing = facts.keeps_nothing;
         let has_model = facts.model.is_some();
         let records = core.backend.recorder.is_some();
-        // Before the time of the kernel begins.
+        // Before the time of the kernel starts.
         if let Some(memories) = &core.backend.memories
             && let Err(message) = self.bring(memories, slot, &**job, crew)
         {
@@ -198,7 +198,8 @@ impl Worker {
             job.facts().record((arch, size), implementation, footprint, &**job, began.elapsed());
         }
         if some_bad {
-            // What is written whole is good again. (What commutes may have become bad meanwhile, and stays so.)
+            // Data that is completely overwritten is good again. (Data accessed with commute may have become bad
+            // meanwhile, and stays bad.)
             job.visit(&mut |header, mode| {
                 if mode == AccessMode::Write {
                     header.failed.store(0, Release);
@@ -211,8 +212,8 @@ impl Worker {
         Outcome::Done
     }
 
-    /// Has the data of a task where its kernel will run: on the memory node of the first of the crew. The message of the panic
-    /// if that fails.
+    /// Brings the data of a task to the memory node of the first member of the crew. Returns the message of a panic on
+    /// failure.
     #[cold]
     #[inline(never)]
     fn bring(&self, memories: &Memories, slot: &Slot, job: &dyn Job, crew: &Crew<'_>) -> Result<(), String> {
@@ -224,7 +225,7 @@ impl Worker {
         brought.map_err(|payload| message_of(payload, "while its data was copied to the worker's memory node: "))
     }
 
-    /// Writes down that a kernel has ended.
+    /// Records the end of a kernel.
     #[cold]
     fn record_end(&self, slot: &Slot, crew: &Crew<'_>) {
         let task = TaskId::new(slot.head().sequence.load(Relaxed));
@@ -233,7 +234,7 @@ impl Worker {
         }
     }
 
-    /// Writes down that a kernel begins.
+    /// Records the start of a kernel.
     #[cold]
     fn record_start(&self, slot: &Slot, rare: Option<&RareFields>, crew: &Crew<'_>) {
         let Some(recorder) = &self.core.backend.recorder else { return };
@@ -260,7 +261,7 @@ impl Worker {
     }
 }
 
-/// A task whose kernel ended with a panic, or did not begin.
+/// The failure of a task whose kernel panicked, or did not start.
 #[cold]
 #[inline(never)]
 fn failed(slot: &Slot, taken: &Taken, implementation: usize, worker: WorkerId, message: String) -> Outcome {
@@ -275,13 +276,13 @@ fn failed(slot: &Slot, taken: &Taken, implementation: usize, worker: WorkerId, m
     }))
 }
 
-/// What a panic said, behind what was being done.
+/// Message of a panic, after a description of the activity.
 #[cold]
 #[inline(never)]
 fn message_of(payload: Box<dyn Any + Send>, doing: &str) -> String {
     let text = payload.downcast_ref::<&str>().map(ToString::to_string);
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-    // The drop of a payload may panic in its turn.
+    // The drop of a payload may panic in turn.
     std::mem::forget(payload);
     format!("{doing}{}", text.unwrap_or_else(|| "a panic without a message".to_owned()))
 }

@@ -1,29 +1,29 @@
-//! What the tree asks of a simulation: the virtual clock, sleeping workers, lengths, and transfers.
+//! The simulation's services for trees: the virtual clock, sleeping workers, execution times, and transfers.
 //!
-//! The tree may call while the engine waits for it to return, so what it changes is noted here, and the engine does it
+//! A tree calls them while the engine waits for it to return, so its requests are noted here, and the engine serves them
 //! afterwards.
 
 use super::ahead::Progress;
-use super::lengths::{Lengths, NEVER};
+use super::lengths::{Lengths, NEVER, Row};
 use super::memory::Replicas;
 use super::platform::Platform;
 use super::power::Draws;
 use parking_lot::Mutex;
 use sched_core::abi::TaskHead;
 use sched_core::{Estimate, MemoryNode, SharedSet, Time, WorkerId};
-use sched_graph::{Access, Dependencies, TaskGraph};
+use sched_graph::{Access, DataId, Dependencies, TaskGraph, TaskId};
 use sched_tree::{Services, TreeObserver};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// See the [module](self).
 pub(super) struct SimBackend {
     now: AtomicU64,
     sleeping: Arc<SharedSet>,
-    /// When each worker should be done with the tasks that it has pulled, in nanoseconds; 0 when it has none.
+    /// Expected end of the tasks that each worker has pulled, in nanoseconds; 0 if it has none.
     busy: Box<[AtomicU64]>,
-    /// How long the parallel tasks should take whose teams wait for each worker, in nanoseconds.
+    /// Expected length of the parallel tasks whose teams wait for each worker, in nanoseconds.
     teams: Box<[AtomicU64]>,
     /// The members of each combined worker.
     combined: Box<[Box<[WorkerId]>]>,
@@ -32,23 +32,36 @@ pub(super) struct SimBackend {
     pub(super) graph: Arc<TaskGraph>,
     pub(super) dependencies: Arc<Dependencies>,
     pub(super) progress: Progress,
-    /// Whether components are told of tasks to come: only where all of them come to the same tree.
+    /// Whether components see submitted tasks before they are ready: only if all tasks are pushed into one tree.
     pub(super) foresees: bool,
     pub(super) platform: Arc<Platform>,
-    /// Where data is; `None` where there is one memory only.
+    /// Replicas of all data; `None` if there is only one memory node.
     pub(super) replicas: Option<Mutex<Replicas>>,
     notes: Mutex<Notes>,
-    /// Something is in `notes`.
-    noted: AtomicU64,
+    /// Whether `notes` has any.
+    noted: AtomicBool,
     pub(super) tree_observer: Option<Arc<dyn TreeObserver>>,
 }
 
-/// What the engine is to do.
+/// Requests of trees to the engine.
 #[derive(Default)]
 pub(super) struct Notes {
     pub(super) woken: Vec<WorkerId>,
-    /// Memory and task.
-    pub(super) prefetch: Vec<(u32, u32)>,
+    pub(super) prefetch: Vec<Prefetch>,
+}
+
+/// Request to bring the data of a task to a memory node.
+pub(super) struct Prefetch {
+    pub(super) memory: MemoryNode,
+    pub(super) task: TaskId,
+}
+
+/// The memory node to copy data from.
+#[derive(Clone, Copy)]
+pub(super) struct Source {
+    pub(super) node: MemoryNode,
+    /// Expected length of the transfer in nanoseconds.
+    pub(super) nanos: u64,
 }
 
 impl SimBackend {
@@ -61,7 +74,7 @@ impl SimBackend {
     ) -> SimBackend {
         let replicas = (platform.memories.len() > 1).then(|| {
             let capacities: Vec<Option<u64>> = platform.memories.iter().map(|memory| memory.capacity).collect();
-            Mutex::new(Replicas::new(graph.data.iter().map(|datum| (datum.bytes, datum.home.0)), &capacities))
+            Mutex::new(Replicas::new(graph.data.iter().map(|datum| (datum.bytes, datum.home)), &capacities))
         });
         SimBackend {
             now: AtomicU64::new(0),
@@ -78,7 +91,7 @@ impl SimBackend {
             platform,
             replicas,
             notes: Mutex::default(),
-            noted: AtomicU64::new(0),
+            noted: AtomicBool::new(false),
             tree_observer: None,
         }
     }
@@ -87,70 +100,70 @@ impl SimBackend {
         self.now.store(now, Relaxed);
     }
 
-    /// Notes when a worker should be done.
-    pub(super) fn book(&self, worker: u32, nanos: u64) {
-        self.busy[worker as usize].store(nanos, Relaxed);
+    /// Sets the expected end of a worker's tasks.
+    pub(super) fn book(&self, worker: WorkerId, nanos: u64) {
+        self.busy[worker.index()].store(nanos, Relaxed);
     }
 
-    /// When a worker should be done.
-    pub(super) fn busy_until_nanos(&self, worker: u32) -> u64 {
-        self.busy[worker as usize].load(Relaxed)
+    /// Expected end of a worker's tasks.
+    pub(super) fn busy_until_nanos(&self, worker: WorkerId) -> u64 {
+        self.busy[worker.index()].load(Relaxed)
     }
 
-    /// The worker is wanted in a team for a task of this length.
-    pub(super) fn expect_team(&self, worker: u32, nanos: u64) {
-        self.teams[worker as usize].fetch_add(nanos, Relaxed);
+    /// Records that a team waits for the worker, for a task of this length.
+    pub(super) fn expect_team(&self, worker: WorkerId, nanos: u64) {
+        self.teams[worker.index()].fetch_add(nanos, Relaxed);
     }
 
-    /// It has come.
-    pub(super) fn joined_team(&self, worker: u32, nanos: u64) {
-        self.teams[worker as usize].fetch_sub(nanos, Relaxed);
+    /// Records that the worker has joined that team.
+    pub(super) fn joined_team(&self, worker: WorkerId, nanos: u64) {
+        self.teams[worker.index()].fetch_sub(nanos, Relaxed);
     }
 
-    /// From now on the worker may be woken.
-    pub(super) fn fall_asleep(&self, worker: u32) {
-        self.sleeping.insert(worker);
+    /// Lets the worker be woken from now on.
+    pub(super) fn fall_asleep(&self, worker: WorkerId) {
+        self.sleeping.insert(worker.0);
     }
 
-    /// The worker is awake by itself.
-    pub(super) fn get_up(&self, worker: u32) {
-        if self.sleeping.contains(worker) {
-            self.sleeping.remove(worker);
+    /// Records that the worker is awake without having been woken.
+    pub(super) fn get_up(&self, worker: WorkerId) {
+        if self.sleeping.contains(worker.0) {
+            self.sleeping.remove(worker.0);
         }
     }
 
-    /// The first worker that sleeps and `suits`.
-    pub(super) fn find_sleeper(&self, suits: impl Fn(u32) -> bool) -> Option<u32> {
-        self.sleeping.iter().find(|sleeper| suits(*sleeper))
+    /// The first sleeping worker that `suits`.
+    pub(super) fn find_sleeper(&self, suits: impl Fn(WorkerId) -> bool) -> Option<WorkerId> {
+        self.sleeping.iter().map(WorkerId).find(|sleeper| suits(*sleeper))
     }
 
     /// Whether there are notes.
     pub(super) fn has_notes(&self) -> bool {
-        self.noted.load(Relaxed) != 0
+        self.noted.load(Relaxed)
     }
 
     /// Swaps the notes for `empty` ones.
     pub(super) fn take_notes(&self, empty: &mut Notes) {
-        self.noted.store(0, Relaxed);
+        self.noted.store(false, Relaxed);
         std::mem::swap(&mut *self.notes.lock(), empty);
     }
 
-    /// What a task accesses.
-    pub(super) fn accesses(&self, task: u32) -> &[Access] {
-        &self.graph.tasks[task as usize].accesses
+    /// Data accesses of a task.
+    pub(super) fn accesses(&self, task: TaskId) -> &[Access] {
+        &self.graph.task(task).accesses
     }
 
-    /// The cheapest memory to get data from: number and expected nanoseconds.
-    pub(super) fn source(&self, replicas: &Replicas, data: u32, to: u32) -> (u32, u64) {
+    /// The memory node from which a copy of the data is cheapest.
+    pub(super) fn source(&self, replicas: &Replicas, data: DataId, to: MemoryNode) -> Source {
         let (valid, bytes) = (replicas.valid(data), replicas.bytes(data));
-        let mut best = (replicas.home(data), u64::MAX);
-        let mut left = valid & !(1 << to);
+        let mut best = Source { node: replicas.home(data), nanos: u64::MAX };
+        let mut left = valid & !(1 << to.0);
         while left != 0 {
-            let from = left.trailing_zeros();
+            let node = MemoryNode(left.trailing_zeros());
             left &= left - 1;
-            let cost = self.platform.expected_transfer(from as usize, to as usize, bytes);
-            if cost < best.1 {
-                best = (from, cost);
+            let nanos = self.platform.expected_transfer(node, to, bytes);
+            if nanos < best.nanos {
+                best = Source { node, nanos };
             }
         }
         best
@@ -158,8 +171,8 @@ impl SimBackend {
 }
 
 /// The task in a record.
-pub(super) fn task_of(head: &TaskHead) -> u32 {
-    head.sequence.load(Relaxed).wrapping_sub(1) as u32
+pub(super) fn task_of(head: &TaskHead) -> TaskId {
+    TaskId(head.sequence.load(Relaxed).wrapping_sub(1) as u32)
 }
 
 impl Services for SimBackend {
@@ -174,7 +187,7 @@ impl Services for SimBackend {
     fn wake(&self, worker: WorkerId) -> bool {
         let slept = self.sleeping.remove(worker.0);
         if slept {
-            self.noted.store(1, Relaxed);
+            self.noted.store(true, Relaxed);
             self.notes.lock().woken.push(worker);
         }
         slept
@@ -185,8 +198,8 @@ impl Services for SimBackend {
     }
 
     fn busy_until(&self, worker: WorkerId) -> Option<Time> {
-        let busy = self.busy.get(worker.0 as usize)?.load(Relaxed);
-        Some(match self.teams[worker.0 as usize].load(Relaxed) {
+        let busy = self.busy.get(worker.index())?.load(Relaxed);
+        Some(match self.teams[worker.index()].load(Relaxed) {
             0 => Time::from_nanos(busy),
             teams => Time::from_nanos(busy.max(self.now.load(Relaxed)).saturating_add(teams)),
         })
@@ -194,7 +207,7 @@ impl Services for SimBackend {
 
     fn worker_distance(&self, one: WorkerId, other: WorkerId) -> Option<u32> {
         let workers = &self.platform.workers;
-        let (a, b) = (workers.get(one.0 as usize)?, workers.get(other.0 as usize)?);
+        let (a, b) = (workers.get(one.index())?, workers.get(other.index())?);
         Some(match (one == other, a.package == b.package, a.memory == b.memory) {
             (true, ..) => 0,
             (_, true, true) => 1,
@@ -204,9 +217,9 @@ impl Services for SimBackend {
     }
 
     fn expected_length(&self, worker: WorkerId, task: &TaskHead, _implementation: Option<u32>) -> Estimate {
-        let row = task.codelet.load(Relaxed);
-        let nanos = match (worker.0 as usize).checked_sub(self.platform.workers.len()) {
-            None => self.lengths.nanos(row, self.platform.workers[worker.0 as usize].class),
+        let row = Row(task.codelet.load(Relaxed));
+        let nanos = match worker.index().checked_sub(self.platform.workers.len()) {
+            None => self.lengths.nanos(row, self.platform.workers[worker.index()].class),
             Some(team) if team < self.combined.len() => self.lengths.team_nanos(row, team),
             Some(_) => NEVER,
         };
@@ -217,8 +230,8 @@ impl Services for SimBackend {
     }
 
     fn speed_class(&self, worker: WorkerId) -> u32 {
-        match (worker.0 as usize).checked_sub(self.platform.workers.len()) {
-            None => self.platform.workers[worker.0 as usize].class as u32,
+        match worker.index().checked_sub(self.platform.workers.len()) {
+            None => self.platform.workers[worker.index()].class as u32,
             Some(team) => (self.platform.classes.len() + team) as u32,
         }
     }
@@ -227,12 +240,12 @@ impl Services for SimBackend {
         let length = self.expected_length(worker, task, implementation).known()?;
         let nanos = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
         let workers = &self.platform.workers;
-        let members = match (worker.0 as usize).checked_sub(workers.len()) {
+        let members = match worker.index().checked_sub(workers.len()) {
             None => std::slice::from_ref(&worker),
             Some(team) => self.combined.get(team)?,
         };
-        let task = &self.graph.tasks[task_of(task) as usize];
-        let joules = members.iter().map(|member| self.draws.joules(task, workers[member.0 as usize].class, nanos));
+        let task = self.graph.task(task_of(task));
+        let joules = members.iter().map(|member| self.draws.joules(task, workers[member.index()].class, nanos));
         Some(joules.sum()).filter(|joules: &f64| !joules.is_nan())
     }
 
@@ -240,8 +253,8 @@ impl Services for SimBackend {
         let Some(replicas) = &self.replicas else { return Duration::ZERO };
         let replicas = replicas.lock();
         let read = self.accesses(task_of(task)).iter().filter(|access| access.mode.reads());
-        let missing = read.filter(|access| !replicas.is_valid(access.data.0, memory_node.0));
-        let nanos = missing.map(|access| self.source(&replicas, access.data.0, memory_node.0).1);
+        let missing = read.filter(|access| !replicas.is_valid(access.data, memory_node));
+        let nanos = missing.map(|access| self.source(&replicas, access.data, memory_node).nanos);
         Duration::from_nanos(nanos.fold(0, u64::saturating_add))
     }
 
@@ -250,8 +263,8 @@ impl Services for SimBackend {
     }
 
     fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {
-        self.noted.store(1, Relaxed);
-        self.notes.lock().prefetch.push((memory_node.0, task_of(task)));
+        self.noted.store(true, Relaxed);
+        self.notes.lock().prefetch.push(Prefetch { memory: memory_node, task: task_of(task) });
     }
 
     fn tree_observer(&self) -> Option<Arc<dyn TreeObserver>> {

@@ -1,4 +1,4 @@
-//! Scheduling contexts of a simulation: what is asked for.
+//! Scheduling contexts of a simulation, as requested.
 
 use sched_core::WorkerSet;
 use sched_policy::Policy;
@@ -20,37 +20,37 @@ impl Context {
     /// Name of the context that every simulation has.
     pub const DEFAULT: &'static str = "default";
 
-    /// With the policy of the default context, all workers, and any priorities.
+    /// A context with the policy of the default context, all workers, and any priorities.
     pub fn new(name: impl Into<String>) -> Context {
         Context { name: name.into(), policy: None, workers: None, priorities: i32::MIN..=i32::MAX }
     }
 
-    /// The policy: the name of a shipped one, or the path of a KDL file.
+    /// Sets the policy: the name of a shipped one, or the path of a KDL file.
     pub fn policy(mut self, name_or_path: impl Into<String>) -> Context {
         self.policy = Some(WantedPolicy::Named(name_or_path.into()));
         self
     }
 
-    /// A policy made by the program.
+    /// Sets the policy to a given value.
     pub fn policy_value(mut self, policy: Policy) -> Context {
         self.policy = Some(WantedPolicy::Value(Box::new(policy)));
         self
     }
 
-    /// The workers, by number: some, or none for the time being. Contexts may share workers.
+    /// Sets the workers by their numbers; there may be none for a time. Contexts may share workers.
     pub fn workers(mut self, workers: impl IntoIterator<Item = u32>) -> Context {
         self.workers = Some(workers.into_iter().collect());
         self
     }
 
-    /// The priorities that tasks of this context may have. One outside of the range is an error, but for 0, which every task
-    /// has that was given none: it becomes the bound next to it.
+    /// Sets the range of priorities for tasks of this context. A priority outside of the range is an error, except 0, the
+    /// priority of tasks without one: it becomes the nearest bound.
     pub fn priorities(mut self, range: RangeInclusive<i32>) -> Context {
         self.priorities = range;
         self
     }
 
-    /// What is wrong with it beside others of these names.
+    /// Checks the priorities, and that the name is none of those in `before`.
     pub(super) fn check<'a>(&self, mut before: impl Iterator<Item = &'a str>) -> Result<(), ContextError> {
         if before.any(|name| name == self.name) {
             return Err(ContextError::NameTaken { name: self.name.clone() });
@@ -63,16 +63,16 @@ impl Context {
     }
 }
 
-/// When something is done in a simulation.
+/// Time of a change in a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
     /// At this virtual time.
     At(Duration),
-    /// When so many tasks of the context have ended.
+    /// When this number of tasks of the context have ended.
     AfterTasks(u64),
 }
 
-/// What is changed of a context while a simulation runs.
+/// A change of a context while a simulation runs.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     Policy(Box<Policy>),

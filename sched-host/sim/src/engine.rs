@@ -1,12 +1,13 @@
-//! The event engine: a virtual clock, and workers that do what the threads of the runtime do.
+//! The event engine: a virtual clock, and workers that act as the threads of the runtime do.
 //!
-//! Everything happens in one thread, in the order of (time, order of planning), so that the same run is the same event for
-//! event. A worker with room in its pipeline pulls from the tree, fetches the data of the task, executes it, ends it, pushes
-//! the tasks that became ready, and pulls again; it sleeps when it finds nothing. A worker of an accelerator keeps several
-//! tasks in flight: the next ones fetch their data while one is executed.
+//! Everything happens in one thread, in order of time, then of planning, so equal runs yield equal events. A worker with room
+//! in its pipeline pulls from the tree, fetches the data of the task, executes it, ends it, pushes the tasks that became
+//! ready, and pulls again; it sleeps when it finds nothing. A worker of an accelerator keeps several tasks in flight: the
+//! next ones fetch their data while one is executed.
 
 mod agenda;
 mod contexts;
+mod flights;
 mod moves;
 mod seat;
 mod tasks;
@@ -15,48 +16,49 @@ mod workers;
 
 use super::backend::{Notes, SimBackend, task_of};
 use super::error::SimError;
-use super::network::Network;
-use super::outcome::{LinkStats, MemoryStats, Outcome, WorkerStats};
+use super::network::{Network, TransferId};
+use super::outcome::{LinkStats, MemoryStats, SimOutcome, WorkerStats};
 use super::platform::Overheads;
 use agenda::Agenda;
-use contexts::Context;
-pub(super) use contexts::{Opening, Planned, PolicyEnv};
+use contexts::{ChangeId, LiveContext};
+pub(super) use contexts::{Opening, PlannedChange, PolicyEnv};
+use flights::{FlightId, Flights};
 use moves::Moves;
-use sched_core::{Stage, WorkerId};
+use sched_core::{MemoryNode, Stage, WorkerId};
 use sched_graph::{TaskGraph, TaskId};
 use sched_trace::{Event, Observer};
 use sched_tree::combined::CombinedWorkers;
-use sched_tree::{Ledger, Services};
+use sched_tree::{Ledger, Services, Slot};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tasks::Tasks;
 use teams::Purpose;
-use workers::{Flight, Worker};
+use workers::Worker;
 
-/// What is planned.
+/// What happens at a planned time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Plan {
+enum Action {
     /// The application submits the next task.
     Submit,
     /// The thread of a worker is free again.
-    Host(u32),
+    Host(WorkerId),
     /// The thread of a worker begins to fetch the data of a flight.
-    Fetch(u32),
-    /// All inputs of a flight are there, and its memory is allocated.
-    Inputs(u32),
+    Fetch(FlightId),
+    /// All inputs of a flight have arrived, and its memory is allocated.
+    Inputs(FlightId),
     /// The device of a worker begins the kernel of its first flight.
-    Start(u32),
-    /// The kernel of a worker's first flight is done.
-    End(u32),
+    Start(WorkerId),
+    /// The kernel of a worker's first flight ends.
+    End(WorkerId),
     /// A transfer can be queued.
-    Queue(u32),
+    Queue(TransferId),
     /// A transfer begins to use the links.
-    Flow(u32),
-    /// Some flow arrives, if nothing has changed since change number *n*.
+    Flow(TransferId),
+    /// Some flow arrives, if the network still has this version.
     Arrive(u32),
-    /// A context is changed, if there is something left to do in it.
-    Change(u32),
+    /// A context is changed, unless all of its tasks have ended.
+    Change(ChangeId),
 }
 
 pub(super) struct Engine<'a> {
@@ -64,14 +66,13 @@ pub(super) struct Engine<'a> {
     graph: Arc<TaskGraph>,
     prices: Prices,
     policy_env: PolicyEnv,
-    /// The default one first.
-    contexts: Vec<Context>,
-    planned: Vec<Planned>,
+    /// The default context first.
+    contexts: Vec<LiveContext>,
+    planned: Vec<PlannedChange>,
     tasks: Tasks,
     teams: CombinedWorkers<Purpose>,
     workers: Vec<Worker>,
-    flights: Vec<Flight>,
-    free_flights: Vec<u32>,
+    flights: Flights,
     moves: Moves,
     now: u64,
     agenda: Agenda,
@@ -79,34 +80,34 @@ pub(super) struct Engine<'a> {
     observer: &'a mut dyn Observer,
     error: Option<SimError>,
     events: u64,
-    /// When the last task ended.
+    /// Time of the end of the last task.
     end: u64,
-    /// Joules that kernels took so far; no number if that is not known of one.
+    /// Energy of the kernels so far, in joules; NaN if that of one of them is unknown.
     joules: f64,
-    /// How often something changed that a worker that found nothing may find now.
+    /// Number of changes that may let a worker find a task where it found none before.
     changes: u64,
-    /// Changes whenever a worker may have to serve other contexts.
+    /// Incremented whenever the contexts that a worker serves may have changed.
     roster_version: u64,
 }
 
 impl<'a> Engine<'a> {
-    /// The first of the contexts is the default one.
+    /// An engine with these contexts, the default one first.
     pub(super) fn new(
         backend: SimBackend,
         policy_env: PolicyEnv,
         contexts: Vec<Opening>,
-        planned: Vec<Planned>,
+        planned: Vec<PlannedChange>,
         observer: &'a mut dyn Observer,
     ) -> Engine<'a> {
         let backend = Arc::new(backend);
         let ledger = Arc::new(Ledger::new());
-        let open = |opening| Context::new(opening, &backend, &ledger, policy_env.seed);
-        let mut contexts: Vec<Context> = contexts.into_iter().map(open).collect();
+        let open = |opening| LiveContext::new(opening, &backend, &ledger, policy_env.seed);
+        let mut contexts: Vec<LiveContext> = contexts.into_iter().map(open).collect();
         backend.graph.tasks.iter().for_each(|task| contexts[usize::from(task.context)].count_task());
         let platform = Arc::clone(&backend.platform);
         let workers = platform.workers.iter().zip(0..).map(|(worker, id)| {
             let class = &platform.classes[worker.class];
-            Worker::new(WorkerId(id), worker.class, worker.memory.0, class.pipeline)
+            Worker::new(WorkerId(id), worker.class, worker.memory, class.pipeline)
         });
         let teams = CombinedWorkers::new(platform.workers.len(), backend.combined());
         if !backend.combined().is_empty() {
@@ -122,8 +123,7 @@ impl<'a> Engine<'a> {
             tasks: Tasks::new(&backend.graph, Arc::clone(&backend.dependencies), ledger),
             teams,
             workers: workers.collect(),
-            flights: Vec::new(),
-            free_flights: Vec::new(),
+            flights: Flights::default(),
             moves: Moves::new(platform.memories.len(), Network::new(bandwidth)),
             backend,
             now: 0,
@@ -140,14 +140,14 @@ impl<'a> Engine<'a> {
     }
 
     /// Runs all tasks.
-    pub(super) fn run(mut self) -> Result<Outcome, SimError> {
-        for worker in 0..self.workers.len() as u32 {
+    pub(super) fn run(mut self) -> Result<SimOutcome, SimError> {
+        for worker in self.worker_ids() {
             self.backend.fall_asleep(worker);
         }
         self.plan_timed_changes();
         self.submit();
         while self.error.is_none() {
-            let Some((time, plan)) = self.agenda.pop() else {
+            let Some((time, action)) = self.agenda.pop() else {
                 if !self.look_around() {
                     break;
                 }
@@ -156,10 +156,10 @@ impl<'a> Engine<'a> {
             self.now = time;
             self.backend.set_now(time);
             self.events += 1;
-            if let Some(Plan::End(next) | Plan::Host(next)) = self.agenda.peek() {
-                self.workers[next as usize].fetch();
+            if let Some(Action::End(next) | Action::Host(next)) = self.agenda.peek() {
+                self.workers[next.index()].fetch();
             }
-            self.carry_out(plan);
+            self.perform(action);
         }
         if let Some(error) = self.error {
             return Err(error);
@@ -177,52 +177,56 @@ impl<'a> Engine<'a> {
         Ok(self.outcome())
     }
 
-    /// Nothing is planned any more. If tasks are left, every worker looks once more before the run is given up. Whether
+    fn worker_ids(&self) -> impl Iterator<Item = WorkerId> + use<> {
+        (0..self.workers.len() as u32).map(WorkerId)
+    }
+
+    /// Handles an empty agenda: if tasks are left, every worker looks once more before the run is given up. Returns whether
     /// there is something to do now.
     fn look_around(&mut self) -> bool {
         if self.tasks.ended < self.tasks.total() {
             self.changes += 1;
-            for worker in 0..self.workers.len() as u32 {
+            for worker in self.worker_ids() {
                 self.host(worker);
             }
         }
-        // What follows from vain looks is planned too, but only a task that was found changes something.
+        // Vain looks plan actions too, but only a task that was found changes something.
         let found = self.workers.iter().any(|worker| worker.is_occupied());
         found && !self.agenda.is_empty()
     }
 
-    fn carry_out(&mut self, plan: Plan) {
-        match plan {
-            Plan::Submit => self.submit(),
-            Plan::Host(worker) => {
-                self.workers[worker as usize].host_busy = false;
+    fn perform(&mut self, action: Action) {
+        match action {
+            Action::Submit => self.submit(),
+            Action::Host(worker) => {
+                self.workers[worker.index()].host_busy = false;
                 self.host(worker);
             }
-            Plan::Fetch(flight) => {
-                let worker = self.flights[flight as usize].worker;
-                self.workers[worker as usize].host_busy = false;
+            Action::Fetch(flight) => {
+                let worker = self.flights[flight].worker;
+                self.workers[worker.index()].host_busy = false;
                 self.fetch(flight);
                 self.host(worker);
             }
-            Plan::Inputs(flight) => self.inputs_are_there(flight),
-            Plan::Start(worker) => self.start(worker),
-            Plan::End(worker) => self.end(worker),
-            Plan::Queue(transfer) => self.queue_transfer(transfer),
-            Plan::Flow(transfer) => self.begin_flow(transfer),
-            Plan::Arrive(change) => self.arrive(change),
-            Plan::Change(change) => self.change(change),
+            Action::Inputs(flight) => self.inputs_complete(flight),
+            Action::Start(worker) => self.start(worker),
+            Action::End(worker) => self.end(worker),
+            Action::Queue(transfer) => self.queue_transfer(transfer),
+            Action::Flow(transfer) => self.begin_flow(transfer),
+            Action::Arrive(version) => self.arrive(version),
+            Action::Change(change) => self.change(change),
         }
     }
 
-    fn plan(&mut self, time: u64, plan: Plan) {
-        self.agenda.push(time, plan);
+    fn plan(&mut self, time: u64, action: Action) {
+        self.agenda.push(time, action);
     }
 
-    fn tell(&mut self, event: Event) {
+    fn report(&mut self, event: Event) {
         self.observer.event(self.now, &event);
     }
 
-    /// Does what the tree asked for while it was called.
+    /// Does what the tree requested while it was called.
     fn settle_notes(&mut self) {
         if !self.backend.has_notes() {
             return;
@@ -230,51 +234,50 @@ impl<'a> Engine<'a> {
         let mut notes = std::mem::take(&mut self.notes);
         self.backend.take_notes(&mut notes);
         for mut worker in notes.woken.drain(..) {
-            let tired = |worker: u32| self.workers[worker as usize].has_looked(self.now, self.changes);
-            if tired(worker.0) {
-                // It has looked again and again, and nothing has changed since: two that wake each other would go on for ever,
-                // since no time passes. Somebody who has not looked so often goes in its place.
-                self.backend.fall_asleep(worker.0);
-                let Some(other) = self.backend.find_sleeper(|other| !tired(other)) else { continue };
+            let exhausted = |worker: WorkerId| self.workers[worker.index()].has_looked(self.now, self.changes);
+            if exhausted(worker) {
+                // It has looked repeatedly, and nothing has changed since: two workers that wake each other would go on for
+                // ever, since no time passes. A worker that has looked less often goes in its place.
+                self.backend.fall_asleep(worker);
+                let Some(other) = self.backend.find_sleeper(|other| !exhausted(other)) else { continue };
                 self.backend.get_up(other);
-                worker = WorkerId(other);
+                worker = other;
             }
-            self.tell(Event::Woken { worker });
+            self.report(Event::Woken { worker });
             let wake_up = self.prices.wake_up;
-            let state = &mut self.workers[worker.0 as usize];
+            let state = &mut self.workers[worker.index()];
             state.seat.expect();
             if !state.host_busy {
                 state.host_busy = true;
-                self.plan(self.now + wake_up, Plan::Host(worker.0));
+                self.plan(self.now + wake_up, Action::Host(worker));
             }
         }
-        for (memory, task) in notes.prefetch.drain(..) {
-            self.prefetch(memory, task);
+        for wanted in notes.prefetch.drain(..) {
+            self.prefetch(wanted.memory, wanted.task);
         }
         self.notes = notes;
     }
 
     /// Pushes a ready task into the tree.
-    fn push(&mut self, task: u32, by: Option<u32>, deferred: Option<&Cell<Option<WorkerId>>>) -> u32 {
-        let by = by.map(WorkerId);
-        self.tell(Event::Ready { task: TaskId(task).submitted(), by });
+    fn push(&mut self, task: TaskId, by: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) -> &'static Slot {
+        self.report(Event::Ready { task: task.submitted(), by });
         self.backend.progress.reach(task, Stage::Ready);
         let context = self.context_of(task);
-        let priority = self.contexts[context].priority(self.graph.tasks[task as usize].priority);
+        let priority = self.contexts[context].priority(self.graph.task(task).priority);
         let slot = self.tasks.slot_for(task, priority, &self.backend);
         self.changes += 1;
         self.teams.note_pushed(slot);
         self.contexts[context].tree.push(slot, by, deferred);
         self.settle_notes();
-        slot.index()
+        slot
     }
 
-    /// The application submits tasks until it has to pay for one.
+    /// The application submits tasks until one costs time.
     fn submit(&mut self) {
         let Prices { submission, push, .. } = self.prices;
         while let Some(task) = self.tasks.next_submitted() {
-            self.tell(Event::Submitted { task: TaskId(task).submitted() });
-            self.backend.progress.submitted(task + 1);
+            self.report(Event::Submitted { task: task.submitted() });
+            self.backend.progress.submitted(task);
             self.note_submitted(task);
             let mut cost = submission;
             self.tasks.submitted(task, &self.graph);
@@ -289,18 +292,18 @@ impl<'a> Engine<'a> {
             self.settle_unwanted();
             self.tasks.ready = ready;
             if cost > 0 {
-                self.plan(self.now + cost, Plan::Submit);
+                self.plan(self.now + cost, Action::Submit);
                 return;
             }
         }
     }
 
-    /// Whether the task does nothing, and has ended now; what it made ready is added.
-    fn passes(&mut self, task: u32, ready: &mut VecDeque<u32>) -> bool {
-        if self.graph.kind_of(self.graph.task(TaskId(task))).runs {
+    /// Ends a task without work at once, and adds the tasks that this made ready to `ready`. Returns whether it was one.
+    fn passes(&mut self, task: TaskId, ready: &mut VecDeque<TaskId>) -> bool {
+        if self.graph.kind_of(self.graph.task(task)).runs {
             return false;
         }
-        self.tell(Event::Passed { task: TaskId(task).submitted() });
+        self.report(Event::Passed { task: task.submitted() });
         self.backend.progress.reach(task, Stage::Ended);
         self.end = self.end.max(self.now);
         std::mem::swap(&mut self.tasks.ready, ready);
@@ -310,11 +313,11 @@ impl<'a> Engine<'a> {
         true
     }
 
-    fn outcome(self) -> Outcome {
+    fn outcome(self) -> SimOutcome {
         let (backend, end) = (&self.backend, self.end);
         let (graph, platform) = (&backend.graph, &backend.platform);
-        let workers = self.workers.iter().enumerate().map(|(id, worker)| WorkerStats {
-            id: id as u32,
+        let workers = self.worker_ids().zip(&self.workers).map(|(id, worker)| WorkerStats {
+            id,
             class: platform.classes[worker.class].name.clone(),
             tasks: worker.executed,
             busy: std::time::Duration::from_nanos(worker.busy),
@@ -326,11 +329,11 @@ impl<'a> Engine<'a> {
         let energy = Some(self.joules + idle.sum::<f64>()).filter(|joules| !joules.is_nan());
         let links = platform.links.iter().zip(&self.moves.link_bytes);
         let links = links.map(|(link, bytes)| LinkStats { name: link.name.clone(), bytes: *bytes });
-        let memories = platform.memories.iter().enumerate().map(|(number, memory)| {
-            let peak = backend.replicas.as_ref().map(|replicas| replicas.lock().peak(number as u32));
+        let memories = (0..).map(MemoryNode).zip(&platform.memories).map(|(node, memory)| {
+            let peak = backend.replicas.as_ref().map(|replicas| replicas.lock().peak(node));
             MemoryStats { name: memory.name.clone(), peak: peak.unwrap_or_else(|| graph.bytes()) }
         });
-        Outcome {
+        SimOutcome {
             makespan: std::time::Duration::from_nanos(end),
             tasks: self.tasks.total(),
             flops: graph.flops(),
@@ -348,7 +351,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// What is paid beside kernels and transfers, in nanoseconds.
+/// Costs other than those of kernels and transfers, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Prices {
     submission: u64,

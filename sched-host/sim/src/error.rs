@@ -1,4 +1,4 @@
-//! Why a simulation does not begin, or does not end.
+//! Errors of simulations.
 
 use sched_text::{Findings, closest, did_you_mean};
 use sched_tree::NodeState;
@@ -6,11 +6,11 @@ use sched_tree::context::ContextError;
 use sched_tree::fault::task_count;
 use std::fmt;
 
-/// Why there is no result.
+/// Reason why a simulation has no result.
 #[derive(thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum SimError {
-    /// The policy is not there, is wrong, or does not fit the platform; or the platform is wrong.
+    /// The policy is missing, is invalid, or does not fit the platform; or the platform is invalid.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Policy(#[from] Findings),
@@ -20,25 +20,25 @@ pub enum SimError {
     Kernels {
         /// Name of the platform.
         platform: String,
-        /// The kinds of these tasks.
+        /// Kinds of these tasks.
         unknown: Vec<Unknown>,
-        /// The kinds that the platform names.
+        /// Kinds that the platform knows.
         kinds: Vec<String>,
     },
-    /// What is at home in a memory does not fit there.
+    /// The data at home on a memory node does not fit there.
     #[error("the data of the graph takes {needed} bytes of the memory `{memory}`, which has {capacity}")]
-    #[diagnostic(help("take fewer or smaller tiles, or a platform with a larger memory"))]
+    #[diagnostic(help("use fewer or smaller tiles, or a platform with a larger memory"))]
     Data {
         /// Name of the memory.
         memory: String,
-        /// Bytes at home there.
+        /// Bytes of the data.
         needed: u64,
-        /// Bytes that there are.
+        /// Bytes of the memory.
         capacity: u64,
     },
-    /// One task needs more memory than there is.
+    /// A task needs more memory than its node has.
     #[error("task {task} needs {needed} bytes of the memory `{memory}`, which has {capacity}")]
-    #[diagnostic(help("take smaller tiles, or a platform with a larger memory"))]
+    #[diagnostic(help("use smaller tiles, or a platform with a larger memory"))]
     Task {
         /// Number of the task.
         task: u32,
@@ -46,75 +46,75 @@ pub enum SimError {
         memory: String,
         /// Bytes that the task accesses.
         needed: u64,
-        /// Bytes that there are for it.
+        /// Bytes that are available for it.
         capacity: u64,
     },
-    /// The clock would not reach to the end.
+    /// The clock may overflow.
     #[error(
-        "tasks and transfers may take more than {years:.0} years, which is as far as the clock counts; task {task} alone may take {seconds:.3e} s"
+        "tasks and transfers may take more than {years:.0} years, the range of the clock; task {task} alone may take {seconds:.3e} s"
     )]
-    #[diagnostic(help("take shorter tasks, less data, or faster workers and links: mind the units"))]
+    #[diagnostic(help("use shorter tasks, less data, or faster workers and links; check the units"))]
     TooLong {
         /// The longest task.
         task: u32,
-        /// How long it may take, with its transfers, in seconds.
+        /// Maximum length of it and its transfers in seconds.
         seconds: f64,
-        /// How far the clock counts.
+        /// Range of the clock in years.
         years: f64,
     },
-    /// More bytes are on the way than can be counted.
+    /// The number of transferred bytes may overflow.
     #[error("the tasks access more data than can be counted; task {task} alone accesses {bytes:.3e} bytes")]
-    #[diagnostic(help("take less data: mind the units"))]
+    #[diagnostic(help("use less data; check the units"))]
     TooLarge {
-        /// The task that accesses most.
+        /// The task that accesses the most.
         task: u32,
         /// Bytes that it accesses.
         bytes: f64,
     },
-    /// Memory `node` of a task or piece of data is not one of the platform.
-    #[error("data is at home on memory node {node}, and the platform has {memories}")]
-    #[diagnostic(help("take a platform with more memories"))]
+    /// The platform has no memory node on which the graph has data.
+    #[error("the graph has data on memory node {node}, and the platform has {memories} memory nodes")]
+    #[diagnostic(help("use a platform with more memory nodes"))]
     Home {
-        /// The memory that the graph names.
+        /// The node that the graph names.
         node: u32,
-        /// Number of memories.
+        /// Number of memory nodes of the platform.
         memories: usize,
     },
-    /// A context is not made, or not changed while the simulation runs.
+    /// A context cannot be made, or cannot be changed while the simulation runs.
     #[error("context `{context}` cannot be {done}")]
     Context {
-        /// Its name.
+        /// Name of the context.
         context: String,
-        /// `made`, or `changed` and when.
+        /// `made`, or `changed` with the time.
         done: String,
-        /// Why.
+        /// The reason.
         #[source]
         #[diagnostic_source]
         error: ContextError,
     },
-    /// What is to be changed is no context.
+    /// A context to change does not exist.
     #[error("there is no context `{name}`")]
     #[diagnostic(help("{}", did_you_mean(name, known.iter().map(String::as_str), "contexts")))]
     NoContext {
         /// The name.
         name: String,
-        /// The contexts that there are.
+        /// Names of all contexts.
         known: Vec<String>,
     },
-    /// A task belongs to a context that there is not.
+    /// A task belongs to a context that does not exist.
     #[error("task {task} belongs to context {context}, and the simulation has contexts 0 to {}", .contexts - 1)]
-    #[diagnostic(help("give the simulation a context for each number that tasks of the graph have"))]
+    #[diagnostic(help("add a context to the simulation for each number that tasks of the graph have"))]
     TaskContext {
         /// Number of the task.
         task: u32,
         /// Number of the context.
         context: u16,
-        /// How many contexts there are, the default one included.
+        /// Number of contexts, with the default one.
         contexts: usize,
     },
-    /// The priority of a task is not one that its context allows.
+    /// The priority of a task is not in the range of its context.
     #[error("task {task} has priority {priority}; context `{context}` has {min} to {max}")]
-    #[diagnostic(help("choose a priority of that range, or make the context with another one"))]
+    #[diagnostic(help("choose a priority in that range, or change the range of the context"))]
     Priority {
         /// Number of the task.
         task: u32,
@@ -122,42 +122,42 @@ pub enum SimError {
         priority: i32,
         /// The context.
         context: String,
-        /// The lowest priority there.
+        /// Lowest priority of the context.
         min: i32,
-        /// The highest priority there.
+        /// Highest priority of the context.
         max: i32,
     },
-    /// Nothing happens any more, and tasks are left.
+    /// Nothing more can happen, and tasks are left.
     #[error(
-        "the scheduler kept {left} of {tasks} tasks: at {nanos} ns nothing moves any more{}{}",
+        "the scheduler kept {left} of {tasks} tasks: nothing more can happen at {nanos} ns{}{}",
         idle(.without_workers),
         places(.nodes)
     )]
     #[diagnostic(help("{}", stall_help(without_workers)))]
     Stalled {
-        /// Tasks that have not ended.
+        /// Number of tasks that have not ended.
         left: usize,
-        /// All tasks.
+        /// Number of tasks.
         tasks: usize,
-        /// When the last thing happened.
+        /// Time of the last event.
         nanos: u64,
-        /// Contexts with tasks that have no workers.
+        /// Contexts with tasks and without workers.
         without_workers: Vec<String>,
-        /// Where the tasks sit.
+        /// Nodes of the trees, with the tasks that they hold.
         nodes: Vec<NodeState>,
     },
 }
 
-/// A kind of tasks that cannot run.
+/// A kind of task that cannot run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unknown {
-    /// Its name.
+    /// Name of the kind.
     pub kind: String,
-    /// How many tasks of it there are that cannot run.
+    /// Number of tasks of this kind that cannot run.
     pub tasks: usize,
-    /// The first of them.
+    /// Number of the first of them.
     pub first: usize,
-    /// The platform knows the kind, but not for such tasks.
+    /// Whether the platform knows the kind, though not for such tasks.
     pub known: bool,
 }
 

@@ -1,20 +1,30 @@
-//! How long each task takes on each class of workers and each combined worker: looked up once, before the simulation begins.
+//! Execution times of each task on each class of workers and each combined worker, looked up once before the simulation.
 
 use super::SimError;
 use super::error::Unknown;
 use super::platform::{Kernels, Platform};
 use sched_core::{Arch, ArchSet, WorkerId};
-use sched_graph::{KindId, Task, TaskGraph};
+use sched_graph::{KindId, Task, TaskGraph, TaskId};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap};
 
-/// Cannot run there.
+/// Execution time of a task that cannot run on a worker.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// Tasks that are alike share a row.
+/// Tasks with equal execution times share a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Row(pub(super) u32);
+
+impl Row {
+    const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Lengths {
-    /// Who differs: first each class of workers, then each kind of combined worker.
+    /// Number of columns: first one for each class of workers, then one for each kind of combined worker.
     columns: usize,
     teams: Vec<TeamKind>,
     /// The column of each combined worker.
@@ -23,46 +33,47 @@ pub(super) struct Lengths {
     nanos: Vec<u64>,
     /// Architectures that can run the tasks of a row.
     archs: Vec<ArchSet>,
-    /// How many workers can execute a task of a row together, at most.
+    /// Maximum number of workers that can execute a task of a row together.
     widths: Vec<u16>,
-    /// The longest that a task of a row can take.
+    /// Longest execution time of a row.
     longest: Vec<u64>,
-    row_of: Vec<u32>,
+    /// The row of each task.
+    row_of: Vec<Row>,
 }
 
-/// Combined workers that are alike.
+/// Combined workers with equal execution times.
 #[derive(PartialEq, Eq, Debug)]
 struct TeamKind {
     size: u16,
-    /// Of the members, ascending.
+    /// Classes of the members, ascending.
     classes: Vec<usize>,
 }
 
-/// What makes tasks alike.
+/// What the execution times of a task depend on.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Alike {
+struct RowKey {
     kind: KindId,
     footprint: Option<u32>,
     bytes: u64,
     flops: u64,
-    /// Of the graph: architecture and nanoseconds.
-    said: SmallVec<[(Arch, u64); 2]>,
+    /// Architectures and nanoseconds that the graph gives.
+    given: SmallVec<[(Arch, u64); 2]>,
 }
 
 impl Lengths {
-    /// With combined workers of these members.
+    /// Execution times of the tasks of `graph`, where `combined` has the members of each combined worker.
     ///
     /// # Errors
-    /// When there are tasks that no worker of the platform can run; all kinds of them are named.
+    /// If no worker of the platform can run some tasks; all kinds of such tasks are named.
     pub(super) fn new(
         graph: &TaskGraph,
         platform: &Platform,
         combined: &[Box<[WorkerId]>],
     ) -> Result<Lengths, SimError> {
         let (teams, of_team) = team_kinds(platform, combined);
-        let mut rows: HashMap<Alike, u32> = HashMap::new();
-        // Of each kind, the last task's: that of the next one is mostly the same.
-        let mut latest: Vec<Option<(Alike, u32)>> = vec![None; graph.kinds.len()];
+        let mut rows: HashMap<RowKey, Row> = HashMap::new();
+        // The row of the last task of each kind, which mostly is that of the next one.
+        let mut latest: Vec<Option<(RowKey, Row)>> = vec![None; graph.kinds.len()];
         let mut unknown: BTreeMap<KindId, Unknown> = BTreeMap::new();
         let mut lengths = Lengths {
             columns: platform.classes.len() + teams.len(),
@@ -74,29 +85,29 @@ impl Lengths {
             longest: Vec::new(),
             row_of: Vec::with_capacity(graph.tasks.len()),
         };
-        for (number, task) in graph.tasks.iter().enumerate() {
+        for (id, task) in graph.ids().zip(&graph.tasks) {
             let bytes = graph.bytes_of(task);
             let nanos = |arch| task.lengths.get(arch).map_or(0, |length| length.as_nanos() as u64);
-            let said = task.lengths.archs().iter().map(|arch| (arch, nanos(arch))).collect();
-            let alike = Alike { kind: task.kind, footprint: task.footprint, bytes, flops: task.flops.to_bits(), said };
-            let next = lengths.archs.len() as u32;
+            let given = task.lengths.archs().iter().map(|arch| (arch, nanos(arch))).collect();
+            let key = RowKey { kind: task.kind, footprint: task.footprint, bytes, flops: task.flops.to_bits(), given };
+            let next = Row(lengths.archs.len() as u32);
             let latest = &mut latest[task.kind.index()];
             let row = match latest {
-                Some((last, row)) if *last == alike => *row,
-                _ => *rows.entry(alike.clone()).or_insert(next),
+                Some((last, row)) if *last == key => *row,
+                _ => *rows.entry(key.clone()).or_insert(next),
             };
-            *latest = Some((alike, row));
+            *latest = Some((key, row));
             if row == next {
                 lengths.add(graph, platform, task);
             }
             lengths.row_of.push(row);
             let kind = graph.kind_of(task);
-            if kind.runs && lengths.archs[row as usize].is_empty() {
+            if kind.runs && lengths.archs(row).is_empty() {
                 let known = || platform.kernels.knows(&kind.name);
                 let entry = unknown.entry(task.kind).or_insert_with(|| Unknown {
                     kind: kind.name.clone(),
                     tasks: 0,
-                    first: number,
+                    first: id.index(),
                     known: known(),
                 });
                 entry.tasks += 1;
@@ -111,24 +122,24 @@ impl Lengths {
 
     fn add(&mut self, graph: &TaskGraph, platform: &Platform, task: &Task) {
         let start = self.nanos.len();
-        // However long, it is not never.
+        // A very long time is not NEVER.
         let nanos = |class, size| match platform.team_length(graph, task, class, size) {
             Some(length) => u64::try_from(length.as_nanos()).unwrap_or(NEVER).min(NEVER - 1),
             None => NEVER,
         };
         self.nanos.extend((0..platform.classes.len()).map(|class| nanos(class, 1)));
-        // A team is as slow as it would be if all were of its slowest class.
+        // A team is as slow as if all members were of its slowest class.
         let slowest = |team: &TeamKind| team.classes.iter().map(|class| nanos(*class, team.size)).max();
         self.nanos.extend(self.teams.iter().map(|team| slowest(team).unwrap_or(NEVER)));
         let possible = self.nanos[start..].iter().copied().filter(|nanos| *nanos != NEVER);
         self.longest.push(possible.max().unwrap_or(0));
-        // The tree knows architectures only: one can run a task if each class of it can.
+        // The tree knows only architectures: one can run a task if each of its classes can.
         let (alone, together) = self.nanos[start..].split_at(platform.classes.len());
         let runs = |arch: &Arch| {
             platform.classes.iter().zip(alone).all(|(class, nanos)| class.arch != *arch || *nanos != NEVER)
         };
         let archs: ArchSet = platform.archs().iter().filter(runs).collect();
-        // It knows one width only: a team can execute a task if all that are no larger can.
+        // It knows only one width: a team can execute a task if all that are no larger can.
         let can = |size: u16| {
             let mut no_larger = self.teams.iter().zip(together).filter(|(team, _)| team.size <= size);
             no_larger.all(|(_, nanos)| *nanos != NEVER)
@@ -139,38 +150,38 @@ impl Lengths {
         self.widths.push(width);
     }
 
-    pub(super) fn row(&self, task: u32) -> u32 {
-        self.row_of[task as usize]
+    pub(super) fn row(&self, task: TaskId) -> Row {
+        self.row_of[task.index()]
     }
 
-    pub(super) fn archs(&self, row: u32) -> ArchSet {
-        self.archs[row as usize]
+    pub(super) fn archs(&self, row: Row) -> ArchSet {
+        self.archs[row.index()]
     }
 
-    /// How many workers can execute a task of a row together, at most.
-    pub(super) fn width(&self, row: u32) -> u16 {
-        self.widths[row as usize]
+    /// Maximum number of workers that can execute a task of a row together.
+    pub(super) fn width(&self, row: Row) -> u16 {
+        self.widths[row.index()]
     }
 
     /// Nanoseconds on a worker of a class, or [`NEVER`].
     #[inline]
-    pub(super) fn nanos(&self, row: u32, class: usize) -> u64 {
-        self.nanos[row as usize * self.columns + class]
+    pub(super) fn nanos(&self, row: Row, class: usize) -> u64 {
+        self.nanos[row.index() * self.columns + class]
     }
 
     /// Nanoseconds on combined worker number `team`, or [`NEVER`].
-    pub(super) fn team_nanos(&self, row: u32, team: usize) -> u64 {
+    pub(super) fn team_nanos(&self, row: Row, team: usize) -> u64 {
         self.nanos(row, self.of_team[team])
     }
 
-    /// The longest that a task can take anywhere.
-    pub(super) fn longest(&self, task: u32) -> u64 {
-        self.longest[self.row(task) as usize]
+    /// Longest execution time of a task on any worker that can run it.
+    pub(super) fn longest(&self, task: TaskId) -> u64 {
+        self.longest[self.row(task).index()]
     }
 
-    /// The shortest that a task can take anywhere.
-    pub(super) fn shortest(&self, task: u32) -> u64 {
-        let row = self.row(task) as usize * self.columns;
+    /// Shortest execution time of a task on any worker; 0 if none can run it.
+    pub(super) fn shortest(&self, task: TaskId) -> u64 {
+        let row = self.row(task).index() * self.columns;
         let least = self.nanos[row..row + self.columns].iter().min().copied().unwrap_or(NEVER);
         if least == NEVER { 0 } else { least }
     }
@@ -181,7 +192,7 @@ fn team_kinds(platform: &Platform, combined: &[Box<[WorkerId]>]) -> (Vec<TeamKin
     let mut kinds: Vec<TeamKind> = Vec::new();
     let mut of_team = Vec::with_capacity(combined.len());
     for members in combined {
-        let mut classes: Vec<usize> = members.iter().map(|member| platform.workers[member.0 as usize].class).collect();
+        let mut classes: Vec<usize> = members.iter().map(|member| platform.workers[member.index()].class).collect();
         classes.sort_unstable();
         classes.dedup();
         let kind = TeamKind { size: u16::try_from(members.len()).unwrap_or(u16::MAX), classes };

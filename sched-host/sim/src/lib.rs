@@ -1,13 +1,12 @@
 //! Simulation: the tree of a policy, with its plugins, under a virtual clock on a described machine.
 //!
-//! A [`Simulation`] runs a [`TaskGraph`] on a [`Platform`]. The scheduler is the very tree that the runtime drives: the
-//! same components, from the same plugins, called in the same way; only the [`Services`](sched_tree::Services) behind it
-//! are others, so no policy is written twice. What happens is a list of [`Event`]s, which depends on graph, platform,
-//! policy and seed only: the same in each run, on each build.
+//! A [`Simulation`] runs a [`TaskGraph`] on a [`Platform`]. The scheduler is the tree that the runtime drives: the same
+//! components, from the same plugins, called in the same way; only the [`Services`](sched_tree::Services) behind it differ, so
+//! no policy is written twice. A run is a list of [`Event`]s that depends only on graph, platform, policy and seed: it is equal
+//! in each run, on each build.
 //!
 //! Scheduling [contexts](Simulation::context), swaps of policies, and [combined workers](Platform::combined_workers) for
-//! parallel tasks work as in the runtime: `context` describes the former, [`sched_sync::gathering`] how teams
-//! come together.
+//! parallel tasks work as in the runtime; [`sched_sync::gathering`] describes how teams gather.
 //!
 //! ```
 //! use sched_graph::{AccessMode, Datum, Task, TaskGraph};
@@ -37,27 +36,27 @@ mod lengths;
 mod memory;
 mod network;
 mod outcome;
+mod overflow;
 pub mod platform;
 mod power;
-mod reach;
+mod priorities;
 mod recorder;
 #[cfg(test)]
 mod tests;
-mod urgency;
 
 pub use context::{Context, When};
 pub use error::{SimError, Unknown};
-pub use outcome::{ContextStats, LinkStats, MemoryStats, Outcome, Swapped, WorkerStats};
+pub use outcome::{ContextStats, LinkStats, MemoryStats, SimOutcome, Swapped, WorkerStats};
 pub use platform::Platform;
+pub use priorities::prioritise;
 pub use recorder::SimRecorder;
-pub use urgency::prioritise;
 
 use backend::SimBackend;
 use context::Change;
-use engine::{Engine, Opening, Planned, PolicyEnv};
+use engine::{Engine, Opening, PlannedChange, PolicyEnv};
 use lengths::Lengths;
 use sched_core::WorkerSet;
-use sched_graph::TaskGraph;
+use sched_graph::{TaskGraph, TaskId};
 use sched_policy::Policy;
 use sched_trace::{Event, Observer};
 use sched_tree::TreeObserver;
@@ -66,7 +65,7 @@ use sched_tree::context::{ContextError, WantedPolicy, worker_ids};
 use sched_tree::plugin::Registry;
 use std::sync::Arc;
 
-/// A simulation in the making.
+/// A simulation that is being set up.
 #[must_use = "a simulation begins with `run`"]
 #[derive(Clone)]
 pub struct Simulation {
@@ -77,26 +76,27 @@ pub struct Simulation {
     seed: u64,
     tree_observer: Option<Arc<dyn TreeObserver>>,
     contexts: Vec<Context>,
-    changes: Vec<Wish>,
+    changes: Vec<ChangeRequest>,
 }
 
-/// A change that is asked for.
+/// A requested change of a context.
 #[derive(Clone)]
-struct Wish {
+struct ChangeRequest {
     context: String,
     when: When,
-    what: Wished,
+    change: RequestedChange,
 }
 
 #[derive(Clone)]
-enum Wished {
+enum RequestedChange {
     Policy(WantedPolicy),
     AddWorkers(Vec<u32>),
     RemoveWorkers(Vec<u32>),
 }
 
 impl Simulation {
-    /// Of this graph on this platform, with the policy that the environment variable `SCHED_POLICY` names, or `tree-eager`.
+    /// A simulation of this graph on this platform, with the policy that the environment variable `SCHED_POLICY` names, or
+    /// `tree-eager`.
     pub fn new(graph: impl Into<Arc<TaskGraph>>, platform: impl Into<Arc<Platform>>) -> Simulation {
         Simulation {
             graph: graph.into(),
@@ -110,39 +110,38 @@ impl Simulation {
         }
     }
 
-    /// The policy: the name of a shipped one, or the path of a KDL file.
+    /// Sets the policy: the name of a shipped one, or the path of a KDL file.
     pub fn policy(mut self, name_or_path: &str) -> Simulation {
         self.policy = WantedPolicy::Named(name_or_path.to_owned());
         self
     }
 
-    /// A policy made by the program.
+    /// Sets the policy to a given value.
     pub fn policy_value(mut self, policy: Policy) -> Simulation {
         self.policy = WantedPolicy::Value(Box::new(policy));
         self
     }
 
-    /// All components there are; [`Registry::available`] by default.
+    /// Sets the available components; [`Registry::available`] by default.
     pub fn registry(mut self, registry: Arc<Registry>) -> Simulation {
         self.registry = Some(registry);
         self
     }
 
-    /// Seeds the randomness of every component; 0 by default.
+    /// Sets the seed of the random choices of every component; 0 by default.
     pub fn seed(mut self, seed: u64) -> Simulation {
         self.seed = seed;
         self
     }
 
-    /// Observes where tasks are in the tree, while the simulation runs.
+    /// Sets the observer of the trees, to which they report where tasks are.
     pub fn tree_observer(mut self, tree_observer: Arc<dyn TreeObserver>) -> Simulation {
         self.tree_observer = Some(tree_observer);
         self
     }
 
-    /// Adds a scheduling context. The first that is added is the one of number 1, which tasks of the graph
-    /// [name](sched_graph::Task::context); the default context, of number 0, has all workers and the policy of the
-    /// simulation.
+    /// Adds a scheduling context. Tasks of the graph [name](sched_graph::Task::context) contexts by number: 1 is the first
+    /// that is added; 0 is the default context, which has all workers and the policy of the simulation.
     ///
     /// ```
     /// use sched_graph::{TaskGraph, generate::cholesky};
@@ -165,29 +164,29 @@ impl Simulation {
         self
     }
 
-    /// Swaps the policy of a context, to that of this name or path, unless all of its tasks have ended then. The one that every
-    /// simulation has is called [`default`](Context::DEFAULT).
+    /// Swaps the policy of a context for the one of this name or path, unless all of its tasks have ended then. The default
+    /// context is named [`default`](Context::DEFAULT).
     pub fn swap_policy(self, context: &str, name_or_path: &str, when: When) -> Simulation {
-        self.wish(context, when, Wished::Policy(WantedPolicy::Named(name_or_path.to_owned())))
+        self.request(context, when, RequestedChange::Policy(WantedPolicy::Named(name_or_path.to_owned())))
     }
 
-    /// The same with a policy made by the program.
+    /// Swaps the policy of a context for a given value, as [`swap_policy`](Self::swap_policy) does.
     pub fn swap_policy_value(self, context: &str, policy: Policy, when: When) -> Simulation {
-        self.wish(context, when, Wished::Policy(WantedPolicy::Value(Box::new(policy))))
+        self.request(context, when, RequestedChange::Policy(WantedPolicy::Value(Box::new(policy))))
     }
 
-    /// Lets further workers serve a context, unless all of its tasks have ended then.
+    /// Adds workers to a context, unless all of its tasks have ended then.
     pub fn add_workers(self, context: &str, workers: impl IntoIterator<Item = u32>, when: When) -> Simulation {
-        self.wish(context, when, Wished::AddWorkers(workers.into_iter().collect()))
+        self.request(context, when, RequestedChange::AddWorkers(workers.into_iter().collect()))
     }
 
-    /// Lets workers serve a context no more, unless all of its tasks have ended then. What they execute is not disturbed.
+    /// Removes workers from a context, unless all of its tasks have ended then. Tasks that they execute are not disturbed.
     pub fn remove_workers(self, context: &str, workers: impl IntoIterator<Item = u32>, when: When) -> Simulation {
-        self.wish(context, when, Wished::RemoveWorkers(workers.into_iter().collect()))
+        self.request(context, when, RequestedChange::RemoveWorkers(workers.into_iter().collect()))
     }
 
-    fn wish(mut self, context: &str, when: When, what: Wished) -> Simulation {
-        self.changes.push(Wish { context: context.to_owned(), when, what });
+    fn request(mut self, context: &str, when: When, change: RequestedChange) -> Simulation {
+        self.changes.push(ChangeRequest { context: context.to_owned(), when, change });
         self
     }
 
@@ -195,7 +194,7 @@ impl Simulation {
     ///
     /// # Errors
     /// See [`SimError`].
-    pub fn run(self) -> Result<Outcome, SimError> {
+    pub fn run(self) -> Result<SimOutcome, SimError> {
         struct Nobody;
         impl Observer for Nobody {
             fn event(&mut self, _nanos: u64, _event: &Event) {}
@@ -203,23 +202,23 @@ impl Simulation {
         self.observe(&mut Nobody)
     }
 
-    /// Runs all tasks, and tells `observer` what happens.
+    /// Runs all tasks, and reports each event to `observer`.
     ///
     /// # Errors
     /// See [`SimError`].
-    pub fn observe(self, observer: &mut dyn Observer) -> Result<Outcome, SimError> {
+    pub fn observe(self, observer: &mut dyn Observer) -> Result<SimOutcome, SimError> {
         let registry = self.registry.unwrap_or_else(|| Arc::new(Registry::available()));
         let platform = self.platform;
         let policy_env = PolicyEnv { registry, seed: self.seed };
         let contexts = openings(self.policy.find()?, self.contexts, &platform, &policy_env)?;
         let changes = planned(self.changes, &contexts, platform.workers.len())?;
         check_contexts(&self.graph, &contexts)?;
-        // A large machine has many teams, and most policies have no leaf for any.
+        // A large machine has many combined workers, and most policies have no leaf for any of them.
         let has_teams = |context: &Opening| has_team_leaves(&context.parts, platform.workers.len());
         let teams = !changes.is_empty() || contexts.iter().any(has_teams);
         let combined = if teams { platform.combined_members() } else { Vec::new() };
         let lengths = Lengths::new(&self.graph, &platform, &combined)?;
-        reach::check(&self.graph, &platform, &lengths)?;
+        overflow::check(&self.graph, &platform, &lengths)?;
         let dependencies = self.graph.dependencies();
         check_homes(&self.graph, &platform)?;
         let alone = contexts.len() == 1 && changes.is_empty();
@@ -230,7 +229,7 @@ impl Simulation {
     }
 }
 
-/// The default context with this policy, and the others.
+/// The default context with this policy, then the others.
 fn openings(
     policy: Policy,
     contexts: Vec<Context>,
@@ -263,31 +262,33 @@ fn not_made(context: &str, error: ContextError) -> SimError {
     SimError::Context { context: context.to_owned(), done: "made".to_owned(), error }
 }
 
-/// The changes that are asked for, with policies that are there, of contexts and to workers that there are.
-fn planned(wishes: Vec<Wish>, contexts: &[Opening], workers: usize) -> Result<Vec<Planned>, SimError> {
-    let planned = |wish: Wish| {
-        let Some(context) = contexts.iter().position(|context| context.name == wish.context) else {
+/// Resolves the contexts, policies and workers of requested changes.
+fn planned(requests: Vec<ChangeRequest>, contexts: &[Opening], workers: usize) -> Result<Vec<PlannedChange>, SimError> {
+    let planned = |request: ChangeRequest| {
+        let Some(context) = contexts.iter().position(|context| context.name == request.context) else {
             let known = contexts.iter().map(|context| context.name.clone()).collect();
-            return Err(SimError::NoContext { name: wish.context, known });
+            return Err(SimError::NoContext { name: request.context, known });
         };
         let change = || -> Result<Change, ContextError> {
-            Ok(match wish.what {
-                Wished::Policy(policy) => Change::Policy(Box::new(policy.find()?)),
-                Wished::AddWorkers(added) => Change::AddWorkers(worker_ids(added, workers)?),
-                Wished::RemoveWorkers(removed) => Change::RemoveWorkers(worker_ids(removed, workers)?),
+            Ok(match request.change {
+                RequestedChange::Policy(policy) => Change::Policy(Box::new(policy.find()?)),
+                RequestedChange::AddWorkers(added) => Change::AddWorkers(worker_ids(added, workers)?),
+                RequestedChange::RemoveWorkers(removed) => Change::RemoveWorkers(worker_ids(removed, workers)?),
             })
         };
-        let change =
-            change().map_err(|error| SimError::Context { context: wish.context, done: "changed".to_owned(), error })?;
-        Ok(Planned { context, when: wish.when, change: Some(change) })
+        let change = change().map_err(|error| SimError::Context {
+            context: request.context,
+            done: "changed".to_owned(),
+            error,
+        })?;
+        Ok(PlannedChange { context, when: request.when, change: Some(change) })
     };
-    wishes.into_iter().map(planned).collect()
+    requests.into_iter().map(planned).collect()
 }
 
-/// Tasks belong to contexts that there are, and have priorities that these allow.
+/// Checks that the context of each task exists, and that the priority of each task is in its range.
 fn check_contexts(graph: &TaskGraph, contexts: &[Opening]) -> Result<(), SimError> {
-    for (number, task) in graph.tasks.iter().enumerate() {
-        let number = number as u32;
+    for (TaskId(number), task) in graph.ids().zip(&graph.tasks) {
         let Some(context) = contexts.get(usize::from(task.context)) else {
             return Err(SimError::TaskContext { task: number, context: task.context, contexts: contexts.len() });
         };
@@ -304,12 +305,12 @@ fn check_contexts(graph: &TaskGraph, contexts: &[Opening]) -> Result<(), SimErro
     Ok(())
 }
 
-/// What is at home in a memory has to fit there.
+/// Checks that all data fits into the memory nodes on which it is at home.
 fn check_homes(graph: &TaskGraph, platform: &Platform) -> Result<(), SimError> {
     let memories = platform.memories.len();
     let mut needed = vec![0u64; memories];
     for datum in &graph.data {
-        match needed.get_mut(datum.home.0 as usize) {
+        match needed.get_mut(datum.home.index()) {
             Some(needed) => *needed = needed.saturating_add(datum.bytes),
             None => return Err(SimError::Home { node: datum.home.0, memories }),
         }

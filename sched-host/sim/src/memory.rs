@@ -1,130 +1,144 @@
-//! Where copies of data are: replicas on memory nodes, what they take up there, and which of them may go.
+//! Replicas on memory nodes: where copies of data are, how much memory they occupy, and which of them may be evicted.
 //!
-//! A replica is *valid* or not (modified, shared, invalid: data of which one copy is valid is modified, unless that copy is
-//! at home). Data always has its place at home. Elsewhere a replica takes up memory from its allocation to its eviction, also
-//! while it is not valid. What a task uses, or a transfer reads or writes, is pinned; the rest of a memory whose size is
-//! limited is in a list, of which the replica that was not used for the longest time goes first.
+//! The states of a replica are those of [`State`]: data with one valid replica is modified, unless that replica is at home.
+//! Data always has memory at home. On other nodes a replica occupies memory from its allocation to its eviction, also while
+//! it is invalid. Replicas that a task uses, or that a transfer reads or writes, are pinned. The others on a node of limited
+//! capacity are in a list, from which the least recently used one is evicted first.
 
+use sched_core::MemoryNode;
+use sched_graph::DataId;
 use sched_memory::{Coherence, State};
 
-/// What the simulation knows of one piece of data.
+/// State of one piece of data.
 #[derive(Clone, Debug)]
-struct Data {
+struct DataState {
     bytes: u64,
-    home: u32,
+    home: MemoryNode,
     copies: Coherence,
-    /// Nobody will use it any more.
+    /// Whether it will not be used any more.
     unwanted: bool,
 }
 
-/// One memory.
+/// State of the memory of one node.
 #[derive(Debug)]
-struct Node {
+struct NodeState {
     capacity: u64,
     /// Bytes of data at home there.
     home: u64,
     used: u64,
     peak: u64,
-    /// Neighbours in the list of what may go, by number of data; the last place is both ends. Empty without a limit.
-    next: Vec<u32>,
-    previous: Vec<u32>,
+    /// For each piece of data, the next one in the list of replicas that may be evicted; the last place is both ends of the
+    /// list. Empty if the capacity is unlimited.
+    next: Vec<DataId>,
+    /// The previous one in that list, likewise.
+    previous: Vec<DataId>,
 }
 
-const UNLISTED: u32 = u32::MAX;
+impl NodeState {
+    fn has_room(&self, bytes: u64) -> bool {
+        self.used.saturating_add(bytes) <= self.capacity
+    }
+}
+
+/// Stands for the next replica of one that is not in the list.
+const UNLISTED: DataId = DataId(u32::MAX);
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Replicas {
-    data: Vec<Data>,
-    nodes: Vec<Node>,
-    /// By data, then memory.
+    data: Vec<DataState>,
+    nodes: Vec<NodeState>,
+    /// By data, then memory node.
     pins: Vec<u16>,
 }
 
-/// What has to happen before there is room.
+/// Result of [`Replicas::make_room`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Room {
-    /// There is room now.
+    /// There is room.
     Made,
-    /// The only valid copy of this data is in the way: it is to be written home. It is pinned.
-    WriteBack(u32),
-    /// All that is there is in use.
+    /// This data has its only valid replica on the node, where it is pinned now, and must be written home first.
+    WriteBack(DataId),
+    /// All replicas on the node are in use.
     None,
 }
 
 impl Replicas {
-    /// All data at home: size and home of each; capacity of each memory.
-    pub(super) fn new(data: impl Iterator<Item = (u64, u32)>, capacities: &[Option<u64>]) -> Replicas {
-        let data: Vec<Data> =
-            data.map(|(bytes, home)| Data { bytes, home, copies: Coherence::at(home), unwanted: false }).collect();
-        let ends = data.len() as u32;
-        let nodes = capacities.iter().enumerate().map(|(node, capacity)| {
-            let used = data
-                .iter()
-                .filter(|data| data.home == node as u32)
-                .fold(0, |sum: u64, data| sum.saturating_add(data.bytes));
+    /// All data at home: the size and home of each; the capacity of each memory node.
+    pub(super) fn new(data: impl Iterator<Item = (u64, MemoryNode)>, capacities: &[Option<u64>]) -> Replicas {
+        let state = |(bytes, home): (u64, MemoryNode)| DataState {
+            bytes,
+            home,
+            copies: Coherence::at(home.0),
+            unwanted: false,
+        };
+        let data: Vec<DataState> = data.map(state).collect();
+        let ends = DataId(data.len() as u32);
+        let nodes = (0..).map(MemoryNode).zip(capacities).map(|(node, capacity)| {
+            let at_home = data.iter().filter(|data| data.home == node);
+            let used = at_home.fold(0, |sum: u64, data| sum.saturating_add(data.bytes));
             let (mut next, mut previous) = (Vec::new(), Vec::new());
             if capacity.is_some() {
                 next = vec![UNLISTED; data.len() + 1];
-                next[ends as usize] = ends;
+                next[ends.index()] = ends;
                 previous.clone_from(&next);
             }
-            Node { capacity: capacity.unwrap_or(u64::MAX), home: used, used, peak: used, next, previous }
+            NodeState { capacity: capacity.unwrap_or(u64::MAX), home: used, used, peak: used, next, previous }
         });
-        let nodes: Vec<Node> = nodes.collect();
+        let nodes: Vec<NodeState> = nodes.collect();
         let pins = vec![0; data.len() * nodes.len()];
         Replicas { data, nodes, pins }
     }
 
-    pub(super) fn bytes(&self, data: u32) -> u64 {
-        self.data[data as usize].bytes
+    pub(super) fn bytes(&self, data: DataId) -> u64 {
+        self.data[data.index()].bytes
     }
 
-    pub(super) fn home(&self, data: u32) -> u32 {
-        self.data[data as usize].home
+    pub(super) fn home(&self, data: DataId) -> MemoryNode {
+        self.data[data.index()].home
     }
 
-    pub(super) fn version(&self, data: u32) -> u32 {
-        self.data[data as usize].copies.version()
+    pub(super) fn version(&self, data: DataId) -> u32 {
+        self.data[data.index()].copies.version()
     }
 
-    /// Bit *n*: the copy on memory *n* is valid.
-    pub(super) fn valid(&self, data: u32) -> u64 {
-        self.data[data as usize].copies.valid()
+    /// The nodes with a valid replica: bit *n* stands for memory node *n*.
+    pub(super) fn valid(&self, data: DataId) -> u64 {
+        self.data[data.index()].copies.valid()
     }
 
-    pub(super) fn is_valid(&self, data: u32, node: u32) -> bool {
-        self.data[data as usize].copies.is_valid(node)
+    pub(super) fn is_valid(&self, data: DataId, node: MemoryNode) -> bool {
+        self.data[data.index()].copies.is_valid(node.0)
     }
 
-    pub(super) fn is_allocated(&self, data: u32, node: u32) -> bool {
-        self.data[data as usize].copies.is_allocated(node)
+    pub(super) fn is_allocated(&self, data: DataId, node: MemoryNode) -> bool {
+        self.data[data.index()].copies.is_allocated(node.0)
     }
 
-    /// Most bytes that were in use on a memory.
-    pub(super) fn peak(&self, node: u32) -> u64 {
-        self.nodes[node as usize].peak
+    /// Maximum number of bytes that were in use on a node.
+    pub(super) fn peak(&self, node: MemoryNode) -> u64 {
+        self.nodes[node.index()].peak
     }
 
-    /// Bytes that there are for what is not at home there.
-    pub(super) fn room_for_copies(&self, node: u32) -> u64 {
-        let node = &self.nodes[node as usize];
+    /// Number of bytes for data that is not at home on the node.
+    pub(super) fn room_for_copies(&self, node: MemoryNode) -> u64 {
+        let node = &self.nodes[node.index()];
         node.capacity.saturating_sub(node.home)
     }
 
-    /// Makes room for so many more bytes on `node`, as far as that goes at once.
-    pub(super) fn make_room(&mut self, node: u32, bytes: u64) -> Room {
-        let ends = self.data.len() as u32;
+    /// Makes room for `bytes` more bytes on `node`, until a replica must be written home.
+    pub(super) fn make_room(&mut self, node: MemoryNode, bytes: u64) -> Room {
+        let ends = self.ends();
         loop {
-            let memory = &self.nodes[node as usize];
-            if memory.used.saturating_add(bytes) <= memory.capacity {
+            let memory = &self.nodes[node.index()];
+            if memory.has_room(bytes) {
                 return Room::Made;
             }
-            let victim = memory.next.get(ends as usize).copied().unwrap_or(ends);
+            let victim = memory.next.get(ends.index()).copied().unwrap_or(ends);
             if victim == ends {
                 return Room::None;
             }
-            if self.data[victim as usize].copies.state(node) == State::Modified {
+            if self.data[victim.index()].copies.state(node.0) == State::Modified {
                 self.pin(victim, node);
                 return Room::WriteBack(victim);
             }
@@ -132,28 +146,27 @@ impl Replicas {
         }
     }
 
-    /// Whether there is room without anything having to go.
-    pub(super) fn has_room(&self, node: u32, bytes: u64) -> bool {
-        let memory = &self.nodes[node as usize];
-        memory.used.saturating_add(bytes) <= memory.capacity
+    /// Whether there is room without evictions.
+    pub(super) fn has_room(&self, node: MemoryNode, bytes: u64) -> bool {
+        self.nodes[node.index()].has_room(bytes)
     }
 
-    /// Takes up memory that belongs to no data.
-    pub(super) fn take(&mut self, node: u32, bytes: u64) {
-        let memory = &mut self.nodes[node as usize];
+    /// Occupies memory that belongs to no data.
+    pub(super) fn take(&mut self, node: MemoryNode, bytes: u64) {
+        let memory = &mut self.nodes[node.index()];
         memory.used += bytes;
         memory.peak = memory.peak.max(memory.used);
     }
 
-    /// Gives memory back that was [taken](Self::take).
-    pub(super) fn give_back(&mut self, node: u32, bytes: u64) {
-        self.nodes[node as usize].used -= bytes;
+    /// Frees memory that was [taken](Self::take).
+    pub(super) fn give_back(&mut self, node: MemoryNode, bytes: u64) {
+        self.nodes[node.index()].used -= bytes;
     }
 
-    /// Reserves memory for a copy, which is to be pinned. Whether there was none.
-    pub(super) fn allocate(&mut self, data: u32, node: u32) -> bool {
-        let entry = &mut self.data[data as usize];
-        if !entry.copies.allocate(node) {
+    /// Allocates memory for a replica, which must be pinned. Returns whether there was none.
+    pub(super) fn allocate(&mut self, data: DataId, node: MemoryNode) -> bool {
+        let entry = &mut self.data[data.index()];
+        if !entry.copies.allocate(node.0) {
             return false;
         }
         let bytes = entry.bytes;
@@ -161,97 +174,112 @@ impl Replicas {
         true
     }
 
-    fn free(&mut self, data: u32, node: u32) {
+    fn free(&mut self, data: DataId, node: MemoryNode) {
         self.unlist(data, node);
-        let entry = &mut self.data[data as usize];
-        entry.copies.free(node);
+        let entry = &mut self.data[data.index()];
+        entry.copies.free(node.0);
         let bytes = entry.bytes;
         self.give_back(node, bytes);
     }
 
-    /// Somebody uses the copy, so that it stays.
-    pub(super) fn pin(&mut self, data: u32, node: u32) {
+    /// Pins the replica, which is not evicted until as many calls of [`unpin`](Self::unpin).
+    pub(super) fn pin(&mut self, data: DataId, node: MemoryNode) {
         self.unlist(data, node);
-        let at = data as usize * self.nodes.len() + node as usize;
-        self.pins[at] += 1;
+        *self.pins(data, node) += 1;
     }
 
-    /// Somebody has used the copy.
-    pub(super) fn unpin(&mut self, data: u32, node: u32) {
-        let at = data as usize * self.nodes.len() + node as usize;
-        self.pins[at] -= 1;
-        if self.pins[at] == 0 {
+    /// Unpins the replica, which becomes the most recently used one after the last of its pins.
+    pub(super) fn unpin(&mut self, data: DataId, node: MemoryNode) {
+        let pins = self.pins(data, node);
+        *pins -= 1;
+        if *pins == 0 {
             self.list(data, node);
         }
     }
 
-    /// A copy has arrived, of what the data was at `version`. Whether it is still that.
-    pub(super) fn arrive(&mut self, data: u32, node: u32, version: u32) -> bool {
-        self.data[data as usize].copies.arrive(node, version)
+    fn pins(&mut self, data: DataId, node: MemoryNode) -> &mut u16 {
+        &mut self.pins[data.index() * self.nodes.len() + node.index()]
     }
 
-    /// The copy on `node` is changed: no other is valid any more.
-    pub(super) fn write(&mut self, data: u32, node: u32) {
-        let entry = &mut self.data[data as usize];
-        let others = entry.copies.allocated() & !(1 << node) & !(1 << entry.home);
-        entry.copies.write(node);
+    /// Records the arrival of a copy of the data at `version`. Returns whether no write has overtaken it.
+    pub(super) fn arrive(&mut self, data: DataId, node: MemoryNode, version: u32) -> bool {
+        self.data[data.index()].copies.arrive(node.0, version)
+    }
+
+    /// Records a write to the replica on `node`, which invalidates all others.
+    pub(super) fn write(&mut self, data: DataId, node: MemoryNode) {
+        let entry = &mut self.data[data.index()];
+        let others = entry.copies.allocated() & !(1 << node.0) & !(1 << entry.home.0);
+        entry.copies.write(node.0);
         entry.unwanted = false;
-        for other in (0..self.nodes.len() as u32).filter(|other| others & 1 << other != 0) {
-            // Worth nothing now: the first to go.
-            if self.is_listed(data, other) {
-                self.unlist(data, other);
-                self.list(data, other);
-            }
+        for other in self.node_ids().filter(|other| others & 1 << other.0 != 0) {
+            // Invalid replicas are evicted first.
+            self.list_anew(data, other);
         }
     }
 
-    /// Nobody will use the data any more: its copies are the first to go. The memory of the only valid copy, if that is not
-    /// at home; the copy is pinned and is to be written home.
-    pub(super) fn wont_use(&mut self, data: u32) -> Option<u32> {
-        self.data[data as usize].unwanted = true;
-        for node in 0..self.nodes.len() as u32 {
-            if self.is_listed(data, node) {
-                self.unlist(data, node);
-                self.list(data, node);
-            }
+    /// Records that the data will not be used any more: its replicas are evicted first. If the only valid one is not at home,
+    /// it is pinned and must be written home; returns its node.
+    pub(super) fn wont_use(&mut self, data: DataId) -> Option<MemoryNode> {
+        self.data[data.index()].unwanted = true;
+        for node in self.node_ids() {
+            self.list_anew(data, node);
         }
-        let entry = &self.data[data as usize];
-        if entry.copies.is_valid(entry.home) {
+        let entry = &self.data[data.index()];
+        if entry.copies.is_valid(entry.home.0) {
             return None;
         }
-        let node = entry.copies.valid().trailing_zeros();
+        let node = MemoryNode(entry.copies.valid().trailing_zeros());
         self.pin(data, node);
         Some(node)
     }
 
-    fn is_listed(&self, data: u32, node: u32) -> bool {
-        self.nodes[node as usize].next.get(data as usize).is_some_and(|next| *next != UNLISTED)
+    fn node_ids(&self) -> impl Iterator<Item = MemoryNode> + use<> {
+        (0..self.nodes.len() as u32).map(MemoryNode)
     }
 
-    /// Notes that the copy may go: last of all, or first if it is worth nothing.
-    fn list(&mut self, data: u32, node: u32) {
-        let (entry, ends) = (&self.data[data as usize], self.data.len() as u32);
-        let memory = &mut self.nodes[node as usize];
-        if memory.next.is_empty() || entry.home == node || !entry.copies.is_allocated(node) {
+    /// Stands for both ends of the list of a node.
+    fn ends(&self) -> DataId {
+        DataId(self.data.len() as u32)
+    }
+
+    fn is_listed(&self, data: DataId, node: MemoryNode) -> bool {
+        self.nodes[node.index()].next.get(data.index()).is_some_and(|next| *next != UNLISTED)
+    }
+
+    /// Moves the replica to its place in the list, if it is listed.
+    fn list_anew(&mut self, data: DataId, node: MemoryNode) {
+        if self.is_listed(data, node) {
+            self.unlist(data, node);
+            self.list(data, node);
+        }
+    }
+
+    /// Lists the replica as one that may be evicted: the last one, or the first one if it is invalid or unwanted.
+    fn list(&mut self, data: DataId, node: MemoryNode) {
+        let (entry, ends) = (&self.data[data.index()], self.ends());
+        let memory = &mut self.nodes[node.index()];
+        if memory.next.is_empty() || entry.home == node || !entry.copies.is_allocated(node.0) {
             return;
         }
-        let before = if entry.unwanted || !entry.copies.is_valid(node) { ends } else { memory.previous[ends as usize] };
-        let after = memory.next[before as usize];
-        memory.next[before as usize] = data;
-        memory.previous[data as usize] = before;
-        memory.next[data as usize] = after;
-        memory.previous[after as usize] = data;
+        let goes_first = entry.unwanted || !entry.copies.is_valid(node.0);
+        let before = if goes_first { ends } else { memory.previous[ends.index()] };
+        let after = memory.next[before.index()];
+        memory.next[before.index()] = data;
+        memory.previous[data.index()] = before;
+        memory.next[data.index()] = after;
+        memory.previous[after.index()] = data;
     }
 
-    fn unlist(&mut self, data: u32, node: u32) {
+    fn unlist(&mut self, data: DataId, node: MemoryNode) {
         if !self.is_listed(data, node) {
             return;
         }
-        let memory = &mut self.nodes[node as usize];
-        let (before, after) = (memory.previous[data as usize], memory.next[data as usize]);
-        memory.next[before as usize] = after;
-        memory.previous[after as usize] = before;
-        memory.next[data as usize] = UNLISTED;
+        let memory = &mut self.nodes[node.index()];
+        let (before, after) = (memory.previous[data.index()], memory.next[data.index()]);
+        memory.next[before.index()] = after;
+        memory.previous[after.index()] = before;
+        memory.next[data.index()] = UNLISTED;
     }
 }
 
@@ -259,81 +287,86 @@ impl Replicas {
 mod tests {
     use super::*;
 
-    /// Four pieces of 10 bytes at home on memory 0, and a memory 1 of 25 bytes.
+    const MAIN: MemoryNode = MemoryNode(0);
+    const DEVICE: MemoryNode = MemoryNode(1);
+    const A: DataId = DataId(0);
+    const B: DataId = DataId(1);
+
+    /// Four pieces of data of 10 bytes at home in main memory, and a device with memory of 25 bytes.
     fn replicas() -> Replicas {
-        Replicas::new((0..4).map(|_| (10, 0)), &[None, Some(25)])
+        Replicas::new((0..4).map(|_| (10, MAIN)), &[None, Some(25)])
     }
 
-    fn bring(replicas: &mut Replicas, data: u32) {
-        assert!(replicas.allocate(data, 1));
-        replicas.pin(data, 1);
-        assert!(replicas.arrive(data, 1, replicas.version(data)));
-        replicas.unpin(data, 1);
+    fn bring(replicas: &mut Replicas, data: DataId) {
+        assert!(replicas.allocate(data, DEVICE));
+        replicas.pin(data, DEVICE);
+        assert!(replicas.arrive(data, DEVICE, replicas.version(data)));
+        replicas.unpin(data, DEVICE);
     }
 
     #[test]
     fn the_copy_that_was_not_used_for_the_longest_time_goes() {
         let mut replicas = replicas();
-        bring(&mut replicas, 0);
-        bring(&mut replicas, 1);
-        replicas.pin(0, 1);
-        replicas.unpin(0, 1);
-        assert!(!replicas.has_room(1, 10));
-        assert_eq!(replicas.make_room(1, 10), Room::Made);
-        assert!(replicas.is_valid(0, 1) && !replicas.is_valid(1, 1) && !replicas.is_allocated(1, 1));
-        assert_eq!(replicas.peak(1), 20);
+        bring(&mut replicas, A);
+        bring(&mut replicas, B);
+        replicas.pin(A, DEVICE);
+        replicas.unpin(A, DEVICE);
+        assert!(!replicas.has_room(DEVICE, 10));
+        assert_eq!(replicas.make_room(DEVICE, 10), Room::Made);
+        assert!(replicas.is_valid(A, DEVICE) && !replicas.is_valid(B, DEVICE) && !replicas.is_allocated(B, DEVICE));
+        assert_eq!(replicas.peak(DEVICE), 20);
     }
 
     #[test]
     fn what_is_in_use_stays() {
         let mut replicas = replicas();
-        bring(&mut replicas, 0);
-        bring(&mut replicas, 1);
-        replicas.pin(0, 1);
-        replicas.pin(1, 1);
-        assert_eq!(replicas.make_room(1, 10), Room::None);
-        replicas.unpin(1, 1);
-        assert_eq!(replicas.make_room(1, 10), Room::Made);
-        assert!(replicas.is_valid(0, 1));
+        bring(&mut replicas, A);
+        bring(&mut replicas, B);
+        replicas.pin(A, DEVICE);
+        replicas.pin(B, DEVICE);
+        assert_eq!(replicas.make_room(DEVICE, 10), Room::None);
+        replicas.unpin(B, DEVICE);
+        assert_eq!(replicas.make_room(DEVICE, 10), Room::Made);
+        assert!(replicas.is_valid(A, DEVICE));
     }
 
     #[test]
     fn a_write_leaves_one_valid_copy_which_is_written_home_before_it_goes() {
         let mut replicas = replicas();
-        bring(&mut replicas, 0);
-        bring(&mut replicas, 1);
-        replicas.write(0, 1);
-        assert_eq!(replicas.valid(0), 0b10);
-        assert_eq!(replicas.make_room(1, 10), Room::WriteBack(0));
+        bring(&mut replicas, A);
+        bring(&mut replicas, B);
+        replicas.write(A, DEVICE);
+        assert_eq!(replicas.valid(A), 0b10);
+        assert_eq!(replicas.make_room(DEVICE, 10), Room::WriteBack(A));
         // Meanwhile another copy can go.
-        assert_eq!(replicas.make_room(1, 10), Room::Made);
-        assert!(replicas.arrive(0, 0, 1));
-        replicas.unpin(0, 1);
-        assert_eq!(replicas.valid(0), 0b11);
-        assert_eq!(replicas.make_room(1, 20), Room::Made);
-        assert_eq!(replicas.valid(0), 0b01);
+        assert_eq!(replicas.make_room(DEVICE, 10), Room::Made);
+        assert!(replicas.arrive(A, MAIN, 1));
+        replicas.unpin(A, DEVICE);
+        assert_eq!(replicas.valid(A), 0b11);
+        assert_eq!(replicas.make_room(DEVICE, 20), Room::Made);
+        assert_eq!(replicas.valid(A), 0b01);
     }
 
     #[test]
     fn a_copy_that_was_overtaken_by_a_write_is_not_valid() {
         let mut replicas = replicas();
-        assert!(replicas.allocate(0, 1));
-        replicas.pin(0, 1);
-        let version = replicas.version(0);
-        replicas.write(0, 0);
-        assert!(!replicas.arrive(0, 1, version));
-        assert_eq!(replicas.valid(0), 0b01);
+        assert!(replicas.allocate(A, DEVICE));
+        replicas.pin(A, DEVICE);
+        let version = replicas.version(A);
+        replicas.write(A, MAIN);
+        assert!(!replicas.arrive(A, DEVICE, version));
+        assert_eq!(replicas.valid(A), 0b01);
     }
 
     #[test]
     fn unwanted_data_goes_first_and_is_written_home() {
         let mut replicas = replicas();
-        bring(&mut replicas, 0);
-        bring(&mut replicas, 1);
-        assert_eq!(replicas.wont_use(1), None);
-        assert_eq!(replicas.make_room(1, 10), Room::Made);
-        assert!(replicas.is_valid(0, 1) && !replicas.is_valid(1, 1));
-        replicas.write(0, 1);
-        assert_eq!(replicas.wont_use(0), Some(1));
+        bring(&mut replicas, A);
+        bring(&mut replicas, B);
+        assert_eq!(replicas.wont_use(B), None);
+        assert_eq!(replicas.make_room(DEVICE, 10), Room::Made);
+        assert!(replicas.is_valid(A, DEVICE) && !replicas.is_valid(B, DEVICE));
+        replicas.write(A, DEVICE);
+        assert_eq!(replicas.wont_use(A), Some(DEVICE));
     }
 }

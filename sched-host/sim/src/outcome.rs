@@ -1,86 +1,86 @@
-//! What a simulation found.
+//! Results of simulations.
 
+use sched_core::WorkerId;
 use sched_tree::Fault;
 use std::time::Duration;
 
-/// What a simulation found. Times are virtual.
+/// Result of a simulation. Times are virtual.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Outcome {
-    /// From the first submission to the end of the last task.
+pub struct SimOutcome {
+    /// Time from the first submission to the end of the last task.
     pub makespan: Duration,
     /// Number of tasks.
     pub tasks: usize,
-    /// Floating-point operations of all tasks, as far as the graph says.
+    /// Floating-point operations of all tasks, as far as the graph gives them.
     pub flops: f64,
-    /// The longest chain of tasks that wait for each other, each executed where it is fastest, without transfers: no
-    /// schedule can be shorter.
+    /// Length of the critical path without transfers, with each task where it is fastest: a lower bound of the makespan.
     pub critical_path: Duration,
-    /// Joules that the workers took, those that had nothing to do included; `None` where the platform does not say what all
-    /// that executed a task draw.
+    /// Energy of all workers in joules, also while they are idle; `None` if the platform does not give the power of each worker
+    /// that executed a task.
     pub energy: Option<f64>,
-    /// What each worker did.
+    /// Statistics of each worker.
     pub workers: Vec<WorkerStats>,
-    /// What each link carried.
+    /// Statistics of each link.
     pub links: Vec<LinkStats>,
-    /// How full each memory was.
+    /// Statistics of each memory node.
     pub memories: Vec<MemoryStats>,
     /// Number of transfers.
     pub transfers: u64,
-    /// Bytes that they moved.
+    /// Bytes of all transfers.
     pub bytes: u64,
-    /// Steps of the simulation.
+    /// Number of actions of the engine.
     pub events: u64,
-    /// How each context did, the default one first.
+    /// Statistics of each context, the default one first.
     pub contexts: Vec<ContextStats>,
-    /// What components did wrong.
+    /// Faults of components.
     pub faults: Vec<Fault>,
 }
 
-impl Outcome {
-    /// Floating-point operations in a nanosecond, if the graph says how many there are.
+impl SimOutcome {
+    /// Billions of floating-point operations per second, if the graph gives their number.
     #[must_use]
     pub fn gflops(&self) -> Option<f64> {
         (self.flops > 0.0 && !self.makespan.is_zero()).then(|| self.flops / self.makespan.as_nanos() as f64)
     }
 }
 
-/// How one scheduling context did.
+/// Statistics of a scheduling context.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContextStats {
     /// Its name.
     pub name: String,
-    /// Its policy at the beginning.
+    /// Name of its policy at the beginning.
     pub policy: String,
-    /// The policies that took its place.
+    /// Swaps of its policy.
     pub swaps: Vec<Swapped>,
     /// Its workers at the end.
-    pub workers: Vec<u32>,
+    pub workers: Vec<WorkerId>,
     /// Number of tasks.
     pub tasks: u64,
-    /// From the submission of its first task to the end of its last.
+    /// Time from the submission of its first task to the end of its last one.
     pub makespan: Duration,
 }
 
-/// A policy took the place of another.
+/// A swap of a policy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Swapped {
-    /// The new one.
+    /// Name of the new policy.
     pub policy: String,
-    /// When.
+    /// Time of the swap.
     pub at: Duration,
-    /// How many tasks of the context had ended.
+    /// Number of tasks of the context that had ended.
     pub after_tasks: u64,
 }
 
-/// What one worker did.
+/// Statistics of a worker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkerStats {
-    /// Its number.
-    pub id: u32,
-    /// Its class.
+    /// The worker.
+    pub id: WorkerId,
+    /// Name of its class.
     pub class: String,
-    /// Tasks that it executed, alone or as the first member of a team.
+    /// Number of tasks that it executed, alone or as the first member of a team.
     pub tasks: u64,
     /// Time in kernels, alone or with a team.
     pub busy: Duration,
@@ -88,20 +88,20 @@ pub struct WorkerStats {
     pub idle: Duration,
 }
 
-/// What one link carried.
+/// Statistics of a link.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkStats {
     /// Its name.
     pub name: String,
-    /// Bytes.
+    /// Bytes that it carried.
     pub bytes: u64,
 }
 
-/// How full one memory was.
+/// Statistics of a memory node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryStats {
     /// Its name.
     pub name: String,
-    /// Most bytes in use at any moment.
+    /// Maximum number of bytes in use at any time.
     pub peak: u64,
 }

@@ -1,7 +1,7 @@
-//! The machine that a simulation runs on: workers, memories, links, what things cost, and how long kernels take.
+//! The simulated machine: workers, memory nodes, links, overheads, and the execution times of kernels.
 //!
-//! A platform is a KDL text (see [`parse`](Platform::parse) for the language), one of those that come with the program
-//! ([`library`]), or taken from the performance directory of a StarPU installation.
+//! A platform is read from KDL text (see [`parse`](Platform::parse) for the language), shipped with the program
+//! ([`library`]), or made from the performance directory of a StarPU installation.
 
 mod bus;
 mod draw;
@@ -30,10 +30,10 @@ use sched_tree::WorkerFacts;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Memories of one platform at most: each has its bit in a word.
+/// Maximum number of memory nodes of a platform: each has a bit in a word.
 pub const MAX_MEMORIES: usize = 64;
 
-/// Workers of one platform at most.
+/// Maximum number of workers of a platform.
 pub const MAX_WORKERS: usize = 65_536;
 
 /// A machine to simulate.
@@ -41,39 +41,39 @@ pub const MAX_WORKERS: usize = 65_536;
 pub struct Platform {
     /// Its name.
     pub name: String,
-    /// The comment above it, which says where its figures come from.
+    /// The comment above it, which gives the origin of its figures.
     pub doc: String,
     /// Kinds of workers.
     pub classes: Vec<WorkerClass>,
-    /// The workers, by their numbers.
+    /// The workers, by [`WorkerId`].
     pub workers: Vec<Worker>,
-    /// The memories, by their numbers. Number 0 is where data is in the beginning, unless a graph says otherwise.
+    /// The memory nodes, by [`MemoryNode`]. Node 0 has all data at the beginning, unless the graph gives another one.
     pub memories: Vec<Memory>,
     /// The links.
     pub links: Vec<Link>,
-    /// How to get from one memory to another: row by source, column by destination.
+    /// The routes between memory nodes: row by source, column by destination.
     pub routes: Vec<Route>,
-    /// What is paid beside kernels and transfers.
+    /// Costs other than those of kernels and transfers.
     pub overheads: Overheads,
-    /// How long tasks take on each class of workers.
+    /// Execution times of tasks on each class of workers.
     pub kernels: Kernels,
-    /// Which sizes of combined workers its CPU workers offer; see [`combined_workers`](Platform::combined_workers).
+    /// Sizes of the combined workers that its CPU workers offer; see [`combined_workers`](Platform::combined_workers).
     pub combined_sizes: CombinedSizes,
 }
 
-/// A kind of workers: all of them are equally fast.
+/// A class of workers, which are all equally fast.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WorkerClass {
     /// Its name, unique in the platform.
     pub name: String,
-    /// The architecture.
+    /// Architecture.
     pub arch: Arch,
-    /// How fast such a worker is beside one CPU core, for components that go by that.
+    /// Speed of such a worker relative to a CPU core, for components that use it.
     pub speed: f64,
-    /// Tasks in flight: 1 for a worker that fetches data, executes, and fetches again; an accelerator with 2 fetches the
-    /// data of one task while it executes another.
+    /// Maximum number of tasks in flight: a worker with 1 fetches data, executes, and fetches again; an accelerator with 2
+    /// fetches the data of one task while it executes another.
     pub pipeline: usize,
-    /// What such a worker draws.
+    /// Power of such a worker.
     pub power: Power,
 }
 
@@ -82,78 +82,95 @@ pub struct WorkerClass {
 pub struct Worker {
     /// Its class, by place in [`Platform::classes`].
     pub class: usize,
-    /// The memory that it reaches without a transfer.
+    /// The memory node that it accesses without a transfer.
     pub memory: MemoryNode,
-    /// The processor package that it belongs to, if that is said.
+    /// The processor package that it belongs to, if given.
     pub package: Option<u32>,
 }
 
-/// One memory.
+/// A memory node.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Memory {
     /// Its name, unique in the platform.
     pub name: String,
-    /// How many bytes it holds; `None` where that is never too few.
+    /// Capacity in bytes; `None` if unlimited.
     pub capacity: Option<u64>,
-    /// Whether [`Overheads::allocation`] is paid for memory there.
+    /// Whether allocations there cost [`Overheads::allocation`].
     pub device: bool,
 }
 
-/// A link, in one direction: what is sent over it at the same time shares its bandwidth.
+/// A link in one direction. Simultaneous transfers share its bandwidth.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Link {
     /// Its name.
     pub name: String,
-    /// Bytes in a nanosecond, which is GB/s.
+    /// Bandwidth in bytes per nanosecond (GB/s).
     pub bandwidth: f64,
 }
 
-/// The way from one memory to another.
+/// The route from one memory node to another.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Route {
-    /// The links, by place in [`Platform::links`]. One that is passed twice is there twice. Without links there is no way.
+    /// The links, by place in [`Platform::links`]. A link that is passed twice is listed twice. Empty if there is no route.
     pub links: Vec<usize>,
-    /// Time before the first byte arrives, in nanoseconds.
+    /// Latency in nanoseconds.
     pub latency: u64,
-    /// What schedulers are told to expect: latency in nanoseconds, and nanoseconds for each byte.
-    pub expected: (u64, f64),
+    /// Expected cost of a transfer, for schedulers.
+    pub expected: TransferCost,
 }
 
-/// What is paid beside kernels and transfers.
+/// Expected cost of transfers over a [`Route`].
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct TransferCost {
+    /// Latency in nanoseconds.
+    pub latency: u64,
+    /// Nanoseconds per byte.
+    pub per_byte: f64,
+}
+
+impl TransferCost {
+    /// Expected length of a transfer of this size in nanoseconds.
+    #[must_use]
+    pub fn nanos(self, bytes: u64) -> u64 {
+        self.latency.saturating_add((bytes as f64 * self.per_byte) as u64)
+    }
+}
+
+/// Costs other than those of kernels and transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Overheads {
     /// The application submits a task.
     pub submission: Duration,
-    /// A task that has become ready is pushed into the scheduler, by who made it ready.
+    /// A ready task is pushed into the scheduler, by the thread that made it ready.
     pub push: Duration,
-    /// A worker begins to fetch one piece of data of a task.
+    /// A worker requests one piece of data of a task.
     pub fetch: Duration,
-    /// A kernel is queued on a worker whose pipeline is deeper than 1; hidden while another one runs.
+    /// A kernel is queued on a worker whose pipeline is deeper than 1; hidden while another kernel runs.
     pub kernel_queueing: Duration,
     /// A transfer is queued.
     pub transfer_queueing: Duration,
-    /// Memory is allocated on a device, for one piece of data. One allocation at a time on the whole machine.
+    /// Memory for one piece of data is allocated on a device. The machine makes one allocation at a time.
     pub allocation: Duration,
-    /// A worker that sleeps is woken.
+    /// A sleeping worker is woken.
     pub wake_up: Duration,
-    /// Data moves in no time. What schedulers are told to expect stays.
+    /// Whether transfers take no time. The costs that schedulers expect stay.
     pub free_transfers: bool,
 }
 
-/// Which of the costs of a platform are paid.
+/// The costs of a platform that apply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Costs {
     /// All of them.
     #[default]
     Default,
-    /// Transfers only.
+    /// Only transfers.
     NoOverhead,
-    /// None: data moves in no time, although schedulers are told to expect what transfers would take.
+    /// None: transfers take no time, although schedulers expect their costs.
     NoTransfer,
 }
 
 impl Overheads {
-    /// Those of them that are paid.
+    /// The overheads that apply with `costs`.
     #[must_use]
     pub fn with(self, costs: Costs) -> Overheads {
         match costs {
@@ -165,7 +182,7 @@ impl Overheads {
 }
 
 impl Platform {
-    /// The same with these costs only.
+    /// The platform with these costs only.
     #[must_use]
     pub fn with_costs(mut self, costs: Costs) -> Platform {
         self.overheads = self.overheads.with(costs);
@@ -175,17 +192,17 @@ impl Platform {
     /// The class of a worker.
     ///
     /// # Panics
-    /// When there is no such worker.
+    /// If there is no such worker.
     #[must_use]
     pub fn class(&self, worker: WorkerId) -> &WorkerClass {
-        &self.classes[self.workers[worker.0 as usize].class]
+        &self.classes[self.workers[worker.index()].class]
     }
 
-    /// How long a task of `graph` takes on the workers of a class, if it can run there: as the graph says, or else as the
-    /// times of kernels say.
+    /// Execution time of a task of `graph` on the workers of a class, if it can run there: from the graph if it gives any, else
+    /// from the times of kernels.
     ///
     /// # Panics
-    /// When there is no such class.
+    /// If there is no such class.
     #[must_use]
     pub fn length(&self, graph: &TaskGraph, task: &Task, class: usize) -> Option<Duration> {
         if !task.lengths.is_empty() {
@@ -195,11 +212,11 @@ impl Platform {
         Some(Duration::from_nanos(nanos))
     }
 
-    /// How long a task of `graph` takes when so many workers of a class execute it together, if they can. Where the graph says
-    /// how long it takes on one worker, only [`Parallel::Amdahl`] says how long it takes on several.
+    /// Execution time of a task of `graph` on `size` workers of a class together, if they can execute it. If the graph gives the
+    /// time on one worker, only [`Parallel::Amdahl`] gives that on several.
     ///
     /// # Panics
-    /// When there is no such class.
+    /// If there is no such class.
     #[must_use]
     pub fn team_length(&self, graph: &TaskGraph, task: &Task, class: usize, size: u16) -> Option<Duration> {
         let alone = self.length(graph, task, class);
@@ -214,8 +231,8 @@ impl Platform {
         parallel.nanos(alone, size, work_of(graph, task)).map(Duration::from_nanos)
     }
 
-    /// The same, where teams of CPU workers execute tasks of every kind of which nothing else is said: `share` of a task, from
-    /// 0 to 1, is divided among the members ([`Parallel::Amdahl`]).
+    /// The platform with teams of CPU workers for tasks of every kind without a rule of its own: a fraction `share` of a task,
+    /// from 0 to 1, is divided among the members ([`Parallel::Amdahl`]).
     #[must_use]
     pub fn with_parallel(mut self, share: f64) -> Platform {
         let kinds: Vec<String> = self.kernels.kinds().chain([Kernels::ANY]).map(str::to_owned).collect();
@@ -229,7 +246,7 @@ impl Platform {
         self
     }
 
-    /// How many workers there are of each class.
+    /// Number of workers of each class.
     #[must_use]
     pub fn workers_by_class(&self) -> Vec<u32> {
         let count = |class| self.workers.iter().filter(|worker| worker.class == class).count() as u32;
@@ -239,7 +256,7 @@ impl Platform {
     /// Lower bounds of the makespan of `graph`.
     ///
     /// # Errors
-    /// When a task can run nowhere, or the linear program is not solved.
+    /// If a task can run nowhere, or the linear program is not solved.
     pub fn bounds(&self, graph: &TaskGraph, dependencies: &Dependencies) -> Result<Bounds, BoundError> {
         let pools: Vec<Pool> = self.workers_by_class().into_iter().map(|workers| Pool { workers }).collect();
         let runs = |task: &Task| graph.kind_of(task).runs;
@@ -264,37 +281,44 @@ impl Platform {
         team_bounds(graph, dependencies, &pools, work, |task, class| least(task, class, |seconds, _| seconds))
     }
 
-    /// For each class, how many of its workers can execute a task, alone or with others: 1, and the sizes of combined workers
-    /// where kernels are parallel.
+    /// For each class, the numbers of its workers that can execute a task: 1, and the sizes of combined workers if kernels are
+    /// parallel.
     fn team_sizes(&self) -> Vec<BTreeSet<u16>> {
         let mut sizes = vec![BTreeSet::from([1]); self.classes.len()];
         if self.kernels.has_parallel() {
             for team in self.combined_members() {
                 for member in &team {
-                    sizes[self.workers[member.0 as usize].class].insert(u16::try_from(team.len()).unwrap_or(u16::MAX));
+                    sizes[self.workers[member.index()].class].insert(u16::try_from(team.len()).unwrap_or(u16::MAX));
                 }
             }
         }
         sizes
     }
 
-    /// The way from one memory to another.
+    /// All memory nodes.
+    pub fn memory_nodes(&self) -> impl Iterator<Item = MemoryNode> + use<> {
+        (0..self.memories.len() as u32).map(MemoryNode)
+    }
+
+    /// The route from one memory node to another.
     ///
     /// # Panics
-    /// When there are no such memories.
+    /// If there are no such nodes.
     #[must_use]
-    pub fn route(&self, from: usize, to: usize) -> &Route {
-        &self.routes[from * self.memories.len() + to]
+    pub fn route(&self, from: MemoryNode, to: MemoryNode) -> &Route {
+        &self.routes[from.index() * self.memories.len() + to.index()]
     }
 
-    /// Nanoseconds that schedulers are told to expect for a transfer of so many bytes.
+    /// Length of a transfer of `bytes` bytes in nanoseconds that schedulers expect.
+    ///
+    /// # Panics
+    /// If there are no such nodes.
     #[must_use]
-    pub fn expected_transfer(&self, from: usize, to: usize, bytes: u64) -> u64 {
-        let (latency, per_byte) = self.route(from, to).expected;
-        latency.saturating_add((bytes as f64 * per_byte) as u64)
+    pub fn expected_transfer(&self, from: MemoryNode, to: MemoryNode, bytes: u64) -> u64 {
+        self.route(from, to).expected.nanos(bytes)
     }
 
-    /// The workers, as a tree needs to know them.
+    /// Facts about the workers for a tree.
     #[must_use]
     pub fn worker_facts(&self) -> Vec<WorkerFacts> {
         let facts = |worker: &Worker| WorkerFacts {
@@ -311,7 +335,7 @@ impl Platform {
         self.workers.iter().map(|worker| self.classes[worker.class].arch).collect()
     }
 
-    /// A machine of so many CPU workers with one memory, on which kernels take what the graph says, or `length`.
+    /// A machine of `workers` CPU workers with one memory node, where tasks take the time that the graph gives, or `length`.
     #[must_use]
     pub fn flat(workers: usize, length: Duration) -> Platform {
         let class =

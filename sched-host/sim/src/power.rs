@@ -1,13 +1,13 @@
-//! What workers draw: looked up once, before the simulation begins.
+//! Power of workers, looked up once before the simulation.
 
 use super::platform::Platform;
 use sched_graph::{Task, TaskGraph};
 
-/// Watts of a worker, by kind of task and class of workers.
+/// Watts of a worker while it executes a task, by kind of task and class of workers.
 #[derive(Debug)]
 pub(super) struct Draws {
     classes: usize,
-    /// No number where it is not said.
+    /// NaN where the platform does not give it.
     busy: Box<[f64]>,
 }
 
@@ -18,7 +18,7 @@ impl Draws {
         Draws { classes, busy: graph.kinds.iter().flat_map(|kind| of_kind(&kind.name)).collect() }
     }
 
-    /// Joules that a worker takes for its part of a task; no number where that is not said.
+    /// Energy of a worker for its share of a task in joules; NaN if the platform does not give its power.
     pub(super) fn joules(&self, task: &Task, class: usize, nanos: u64) -> f64 {
         self.busy[task.kind.index() * self.classes + class] * (nanos as f64 / 1e9)
     }

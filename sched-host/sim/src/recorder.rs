@@ -1,4 +1,4 @@
-//! A simulation as a trace.
+//! Traces of simulations.
 
 use super::Platform;
 use super::platform::Worker;
@@ -9,52 +9,52 @@ use sched_trace::{Event, Observer, Stamped, Trace, WorkerTrack, add_nodes};
 use sched_tree::{ObservedNode, TreeObserver};
 use std::sync::Arc;
 
-/// Keeps what happens in a simulation, for a [`Trace`]. It is both [`Observer`] and [`TreeObserver`](Self::tree_observer).
+/// Records the events of a simulation for a [`Trace`]. It is an [`Observer`], and has a [`TreeObserver`](Self::tree_observer).
 pub struct SimRecorder {
     graph: Arc<TaskGraph>,
     platform: Arc<Platform>,
-    seen: Arc<Seen>,
+    recorded: Arc<Recorded>,
 }
 
-/// What was reported. There is one thread, so that nobody ever waits for these locks.
+/// Reported events. There is one thread, so the locks are never contended.
 #[derive(Default)]
-struct Seen {
+struct Recorded {
     events: Mutex<Vec<Stamped>>,
     nodes: Mutex<Vec<String>>,
 }
 
-impl Seen {
+impl Recorded {
     fn note(&self, nanos: u64, event: Event) {
         self.events.lock().push(Stamped { nanos, event });
     }
 }
 
 impl SimRecorder {
-    /// For a simulation of this graph on this platform.
+    /// A recorder for a simulation of this graph on this platform.
     #[must_use]
     pub fn new(graph: Arc<TaskGraph>, platform: Arc<Platform>) -> SimRecorder {
-        SimRecorder { graph, platform, seen: Arc::default() }
+        SimRecorder { graph, platform, recorded: Arc::default() }
     }
 
-    /// For [`Simulation::tree_observer`](super::Simulation::tree_observer): without it the trace knows neither refusals nor lengths of
-    /// queues.
+    /// The observer for [`Simulation::tree_observer`](super::Simulation::tree_observer). Without it, the trace has neither
+    /// refusals nor queue lengths.
     #[must_use]
     pub fn tree_observer(&self) -> Arc<dyn TreeObserver> {
-        Arc::<Seen>::clone(&self.seen)
+        Arc::<Recorded>::clone(&self.recorded)
     }
 
-    /// The trace of all that was reported.
+    /// The trace of all reported events.
     #[must_use]
     pub fn finish(self, title: &str) -> Trace {
         let mut trace = self.platform.empty_trace(&self.graph, title);
-        trace.nodes = std::mem::take(&mut self.seen.nodes.lock());
-        let events = std::mem::take(&mut *self.seen.events.lock());
+        trace.nodes = std::mem::take(&mut self.recorded.nodes.lock());
+        let events = std::mem::take(&mut *self.recorded.events.lock());
         trace.with_events(events)
     }
 }
 
 impl Platform {
-    /// A trace of `graph` on this platform, in which nothing happens yet.
+    /// A trace of `graph` on this platform without events.
     #[must_use]
     pub fn empty_trace(&self, graph: &TaskGraph, title: &str) -> Trace {
         let class = |worker: &Worker| self.classes[worker.class].name.clone();
@@ -68,11 +68,11 @@ impl Platform {
 
 impl Observer for SimRecorder {
     fn event(&mut self, nanos: u64, event: &Event) {
-        self.seen.note(nanos, *event);
+        self.recorded.note(nanos, *event);
     }
 }
 
-impl TreeObserver for Seen {
+impl TreeObserver for Recorded {
     fn nodes(&self, paths: &[&str]) -> ObservedNode {
         add_nodes(&mut self.nodes.lock(), paths)
     }

@@ -5,7 +5,7 @@ use sched_policy::library;
 use sched_trace::Digest;
 use sched_tree::Part;
 
-/// What happens when the tree is changed before it runs.
+/// Digest of the events of a run, with the parts of the tree changed by `change` before.
 fn digest(policy: &Policy, platform: &Arc<Platform>, registry: &Arc<Registry>, change: impl Fn(&mut Part)) -> u64 {
     let graph = Arc::new(cholesky(7, 960));
     let policy_env = PolicyEnv { registry: Arc::clone(registry), seed: 7 };

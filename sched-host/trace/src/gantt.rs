@@ -180,12 +180,12 @@ fn marks(makespan: f64, bound: Option<&Bound>) -> Vec<Mark> {
 fn summary(trace: &Trace, timeline: &Timeline, bound: Option<&Bound>) -> String {
     let tasks = tasks(timeline).len() as u64;
     let workers = trace.workers.len() as u64;
-    let mut told =
+    let mut text =
         format!("{} on {}, makespan {}", count(tasks, "task"), count(workers, "worker"), nanos(trace.end as f64));
     if let Some(bound) = bound.filter(|bound| bound.seconds > 0.0) {
-        let _ = write!(told, ": {:.2} times the lower bound", trace.end as f64 * 1e-9 / bound.seconds);
+        let _ = write!(text, ": {:.2} times the lower bound", trace.end as f64 * 1e-9 / bound.seconds);
     }
-    told
+    text
 }
 
 /// The tasks that were executed, with their codelets: each once, however many workers executed it together.

@@ -190,7 +190,7 @@ fn states(trace: &Trace, timeline: &Timeline) -> Vec<(u64, Change)> {
 }
 
 fn moments(trace: &Trace, changes: &mut Vec<(u64, Change)>) {
-    // The same data may take the same link again, and readers refuse a key that was used before.
+    // Data may use a link again, and readers refuse a key that was used before.
     let mut moving: BTreeMap<(DataId, MemoryNode, MemoryNode), u32> = BTreeMap::new();
     let mut number = 0;
     for stamped in &trace.events {

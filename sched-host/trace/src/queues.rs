@@ -38,7 +38,7 @@ pub(super) fn queue_lengths(events: Vec<Stamped>, nodes: usize) -> Vec<Stamped> 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Location {
     Node(ObservedNode),
-    /// A worker has it. Later reports of those who pushed it are out of date.
+    /// A worker has pulled it. Later reports by the threads that pushed it are outdated.
     Gone,
 }
 

@@ -39,7 +39,7 @@ impl Recorder {
     #[cold]
     pub fn note(&self, nanos: u64, by: Option<WorkerId>, event: Event) {
         let application = self.lanes.len() - 1;
-        let lane = &self.lanes[by.map_or(application, |worker| (worker.0 as usize).min(application))];
+        let lane = &self.lanes[by.map_or(application, |worker| worker.index().min(application))];
         if lane.written.fetch_add(1, Relaxed) < self.most {
             lane.events.push(Stamped { nanos, event });
         } else {

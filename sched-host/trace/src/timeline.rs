@@ -92,7 +92,7 @@ impl Timeline {
 }
 
 fn on(workers: &mut [Track], worker: WorkerId, what: impl FnOnce(&mut Track)) {
-    if let Some(track) = workers.get_mut(worker.0 as usize) {
+    if let Some(track) = workers.get_mut(worker.index()) {
         what(track);
     }
 }

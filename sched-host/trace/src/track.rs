@@ -115,7 +115,7 @@ impl Trace {
     /// The name of the link between two memories.
     #[must_use]
     pub fn link_name(&self, from: MemoryNode, to: MemoryNode) -> String {
-        let name = |memory: MemoryNode| self.memories.get(memory.0 as usize).map_or("?", String::as_str);
+        let name = |memory: MemoryNode| self.memories.get(memory.index()).map_or("?", String::as_str);
         format!("{} → {}", name(from), name(to))
     }
 }

@@ -1,4 +1,4 @@
-//! Components put together: what stands behind the gate of a [`Tree`](super::Tree), and is exchanged as a whole.
+//! An assembled tree: the value behind the gate of a [`Tree`](super::Tree), which is exchanged as a whole.
 
 use super::Part;
 use super::attendance::{Post, PostNumber};
@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 
-/// What all trees of one context have in common: workers, back end, ledger and seed.
+/// Environment of all trees of one context: workers, back end, ledger and seed.
 pub(super) struct TreeEnv {
     /// Each worker, simple or combined.
     pub(super) workers: Arc<[RawWorker]>,
@@ -30,42 +30,43 @@ pub(super) struct TreeEnv {
     pub(super) services: Arc<dyn Services>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) fallback: Arc<Fallback>,
-    /// What components are told of tasks to come, if anything.
+    /// Source of tasks to come, for components that ask.
     pub(super) lookahead: Option<Arc<dyn Lookahead>>,
     /// Seeds the randomness of every node.
     pub(super) seed: u64,
 }
 
-/// A tree, and what hops need. One without nodes gives nothing, and keeps what it is given in the fallback store.
+/// A tree, with everything that hops need. Without nodes it gives no task, and stores pushed tasks in the fallback
+/// store.
 pub(crate) struct LiveTree {
     pub(super) nodes: Box<[TreeNode]>,
-    /// The first of its nodes' numbers among those of all trees.
+    /// Number of its first node among the nodes of all trees.
     pub(super) first: NodeId,
     /// The leaf of each worker, simple or combined.
     pub(super) leaves: Box<[Option<NodeId>]>,
-    /// For each simple worker: its leaf, and those of the combined workers that it is a member of.
+    /// For each simple worker: its leaf, and those of its combined workers.
     pub(super) leaves_for: Box<[Box<[NodeId]>]>,
     pub(super) teams: Arc<Teams>,
     /// Each worker, simple or combined.
     pub(super) workers: Arc<[RawWorker]>,
     pub(super) services: Arc<dyn Services>,
-    /// Which workers sleep.
+    /// The sleeping workers.
     pub(super) sleeping: Arc<SharedSet>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) fallback: Arc<Fallback>,
-    /// A node was quarantined, and its tasks were not yet taken back.
+    /// Whether a node was quarantined whose tasks were not taken back yet.
     pub(super) repairs: AtomicBool,
-    /// What components are told of tasks to come, if anything.
+    /// Source of tasks to come, for components that ask.
     pub(super) foresight: Option<Arc<Foresight>>,
-    /// Sees where tasks are, if anybody wants to know.
+    /// Observer of the movements of tasks, if any.
     pub(super) observed: Option<Observed>,
 }
 
 impl LiveTree {
-    /// Puts parts together; part 0 is the root. `None` when all trees together would have too many nodes.
+    /// Assembles parts; part 0 is the root. `None` if all trees together would have too many nodes.
     ///
     /// # Panics
-    /// When a child's number is not that of a later part: plans are checked before.
+    /// If the number of a child is not that of a later part: plans are checked before.
     pub(super) fn assemble(parts: Vec<Part>, env: &TreeEnv) -> Option<LiveTree> {
         let first = env.ledger.take_numbers(parts.len() as u32, Arc::clone(&env.fallback))?;
         let paths: Vec<&str> = parts.iter().map(|part| part.path.as_str()).collect();
@@ -93,7 +94,7 @@ impl LiveTree {
         })
     }
 
-    /// Its nodes' numbers among those of all trees.
+    /// Numbers of its nodes among the nodes of all trees.
     pub(super) fn numbers(&self) -> Range<NodeId> {
         self.first..self.first + self.nodes.len() as NodeId
     }
@@ -102,19 +103,19 @@ impl LiveTree {
         self.fits(worker.0, slot.head())
     }
 
-    /// The leaf of a worker, if it is one of this context's.
+    /// Leaf of a worker, if the worker belongs to this context.
     #[inline]
     pub(super) fn leaf(&self, worker: WorkerId) -> Option<NodeId> {
-        self.leaves.get(worker.0 as usize).copied().flatten()
+        self.leaves.get(worker.index()).copied().flatten()
     }
 
-    /// Puts a task that the caller owns into the fallback store; handles to it become stale.
+    /// Moves a task that the caller owns to the fallback store; handles to it become stale.
     pub(super) fn fall_back(&self, slot: &'static Slot) {
         slot.renew(Phase::Fallback);
         self.fallback.put(slot);
     }
 
-    /// Workers have been added or removed, or the tree is new. The caller is alone.
+    /// Notifies components that workers were added or removed, or that the tree is new. The caller is alone.
     pub(super) fn notify_change_workers(&self) {
         let call = Call::new(self, None, u32::MAX);
         for node in &self.nodes {
@@ -122,7 +123,7 @@ impl LiveTree {
         }
     }
 
-    /// Takes back what quarantined nodes hold, and wakes every worker that sleeps. The caller is alone.
+    /// Takes back the tasks of quarantined nodes, and wakes every sleeping worker. The caller is alone.
     ///
     /// The call that failed may have been about to wake somebody (`can_pull`), or to fetch tasks from above (`can_push`). Which
     /// tasks those were is not known, so every worker looks once more, now that calls pass through the node.
@@ -145,14 +146,14 @@ impl LiveTree {
         }
     }
 
-    /// What components did wrong so far, in order of their nodes.
+    /// Faults of components so far, in order of nodes.
     pub(super) fn faults(&self) -> Vec<Fault> {
         let lost = self.ledger.lost_by(self.first);
         self.nodes.iter().flat_map(|node| node.faults(lost.get(&node.number).copied().unwrap_or(0))).collect()
     }
 
-    /// Where every task sits. Components are asked about themselves only if the caller is alone: one that hangs may hold
-    /// its own lock.
+    /// State of each node. Components describe themselves only if the caller is alone: one that hangs may hold its own
+    /// lock.
     pub(super) fn survey(&self, alone: bool) -> Vec<NodeState> {
         let mut held: BTreeMap<NodeId, u64> = BTreeMap::new();
         for slot in self.ledger.slots() {
@@ -186,7 +187,7 @@ impl LiveTree {
 }
 
 impl Drop for LiveTree {
-    /// What components still hold is nobody's any more: their dropping it is no fault.
+    /// Tasks that components still hold have no owner; their drop is no fault.
     fn drop(&mut self) {
         let numbers = self.numbers();
         for slot in self.ledger.slots() {
@@ -196,13 +197,13 @@ impl Drop for LiveTree {
     }
 }
 
-/// How the nodes of a tree are linked, by their numbers in it.
+/// Links between the nodes of a tree, by node id.
 struct Links {
-    /// Of each node: its parents, and its number among the children of each.
+    /// For each node: its parents, with its number among the children of each.
     parents: Vec<Vec<(NodeId, u32)>>,
-    /// Of each node: its slot at its parent; empty where that has none.
+    /// For each node: its slot at its parent; empty for an unnamed slot.
     slots: Vec<String>,
-    /// Of each node: whom a pull really asks, past parents that only forward pulls.
+    /// For each node: the nodes that a pull asks, past parents that only forward pulls.
     sources: Vec<Vec<(NodeId, u32)>>,
 }
 
@@ -235,7 +236,7 @@ impl Links {
 struct Leaves {
     /// The leaf of each worker, simple or combined.
     of_worker: Vec<Option<NodeId>>,
-    /// For each simple worker: its leaf, and those of the combined workers that it is a member of.
+    /// For each simple worker: its leaf, and those of its combined workers.
     for_member: Vec<Vec<NodeId>>,
 }
 
@@ -244,10 +245,10 @@ impl Leaves {
         let mut leaves =
             Leaves { of_worker: vec![None; teams.count()], for_member: vec![Vec::new(); teams.count_simple()] };
         for (id, part) in parts.iter().enumerate() {
-            if let Some(leaf) = part.worker.and_then(|worker| leaves.of_worker.get_mut(worker.0 as usize)) {
+            if let Some(leaf) = part.worker.and_then(|worker| leaves.of_worker.get_mut(worker.index())) {
                 *leaf = Some(id as NodeId);
                 for member in teams.simple(&part.workers).iter() {
-                    leaves.for_member[member.0 as usize].push(id as NodeId);
+                    leaves.for_member[member.index()].push(id as NodeId);
                 }
             }
         }
@@ -255,7 +256,7 @@ impl Leaves {
     }
 }
 
-/// What a component sees of its place in the tree.
+/// The place of a node in the tree, as its component sees it.
 fn place_of(id: usize, part: &Part, links: &Links, env: &TreeEnv) -> Place {
     Place::new(&part.path, &part.object, &links.slots[id], part.workers.words(), |raw| {
         raw.id = id as NodeId;
@@ -263,7 +264,7 @@ fn place_of(id: usize, part: &Part, links: &Links, env: &TreeEnv) -> Place {
         raw.parents = links.parents[id].len() as u32;
         raw.worker = part.worker.map_or(NO_ID, |worker| worker.0);
         let simple = env.teams.simple(&part.workers);
-        let below = || simple.iter().filter_map(|worker| env.workers.get(worker.0 as usize));
+        let below = || simple.iter().filter_map(|worker| env.workers.get(worker.index()));
         raw.relative_speedup = below().map(|worker| worker.relative_speedup).sum();
         if let Some(first) = below().next() {
             if below().all(|worker| worker.arch == first.arch) {
@@ -283,9 +284,9 @@ fn place_of(id: usize, part: &Part, links: &Links, env: &TreeEnv) -> Place {
     })
 }
 
-/// The nodes, without what depends on other nodes.
+/// Creates the nodes, without the fields that depend on other nodes.
 fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, first: NodeId) -> Box<[TreeNode]> {
-    // Without expected ends, leaves note at each pull until when their worker should be busy.
+    // Without expected ends, leaves note at each pull how long their worker should be busy.
     let has_expected_ends = env.services.busy_until(WorkerId(0)).is_some();
     let linked = parts.into_iter().zip(links.parents).zip(links.sources).enumerate();
     let node = |(id, ((mut part, parents), sources)): (usize, ((Part, Vec<_>), Vec<_>))| {

@@ -1,4 +1,4 @@
-//! A tree with nobody at work in it: what a push and a pull cost by themselves.
+//! A tree without running workers, to measure the cost of a push and a pull.
 
 use super::{Ledger, Part, Phase, Services, Slot, Tree, WorkerFacts};
 use sched_core::abi::TaskHead;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// A tree whose workers are whoever calls.
+/// A tree in which the caller acts as every worker.
 pub struct BareTree {
     tree: Tree,
     ledger: Arc<Ledger>,
@@ -15,12 +15,12 @@ pub struct BareTree {
     workers: u32,
 }
 
-/// Nobody sleeps, and nobody executes anything.
+/// A back end whose workers neither sleep nor execute.
 struct Idle {
     began: Instant,
     sleeping: Arc<SharedSet>,
     combined: Box<[Box<[WorkerId]>]>,
-    /// How long every task is expected to take everywhere, as estimates are passed to components.
+    /// Expected length of every task on every worker, encoded as for components.
     expected: AtomicU64,
 }
 
@@ -57,7 +57,7 @@ impl Services for Idle {
 }
 
 impl BareTree {
-    /// The tree of these parts.
+    /// Assembles a tree of these parts.
     pub fn new(parts: Vec<Part>, workers: &[WorkerFacts], combined: Vec<Box<[WorkerId]>>) -> BareTree {
         let ledger = Arc::new(Ledger::new());
         for index in ledger.grow() {
@@ -74,15 +74,15 @@ impl BareTree {
         BareTree { tree, ledger, idle, workers: workers.len() as u32 }
     }
 
-    /// From now on every task is expected to take so long on every worker. Before, nobody knows.
+    /// Sets the expected length of every task on every worker; unknown before.
     pub fn expect(&self, length: Duration) {
         self.idle.expected.store(Estimate::Known(length).to_wire(), Relaxed);
     }
 
-    /// Pushes a task into the root and pulls it for worker 0, so many times.
+    /// Pushes a task into the root and pulls it for worker 0, `pairs` times.
     ///
     /// # Panics
-    /// When the tree does not give the task back: then the figure would be worthless.
+    /// If the tree does not return the task, so that the measurement would be invalid.
     pub fn pairs(&self, pairs: u32) {
         let slot = self.ledger.slot(0);
         for _ in 0..pairs {
@@ -92,31 +92,36 @@ impl BareTree {
         }
     }
 
-    /// Pushes some tasks and pulls what the tree gives, for each worker in turn; what it keeps is drained. Whether the tree
-    /// gives tasks back does not matter. There are at most as many tasks as a new ledger has slots.
+    /// Pushes tasks and pulls what the tree gives, for each worker in turn, whether the tree gives tasks back or not. Their
+    /// number is limited to the slots of a new ledger.
     pub(crate) fn attempt(&self, tasks: u32) {
-        let slots = || self.ledger.slots().take(tasks as usize);
-        for slot in slots() {
-            self.tree.push(slot, None, None);
+        let pull = |worker: u32| {
+            if let Some(slot) = self.tree.pull(WorkerId(worker % self.workers)) {
+                slot.set_phase(Phase::Waiting);
+            }
+        };
+        for slot in self.ledger.slots().take(tasks as usize) {
+            if !matches!(slot.phase(), Phase::InTree(_) | Phase::Fallback) {
+                self.tree.push(slot, None, None);
+            }
             if slot.index() % 2 == 0 {
-                self.tree
-                    .pull(WorkerId(slot.index() % self.workers))
-                    .into_iter()
-                    .for_each(|slot| slot.set_phase(Phase::Waiting));
+                pull(slot.index());
             }
         }
-        for worker in (0..tasks * self.workers).map(|turn| WorkerId(turn % self.workers)) {
-            self.tree.pull(worker).into_iter().for_each(|slot| slot.set_phase(Phase::Waiting));
-        }
+        (0..tasks * self.workers).for_each(pull);
         _ = self.tree.survey();
     }
 
-    /// How long it takes to push so many tasks into the root, one after the other, each as the application submits it.
-    /// They are pulled out again afterwards, which does not count. There are at most as many tasks as a new ledger has
-    /// slots.
+    /// Drains every component, and drops it.
+    pub(crate) fn take_down(&self) {
+        _ = self.tree.swap(Vec::new(), &|| ());
+    }
+
+    /// Time to push `tasks` tasks into the root, one after the other, as an application submits them. The time to pull
+    /// them out again is not counted. Their number is limited to the slots of a new ledger.
     ///
     /// # Panics
-    /// When the tree does not give every task back: then the figure would be worthless.
+    /// If the tree does not return every task, so that the measurement would be invalid.
     #[must_use]
     pub fn pushes(&self, tasks: u32) -> Duration {
         let slots: Vec<&Slot> = self.ledger.slots().take(tasks as usize).collect();

@@ -1,31 +1,31 @@
-//! One call into the tree, from the thread that enters it to its way out.
+//! One call into the tree, from entry to exit.
 
 use super::LiveTree;
 use sched_core::abi::wire::CallRef;
 use sched_core::{Time, WorkerId};
 use std::cell::Cell;
 
-/// Hops may be nested this deep; deeper ones go in a circle.
+/// Maximum nesting of hops; deeper ones form a cycle.
 pub(super) const MAX_DEPTH: u32 = 256;
 
-/// The host's record of one call. It lies on the stack of the thread that entered the tree; components see it as an
-/// opaque [`CallRef`].
+/// The host's record of one call, on the stack of the thread that entered the tree. Components see it as an opaque
+/// [`CallRef`].
 pub(super) struct Call<'a> {
     pub(super) tree: &'a LiveTree,
-    /// For whom the call happens.
+    /// The worker that makes the call.
     pub(super) requester: Option<WorkerId>,
-    /// Architectures that the tasks that moved in this call can use, so that a wake goes to who can run one; all bits when
-    /// the call is none of a push.
+    /// Architectures that can execute the tasks moved in this call, so that a wake goes to a suitable worker; all bits
+    /// if the call is no push.
     archs: Cell<u32>,
-    /// The width of the widest of them: combined workers of this size at most are of use.
+    /// Largest width of these tasks: combined workers up to this size are useful.
     width: Cell<u16>,
-    /// A worker whose waking is put off, where the requester is about to pull the task that is pushed by itself.
+    /// The pushed task and the place of its deferred wake, if the requester is about to pull that task itself.
     pub(super) deferred: Option<(u32, &'a Cell<Option<WorkerId>>)>,
-    /// Another task moved as well, which a wake may be for.
+    /// Whether another task moved as well, which a wake may be for.
     others: Cell<bool>,
-    /// The time when the clock was looked at last; `FAR` for never.
+    /// Time of the last clock read; `FAR` for none.
     time: Cell<Time>,
-    /// Hops nested now.
+    /// Current nesting of hops.
     depth: Cell<u32>,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The call that pushes one task into the root, and so is one hop deep.
+    /// A call that pushes one task into the root, which is one hop deep.
     #[inline]
     pub(super) fn of_push(tree: &'a LiveTree, requester: Option<WorkerId>, archs: u32, width: u16) -> Call<'a> {
         let call = Call::new(tree, requester, archs);
@@ -58,18 +58,18 @@ impl<'a> Call<'a> {
         CallRef::new(self)
     }
 
-    /// Architectures that a worker must have one of to be woken.
+    /// A worker must have one of these architectures to be woken.
     pub(super) fn archs(&self) -> u32 {
         self.archs.get()
     }
 
-    /// The size up to which combined workers are of use.
+    /// Maximum size of useful combined workers.
     pub(super) fn width(&self) -> u16 {
         self.width.get()
     }
 
-    /// A task that can use these architectures moves. It may be another than the one that was pushed: a component that
-    /// stores tasks sends on what has become possible.
+    /// Notes the move of a task that these architectures can execute. It may differ from the pushed task: a component
+    /// that stores tasks sends others on.
     #[inline]
     pub(super) fn note_move(&self, slot: u32, archs: u32, width: u16) {
         self.archs.set(self.archs.get() | archs);
@@ -79,7 +79,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Puts off the waking of `worker`. Whether that may be.
+    /// Defers the wake of `worker`, if allowed. Returns whether it did.
     pub(super) fn defer(&self, worker: WorkerId) -> bool {
         match self.deferred {
             Some((_, deferred)) if !self.others.get() && deferred.get().is_none() => {
@@ -90,15 +90,14 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// What the clock says.
+    /// Reads the clock.
     pub(super) fn look_at_clock(&self) -> Time {
         let now = self.tree.services.now();
         self.time.set(now);
         now
     }
 
-    /// The time, as it was when the clock was looked at last: it stands still while a component weighs where to push a
-    /// task.
+    /// Time of the last clock read. It is constant while a component decides where to push a task.
     pub(super) fn now(&self) -> Time {
         match self.time.get() {
             Time::FAR => self.look_at_clock(),
@@ -106,12 +105,12 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A task moves: time goes on.
+    /// Lets time advance, since a task moves.
     pub(super) fn forget_time(&self) {
         self.time.set(Time::FAR);
     }
 
-    /// Goes one hop deeper, or says that it is too deep.
+    /// Goes one hop deeper; `None` if that is too deep.
     pub(super) fn descend(&self) -> Option<Hop<'_>> {
         let depth = self.depth.get();
         if depth >= MAX_DEPTH {
@@ -122,7 +121,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// One hop; the call comes back up when it is dropped.
+/// One hop; its drop returns to the hop above.
 pub(super) struct Hop<'a> {
     depth: &'a Cell<u32>,
 }

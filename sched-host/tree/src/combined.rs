@@ -1,4 +1,4 @@
-//! The combined workers of a back end: which there are, which teams come together, which parallel tasks wait for one.
+//! Combined workers of a back end: their members, the gathering of teams, and waiting parallel tasks.
 
 use super::{Memberships, Part, Slot};
 use sched_core::WorkerId;
@@ -6,18 +6,18 @@ use sched_sync::gathering::{Gathering, Gatherings};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
-/// See the [module](self). `P` is what a team gathers for.
+/// See the [module](self). `P` is the purpose of a gathering.
 pub struct CombinedWorkers<P> {
     gatherings: Gatherings<P>,
     memberships: Arc<Memberships>,
-    /// Parallel tasks that are in a tree. While there are none, no worker looks into the leaves of combined workers.
+    /// Number of parallel tasks in trees. While it is 0, no worker looks into the leaves of combined workers.
     waiting: AtomicU64,
-    /// Some tree has, or had, leaves for combined workers: until then no worker looks for teams.
+    /// Whether some tree has, or had, leaves for combined workers; no worker looks for teams before.
     in_use: AtomicBool,
 }
 
 impl<P> CombinedWorkers<P> {
-    /// The combined workers with these members, numbered on from `workers` simple ones. No tree has leaves for them yet.
+    /// Combined workers with these members, numbered after `workers` simple ones. No tree has leaves for them yet.
     #[must_use]
     pub fn new(workers: usize, members: &[Box<[WorkerId]>]) -> CombinedWorkers<P> {
         CombinedWorkers {
@@ -28,13 +28,13 @@ impl<P> CombinedWorkers<P> {
         }
     }
 
-    /// Which workers are members of which combined workers.
+    /// Members of the combined workers.
     #[must_use]
     pub fn memberships(&self) -> &Arc<Memberships> {
         &self.memberships
     }
 
-    /// A tree with leaves for combined workers is about to take its place.
+    /// Announces that a tree with leaves for combined workers is about to be installed.
     pub fn begin_use(&self) {
         self.in_use.store(true, SeqCst);
     }
@@ -46,7 +46,7 @@ impl<P> CombinedWorkers<P> {
         self.in_use.load(Relaxed)
     }
 
-    /// A task is about to go into a tree.
+    /// Counts a task that is about to enter a tree.
     #[inline]
     pub fn note_pushed(&self, slot: &Slot) {
         if is_parallel(slot) {
@@ -54,7 +54,7 @@ impl<P> CombinedWorkers<P> {
         }
     }
 
-    /// A task has come out of a tree.
+    /// Counts a task that has left a tree.
     #[inline]
     pub fn note_pulled(&self, slot: &Slot) {
         if is_parallel(slot) {
@@ -71,26 +71,26 @@ impl<P> CombinedWorkers<P> {
     /// Whether a team may want a worker that has nothing else to do.
     #[must_use]
     pub fn may_want(&self, worker: WorkerId) -> bool {
-        self.gatherings.want(worker.0 as usize) || (self.any_waits() && !self.memberships.of(worker).is_empty())
+        self.gatherings.want(worker.index()) || (self.any_waits() && !self.memberships.of(worker).is_empty())
     }
 
-    /// The next team that a worker is wanted in. The worker has to attend it before it asks again.
+    /// The next team that wants a worker. The worker has to attend it before it asks again.
     #[must_use]
     pub fn next(&self, worker: WorkerId) -> Option<Arc<Gathering<P>>> {
-        self.gatherings.next(worker.0 as usize)
+        self.gatherings.next(worker.index())
     }
 
     /// Appends a gathering of the members of `combined` to their lists. The caller wakes them afterwards.
     pub fn call(&self, combined: WorkerId, purpose: P) {
-        let members = self.memberships.team(combined).iter().map(|member| member.0 as usize).collect();
+        let members = self.memberships.team(combined).iter().map(|member| member.index()).collect();
         self.gatherings.enlist(&Arc::new(Gathering::new(members, purpose)));
     }
 }
 
-/// Whether a tree of these parts has leaves for combined workers, which are numbered on from `simple` simple ones.
+/// Whether a tree of these parts has leaves for combined workers, which are numbered after `simple` simple ones.
 #[must_use]
 pub fn has_team_leaves(parts: &[Part], simple: usize) -> bool {
-    parts.iter().any(|part| part.worker.is_some_and(|worker| worker.0 as usize >= simple))
+    parts.iter().any(|part| part.worker.is_some_and(|worker| worker.index() >= simple))
 }
 
 #[inline]

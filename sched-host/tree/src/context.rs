@@ -1,4 +1,4 @@
-//! Scheduling contexts as every back end has them: each is a tree, with a name, a policy and workers.
+//! Scheduling contexts for every back end: each is a tree with a name, a policy and workers.
 
 mod config;
 mod error;

@@ -1,8 +1,9 @@
-//! What the host tells components of the workers: [`HostTimes`], [`HostEnds`] and [`HostTeams`].
+//! Expected ends and teams of workers, for components: [`HostTimes`], [`HostEnds`] and [`HostTeams`].
 //!
-//! When a worker should be done with what it executes, the back end knows ([`Services::busy_until`]). What waits for it, its
-//! leaf knows: it notes that at its node, whenever it changes. So the note goes when the tree goes, and cannot drift. Queues
-//! above leaves do the same, so that who compares the ends of many children need not enter any component for that.
+//! The back end knows when a worker should be done with its current task ([`Services::busy_until`]). The worker's leaf
+//! knows what is queued for it, and notes that at its node whenever it changes. So the note is dropped with the tree,
+//! and cannot drift. Queues above leaves do the same, so that a component that compares the ends of many children need
+//! not enter other components.
 //!
 //! [`Services::busy_until`]: super::services::Services::busy_until
 
@@ -22,7 +23,7 @@ pub(super) static ENDS: HostEnds = HostEnds { below: ends_below };
 pub(super) static TEAMS: HostTeams = HostTeams { size, member, load };
 
 impl LiveTree {
-    /// The latest of what `of` says of each member; `None` if it says nothing of one.
+    /// Maximum of `of` over the members of a worker; `None` if it is unknown for one of them.
     fn latest(&self, worker: u32, of: impl Fn(WorkerId) -> Option<Time>) -> Option<Time> {
         match self.teams.of(WorkerId(worker)) {
             None => of(WorkerId(worker)),
@@ -30,15 +31,15 @@ impl LiveTree {
         }
     }
 
-    /// When a simple worker should have done what it executes, and what waits for it in its leaves.
+    /// Expected time when a simple worker is done with its current task and with everything queued in its leaves.
     pub(super) fn free_at(&self, worker: WorkerId, now: Time) -> Option<Time> {
         let busy = self.services.busy_until(worker)?.max(now);
-        let leaves = self.leaves_for.get(worker.0 as usize).map_or(&[][..], |leaves| leaves);
+        let leaves = self.leaves_for.get(worker.index()).map_or(&[][..], |leaves| leaves);
         let queued = leaves.iter().map(|leaf| self.queued_at(*leaf)).fold(0, u64::saturating_add);
         Some(busy + std::time::Duration::from_nanos(queued))
     }
 
-    /// The end of a node above one worker, where all below it [note](TreeNode::straight) what they keep.
+    /// Expected end of a node above one worker, if all nodes below [note](TreeNode::straight) their queues.
     #[inline]
     pub(super) fn straight_end(&self, call: &Call<'_>, node: &TreeNode) -> Option<u64> {
         let (worker, nodes) = node.straight.as_ref()?;
@@ -47,8 +48,8 @@ impl LiveTree {
         Some(busy.max(call.now()).as_nanos().saturating_add(queued))
     }
 
-    /// When the workers below any other node will have nothing left to do, its component having noted what it keeps: as
-    /// [`Node::end_below_with_queued`](sched_core::Node::end_below_with_queued) says it.
+    /// Expected end of the workers below any other node whose component notes its queue, as defined by
+    /// [`Node::end_below_with_queued`](sched_core::Node::end_below_with_queued).
     #[inline(never)]
     pub(super) fn noted_end(&self, call: &Call<'_>, node: &TreeNode) -> u64 {
         if let Some(worker) = node.place().leaf_worker() {
@@ -74,12 +75,12 @@ impl LiveTree {
 
     fn queued_at(&self, node: NodeId) -> u64 {
         let node = &self.nodes[node as usize];
-        // What a failed node held is somewhere else.
+        // Tasks of a failed node are elsewhere.
         if node.is_quarantined() { 0 } else { node.queued.load(Relaxed) }
     }
 }
 
-/// What [`TreeNode::straight`] is for `node`; that of its children is known.
+/// Computes [`TreeNode::straight`] of `node`; that of its children is known.
 pub(super) fn straight(
     node: &TreeNode,
     nodes: &[TreeNode],
@@ -89,7 +90,7 @@ pub(super) fn straight(
         return None;
     }
     match (node.place().leaf_worker(), &*node.children) {
-        (Some(worker), _) => Some((worker, leaves_for.get(worker.0 as usize)?.as_slice().into())),
+        (Some(worker), _) => Some((worker, leaves_for.get(worker.index())?.as_slice().into())),
         (None, [child]) => {
             let (worker, below) = nodes[*child as usize].straight.as_ref()?;
             Some((*worker, below.iter().copied().chain([node.id]).collect()))
@@ -148,6 +149,6 @@ extern "C" fn member(call: CallRef<'_>, worker: u32, rank: u32) -> u32 {
 extern "C" fn load(call: CallRef<'_>, worker: u32) -> f64 {
     let call = record(call);
     let team = call.tree.teams.of(WorkerId(worker)).unwrap_or(&[]);
-    let leaves = team.iter().filter_map(|member| call.tree.leaves.get(member.0 as usize).copied().flatten());
+    let leaves = team.iter().filter_map(|member| call.tree.leaves.get(member.index()).copied().flatten());
     leaves.map(|leaf| call.tree.hop_estimated_load(call, leaf)).sum()
 }

@@ -1,5 +1,5 @@
-//! Tasks that left a tree by another way than a pull: refused by the root, dropped, taken back from a node that failed.
-//! The workers of the context look here when the tree has nothing for them.
+//! Tasks that left a tree other than by a pull: refused by the root, dropped, or taken back from a failed node. The
+//! workers of the context look here when the tree has nothing for them.
 
 use super::ledger::{Phase, Slot};
 use super::services::Services;
@@ -10,11 +10,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*, fence};
 
-/// One for each context: it stays when the tree is exchanged.
+/// One store for each context; it survives the exchange of the tree.
 pub(super) struct Fallback {
     tasks: Mutex<VecDeque<&'static Slot>>,
     len: AtomicUsize,
-    /// Who looks here: bit *n* of word *m* stands for worker 64·m + n.
+    /// Workers that look here: bit *n* of word *m* stands for worker 64·m + n.
     members: Box<[AtomicU64]>,
     workers: Arc<[RawWorker]>,
     services: Arc<dyn Services>,
@@ -22,14 +22,14 @@ pub(super) struct Fallback {
 }
 
 impl Fallback {
-    /// An empty store that nobody looks into.
+    /// An empty store without members.
     pub(super) fn new(workers: Arc<[RawWorker]>, services: Arc<dyn Services>) -> Fallback {
         let members = (0..workers.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let sleeping = services.sleeping();
         Fallback { tasks: Mutex::default(), len: AtomicUsize::new(0), members, workers, services, sleeping }
     }
 
-    /// Who looks here from now on.
+    /// Sets the workers that look here.
     pub(super) fn set_members(&self, members: impl Iterator<Item = usize>) {
         let mut words = vec![0; self.members.len()];
         members.for_each(|worker| words[worker / 64] |= 1 << (worker % 64));
@@ -38,7 +38,7 @@ impl Fallback {
 
     /// Whether the worker looks here.
     pub(super) fn has_member(&self, worker: WorkerId) -> bool {
-        let word = self.members.get(worker.0 as usize / 64);
+        let word = self.members.get(worker.index() / 64);
         word.is_some_and(|word| word.load(SeqCst) & 1 << (worker.0 % 64) != 0)
     }
 
@@ -47,7 +47,7 @@ impl Fallback {
         self.len.load(SeqCst)
     }
 
-    /// Keeps a task that the caller owns, whose handles are stale and whose phase is [`Phase::Fallback`] already.
+    /// Stores a task that the caller owns, whose handles are stale and whose phase is [`Phase::Fallback`] already.
     pub(super) fn put(&self, slot: &'static Slot) {
         debug_assert_eq!(slot.phase(), Phase::Fallback);
         {
@@ -58,23 +58,23 @@ impl Fallback {
         self.wake_for(slot);
     }
 
-    /// Wakes a member that can execute the task, if one sleeps.
+    /// Wakes a sleeping member that can execute the task, if any.
     fn wake_for(&self, slot: &Slot) {
         fence(SeqCst);
         let archs = slot.head().archs.load(Relaxed);
         let _ = self.sleeping.iter().map(WorkerId).any(|worker| {
-            let fits = archs & 1 << self.workers[worker.0 as usize].arch != 0;
+            let fits = archs & 1 << self.workers[worker.index()].arch != 0;
             fits && self.has_member(worker) && self.services.wake(worker)
         });
     }
 
-    /// The members have changed: tasks that came meanwhile woke one of those before.
+    /// Wakes members after they have changed: a task stored meanwhile woke a former member.
     pub(super) fn wake_again(&self) {
         let tasks: Vec<_> = self.tasks.lock().iter().copied().collect();
         tasks.into_iter().for_each(|slot| self.wake_for(slot));
     }
 
-    /// Takes the first task that a worker can execute, if it looks here.
+    /// Takes the first task that a worker can execute, if the worker is a member.
     #[inline]
     pub(super) fn take(&self, worker: WorkerId) -> Option<&'static Slot> {
         if self.len.load(SeqCst) == 0 { None } else { self.take_one(worker) }
@@ -82,9 +82,9 @@ impl Fallback {
 
     #[cold]
     fn take_one(&self, worker: WorkerId) -> Option<&'static Slot> {
-        let arch = 1 << self.workers.get(worker.0 as usize)?.arch;
+        let arch = 1 << self.workers.get(worker.index())?.arch;
         let mut tasks = self.tasks.lock();
-        // Under the lock: who exchanges the members takes all tasks first.
+        // Under the lock: a thread that exchanges the members takes all tasks first.
         if !self.has_member(worker) {
             return None;
         }

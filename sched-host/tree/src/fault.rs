@@ -1,14 +1,14 @@
-//! What components did wrong during a run.
+//! Faults of components during a run.
 
 use super::attendance::Method;
 use super::attended::PATIENCE;
 use serde::Serialize;
 use std::fmt;
 
-/// A component that did not keep its contract. The run goes on without harm: every task is executed exactly once.
+/// A breach of contract by a component. The run continues without harm: every task is executed exactly once.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Fault {
-    /// The context that the tree schedules for; empty where there is but one.
+    /// The context that the tree schedules for; empty if there is only one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub context: String,
     /// The node, by its path in the tree.
@@ -17,26 +17,26 @@ pub struct Fault {
     pub component: String,
     /// The plugin it came from.
     pub plugin: String,
-    /// What happened.
+    /// The kind of fault.
     #[serde(flatten)]
     pub kind: FaultKind,
 }
 
-/// What a component did wrong.
+/// Kind of a fault of a component.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "fault", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// It panicked. The node is quarantined: calls pass through it as if it were not there.
+    /// It panicked. The node is quarantined: calls pass through it.
     Panicked {
-        /// What it said, and where.
+        /// Message and location of the panic.
         message: String,
-        /// Tasks taken back from it.
+        /// Number of tasks taken back from it.
         rehomed: u64,
     },
-    /// It called its neighbours in a circle. The node is quarantined.
+    /// It called its neighbours in a cycle. The node is quarantined.
     Cycle {
-        /// Tasks taken back from it.
+        /// Number of tasks taken back from it.
         rehomed: u64,
     },
     /// A call of it did not come back in time, while the tree was exchanged or taken down. Its thread stays behind.
@@ -46,14 +46,14 @@ pub enum FaultKind {
         /// Tasks taken back from it.
         rehomed: u64,
     },
-    /// It dropped tasks, which ran all the same.
+    /// It dropped tasks, which were executed nevertheless.
     Dropped {
-        /// How many.
+        /// Number of tasks.
         tasks: u64,
     },
-    /// It gave workers tasks that they cannot execute, which ran elsewhere.
+    /// It gave workers tasks that they cannot execute, which were executed elsewhere.
     WrongWorker {
-        /// How many.
+        /// Number of tasks.
         tasks: u64,
     },
 }
@@ -96,7 +96,7 @@ fn were(tasks: u64) -> String {
     format!("{} {}", task_count(tasks), if tasks == 1 { "was" } else { "were" })
 }
 
-/// So many tasks, in words.
+/// A number of tasks, in words.
 pub fn task_count(tasks: u64) -> String {
     if tasks == 1 { "1 task".to_owned() } else { format!("{tasks} tasks") }
 }

@@ -1,8 +1,9 @@
-//! Every hop: the one way from a component to another. Ownership, refusals, the depth of nesting and quarantine are
-//! looked after here, and nowhere else.
+//! Every hop from a component to another. Ownership, refusals, nesting and quarantine are handled here and nowhere
+//! else.
 //!
-//! A quarantined node is passed through: a push goes on to its children, a pull and `can_push` to its parents, `can_pull`
-//! to its children, as the default methods of a component do. So a tree stays whole when one component fails.
+//! A quarantined node is passed through: a push continues to its children, a pull and `can_push` to its parents,
+//! `can_pull` to its children, like the default methods of a component. So a tree stays connected when a component
+//! fails.
 
 use super::LiveTree;
 use super::call::Call;
@@ -21,7 +22,7 @@ impl LiveTree {
         &self.nodes[id as usize]
     }
 
-    /// Node `from` pushes `task` to node `to`. A stale task vanishes: it is somebody else's now.
+    /// Node `from` pushes `task` to node `to`. A stale task is dropped: it has another owner.
     pub(super) fn hop_push(&self, call: &Call<'_>, from: NodeId, to: NodeId, task: RawTask) -> RawPush {
         let Some(slot) = Slot::of(task) else { return RawPush::TAKEN };
         let Some(_hop) = call.descend() else {
@@ -42,7 +43,7 @@ impl LiveTree {
         }
     }
 
-    /// Pushes a task, which `node` holds by the ledger, to its component.
+    /// Pushes a task, held by `node` in the ledger, to its component.
     #[inline(always)]
     pub(super) fn give(&self, call: &Call<'_>, node: &TreeNode, task: RawTask, slot: &'static Slot) -> RawPush {
         let answer = if node.is_quarantined() {
@@ -95,7 +96,7 @@ impl LiveTree {
         }
     }
 
-    /// A task from one of these nodes, which holds it still by the ledger, for the child of it whose number is given.
+    /// A task from one of these nodes, for its child of the given number. In the ledger the node still holds the task.
     #[inline(always)]
     pub(super) fn ask(&self, call: &Call<'_>, nodes: &[(NodeId, u32)]) -> Option<(RawTask, &'static Slot)> {
         for (id, number) in nodes {
@@ -111,13 +112,13 @@ impl LiveTree {
         None
     }
 
-    /// The same for the host itself, where no hop is nested in another yet.
+    /// A task from one of these nodes for the host itself, whose call is not nested in a hop yet.
     #[inline(always)]
     pub(super) fn ask_first(&self, call: &Call<'_>, nodes: &[(NodeId, u32)]) -> Option<&'static Slot> {
         nodes.iter().find_map(|(id, number)| Slot::of(self.pull_at(call, self.node(*id), *number)))
     }
 
-    /// A task from `node` for child number `to`. A component that has nothing is passed by, unless it was pushed a task
+    /// A task from `node` for child number `to`. A component without tasks is passed by, unless a task was pushed to it
     /// meanwhile.
     #[inline]
     pub(super) fn pull_at(&self, call: &Call<'_>, node: &TreeNode, to: u32) -> RawTask {
@@ -130,7 +131,7 @@ impl LiveTree {
         node.with(call, |component, raw| component.pull_task(raw, to))
     }
 
-    /// `node` has room: each parent in order, until one sends something.
+    /// Reports room at `node` to each parent in order, until one sends a task.
     pub(super) fn hop_can_push(&self, call: &Call<'_>, node: &TreeNode) -> bool {
         node.parents.iter().any(|(parent, number)| {
             let Some(_hop) = call.descend() else {
@@ -146,19 +147,19 @@ impl LiveTree {
         })
     }
 
-    /// There is work at `node`: one child or each in order, until a worker is woken, or all of them. A leaf wakes its
+    /// Reports work at `node` to one child, or to each in order, until a worker is woken, or to all. A leaf wakes its
     /// worker.
     ///
-    /// The (light) fence is one half of a pair: whoever stored a task looks for sleepers *after* storing it, and a worker looks
-    /// for tasks once more *after* it is marked as sleeping (`sched_sync::sleep` has the other half). One of the two sees
-    /// the other.
+    /// The (light) fence is one half of a pair: a thread that stored a task looks for sleepers *after* storing it, and
+    /// a worker looks for tasks once more *after* it is marked as sleeping (`sched_sync::sleep` has the other half).
+    /// One of the two sees the other.
     #[inline]
     pub(super) fn hop_can_pull(&self, call: &Call<'_>, node: &TreeNode, child: Option<u32>, all: bool) -> bool {
         light_fence();
         !self.sleeping.is_empty() && self.wake_below(call, node, child, all)
     }
 
-    /// The rest of [`hop_can_pull`](Self::hop_can_pull), when somebody sleeps.
+    /// The rest of [`hop_can_pull`](Self::hop_can_pull), if a worker sleeps.
     #[inline(never)]
     fn wake_below(&self, call: &Call<'_>, node: &TreeNode, child: Option<u32>, all: bool) -> bool {
         if let Some(worker) = node.place().leaf_worker() {
@@ -168,7 +169,7 @@ impl LiveTree {
             return false;
         }
         let mut woken = false;
-        // Whether that is enough.
+        // Returns whether that is enough.
         let mut visit = |child: NodeId| {
             let below = self.node(child);
             if !self.sleeps_below(call, below) {
@@ -197,7 +198,7 @@ impl LiveTree {
         woken
     }
 
-    /// Whether a worker below sleeps that the call is of use to.
+    /// Whether a worker below sleeps that is useful to the call.
     fn sleeps_below(&self, call: &Call<'_>, node: &TreeNode) -> bool {
         node.archs & call.archs() != 0
             && (self.sleeping.meets(&node.place().raw().workers_in_context, node.words.clone())
@@ -205,7 +206,7 @@ impl LiveTree {
     }
 
     fn wake_worker(&self, call: &Call<'_>, worker: WorkerId) -> bool {
-        let eligible = self.workers.get(worker.0 as usize).is_some_and(|worker| call.archs() & 1 << worker.arch != 0);
+        let eligible = self.workers.get(worker.index()).is_some_and(|worker| call.archs() & 1 << worker.arch != 0);
         if let Some(team) = self.teams.of(worker) {
             return eligible && self.wake_team(call, team);
         }
@@ -215,14 +216,14 @@ impl LiveTree {
         call.defer(worker) || self.services.wake(worker)
     }
 
-    /// When the workers below a node will have nothing left to do.
+    /// Expected end of the workers below a node.
     #[inline]
     pub(super) fn hop_estimated_end(&self, call: &Call<'_>, target: NodeId) -> u64 {
         let node = self.node(target);
         if node.is_quarantined() {
             return self.pass_estimated_end(call, node);
         }
-        // No component is called, so it is nested no deeper than the tree is.
+        // No component is called, so the nesting is bounded by the depth of the tree.
         match self.straight_end(call, node) {
             Some(end) => end,
             None if node.end_is_noted => self.noted_end(call, node),
@@ -249,7 +250,7 @@ impl LiveTree {
         ends.min().unwrap_or_else(|| call.now().as_nanos())
     }
 
-    /// The load of a node.
+    /// Load of a node.
     pub(super) fn hop_estimated_load(&self, call: &Call<'_>, target: NodeId) -> f64 {
         let Some(_hop) = call.descend() else {
             self.note_cycle(target);
@@ -270,7 +271,8 @@ impl LiveTree {
         self.quarantine(node);
     }
 
-    /// From now on calls pass through the node; what it holds is taken back once no call is in the tree.
+    /// Quarantines the node: calls pass through it from now on, and its tasks are taken back once no call is in the
+    /// tree.
     pub(super) fn quarantine(&self, node: &TreeNode) {
         node.quarantined.store(true, Relaxed);
         self.repairs.store(true, Release);

@@ -1,16 +1,16 @@
-//! Who holds each task: a slot for each, in memory that is never given back.
+//! The holder of each task: a slot for each task, in memory that is never returned to the system.
 //!
-//! A component holds a task as a handle: a pointer to the head of its slot, and a generation. The slot says which
-//! node holds the task. Each hop moves that note along with the task, so that at any moment the host can say where every
-//! task is, can take tasks away from a node that failed (*revocation*: the slot gets a new generation, the handles
-//! that the node still has are stale and are ignored), and can give a task that was dropped to somebody else.
+//! A component holds a task as a handle: a pointer to the head of its slot, and a generation. The slot notes which node
+//! holds the task. Each hop moves that note along with the task, so at any moment the host can tell where every task
+//! is, can take tasks away from a failed node (*revocation*: the slot gets a new generation; the handles of the node
+//! are then stale and are ignored), and can pass on a task that was dropped.
 //!
-//! A note is moved with a plain load and store: a handle is owned by one thread at a time, so nobody else moves it.
-//! Revocation happens only while the [gate](sched_sync::gate) is closed, when no call is in the tree. One thing may come even
-//! then: a handle dropped by a thread of a plugin's own, outside any call. So both are a compare-and-swap.
+//! A note is moved with a plain load and store: a handle is owned by one thread at a time, so no other thread moves it.
+//! Revocation happens only while the [gate](sched_sync::gate) is closed, when no call is in the tree. One event may
+//! happen even then: a thread of a plugin's own drops a handle, outside any call. So both use a compare-and-swap.
 //!
-//! All trees of a runtime share one ledger. So each takes a range of numbers for its nodes, and gives it back when it
-//! goes: a slot says which tree holds its task, too.
+//! All trees of a runtime share one ledger. Each tree takes a range of numbers for its nodes, and returns it at its
+//! end: so a slot also tells which tree holds its task.
 
 use super::fallback::Fallback;
 use parking_lot::Mutex;
@@ -20,25 +20,25 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
 use std::sync::{Arc, OnceLock};
 
-/// Number of a node: in its tree, or among those of all trees where the text says so.
+/// Number of a node: in its tree, or among the nodes of all trees where the documentation says so.
 pub type NodeId = u32;
 
-/// Where a task is.
+/// State of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// The slot holds no task.
     Free,
     /// The task waits for others, or is being submitted.
     Waiting,
-    /// A node holds it: its number among those of all trees.
+    /// A node holds it, given by its number among the nodes of all trees.
     InTree(NodeId),
-    /// It left the tree by another way than a pull and waits in the fallback store of its context.
+    /// It left the tree other than by a pull, and waits in the fallback store of its context.
     Fallback,
     /// A worker executes it.
     Running,
 }
 
-/// The phase in the lower half of a state word: the kind above, the node below.
+/// Encodes the phase for the lower half of a state word: the kind above, the node below.
 const NODE_BITS: u32 = 24;
 const FREE: u64 = 0;
 const WAITING: u64 = 1 << NODE_BITS;
@@ -70,23 +70,23 @@ impl Phase {
     }
 }
 
-/// A task's place in the ledger: two cache lines, of which the second is seldom needed but for `state`.
+/// Slot of a task in the ledger: two cache lines, the second of which is rarely needed except for `state`.
 #[repr(C, align(128))]
 pub struct Slot {
-    /// What components see. First, so that a pointer to it is a pointer to the slot.
-    /// Its state word has the generation in the upper half, the phase in the lower.
+    /// The part visible to components. First, so that a pointer to it is a pointer to the slot. Its state word has the
+    /// generation in the upper half and the phase in the lower.
     head: TaskHead,
-    /// The ledger that uses the slot now. Whoever has a handle of the current generation may read it.
+    /// The ledger that uses the slot now. A thread with a handle of the current generation may read it.
     home: AtomicPtr<Home>,
 }
 
 impl Slot {
-    /// What components see.
+    /// The part visible to components.
     pub fn head(&self) -> &TaskHead {
         &self.head
     }
 
-    /// Begins to bring the slot near, to be written soon.
+    /// Prefetches the slot for writing.
     #[inline]
     pub fn fetch(&self) {
         fetch_to_write(std::ptr::from_ref(self).addr());
@@ -97,12 +97,12 @@ impl Slot {
         self.head.record
     }
 
-    /// The generation now.
+    /// Current generation.
     pub fn generation(&self) -> u32 {
         (self.head.state.load(Acquire) >> 32) as u32
     }
 
-    /// Where the task is.
+    /// Current phase of the task.
     pub fn phase(&self) -> Phase {
         Phase::from_bits(self.head.state.load(Acquire))
     }
@@ -113,14 +113,14 @@ impl Slot {
         ((bits >> 32) as u32, Phase::from_bits(bits))
     }
 
-    /// Moves the task, which the caller owns.
+    /// Sets the phase of the task, which the caller owns.
     #[inline]
     pub fn set_phase(&self, phase: Phase) {
         let bits = self.head.state.load(Relaxed);
         self.head.state.store(bits >> 32 << 32 | phase.to_bits(), Release);
     }
 
-    /// Makes every handle stale, and moves the task, which the caller owns.
+    /// Makes every handle stale, and sets the phase of the task, which the caller owns.
     #[inline]
     pub fn renew(&self, phase: Phase) {
         let generation = (self.head.state.load(Relaxed) >> 32) as u32;
@@ -128,8 +128,8 @@ impl Slot {
         self.head.state.store(next << 32 | phase.to_bits(), Release);
     }
 
-    /// Takes the task away from the node that holds it, if that is one of `nodes`: every handle becomes stale. Whether it
-    /// did; then the caller owns the task.
+    /// Takes the task away from the node that holds it, if that is one of `nodes`: every handle becomes stale. If it
+    /// returns true, the caller owns the task.
     pub(super) fn take_from(&self, nodes: &Range<NodeId>, phase: Phase) -> bool {
         let bits = self.head.state.load(Acquire);
         let held = matches!(Phase::from_bits(bits), Phase::InTree(node) if nodes.contains(&node));
@@ -137,7 +137,7 @@ impl Slot {
         held && self.head.state.compare_exchange(bits, next, AcqRel, Relaxed).is_ok()
     }
 
-    /// Notes that `node` holds the task from now on, which the caller owns; its handle.
+    /// Notes that `node` holds the task, which the caller owns, and returns a handle.
     #[inline]
     pub(super) fn enter(&self, node: NodeId) -> RawTask {
         let generation = self.head.state.load(Relaxed) >> 32;
@@ -159,7 +159,7 @@ impl Slot {
         (slot.head.state.load(Acquire) & !NODE_MASK == held).then_some(slot)
     }
 
-    /// Notes that `node` holds the task now, of which the caller has the current handle.
+    /// Notes that `node` holds the task, of which the caller has the current handle.
     #[inline]
     pub(super) fn hold(&self, task: RawTask, node: NodeId) {
         self.head.state.store(task.generation << 32 | IN_TREE | u64::from(node), Release);
@@ -172,9 +172,9 @@ impl Slot {
     }
 }
 
-/// What all slots of one ledger share. Never given back, like the slots.
+/// State shared by all slots of one ledger. Never returned to the system, like the slots.
 struct Home {
-    /// The trees, by the first of their numbers.
+    /// Trees, by their first node numbers.
     trees: Mutex<BTreeMap<NodeId, Numbered>>,
 }
 
@@ -182,11 +182,11 @@ struct Home {
 struct Numbered {
     count: u32,
     fallback: Arc<Fallback>,
-    /// How many tasks each node dropped.
+    /// Number of tasks dropped by each node.
     lost_by: BTreeMap<NodeId, u64>,
 }
 
-/// A component dropped a handle: the task goes to the fallback store, and the node that held it is noted.
+/// A component dropped a handle: moves the task to the fallback store, and counts the drop at the node that held it.
 extern "C" fn lost(task: RawTask) {
     let Some(slot) = Slot::of_any(task) else { return };
     let bits = slot.head.state.load(Acquire);
@@ -199,7 +199,7 @@ extern "C" fn lost(task: RawTask) {
     let home = unsafe { &*slot.home.load(Acquire) };
     let fallback = {
         let mut trees = home.trees.lock();
-        // A tree that is gone holds nothing: somebody has taken the task from it.
+        // A tree that is gone holds nothing: its tasks were taken away.
         let Some((_, tree)) = trees.range_mut(..=node).next_back() else { return };
         if !slot.take_from(&(node..node + 1), Phase::Fallback) {
             return;
@@ -210,12 +210,12 @@ extern "C" fn lost(task: RawTask) {
     fallback.put(slot);
 }
 
-/// Sizes of chunks double, so that an index finds its chunk with a bit operation and no chunk ever moves.
+/// Size of the first chunk. Sizes double, so a bit operation finds the chunk of an index and no chunk ever moves.
 const FIRST_CHUNK: usize = 1024;
-/// Number of chunks: with sizes that double, more slots than their 32-bit indices can name.
+/// Number of chunks: with doubling sizes, enough for all 32-bit indices.
 pub const CHUNKS: usize = 22;
 
-/// The chunk of a number, and the place in it.
+/// Chunk of an index, and the offset in it.
 #[inline]
 pub fn chunk_of(index: u32) -> (usize, usize) {
     let place = index as usize + FIRST_CHUNK;
@@ -236,8 +236,8 @@ pub fn fetch_to_write(address: usize) {
     let _ = address;
 }
 
-/// Slots that no ledger uses, for the next ledger: they are never given back, because a plugin may hold a stale handle
-/// for as long as its library is there, and libraries are never unloaded.
+/// Slots that no ledger uses, for reuse: they are never returned to the system, because a plugin may hold a stale
+/// handle while its library is loaded, and libraries are never unloaded.
 static UNUSED: Mutex<Vec<&'static [Slot]>> = Mutex::new(Vec::new());
 
 /// The slots of all tasks of a runtime.
@@ -256,10 +256,10 @@ impl Ledger {
         Ledger { chunks: [const { OnceLock::new() }; CHUNKS], len: AtomicUsize::new(0), grow: Mutex::new(()), home }
     }
 
-    /// New free slots; their numbers.
+    /// Creates free slots, and returns their indices.
     ///
     /// # Panics
-    /// From 2³² records on.
+    /// Beyond 2³² slots.
     pub fn grow(&self) -> std::ops::Range<u32> {
         let _one_at_a_time = self.grow.lock();
         let number = self.chunks.iter().position(|chunk| chunk.get().is_none()).expect("fewer than 2^32 tasks at once");
@@ -285,10 +285,10 @@ impl Ledger {
         first as u32..(first + size) as u32
     }
 
-    /// The slot of this number.
+    /// The slot with this index.
     ///
     /// # Panics
-    /// When there is no such slot.
+    /// If there is none.
     #[inline]
     pub fn slot(&self, index: u32) -> &'static Slot {
         let (chunk, offset) = chunk_of(index);
@@ -301,7 +301,7 @@ impl Ledger {
         (0..self.len.load(Acquire) as u32).map(|index| self.slot(index))
     }
 
-    /// Numbers for the nodes of a tree, whose dropped tasks go to this store. `None` when there are no more.
+    /// Numbers for the nodes of a tree, whose dropped tasks go to this store. `None` if the numbers are used up.
     pub(super) fn take_numbers(&self, count: u32, fallback: Arc<Fallback>) -> Option<NodeId> {
         let mut trees = self.home.trees.lock();
         let mut first = 0;
@@ -318,17 +318,17 @@ impl Ledger {
         Some(first)
     }
 
-    /// The tree with these numbers goes, and holds nothing any more.
+    /// Returns the numbers of a tree that is dropped and holds no tasks.
     pub(super) fn give_numbers_back(&self, first: NodeId) {
         self.home.trees.lock().remove(&first);
     }
 
-    /// How many tasks each node of this tree dropped so far.
+    /// Number of tasks dropped so far by each node of this tree.
     pub(super) fn lost_by(&self, first: NodeId) -> BTreeMap<NodeId, u64> {
         self.home.trees.lock().get(&first).map_or_else(BTreeMap::new, |tree| tree.lost_by.clone())
     }
 
-    /// The slots of tasks that these nodes hold, in order of submission.
+    /// Slots of the tasks that these nodes hold, in order of submission.
     pub(super) fn held_by(&self, nodes: &Range<NodeId>) -> Vec<&'static Slot> {
         let held = |slot: &&Slot| matches!(slot.phase(), Phase::InTree(node) if nodes.contains(&node));
         let mut slots: Vec<_> = self.slots().filter(held).collect();
@@ -344,12 +344,12 @@ impl Default for Ledger {
 }
 
 impl Drop for Ledger {
-    /// Gives the slots to the next ledger; every handle is stale then.
+    /// Keeps the slots for the next ledger, with stale handles.
     fn drop(&mut self) {
         for chunk in &mut self.chunks {
             if let Some(chunk) = chunk.take() {
                 for slot in chunk {
-                    // A task that never ended is none of the next ledger's.
+                    // A task that never ended does not belong to the next ledger.
                     slot.head().sequence.store(0, Relaxed);
                     slot.renew(Phase::Free);
                 }

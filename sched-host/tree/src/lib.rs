@@ -1,10 +1,10 @@
 //! The tree: components assembled from a plan, and every call into them.
 //!
-//! The tree knows neither threads nor data. A back end ([`Services`]) gives it time, sleeping workers and models; the
-//! [ledger] knows who holds each task; the [gate](sched_sync::gate) lets calls in, and keeps them out while the tree
-//! is repaired, or exchanged for another one (`swap`) at the place where it [stands](sched_sync::gated).
+//! The tree knows neither threads nor data. A back end ([`Services`]) provides time, sleeping workers and models; the
+//! [ledger] tells who holds each task; the [gate](sched_sync::gate) lets calls in, and keeps them out while the tree
+//! behind it ([`gated`](sched_sync::gated)) is repaired, or exchanged for another one (`swap`).
 //!
-//! A component that fails does not stop a run: see [`fault`] for what is noted, `hop` for how calls pass through a
+//! A failing component does not stop a run: see [`fault`] for what is reported, `hop` for how calls pass through a
 //! quarantined node, and [`ledger`] for how its tasks are taken back.
 
 mod assembly;
@@ -61,14 +61,14 @@ use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::{Duration, Instant};
 use teams::Teams;
 
-/// One worker, as a tree needs to know it.
+/// Properties of a worker that a tree needs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WorkerFacts {
-    /// Its architecture.
+    /// Architecture.
     pub arch: Arch,
-    /// The memory that it reaches without a transfer.
+    /// Memory node that it accesses without a transfer.
     pub memory_node: MemoryNode,
-    /// Its speed relative to one CPU core.
+    /// Speed relative to one CPU core.
     pub relative_speedup: f64,
 }
 
@@ -77,53 +77,53 @@ impl WorkerFacts {
     pub const CPU: WorkerFacts = WorkerFacts { arch: Arch::CPU, memory_node: MemoryNode(0), relative_speedup: 1.0 };
 }
 
-/// One node of a tree to be: a built component and its neighbours.
+/// A node of a tree before assembly: a built component and its neighbours.
 pub struct Part {
     /// The component.
     pub component: ComponentObject,
-    /// Its name.
+    /// Name of the component.
     pub name: String,
-    /// The plugin it came from.
+    /// Plugin that the component came from.
     pub plugin: String,
     /// Name of the node, unique in the tree.
     pub path: String,
-    /// What the node stands for in the topology, or nothing.
+    /// Topology object that the node stands for; empty for none.
     pub object: String,
-    /// Children by number, each with the slot that it fills (or nothing). Every child has a higher number than its
+    /// Children, each with the slot that it fills (or nothing). The number of a child is higher than that of its
     /// parent.
     pub children: Vec<(NodeId, String)>,
     /// All workers below.
     pub workers: WorkerSet,
-    /// The worker that the node stands for, if it is a leaf.
+    /// Worker of the node, if it is a leaf.
     pub worker: Option<WorkerId>,
-    /// Pulls may pass the component by: it would only ask its parents.
+    /// Whether pulls may pass the component by, because it would only ask its parents.
     pub forwards_pull: bool,
-    /// Pulls may pass the component by until a task was pushed to it: it would only ask its parents.
+    /// Whether pulls may pass the component by until a task is pushed to it, because it would only ask its parents.
     pub empty_until_pushed: bool,
-    /// The component need not be asked for its estimated end: it follows from what it notes.
+    /// Whether the estimated end of the component follows from what it notes, so that it need not be asked.
     pub end_is_noted: bool,
     /// Calls of the component are [noted](attendance), so that one that does not come back can be named.
     pub attended: bool,
 }
 
-/// A tree of components at work, at the place where it stands: [`swap`](Tree::swap) puts another one there.
+/// A running tree of components; [`swap`](Tree::swap) exchanges it for another one.
 pub struct Tree {
     live: Gated<LiveTree>,
     env: TreeEnv,
-    /// What components of earlier trees did wrong.
+    /// Faults of components of earlier trees.
     past: Mutex<Vec<Fault>>,
 }
 
-/// How long a repair waits for calls that do not come back before it leaves the tasks of a failed node where they are,
-/// until the next call ends.
+/// Time that a repair waits for calls that do not return, before it leaves the tasks of a failed node in place until
+/// the next call ends.
 const REPAIR_PATIENCE: Duration = Duration::from_millis(200);
 
 impl Tree {
-    /// Puts parts together; part 0 is the root. Without parts, tasks wait until there is a tree. `seed` seeds the
+    /// Assembles parts; part 0 is the root. Without parts, tasks wait until there is a tree. `seed` seeds the
     /// randomness of every node.
     ///
     /// # Panics
-    /// When a child's number is not that of a later part: plans are checked before. When there are more than 2²⁴ nodes.
+    /// If the number of a child is not that of a later part (plans are checked before), or with more than 2²⁴ nodes.
     #[must_use]
     pub fn assemble(
         parts: Vec<Part>,
@@ -135,11 +135,11 @@ impl Tree {
         Tree::assemble_foreseeing(parts, workers, services, ledger, seed, None)
     }
 
-    /// [`assemble`](Self::assemble), with what the components of this tree, and of all that take its place, are told
-    /// of tasks to come.
+    /// [`assemble`](Self::assemble) with a source of tasks to come, for the components of this tree and of all later
+    /// ones.
     ///
     /// # Panics
-    /// As `assemble` does.
+    /// As `assemble`.
     #[must_use]
     pub fn assemble_foreseeing(
         parts: Vec<Part>,
@@ -171,8 +171,8 @@ impl Tree {
 
     /// Pushes a ready task into the root. A task that the root refuses waits in the fallback store.
     ///
-    /// With `deferred`, the requester says that it will pull right after: the first wake is then not done but noted
-    /// there, for it to do if it pulls another task.
+    /// With `deferred`, the requester is about to pull: the first wake is not done but noted there, for the requester
+    /// to do if it pulls another task.
     pub fn push(&self, slot: &'static Slot, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
         let repairs = self.live.inside(lane_of(requester), |live| {
             // Components know the workers of their context only.
@@ -185,7 +185,7 @@ impl Tree {
         }
     }
 
-    /// [`push`](Self::push) by a thread that is no worker.
+    /// [`push`](Self::push) from a thread that is no worker.
     pub fn push_from_outside(&self, slot: &'static Slot) {
         let repairs = self.live.inside(lane_of(None), |live| {
             live.push(slot, None, None);
@@ -196,10 +196,10 @@ impl Tree {
         }
     }
 
-    /// A task for `worker`, which owns it now, or `None` when there is none that it can execute.
+    /// Pulls a task for `worker`, which then owns it; `None` if there is none that it can execute.
     #[inline]
     pub fn pull(&self, worker: WorkerId) -> Option<&'static Slot> {
-        let lane = Lane::Owned(worker.0 as usize);
+        let lane = Lane::Owned(worker.index());
         let (pulled, repairs) = self.live.inside(lane, |live| (live.pull(worker), live.repairs.load(Acquire)));
         if repairs {
             self.repair();
@@ -214,10 +214,10 @@ impl Tree {
         Some(slot)
     }
 
-    /// A parallel task for a combined worker, which owns it now, or `None` when there is none that it can execute. The
-    /// caller is the thread of `member`.
+    /// Pulls a parallel task for a combined worker, which then owns it; `None` if there is none that it can execute.
+    /// The caller is the thread of `member`.
     pub fn pull_for_team(&self, member: WorkerId, combined: WorkerId) -> Option<&'static Slot> {
-        let lane = Lane::Owned(member.0 as usize);
+        let lane = Lane::Owned(member.index());
         let (pulled, repairs) = self.live.inside(lane, |live| (live.pull(combined), live.repairs.load(Acquire)));
         if repairs {
             self.repair();
@@ -231,21 +231,21 @@ impl Tree {
         self.live.inside(lane_of(None), |live| live.leaf(worker).is_some())
     }
 
-    /// When a simple worker should have done what it executes, and what waits for it in the leaves that are for it;
-    /// `now` at the earliest.
+    /// Expected time when a simple worker is done with its current task and with everything queued in its leaves; at
+    /// least `now`.
     #[must_use]
     pub fn free_at(&self, worker: WorkerId, now: Time) -> Time {
         self.live.inside(lane_of(None), |live| live.free_at(worker, now).unwrap_or(now))
     }
 
-    /// Takes back what quarantined nodes hold. The caller is not inside the tree.
+    /// Takes back the tasks of quarantined nodes. The caller is not inside the tree.
     #[cold]
     fn repair(&self) {
         let began = Instant::now();
         self.live.alone(|| began.elapsed() > REPAIR_PATIENCE, |live| live.repair());
     }
 
-    /// Whether the worker is one of those that the tree schedules for.
+    /// Whether the tree schedules for the worker.
     #[must_use]
     pub fn serves(&self, worker: WorkerId) -> bool {
         self.env.fallback.has_member(worker)
@@ -257,12 +257,12 @@ impl Tree {
         self.env.fallback.len()
     }
 
-    /// Forgets what components of earlier trees did wrong: the place is used anew.
+    /// Forgets the faults of earlier trees, when the place is reused.
     pub fn forget_past(&self) {
         self.past.lock().clear();
     }
 
-    /// What components did wrong so far: those of earlier trees, then those of this one in order of their nodes.
+    /// Faults so far: of earlier trees, then of this one in order of nodes.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         let mut faults = self.past.lock().clone();
@@ -270,7 +270,7 @@ impl Tree {
         faults
     }
 
-    /// Where every task sits now, and why; see [`NodeState`].
+    /// State of each node; see [`NodeState`].
     #[must_use]
     pub fn survey(&self) -> Vec<NodeState> {
         let began = Instant::now();
@@ -278,7 +278,7 @@ impl Tree {
             || began.elapsed() > REPAIR_PATIENCE,
             |live| {
                 let states = live.survey(true);
-                // One may have failed when it was asked.
+                // A component may have failed when it was asked.
                 if live.repairs.load(Acquire) {
                     live.repair();
                 }
@@ -290,12 +290,12 @@ impl Tree {
 }
 
 impl LiveTree {
-    /// The simple workers that have a leaf, of their own or as members of a combined one.
+    /// Simple workers that have a leaf, their own or that of a combined worker.
     fn members(&self) -> impl Iterator<Item = usize> {
         self.leaves_for.iter().enumerate().filter(|(_, leaves)| !leaves.is_empty()).map(|(worker, _)| worker)
     }
 
-    /// Pushes a task that the caller owns into the root; what the root refuses goes to the fallback store.
+    /// Pushes a task that the caller owns into the root; a refused task goes to the fallback store.
     #[inline(always)]
     fn push(&self, slot: &'static Slot, requester: Option<WorkerId>, deferred: Option<&Cell<Option<WorkerId>>>) {
         if let Some(observed) = &self.observed {
@@ -327,12 +327,12 @@ impl LiveTree {
             self.note_wrong_worker(leaf, slot);
             return None;
         }
-        // Before the way out: from there on the tree may be exchanged, and what a node of it still holds is moved.
+        // Before the call leaves: afterwards the tree may be exchanged, and tasks still held by its nodes are moved.
         slot.set_phase(Phase::Running);
         Some(slot)
     }
 
-    /// A task from a leaf. One that has nothing is passed by, unless it was pushed a task meanwhile.
+    /// Pulls a task from a leaf. An empty leaf is passed by, unless a task was pushed to it meanwhile.
     #[inline(always)]
     fn pull_at_leaf(&self, call: &Call<'_>, node: &TreeNode) -> Option<&'static Slot> {
         if node.is_passed_by() {
@@ -344,7 +344,7 @@ impl LiveTree {
         Slot::of(node.with(call, |component, raw| component.pull_task(raw, NO_ID)))
     }
 
-    /// A worker was given a task that it cannot execute: by the node that held it last.
+    /// Notes that the last holder of a task gave it to a worker that cannot execute it.
     #[cold]
     fn note_wrong_worker(&self, leaf: NodeId, slot: &'static Slot) {
         let held_by = match slot.phase() {
@@ -359,11 +359,11 @@ impl LiveTree {
 /// Gate lanes of threads that are not workers.
 const APPLICATION_LANES: usize = 8;
 
-/// The way in for a worker, or for a thread that is none.
+/// Gate lane of a worker, or of another thread.
 fn lane_of(requester: Option<WorkerId>) -> Lane {
     static NEXT: AtomicUsize = AtomicUsize::new(1);
     thread_local! {
-        /// 0 until it is known: a value that needs no look at how it is made.
+        /// 0 until assigned: a constant that needs no lazy initialization.
         static SHARED: Cell<usize> = const { Cell::new(0) };
     }
     #[cold]
@@ -372,7 +372,7 @@ fn lane_of(requester: Option<WorkerId>) -> Lane {
         SHARED.get()
     }
     match (requester, SHARED.get()) {
-        (Some(worker), _) => Lane::Owned(worker.0 as usize),
+        (Some(worker), _) => Lane::Owned(worker.index()),
         (None, 0) => Lane::Shared(first_time()),
         (None, number) => Lane::Shared(number),
     }

@@ -1,4 +1,4 @@
-//! What a back end tells components of tasks that are still to come: [`HostGraph`].
+//! Submitted tasks, as a back end provides them to components: [`HostGraph`].
 
 use super::node::record;
 use sched_core::abi::extension::{HostGraph, RawAccess, RawRange, RawSubmitted};
@@ -7,43 +7,43 @@ use sched_core::{DataAccess, Estimate, MemoryNode, Stage, WorkerId};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// The tasks that are submitted, by their sequences. None of its methods calls a component.
+/// Submitted tasks by sequence. None of the methods calls a component.
 pub trait Lookahead: Send + Sync {
-    /// A tree has a component that asks: what it tells is true from now on.
+    /// Notes that a tree has a component that asks: answers are valid from now on.
     fn begin(&self) {}
 
-    /// Such a tree is gone.
+    /// Notes that such a tree is dropped.
     fn end(&self) {}
 
-    /// Which tasks there are: all before the first have ended.
+    /// Range of sequences: all tasks before the first have ended.
     fn range(&self) -> Range<u64>;
 
-    /// How far a task has come, whether it ends by itself, how many submitted tasks wait for it, and how many pieces of data
-    /// it accesses; `None` where there is no such task.
+    /// Stage of a task, whether it ends by itself, number of submitted tasks that wait for it, and number of its data
+    /// accesses; `None` if there is no such task.
     fn task(&self, task: u64) -> Option<(Stage, bool, usize, usize)>;
 
-    /// A later task than this one, before which there is none; where it is not known, the next number.
+    /// The next task after this one; the next number if that is unknown.
     fn next(&self, task: u64) -> u64 {
         task + 1
     }
 
-    /// One of those that wait for a task.
+    /// One of the tasks that wait for a task.
     fn successor(&self, task: u64, index: usize) -> Option<u64>;
 
     /// One of the accesses of a task.
     fn access(&self, task: u64, index: usize) -> Option<DataAccess>;
 
-    /// How long a task should take on a worker.
+    /// Expected length of a task on a worker.
     fn length(&self, task: u64, worker: WorkerId) -> Estimate;
 
-    /// Bit *n*: there is a copy of `data` in memory node *n*.
+    /// Bit *n* tells whether memory node *n* has a copy of `data`.
     fn copies(&self, data: u64) -> u64;
 
-    /// Nanoseconds that so many bytes should take.
+    /// Expected nanoseconds to transfer `bytes` bytes.
     fn transfer(&self, from: MemoryNode, to: MemoryNode, bytes: u64) -> u64;
 }
 
-/// What a back end tells one tree of tasks to come: nothing is done for that before a component asks.
+/// Access of one tree to the tasks to come. It costs nothing before a component asks.
 pub(super) struct Foresight {
     of: Arc<dyn Lookahead>,
     asked: OnceLock<()>,
@@ -54,7 +54,7 @@ impl Foresight {
         Foresight { of, asked: OnceLock::new() }
     }
 
-    /// A component asks. Others who do so meanwhile wait until there is something to tell.
+    /// Starts the source at the first request. Concurrent requests wait until it has started.
     pub(super) fn ask(&self) {
         self.asked.get_or_init(|| self.of.begin());
     }

@@ -1,16 +1,16 @@
-//! Which workers are members of which combined workers.
+//! Membership of workers in combined workers.
 
 use sched_core::WorkerId;
 
-/// Who is in which combined worker.
+/// Members of combined workers.
 pub struct Memberships {
     members: Box<[Box<[WorkerId]>]>,
     of_worker: Box<[Box<[WorkerId]>]>,
 }
 
 impl Memberships {
-    /// The memberships of `workers` simple workers in combined workers with these members, which are numbered on from
-    /// the simple ones.
+    /// Memberships of `workers` simple workers in combined workers with these members, which are numbered after the
+    /// simple ones.
     #[must_use]
     pub fn new(workers: usize, members: &[Box<[WorkerId]>]) -> Memberships {
         let mut at_work: Vec<(WorkerId, &[WorkerId])> =
@@ -18,21 +18,21 @@ impl Memberships {
         at_work.sort_by_key(|(combined, team)| (std::cmp::Reverse(team.len()), *combined));
         let mut of_worker = vec![Vec::new(); workers];
         for (combined, team) in at_work {
-            team.iter().for_each(|member| of_worker[member.0 as usize].push(combined));
+            team.iter().for_each(|member| of_worker[member.index()].push(combined));
         }
         Memberships { members: members.into(), of_worker: of_worker.into_iter().map(Vec::into_boxed_slice).collect() }
     }
 
-    /// The combined workers that a worker is a member of, larger ones first.
+    /// Combined workers of a worker, larger ones first.
     #[must_use]
     pub fn of(&self, worker: WorkerId) -> &[WorkerId] {
-        &self.of_worker[worker.0 as usize]
+        &self.of_worker[worker.index()]
     }
 
-    /// The number of a combined worker among the combined ones.
+    /// Index of a combined worker among the combined ones.
     #[must_use]
     pub fn number(&self, combined: WorkerId) -> usize {
-        combined.0 as usize - self.of_worker.len()
+        combined.index() - self.of_worker.len()
     }
 
     /// The members of a combined worker.

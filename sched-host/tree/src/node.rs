@@ -1,4 +1,4 @@
-//! One node of a tree: a component, its neighbours, and the host as that component sees it.
+//! One node of a tree: a component, its neighbours, and the component's view of the host.
 
 use super::attendance::PostNumber;
 use super::call::Call;
@@ -23,10 +23,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
-/// The fixed facts of a node, in the form in which components read them.
+/// Constant facts of a node, as components read them.
 pub(super) struct Place {
     raw: RawPlace<'static>,
-    // What `raw` points to.
+    // Owners of the memory that `raw` points to.
     _path: Box<str>,
     _object: Box<str>,
     _slot: Box<str>,
@@ -34,7 +34,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// `fill` completes a place that has its texts and workers.
+    /// `fill` completes a place whose texts and workers are set.
     pub(super) fn new(
         path: &str,
         object: &str,
@@ -86,47 +86,47 @@ unsafe fn extend<T: ?Sized>(reference: &T) -> &'static T {
     unsafe { &*std::ptr::from_ref(reference) }
 }
 
-/// One node. What nearly every hop looks at comes first, on one cache line: there may be a thousand leaves, and each task
-/// is pulled by another.
+/// One node. Fields that nearly every hop reads come first, on one cache line: there may be a thousand leaves, and each
+/// task is pulled by another.
 #[repr(C, align(64))]
 pub(super) struct TreeNode {
-    /// Whom a pull asks: the parents, or who stands above one that only forwards pulls.
+    /// Nodes that a pull asks: the parents, or the sources of parents that only forward pulls.
     pub(super) sources: Box<[(NodeId, u32)]>,
     pub(super) component: ComponentObject,
     pub(super) id: NodeId,
-    /// Its number among the nodes of all trees.
+    /// Number among the nodes of all trees.
     pub(super) number: NodeId,
     /// Architectures of the workers below.
     pub(super) archs: u32,
-    /// No task was pushed to the component yet, and it has none before that.
+    /// Whether no task was pushed to the component yet, if it has none before that.
     untouched: AtomicBool,
-    /// Calls pass through the node as if it were not there.
+    /// Whether calls pass through the node.
     pub(super) quarantined: AtomicBool,
-    /// The estimated end follows from what is noted here, so the component is not asked.
+    /// Whether the estimated end follows from notes, so that the component is not asked.
     pub(super) end_is_noted: bool,
     pub(super) component_name: String,
     pub(super) plugin: String,
     pub(super) children: Box<[NodeId]>,
-    /// Each parent, and which of its children this node is.
+    /// Each parent, with the number of this node among its children.
     pub(super) parents: Box<[(NodeId, u32)]>,
     /// The workers below.
     pub(super) alike: Box<[Alike]>,
-    /// For each child, the first one of which the same is to be expected, whatever the task.
+    /// For each child, the first child with the same prospects for any task.
     pub(super) like: Box<[NodeId]>,
-    /// The words of sets of workers in which there are workers below.
+    /// Words of worker sets that have workers below.
     pub(super) words: Range<usize>,
-    /// From sleepers to children, where it can be told.
+    /// Routes from sleepers to children, if they exist.
     pub(super) wake_routes: Option<WakeRoutes>,
     /// The combined workers below, if there are any.
     pub(super) teams: Option<TeamsBelow>,
-    /// Expected length of what waits here, in nanoseconds, as the component notes it.
+    /// Expected length of the queue in nanoseconds, as noted by the component.
     pub(super) queued: AtomicU64,
     pub(super) places: Arc<[Place]>,
     pub(super) workers: Arc<[RawWorker]>,
-    /// The way down, where it is a chain of such nodes to the leaf of a simple worker: that worker, and all nodes whose
+    /// If all nodes down to the leaf of a single simple worker note their queues: that worker, and all nodes whose
     /// notes count.
     pub(super) straight: Option<(WorkerId, SmallVec<[NodeId; 4]>)>,
-    /// What the back end tells of tasks to come, if anything.
+    /// Source of tasks to come, for components that ask.
     pub(super) foresight: Option<Arc<Foresight>>,
     /// Where calls of the component are noted, if they are.
     post: Option<Arc<PostNumber>>,
@@ -134,7 +134,7 @@ pub(super) struct TreeNode {
     random: AtomicU64,
 }
 
-/// How a node behaves.
+/// Health of a node.
 #[derive(Default)]
 pub(super) struct Health {
     /// The first panic.
@@ -142,16 +142,16 @@ pub(super) struct Health {
     pub(super) cycle: AtomicBool,
     pub(super) rehomed: AtomicU64,
     pub(super) wrong_worker: AtomicU64,
-    /// Code of the last refusal, 0 when there was none.
+    /// Code of the last refusal; 0 for none.
     pub(super) last_refusal: AtomicU32,
-    /// How many there were. Not exact when several threads refuse at once.
+    /// Number of refusals; approximate if several threads refuse at once.
     pub(super) refusals: AtomicU64,
 }
 
-/// What a node is made of.
+/// Arguments of [`TreeNode::new`].
 pub(super) struct NodeParts {
     pub(super) id: NodeId,
-    /// Its number among the nodes of all trees.
+    /// Number among the nodes of all trees.
     pub(super) number: NodeId,
     pub(super) component: ComponentObject,
     pub(super) component_name: String,
@@ -160,7 +160,7 @@ pub(super) struct NodeParts {
     pub(super) end_is_noted: bool,
     pub(super) children: Box<[NodeId]>,
     pub(super) parents: Box<[(NodeId, u32)]>,
-    /// Whom a pull really asks.
+    /// Nodes that a pull asks.
     pub(super) sources: Box<[(NodeId, u32)]>,
     pub(super) places: Arc<[Place]>,
     pub(super) workers: Arc<[RawWorker]>,
@@ -178,7 +178,7 @@ impl TreeNode {
         let below = sched_core::WorkerSet::from_words(&places[id as usize].raw().workers_in_context);
         let archs = below
             .iter()
-            .filter_map(|worker| workers.get(worker.0 as usize))
+            .filter_map(|worker| workers.get(worker.index()))
             .fold(0, |archs, worker| archs | 1 << worker.arch);
         let random = AtomicU64::new(mix(parts.seed ^ mix(u64::from(id) + 1)));
         TreeNode {
@@ -215,7 +215,7 @@ impl TreeNode {
         &self.places[self.id as usize]
     }
 
-    /// Number of workers below, 1 at least.
+    /// Number of workers below, at least 1.
     pub(super) fn count_in_context(&self) -> u64 {
         let words = self.place().raw().workers_in_context.iter();
         words.map(|word| u64::from(word.count_ones())).sum::<u64>().max(1)
@@ -225,20 +225,20 @@ impl TreeNode {
         self.quarantined.load(Relaxed)
     }
 
-    /// Whether a pull has nothing to expect of the component, and asks those above at once.
+    /// Whether the component has nothing to pull, so that its sources are asked at once.
     pub(super) fn is_passed_by(&self) -> bool {
         self.is_quarantined() || self.untouched.load(Relaxed)
     }
 
-    /// A task is about to be pushed to the component. A worker that looks past it meanwhile finds the task all the same:
-    /// this store comes before the pusher's look for sleepers, as the task does.
+    /// Announces a push to the component. A worker that passes by meanwhile finds the task nevertheless: this store
+    /// precedes the pusher's look for sleepers, as the task does.
     pub(super) fn touch(&self) {
         if self.untouched.load(Relaxed) {
             self.untouched.store(false, Relaxed);
         }
     }
 
-    /// Runs `body` with the node as the component sees it in this call.
+    /// Runs `body` with the component's view of the node in this call.
     #[inline]
     pub(super) fn with<T>(&self, call: &Call<'_>, body: impl FnOnce(&ComponentObject, &RawNode) -> T) -> T {
         // SAFETY: node and call outlive the `RawNode`, which lives for this block.
@@ -251,12 +251,12 @@ impl TreeNode {
         self.health.refusals.store(self.health.refusals.load(Relaxed) + 1, Relaxed);
     }
 
-    /// What the node did wrong; `lost` is the number of tasks that it dropped.
+    /// Faults of the node; `lost` is the number of tasks that it dropped.
     pub(super) fn faults(&self, lost: u64) -> Vec<Fault> {
         let rehomed = self.health.rehomed.load(Relaxed);
         let mut kinds = Vec::new();
         if let Some(message) = self.health.panic.lock().clone() {
-            // Tasks in the hands of a call that panics are dropped by the unwinding: no fault of their own.
+            // Unwinding drops the tasks that a panicking call holds: no separate fault.
             kinds.push(FaultKind::Panicked { message, rehomed: rehomed + lost });
         } else if self.health.cycle.load(Relaxed) {
             kinds.push(FaultKind::Cycle { rehomed: rehomed + lost });

@@ -1,4 +1,4 @@
-//! Observers of where tasks are in a tree; traces are made of what they see.
+//! Observers of tasks in a tree, from which traces are recorded.
 
 use super::LiveTree;
 use super::call::Call;
@@ -10,29 +10,29 @@ use sched_core::{Refusal, TaskId, WorkerId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A node of a tree, as an observer knows it: by its place among the nodes of all trees that the observer was shown.
+/// A node as an observer knows it: its index among the nodes of all observed trees.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ObservedNode(pub u32);
 
 impl ObservedNode {
-    /// Its place.
+    /// The index.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Observes which node stores a task, and which one refuses it. A tree asks its [`Services`] once whether there is an
-/// observer; without one a hop costs one branch more, with one it reads the clock too.
+/// Observes which node stores a task, and which one refuses it. A tree asks its [`Services`] once for an observer;
+/// without one a hop costs one more branch, with one also a clock read.
 pub trait TreeObserver: Send + Sync {
-    /// A tree is put together from nodes with these paths. Returns the first of them; the others follow it. A run may see
-    /// several trees, and each of their nodes has a number of its own.
+    /// Registers a tree of nodes with these paths. Returns the first node; the others follow it. A run may have several
+    /// trees, whose nodes have distinct numbers.
     fn nodes(&self, paths: &[&str]) -> ObservedNode;
 
-    /// A ready task was pushed into a tree, by this worker or the application.
+    /// A ready task was pushed into a tree, by this worker or by the application.
     fn ready(&self, nanos: u64, by: Option<WorkerId>, task: TaskId);
 
-    /// A node stores a task now.
+    /// A node stores a task.
     fn held(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: ObservedNode);
 
     /// A node refused a task.
@@ -47,7 +47,7 @@ pub(super) struct Observed {
 }
 
 impl Observed {
-    /// The observer that `services` have, if any, for a tree of nodes with these paths.
+    /// The observer of `services`, if any, for a tree of nodes with these paths.
     pub(super) fn of(services: &dyn Services, paths: &[&str]) -> Option<Observed> {
         let observer = services.tree_observer()?;
         let first = observer.nodes(paths);
@@ -63,7 +63,7 @@ impl Observed {
         self.observer.ready(tree.services.now().as_nanos(), by, id(slot));
     }
 
-    /// A push into `node` went well: it stores the task, unless the task went on from there.
+    /// A push into `node` succeeded: the node stores the task, unless it passed the task on.
     #[cold]
     pub(super) fn taken(&self, call: &Call<'_>, node: &TreeNode, slot: &Slot) {
         if slot.phase() == Phase::InTree(node.number) {

@@ -1,5 +1,5 @@
-//! What is to be expected of a task below each child: [`HostProspects`], so that who compares many children asks once for
-//! many, and not once for each worker and each thing.
+//! Prospects of a task below each child: [`HostProspects`]. A component that compares many children asks once, instead
+//! of once for each worker and quantity.
 
 use super::LiveTree;
 use super::assembly::TreeEnv;
@@ -13,29 +13,29 @@ use sched_core::{Estimate, MemoryNode, WorkerId, WorkerSet};
 
 pub(super) static PROSPECTS: HostProspects = HostProspects { below, here };
 
-/// Workers below a node of which the same is to be expected, whatever the task.
+/// Workers below a node with the same prospects for any task.
 pub(super) struct Alike {
-    /// One for all.
+    /// A representative.
     first: WorkerId,
     count: u32,
     kind: Kind,
 }
 
-/// What workers that are alike have in common.
+/// Properties shared by workers with the same prospects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Kind {
     class: u32,
     memory_node: u32,
     arch: u32,
-    /// Members of a combined worker, 0 for a simple one.
+    /// Number of members of a combined worker; 0 for a simple one.
     members: usize,
 }
 
-/// The workers below a node, by the first of those that are alike.
+/// Workers below a node, grouped by prospects.
 pub(super) fn alike(below: &WorkerSet, env: &TreeEnv) -> Box<[Alike]> {
     let mut found: Vec<Alike> = Vec::new();
     for worker in below.iter() {
-        let Some(facts) = env.workers.get(worker.0 as usize) else { continue };
+        let Some(facts) = env.workers.get(worker.index()) else { continue };
         let kind = Kind {
             class: env.services.speed_class(worker),
             memory_node: facts.memory_node,
@@ -50,7 +50,7 @@ pub(super) fn alike(below: &WorkerSet, env: &TreeEnv) -> Box<[Alike]> {
     found.into()
 }
 
-/// What [`TreeNode::like`] is for `node`.
+/// Computes [`TreeNode::like`] of `node`.
 pub(super) fn like(node: &TreeNode, nodes: &[TreeNode]) -> Box<[NodeId]> {
     let below = |child: &NodeId| nodes[*child as usize].alike.iter().map(|workers| (workers.count, workers.kind));
     let mut firsts: Vec<NodeId> = Vec::new();
@@ -78,7 +78,7 @@ extern "C" fn below(
     let mut answers = Answers { tree, head, moves, with_energy, length: None, transfer: None };
     let mut last = (NO_ID, RawProspect::NONE);
     for (like, prospect) in node.like.get(first as usize..).unwrap_or(&[]).iter().zip(into.as_mut_slice()) {
-        // Most children are like the one before.
+        // Most children equal the one before.
         if *like != last.0 {
             last = (*like, answers.of(&tree.nodes[*like as usize].alike));
         }
@@ -93,20 +93,20 @@ extern "C" fn here(call: CallRef<'_>, node: NodeId, task: RawTask) -> u64 {
     for workers in node.alike.iter().filter(|workers| tree.fits(workers.first.0, head)) {
         match tree.services.expected_length(workers.first, head, None) {
             Estimate::Uncalibrated => return Estimate::Uncalibrated.to_wire(),
-            // What is not known is longer than all that is.
+            // An unknown value is longer than any known one.
             known => least = least.min(known.to_wire()),
         }
     }
     least
 }
 
-/// What is to be expected of a task, and what was asked last for that: neighbours are mostly alike, or in one memory node.
+/// Prospects of a task, with a cache: neighbours mostly have the same prospects, or share a memory node.
 struct Answers<'a> {
     tree: &'a LiveTree,
     head: &'a TaskHead,
     moves: bool,
     with_energy: bool,
-    /// By class, as it is passed to components.
+    /// By class, encoded as for components.
     length: Option<(u32, u64)>,
     /// Nanoseconds, by memory node.
     transfer: Option<(u32, u64)>,
@@ -119,7 +119,7 @@ impl Answers<'_> {
         for workers in workers.iter().filter(|workers| self.tree.fits(workers.first.0, self.head)) {
             found.able += workers.count;
             let length = self.length(workers);
-            // What is not known is longer than all that is.
+            // An unknown value is longer than any known one.
             if length < found.length {
                 found.length = length;
                 best = Some(workers.first);

@@ -1,17 +1,17 @@
 //! A worker's seat among contexts: whose turn it is.
 //!
-//! A worker serves one context or several, and may be a member of combined workers. Every back end has its workers, be they
-//! threads or simulated, decide by this code what they do next:
+//! A worker serves one or several contexts, and may be a member of combined workers. Workers of every back end, threads
+//! or simulated ones, decide by this code what to do next:
 //!
-//! - *Contexts take turns.* A worker asks each context that it serves, beginning behind the one that gave it the last
-//!   task. Parallel tasks have turns of their own.
-//! - *A worker's own tasks and those of its teams take turns*, so that neither waits for the end of the others. Of teams,
-//!   one that waits for this worker comes before one that it calls.
-//! - *A wake is put off.* A worker that pushes tasks and pulls right afterwards wakes nobody for the first of them: it
-//!   will most likely get that task itself. If the pull gives another task, or several were pushed, the wake is done after
-//!   all ([`DeferredWake`]).
-//! - *A wake is passed on.* Who wakes a worker counts on it for a task. If the worker then does something else, it wakes a
-//!   worker of its kind in each context that it serves: possibly in vain, but no task waits for a busy worker while
+//! - *Contexts take turns.* A worker asks each of its contexts, starting after the one that gave it the last task.
+//!   Parallel tasks have separate turns.
+//! - *Its own tasks and those of its teams take turns*, so that neither waits for the end of the other. A team that
+//!   waits for this worker comes before one that the worker calls.
+//! - *A wake is deferred.* A worker that pushes tasks and pulls right afterwards wakes no other for the first of them:
+//!   it will most likely get that task itself. If the pull gives another task, or several were pushed, the wake follows
+//!   ([`DeferredWake`]).
+//! - *A wake is passed on.* The waker of a worker relies on it to take a task. If the worker then does something else,
+//!   it wakes a similar worker in each of its contexts: possibly in vain, but no task waits for a busy worker while
 //!   another one sleeps. A worker of a single context that found a task of its own was woken for that.
 //!
 //! A back end implements the required methods of [`Seated`] for one of its workers; the provided methods are the rules.
@@ -23,7 +23,7 @@ use sched_sync::gathering::Gathering;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// What stands for a context at a seat: something with a tree.
+/// A context as a seat sees it: the owner of a tree.
 pub trait HasTree {
     /// The tree of the context.
     fn tree(&self) -> &Tree;
@@ -43,15 +43,15 @@ impl<T: HasTree> HasTree for Arc<T> {
     }
 }
 
-/// What a worker found to do.
+/// Work that a worker found.
 pub enum Work<P> {
     /// A task to execute by itself.
     Alone(&'static Slot),
-    /// A parallel task, with others.
+    /// A parallel task, together with others.
     Together(Arc<Gathering<P>>),
 }
 
-/// The tasks that a worker pushed since it last pulled, and the wake that it put off until it pulls.
+/// Tasks that a worker pushed since its last pull, and the wake deferred until its next.
 #[derive(Default)]
 pub struct DeferredWake {
     /// Slots of the tasks.
@@ -60,13 +60,13 @@ pub struct DeferredWake {
 }
 
 impl DeferredWake {
-    /// The worker pushed a task, or is about to.
+    /// Notes that the worker pushes a task.
     #[inline]
     pub fn note_pushed(&mut self, slot: u32) {
         self.pushed.push(slot);
     }
 
-    /// Where [`Tree::push`] notes the wake that is put off.
+    /// Cell in which [`Tree::push`] notes the deferred wake.
     #[inline]
     #[must_use]
     pub fn cell(&self) -> &Cell<Option<WorkerId>> {
@@ -74,55 +74,55 @@ impl DeferredWake {
     }
 }
 
-/// See the [module](self). `C` stands for a context.
+/// See the [module](self). `C` represents a context.
 pub struct Seat<C> {
     worker: WorkerId,
-    /// The contexts that the worker serves, as of this version.
+    /// Contexts of the worker, as of this version.
     contexts: Vec<C>,
     version: u64,
-    /// Number of the context to ask first.
+    /// Index of the context to ask first.
     next: usize,
-    /// Number of the context to ask first for parallel tasks.
+    /// Index of the context to ask first for parallel tasks.
     next_for_team: usize,
-    /// Parallel tasks come first, the next time that the worker looks.
+    /// Whether parallel tasks come first at the next look.
     teams_next: bool,
-    /// Somebody woke the worker, and counts on it for a task.
+    /// Whether a waker relies on the worker to take a task.
     expected: bool,
 }
 
 impl<C: HasTree> Seat<C> {
-    /// The seat of a worker that does not know yet which contexts it serves. Versions of a back end begin above 0.
+    /// Seat of a worker whose contexts are not known yet. Versions of a back end start above 0.
     #[must_use]
     pub fn new(worker: WorkerId) -> Seat<C> {
         Seat { worker, contexts: Vec::new(), version: 0, next: 0, next_for_team: 0, teams_next: true, expected: false }
     }
 
-    /// Whose seat it is.
+    /// The worker of the seat.
     #[inline(always)]
     #[must_use]
     pub fn worker(&self) -> WorkerId {
         self.worker
     }
 
-    /// Somebody woke the worker, and counts on it for a task.
+    /// Notes that the worker was woken, and is relied on to take a task.
     pub fn expect(&mut self) {
         self.expected = true;
     }
 
-    /// A task of the worker's own, from the contexts in turn.
+    /// Pulls a task for the worker alone, from its contexts in turn.
     fn pull_in_turn(&mut self) -> Option<&'static Slot> {
         let worker = self.worker;
         in_turn(&self.contexts, &mut self.next, |tree| tree.pull(worker))
     }
 
-    /// A parallel task for a combined worker, from the contexts in turn.
+    /// Pulls a parallel task for a combined worker, from its contexts in turn.
     fn pull_for_team_in_turn(&mut self, combined: WorkerId) -> Option<&'static Slot> {
         let worker = self.worker;
         in_turn(&self.contexts, &mut self.next_for_team, |tree| tree.pull_for_team(worker, combined))
     }
 }
 
-/// Asks each context, beginning with number `next`, which is moved behind the one that gave something.
+/// Asks each context, starting at index `next`, which moves to the one after the context that gave something.
 fn in_turn<C: HasTree, T>(contexts: &[C], next: &mut usize, pull: impl Fn(&Tree) -> Option<T>) -> Option<T> {
     let count = contexts.len();
     (0..count).find_map(|turn| {
@@ -135,49 +135,49 @@ fn in_turn<C: HasTree, T>(contexts: &[C], next: &mut usize, pull: impl Fn(&Tree)
 
 /// A worker at its seat; see the [module](self).
 pub trait Seated: Sized {
-    /// What stands for a context.
+    /// Representation of a context.
     type Context: HasTree;
-    /// What a team gathers for.
+    /// Purpose of a gathering.
     type Purpose;
 
     /// The seat.
     fn seat(&mut self) -> &mut Seat<Self::Context>;
 
-    /// What the worker pushed, and the wake that it put off.
+    /// Tasks that the worker pushed, and its deferred wake.
     fn deferred(&mut self) -> &mut DeferredWake;
 
-    /// A number above 0 that changes whenever a worker may have to serve other contexts.
+    /// A number above 0 that changes whenever the contexts of a worker may have changed.
     fn version(&self) -> u64;
 
-    /// The contexts that the worker serves now.
+    /// Current contexts of the worker.
     fn served(&self) -> Vec<Self::Context>;
 
-    /// The combined workers, where there are any.
+    /// The combined workers, if any.
     fn combined(&self) -> Option<&CombinedWorkers<Self::Purpose>>;
 
     /// Wakes another worker, if it sleeps.
     fn wake(&self, worker: WorkerId);
 
-    /// Wakes the first worker that sleeps and `suits`, if there is one.
+    /// Wakes the first sleeping worker that `suits`, if any.
     fn wake_any(&self, suits: impl Fn(WorkerId) -> bool);
 
     /// Whether another worker executes the same kind of tasks.
     fn is_like(&self, other: WorkerId) -> bool;
 
-    /// The worker pulled a task for a combined worker, and is about to call the team: what the team gathers for.
+    /// Purpose of the team for a task pulled for a combined worker, which the worker is about to call.
     fn purpose(&mut self, slot: &'static Slot, combined: WorkerId) -> Self::Purpose;
 
-    /// The worker pulled, and this is what it got.
+    /// Reports the result of a pull.
     #[inline(always)]
     fn pulled(&mut self, slot: Option<&'static Slot>) {
         let _ = slot;
     }
 
-    /// Trees were called, or workers woken. A back end that defers what follows from that does it now.
+    /// Reports that trees were called or workers woken. A back end that defers the consequences handles them now.
     #[inline(always)]
     fn settle(&mut self) {}
 
-    /// Looks once for something to do.
+    /// Looks once for work.
     #[inline(always)]
     fn look(&mut self) -> Option<Work<Self::Purpose>> {
         if self.combined().is_none_or(|combined| !combined.are_in_use()) {
@@ -209,14 +209,13 @@ pub trait Seated: Sized {
         slot
     }
 
-    /// Whether a worker that has tasks in flight pulls no further one for now: a team may want it next.
+    /// Whether a worker with tasks in flight pulls no further one for now, because a team may want it next.
     fn is_kept_for_team(&mut self) -> bool {
         let Seat { worker, teams_next, .. } = *self.seat();
         teams_next && self.combined().is_some_and(|combined| combined.may_want(worker))
     }
 
-    /// A worker that may have been woken has looked, and found this: passes the wake on, unless the worker was certainly
-    /// woken for that.
+    /// Passes the wake on after a look that found this, unless the worker was certainly woken for that.
     fn answer_wake(&mut self, found: Option<&Work<Self::Purpose>>) {
         let seat = self.seat();
         match found {
@@ -226,8 +225,7 @@ pub trait Seated: Sized {
         }
     }
 
-    /// If somebody counts on this worker for a task of any of its contexts, and it does something else: wakes a worker
-    /// like it for each context.
+    /// Wakes a similar worker for each context, if a waker relies on this worker and it does something else.
     fn pass_wake_on(&mut self) {
         if !std::mem::take(&mut self.seat().expected) {
             return;
@@ -242,7 +240,7 @@ pub trait Seated: Sized {
     }
 }
 
-/// Finds out which contexts the worker serves, if that may have changed.
+/// Updates the contexts of the worker, if they may have changed.
 #[inline(always)]
 fn renew_if_changed(at: &mut impl Seated) {
     if at.version() != at.seat().version {
@@ -252,7 +250,7 @@ fn renew_if_changed(at: &mut impl Seated) {
 
 #[cold]
 fn renew(at: &mut impl Seated) {
-    // The version first: what changes after this is seen the next time.
+    // The version first: later changes are seen the next time.
     let version = at.version();
     let contexts = at.served();
     let seat = at.seat();
@@ -260,18 +258,18 @@ fn renew(at: &mut impl Seated) {
     (seat.next, seat.next_for_team) = (0, 0);
 }
 
-/// A wake was put off for a task that a pull was expected to give, which gave this one.
+/// Does or drops the wake deferred for a task that a pull was expected to give; the pull gave this task.
 #[inline(never)]
 fn wake_deferred_unless(at: &mut impl Seated, slot: Option<&Slot>) {
     let deferred = at.deferred();
     let Some(other) = deferred.worker.take() else { return };
-    // Where the pull gave another task, or there were several, the other worker may be the only one that comes by the rest.
+    // If the pull gave another task, or several were pushed, the other worker may be the only one to find the rest.
     if slot.is_none_or(|slot| deferred.pushed != [slot.index()]) {
         at.wake(other);
     }
 }
 
-/// A task of the worker's own, or a team; they take turns.
+/// Own tasks and teams take turns.
 #[cold]
 fn look_with_teams<S: Seated>(at: &mut S) -> Option<Work<S::Purpose>> {
     let Seat { worker, teams_next: teams_first, .. } = *at.seat();
@@ -281,7 +279,7 @@ fn look_with_teams<S: Seated>(at: &mut S) -> Option<Work<S::Purpose>> {
     }
     loop {
         if let Some(gathering) = at.combined()?.next(worker) {
-            // No pull comes now that a wake could wait for.
+            // No pull follows that a wake could wait for.
             at.deferred().pushed.clear();
             if let Some(other) = at.deferred().worker.take() {
                 at.wake(other);
@@ -297,7 +295,7 @@ fn look_with_teams<S: Seated>(at: &mut S) -> Option<Work<S::Purpose>> {
     if teams_first { at.pull().map(Work::Alone) } else { None }
 }
 
-/// Pulls a parallel task for a combined worker that this one is a member of, and calls the team. Whether there was one.
+/// Pulls a parallel task for a combined worker of this one, and calls the team. Returns whether there was one.
 fn gather(at: &mut impl Seated) -> bool {
     renew_if_changed(at);
     let Some(memberships) = at.combined().map(|combined| Arc::clone(combined.memberships())) else { return false };

@@ -1,4 +1,4 @@
-//! What a tree needs of the back end that drives it.
+//! Services of a back end that a tree needs.
 
 use super::observer::TreeObserver;
 use sched_core::abi::TaskHead;
@@ -7,38 +7,38 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// The back end of a tree: threads and a wall clock, or an event queue and a virtual one. None of its methods calls a
+/// The back end of a tree: threads and a wall clock, or an event queue and a virtual clock. None of the methods calls a
 /// component.
 pub trait Services: Send + Sync {
-    /// The time of the run.
+    /// Current time of the run.
     fn now(&self) -> Time;
 
-    /// Which workers sleep. A tree asks for the set once, and then looks at it whenever there is work.
+    /// Set of sleeping workers. A tree asks for it once, and reads it whenever there is work.
     fn sleeping(&self) -> Arc<SharedSet>;
 
-    /// Wakes `worker`. Whether it slept.
+    /// Wakes `worker`. Returns whether it slept.
     fn wake(&self, worker: WorkerId) -> bool;
 
-    /// The members of each combined worker, two simple workers at least. Combined workers are numbered on from the simple
-    /// ones. It does not change.
+    /// Members of each combined worker, at least two simple workers. Combined workers are numbered after the simple
+    /// ones. Constant.
     fn combined(&self) -> &[Box<[WorkerId]>] {
         &[]
     }
 
-    /// When a simple worker should be done with what it executes now, past when that is nothing of an expected length;
-    /// `None` when no such books are kept: leaves then guess.
+    /// Expected time when a simple worker is done with its current task; in the past if that has no expected length.
+    /// `None` if expected ends are not kept: leaves then estimate them.
     fn busy_until(&self, worker: WorkerId) -> Option<Time> {
         let _ = worker;
         None
     }
 
-    /// How far apart two workers are on the machine, as
-    /// [`Node::worker_distance`](sched_core::Node::worker_distance) says it; `None` for what is not known.
+    /// Distance between two workers on the machine, as defined by
+    /// [`Node::worker_distance`](sched_core::Node::worker_distance); `None` if unknown.
     fn worker_distance(&self, _one: WorkerId, _other: WorkerId) -> Option<u32> {
         None
     }
 
-    /// Number of implementations for an architecture of a task's codelet.
+    /// Number of implementations of a task's codelet for an architecture.
     fn implementations(&self, arch: Arch, task: &TaskHead) -> u32 {
         u32::from(ArchSet::from_bits(task.archs.load(Relaxed)).contains(arch))
     }
@@ -49,19 +49,19 @@ pub trait Services: Send + Sync {
         Estimate::NoModel
     }
 
-    /// A number that workers share for which every task is expected to take equally long, and to cost as much energy: one
-    /// of them is asked for all. Unless a back end says otherwise, none are alike. It does not change.
+    /// Class of workers for which every task has the same expected length and energy: one of them is asked for all. By
+    /// default each worker has its own class. Constant.
     fn speed_class(&self, worker: WorkerId) -> u32 {
         worker.0
     }
 
-    /// Expected duration of bringing a task's data to a memory node.
+    /// Expected time to transfer a task's data to a memory node.
     fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {
         let _ = (memory_node, task);
         Duration::ZERO
     }
 
-    /// Expected energy in joules, where a model knows.
+    /// Expected energy in joules, if a model knows it.
     fn expected_energy(&self, worker: WorkerId, task: &TaskHead, implementation: Option<u32>) -> Option<f64> {
         let _ = (worker, task, implementation);
         None
@@ -72,17 +72,17 @@ pub trait Services: Send + Sync {
         false
     }
 
-    /// Begins to bring a task's data to a memory node.
+    /// Starts to fetch a task's data to a memory node.
     fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {
         let _ = (memory_node, task);
     }
 
-    /// The observer of where tasks are in a tree, if there is one. Asked once for each tree.
+    /// Observer of tasks in a tree, if any. Asked once for each tree.
     fn tree_observer(&self) -> Option<Arc<dyn TreeObserver>> {
         None
     }
 
-    /// Notes a component's words.
+    /// Logs a line of a component.
     fn log(&self, node: &str, level: LogLevel, line: &str) {
         match level {
             LogLevel::Error => tracing::error!(node, "{line}"),

@@ -1,9 +1,9 @@
-//! What can be said of a tree at work.
+//! State of a running tree.
 
-/// Where tasks sit at one node, and what it says about itself.
+/// State of one node, including its own description.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct NodeState {
-    /// The context that the tree schedules for; empty where there is but one.
+    /// The context that the tree schedules for; empty if there is only one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub context: String,
     /// The node, by its path in the tree.
@@ -12,14 +12,14 @@ pub struct NodeState {
     pub component: String,
     /// The plugin it came from.
     pub plugin: String,
-    /// Tasks that it holds.
+    /// Number of tasks that it holds.
     pub tasks: u64,
-    /// Tasks that it refused so far.
+    /// Number of refusals so far.
     pub refusals: u64,
-    /// Why it last refused one.
+    /// Reason of the last refusal.
     pub last_refusal: Option<String>,
-    /// Whether it failed, and calls pass through it.
+    /// Whether it failed, so that calls pass through it.
     pub quarantined: bool,
-    /// What the component says about itself.
+    /// Description by the component itself.
     pub facts: Vec<(String, String)>,
 }

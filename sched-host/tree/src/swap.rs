@@ -1,33 +1,33 @@
-//! Another tree in the place of a running one.
+//! Exchange of a running tree for another one.
 //!
 //! # Protocol
 //!
-//! 1. **Build.** The new components are built and put together before anything is touched: the policy's errors, and those
-//!    of `build`, come to light here. The new tree gets numbers of its own in the ledger.
-//! 2. **Quiesce.** The [gate](super::gate) closes, and whoever swaps waits until nobody is inside. A component that does
-//!    not come back keeps the gate from closing; then it opens again, and the old tree goes on.
-//! 3. **Drain.** Every component gives up what it stores, the deepest first, since what is nearest to the workers was let
-//!    go earliest. What it says is not believed: each handle must be of a task that the ledger knows to be in this tree,
-//!    and the task is taken from it by compare-and-swap. Then the ledger is swept for what is still noted as held by a node
-//!    of the old tree (one that panicked, lied or forgot), in order of submission; then the fallback store is emptied.
-//!    From here on no node holds a task of this context, and whoever swaps owns all of them.
-//! 4. **Push.** The new tree stands in the old one's place, its components are told of their workers, and every task is
-//!    pushed into its root. Nobody else is inside yet, so that no later task gets ahead of these.
-//! 5. **Commit.** The gate opens. The old tree is dropped behind it.
+//! 1. **Build.** The new components are built and assembled before anything changes: errors of the policy and of
+//!    `build` appear here. The new tree gets its own numbers in the ledger.
+//! 2. **Quiesce.** The [gate](super::gate) closes, and the swapping thread waits until no call is inside. A component
+//!    that does not return keeps the gate from closing; then the gate opens again, and the old tree continues.
+//! 3. **Drain.** Every component gives up its stored tasks, the deepest first, since tasks nearest to the workers were
+//!    released earliest. The result is not trusted: each handle must belong to a task that is in this tree according to
+//!    the ledger, and the task is taken by compare-and-swap. Then the ledger is swept for tasks still held by a node of
+//!    the old tree (one that panicked, lied or forgot), in order of submission; then the fallback store is emptied.
+//!    From here on no node holds a task of this context: the swapping thread owns all of them.
+//! 4. **Push.** The new tree replaces the old one, its components are notified of their workers, and every task is
+//!    pushed into its root. No other call is inside, so no later task overtakes these.
+//! 5. **Commit.** The gate opens. The old tree is dropped afterwards.
 //!
-//! If a component of the new tree fails in step 4, every task that the new tree holds is taken back through the ledger (not
-//! by `drain`: it has failed), the old tree is put back, and the tasks are pushed into it. So a swap either happens
-//! altogether, or the old tree runs on.
+//! If a component of the new tree fails in step 4, every task of the new tree is taken back through the ledger (not by
+//! `drain`, since it has failed), the old tree is restored, and the tasks are pushed into it. So a swap succeeds as a
+//! whole, or the old tree continues.
 //!
-//! *No task is lost.* A task is in the hands of a call, held by a node, in the fallback store, or with whoever swaps. Calls
-//! are over when the gate is closed; what nodes hold, the ledger knows. A pull marks its task as running before it leaves.
-//! *No task is run twice.* A task changes hands by a compare-and-swap that makes all handles stale: what an old component
-//! still has, or drops on its way out, is nobody's task.
+//! *No task is lost.* A task is in a call, held by a node, in the fallback store, or owned by the swapping thread. No
+//! call is left once the gate is closed; the ledger knows the tasks of nodes. A pull marks its task as running before
+//! it leaves. *No task is run twice.* A task changes hands by a compare-and-swap that makes all handles stale: a handle
+//! that an old component keeps, or drops on its way out, has no effect.
 //!
 //! *No task waits unseen.* A push under the closed gate wakes as any push does: it stores the task, then looks for
-//! sleepers. A worker that looks for a task a second time before it sleeps waits at the gate, and finds the new tree. The
-//! members of the new tree are made known before the first push, so that who is woken knows where to look. A handle that
-//! a plugin's own thread drops during the swap comes to the fallback store after it was emptied: hence the last look.
+//! sleepers. A worker that looks a second time before it sleeps waits at the gate, and finds the new tree. The members
+//! of the new tree are published before the first push, so a woken worker knows where to look. A handle that a plugin's
+//! own thread drops during the swap may reach the fallback store after it was emptied: hence the last look.
 
 use super::assembly::LiveTree;
 use super::fault::Fault;
@@ -37,17 +37,17 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
-/// How long a swap waits for calls that do not come back.
+/// Time that a swap waits for calls that do not return.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Why the old tree runs on.
+/// Why the old tree continues.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SwapError {
-    /// A component did not come back from a call.
+    /// A component did not return from a call.
     #[error("a component did not come back from a call within {PATIENCE:?}")]
     Busy,
-    /// A component of the new tree failed when it was given the tasks.
+    /// A component of the new tree failed while it received the tasks.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Failed(Vec<Fault>),
     /// All trees together would have too many nodes.
@@ -56,14 +56,14 @@ pub enum SwapError {
 }
 
 impl Tree {
-    /// Puts a tree of these parts in the place of the one that stands there, with all of its tasks; see the module's text.
-    /// `members_changed` is called when it is known which workers the tree schedules for, before the first of them may be
-    /// woken, and again if that is taken back. How many tasks moved.
+    /// Exchanges the tree for one of these parts, which receives all tasks; see the text of the module.
+    /// `members_changed` is called once the members of the new tree are published, before the first of them may be
+    /// woken, and again if that is undone. Returns the number of tasks moved.
     ///
     /// The caller is not inside the tree.
     ///
     /// # Errors
-    /// See [`SwapError`]: the old tree runs on, with all of its tasks.
+    /// See [`SwapError`]: the old tree continues, with all of its tasks.
     pub fn swap(&self, parts: Vec<Part>, members_changed: &dyn Fn()) -> Result<u64, SwapError> {
         let mut next = LiveTree::assemble(parts, &self.env).ok_or(SwapError::TooLarge)?;
         let began = Instant::now();
@@ -86,7 +86,7 @@ impl Tree {
                 Ok(tasks.len() as u64)
             },
         );
-        // Here, not while the gate is closed, the tree that did not stay goes.
+        // The discarded tree is dropped here, not while the gate is closed.
         drop(next);
         self.env.fallback.wake_again();
         if self.live.inside(super::lane_of(None), |live| live.repairs.load(Acquire)) {
@@ -97,7 +97,7 @@ impl Tree {
 }
 
 impl LiveTree {
-    /// Takes every task away that this tree holds, or that fell out of it. The caller is alone, and owns them.
+    /// Takes every task that this tree holds, or that fell out of it. The caller is alone, and then owns them.
     fn give_up_tasks(&self) -> Vec<&'static Slot> {
         let numbers = self.numbers();
         let mut tasks = Vec::new();
@@ -131,8 +131,8 @@ impl LiveTree {
         tasks
     }
 
-    /// Takes back what this tree, which has failed, was just given: what a node of it holds, and what fell out of it. The
-    /// caller is alone, and owns them.
+    /// Takes back the tasks that this tree, which has failed, just received: those that its nodes hold, and those that
+    /// fell out of it. The caller is alone, and then owns them.
     fn take_back(&self, given: Vec<&'static Slot>) -> Vec<&'static Slot> {
         let numbers = self.numbers();
         let fallen = self.fallback.take_all();
@@ -144,7 +144,7 @@ impl LiveTree {
         back
     }
 
-    /// The tree has taken its place: its components hear of their workers, and it gets the tasks. The caller is alone.
+    /// Notifies the components of an installed tree of their workers, and pushes the tasks. The caller is alone.
     fn take_over(&self, tasks: &[&'static Slot], members_changed: &dyn Fn()) {
         self.fallback.set_members(self.members());
         members_changed();

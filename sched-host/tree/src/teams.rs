@@ -1,7 +1,7 @@
-//! Combined workers in a tree: who they are made of, what they can execute, whom to wake for them.
+//! Combined workers in a tree: their members, the tasks that they can execute, and the workers to wake for them.
 //!
-//! A combined worker has a number above those of all simple workers, and a leaf of its own. It can execute a task that is
-//! as [wide](sched_core::Task::width) as it has members. It has no thread: its members sleep, wake and pull for it.
+//! A combined worker has a number above those of all simple workers, and its own leaf. It can execute a task whose
+//! [width](sched_core::Task::width) is at least its size. It has no thread: its members sleep, wake and pull for it.
 
 use super::LiveTree;
 use super::call::Call;
@@ -12,7 +12,7 @@ use sched_core::abi::wire::RawWorker;
 use sched_core::{SharedSet, WorkerId, WorkerSet};
 use std::sync::atomic::Ordering::*;
 
-/// The members of each combined worker, which are numbered on from the simple workers.
+/// Members of each combined worker. Combined workers are numbered after the simple ones.
 pub(super) struct Teams {
     simple: usize,
     members: Box<[Box<[WorkerId]>]>,
@@ -36,7 +36,7 @@ impl Teams {
     /// The members of a combined worker; `None` for a simple one.
     #[inline]
     pub(super) fn of(&self, worker: WorkerId) -> Option<&[WorkerId]> {
-        let number = (worker.0 as usize).checked_sub(self.simple)?;
+        let number = worker.index().checked_sub(self.simple)?;
         Some(self.members.get(number).map_or(&[], |members| members))
     }
 
@@ -46,11 +46,11 @@ impl Teams {
         each.collect()
     }
 
-    /// The combined workers as components see them: of the architecture and in the memory of their first members, as fast
-    /// as all members together.
+    /// Combined workers as components see them: with the architecture and memory node of their first members, and the
+    /// total speed of all.
     pub(super) fn facts(&self, simple: &[RawWorker]) -> Vec<RawWorker> {
         let fact = |members: &[WorkerId]| {
-            let each = || members.iter().filter_map(|member| simple.get(member.0 as usize));
+            let each = || members.iter().filter_map(|member| simple.get(member.index()));
             let relative_speedup = each().map(|member| member.relative_speedup).sum();
             let first = each().next().copied();
             first.map_or(RawWorker { arch: 0, memory_node: 0, relative_speedup }, |first| RawWorker {
@@ -61,12 +61,12 @@ impl Teams {
         self.members.iter().map(|members| fact(members)).collect()
     }
 
-    /// What is below a node with these workers; `None` if none of them is a combined one.
+    /// Combined workers below a node with these workers; `None` if there are none.
     pub(super) fn below(&self, workers: &WorkerSet, facts: &[RawWorker]) -> Option<TeamsBelow> {
         let mut below = TeamsBelow { simple_archs: 0, team_archs: 0, least: u16::MAX, members: Box::default() };
         let mut members = WorkerSet::new();
         for worker in workers.iter() {
-            let Some(arch) = facts.get(worker.0 as usize).map(|worker| 1 << worker.arch) else { continue };
+            let Some(arch) = facts.get(worker.index()).map(|worker| 1 << worker.arch) else { continue };
             match self.of(worker) {
                 None => below.simple_archs |= arch,
                 Some(team) => {
@@ -91,9 +91,9 @@ pub(super) struct TeamsBelow {
     simple_archs: u32,
     /// Architectures of the combined workers below.
     team_archs: u32,
-    /// Size of the smallest.
+    /// Size of the smallest one.
     least: u16,
-    /// All their members.
+    /// Members of all of them.
     members: Box<[u64]>,
 }
 
@@ -103,7 +103,7 @@ impl TeamsBelow {
         archs & self.simple_archs != 0 || (archs & self.team_archs != 0 && self.least <= width)
     }
 
-    /// Whether a member sleeps who would be of use to the call.
+    /// Whether a member sleeps that would be useful to the call.
     pub(super) fn sleeps(&self, call: &Call<'_>, sleeping: &SharedSet) -> bool {
         self.least <= call.width() && sleeping.meets(&self.members, 0..self.members.len())
     }
@@ -118,7 +118,7 @@ impl LiveTree {
             && self.teams.of(WorkerId(worker)).is_none_or(|team| size(team) <= head.width.load(Relaxed))
     }
 
-    /// Wakes the members of a combined worker that sleep, if the call is about a task for it. Whether any did.
+    /// Wakes the sleeping members of a combined worker, if the call is about a task for it. Returns whether any slept.
     pub(super) fn wake_team(&self, call: &Call<'_>, team: &[WorkerId]) -> bool {
         if size(team) > call.width() {
             return false;

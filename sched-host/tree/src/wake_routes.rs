@@ -1,5 +1,5 @@
-//! From sleeping workers to the children that they are below: whoever looks for one to wake on a machine of many workers must
-//! not look at all of them.
+//! Routes from sleeping workers to the children above them, so that a wake on a machine with many workers need not look
+//! at all of them.
 
 use super::ledger::NodeId;
 use super::node::Place;
@@ -7,7 +7,7 @@ use sched_core::WorkerSet;
 use sched_core::abi::wire::RawPlace;
 use std::ops::Range;
 
-/// The words of sets of workers in which there are workers of the context below a place.
+/// Words of worker sets that have workers of the context below a place.
 pub(super) fn words(place: &RawPlace<'_>) -> Range<usize> {
     let words = &*place.workers_in_context;
     let first = words.iter().position(|word| *word != 0).unwrap_or(0);
@@ -15,19 +15,19 @@ pub(super) fn words(place: &RawPlace<'_>) -> Range<usize> {
     first..last
 }
 
-/// Which child each worker is below, where children stand in the order of their workers and share none: then the first
-/// sleeper is below the first child that has one.
+/// Child above each worker, if children are in the order of their workers and share none: then the first sleeper is
+/// below the first child that has one.
 pub(super) struct WakeRoutes {
-    /// The first worker of the first child.
+    /// First worker of the first child.
     start: usize,
-    /// From that worker on, the number of the child that each is below; [`NOBODY`] for workers that are below none.
+    /// For each worker from there on, the number of its child; [`NOBODY`] for workers below no child.
     children: Box<[u32]>,
 }
 
 const NOBODY: u32 = u32::MAX;
 
 impl WakeRoutes {
-    /// `None` where children share workers or stand in another order, and where there is nothing to choose.
+    /// `None` if children share workers or are in another order, or if there are fewer than two.
     pub(super) fn new(children: &[NodeId], places: &[Place]) -> Option<WakeRoutes> {
         if children.len() < 2 {
             return None;
@@ -36,8 +36,8 @@ impl WakeRoutes {
         let mut below = Vec::new();
         for (number, child) in children.iter().enumerate() {
             for worker in WorkerSet::from_words(&places[*child as usize].raw().workers_in_context).iter() {
-                let start = *start.get_or_insert(worker.0 as usize);
-                let at = (worker.0 as usize).checked_sub(start).filter(|at| *at >= below.len())?;
+                let start = *start.get_or_insert(worker.index());
+                let at = worker.index().checked_sub(start).filter(|at| *at >= below.len())?;
                 below.resize(at, NOBODY);
                 below.push(number as u32);
             }
@@ -45,8 +45,8 @@ impl WakeRoutes {
         Some(WakeRoutes { start: start?, children: below.into() })
     }
 
-    /// Visits the children that sleepers are below, in order of their numbers, until `visit` says that it is enough. `asleep`
-    /// gives the words in which somebody sleeps, ascending, and is asked for each when it has its turn.
+    /// Visits the children above sleepers, in order of their numbers, until `visit` returns true. `asleep` yields the
+    /// words with sleepers, ascending and lazily.
     #[inline]
     pub(super) fn to_sleepers(&self, asleep: impl Iterator<Item = (usize, u64)>, mut visit: impl FnMut(u32) -> bool) {
         let mut last = NOBODY;

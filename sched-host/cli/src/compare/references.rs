@@ -64,8 +64,8 @@ fn problem(graph: &TaskGraph, platform: &Platform) -> Option<Problem> {
 
 /// The mean of all routes between two memories.
 fn mean_links(platform: &Platform) -> Links {
-    let n = platform.memories.len();
-    let pairs = (0..n).flat_map(|from| (0..n).map(move |to| (from, to))).filter(|(from, to)| from != to);
+    let nodes = || platform.memory_nodes();
+    let pairs = nodes().flat_map(|from| nodes().map(move |to| (from, to))).filter(|(from, to)| from != to);
     let routes = pairs.map(|(from, to)| platform.route(from, to)).filter(|route| !route.links.is_empty());
     let (mut latency, mut per_byte, mut count) = (0.0, 0.0, 0.0);
     for route in routes {

@@ -6,7 +6,7 @@ use crate::json;
 use crate::table::table;
 use miette::IntoDiagnostic;
 use sched_graph::bound::Bounds;
-use sched_sim::{ContextStats, Outcome, WorkerStats};
+use sched_sim::{ContextStats, SimOutcome, WorkerStats};
 use sched_text::ranges;
 use sched_trace::{Activity, Timeline, Trace};
 use sched_tree::Fault;
@@ -101,7 +101,8 @@ impl Ran {
             at_s: swap.at.as_secs_f64(),
             after_tasks: swap.after_tasks,
         });
-        let (name, policy, workers) = (context.name.clone(), context.policy.clone(), context.workers.clone());
+        let (name, policy, workers) =
+            (context.name.clone(), context.policy.clone(), context.workers.iter().map(|worker| worker.0).collect());
         let makespan_s = context.makespan.as_secs_f64();
         Ran { context: name, policy, swap, workers, tasks: context.tasks, makespan_s }
     }
@@ -130,9 +131,9 @@ struct Memory {
 
 impl Run {
     /// What came of a simulation.
-    pub(super) fn simulated(policy: &str, outcome: Outcome, has_contexts: bool, digest: u64, wall: Duration) -> Run {
+    pub(super) fn simulated(policy: &str, outcome: SimOutcome, has_contexts: bool, digest: u64, wall: Duration) -> Run {
         let worker = |worker: &WorkerStats| Worker {
-            id: worker.id,
+            id: worker.id.0,
             class: worker.class.clone(),
             tasks: worker.tasks,
             busy_s: worker.busy.as_secs_f64(),

@@ -59,8 +59,8 @@ pub fn svg(graph: &TaskGraph, dependencies: &Dependencies) -> String {
         several => format!("{several} dependencies"),
     };
     let [tasks, depth] = [summary.tasks, summary.depth].map(|number| count(number, "task"));
-    let told = format!("{tasks}, {dependencies}; longest chain {depth}; parallelism {:.1}", summary.parallelism);
-    pen.text((MARGIN, y), &format!("fill=\"{MUTED}\""), &told);
+    let facts = format!("{tasks}, {dependencies}; longest chain {depth}; parallelism {:.1}", summary.parallelism);
+    pen.text((MARGIN, y), &format!("fill=\"{MUTED}\""), &facts);
     y += LINE;
     if let Some(note) = &sketch.note {
         pen.text((MARGIN, y), &format!("fill=\"{WARNING}\""), note);

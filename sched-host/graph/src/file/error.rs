@@ -1,13 +1,13 @@
-//! What can be wrong with the file of a task graph, and where.
+//! Problems of the file of a task graph, with their places.
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use sched_text::excerpt::Position;
 use std::fmt;
 
-/// Why a file is no task graph: everything that was found, each with its place.
+/// All problems of a file that is no valid task graph, each with its place.
 pub struct GraphFileError {
     source: NamedSource<String>,
-    /// What the file was read as.
+    /// Format that the file was read in.
     format: &'static str,
     problems: Vec<GraphFileProblem>,
     more: usize,
@@ -29,19 +29,19 @@ impl GraphFileError {
         self.source.name()
     }
 
-    /// What is wrong, line by line: at least one problem, and at most [`MOST`](Self::MOST).
+    /// The problems in the order of their places: at least one, and at most [`MOST`](Self::MOST).
     #[must_use]
     pub fn problems(&self) -> &[GraphFileProblem] {
         &self.problems
     }
 
-    /// How many problems there are beyond those.
+    /// Number of further problems.
     #[must_use]
     pub fn more(&self) -> usize {
         self.more
     }
 
-    /// How many problems are told in full.
+    /// Maximum number of problems that are reported in full.
     pub const MOST: usize = 100;
 }
 
@@ -72,7 +72,7 @@ impl Diagnostic for GraphFileError {
     }
 }
 
-/// One thing that is wrong with a file.
+/// A problem of a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GraphFileProblem {
     pub(super) message: String,
@@ -81,15 +81,15 @@ pub struct GraphFileProblem {
 }
 
 impl GraphFileProblem {
-    /// What was found and what was expected, in a line.
+    /// What was found and what was expected, in one line.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The mend, where there is an obvious one.
+    /// The fix, if there is an obvious one.
     #[must_use]
-    pub fn mend(&self) -> Option<&str> {
+    pub fn fix(&self) -> Option<&str> {
         self.help.as_deref()
     }
 

@@ -1,4 +1,4 @@
-//! JSON values with their places, and what each should have been.
+//! JSON values of expected shapes, with their places.
 
 use super::problems::{Found, Problems, quote};
 use jsonc_parser::ast::{Object, Value};
@@ -6,7 +6,7 @@ use jsonc_parser::common::{Range, Ranged};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use std::time::Duration;
 
-/// The document in `text`, by the letter of the standard.
+/// Reads the document in `text`, in strict JSON.
 pub(super) fn document<'t>(text: &'t str, problems: &mut Problems<'t>) -> Option<Value<'t>> {
     let strict = ParseOptions {
         allow_comments: false,
@@ -33,7 +33,7 @@ pub(super) fn bytes(range: Range) -> std::ops::Range<usize> {
     range.start..range.end
 }
 
-/// Something a value should be.
+/// An expected shape of a value.
 pub(super) trait Shape<'v, 't>: Sized {
     const WHAT: &'static str;
     fn of(value: &'v Value<'t>) -> Option<Self>;
@@ -53,7 +53,7 @@ impl<'v, 't> Shape<'v, 't> for &'v [Value<'t>] {
     }
 }
 
-/// A string, and where it is.
+/// A string with its place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word<'v> {
     pub(super) text: &'v str,
@@ -67,7 +67,7 @@ impl<'v, 't> Shape<'v, 't> for Word<'v> {
     }
 }
 
-/// How long something takes.
+/// A length of time.
 pub(super) struct Seconds(pub(super) Duration);
 
 impl<'v, 't> Shape<'v, 't> for Seconds {
@@ -78,7 +78,7 @@ impl<'v, 't> Shape<'v, 't> for Seconds {
     }
 }
 
-/// How large something is.
+/// A size in bytes.
 pub(super) struct Bytes(pub(super) u64);
 
 impl<'v, 't> Shape<'v, 't> for Bytes {
@@ -93,7 +93,7 @@ fn number(value: &Value<'_>) -> Option<f64> {
     value.as_number_lit()?.value.parse().ok()
 }
 
-/// `value` as what it should be; where it is something else, that is told.
+/// `value` in the expected shape; reports another shape.
 pub(super) fn shaped<'v, 't, S: Shape<'v, 't>>(
     value: &'v Value<'t>,
     what: &str,
@@ -110,14 +110,14 @@ pub(super) fn shaped<'v, 't, S: Shape<'v, 't>>(
             Value::NullKeyword(_) => "`null`".to_owned(),
         };
         let range = value.range();
-        // A long value is pointed at by its first byte.
+        // A long value is marked at its first byte.
         let end = if matches!(value, Value::Object(_) | Value::Array(_)) { range.start + 1 } else { range.end };
         problems.report_at(range.start..end, format!("`{what}` is {found}: {} is expected", S::WHAT), None);
     }
     shaped
 }
 
-/// The member `name` of `object`, if there is one and it is what it should be.
+/// The member `name` of `object`, if there is one in the expected shape.
 pub(super) fn member<'v, 't, S: Shape<'v, 't>>(
     object: &'v Object<'t>,
     name: &str,
@@ -127,7 +127,7 @@ pub(super) fn member<'v, 't, S: Shape<'v, 't>>(
     shaped(&property.value, name, problems)
 }
 
-/// The same for one that has to be there.
+/// The member `name` of `object`; reports that there is none.
 pub(super) fn needed<'v, 't, S: Shape<'v, 't>>(
     object: &'v Object<'t>,
     name: &str,
@@ -146,7 +146,6 @@ pub(super) fn needed<'v, 't, S: Shape<'v, 't>>(
 
 /// The strings of the array `name` of `object`; none if there is no such member.
 pub(super) fn words<'v>(object: &'v Object<'_>, name: &str, problems: &mut Problems<'_>) -> Vec<Word<'v>> {
-    // The lifetimes of the text are not needed any more.
     let mut all = Vec::new();
     if let Some(property) = object.get(name) {
         match property.value.as_array() {
@@ -234,7 +233,7 @@ pub(super) fn refuse_others(object: &Object<'_>, known: &[&str], problems: &mut 
     }
 }
 
-/// That the file has no document at all.
+/// The problem of a file without a document.
 pub(super) fn nothing() -> Found {
     Found::only("there is nothing in it", Some("a WfFormat file is a JSON object with a member `workflow`"))
 }

@@ -1,4 +1,4 @@
-//! The native format: a task graph as it is, in JSON.
+//! The native format: task graphs in JSON.
 
 #[cfg(test)]
 mod tests;
@@ -15,10 +15,10 @@ use jsonc_parser::common::Ranged;
 use sched_core::{Arch, MemoryNode};
 use std::collections::HashMap;
 
-/// What the member `format` says.
+/// Value of the member `format`.
 const FORMAT: &str = "sched-task-graph";
 
-/// The only version so far.
+/// The only version.
 const VERSION: u64 = 1;
 
 /// Names of modes.
@@ -34,7 +34,7 @@ fn mode_name(mode: AccessMode) -> &'static str {
     MODES.iter().find(|(_, known)| *known == mode).map_or("read-write", |(name, _)| name)
 }
 
-/// Whether a JSON text says that it is in this format.
+/// Whether a JSON text declares this format.
 pub(super) fn is_named(text: &str) -> bool {
     text.contains(&format!("\"{FORMAT}\""))
 }
@@ -76,7 +76,7 @@ fn read<'t>(document: &Value<'t>, problems: &mut Problems<'t>) -> Option<TaskGra
         needed::<&[Value<'t>]>(root, "tasks", problems);
     }
     for task in objects(root, "tasks", problems) {
-        // One that is wrong keeps its place, so that the numbers of the others are right.
+        // An invalid one keeps its place, so that the numbers of the others stay valid.
         let task = read_task(task, &mut kinds, &mut graph, problems).unwrap_or_else(|| Task::new(KindId(0)));
         graph.tasks.push(task);
     }
@@ -230,7 +230,7 @@ fn mode<'t>(access: &Object<'t>, problems: &mut Problems<'t>) -> Option<AccessMo
     known
 }
 
-/// The number that the member `name` of `object` gives, which has to be below `end`.
+/// The number in the member `name` of `object`, which must be below `end`.
 fn place<'t>(object: &Object<'t>, name: &str, end: usize, what: &str, problems: &mut Problems<'t>) -> Option<u32> {
     let Whole(number) = needed(object, name, problems)?;
     if number < end as u64 {
@@ -245,13 +245,13 @@ fn place<'t>(object: &Object<'t>, name: &str, end: usize, what: &str, problems: 
     None
 }
 
-/// The member `name`, where it is there and not `null`.
+/// The member `name`, if it exists and is not `null`.
 fn optional<'v, 't, S: Shape<'v, 't>>(object: &'v Object<'t>, name: &str, problems: &mut Problems<'t>) -> Option<S> {
     let is_null = object.get(name).is_some_and(|property| matches!(property.value, Value::NullKeyword(_)));
     if is_null { None } else { member(object, name, problems) }
 }
 
-/// The objects of the array `name`; those that are something else are reported.
+/// The objects of the array `name`; reports other elements.
 fn objects<'v, 't>(object: &'v Object<'t>, name: &str, problems: &mut Problems<'t>) -> Vec<&'v Object<'t>> {
     let elements: &'v [Value<'t>] = optional(object, name, problems).unwrap_or_default();
     elements.iter().filter_map(|element| shaped(element, name, problems)).collect()
@@ -277,7 +277,7 @@ impl<'v, 't> Shape<'v, 't> for Short {
     }
 }
 
-/// What performance models know a task by.
+/// The footprint of a task for performance models.
 struct Footprint(u32);
 
 impl<'v, 't> Shape<'v, 't> for Footprint {

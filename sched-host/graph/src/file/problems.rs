@@ -1,4 +1,4 @@
-//! Collecting what is wrong with a file while it is read.
+//! The problems of a file, collected while it is read.
 
 use super::error::{GraphFileError, GraphFileProblem};
 use miette::NamedSource;
@@ -6,7 +6,7 @@ use sched_text::excerpt::{Position, printable, quoted_word};
 use sched_text::line_and_column;
 use std::ops::Range;
 
-/// The longest line that is shown with a problem in it, in bytes: JSON often has no line breaks.
+/// Length in bytes of the longest line that is shown with a problem: JSON often has no line breaks.
 const LONGEST_SHOWN: usize = 500;
 
 /// `word` between backticks, shortened, with control characters escaped.
@@ -31,7 +31,7 @@ impl<'t> Problems<'t> {
         Problems { text, found: Vec::new() }
     }
 
-    /// Where `part` of the text is in it.
+    /// Range of `part` in the text.
     pub(super) fn place(&self, part: &'t str) -> Range<usize> {
         let start = (part.as_ptr().addr() - self.text.as_ptr().addr()).min(self.text.len());
         start..start + part.len()
@@ -42,19 +42,19 @@ impl<'t> Problems<'t> {
         line_and_column(self.text, self.place(part).start)
     }
 
-    /// Notes a problem with `part` of the text.
+    /// Reports a problem with `part` of the text.
     pub(super) fn report(&mut self, part: &'t str, message: impl Into<String>) {
         let place = self.place(part);
         self.report_at(place, message, None);
     }
 
-    /// Notes a problem with `part` of the text and its mend.
+    /// Reports a problem with `part` of the text, and its fix.
     pub(super) fn report_with(&mut self, part: &'t str, message: impl Into<String>, help: impl Into<String>) {
         let place = self.place(part);
         self.report_at(place, message, Some(help.into()));
     }
 
-    /// Notes a problem at these bytes of the text.
+    /// Reports a problem at these bytes of the text.
     pub(super) fn report_at(&mut self, place: Range<usize>, message: impl Into<String>, help: Option<String>) {
         self.found.push(Noted { message: message.into(), help, place: Some(place) });
     }
@@ -80,7 +80,7 @@ impl<'t> Problems<'t> {
     }
 }
 
-/// What was found, without the text.
+/// The problems without the text.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) problems: Vec<GraphFileProblem>,
@@ -88,7 +88,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// The one problem that keeps anything else from being looked at.
+    /// A single problem that prevents all further checks.
     pub(super) fn only(message: impl Into<String>, help: Option<&str>) -> Found {
         let help = help.map(str::to_owned);
         let problem = GraphFileProblem { message: message.into(), help, position: None };

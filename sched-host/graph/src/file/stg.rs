@@ -1,12 +1,12 @@
 //! The Standard Task Graph format (Kasahara Laboratory).
 
-use super::order::{told, topological};
+use super::order::{FileTask, WaitsFor, describe, topological};
 use super::problems::{Found, Problems, quote};
 use crate::{Kind, KindId, Lengths, Task, TaskGraph, TaskId};
 use sched_core::Arch;
 use std::time::Duration;
 
-/// What a unit of time is taken for.
+/// Length of a unit of time, which the format leaves open.
 const UNIT: Duration = Duration::from_millis(1);
 
 /// A line of a task.
@@ -49,17 +49,17 @@ pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
     match topological(&waits_for) {
         Ok(order) => Ok(graph(&rows, with_dummies, &order, &waits_for)),
         Err(cycle) => {
-            let message = format!("task {}", told(&cycle, |task| task.to_string()));
-            problems.report(rows[cycle[0] as usize].line.trim(), message);
+            let message = format!("task {}", describe(&cycle, |task| task.0.to_string()));
+            problems.report(rows[cycle[0].index()].line.trim(), message);
             Err(problems.done())
         }
     }
 }
 
 /// The tasks that each task waits for.
-fn waits_for<'t>(rows: &[Row<'t>], problems: &mut Problems<'t>) -> Vec<Vec<u32>> {
+fn waits_for<'t>(rows: &[Row<'t>], problems: &mut Problems<'t>) -> Vec<Vec<FileTask>> {
     let mut known = |word| match number(word, problems, "the number of a task") {
-        Some(task) if (task as usize) < rows.len() => Some(task),
+        Some(task) if FileTask(task).index() < rows.len() => Some(FileTask(task)),
         Some(task) => {
             let last = rows.len().saturating_sub(1);
             problems.report(word, format!("there is no task {task}: tasks have the numbers 0 to {last}"));
@@ -70,15 +70,15 @@ fn waits_for<'t>(rows: &[Row<'t>], problems: &mut Problems<'t>) -> Vec<Vec<u32>>
     rows.iter().map(|row| row.waits_for.iter().filter_map(|word| known(word)).collect()).collect()
 }
 
-/// The tasks in this order, of which the first and the last do nothing if they are dummies.
-fn graph(rows: &[Row<'_>], with_dummies: bool, order: &[u32], waits_for: &[Vec<u32>]) -> TaskGraph {
+/// The graph of the tasks in this order; the first and the last task do nothing if they are dummies.
+fn graph(rows: &[Row<'_>], with_dummies: bool, order: &[FileTask], waits_for: &WaitsFor) -> TaskGraph {
     let mut graph = TaskGraph::default();
     let task_kind = graph.add_kind("task");
     let dummy = KindId(1);
     graph.kinds.push(Kind { name: "dummy".to_owned(), runs: false });
     let mut ids = vec![TaskId(0); rows.len()];
     for place in order {
-        let at = *place as usize;
+        let at = place.index();
         let ends = with_dummies && (at == 0 || at == rows.len() - 1);
         let mut task = if ends && rows[at].length == 0 {
             Task::new(dummy)
@@ -87,8 +87,8 @@ fn graph(rows: &[Row<'_>], with_dummies: bool, order: &[u32], waits_for: &[Vec<u
             task.lengths = Lengths::default().with(Arch::CPU, UNIT * rows[at].length);
             task
         };
-        task.name = Some(place.to_string().into());
-        task.after = waits_for[at].iter().map(|before| ids[*before as usize]).collect();
+        task.name = Some(place.0.to_string().into());
+        task.after = waits_for[at].iter().map(|before| ids[before.index()]).collect();
         ids[at] = graph.add_task(task);
     }
     graph

@@ -2,7 +2,7 @@
 
 mod record;
 
-use super::order::{told, topological};
+use super::order::{Cycle, FileTask, WaitsFor, describe, topological};
 use super::problems::{Found, Problems};
 use crate::{AccessMode, DataId, Datum, Kind, KindId, Task, TaskGraph, TaskId, WontUse};
 pub(super) use record::is_field;
@@ -21,12 +21,12 @@ pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
     if !problems.is_empty() {
         return Err(problems.done());
     }
-    // A priority that is not said is that of the record before; this is so in the order of the file.
+    // A record without a priority has that of the record before, in the order of the file.
     let mut priority = 0;
     for record in records.iter_mut().filter(|record| record.worker) {
         priority = *record.priority.get_or_insert(priority);
     }
-    // Stable, and none comes before all numbers.
+    // The sort is stable, and records without a number come first.
     records.sort_by_key(|record| record.submit_order);
 
     let mut reading = Reading::default();
@@ -39,8 +39,8 @@ pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
         Ok(order) => Ok(reordered(graph, &order, &explicit)),
         Err(cycle) => {
             let tasks: Vec<&Record<'_>> = records.iter().filter(|record| record.control.is_none()).collect();
-            let job = |task: u32| tasks[task as usize].job_id;
-            problems.report(job(cycle[0]), format!("job {}", told(&cycle, |task| job(task).to_owned())));
+            let job = |task: FileTask| tasks[task.index()].job_id;
+            problems.report(job(cycle[0]), format!("job {}", describe(&cycle, |task| job(task).to_owned())));
             Err(problems.done())
         }
     }
@@ -50,19 +50,19 @@ pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
 #[derive(Default)]
 struct Reading<'t> {
     graph: TaskGraph,
-    /// By name, and whether tasks of it run.
+    /// Kinds by name, and by whether their tasks run.
     kinds: HashMap<(&'t str, bool), KindId>,
     data: HashMap<&'t str, DataId>,
-    /// The last task that does something.
-    last_run: Option<u32>,
+    /// The last task that does any work.
+    last_run: Option<TaskId>,
 }
 
 impl<'t> Reading<'t> {
     fn add(&mut self, record: &Record<'t>) {
         if record.control.is_some() {
-            // Nobody uses data that no task named before.
+            // A hint about data that no task has named yet has no effect.
             let data = record.handles.first().and_then(|handle| self.data.get(handle));
-            let submitted = self.last_run.map_or(0, |task| task + 1);
+            let submitted = self.last_run.map_or(0, |task| task.0 + 1);
             self.graph.wont_use.extend(data.map(|data| WontUse { submitted, data: *data }));
             return;
         }
@@ -81,7 +81,7 @@ impl<'t> Reading<'t> {
         }
         let id = self.graph.add_task(task);
         if record.worker {
-            self.last_run = Some(id.0);
+            self.last_run = Some(id);
         }
     }
 
@@ -98,48 +98,49 @@ impl<'t> Reading<'t> {
         })
     }
 
-    /// For each task, those that its `DependsOn` names. Jobs that are not in the file ended before it began.
-    fn explicit_dependencies(&self, records: &[Record<'t>]) -> Vec<Vec<u32>> {
+    /// For each task, the tasks that its `DependsOn` names. Jobs that are not in the file ended before it began.
+    fn explicit_dependencies(&self, records: &[Record<'t>]) -> Vec<Vec<FileTask>> {
         let tasks = || records.iter().filter(|record| record.control.is_none());
-        let by_job: HashMap<&str, u32> = tasks().map(|record| record.job_id).zip(0..).collect();
+        let by_job: HashMap<&str, FileTask> = tasks().map(|record| record.job_id).zip((0..).map(FileTask)).collect();
         let of = |record: &Record<'_>| record.depends_on.iter().filter_map(|job| by_job.get(job).copied()).collect();
         tasks().map(of).collect()
     }
 }
 
-/// An order of the tasks in which each waits for earlier ones only. Nearly always it is that in which they are.
-fn order(graph: &TaskGraph, explicit: &[Vec<u32>]) -> Result<Vec<u32>, Vec<u32>> {
-    if (0..).zip(explicit).all(|(task, before)| before.iter().all(|before| *before < task)) {
-        return Ok((0..graph.tasks.len() as u32).collect());
+/// An order of the tasks in which each waits only for earlier ones: nearly always the one in the graph.
+fn order(graph: &TaskGraph, explicit: &WaitsFor) -> Result<Vec<FileTask>, Cycle> {
+    let tasks = || graph.ids().map(|id| FileTask(id.0));
+    if tasks().zip(explicit).all(|(task, before)| before.iter().all(|before| *before < task)) {
+        return Ok(tasks().collect());
     }
     let dependencies = graph.dependencies();
     let both = graph.ids().zip(explicit).map(|(task, explicit)| {
-        let implicit = dependencies.predecessors(task).iter().map(|before| before.0);
+        let implicit = dependencies.predecessors(task).iter().map(|before| FileTask(before.0));
         explicit.iter().copied().chain(implicit).collect()
     });
-    topological(&both.collect::<Vec<Vec<u32>>>())
+    topological(&both.collect::<Vec<Vec<FileTask>>>())
 }
 
-/// The graph with its tasks in this order, and what each waits for written into it.
-fn reordered(mut graph: TaskGraph, order: &[u32], explicit: &[Vec<u32>]) -> TaskGraph {
+/// The graph with its tasks in this order, and with explicit dependencies.
+fn reordered(mut graph: TaskGraph, order: &[FileTask], explicit: &WaitsFor) -> TaskGraph {
     let mut place = vec![TaskId(0); order.len()];
-    for (at, task) in (0..).zip(order) {
-        place[*task as usize] = TaskId(at);
+    for (id, task) in graph.ids().zip(order) {
+        place[task.index()] = id;
     }
     let mut tasks: Vec<Option<Task>> = std::mem::take(&mut graph.tasks).into_iter().map(Some).collect();
-    for number in order {
-        let mut task = tasks[*number as usize].take().expect("an order names each task once");
-        task.after = explicit[*number as usize].iter().map(|before| place[*before as usize]).collect();
+    for of_file in order {
+        let mut task = tasks[of_file.index()].take().expect("an order names each task once");
+        task.after = explicit[of_file.index()].iter().map(|before| place[before.index()]).collect();
         graph.add_task(task);
     }
-    // A hint stays behind the task that it came after.
+    // A hint stays after the task that it followed.
     for hint in &mut graph.wont_use {
-        hint.submitted = hint.submitted.checked_sub(1).map_or(0, |task| place[task as usize].0 + 1);
+        hint.submitted = hint.submitted.checked_sub(1).map_or(0, |task| place[FileTask(task).index()].0 + 1);
     }
     graph
 }
 
-/// What replay understands of a mode: `C` behind one says that such tasks commute.
+/// The access mode that StarPU's replay reads from a word: a final `C` marks tasks that commute.
 fn mode(word: &str) -> Option<AccessMode> {
     match word {
         "R" => Some(AccessMode::Read),

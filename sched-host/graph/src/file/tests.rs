@@ -11,7 +11,7 @@ use std::time::Duration;
 /// What is wrong with `text`, a line for each problem.
 fn wrong(name: &str, text: &str) -> String {
     let error = parse(name, text.to_owned(), None).expect_err("the text is malformed");
-    let told = error.problems().iter().map(|problem| match problem.mend() {
+    let told = error.problems().iter().map(|problem| match problem.fix() {
         Some(mend) => format!("{problem} ({mend})"),
         None => problem.to_string(),
     });

@@ -1,7 +1,7 @@
 //! The WfFormat of WfCommons, from schema 1.5 on.
 
 use super::json::{Bytes, Seconds, Word, bytes, document, member, needed, nothing, shaped, words};
-use super::order::{told, topological};
+use super::order::{FileTask, WaitsFor, describe, topological};
 use super::problems::{Found, Problems, quote};
 use crate::{AccessMode, DataId, Datum, KindId, Lengths, Task, TaskGraph, TaskId};
 use jsonc_parser::ast::{Object, Value};
@@ -19,7 +19,7 @@ struct Specified<'v> {
     outputs: Vec<Word<'v>>,
 }
 
-/// What is known of the execution of a task.
+/// The execution of a task.
 struct Executed<'v> {
     length: Duration,
     program: Option<&'v str>,
@@ -69,8 +69,8 @@ fn read<'t>(document: &Value<'t>, problems: &mut Problems<'t>) -> Option<TaskGra
     let order = match topological(&waits_for) {
         Ok(order) => order,
         Err(cycle) => {
-            let message = format!("task {}", told(&cycle, |task| quote(tasks[task as usize].id.text)));
-            problems.report_at(bytes(tasks[cycle[0] as usize].id.range), message, None);
+            let message = format!("task {}", describe(&cycle, |task| quote(tasks[task.index()].id.text)));
+            problems.report_at(bytes(tasks[cycle[0].index()].id.range), message, None);
             return None;
         }
     };
@@ -95,7 +95,7 @@ fn specified<'v, 't>(specification: &'v Object<'t>, problems: &mut Problems<'t>)
     all
 }
 
-/// Sizes of files by their names, and in which order they stand in the file.
+/// Sizes of files by their names.
 fn files<'v, 't>(specification: &'v Object<'t>, problems: &mut Problems<'t>) -> HashMap<&'v str, u64> {
     let mut sizes = HashMap::new();
     for file in member::<&[Value<'t>]>(specification, "files", problems).unwrap_or_default() {
@@ -126,9 +126,9 @@ fn executions<'v, 't>(execution: &'v Object<'t>, problems: &mut Problems<'t>) ->
     all
 }
 
-fn places<'v>(tasks: &[Specified<'v>], problems: &mut Problems<'_>) -> HashMap<&'v str, u32> {
+fn places<'v>(tasks: &[Specified<'v>], problems: &mut Problems<'_>) -> HashMap<&'v str, FileTask> {
     let mut by_id = HashMap::with_capacity(tasks.len());
-    for (place, task) in (0..).zip(tasks) {
+    for (place, task) in (0..).map(FileTask).zip(tasks) {
         if *by_id.entry(task.id.text).or_insert(place) != place {
             problems.report_at(bytes(task.id.range), format!("task {} is there already", quote(task.id.text)), None);
         }
@@ -136,8 +136,8 @@ fn places<'v>(tasks: &[Specified<'v>], problems: &mut Problems<'_>) -> HashMap<&
     by_id
 }
 
-/// The place of the task that `word` names; where there is none, that is told.
-fn place(word: Word<'_>, by_id: &HashMap<&str, u32>, problems: &mut Problems<'_>) -> Option<u32> {
+/// The task that `word` names; reports that there is none.
+fn place(word: Word<'_>, by_id: &HashMap<&str, FileTask>, problems: &mut Problems<'_>) -> Option<FileTask> {
     let place = by_id.get(word.text).copied();
     if place.is_none() {
         let near = by_id.keys().map(|known| (strsim::damerau_levenshtein(known, word.text), *known));
@@ -155,20 +155,20 @@ fn place(word: Word<'_>, by_id: &HashMap<&str, u32>, problems: &mut Problems<'_>
 fn by_task<'v>(
     executed: Vec<(Word<'v>, Executed<'v>)>,
     tasks: &[Specified<'v>],
-    by_id: &HashMap<&str, u32>,
+    by_id: &HashMap<&str, FileTask>,
     problems: &mut Problems<'_>,
 ) -> Vec<Option<Executed<'v>>> {
     let mut of_task: Vec<Option<Executed<'v>>> = tasks.iter().map(|_| None).collect();
     for (id, execution) in executed {
         if let Some(place) = place(id, by_id, problems)
-            && of_task[place as usize].replace(execution).is_some()
+            && of_task[place.index()].replace(execution).is_some()
         {
             let message = format!("the execution of task {} is there already", quote(id.text));
             problems.report_at(bytes(id.range), message, None);
         }
     }
     for (task, execution) in tasks.iter().zip(&of_task) {
-        let first = by_id.get(task.id.text).is_some_and(|place| std::ptr::eq(&tasks[*place as usize], task));
+        let first = by_id.get(task.id.text).is_some_and(|place| std::ptr::eq(&tasks[place.index()], task));
         if execution.is_none() && first {
             let message =
                 format!("task {} is not among those of `execution`, which say how long they took", quote(task.id.text));
@@ -178,27 +178,31 @@ fn by_task<'v>(
     of_task
 }
 
-/// For each task, those that it waits for: its parents, and who alone writes what it reads.
-fn waits_for(tasks: &[Specified<'_>], by_id: &HashMap<&str, u32>, problems: &mut Problems<'_>) -> Vec<Vec<u32>> {
-    let mut all: Vec<Vec<u32>> = vec![Vec::new(); tasks.len()];
-    for (at, task) in (0..).zip(tasks) {
+/// For each task, the tasks that it waits for: its parents, and the only writer of each file that it reads.
+fn waits_for(
+    tasks: &[Specified<'_>],
+    by_id: &HashMap<&str, FileTask>,
+    problems: &mut Problems<'_>,
+) -> Vec<Vec<FileTask>> {
+    let mut all: Vec<Vec<FileTask>> = vec![Vec::new(); tasks.len()];
+    for (at, task) in (0..).map(FileTask).zip(tasks) {
         for parent in &task.parents {
-            all[at as usize].extend(place(*parent, by_id, problems));
+            all[at.index()].extend(place(*parent, by_id, problems));
         }
         for child in &task.children {
             if let Some(child) = place(*child, by_id, problems) {
-                all[child as usize].push(at);
+                all[child.index()].push(at);
             }
         }
     }
-    let mut writers: HashMap<&str, Option<u32>> = HashMap::new();
-    for (at, task) in (0..).zip(tasks) {
+    let mut writers: HashMap<&str, Option<FileTask>> = HashMap::new();
+    for (at, task) in (0..).map(FileTask).zip(tasks) {
         for file in &task.outputs {
             writers.entry(file.text).and_modify(|writer| *writer = None).or_insert(Some(at));
         }
     }
-    for (at, task) in (0..).zip(tasks) {
-        let before = &mut all[at as usize];
+    for (at, task) in (0..).map(FileTask).zip(tasks) {
+        let before = &mut all[at.index()];
         let made = task.inputs.iter().filter_map(|file| writers.get(file.text).copied().flatten());
         before.extend(made.filter(|writer| *writer != at));
         before.sort_unstable();
@@ -207,22 +211,22 @@ fn waits_for(tasks: &[Specified<'_>], by_id: &HashMap<&str, u32>, problems: &mut
     all
 }
 
-/// The tasks in this order, as a graph.
+/// The graph of the tasks in this order.
 fn graph<'v>(
     name: &str,
     tasks: &[Specified<'v>],
     files: &HashMap<&str, u64>,
     executed: Option<&[Option<Executed<'v>>]>,
-    order: &[u32],
-    waits_for: &[Vec<u32>],
+    order: &[FileTask],
+    waits_for: &WaitsFor,
 ) -> TaskGraph {
     let mut graph = TaskGraph::new(name);
     let mut kinds: HashMap<&str, KindId> = HashMap::new();
     let mut data: HashMap<&str, DataId> = HashMap::new();
     let mut ids = vec![TaskId(0); tasks.len()];
-    for number in order {
-        let specified = &tasks[*number as usize];
-        let execution = executed.and_then(|executed| executed[*number as usize].as_ref());
+    for of_file in order {
+        let specified = &tasks[of_file.index()];
+        let execution = executed.and_then(|executed| executed[of_file.index()].as_ref());
         let kind = execution.and_then(|execution| execution.program).unwrap_or(specified.name);
         let kind = *kinds.entry(kind).or_insert_with(|| graph.add_kind(kind));
         let mut task = Task::new(kind).named(specified.id.text);
@@ -242,8 +246,8 @@ fn graph<'v>(
                 task = task.access(id, mode);
             }
         }
-        task.after = waits_for[*number as usize].iter().map(|before| ids[*before as usize]).collect();
-        ids[*number as usize] = graph.add_task(task);
+        task.after = waits_for[of_file.index()].iter().map(|before| ids[before.index()]).collect();
+        ids[of_file.index()] = graph.add_task(task);
     }
     graph
 }

@@ -1,4 +1,4 @@
-//! How a context is put together.
+//! Building a context.
 
 use super::{ContextCore, ContextError, SchedContext};
 use crate::Submitter;
@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
-/// A context in the making; see [`Submitter::context`].
+/// Settings of a context before it is built; see [`Submitter::context`].
 #[must_use = "a context is made by `build`"]
 pub struct ContextBuilder<'a> {
     submitter: &'a Submitter,
@@ -26,37 +26,38 @@ impl<'a> ContextBuilder<'a> {
         ContextBuilder { submitter, name, policy: None, workers: None, priorities: i32::MIN..=i32::MAX }
     }
 
-    /// The policy: the name of a shipped one, or the path of a KDL file. That of the default context, if none is given.
+    /// Sets the policy: the name of a shipped one, or the path of a KDL file. The default is the policy of the default
+    /// context.
     pub fn policy(mut self, name_or_path: impl Into<String>) -> Self {
         self.policy = Some(WantedPolicy::Named(name_or_path.into()));
         self
     }
 
-    /// A policy made by the program.
+    /// Sets a policy composed by the program.
     pub fn policy_value(mut self, policy: Policy) -> Self {
         self.policy = Some(WantedPolicy::Value(Box::new(policy)));
         self
     }
 
-    /// The workers, by number: some, or none for the time being. All of the runtime's, if this is not called. They stay in
-    /// the contexts that they are in already.
+    /// Sets the workers, by number; may be empty. The default is all workers of the runtime. They also stay in their
+    /// present contexts.
     pub fn workers(mut self, workers: impl IntoIterator<Item = u32>) -> Self {
         self.workers = Some(workers.into_iter().collect());
         self
     }
 
-    /// The priorities that tasks of this context may have; any, if this is not called. One outside of the range is refused
-    /// rather than moved into it, since the order of the tasks would silently be another. A task that sets no priority has
-    /// 0, or the bound next to 0.
+    /// Sets the allowed priorities of tasks of this context; any by default. A priority out of range is refused rather
+    /// than clamped, since clamping would silently change the order of tasks. A task without a priority has 0, or the
+    /// bound nearest to 0.
     pub fn priorities(mut self, range: RangeInclusive<i32>) -> Self {
         self.priorities = range;
         self
     }
 
-    /// Makes the context.
+    /// Creates the context.
     ///
     /// # Errors
-    /// See [`ContextError`]; there is no such context then.
+    /// See [`ContextError`]; no context is created in that case.
     pub fn build(self) -> Result<SchedContext, ContextError> {
         let core = &self.submitter.core;
         if core.stop.load(SeqCst) {
@@ -85,8 +86,9 @@ impl<'a> ContextBuilder<'a> {
             let (services, ledger) = (Arc::<_>::clone(&core.backend), Arc::clone(&core.ledger));
             let ahead = Arc::new(Ahead::new(number, Arc::clone(&core.backend), Arc::clone(&core.ledger)));
             ahead.serve(core);
-            let told = Some(Arc::<Ahead>::clone(&ahead) as _);
-            let tree = Tree::assemble_foreseeing(Vec::new(), &core.facts, services, ledger, core.policy_env.seed, told);
+            let lookahead = Some(Arc::<Ahead>::clone(&ahead) as _);
+            let tree =
+                Tree::assemble_foreseeing(Vec::new(), &core.facts, services, ledger, core.policy_env.seed, lookahead);
             ContextCore::new(number, tree, ahead, String::new(), policy.clone(), WorkerSet::new())
         });
         let context = place.ok_or(ContextError::TooMany { most: super::roster::MOST })?;

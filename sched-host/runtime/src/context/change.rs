@@ -1,4 +1,4 @@
-//! Changes of a context at work: workers, policy, and its end.
+//! Changes of a running context: its workers, its policy, its end.
 
 use super::{ContextCore, ContextError, SchedContext};
 use crate::Core;
@@ -8,20 +8,20 @@ use sched_tree::context::{WantedPolicy, exchange, faults_of, worker_ids};
 use std::sync::atomic::Ordering::SeqCst;
 
 impl SchedContext {
-    /// Lets further workers serve the context. Those that do already are no error.
+    /// Adds workers to the context. Present members are no error.
     ///
     /// # Errors
-    /// See [`ContextError`]; the context goes on as it was then.
+    /// See [`ContextError`]; the context is then unchanged.
     pub fn add_workers(&self, workers: impl IntoIterator<Item = u32>) -> Result<(), ContextError> {
         let added = worker_ids(workers, self.submitter.core.facts.len())?;
         self.change(None, |workers| workers.union_with(&added))
     }
 
-    /// Lets workers serve the context no more. Those that do not are no error; all may go. A task that one of them
-    /// executes now is not disturbed.
+    /// Removes workers from the context. Workers that are no members are no error; all may be removed. Running tasks
+    /// are not disturbed.
     ///
     /// # Errors
-    /// See [`ContextError`]; the context goes on as it was then. A policy may need workers that would go.
+    /// See [`ContextError`]; the context is then unchanged. A policy may need the removed workers.
     pub fn remove_workers(&self, workers: impl IntoIterator<Item = u32>) -> Result<(), ContextError> {
         let removed = worker_ids(workers, self.submitter.core.facts.len())?;
         self.change(None, |workers| {
@@ -31,7 +31,7 @@ impl SchedContext {
         })
     }
 
-    /// Schedules with another policy from now on: the name of a shipped one, or the path of a KDL file.
+    /// Replaces the policy: the name of a shipped one, or the path of a KDL file.
     ///
     /// ```
     /// use sched_runtime::Runtime;
@@ -48,12 +48,12 @@ impl SchedContext {
     /// ```
     ///
     /// # Errors
-    /// See [`ContextError`]; the policy before goes on then, with all tasks.
+    /// See [`ContextError`]; the present policy then stays, with all tasks.
     pub fn swap_policy(&self, name_or_path: impl Into<String>) -> Result<(), ContextError> {
         self.change(Some(WantedPolicy::Named(name_or_path.into()).find()?), |_| {})
     }
 
-    /// The same with a policy made by the program.
+    /// Replaces the policy by one composed by the program.
     ///
     /// # Errors
     /// As for [`swap_policy`](Self::swap_policy).
@@ -69,11 +69,11 @@ impl SchedContext {
         reshape(&self.submitter.core, &self.context, policy, workers)
     }
 
-    /// Ends the context: it takes no more tasks, and when those that it has have ended, it goes. Workers that are in no
-    /// other context go to the default one. Tasks of it that failed are reported by the runtime's next `wait_all`.
+    /// Deletes the context: it accepts no more tasks, and ends after those that it has. Workers in no other context
+    /// move to the default one. Its failed tasks are reported by the runtime's next `wait_all`.
     ///
     /// # Errors
-    /// See [`ContextError`]; the context goes on then.
+    /// See [`ContextError`]; the context then continues.
     pub fn delete(&self) -> Result<(), ContextError> {
         let (core, context) = (&self.submitter.core, &self.context);
         if context.number == 0 {
@@ -117,8 +117,8 @@ impl SchedContext {
     }
 }
 
-/// Lays a policy, or that of before, over the workers that `change` makes of those of before, and exchanges the trees. The
-/// caller holds `changing`.
+/// Lays the given policy, or the present one, over the changed set of workers, and exchanges the trees. The caller
+/// holds `changing`.
 fn reshape(
     core: &Core,
     context: &ContextCore,

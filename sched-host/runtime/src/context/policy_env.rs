@@ -1,4 +1,4 @@
-//! What the policies of all contexts are laid over: the machine, and the components that there are.
+//! Environment of the policies of all contexts: the machine and the available components.
 
 use sched_core::WorkerSet;
 use sched_machine::topology::{BindingPlan, Topology};
@@ -14,17 +14,17 @@ pub(crate) struct PolicyEnv {
     pub(crate) registry: Arc<Registry>,
     pub(crate) topology: Topology,
     pub(crate) binding: BindingPlan,
-    /// Policies may break the rules on progress.
+    /// Whether policies may break the rules on progress.
     pub(crate) unchecked: bool,
     /// Seeds the randomness of every component.
     pub(crate) seed: u64,
 }
 
 impl PolicyEnv {
-    /// Builds the components of a policy laid over some of the workers, or none, where there are none.
+    /// Builds the components of a policy laid over a set of workers, which may be empty.
     ///
     /// # Errors
-    /// All that is wrong with the policy, be there workers or not; what the components' constructors say.
+    /// All problems of the policy, also without workers, and errors of constructors of components.
     pub(crate) fn lay(&self, policy: &Policy, workers: &WorkerSet) -> Result<Vec<Part>, Findings> {
         lay(policy, &BoundMachine::new(&self.topology, &self.binding), workers, &self.registry, self.unchecked)
     }

@@ -11,25 +11,25 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering::*};
 use std::sync::{Arc, OnceLock};
 
-/// The most contexts that there can be at once, the default one included.
+/// Maximum number of contexts at once, including the default one.
 pub(crate) const MOST: usize = 256;
 
-/// One context. Its place is used again by a later one when it is deleted.
+/// One context. Its place is reused by a later context after deletion.
 pub(crate) struct ContextCore {
-    /// What records of tasks know it by; 0 is the default context.
+    /// Number by which records of tasks refer to it; 0 is the default context.
     pub(crate) number: u16,
     pub(crate) tree: Tree,
-    /// Its tasks, for components that look ahead.
+    /// Its submitted tasks, for components that look ahead.
     pub(crate) ahead: Arc<Ahead>,
-    /// Unused for the default context, whose tasks the workers count.
+    /// Unused for the default context, whose tasks are counted by the workers.
     pub(crate) in_flight: InFlight,
-    /// Priorities that tasks may have; none at all when the runtime has ended.
+    /// Allowed priorities of tasks; an empty range once the runtime has ended.
     pub(crate) least: AtomicI32,
     pub(crate) greatest: AtomicI32,
-    /// Whoever changes the policy or the workers holds this, so that it is done one after the other.
+    /// Held by a thread that changes the policy or the workers, so changes are serialized.
     pub(super) changing: Mutex<()>,
     pub(super) config: Mutex<ContextConfig>,
-    /// Tasks of earlier contexts at the same place.
+    /// Number of tasks of earlier contexts at this place.
     pub(super) before: AtomicU64,
 }
 
@@ -55,13 +55,13 @@ impl ContextCore {
         }
     }
 
-    /// Tasks may have these priorities from now on.
+    /// Sets the allowed priorities of tasks.
     pub(crate) fn set_priorities(&self, range: &RangeInclusive<i32>) {
         self.least.store(*range.start(), Relaxed);
         self.greatest.store(*range.end(), Relaxed);
     }
 
-    /// Takes no tasks any more: no priority is one that they may have, which whoever submits looks at anyway.
+    /// Accepts no more tasks: no priority is allowed, which each submission checks anyway.
     pub(crate) fn end(&self) {
         self.least.store(i32::MAX, Relaxed);
         self.greatest.store(i32::MIN, Relaxed);
@@ -81,17 +81,17 @@ impl ContextCore {
     }
 }
 
-/// See the module's text.
+/// See the [module](self).
 pub(crate) struct Roster {
     /// The default context, which is also the first of `all`.
     pub(crate) default: Arc<ContextCore>,
     all: Box<[OnceLock<Arc<ContextCore>>]>,
     len: AtomicUsize,
-    /// Changes whenever a worker may have to serve other contexts.
+    /// Changes whenever the contexts of a worker may have changed.
     version: AtomicU64,
-    /// Whoever makes a context holds this.
+    /// Held by a thread that creates a context.
     pub(super) opening: Mutex<()>,
-    /// What components did wrong in contexts that are gone.
+    /// Faults of components in deleted contexts.
     pub(super) past: Mutex<Vec<Fault>>,
 }
 
@@ -111,7 +111,7 @@ impl Roster {
         }
     }
 
-    /// The place of this number.
+    /// The place with this number.
     #[inline]
     pub(crate) fn get(&self, number: u16) -> &Arc<ContextCore> {
         if number == 0 { &self.default } else { self.further(number) }
@@ -121,7 +121,7 @@ impl Roster {
         self.all[number as usize].get().expect("tasks know contexts that there were")
     }
 
-    /// Every place, be there a context or not.
+    /// Every place, with or without a context.
     pub(crate) fn places(&self) -> impl Iterator<Item = &Arc<ContextCore>> {
         (0..self.len.load(Acquire)).map(|number| self.get(number as u16))
     }
@@ -131,12 +131,12 @@ impl Roster {
         self.places().filter(|context| context.is_there())
     }
 
-    /// Whether there never was another context than the default one.
+    /// Whether there never was a context beside the default one.
     pub(crate) fn is_single(&self) -> bool {
         self.len.load(Acquire) == 1
     }
 
-    /// A place without a context, made with `make` if need be. The caller holds `opening`.
+    /// A place without a context; `make` creates a new one if necessary. The caller holds `opening`.
     pub(super) fn free_place(&self, make: impl FnOnce(u16) -> ContextCore) -> Option<&Arc<ContextCore>> {
         if let Some(free) = self.places().find(|place| !place.is_there()) {
             return Some(free);
@@ -148,17 +148,17 @@ impl Roster {
         place.get()
     }
 
-    /// What components did wrong in contexts that are gone.
+    /// Faults of components in deleted contexts.
     pub(crate) fn past(&self) -> Vec<Fault> {
         self.past.lock().clone()
     }
 
-    /// Workers have to look which contexts they serve.
+    /// Makes workers look up again which contexts they serve.
     pub(crate) fn renew(&self) {
         self.version.fetch_add(1, SeqCst);
     }
 
-    /// Which change was the last.
+    /// Version of the contexts that workers serve.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Acquire)

@@ -1,39 +1,40 @@
-//! The typed accesses of a codelet: what a kernel is given for each handle.
+//! Typed accesses of a codelet: what a kernel receives for each handle.
 
 use crate::data::{DataHeader, Handle, Reading, Scratchpad, Writing};
 use parking_lot::{MappedMutexGuard, MutexGuard};
+use sched_core::WorkerId;
 use sched_graph::AccessMode;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// One access of a codelet: its mode, the handle that the application passes, and what the kernel sees.
+/// One access of a codelet: its mode, the handle that the application passes, and the view that the kernel receives.
 pub trait Access: 'static {
-    /// What the application passes.
+    /// Argument passed by the application.
     type Handle: Clone + Send + 'static;
     #[doc(hidden)]
     type Guard<'a>;
-    /// What the kernel sees.
+    /// View of the kernel.
     type View<'a>;
 
     #[doc(hidden)]
     fn visit<'h>(handle: &'h Self::Handle, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
     #[doc(hidden)]
-    fn guard(handle: &Self::Handle, worker: usize) -> Self::Guard<'_>;
+    fn guard(handle: &Self::Handle, worker: WorkerId) -> Self::Guard<'_>;
     #[doc(hidden)]
     fn view<'g>(guard: &'g mut Self::Guard<'_>) -> Self::View<'g>;
 }
 
 /// The kernel reads a `T`: it sees `&T`.
 pub struct Read<T>(PhantomData<fn() -> T>);
-/// The kernel writes a `T` and does not use what was there: it sees `&mut T`.
+/// The kernel overwrites a `T` and does not use its old value: it sees `&mut T`.
 pub struct Write<T>(PhantomData<fn() -> T>);
 /// The kernel reads and writes a `T`: it sees `&mut T`.
 pub struct ReadWrite<T>(PhantomData<fn() -> T>);
-/// The kernel reads and writes a `T`, and the order among such tasks does not matter: it sees `&mut T`.
+/// The kernel reads and writes a `T`, and such tasks may run in any order: it sees `&mut T`.
 pub struct Commute<T>(PhantomData<fn() -> T>);
-/// The kernel uses a `T` of the worker's own: it sees `&mut T`.
+/// The kernel uses a `T` that belongs to the worker: it sees `&mut T`.
 pub struct Scratch<T>(PhantomData<fn() -> T>);
-/// The kernel has any number of accesses of one kind: it sees a `Vec` of what it would see of one.
+/// The kernel has any number of accesses of one kind: it sees a `Vec` of their views.
 pub struct Many<A>(PhantomData<fn() -> A>);
 
 impl<T: Send + Sync + 'static> Access for Read<T> {
@@ -46,7 +47,7 @@ impl<T: Send + Sync + 'static> Access for Read<T> {
     }
 
     #[inline(always)]
-    fn guard(handle: &Handle<T>, worker: usize) -> Reading<'_, T> {
+    fn guard(handle: &Handle<T>, worker: WorkerId) -> Reading<'_, T> {
         handle.cell.read_by(worker)
     }
 
@@ -67,7 +68,7 @@ macro_rules! writing_access {
             }
 
             #[inline(always)]
-            fn guard(handle: &Handle<T>, worker: usize) -> Writing<'_, T> {
+            fn guard(handle: &Handle<T>, worker: WorkerId) -> Writing<'_, T> {
                 handle.cell.write_by(worker)
             }
 
@@ -89,8 +90,8 @@ impl<T: Send + 'static> Access for Scratch<T> {
 
     fn visit<'h>(_handle: &'h Scratchpad<T>, _visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {}
 
-    fn guard(handle: &Scratchpad<T>, worker: usize) -> MappedMutexGuard<'_, T> {
-        let pad = handle.pads.of_worker[worker].try_lock().expect("a worker runs one task at a time");
+    fn guard(handle: &Scratchpad<T>, worker: WorkerId) -> MappedMutexGuard<'_, T> {
+        let pad = handle.pads.of_worker[worker.index()].try_lock().expect("a worker runs one task at a time");
         MutexGuard::map(pad, |pad| pad.get_or_insert_with(&handle.pads.make))
     }
 
@@ -108,7 +109,7 @@ impl<A: Access> Access for Many<A> {
         handles.iter().for_each(|handle| A::visit(handle, visitor));
     }
 
-    fn guard(handles: &Vec<A::Handle>, worker: usize) -> Vec<A::Guard<'_>> {
+    fn guard(handles: &Vec<A::Handle>, worker: WorkerId) -> Vec<A::Guard<'_>> {
         handles.iter().map(|handle| A::guard(handle, worker)).collect()
     }
 
@@ -119,15 +120,15 @@ impl<A: Access> Access for Many<A> {
 
 /// The accesses of a codelet: a tuple of up to eight [`Access`] types. `()` has none.
 pub trait AccessList: 'static {
-    /// The handles, owned by a task.
+    /// Handles, owned by a task.
     type Handles: Clone + Send + 'static;
-    /// The handles, as the application passes them.
+    /// Handles, as passed by the application.
     type Passed<'a>;
     #[doc(hidden)]
     type Guards<'a>;
-    /// What the kernel sees.
+    /// Views of the kernel.
     type Views<'a>;
-    /// There is no access at all.
+    /// Whether there is no access at all.
     #[doc(hidden)]
     const IS_EMPTY: bool;
 
@@ -136,7 +137,7 @@ pub trait AccessList: 'static {
     #[doc(hidden)]
     fn visit<'h>(handles: &'h Self::Handles, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
     #[doc(hidden)]
-    fn guards(handles: &Self::Handles, worker: usize) -> Self::Guards<'_>;
+    fn guards(handles: &Self::Handles, worker: WorkerId) -> Self::Guards<'_>;
     #[doc(hidden)]
     fn views<'g>(guards: &'g mut Self::Guards<'_>) -> Self::Views<'g>;
 }
@@ -159,7 +160,7 @@ macro_rules! access_list {
                 $($access::visit($value, visitor);)*
             }
 
-            fn guards(($($value,)*): &Self::Handles, worker: usize) -> Self::Guards<'_> {
+            fn guards(($($value,)*): &Self::Handles, worker: WorkerId) -> Self::Guards<'_> {
                 ($($access::guard($value, worker),)*)
             }
 

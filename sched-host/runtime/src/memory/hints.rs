@@ -1,18 +1,19 @@
 //! Tasks whose data a memory node may fetch ahead of them.
 //!
-//! A thread of the node follows the hints, rather than an idle worker: a worker that copies would come late to a task that arrives
-//! meanwhile, and where no worker is idle, nothing would be copied while tasks run, which is what hints are for. The thread may
-//! run on the processing units of the node's workers and on no others, so that what it touches first is the node's; where all
-//! of them are busy, it takes the time that the copy would take a worker later. It sleeps while there is nothing to do.
+//! A thread of the node follows the hints, rather than an idle worker: a worker that copies would be late for a task
+//! that arrives meanwhile, and without idle workers nothing would be copied while tasks run, which is the purpose of
+//! hints. The thread runs on the processing units of the node's workers only, so that memory that it touches first
+//! belongs to the node; when all of them are busy, it takes the time that the copy would later take a worker. It sleeps
+//! while there is nothing to do.
 
 use crate::task::record::TaskKey;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 
-/// So many hints are kept at most: further ones are no loss, since their tasks are far from running.
+/// Maximum number of hints kept. Dropping further ones costs little: their tasks are far from running.
 const MOST: usize = 1024;
 
-/// The hints for one memory node, in the order in which they came.
+/// Hints for one memory node, in order of arrival.
 #[derive(Default)]
 pub(crate) struct Hints {
     waiting: Mutex<Waiting>,
@@ -50,7 +51,7 @@ impl Hints {
         }
     }
 
-    /// There is no next task.
+    /// Stops the thread: there is no next task.
     pub(crate) fn stop(&self) {
         self.waiting.lock().stopped = true;
         self.changed.notify_all();

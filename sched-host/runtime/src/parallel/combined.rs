@@ -1,5 +1,5 @@
-//! What a worker does with others: the parallel tasks that teams execute. When a worker looks for them is decided at its
-//! [`seat`](sched_tree::seat), who meets whom by the [`gathering`](sched_sync::gathering).
+//! A worker's part in parallel tasks. The [`seat`](sched_tree::seat) decides when a worker looks for them, the
+//! [`gathering`](sched_sync::gathering) who meets whom.
 
 use super::crew::Crews;
 use crate::context::enter_task;
@@ -12,12 +12,12 @@ use sched_tree::{Services, Slot};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 
-/// What a team gathers for.
+/// Purpose of a gathering: a task and the combined worker that executes it.
 pub(crate) struct Purpose {
     slot: &'static Slot,
     /// The combined worker.
     combined: WorkerId,
-    /// Expected length of the task in nanoseconds; 0 when it is not known.
+    /// Expected length of the task in nanoseconds; 0 if unknown.
     expected: u64,
 }
 
@@ -28,23 +28,23 @@ pub(crate) struct Combined {
 }
 
 impl Combined {
-    /// `None` when there is no combined worker.
+    /// `None` without combined workers.
     pub(crate) fn new(workers: usize, members: &[Box<[WorkerId]>], crews: Crews) -> Option<Combined> {
         (!members.is_empty()).then(|| Combined { workers: CombinedWorkers::new(workers, members), crews })
     }
 }
 
-/// The architecture of a combined worker, and its size; of a simple one, its own and 1.
+/// Architecture and size of a worker; the size of a simple one is 1.
 pub(crate) fn arch_and_size(worker: WorkerId, archs: &[Arch], combined: &[Box<[WorkerId]>]) -> Option<(Arch, u16)> {
-    let Some(number) = (worker.0 as usize).checked_sub(archs.len()) else {
-        return Some((archs[worker.0 as usize], 1));
+    let Some(number) = worker.index().checked_sub(archs.len()) else {
+        return Some((archs[worker.index()], 1));
     };
     let team = combined.get(number)?;
-    Some((*archs.get(team.first()?.0 as usize)?, u16::try_from(team.len()).unwrap_or(u16::MAX)))
+    Some((*archs.get(team.first()?.index())?, u16::try_from(team.len()).unwrap_or(u16::MAX)))
 }
 
 impl Worker {
-    /// What a team gathers for that executes this task. Its members are expected to be busy with it.
+    /// Purpose of the team that executes this task, whose members are expected to be busy with it.
     pub(crate) fn purpose_of(&self, slot: &'static Slot, combined: WorkerId) -> Purpose {
         let predicted = slot.head().predicted.load(Relaxed);
         let expected = if predicted == u64::MAX { 0 } else { predicted };
@@ -52,29 +52,30 @@ impl Worker {
             && let Some(teams) = &self.core.combined
         {
             let team = teams.workers.memberships().team(combined);
-            team.iter().for_each(|member| self.core.backend.times.expect_team(member.0 as usize, expected));
+            team.iter().for_each(|member| self.core.backend.times.expect_team(*member, expected));
         }
         Purpose { slot, combined, expected }
     }
 
-    /// Executes a parallel task with the others of its team: leads them, or lets the leader have this worker.
+    /// Executes a parallel task with the other members of its team: as the leader, or by waiting while the leader uses
+    /// this worker.
     pub(crate) fn attend(&mut self, gathering: &Gathering<Purpose>) {
         let core = Arc::clone(&self.core);
         let Some(teams) = &core.combined else { return };
-        let me = self.id.0 as usize;
+        let me = self.id.index();
         let Purpose { slot, combined, expected } = gathering.purpose;
         let counters = &core.counters[me];
         if expected > 0 {
-            core.backend.times.joined_team(me, expected);
-            core.backend.times.pre_exec(me, core.backend.now(), expected);
+            core.backend.times.joined_team(self.id, expected);
+            core.backend.times.pre_exec(self.id, core.backend.now(), expected);
         }
         counters.in_team.store(slot.index() + 1, Relaxed);
         if gathering.is_led_by(me) {
             let team = gathering.lead();
             if expected > 0 {
-                // Those who came first have waited.
+                // Early members have waited.
                 let now = core.backend.now();
-                let begin = |member: &WorkerId| core.backend.times.pre_exec(member.0 as usize, now, expected);
+                let begin = |member: &WorkerId| core.backend.times.pre_exec(*member, now, expected);
                 teams.workers.memberships().team(combined).iter().for_each(begin);
             }
             counters.executing.store(slot.index() + 1, Relaxed);
@@ -84,12 +85,8 @@ impl Worker {
             enter_task(core.id, task.record.context());
             let outcome = self.outcome(slot, &mut taken, &teams.crews.of(combined, &submitter), combined);
             if expected > 0 {
-                teams
-                    .workers
-                    .memberships()
-                    .team(combined)
-                    .iter()
-                    .for_each(|member| core.backend.times.post_exec(member.0 as usize));
+                let members = teams.workers.memberships().team(combined);
+                members.iter().for_each(|member| core.backend.times.post_exec(*member));
             }
             drop(team);
             counters.executing.store(0, Relaxed);

@@ -1,9 +1,10 @@
-//! Who executes a task: one worker, or the members of a combined worker, and how these run together.
+//! The workers that execute a task, one or the members of a combined worker, and how they run together.
 //!
-//! A kernel that several run is given borrowed data, so they must all have returned before it has: they are *scoped*
-//! threads. The first member runs on its own worker's thread; the others on threads of a pool that the combined worker
-//! keeps, each bound where its member is, while the members' own threads are parked in the
-//! [gathering](sched_sync::gathering). (A worker's own thread could not be lent data for the time of a call without `unsafe`.)
+//! A kernel that several workers run borrows data, so all must have returned before it has: they are *scoped* threads.
+//! The first member runs on the thread of its own worker; the others run on threads of a pool that the combined worker
+//! keeps, each bound like its member, while the members' own threads are parked in the
+//! [gathering](sched_sync::gathering). (Lending data to a worker's own thread for the duration of a call would require
+//! `unsafe`.)
 
 use crate::task::submit::Submitter;
 use crate::wait::barrier::Barrier;
@@ -18,7 +19,7 @@ use std::sync::OnceLock;
 
 /// The combined workers of a runtime, with their threads.
 pub(crate) struct Crews {
-    /// Number of the first.
+    /// Number of the first combined worker.
     first: u32,
     crews: Vec<Standing>,
     binding: Option<BindingPlan>,
@@ -27,7 +28,7 @@ pub(crate) struct Crews {
 /// One combined worker.
 struct Standing {
     members: Box<[WorkerId]>,
-    /// The threads of all members but the first, made when they are first needed.
+    /// Threads of all members but the first, created on first use.
     pool: OnceLock<Result<ThreadPool, String>>,
 }
 
@@ -38,14 +39,14 @@ impl Crews {
         Crews { first: workers as u32, crews, binding }
     }
 
-    /// The crew that a combined worker is.
+    /// The crew of a combined worker.
     pub(crate) fn of<'a>(&'a self, combined: WorkerId, submitter: &'a Submitter) -> Crew<'a> {
         let standing = &self.crews[(combined.0 - self.first) as usize];
         Crew { members: &standing.members, submitter, together: Some((self, standing)) }
     }
 
     /// # Panics
-    /// When the system gives no threads: the task fails then.
+    /// If the system gives no threads; the task then fails.
     fn pool<'a>(&self, standing: &'a Standing) -> &'a ThreadPool {
         let make = || {
             let members = standing.members.to_vec();
@@ -73,27 +74,27 @@ impl Crews {
     }
 }
 
-/// Who executes a task.
+/// The workers that execute a task.
 #[derive(Clone, Copy)]
 pub(crate) struct Crew<'a> {
     pub(crate) members: &'a [WorkerId],
     pub(crate) submitter: &'a Submitter,
-    /// What several members need to run together.
+    /// Present if there are several members.
     together: Option<(&'a Crews, &'a Standing)>,
 }
 
 impl<'a> Crew<'a> {
-    /// One worker.
+    /// A crew of one worker.
     pub(crate) fn alone(worker: &'a WorkerId, submitter: &'a Submitter) -> Crew<'a> {
         Crew { members: std::slice::from_ref(worker), submitter, together: None }
     }
 
-    /// The first member, on whose thread this is.
+    /// The first member, whose thread this is.
     pub(crate) fn first(&self) -> WorkerId {
         self.members[0]
     }
 
-    /// Lets the calling thread run wherever a member may, until the result is dropped.
+    /// Lets the calling thread run on the processing units of all members, until the result is dropped.
     pub(crate) fn widen(&self) -> Widened<'a> {
         self.bind(self.members);
         Widened { crew: *self }
@@ -102,13 +103,13 @@ impl<'a> Crew<'a> {
     fn bind(&self, members: &[WorkerId]) {
         let Some((crews, _)) = self.together else { return };
         let Some(plan) = &crews.binding else { return };
-        let workers: Vec<usize> = members.iter().map(|member| member.0 as usize).collect();
+        let workers: Vec<usize> = members.iter().map(|member| member.index()).collect();
         if let Err(why) = plan.bind_current_thread_to(&workers) {
             tracing::warn!("a team is not bound: {why}");
         }
     }
 
-    /// Runs `body` once for each member, all at once, and returns when all have. The first panic goes on here.
+    /// Runs `body` for all members at once, and returns when all have returned. Resumes the first panic.
     pub(crate) fn run(&self, body: &(impl Fn(Team<'_>) + Sync)) {
         let pool = self.together.map(|(crews, standing)| crews.pool(standing));
         let barrier = Barrier::new(self.members.len());
@@ -123,7 +124,7 @@ impl<'a> Crew<'a> {
                     if failure.is_none() && !Barrier::is_consequence(&*payload) {
                         *failure = Some(payload);
                     } else {
-                        // The drop of a payload may panic in its turn.
+                        // The drop of a payload may panic in turn.
                         std::mem::forget(payload);
                     }
                 }
@@ -154,19 +155,19 @@ impl Drop for Widened<'_> {
     }
 }
 
-/// The workers that execute a task together, as a kernel sees them: [`Context::team`](crate::Context::team).
+/// The workers that execute a task together, as the kernel sees them: [`Context::team`](crate::Context::team).
 ///
-/// An implementation that is not parallel, and every implementation on a worker by itself, has a team of one.
+/// An implementation that is not parallel, or that runs on a single worker, has a team of one.
 #[derive(Clone, Copy)]
 pub struct Team<'a> {
     crew: &'a Crew<'a>,
     rank: usize,
-    /// Where the members meet, while all of them run.
+    /// Meeting point, while all members run.
     barrier: Option<&'a Barrier>,
 }
 
 impl<'a> Team<'a> {
-    /// The team of a kernel that the first member runs for all.
+    /// Team of a kernel that the first member runs for all.
     pub(crate) fn of(crew: &'a Crew<'a>) -> Team<'a> {
         Team { crew, rank: 0, barrier: None }
     }
@@ -175,7 +176,7 @@ impl<'a> Team<'a> {
         self.crew.submitter
     }
 
-    /// Which member this is, from 0; 0 in a forking implementation, which the first member runs.
+    /// Rank of this member, from 0; always 0 in a forking implementation, which the first member runs.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.rank
@@ -187,7 +188,7 @@ impl<'a> Team<'a> {
         self.crew.members.len()
     }
 
-    /// The worker that this member is.
+    /// The worker of this member.
     #[must_use]
     pub fn worker(&self) -> WorkerId {
         self.crew.members[self.rank]
@@ -199,12 +200,12 @@ impl<'a> Team<'a> {
         self.crew.members
     }
 
-    /// Waits until every member has come here, where all members run: in an SPMD implementation, and inside
-    /// [`run`](Self::run). Elsewhere this member is the only one that runs, and goes on.
+    /// Waits until every member has arrived, if all members run: in an SPMD implementation, and inside
+    /// [`run`](Self::run). Elsewhere only this member runs, and continues.
     ///
     /// # Panics
-    /// When a member panicked, or returned without coming here: the barrier would never open. The task fails then, with
-    /// that member's panic.
+    /// If a member panicked, or returned without arriving, so that the barrier would never open. The task then fails
+    /// with the panic of that member.
     pub fn barrier(&self) {
         if let Some(barrier) = self.barrier {
             barrier.wait();
@@ -212,10 +213,10 @@ impl<'a> Team<'a> {
     }
 
     /// In a forking implementation: runs `body` on all members at once, each on the processing unit of its worker, and
-    /// returns when all have returned. What it does with data of the task is up to the borrow checker:
-    /// [`share`](Self::share) splits a slice for them.
+    /// returns when all have returned. The borrow checker decides how it may use data of the task:
+    /// [`share`](Self::share) splits a slice for the members.
     ///
-    /// Where all members run already, each is by itself: `body` is run once, for a team of one.
+    /// If all members already run, each is on its own: `body` runs once, for a team of one.
     ///
     /// ```
     /// # use sched_runtime::{ReadWrite, Submitter};
@@ -244,7 +245,7 @@ impl<'a> Team<'a> {
         }
     }
 
-    /// Splits a slice into consecutive parts, one for each member, whose lengths differ by one at most.
+    /// Splits a slice into consecutive parts, one for each member, whose lengths differ by at most one.
     pub fn share<'d, E>(&self, data: &'d mut [E]) -> Parts<'d, E> {
         Parts { parts: even(data, self.size()).map(|part| Mutex::new(Some(part))).collect() }
     }
@@ -265,7 +266,7 @@ impl<'a, E> Parts<'a, E> {
     /// The part of this member.
     ///
     /// # Panics
-    /// When the member has taken it before, or is of another team.
+    /// If the member has already taken it, or belongs to another team.
     #[must_use]
     pub fn take(&self, member: Team<'_>) -> &'a mut [E] {
         let part = self.parts.get(member.rank()).and_then(|part| part.lock().take());
@@ -279,7 +280,7 @@ impl<E> fmt::Debug for Parts<'_, E> {
     }
 }
 
-/// Consecutive parts whose lengths differ by one at most, longer ones first.
+/// Consecutive parts whose lengths differ by at most one, longer ones first.
 pub(crate) fn even<E>(data: &mut [E], parts: usize) -> impl Iterator<Item = &mut [E]> {
     let (each, longer) = (data.len() / parts, data.len() % parts);
     let mut rest = data;

@@ -1,4 +1,4 @@
-//! What the members of a team see of a task's data, where all of them run its kernel at once.
+//! Views of a task's data for the members of a team that all run its kernel.
 
 use super::crew::even;
 use crate::data::access::{Access, AccessList, Commute, Many, Read, ReadWrite, Scratch, Write};
@@ -6,7 +6,7 @@ use crate::data::{Reading, Writing};
 use parking_lot::MappedMutexGuard;
 use sched_core::WorkerId;
 
-/// Data that the members of a team can write at once, each a part of its own.
+/// Data that the members of a team can write at once, each its own part.
 ///
 /// ```
 /// use sched_runtime::Share;
@@ -23,16 +23,16 @@ use sched_core::WorkerId;
 /// assert_eq!(Rows(vec![Vec::new(); 5]).share(2).iter().map(|part| part.len()).collect::<Vec<_>>(), [3, 2]);
 /// ```
 pub trait Share: Send + Sync + 'static {
-    /// What one member gets.
+    /// Part of one member.
     type Part<'a>: Send;
 
-    /// The parts of the members of a team of this size, in order of their ranks: as many as there are members.
+    /// Splits the data for a team of this size: one part for each member, in order of rank.
     fn share(&mut self, size: usize) -> Vec<Self::Part<'_>>;
 }
 
 macro_rules! shared_slice {
     ($type:ty $(, $number:ident)?) => {
-        /// Consecutive parts whose lengths differ by one at most.
+        /// Consecutive parts whose lengths differ by at most one.
         impl<E: Send + Sync + 'static $(, const $number: usize)?> Share for $type {
             type Part<'a> = &'a mut [E];
 
@@ -47,12 +47,12 @@ shared_slice!(Vec<E>);
 shared_slice!(Box<[E]>);
 shared_slice!([E; N], N);
 
-/// An access that the members of a team can have at once: reading, of anything; writing, of what can be
+/// An access that all members of a team can have at once: reading any data, or writing data that can be
 /// [shared](Share).
 pub trait TeamAccess: Access {
     #[doc(hidden)]
     type TeamGuard<'a>;
-    /// What one member sees.
+    /// View of one member.
     type Part<'a>: Send;
 
     #[doc(hidden)]
@@ -66,7 +66,7 @@ impl<T: Send + Sync + 'static> TeamAccess for Read<T> {
     type Part<'a> = &'a T;
 
     fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId]) -> Self::TeamGuard<'a> {
-        Self::guard(handle, members[0].0 as usize)
+        Self::guard(handle, members[0])
     }
 
     fn parts<'g>(guard: &'g mut Reading<'_, T>, size: usize) -> Vec<&'g T> {
@@ -81,7 +81,7 @@ macro_rules! writing_team_access {
             type Part<'a> = T::Part<'a>;
 
             fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId]) -> Self::TeamGuard<'a> {
-                Self::guard(handle, members[0].0 as usize)
+                Self::guard(handle, members[0])
             }
 
             fn parts<'g>(guard: &'g mut Writing<'_, T>, size: usize) -> Vec<T::Part<'g>> {
@@ -102,7 +102,7 @@ impl<T: Send + 'static> TeamAccess for Scratch<T> {
     type Part<'a> = &'a mut T;
 
     fn team_guard<'a>(handle: &'a Self::Handle, members: &[WorkerId]) -> Self::TeamGuard<'a> {
-        members.iter().map(|member| Self::guard(handle, member.0 as usize)).collect()
+        members.iter().map(|member| Self::guard(handle, *member)).collect()
     }
 
     fn parts<'g>(guards: &'g mut Vec<MappedMutexGuard<'_, T>>, _size: usize) -> Vec<&'g mut T> {
@@ -127,11 +127,11 @@ impl<A: TeamAccess> TeamAccess for Many<A> {
     }
 }
 
-/// The accesses of a codelet that the members of a team can have at once: each is a [`TeamAccess`].
+/// Accesses of a codelet that all members of a team can have at once: each is a [`TeamAccess`].
 pub trait TeamAccessList: AccessList {
     #[doc(hidden)]
     type TeamGuards<'a>;
-    /// What one member sees.
+    /// Views of one member.
     type Parts<'a>: Send;
 
     #[doc(hidden)]

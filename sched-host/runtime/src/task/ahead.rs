@@ -1,38 +1,37 @@
-//! What a real run tells of tasks that are submitted and have not ended: the extension `task-graph/1`.
+//! Submitted tasks that have not ended, as components of a real run see them: the extension `task-graph/1`.
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! Each context has a list of its tasks in order of submission. A component is told of the tasks that come to its own
-//! tree: of other contexts nothing, but that a task waits for something. The application's own accesses to data are
-//! told as tasks that end by themselves, in the default context. A task is on the list before it is pushed, so whoever
-//! holds one finds it; and one that has ended is told of no more, since its record is the next task's. What a task
-//! accesses is known until a worker takes it.
+//! Each context has a list of its tasks in order of submission. A component sees the tasks that come to its own tree;
+//! of other contexts it sees only that a task waits for something. Accesses of the application itself appear as tasks
+//! that end by themselves, in the default context. A task is on the list before it is pushed, so a component that holds
+//! a task finds it there. A task that has ended does not appear any more, since its record belongs to the next task.
+//! The accesses of a task are known until a worker takes it.
 //!
-//! Any component may ask at any time, on any thread, as often as it likes. Each answer is true of the moment when it
-//! is given.
+//! Any component may ask at any time, on any thread. Each answer is true at the moment when it is given.
 //!
-//! # How it is read while tasks end and others come
+//! # Concurrent reading
 //!
-//! The list is behind a lock, and holds places and sequences only. Whether a task has ended is never noted there: its
-//! slot's sequence is another one then, which each reader checks. All else is read from the record, *under the lock of
-//! its body*, with the sequence checked under it:
-//! - a task that ends gives its job and its dependents away, and clears its sequence, under this lock
-//!   ([`link`](sched_sync::link)), so what is read belongs to the task that was asked for;
-//! - a dependent that is in the body waits for this task, so it can neither end nor give its slot to another
-//!   meanwhile, and the sequence in its slot is its own.
+//! The list is behind a lock, and holds places and sequences only. The end of a task is not noted there: the sequence
+//! in its slot is another one afterwards, which each reader checks. Everything else is read from the record *under the
+//! lock of its body*, with the sequence checked under that lock:
+//! - a task that ends gives away its job and its dependents, and clears its sequence, under this lock
+//!   ([`link`](sched_sync::link)), so the reader sees the task that it asked for;
+//! - a dependent in the body waits for this task, so it can neither end nor give its slot to another task meanwhile,
+//!   and the sequence in its slot is its own.
 //!
-//! No lock is held when another is taken, and nothing of the application's is called or let go.
+//! No lock is held while another is taken, and no code of the application is called.
 //!
-//! # What it costs
+//! # Cost
 //!
-//! A runtime in which nobody asks keeps no list: a submission looks at a flag, the one by which it also knows whether
-//! a trace is written. The first component of a tree that asks has the list [made](Lookahead::begin), from the ledger,
-//! and when no tree is left that asked, it [goes](Lookahead::end). Then each submission locks the list and adds a
-//! line. Lines of tasks that have ended are dropped from the front when somebody asks, and everywhere when there are
-//! twice as many as were left the last time: so there are at most twice as many lines as there ever were tasks at
-//! once, and a task costs the same however many there are.
+//! A runtime without such a component keeps no list: a submission tests one flag, which also says whether a trace is
+//! recorded. The first request of a component [creates](Lookahead::begin) the list from the ledger; when no tree is
+//! left that asked, it is [dropped](Lookahead::end). In between, each submission locks the list and appends a line.
+//! Lines of ended tasks are removed from the front at each request, and everywhere once the list has doubled since the
+//! last removal. So the list has at most twice as many lines as there ever were tasks at once, and the cost per task is
+//! constant.
 //!
-//! How it begins and ends without a task being missed, [`follow`](crate::follow) says.
+//! How the list is created and dropped without missing a task: see [`follow`](sched_sync::follow).
 
 use super::record::Body;
 use crate::backend::ThreadBackend;
@@ -48,12 +47,12 @@ use std::sync::{Arc, OnceLock, Weak};
 
 /// The tasks of one context; see the [module](self).
 pub(crate) struct Ahead {
-    /// The context, by its number.
+    /// Number of the context.
     context: u16,
     list: Follow<List>,
     backend: Arc<ThreadBackend>,
     ledger: Arc<Ledger>,
-    /// Whose records the tasks have. Nothing is submitted before it is set.
+    /// The owner of the records. Set before anything is submitted.
     core: OnceLock<Weak<Core>>,
 }
 
@@ -67,19 +66,19 @@ struct Line {
 /// See the [module](self).
 #[derive(Default)]
 struct List {
-    /// In order of their sequences; some have ended.
+    /// In order of sequence; some have ended.
     lines: VecDeque<Line>,
-    /// Behind the last that was ever added.
+    /// Sequence after the last task ever added.
     end: u64,
-    /// Lines are looked through when there are so many.
+    /// Length at which ended tasks are removed.
     sweep_at: usize,
-    /// By data: a task that accesses it.
+    /// For each data: a task that accesses it.
     users: BTreeMap<u64, Line>,
-    /// The same for `users`.
+    /// Length of `users` at which entries are removed.
     sweep_users_at: usize,
 }
 
-/// Fewer lines are not looked through.
+/// Minimum length for a removal.
 const FEW: usize = 1024;
 
 impl Line {
@@ -87,7 +86,7 @@ impl Line {
         self.place.slot.head().sequence.load(Acquire) != self.sequence
     }
 
-    /// Looks at the task, unless it has ended: nobody ends it meanwhile.
+    /// Reads the task, unless it has ended; it cannot end meanwhile.
     fn look<T>(&self, look: impl FnOnce(&Body) -> T) -> Option<T> {
         let body = self.place.record.body.lock();
         (!self.has_ended()).then(|| look(&body))
@@ -98,7 +97,7 @@ impl List {
     fn add(&mut self, line: Line) {
         self.end = self.end.max(line.sequence + 1);
         match self.lines.back() {
-            // Those who submit at once may come here in another order.
+            // Concurrent submissions may arrive in another order.
             Some(last) if last.sequence >= line.sequence => {
                 if let Err(at) = self.lines.binary_search_by_key(&line.sequence, |line| line.sequence) {
                     self.lines.insert(at, line);
@@ -114,7 +113,7 @@ impl List {
 
     fn find(&self, sequence: u64) -> Option<Line> {
         let first = self.lines.front()?.sequence;
-        // Where none is missing in between, that is its place.
+        // Its position if no task in between is missing.
         let near = usize::try_from(sequence.checked_sub(first)?).ok().and_then(|at| self.lines.get(at));
         if let Some(line) = near.filter(|line| line.sequence == sequence) {
             return Some(*line);
@@ -134,23 +133,23 @@ impl List {
 
 impl Ahead {
     pub(crate) fn new(context: u16, backend: Arc<ThreadBackend>, ledger: Arc<Ledger>) -> Ahead {
-        // Who writes a trace wants to know of submissions as well.
+        // Traces record submissions, too.
         let list = Follow::new(backend.recorder.is_some());
         Ahead { context, list, backend, ledger, core: OnceLock::new() }
     }
 
-    /// The runtime whose tasks these are.
+    /// Sets the runtime that owns the tasks.
     pub(crate) fn serve(&self, core: &Arc<Core>) {
         let _ = self.core.set(Arc::downgrade(core));
     }
 
-    /// Whether anybody wants to know of a task that has got its sequence.
+    /// Whether new tasks have to be announced.
     #[inline(always)]
     pub(crate) fn is_attended(&self) -> bool {
         self.list.is_attended()
     }
 
-    /// A task of the context has got its sequence, and is not released yet.
+    /// Announces a task of the context, which has its sequence and is not released yet.
     #[cold]
     pub(crate) fn note(&self, place: TaskPlace, sequence: u64) {
         self.list.add(|list| list.add(Line { sequence, place }));
@@ -160,14 +159,14 @@ impl Ahead {
         self.list.look(|list| list.find(sequence))
     }
 
-    /// The tasks that the ledger has now, in order.
+    /// Tasks in the ledger, in order of sequence.
     fn gather(&self) -> List {
         let Some(core) = self.core.get().and_then(Weak::upgrade) else { return List::default() };
         let line = |slot: &Slot| {
             let sequence = slot.head().sequence.load(Acquire);
             (sequence != 0).then(|| Line { sequence, place: core.place(slot.index()) })
         };
-        // The context is read between two looks at the sequence, so that it belongs to that task.
+        // The context is read between two reads of the sequence, so it belongs to that task.
         let is_ours = |line: &Line| line.place.record.context() == self.context && !line.has_ended();
         let mut lines: Vec<Line> = self.ledger.slots().filter_map(line).filter(is_ours).collect();
         lines.sort_unstable_by_key(|line| line.sequence);
@@ -175,7 +174,7 @@ impl Ahead {
         List { sweep_at: FEW.max(lines.len() * 2), lines: lines.into(), end, ..List::default() }
     }
 
-    /// Visits what a task accesses, as long as no worker has taken it.
+    /// Visits the accesses of a task, until a worker takes it.
     fn visit(body: &Body, mut visit: impl FnMut(&DataHeader, DataAccess)) {
         if let Some(job) = &body.job {
             job.visit(&mut |header, mode| {
@@ -276,12 +275,12 @@ impl Lookahead for Ahead {
                 valid
             })
         });
-        // What nobody knows of is no reason to run a task here or there.
+        // Data without a known location does not favour any worker.
         places.filter(|valid| *valid != 0).unwrap_or(u64::MAX)
     }
 
     fn transfer(&self, from: MemoryNode, to: MemoryNode, bytes: u64) -> u64 {
-        self.backend.memories.as_ref().map_or(0, |memories| memories.transfer_nanos(from.0, to.0, bytes))
+        self.backend.memories.as_ref().map_or(0, |memories| memories.transfer_nanos(from, to, bytes))
     }
 }
 
@@ -290,7 +289,7 @@ mod tests {
     use super::super::record::Records;
     use super::*;
 
-    /// Places for tasks, which begin and end as told.
+    /// Places for tasks, which start and end on request.
     fn places(count: usize) -> Vec<TaskPlace> {
         let (ledger, records) = (Box::leak(Box::new(Ledger::new())), Box::leak(Box::new(Records::default())));
         let mut places = Vec::new();

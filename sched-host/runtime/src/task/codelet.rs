@@ -18,17 +18,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a kernel is told beside its data.
+/// Arguments of a kernel beside its data.
 pub struct Context<'a, P = ()> {
-    /// What the application passed along with the task.
+    /// Parameters that the application passed with the task.
     pub params: &'a P,
-    /// The worker that runs the task; in a team, the member that this is.
+    /// The worker that runs the task; in a team, this member.
     pub worker: WorkerId,
     pub(crate) team: Team<'a>,
 }
 
 impl<P> Context<'_, P> {
-    /// To submit further tasks.
+    /// Submits further tasks.
     #[must_use]
     pub fn submitter(&self) -> &Submitter {
         self.team.submitter()
@@ -49,7 +49,8 @@ impl<P: fmt::Debug> fmt::Debug for Context<'_, P> {
 
 pub(crate) type Kernel<L, P> = Box<dyn for<'a> Fn(&Context<'_, P>, <L as AccessList>::Views<'a>) + Send + Sync>;
 
-/// A kernel by name: what tasks run. `L` says how it uses its data; `P` is what each task passes along by value.
+/// A named kernel that tasks run. `L` describes the accesses to data; `P` is the type of the parameters that each task
+/// passes by value.
 ///
 /// Made with [`Submitter::codelet`]; belongs to that runtime. Cheap to clone.
 pub struct Codelet<L: AccessList, P = ()> {
@@ -68,34 +69,34 @@ impl<L: AccessList, P> fmt::Debug for Codelet<L, P> {
     }
 }
 
-/// What does not depend on the types.
+/// The part of a codelet that does not depend on its types.
 pub(crate) struct CodeletFacts {
     pub(crate) name: String,
     pub(crate) number: u32,
     pub(crate) runtime: u64,
     pub(crate) archs: ArchSet,
-    /// How many workers can execute a task together, at most.
+    /// Maximum number of workers that can execute a task together.
     pub(crate) width: u16,
     pub(crate) implementations: Vec<Implementation>,
-    /// How long its tasks are expected to take, by architecture and number of workers: what the application said.
+    /// Expected durations set by the application, by architecture and number of workers.
     pub(crate) estimates: Vec<(Arch, u16, Duration)>,
-    /// The joules that its tasks are expected to take, likewise.
+    /// Expected energy in joules set by the application, by architecture and number of workers.
     pub(crate) energies: Vec<(Arch, u16, f64)>,
-    /// What is learned of them.
+    /// The performance model.
     pub(crate) model: Option<Arc<CodeletModel>>,
-    /// What ran while energy is measured.
+    /// Tasks by variant, while energy is measured.
     pub(crate) variant_counts: VariantCounts,
-    /// The arguments of its tasks hold nothing that would have to be let go.
+    /// Whether the arguments of its tasks need no drop.
     pub(crate) keeps_nothing: bool,
     pub(crate) slots: FreeSlots,
 }
 
-/// How many tasks ahead the memory of one is brought near.
+/// Number of tasks ahead whose memory is prefetched.
 const FETCHED_AHEAD: usize = 8;
 
 /// Slots whose record holds a job of one codelet, so that the next task finds a box that fits.
 ///
-/// Submitters take from one list, and those who end tasks put into another: the two meet only when the first is empty.
+/// Submitters take from one list, and threads that end tasks add to another: they meet only when the first is empty.
 #[derive(Default)]
 pub(crate) struct FreeSlots {
     to_take: CachePadded<Mutex<Vec<Vacant>>>,
@@ -103,7 +104,7 @@ pub(crate) struct FreeSlots {
 }
 
 impl FreeSlots {
-    /// A slot, and one of those that will be taken soon.
+    /// Takes a slot; also returns one that will be taken soon.
     #[inline(always)]
     pub(crate) fn take(&self) -> Option<(TaskPlace, Option<Vacant>)> {
         let mut slots = self.to_take.lock();
@@ -120,15 +121,15 @@ impl FreeSlots {
         std::mem::swap(slots, &mut *self.put_back.lock());
     }
 
-    /// Has `add` put slots on the list.
+    /// Calls `add` to put slots on the list.
     pub(crate) fn put_back(&self, add: impl FnOnce(&mut Vec<Vacant>)) {
         add(&mut self.put_back.lock());
     }
 }
 
 impl CodeletFacts {
-    /// The implementation for so many workers of `arch`: number `chosen` of those for the architecture, if that many can
-    /// execute it, or the first that they can. Its index among all.
+    /// Index of the implementation for `size` workers of `arch`: number `chosen` of those for the architecture if it
+    /// supports that size, else the first that does.
     #[inline]
     pub(crate) fn select(&self, arch: Arch, size: u16, chosen: Option<u32>) -> Option<usize> {
         let fits = |of: &Implementation| of.arch == arch && of.most >= size;
@@ -146,11 +147,11 @@ pub(crate) struct CodeletInner<L: AccessList, P> {
     parameters: Option<Parameters<P>>,
 }
 
-/// The parameters of a multiple regression, made from what a task passes along.
+/// Parameters of a multiple regression, made from those of a task.
 type Parameters<P> = Box<dyn Fn(&P) -> Vec<f64> + Send + Sync>;
 
 impl<L: AccessList, P> CodeletInner<L, P> {
-    /// The footprint of a task for the codelet's model; `None` if it has none. The data are in the codelet's order.
+    /// Footprint of a task for the codelet's model; `None` without a model. The data are in the codelet's order.
     pub(crate) fn footprint(&self, params: &P, accesses: &[(&Arc<DataHeader>, AccessMode)]) -> Option<u64> {
         let model = self.facts.model.as_ref()?;
         let data = accesses.iter().map(|(header, _)| &***header);
@@ -162,7 +163,7 @@ impl<L: AccessList, P> CodeletInner<L, P> {
     }
 }
 
-/// A codelet in the making. Every codelet needs an implementation at least.
+/// Settings of a codelet before it is built. A codelet needs at least one implementation.
 #[must_use = "a codelet is made by `build`"]
 pub struct CodeletBuilder<L: AccessList, P = ()> {
     core: Arc<Core>,
@@ -214,9 +215,9 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
         self
     }
 
-    /// Says how long a task of this codelet takes on one worker of an architecture, whichever implementation runs, for
-    /// schedulers that decide by expected lengths. What is said last counts; about an architecture of which nothing is
-    /// said, nothing is known.
+    /// Sets the duration of a task of this codelet on one worker of an architecture, for any implementation. Schedulers
+    /// that use expected lengths read it. The last call counts; without a call the duration on that architecture is
+    /// unknown.
     ///
     /// ```
     /// # use sched_runtime::Submitter;
@@ -232,17 +233,16 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
         self
     }
 
-    /// Says how long a task of this codelet takes on a combined worker of `size` workers of an architecture, as
-    /// [`estimate`](Self::estimate) does for one worker. About a size of which nothing is said, nothing is known: a
-    /// scheduler that decides by expected lengths does not give the task to a combined worker of that size.
+    /// Sets the duration of a task of this codelet on a combined worker of `size` workers of an architecture; see
+    /// [`estimate`](Self::estimate) for one worker. Without a call for a size its duration is unknown: a scheduler that
+    /// uses expected lengths does not assign the task to a combined worker of that size.
     pub fn estimate_parallel(mut self, arch: Arch, size: usize, length: Duration) -> Self {
         self.estimates.push((arch, u16::try_from(size).unwrap_or(u16::MAX), length));
         self
     }
 
-    /// Has the durations of this codelet's tasks measured, and expected by what was measured: what is learned of each
-    /// architecture, implementation and size (the footprint of the data). Where [`estimate`](Self::estimate) says something
-    /// about an architecture, that counts.
+    /// Sets the performance model that learns durations from measurements, for each architecture, implementation and
+    /// size (the footprint of the data). For an architecture with an [`estimate`](Self::estimate) the estimate is used.
     ///
     /// ```
     /// # use sched_runtime::{Read, Submitter};
@@ -260,16 +260,16 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
         self
     }
 
-    /// The parameters that a [multiple regression](Model::multiple) goes by, made from what each task passes along. They
-    /// belong to the footprint of the task.
+    /// Parameters of a [multiple regression](Model::multiple), made from those of each task. They are part of the
+    /// footprint of the task.
     pub fn model_params<const N: usize>(mut self, params: impl Fn(&P) -> [f64; N] + Send + Sync + 'static) -> Self {
         self.parameters = Some(Box::new(move |passed| params(passed).to_vec()));
         self
     }
 
-    /// The codelet.
+    /// Builds the codelet.
     ///
-    /// A codelet without implementations can be made; its tasks cannot be submitted.
+    /// A codelet without implementations can be built; its tasks cannot be submitted.
     pub fn build(self) -> Codelet<L, P> {
         let archs = self.implementations.iter().map(|of| of.arch).collect();
         let width = self.implementations.iter().map(|of| of.most).max().unwrap_or(1);
@@ -292,14 +292,14 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
     }
 }
 
-/// A kernel with its arguments, of whatever types.
+/// A kernel with its arguments, with types erased.
 pub(crate) trait Job: Any + Send {
     fn facts(&self) -> &Arc<CodeletFacts>;
-    /// Has a crew run an implementation. Unwinds when the kernel does.
+    /// Runs an implementation on a crew. Unwinds when the kernel does.
     fn run(&self, implementation: usize, crew: &Crew<'_>);
-    /// Each data access.
+    /// Visits each data access.
     fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
-    /// Lets the arguments go.
+    /// Drops the arguments.
     fn clear(&mut self);
 }
 
@@ -317,7 +317,7 @@ impl<L: AccessList, P: Send + 'static> Job for TypedJob<L, P> {
         let Some((handles, params)) = &self.arguments else { return };
         match &self.codelet.kernels[implementation] {
             Code::Once(kernel) => {
-                let mut guards = L::guards(handles, crew.first().0 as usize);
+                let mut guards = L::guards(handles, crew.first());
                 let context = Context { params, worker: crew.first(), team: Team::of(crew) };
                 kernel(&context, L::views(&mut guards));
             }
@@ -336,7 +336,7 @@ impl<L: AccessList, P: Send + 'static> Job for TypedJob<L, P> {
     }
 }
 
-/// Puts a task's kernel and arguments into `place`, in the box that is there if it fits.
+/// Stores the kernel and the arguments of a task in `place`, in the existing box if it fits.
 pub(crate) fn put_job<L: AccessList, P: Send + 'static>(
     place: &mut Option<Box<dyn Job>>,
     codelet: &Codelet<L, P>,

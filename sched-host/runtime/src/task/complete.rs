@@ -1,4 +1,4 @@
-//! What happens when a task becomes ready, and when it ends.
+//! Steps when a task becomes ready, and when it ends.
 
 use super::codelet::Job;
 use super::failure::{Cause, Outcome};
@@ -15,45 +15,45 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*, fence};
 
-/// Scratch memory of a thread that ends tasks, kept from one end to the next so that nothing is allocated.
+/// Buffers of a thread that ends tasks, reused so that nothing is allocated.
 #[derive(Default)]
 pub(crate) struct WorkerScratch {
     dependents: Vec<Dependent>,
-    /// Tasks that end without having run, and how.
+    /// Tasks that end without having run, with their outcomes.
     ending: Vec<(u32, Outcome)>,
-    /// Tasks to schedule again, since a turn was given back.
+    /// Tasks to schedule again after a commute turn was given back.
     retry: Vec<u32>,
-    /// This thread will pull a task next.
+    /// Whether this thread will pull a task next.
     will_pull: bool,
-    /// If so: what it pushed since it last pulled.
+    /// Its deferred wake, if so.
     pub(crate) deferred: DeferredWake,
-    /// Slots to give back to their codelets.
+    /// Slots to return to their codelets.
     freed: Freed,
 }
 
 impl WorkerScratch {
-    /// For a worker, which pulls by itself.
+    /// Buffers of a worker, which pulls tasks itself.
     pub(crate) fn of_worker() -> WorkerScratch {
         WorkerScratch { will_pull: true, ..WorkerScratch::default() }
     }
 }
 
-/// Slots of ended tasks, until there are enough of them.
+/// Slots of ended tasks, returned in batches.
 #[derive(Default)]
 struct Freed {
     places: Vec<Vacant>,
-    /// Those of one codelet, while they are given back.
-    alike: Vec<Vacant>,
-    /// The codelet of all of them, unless they are `mixed`.
+    /// Slots of one codelet, while they are returned.
+    of_one: Vec<Vacant>,
+    /// Codelet of all of them, unless they are `mixed`.
     codelet: u32,
     mixed: bool,
 }
 
-/// Slots are given back in batches of this size.
+/// Size of a batch of slots.
 const FREED_BATCH: usize = 64;
 
 impl Freed {
-    /// Adds one, whose task was of this codelet. Whether it is time to give them back.
+    /// Adds the slot of a task of this codelet. Returns whether the batch is full.
     #[inline(always)]
     fn push(&mut self, codelet: u32, place: Vacant) -> bool {
         if codelet != self.codelet {
@@ -71,8 +71,8 @@ impl Freed {
 }
 
 impl Core {
-    /// Everything that a task of this context waited for has ended. `requester` is the worker whose thread this is, here
-    /// and everywhere below.
+    /// Schedules a task whose dependencies have all ended. `requester` is the worker that this thread is, here and
+    /// below.
     #[inline]
     pub(crate) fn make_ready(&self, context: &ContextCore, task: TaskPlace, requester: Option<WorkerId>) {
         if task.record.is_special() {
@@ -90,9 +90,8 @@ impl Core {
         self.give_back(&mut scratch);
     }
 
-    /// The task ends, and so may others that are cancelled with it. The arguments of a task that was executed
-    /// well are let go before. A worker is in the context of the task: callbacks, and what arguments do when they are
-    /// dropped, may submit tasks.
+    /// Ends a task, and others that are cancelled with it. The caller has dropped the arguments of a task that
+    /// succeeded. A worker is in the context of the task: callbacks and drops of arguments may submit tasks.
     #[inline(never)]
     pub(crate) fn end(
         &self,
@@ -105,7 +104,7 @@ impl Core {
         self.end_here(task, outcome, taken, requester, scratch);
     }
 
-    /// [`end`](Self::end), compiled into its caller.
+    /// [`end`](Self::end), inlined into its caller.
     #[inline(always)]
     pub(crate) fn end_here(
         &self,
@@ -119,7 +118,8 @@ impl Core {
         self.settle(requester, scratch);
     }
 
-    /// Ends and schedules what earlier ends left to do, without recursion: a chain of cancelled tasks may be long.
+    /// Ends and schedules the remaining tasks of earlier calls, without recursion: a chain of cancelled tasks may be
+    /// long.
     #[inline]
     fn settle(&self, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
         if !scratch.ending.is_empty() || !scratch.retry.is_empty() {
@@ -153,7 +153,7 @@ impl Core {
             let is_task = body.job.is_some();
             let rare = body.rare(record);
             if let Some(cause) = rare.cancelled.take() {
-                // It has had no turn that it could give back.
+                // It holds no turn to give back.
                 rare.turns.clear();
                 scratch.ending.push((slot, Outcome::Cancelled(cause)));
                 return;
@@ -168,7 +168,8 @@ impl Core {
                 return;
             }
             if !is_task {
-                // The application's own access: it is told that its turn has come, and ends the access itself.
+                // An access of the application itself: the callback reports its turn, and the application ends the
+                // access.
                 let ready = rare.callback.take();
                 drop(body);
                 if let Some(ready) = ready {
@@ -184,13 +185,13 @@ impl Core {
         self.push(self.tree_of(record), task, requester, deferred);
     }
 
-    /// The turn of one who says that data is not used for now: `task` stands for it.
+    /// Ends the stand-in `task` of data that is unused for now, and frees its replicas.
     #[cold]
     fn let_go(&self, task: TaskPlace, header: &DataHeader) {
         if let Places::Replicated(copies) = &header.places {
             aside(&task.slot.head().sequence, "the drop of a replica", || copies.let_go());
         }
-        self.turns[1].fetch_add(1, SeqCst);
+        self.own_accesses.ended.fetch_add(1, SeqCst);
     }
 
     /// Pushes a task into the tree of its context.
@@ -211,8 +212,8 @@ impl Core {
         }
     }
 
-    /// Ends one task and releases those that waited for it. One function, for the same reason as `submit`: every task passes
-    /// here.
+    /// Ends one task and releases those that waited for it. Inlined as one function: every task passes here, and each
+    /// call that needs its registers costs instructions (see `submit`).
     #[inline(always)]
     fn end_one(
         &self,
@@ -256,19 +257,7 @@ impl Core {
             self.give_back(scratch);
         }
         if !scratch.dependents.is_empty() {
-            let mut dependents = std::mem::take(&mut scratch.dependents);
-            for dependent in dependents.drain(..) {
-                let next = self.place(dependent.slot());
-                let waiting = next.record;
-                if let Some(cause) = failed.filter(|_| dependent.is_explicit()) {
-                    let mut body = waiting.body.lock();
-                    body.rare(waiting).cancelled.get_or_insert_with(|| Arc::clone(cause));
-                }
-                if waiting.release() {
-                    self.schedule(next, requester, scratch);
-                }
-            }
-            scratch.dependents = dependents;
+            self.release_dependents(failed, requester, scratch);
         }
         self.count_finished(context, requester);
         if watched {
@@ -276,7 +265,26 @@ impl Core {
         }
     }
 
-    /// A task that does not end well, and the data that it should have written.
+    /// Releases the tasks in `scratch` that waited for one that has ended; those that were submitted
+    /// [after](crate::TaskBuilder::after) it are cancelled if it `failed`.
+    #[inline(always)]
+    fn release_dependents(&self, failed: Option<&Cause>, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
+        let mut dependents = std::mem::take(&mut scratch.dependents);
+        for dependent in dependents.drain(..) {
+            let next = self.place(dependent.slot());
+            let waiting = next.record;
+            if let Some(cause) = failed.filter(|_| dependent.is_explicit()) {
+                let mut body = waiting.body.lock();
+                body.rare(waiting).cancelled.get_or_insert_with(|| Arc::clone(cause));
+            }
+            if waiting.release() {
+                self.schedule(next, requester, scratch);
+            }
+        }
+        scratch.dependents = dependents;
+    }
+
+    /// Notes a task that failed or was cancelled, and marks the data that it should have written.
     #[cold]
     fn note_bad(&self, context: u16, task: u64, outcome: &Outcome, cause: &Cause, job: Option<&dyn Job>) {
         self.outcomes.note_bad(context, task, outcome, cause);
@@ -289,7 +297,7 @@ impl Core {
         }
     }
 
-    /// What few tasks have: a callback, turns to give back.
+    /// Ends the rare parts of a task: its callback, turns to give back.
     fn end_rare(
         &self,
         slot: &Slot,
@@ -299,8 +307,8 @@ impl Core {
         scratch: &mut WorkerScratch,
     ) {
         if let Some(callback) = rare.callback {
-            // However long it takes is no stall. Only the worker itself writes what it executes.
-            let executing = requester.map(|worker| &self.counters[worker.0 as usize].executing);
+            // A long callback is no stall. Only the worker itself writes this counter.
+            let executing = requester.map(|worker| &self.counters[worker.index()].executing);
             let before = executing.map(|executing| executing.load(Relaxed));
             executing.inspect(|executing| executing.store(slot.index() + 1, Relaxed));
             aside(&slot.head().sequence, "a callback", || callback(outcome));
@@ -324,10 +332,10 @@ impl Core {
             }
             Some(worker) => {
                 // Only the worker itself writes its counter.
-                let finished = &self.counters[worker.0 as usize].finished;
+                let finished = &self.counters[worker.index()].finished;
                 finished.store(finished.load(Relaxed) + 1, Release);
-                // Who waits for everything is told by workers that have nothing to do; but those of this context may have
-                // much to do for others.
+                // Idle workers notify threads that wait for all tasks; but the workers of this context may be busy for
+                // other contexts.
                 light_fence();
                 if self.outcomes.is_default_awaited() {
                     self.note_if_default_finished();
@@ -342,7 +350,7 @@ impl Core {
 
     #[cold]
     fn note_if_default_finished(&self) {
-        // The last two may end at once: one of them sees the other.
+        // The last two tasks may end at once: one of them sees the other.
         fence(SeqCst);
         let (finished, submitted) = self.counts(&self.roster.default);
         if finished == submitted {
@@ -350,16 +358,16 @@ impl Core {
         }
     }
 
-    /// Gives free slots back to the codelets whose jobs they hold.
+    /// Returns free slots to the codelets whose jobs they hold.
     pub(crate) fn give_back(&self, scratch: &mut WorkerScratch) {
-        let Freed { places, alike, codelet, mixed } = &mut scratch.freed;
-        // Often they are of one codelet, and else of few.
+        let Freed { places, of_one, codelet, mixed } = &mut scratch.freed;
+        // Often they belong to one codelet, otherwise to few.
         while *mixed && let Some(last) = places.last() {
             let of = |vacant: &Vacant| vacant.place.slot.head().codelet.load(Relaxed);
             let codelet = of(last);
-            // Taken out first: as soon as a slot is given back, a task of another codelet may be in it.
-            alike.extend(places.extract_if(.., |vacant| of(vacant) == codelet));
-            self.put_back(codelet, |list| list.append(alike));
+            // Taken out first: once a slot is returned, a task of another codelet may be in it.
+            of_one.extend(places.extract_if(.., |vacant| of(vacant) == codelet));
+            self.put_back(codelet, |list| list.append(of_one));
         }
         if !places.is_empty() {
             self.put_back(*codelet, |list| list.append(places));
@@ -379,21 +387,21 @@ impl Core {
     }
 }
 
-/// Lets the arguments of a task go. Their drop is the application's code: no lock is held while it runs.
+/// Drops the arguments of a task. This is the application's code: no lock is held meanwhile.
 pub(crate) fn clear(job: &mut dyn Job, task: &AtomicU64) {
     aside(task, "the drop of a task's arguments", || job.clear());
 }
 
-/// Runs the application's code beside a kernel. A panic is logged.
+/// Runs the application's code outside a kernel. A panic is logged.
 fn aside(task: &AtomicU64, what: &str, body: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(body)) {
-        // The drop of a payload may panic in its turn.
+        // The drop of a payload may panic in turn.
         std::mem::forget(payload);
         tracing::error!(task = task.load(Relaxed), "{what} panicked");
     }
 }
 
-/// Takes the turn at each data, or none: then the task waits for the first that is taken.
+/// Takes the turn at each data, or none: then the task waits for the first turn that is taken.
 fn take_turns(slot: u32, turns: &[Arc<DataHeader>], retry: &mut Vec<u32>) -> bool {
     for (number, header) in turns.iter().enumerate() {
         if !header.take_turn(slot) {

@@ -1,4 +1,4 @@
-//! How tasks and runs end.
+//! Outcomes of tasks and runs.
 
 use sched_tree::attendance::OverdueCall;
 use sched_tree::fault::task_count;
@@ -8,34 +8,34 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a task ended.
+/// Outcome of a task.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Outcome {
     /// Its kernel returned.
     Done,
     /// Its kernel panicked.
     Failed(Arc<TaskFailure>),
-    /// It was not run, because it needs what another task failed to make.
+    /// It was not run, because it depends on a task that failed.
     Cancelled(Arc<TaskFailure>),
 }
 
-/// Why a task cannot run: another one that failed.
+/// The failed task because of which another cannot run.
 pub(crate) type Cause = Arc<TaskFailure>;
 
 /// A task whose kernel panicked.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct TaskFailure {
-    /// Order of its submission, from 1.
+    /// Its place in the order of submission, from 1.
     pub task: u64,
     /// Its codelet.
     pub codelet: String,
     /// The implementation that ran.
     pub implementation: String,
-    /// The task's own name, if the application gave one.
+    /// Name of the task, if the application gave one.
     pub name: Option<String>,
     /// The worker that ran it.
     pub worker: u32,
-    /// What the panic said.
+    /// Message of the panic.
     pub message: String,
 }
 
@@ -50,20 +50,20 @@ impl fmt::Display for TaskFailure {
     }
 }
 
-/// Why [`wait_all`](crate::Runtime::wait_all) did not end well.
+/// Why [`wait_all`](crate::Runtime::wait_all) failed.
 #[derive(Clone, thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum RunError {
-    /// Kernels panicked. Everything that did not depend on them has run, and the runtime can be used on.
+    /// Kernels panicked. All tasks that did not depend on them have run, and the runtime remains usable.
     #[error("{}", failed_text(.failed, *.cancelled))]
     #[diagnostic(code(sched::run::failed))]
     Failed {
-        /// The tasks, in the order in which they failed.
+        /// Failed tasks, in order of failure.
         failed: Vec<Arc<TaskFailure>>,
-        /// How many tasks were not run because they depended on them.
+        /// Number of tasks cancelled because they depended on them.
         cancelled: u64,
     },
-    /// Nothing moves any more, and tasks are left.
+    /// The run makes no progress, and tasks are left.
     #[error("{0}")]
     #[diagnostic(code(sched::run::stalled))]
     Stalled(Box<StallReport>),
@@ -79,16 +79,16 @@ fn failed_text(failed: &[Arc<TaskFailure>], cancelled: u64) -> String {
     lines.join("\n")
 }
 
-/// Why nothing runs: where every task sits.
+/// Why no task runs: where every task is.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct StallReport {
-    /// How long nothing had moved, in seconds.
+    /// Time without progress, in seconds.
     pub quiet_s: f64,
-    /// Tasks that are not finished.
+    /// Number of unfinished tasks.
     pub unfinished: u64,
-    /// Of these, those that wait for other tasks.
+    /// Unfinished tasks that wait for other tasks.
     pub waiting: u64,
-    /// Of these, those that left the tree and wait for a worker that can execute them.
+    /// Unfinished tasks that left the tree and wait for a worker that can execute them.
     pub fallback: u64,
     /// Each context, the default one first.
     pub contexts: Vec<ContextState>,
@@ -98,11 +98,11 @@ pub struct StallReport {
     pub workers: Vec<WorkerState>,
     /// Calls of components that have not come back.
     pub overdue: Vec<OverdueCall>,
-    /// What components did wrong.
+    /// Faults of components.
     pub faults: Vec<Fault>,
 }
 
-/// What a context has while nothing moves.
+/// State of a context during a stall.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ContextState {
     /// Its name.
@@ -111,22 +111,22 @@ pub struct ContextState {
     pub policy: String,
     /// Its workers.
     pub workers: Vec<u32>,
-    /// Its tasks that are not finished.
+    /// Number of its unfinished tasks.
     pub unfinished: u64,
 }
 
-/// What a worker does while nothing moves.
+/// State of a worker during a stall.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct WorkerState {
     /// Its number.
     pub worker: u32,
-    /// What it does.
+    /// Its activity.
     pub doing: WorkerDoing,
-    /// Tasks in the tree that it could execute.
+    /// Number of tasks in trees that it could execute.
     pub eligible: u64,
 }
 
-/// See [`WorkerState`].
+/// Activity of a worker; see [`WorkerState`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkerDoing {
@@ -134,7 +134,7 @@ pub enum WorkerDoing {
     Sleeping,
     /// It executes a task.
     Executing,
-    /// It waits for the other members of a team, for a parallel task.
+    /// It waits for the other members of a team, to execute a parallel task.
     Gathering,
     /// It is inside a component, or looks for work.
     Scheduling,
@@ -224,7 +224,7 @@ fn write_worker(f: &mut fmt::Formatter<'_>, state: &WorkerState) -> fmt::Result 
 #[derive(Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum SubmitError {
-    /// A handle or codelet of another runtime.
+    /// A handle or the codelet belongs to another runtime.
     #[error("codelet `{codelet}` {} of another runtime", foreign_text(.what))]
     #[diagnostic(help("make codelets and handles with the runtime that the task is submitted to"))]
     Foreign {
@@ -233,7 +233,7 @@ pub enum SubmitError {
         /// `a handle`, or `itself`.
         what: &'static str,
     },
-    /// The priority is not one that the context allows.
+    /// The context does not allow the priority.
     #[error("codelet `{codelet}` was given priority {priority}; context `{context}` has {min} to {max}")]
     #[diagnostic(help("choose a priority of that range, or make the context with another one"))]
     Priority {
@@ -243,12 +243,12 @@ pub enum SubmitError {
         context: String,
         /// The priority.
         priority: i32,
-        /// The lowest one of the context.
+        /// Lowest priority of the context.
         min: i32,
-        /// The highest one.
+        /// Highest priority of the context.
         max: i32,
     },
-    /// The context takes no more tasks.
+    /// The context accepts no more tasks.
     #[error("codelet `{codelet}` was submitted to context `{context}`, which is deleted")]
     #[diagnostic(help("submit to a context that is there, or delete this one later"))]
     Deleted {
@@ -257,7 +257,7 @@ pub enum SubmitError {
         /// The context.
         context: String,
     },
-    /// One handle twice, and one of the accesses writes.
+    /// One handle is passed twice, and one of the accesses writes.
     #[error("codelet `{codelet}` was given one handle twice, and writes to it")]
     #[diagnostic(help("pass each handle once, with the strongest access"))]
     Aliased {

@@ -1,7 +1,8 @@
-//! What performance models are asked and told about tasks.
+//! Queries and records of performance models, by task.
 //!
-//! A task's [footprint](sched_core::Task::footprint) holds all that a model needs, so that schedulers ask without looking at
-//! the data: StarPU's hash of the sizes in the lower half, and the number of bytes as a single-precision number in the upper.
+//! A task's [footprint](sched_core::Task::footprint) holds all that a model needs, so schedulers ask without reading
+//! the data: StarPU's hash of the sizes in the lower half, and the number of bytes as a single-precision number in the
+//! upper half.
 
 use super::codelet::{CodeletFacts, Job};
 use crate::data::DataHeader;
@@ -11,7 +12,7 @@ use sched_model::Variant;
 use sched_model::{DataShape, crc32, fold_footprint, size_footprint};
 use std::time::Duration;
 
-/// The footprint of data of which the size alone is known.
+/// Footprint of data whose shape is unknown.
 pub(crate) fn footprint_of_bytes(bytes: u64) -> u32 {
     match u32::try_from(bytes) {
         Ok(elemsize) => DataShape::Variable { elemsize }.footprint(),
@@ -19,7 +20,7 @@ pub(crate) fn footprint_of_bytes(bytes: u64) -> u32 {
     }
 }
 
-/// The footprint of a task with these data, in the order of its codelet, and parameters.
+/// Footprint of a task with these data, in the order of its codelet, and these parameters.
 pub(crate) fn footprint<'h>(data: impl Iterator<Item = &'h DataHeader>, params: &[f64]) -> u64 {
     let (mut hash, mut bytes) = (0, 0u64);
     for header in data {
@@ -30,26 +31,26 @@ pub(crate) fn footprint<'h>(data: impl Iterator<Item = &'h DataHeader>, params: 
     u64::from((bytes as f32).to_bits()) << 32 | u64::from(hash)
 }
 
-/// What a footprint says.
+/// The size that a footprint encodes.
 fn size(footprint: u64) -> SizeInfo<'static> {
     let bytes = f32::from_bits((footprint >> 32) as u32) as u64;
     SizeInfo { footprint: footprint as u32, bytes, ..SizeInfo::default() }
 }
 
 impl CodeletFacts {
-    /// How many implementations there are for an architecture.
+    /// Number of implementations for an architecture.
     pub(crate) fn count(&self, arch: Arch) -> u32 {
         self.implementations.iter().filter(|of| of.arch == arch).count() as u32
     }
 
-    /// The implementations for an architecture that so many workers can execute together, as they are numbered for it.
+    /// Numbers of the implementations for an architecture that `size` workers can execute together.
     fn fitting(&self, arch: Arch, size: u16) -> impl Iterator<Item = u32> {
         let of_arch = self.implementations.iter().filter(move |of| of.arch == arch);
         of_arch.zip(0..).filter(move |(of, _)| of.most >= size).map(|(_, number)| number)
     }
 
-    /// What is known of the duration of a task on so many workers of an architecture: what the application said, or else
-    /// what the model says.
+    /// Expected duration of a task on `workers` workers of an architecture: the application's estimate, or else the
+    /// model's.
     pub(crate) fn expected_length(
         &self,
         arch: Arch,
@@ -79,8 +80,8 @@ impl CodeletFacts {
         }
     }
 
-    /// The energy in joules of a task on so many workers of an architecture, where it is known: what the application said,
-    /// or else what the model says, with the most frugal implementation if none is named.
+    /// Expected energy in joules of a task on `workers` workers of an architecture, if known: the application's
+    /// estimate, or else the model's, for the most frugal implementation if none is named.
     pub(crate) fn expected_energy(
         &self,
         arch: Arch,
@@ -102,7 +103,7 @@ impl CodeletFacts {
         }
     }
 
-    /// Notes how long a task took on so many workers with an implementation, which is numbered among all.
+    /// Records the duration of a task on a number of workers with an implementation, which is numbered among all.
     #[cold]
     pub(crate) fn record(
         &self,

@@ -1,4 +1,4 @@
-//! How tasks ended, and who waits for that.
+//! Outcomes of tasks, and threads that wait for them.
 
 use super::failure::{Cause, Outcome, TaskFailure};
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::time::Duration;
 
-/// The ends of tasks that did not end well, and the threads that wait for ends.
+/// Outcomes of tasks that failed or were cancelled, and threads that wait for the end of tasks.
 #[derive(Default)]
 pub(crate) struct Outcomes {
     waiters: AtomicU64,
-    /// Threads that wait for the tasks of the default context only.
+    /// Number of threads that wait only for the tasks of the default context.
     default_waiters: AtomicU64,
-    /// Some data, or some task, is bad: until then nobody needs to look.
+    /// Whether any task ever failed; nothing is looked up before.
     any_bad: AtomicBool,
     state: Mutex<EndState>,
     changed: Condvar,
@@ -22,16 +22,16 @@ pub(crate) struct Outcomes {
 
 #[derive(Default)]
 struct EndState {
-    /// Kernels that panicked since this was last reported.
+    /// Kernels that panicked since the last report, by context.
     failed: Vec<(u16, Arc<TaskFailure>)>,
-    /// Tasks that were cancelled since, by context.
+    /// Number of tasks cancelled since the last report, by context.
     cancelled: BTreeMap<u16, u64>,
-    /// Every task that did not end well, by its sequence.
+    /// Every task that failed or was cancelled, by sequence.
     bad: HashMap<u64, Outcome>,
 }
 
 impl Outcomes {
-    /// Whether anything ever went wrong.
+    /// Whether any task ever failed.
     pub(crate) fn any_bad(&self) -> bool {
         self.any_bad.load(Acquire)
     }
@@ -47,7 +47,7 @@ impl Outcomes {
         self.any_bad.store(true, Release);
     }
 
-    /// Why the task did not end well, if it did not.
+    /// Why the task failed or was cancelled, if so.
     pub(crate) fn cause(&self, task: u64) -> Option<Cause> {
         match self.state.lock().bad.get(&task)? {
             Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(Arc::clone(cause)),
@@ -55,25 +55,25 @@ impl Outcomes {
         }
     }
 
-    /// How a finished task ended.
+    /// Outcome of a finished task.
     pub(crate) fn outcome(&self, task: u64) -> Outcome {
         self.state.lock().bad.get(&task).cloned().unwrap_or(Outcome::Done)
     }
 
-    /// What failed, and how many tasks were cancelled, since the last report; in one context, or in all.
+    /// Failures, and the number of cancelled tasks, since the last report; in one context, or in all.
     pub(crate) fn report(&self, context: Option<u16>) -> (Vec<Arc<TaskFailure>>, u64) {
         let mut state = self.state.lock();
-        let (told, rest): (Vec<_>, Vec<_>) =
+        let (reported, rest): (Vec<_>, Vec<_>) =
             state.failed.drain(..).partition(|(of, _)| context.is_none_or(|context| context == *of));
         state.failed = rest;
         let cancelled = match context {
             Some(context) => state.cancelled.remove(&context).unwrap_or(0),
             None => std::mem::take(&mut state.cancelled).into_values().sum(),
         };
-        (told.into_iter().map(|(_, failure)| failure).collect(), cancelled)
+        (reported.into_iter().map(|(_, failure)| failure).collect(), cancelled)
     }
 
-    /// A context goes: what failed in it is reported with what failed in the default one.
+    /// Assigns the unreported failures of a deleted context to the default one.
     pub(crate) fn forget_context(&self, context: u16) {
         let mut state = self.state.lock();
         state.failed.iter_mut().filter(|(of, _)| *of == context).for_each(|(of, _)| *of = 0);
@@ -82,19 +82,19 @@ impl Outcomes {
         }
     }
 
-    /// Whether a thread waits for the tasks of the default context only.
+    /// Whether a thread waits only for the tasks of the default context.
     #[inline]
     pub(crate) fn is_default_awaited(&self) -> bool {
         self.default_waiters.load(Relaxed) != 0
     }
 
-    /// A thread waits for these from now on.
+    /// Announces such a thread.
     pub(crate) fn await_default(&self) {
         self.default_waiters.fetch_add(1, SeqCst);
         heavy_fence();
     }
 
-    /// It waits no more.
+    /// Ends its wait.
     pub(crate) fn stop_awaiting_default(&self) {
         self.default_waiters.fetch_sub(1, SeqCst);
     }
@@ -104,14 +104,14 @@ impl Outcomes {
         self.waiters.load(SeqCst) > 0
     }
 
-    /// Lets those who wait look again.
+    /// Notifies waiting threads.
     pub(crate) fn tell(&self) {
         drop(self.state.lock());
         self.changed.notify_all();
     }
 
-    /// Waits until `done`, looking whenever something ended, and at the latest after each `period`: then `go_on` says
-    /// whether to go on waiting.
+    /// Waits until `done`, checked whenever something ended. After each `period` without a notification, `go_on`
+    /// decides whether to continue.
     pub(crate) fn wait_until(&self, period: Duration, done: impl Fn() -> bool, mut go_on: impl FnMut() -> bool) {
         self.waiters.fetch_add(1, SeqCst);
         let mut state = self.state.lock();

@@ -1,4 +1,4 @@
-//! What the runtime keeps of a task beside its slot in the ledger.
+//! The runtime's record of a task, beside its slot in the ledger.
 
 use super::codelet::Job;
 use super::failure::{Cause, Outcome};
@@ -11,11 +11,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering::*};
 use std::sync::{Arc, OnceLock};
 
-/// Which task: a slot, and which of the tasks that used it one after the other.
+/// Identifies a task: a slot, and its sequence among the tasks that used the slot.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct TaskKey {
     pub(crate) slot: u32,
-    /// Order of submission, from 1.
+    /// Place in the order of submission, from 1.
     pub(crate) sequence: u64,
 }
 
@@ -24,17 +24,17 @@ pub(crate) type Callback = Box<dyn FnOnce(&Outcome) + Send>;
 
 /// The record of a task, in one cache line.
 ///
-/// Which task it is of, the slot says: `current` in the methods is the sequence in the slot's head, 0 when the task is
+/// The slot identifies the task: `current` in the methods is the sequence in the slot's head, 0 when the task is
 /// finished.
 #[derive(Default)]
 #[repr(align(64))]
 pub(crate) struct Record {
     pending: Pending,
-    /// There is a `rare` in the body: otherwise a task that becomes ready needs no look at it.
+    /// Whether the body has a `rare`; otherwise the body of a ready task is not read.
     special: AtomicBool,
-    /// Somebody waits for it; changes under the body's lock.
+    /// Whether a thread waits for the task; changes under the body's lock.
     watched: AtomicBool,
-    /// The context of the task, by its number.
+    /// Number of the context of the task.
     context: AtomicU16,
     pub(crate) body: Mutex<Body>,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Record {
 const _: () = assert!(size_of::<Record>() == 64, "see above");
 
 impl Record {
-    /// Lets go of everything that it still has of a runtime that is gone.
+    /// Drops what is left of the last runtime.
     fn clear(&self) {
         let body = std::mem::take(&mut *self.body.lock());
         self.special.store(false, Relaxed);
@@ -51,18 +51,18 @@ impl Record {
     }
 }
 
-/// The records of all slots of a ledger, by the same numbers. Like the slots, they are never given back to the system, so
-/// that whoever has one needs not look it up.
+/// Records of all slots of a ledger, with the same indices. Like the slots, they are never returned to the system, so
+/// references to them stay valid.
 #[derive(Default)]
 pub(crate) struct Records {
     chunks: [OnceLock<&'static [Record]>; CHUNKS],
 }
 
-/// Records that no runtime uses, for the next one.
+/// Records that no runtime uses, for reuse.
 static UNUSED: Mutex<Vec<&'static [Record]>> = Mutex::new(Vec::new());
 
 impl Records {
-    /// Makes records for slots that [`Ledger::grow`](sched_tree::Ledger::grow) made.
+    /// Creates records for slots that [`Ledger::grow`](sched_tree::Ledger::grow) created.
     pub(crate) fn grow(&self, slots: &Range<u32>) {
         let (chunk, _) = chunk_of(slots.start);
         let unused = {
@@ -77,7 +77,7 @@ impl Records {
     /// The record of this slot.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is none.
     #[inline]
     pub(crate) fn get(&self, slot: u32) -> &'static Record {
         let (chunk, offset) = chunk_of(slot);
@@ -87,7 +87,7 @@ impl Records {
 }
 
 impl Drop for Records {
-    /// Gives the records to the next runtime.
+    /// Keeps the records for the next runtime.
     fn drop(&mut self) {
         for chunk in &mut self.chunks {
             if let Some(records) = chunk.take() {
@@ -100,28 +100,28 @@ impl Drop for Records {
 
 #[derive(Default)]
 pub(crate) struct Body {
-    /// The kernel and its arguments. The box stays when the task is finished, for the next one of the same codelet.
+    /// The kernel and its arguments. The box stays when the task is finished, for the next task of the codelet.
     pub(crate) job: Option<Box<dyn Job>>,
     /// Tasks that wait for this one.
     pub(crate) dependents: SmallVec<[Dependent; 4]>,
-    /// What few tasks have.
+    /// Fields that few tasks have.
     pub(crate) rare: Option<Box<RareFields>>,
 }
 
-/// What few tasks have.
+/// Fields that few tasks have.
 #[derive(Default)]
 pub(crate) struct RareFields {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) callback: Option<Callback>,
-    /// Data that it must have a turn at, in order of their numbers.
+    /// Data with commute accesses, in order of their ids.
     pub(crate) turns: Vec<Arc<DataHeader>>,
-    /// A task that it was told to wait for has failed.
+    /// The failure of a task that it explicitly waits for.
     pub(crate) cancelled: Option<Cause>,
-    /// It is no task: this data is not used for now.
+    /// Data declared unused: the entry stands for that request, and is no task.
     pub(crate) unused: Option<Arc<DataHeader>>,
 }
 
-/// What a task needs to run and to end, taken out of its record by who does that.
+/// Fields of a record that are taken out to run and end the task.
 #[derive(Default)]
 pub(crate) struct Taken {
     pub(crate) job: Option<Box<dyn Job>>,
@@ -129,7 +129,7 @@ pub(crate) struct Taken {
 }
 
 impl Body {
-    /// What few tasks have, made if need be.
+    /// The rare fields, created if necessary.
     pub(crate) fn rare(&mut self, record: &Record) -> &mut RareFields {
         record.special.store(true, Release);
         self.rare.get_or_insert_default()
@@ -145,8 +145,8 @@ impl Body {
 pub(crate) struct Dependent(u32);
 
 impl Dependent {
-    /// The task in `slot` waits; `explicit` if it was told to, so that it makes no sense if the other fails. (Where it
-    /// waits because of data, the data tells.)
+    /// The task in `slot` waits; `explicit` if the application requested it, so that the failure of the other task
+    /// cancels it. (For an order by data, the data carries the failure.)
     pub(crate) fn new(slot: u32, explicit: bool) -> Dependent {
         debug_assert!(slot < 1 << 31, "a ledger has fewer than 2^31 slots");
         Dependent(slot << 1 | u32::from(explicit))
@@ -168,30 +168,31 @@ impl Record {
         self.context.load(Relaxed)
     }
 
-    /// Takes the record for a new task, which is not released before [`submitted`](Self::submitted).
+    /// Sets up the record for a new task, which is not released before [`submitted`](Self::submitted).
     pub(crate) fn open(&self, current: &AtomicU64, sequence: u64, context: u16) {
         self.context.store(context, Relaxed);
         self.pending.open();
         current.store(sequence, Release);
     }
 
-    /// Whether the task has a `rare`, for who makes it ready.
+    /// Whether the task has a `rare`, checked when it becomes ready.
     pub(crate) fn is_special(&self) -> bool {
         self.special.load(Acquire)
     }
 
-    /// The task is finished: nobody can begin to wait for it. The caller holds the body's lock.
+    /// Closes the record: the task is finished, and no task can wait for it any more. The caller holds the lock of the
+    /// body.
     pub(crate) fn close(&self, current: &AtomicU64) {
         self.special.store(false, Relaxed);
         link::end(current);
     }
 
-    /// Lets `dependent` wait for the task, unless it is finished. Whether it has to wait.
+    /// Makes `dependent` wait for the task, unless it is finished. Returns whether it waits.
     pub(crate) fn link(&self, current: &AtomicU64, sequence: u64, dependent: Dependent) -> bool {
         link::link(current, sequence, || self.body.lock(), |body| body.dependents.push(dependent))
     }
 
-    /// Somebody waits for the task, unless it is finished.
+    /// Announces a thread that waits for the task, unless it is finished.
     pub(crate) fn watch(&self, current: &AtomicU64, sequence: u64) {
         let _body = self.body.lock();
         if current.load(Acquire) == sequence {
@@ -199,7 +200,7 @@ impl Record {
         }
     }
 
-    /// Whether somebody waited for the task, which has ended. The caller holds the body's lock.
+    /// Whether a thread waited for the task, which has ended. The caller holds the lock of the body.
     pub(crate) fn take_watched(&self) -> bool {
         let watched = self.watched.load(Relaxed);
         if watched {
@@ -208,12 +209,12 @@ impl Record {
         watched
     }
 
-    /// The task is submitted, and was linked to so many others. Whether it need not wait for any of them (any more).
+    /// Ends the submission of the task, which has this number of links. Returns whether it need not wait (any more).
     pub(crate) fn submitted(&self, links: u32) -> bool {
         self.pending.submitted(links)
     }
 
-    /// One thing less to wait for. Whether it was the last.
+    /// Removes one link. Returns whether it was the last.
     pub(crate) fn release(&self) -> bool {
         self.pending.release()
     }

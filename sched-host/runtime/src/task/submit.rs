@@ -1,4 +1,4 @@
-//! Submission: data, codelets and tasks, from the application and from inside tasks.
+//! Submission of data, codelets and tasks, from the application and from inside tasks.
 
 use super::codelet::{Codelet, CodeletBuilder, CodeletFacts, put_job};
 use super::failure::{Outcome, SubmitError};
@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-/// What submits tasks: the runtime itself, or its stand-in inside a task. Cheap to clone; keeps no worker alive.
+/// Submits tasks: the runtime itself, or its substitute inside a task. Cheap to clone; keeps no worker alive.
 #[derive(Clone)]
 pub struct Submitter {
     pub(crate) core: Arc<Core>,
@@ -40,7 +40,7 @@ pub struct TaskRef {
 }
 
 impl TaskRef {
-    /// Order of submission, from 1.
+    /// Place in the order of submission, from 1.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.key.sequence
@@ -48,42 +48,43 @@ impl TaskRef {
 }
 
 impl Submitter {
-    /// Hands data over to the runtime. It has one place, whatever worker uses it; see [`replicated`](Self::replicated) for data
-    /// that is copied to each memory node which needs it.
+    /// Registers data with one place for all workers; see [`replicated`](Self::replicated) for data that is copied to
+    /// the memory nodes which need it.
     pub fn register<T: Send + Sync + 'static>(&self, value: T) -> Handle<T> {
         self.register_sized(value, size_of::<T>() as u64)
     }
 
-    /// Hands data over whose size in bytes is not that of `T`: what a model of its tasks goes by.
+    /// Registers data with a size in bytes other than that of `T`, for performance models.
     pub fn register_sized<T: Send + Sync + 'static>(&self, value: T, bytes: u64) -> Handle<T> {
         Handle::new(value, DataSize::of_bytes(bytes), self.core.id)
     }
 
-    /// Hands data over of which also the shape is known, so that performance models from StarPU apply to its tasks: they
-    /// have the same footprint there.
+    /// Registers data with a known shape, so that performance models from StarPU apply to its tasks: the footprints are
+    /// equal.
     pub fn register_shaped<T: Send + Sync + 'static>(&self, value: T, bytes: u64, shape: DataShape) -> Handle<T> {
         Handle::new(value, DataSize { bytes, footprint: shape.footprint() }, self.core.id)
     }
 
-    /// Hands data over that may be copied: where the runtime has several memory nodes, each that needs the data gets a replica,
-    /// and all of them are kept coherent. See [`ReplicatedData`].
+    /// Registers data that may be copied: with several memory nodes, each node that needs the data gets a replica, and
+    /// all replicas are kept coherent. See [`ReplicatedData`].
     pub fn replicated<T: Clone + Send + Sync + 'static>(&self, value: T) -> ReplicatedData<'_, T> {
         ReplicatedData::new(self, value)
     }
 
-    /// Memory for the time of a task, one for each worker, made with `make` when a worker first needs it.
+    /// Creates memory for the duration of a task, one for each worker, made with `make` on first use.
     pub fn scratchpad<T: Send + 'static>(&self, make: impl Fn() -> T + Send + Sync + 'static) -> Scratchpad<T> {
         Scratchpad::new(self.core.facts.len(), make)
     }
 
-    /// Begins a codelet. `L` is a tuple of accesses: `(Read<f64>, ReadWrite<Vec<f64>>)`; `P` what each task passes along.
+    /// Starts to build a codelet. `L` is a tuple of accesses: `(Read<f64>, ReadWrite<Vec<f64>>)`; `P` is the type of
+    /// the parameters of each task.
     ///
     /// ```
     /// use sched_runtime::{Read, ReadWrite, Runtime};
     /// # use std::sync::Arc;
     /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
     /// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
-    /// // y ← y + a·x, where each task passes its a along.
+    /// // y ← y + a·x, where a is a parameter of the task.
     /// let axpy = runtime
     ///     .codelet::<(Read<Vec<f64>>, ReadWrite<Vec<f64>>), f64>("axpy")
     ///     .cpu("axpy_cpu", |context, (x, y)| {
@@ -101,7 +102,7 @@ impl Submitter {
         CodeletBuilder::new(Arc::clone(&self.core), name)
     }
 
-    /// Begins a task: a codelet on data.
+    /// Starts to build a task: a codelet with data.
     pub fn task<'a, L: AccessList>(
         &'a self,
         codelet: &'a Codelet<L, ()>,
@@ -110,7 +111,7 @@ impl Submitter {
         self.task_with(codelet, (), data)
     }
 
-    /// Begins a task that passes `params` along.
+    /// Starts to build a task with parameters.
     pub fn task_with<'a, L: AccessList, P: Send + 'static>(
         &'a self,
         codelet: &'a Codelet<L, P>,
@@ -131,12 +132,12 @@ impl Submitter {
         }
     }
 
-    /// Says that data is not used for now: when all tasks that were submitted so far and use it have ended, its
-    /// [replicas](Self::replicated) go, but one that holds the value. Later tasks that use it wait for that, and make new ones.
-    /// It changes nothing where there is one memory node, or for data without replicas.
+    /// Declares data unused for now: after all tasks submitted so far that use it, its [replicas](Self::replicated) are
+    /// dropped, except a valid one. Later tasks that use it wait for that, and create new replicas. No effect with one
+    /// memory node, or for data without replicas.
     ///
     /// # Errors
-    /// [`DataError::Foreign`] when the handle is of another runtime.
+    /// [`DataError::Foreign`] if the handle belongs to another runtime.
     pub fn wont_use<T: Send + Sync + 'static>(&self, handle: &Handle<T>) -> Result<(), DataError> {
         let header = &handle.cell.header;
         if header.runtime != self.core.id {
@@ -149,15 +150,15 @@ impl Submitter {
         Ok(())
     }
 
-    /// Enters the application's own access to data; `ready` is called when it is its turn.
+    /// Enters an access of the application itself to data; `ready` is called when its turn comes.
     pub(crate) fn enter_access(&self, header: &Arc<DataHeader>, mode: AccessMode, ready: Callback) -> TaskKey {
         self.enter_turn(header, mode, RareFields { callback: Some(ready), ..RareFields::default() })
     }
 
-    /// Enters what is no task, and has a turn at data all the same.
+    /// Enters an access to data that is no task.
     fn enter_turn(&self, header: &Arc<DataHeader>, mode: AccessMode, rare: RareFields) -> TaskKey {
         let core = &*self.core;
-        core.turns[0].fetch_add(1, SeqCst);
+        core.own_accesses.begun.fetch_add(1, SeqCst);
         let place = core.take_fresh();
         *place.record.body.lock().rare(place.record) = rare;
         let accesses = [(header, mode)];
@@ -185,7 +186,7 @@ impl Submitter {
 }
 
 impl Core {
-    /// Tells who wants to know that a task is submitted.
+    /// Announces the submission of a task to those who follow submissions.
     #[cold]
     fn announce(&self, context: &ContextCore, place: TaskPlace, sequence: u64) {
         self.backend.record(this_worker(self), || Event::Submitted { task: TaskId::new(sequence) });
@@ -193,10 +194,10 @@ impl Core {
     }
 }
 
-/// The footprint of a task without data.
+/// Footprint of a task without data.
 const NO_DATA: u64 = FNV_1A_EMPTY;
 
-/// A task in the making.
+/// Settings of a task before submission.
 ///
 /// ```
 /// use sched_runtime::{Outcome, Runtime};
@@ -205,7 +206,7 @@ const NO_DATA: u64 = FNV_1A_EMPTY;
 /// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
 /// let say = runtime.codelet::<(), &str>("say").cpu("say", |context, ()| assert!(!context.params.is_empty())).build();
 /// let first = runtime.task_with(&say, "first", ()).name("the first").priority(7).submit()?;
-/// // No data orders these two; so the second is told to wait.
+/// // No data orders these two tasks, so the second one waits explicitly.
 /// let second = runtime
 ///     .task_with(&say, "second", ())
 ///     .after(first)
@@ -229,49 +230,50 @@ pub struct TaskBuilder<'a, L: AccessList, P> {
 }
 
 impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
-    /// The context whose workers execute the task, by its policy. By default the current one of this thread: inside a task
-    /// that task's; within [`SchedContext::with`] that one; else the runtime's default context.
+    /// Sets the context whose workers execute the task, by its policy. The default is the current context of this
+    /// thread: inside a task, that of the task; within [`SchedContext::with`], that context; else the runtime's default
+    /// context.
     pub fn context(mut self, context: &'a SchedContext) -> Self {
         self.context = Some(context);
         self
     }
 
-    /// Higher runs earlier; 0 by default (or the nearest to it that the context allows).
+    /// Sets the priority: higher runs earlier. The default is 0, or the nearest allowed by the context.
     pub fn priority(mut self, priority: i32) -> Self {
         self.priority = Some(priority);
         self
     }
 
-    /// A number for the scheduler, as its components understand it; 0 by default.
+    /// Sets a number for the scheduler, whose meaning depends on its components; 0 by default.
     pub fn sched_data(mut self, data: u64) -> Self {
         self.sched_data = data;
         self
     }
 
-    /// A name for reports.
+    /// Sets a name for reports.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Waits for another task, beside what follows from data. If that one fails, this one is cancelled.
+    /// Waits for another task, in addition to the order by data. If that task fails, this one is cancelled.
     pub fn after(mut self, task: TaskRef) -> Self {
         self.after.push(task);
         self
     }
 
-    /// Calls `callback` when the task has ended, on the thread that ended it, before those who wait for it go on. A panic
-    /// in it is caught and logged.
+    /// Calls `callback` when the task has ended, on the thread that ended it, before its dependents are released. A
+    /// panic in it is caught and logged.
     pub fn on_end(mut self, callback: impl FnOnce(&Outcome) + Send + 'static) -> Self {
         self.callback = Some(Box::new(callback));
         self
     }
 
-    /// Submits the task. It runs when its turn comes; this does not wait.
+    /// Submits the task, without waiting for it.
     ///
     /// # Errors
-    /// When the task could never run as asked; see [`SubmitError`].
-    // One function, longer than most: each call that needs its registers costs a submission some 17 instructions.
+    /// If the task could never run; see [`SubmitError`].
+    // Longer than most functions: each call out of it costs a submission some 17 instructions, to save registers.
     pub fn submit(self) -> Result<TaskRef, SubmitError> {
         let core = &*self.submitter.core;
         let facts = &self.codelet.inner.facts;
@@ -298,7 +300,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             if accesses.iter().any(|(header, _)| header.runtime != core.id) {
                 return Err(foreign("a handle"));
             }
-            // In the codelet's order, whatever the data's numbers are.
+            // In the codelet's order, not in that of data ids.
             let modelled = self.codelet.inner.footprint(&self.params, &accesses);
             if accesses.len() > 1 {
                 accesses.sort_unstable_by_key(|(header, _)| header.id);
@@ -314,7 +316,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             let plain = || accesses.iter().fold(NO_DATA, |so_far, (header, _)| hash(so_far, header));
             footprint = modelled.unwrap_or_else(plain);
         }
-        // The last that can fail: from here on the context counts on the task.
+        // The last step that can fail: from here on the context counts the task.
         let (context, priority) = self.admit(facts)?;
         let mut rare = None;
         let commutes = !L::IS_EMPTY && accesses.iter().any(|(_, mode)| *mode == AccessMode::Commute);
@@ -357,7 +359,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         Ok(TaskRef { key, runtime: core.id })
     }
 
-    /// The context of the task, which counts it from now on, and its priority there.
+    /// Context of the task, which counts it from now on, and its priority there.
     #[inline]
     fn admit(&self, codelet: &CodeletFacts) -> Result<(&'a ContextCore, i32), SubmitError> {
         let core = &*self.submitter.core;

@@ -1,28 +1,28 @@
-//! Which tasks of a codelet ran, while that is counted.
+//! Number of tasks of a codelet by variant, for measurements.
 
 use parking_lot::Mutex;
 use sched_model::{SizeInfo, Variant};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 
-/// Counts tasks of one codelet while a [`Count`] is there.
+/// Counts tasks of one codelet while a [`Count`] exists.
 #[derive(Default)]
 pub(crate) struct VariantCounts {
     counting: AtomicBool,
-    /// By what ran them and their footprint.
+    /// By variant and footprint.
     ran: Mutex<BTreeMap<(Variant, u32), Ran>>,
 }
 
-/// Tasks that are alike.
+/// Tasks with one variant and footprint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ran {
     pub(crate) tasks: u64,
-    /// Bytes of the data of each.
+    /// Bytes of data of each task.
     pub(crate) bytes: u64,
 }
 
 impl VariantCounts {
-    /// A task was executed.
+    /// Counts an executed task.
     pub(crate) fn note(&self, variant: Variant, size: &SizeInfo<'_>) {
         if self.counting.load(Acquire) {
             let mut ran = self.ran.lock();
@@ -30,7 +30,7 @@ impl VariantCounts {
         }
     }
 
-    /// Counts from now on; `None` if somebody does already.
+    /// Starts to count; `None` if another thread already does.
     pub(crate) fn begin(&self) -> Option<Count<'_>> {
         let begun = !self.counting.swap(true, AcqRel);
         begun.then(|| {
@@ -40,13 +40,13 @@ impl VariantCounts {
     }
 }
 
-/// Tasks are counted as long as it is there.
+/// Tasks are counted while this exists.
 pub(crate) struct Count<'a> {
     variant_counts: &'a VariantCounts,
 }
 
 impl Count<'_> {
-    /// What ran so far.
+    /// Counts so far.
     pub(crate) fn ran(&self) -> BTreeMap<(Variant, u32), Ran> {
         self.variant_counts.ran.lock().clone()
     }

@@ -1,33 +1,34 @@
-//! A barrier that nobody waits at in vain.
+//! A barrier that no thread waits at in vain.
 //!
-//! The members of a team run the application's code, which may panic, or return where others go on to a barrier. Either
-//! way the barrier can never open: it *breaks*, everybody who waits at it or comes to it unwinds, and the task fails.
+//! The members of a team run the application's code, which may panic, or return while others continue to a barrier.
+//! Either way the barrier can never open: it *breaks*, every member at it or arriving later unwinds, and the task
+//! fails.
 
 use parking_lot::{Condvar, Mutex};
 use std::any::Any;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
-/// How often a member looks whether the others have come before it parks.
+/// Number of times a member checks for the others before it parks.
 const LOOKS: u32 = 200;
 
 pub(crate) struct Barrier {
     size: usize,
     state: Mutex<State>,
     changed: Condvar,
-    /// How often it opened; written under the lock.
+    /// Number of times it opened; written under the lock.
     opened: AtomicU64,
 }
 
 #[derive(Default)]
 struct State {
     waiting: usize,
-    /// Members that have returned.
+    /// Number of members that have returned.
     gone: usize,
     broken: bool,
 }
 
-/// What a member unwinds with that waits at a broken barrier: the failure is another's.
+/// Payload of a member that unwinds from a broken barrier: another member failed.
 struct Broken;
 
 impl Barrier {
@@ -35,7 +36,7 @@ impl Barrier {
         Barrier { size, state: Mutex::default(), changed: Condvar::new(), opened: AtomicU64::new(0) }
     }
 
-    /// Waits for the others; unwinds when they will not come.
+    /// Waits for the other members; unwinds if they will not come.
     pub(crate) fn wait(&self) {
         let mut state = self.state.lock();
         if state.broken {
@@ -71,7 +72,7 @@ impl Barrier {
         }
     }
 
-    /// A member has returned: from now on nobody waits for it.
+    /// Notes that a member has returned, and will not come.
     pub(crate) fn leave(&self) {
         let mut state = self.state.lock();
         state.gone += 1;
@@ -80,13 +81,13 @@ impl Barrier {
         }
     }
 
-    /// A member has failed.
+    /// Breaks the barrier: a member has failed.
     pub(crate) fn break_up(&self) {
         self.state.lock().broken = true;
         self.changed.notify_all();
     }
 
-    /// Whether it could not open.
+    /// Whether the barrier broke.
     pub(crate) fn is_broken(&self) -> bool {
         self.state.lock().broken
     }
@@ -96,7 +97,7 @@ impl Barrier {
         self.changed.notify_all();
     }
 
-    /// Whether a payload says only that somebody else failed.
+    /// Whether a payload only tells that another member failed.
     pub(crate) fn is_consequence(payload: &(dyn Any + Send)) -> bool {
         payload.is::<Broken>()
     }

@@ -1,8 +1,9 @@
-//! Why is nothing running? Notices that a run makes no progress, and says where every task sits.
+//! Detects that a run makes no progress, and reports where every task is.
 //!
-//! It costs nothing until somebody has waited for a whole quiet period without any task ending: then two looks a period
-//! apart must agree that no task ended and none is being executed. Where somebody waits for one context, and that has no
-//! workers, two looks must agree that no task of it ended: whatever the other contexts do, its tasks stay where they are.
+//! There is no cost until a thread has waited for a whole quiet period without any task ending. Then two looks, one
+//! period apart, must agree that no task ended and none is being executed. If a thread waits for one context without
+//! workers, two looks must agree that no task of that context ended: its tasks stay where they are, whatever other
+//! contexts do.
 
 use crate::context::ContextCore;
 use crate::core::Core;
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
-/// Looks at a runtime while somebody waits for it, or for one context of it.
+/// Observes a runtime while a thread waits for it, or for one of its contexts.
 #[derive(Default)]
 pub(crate) struct StallDetector {
     last: Option<[(u64, u64); 2]>,
@@ -23,7 +24,7 @@ pub(crate) struct StallDetector {
 }
 
 impl StallDetector {
-    /// Looks once more, a period after the last look. A report when the run has stalled.
+    /// Looks once more, a period after the last look. Returns a report if the run has stalled.
     pub(crate) fn look(
         &mut self,
         core: &Core,

@@ -1,4 +1,4 @@
-//! A worker's thread at its seat: how it finds its contexts, and wakes others.
+//! The seat of a worker thread: how it finds its contexts, and wakes other workers.
 
 use crate::context::ContextCore;
 use crate::parallel::combined::Purpose;
@@ -45,7 +45,7 @@ impl Seated for Worker {
     }
 
     fn wake(&self, worker: WorkerId) {
-        self.core.backend.sleep.wake(worker.0 as usize);
+        self.core.backend.sleep.wake(worker.index());
     }
 
     fn wake_any(&self, suits: impl Fn(WorkerId) -> bool) {
@@ -53,7 +53,7 @@ impl Seated for Worker {
     }
 
     fn is_like(&self, other: WorkerId) -> bool {
-        self.core.facts[other.0 as usize].arch == self.arch
+        self.core.facts[other.index()].arch == self.arch
     }
 
     fn purpose(&mut self, slot: &'static Slot, combined: WorkerId) -> Purpose {

@@ -1,26 +1,26 @@
-//! The books of each worker's time: the hooks before and after a kernel, and what follows from them.
+//! Expected occupation of each worker, kept by the hooks before and after a kernel.
 //!
-//! Only tasks with an [expected length](sched_core::Task::predicted) are booked: for the others, no clock is read.
+//! Only tasks with an [expected length](sched_core::Task::predicted) are noted: for others, no clock is read.
 
 use crossbeam::utils::CachePadded;
-use sched_core::Time;
+use sched_core::{Time, WorkerId};
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::time::Duration;
 
-/// When each worker should be done.
+/// Expected occupation of all workers.
 pub(crate) struct Times {
     workers: Box<[CachePadded<Book>]>,
 }
 
-/// One worker's. The first two are written by the worker itself, or by the leader of the team that it is in.
+/// Occupation of one worker. `start` and `length` are written by the worker itself, or by the leader of its team.
 #[derive(Default)]
 struct Book {
-    /// When the task began that it executes, in nanoseconds, if that has an expected length.
+    /// Start of its current task in nanoseconds, if that has an expected length.
     start: AtomicU64,
-    /// How long that should take; 0 when there is none.
+    /// Expected length of its current task; 0 for none.
     length: AtomicU64,
-    /// How long the parallel tasks should take whose teams wait for the worker.
+    /// Sum of the expected lengths of parallel tasks whose teams wait for the worker.
     teams: AtomicU64,
 }
 
@@ -30,33 +30,33 @@ impl Times {
     }
 
     /// The hook before a kernel: a task of this expected length begins.
-    pub(crate) fn pre_exec(&self, worker: usize, now: Time, length: u64) {
-        let book = &self.workers[worker];
+    pub(crate) fn pre_exec(&self, worker: WorkerId, now: Time, length: u64) {
+        let book = &self.workers[worker.index()];
         book.start.store(now.as_nanos(), Relaxed);
         book.length.store(length, Relaxed);
     }
 
     /// The hook after a kernel: the task has ended.
-    pub(crate) fn post_exec(&self, worker: usize) {
-        let book = &self.workers[worker];
+    pub(crate) fn post_exec(&self, worker: WorkerId) {
+        let book = &self.workers[worker.index()];
         book.length.store(0, Relaxed);
         book.start.store(0, Relaxed);
     }
 
-    /// The worker is wanted in a team for a task of this expected length.
-    pub(crate) fn expect_team(&self, worker: usize, length: u64) {
-        self.workers[worker].teams.fetch_add(length, Relaxed);
+    /// Notes that a team wants the worker, for a task of this expected length.
+    pub(crate) fn expect_team(&self, worker: WorkerId, length: u64) {
+        self.workers[worker.index()].teams.fetch_add(length, Relaxed);
     }
 
-    /// It has come.
-    pub(crate) fn joined_team(&self, worker: usize, length: u64) {
-        self.workers[worker].teams.fetch_sub(length, Relaxed);
+    /// Notes that the worker has joined the team.
+    pub(crate) fn joined_team(&self, worker: WorkerId, length: u64) {
+        self.workers[worker.index()].teams.fetch_sub(length, Relaxed);
     }
 
-    /// When the worker should be done with what it executes, and with the teams that wait for it; past when there is
-    /// nothing of that.
-    pub(crate) fn busy_until(&self, worker: usize, now: impl FnOnce() -> Time) -> Time {
-        let Some(book) = self.workers.get(worker) else { return Time::ZERO };
+    /// Expected time when the worker is done with its current task, and with the teams that wait for it; in the past if
+    /// there are none.
+    pub(crate) fn busy_until(&self, worker: WorkerId, now: impl FnOnce() -> Time) -> Time {
+        let Some(book) = self.workers.get(worker.index()) else { return Time::ZERO };
         let end = Time::from_nanos(book.start.load(Relaxed).saturating_add(book.length.load(Relaxed)));
         match book.teams.load(Relaxed) {
             0 => end,
@@ -64,23 +64,23 @@ impl Times {
         }
     }
 
-    /// When what the worker executes began, if it has an expected length.
-    pub(crate) fn since(&self, worker: usize) -> Option<Time> {
-        let book = &self.workers[worker];
+    /// Start of its current task, if that has an expected length.
+    pub(crate) fn since(&self, worker: WorkerId) -> Option<Time> {
+        let book = &self.workers[worker.index()];
         (book.length.load(Relaxed) != 0).then(|| Time::from_nanos(book.start.load(Relaxed)))
     }
 }
 
-/// What a worker should be doing until when, as far as expected lengths tell: `end` is `start` and `length`.
+/// Expected occupation of a worker, according to expected lengths of tasks: `end` is `start` plus `length`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WorkerExpectation {
     /// The worker.
     pub worker: u32,
-    /// When it began what it executes; now, if that has no expected length.
+    /// Start of its current task; now, if that has no expected length.
     pub start: Time,
-    /// How long that should take, together with all that waits for this worker in the leaves of the tree and in teams.
+    /// Expected length of that task and of everything that waits for this worker in leaves of trees and in teams.
     pub length: Duration,
-    /// When the worker should be free.
+    /// Expected time when the worker is free.
     pub end: Time,
 }
 
@@ -106,16 +106,16 @@ mod tests {
     #[test]
     fn hooks_keep_start_length_and_end() {
         let times = Times::new(2);
-        let busy = |now| times.busy_until(0, || Time::from_nanos(now)).as_nanos();
-        assert_eq!((busy(5), times.since(0)), (0, None));
-        times.pre_exec(0, Time::from_nanos(100), 40);
-        assert_eq!((busy(110), times.since(0)), (140, Some(Time::from_nanos(100))));
-        times.expect_team(0, 30);
+        let busy = |now| times.busy_until(WorkerId(0), || Time::from_nanos(now)).as_nanos();
+        assert_eq!((busy(5), times.since(WorkerId(0))), (0, None));
+        times.pre_exec(WorkerId(0), Time::from_nanos(100), 40);
+        assert_eq!((busy(110), times.since(WorkerId(0))), (140, Some(Time::from_nanos(100))));
+        times.expect_team(WorkerId(0), 30);
         assert_eq!((busy(110), busy(150)), (170, 180), "a team waits for it, and it is late");
-        times.post_exec(0);
-        assert_eq!((busy(150), times.since(0)), (180, None));
-        times.joined_team(0, 30);
+        times.post_exec(WorkerId(0));
+        assert_eq!((busy(150), times.since(WorkerId(0))), (180, None));
+        times.joined_team(WorkerId(0), 30);
         assert_eq!(busy(150), 0);
-        assert_eq!(times.busy_until(1, || unreachable!("nobody asks the time")), Time::ZERO);
+        assert_eq!(times.busy_until(WorkerId(1), || unreachable!("nobody asks the time")), Time::ZERO);
     }
 }

@@ -1,40 +1,49 @@
-//! What is planned, in the order of time.
+//! Planned actions, in order of time.
 //!
-//! A heap would look at more events the more workers there are. But kernels of one kind take equally long on workers of one
-//! kind, so their ends are planned in the order in which they come: most events go to the end of one of a few queues, which
-//! are in order by themselves, and only what fits behind none of them goes into a heap. The next event is the least of all
-//! their first ones. (Patience sorting: Mallows, "Patience sorting", SIAM Review 5(4), 1963.)
+//! A heap compares more entries the more workers there are. But kernels of one kind take equally long on workers of one kind,
+//! so their ends are planned in the order in which they come: most entries go to the end of one of a few queues, which are in
+//! order by themselves, and only those that fit behind none of them go into a heap. The next entry is the least of the first
+//! ones of all queues and of the heap. (Patience sorting: Mallows, "Patience sorting", SIAM Review 5(4), 1963.)
 
-use super::Plan;
+use super::Action;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Events by (time, order of planning).
+/// Actions by time, then by order of planning.
 pub(super) struct Agenda {
     piles: [VecDeque<Entry>; PILES],
-    /// The time of the last event of each pile: they fall from one pile to the next.
+    /// Time of the last entry of each pile; decreasing from each pile to the next.
     lasts: [u64; PILES],
     heap: BinaryHeap<Reverse<Entry>>,
-    /// The key of the first event of each pile, and of the heap; [`NEVER`] for none.
+    /// Key of the first entry of each pile, and of the heap; [`NEVER`] for none.
     firsts: [Key; PILES + 1],
-    /// Whose first event comes next.
+    /// The pile with the next entry; [`PILES`] for the heap.
     next: usize,
-    /// Order of planning.
+    /// Sequence number of the last entry.
     sequence: u64,
 }
 
-/// Kinds of kernels times kinds of workers, where there are few; and what is done at once.
+/// Number of queues: enough for a few kinds of kernels on a few kinds of workers, and for what is done at once.
 const PILES: usize = 7;
 
-type Entry = (u64, u64, Plan);
+/// A planned action.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    time: u64,
+    /// Order of planning.
+    sequence: u64,
+    action: Action,
+}
 
 /// The time in the upper half, the order of planning in the lower.
 type Key = u128;
 
 const NEVER: Key = Key::MAX;
 
-fn key(&(time, sequence, _): &Entry) -> Key {
-    Key::from(time) << 64 | Key::from(sequence)
+impl Entry {
+    fn key(&self) -> Key {
+        Key::from(self.time) << 64 | Key::from(self.sequence)
+    }
 }
 
 impl Agenda {
@@ -53,21 +62,21 @@ impl Agenda {
         self.firsts[self.next] == NEVER
     }
 
-    /// What comes next.
+    /// The next action.
     #[inline]
-    pub(super) fn peek(&self) -> Option<Plan> {
+    pub(super) fn peek(&self) -> Option<Action> {
         match self.piles.get(self.next) {
-            Some(pile) => pile.front().map(|entry| entry.2),
-            None => self.heap.peek().map(|Reverse(entry)| entry.2),
+            Some(pile) => pile.front().map(|entry| entry.action),
+            None => self.heap.peek().map(|Reverse(entry)| entry.action),
         }
     }
 
-    /// Plans something for a time. Of what is planned for one time, what was planned first comes first.
+    /// Plans an action. Actions of equal time are performed in the order in which they were planned.
     #[inline]
-    pub(super) fn push(&mut self, time: u64, plan: Plan) {
+    pub(super) fn push(&mut self, time: u64, action: Action) {
         self.sequence += 1;
-        let entry = (time, self.sequence, plan);
-        let key = key(&entry);
+        let entry = Entry { time, sequence: self.sequence, action };
+        let key = entry.key();
         let fits = self.lasts.iter().position(|last| *last <= time);
         let at = fits.unwrap_or(PILES);
         match self.piles.get_mut(at) {
@@ -85,22 +94,22 @@ impl Agenda {
         }
     }
 
-    /// Takes what comes next.
+    /// Takes the next action, with its time.
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<(u64, Plan)> {
+    pub(super) fn pop(&mut self) -> Option<(u64, Action)> {
         let at = self.next;
-        let (time, plan, first) = match self.piles.get_mut(at) {
+        let (entry, first) = match self.piles.get_mut(at) {
             Some(pile) => {
-                let (time, _, plan) = pile.pop_front()?;
+                let entry = pile.pop_front()?;
                 if pile.is_empty() {
-                    // What is planned is never in the past, so whatever comes fits behind this.
-                    self.lasts[at] = time;
+                    // No action is planned in the past, so every later one fits behind this.
+                    self.lasts[at] = entry.time;
                 }
-                (time, plan, pile.front().map_or(NEVER, key))
+                (entry, pile.front().map_or(NEVER, Entry::key))
             }
             None => {
-                let Reverse((time, _, plan)) = self.heap.pop()?;
-                (time, plan, self.heap.peek().map_or(NEVER, |Reverse(entry)| key(entry)))
+                let Reverse(entry) = self.heap.pop()?;
+                (entry, self.heap.peek().map_or(NEVER, |Reverse(entry)| entry.key()))
             }
         };
         self.firsts[at] = first;
@@ -111,7 +120,7 @@ impl Agenda {
             }
         }
         self.next = next;
-        Some((time, plan))
+        Some((entry.time, entry.action))
     }
 }
 
@@ -119,15 +128,16 @@ impl Agenda {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use sched_core::WorkerId;
 
-    /// What is planned while an event is carried out: how much later, as if by kernels of some kinds.
+    /// Delays of the actions that each performed action plans, some of them as if by kernels of a few kinds.
     fn delays() -> impl Strategy<Value = Vec<Vec<u64>>> {
         let kinds = prop_oneof![0..4_u64, (0..20_u64).prop_map(|kind| kind * 37), 0..10_000_u64];
         prop::collection::vec(prop::collection::vec(kinds, 0..4), 1..200)
     }
 
     proptest! {
-        /// It is a queue in order of time, then of planning.
+        /// The agenda pops in the order of a plain heap of (time, order of planning).
         #[test]
         fn events_come_in_order_of_time_then_of_planning(delays in delays()) {
             let (mut agenda, mut heap) = (Agenda::new(), BinaryHeap::new());
@@ -135,17 +145,17 @@ mod tests {
             for planned in delays {
                 for delay in planned {
                     number += 1;
-                    agenda.push(now + delay, Plan::Host(number));
+                    agenda.push(now + delay, Action::Host(WorkerId(number)));
                     heap.push(Reverse((now + delay, number)));
                 }
-                prop_assert_eq!(agenda.peek(), heap.peek().map(|Reverse((_, number))| Plan::Host(*number)));
+                prop_assert_eq!(agenda.peek(), heap.peek().map(|Reverse((_, number))| Action::Host(WorkerId(*number))));
                 let popped = agenda.pop();
-                prop_assert_eq!(popped, heap.pop().map(|Reverse((time, number))| (time, Plan::Host(number))));
+                prop_assert_eq!(popped, heap.pop().map(|Reverse((time, number))| (time, Action::Host(WorkerId(number)))));
                 now = popped.map_or(now, |(time, _)| time);
                 prop_assert_eq!(agenda.is_empty(), heap.is_empty());
             }
             while let Some(Reverse((time, number))) = heap.pop() {
-                prop_assert_eq!(agenda.pop(), Some((time, Plan::Host(number))));
+                prop_assert_eq!(agenda.pop(), Some((time, Action::Host(WorkerId(number)))));
             }
             prop_assert!(agenda.is_empty() && agenda.pop().is_none());
         }

@@ -1,13 +1,14 @@
-//! Scheduling contexts: each has a tree of its own. Policies and workers are exchanged while the simulation runs, by the
-//! swap of trees that the runtime does.
+//! Scheduling contexts, each with a tree of its own. Policies and workers are exchanged while the simulation runs, by the
+//! runtime's swap of trees.
 
-use super::{Engine, Plan};
+use super::{Action, Engine};
 use crate::Platform;
 use crate::backend::SimBackend;
 use crate::context::{Change, When};
 use crate::error::SimError;
 use crate::outcome::{ContextStats, Swapped};
 use sched_core::WorkerSet;
+use sched_graph::TaskId;
 use sched_policy::Policy;
 use sched_text::Findings;
 use sched_tree::context::{ContextConfig, ContextError, exchange, faults_of, lay, survey_of};
@@ -17,30 +18,32 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One context.
-pub(super) struct Context {
+/// A context while the simulation runs.
+pub(super) struct LiveContext {
     pub(super) tree: Arc<Tree>,
     config: ContextConfig,
     priorities: RangeInclusive<i32>,
     /// Policy at the beginning.
     policy: String,
     swaps: Vec<Swapped>,
-    /// All its tasks, and those that have ended.
+    /// Number of its tasks.
     tasks: u64,
+    /// Number of its tasks that have ended.
     ended: u64,
-    /// When its first task was submitted, and its last one ended.
+    /// Time of the submission of its first task.
     begin: Option<u64>,
+    /// Time of the end of its last task.
     end: u64,
 }
 
-/// What policies are laid over, besides the platform: the components that there are.
+/// Components and seed that policies are laid over the platform with.
 pub(crate) struct PolicyEnv {
     pub(crate) registry: Arc<Registry>,
-    /// Seeds the randomness of every component.
+    /// Seed of the random choices of every component.
     pub(crate) seed: u64,
 }
 
-/// A context to be.
+/// A context to open.
 pub(crate) struct Opening {
     pub(crate) name: String,
     pub(crate) policy: Policy,
@@ -49,11 +52,15 @@ pub(crate) struct Opening {
     pub(crate) parts: Vec<Part>,
 }
 
-/// A change to come.
-pub(crate) struct Planned {
+/// A planned change: its place in the engine's list.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct ChangeId(u32);
+
+/// A change of a context at a later time.
+pub(crate) struct PlannedChange {
     pub(crate) context: usize,
     pub(crate) when: When,
-    /// Taken when it is done.
+    /// `None` once it is made.
     pub(crate) change: Option<Change>,
 }
 
@@ -64,13 +71,13 @@ impl PolicyEnv {
     }
 }
 
-impl Context {
-    pub(super) fn new(opening: Opening, backend: &Arc<SimBackend>, ledger: &Arc<Ledger>, seed: u64) -> Context {
+impl LiveContext {
+    pub(super) fn new(opening: Opening, backend: &Arc<SimBackend>, ledger: &Arc<Ledger>, seed: u64) -> LiveContext {
         let Opening { name, policy, workers, priorities, parts } = opening;
         let services: Arc<dyn Services> = Arc::<SimBackend>::clone(backend);
         let lookahead = backend.foresees.then(|| Arc::<SimBackend>::clone(backend) as _);
         let (ledger, machine) = (Arc::clone(ledger), backend.platform.worker_facts());
-        Context {
+        LiveContext {
             tree: Arc::new(Tree::assemble_foreseeing(parts, &machine, services, ledger, seed, lookahead)),
             policy: policy.name.clone(),
             config: ContextConfig::new(name, policy, workers),
@@ -83,12 +90,12 @@ impl Context {
         }
     }
 
-    /// One more task belongs to it.
+    /// Counts one more task of this context.
     pub(super) fn count_task(&mut self) {
         self.tasks += 1;
     }
 
-    /// The priority that a task has here.
+    /// Priority of a task in this context, given the priority in the graph.
     pub(super) fn priority(&self, given: i32) -> i32 {
         if given == 0 { 0.clamp(*self.priorities.start(), *self.priorities.end()) } else { given }
     }
@@ -98,7 +105,7 @@ impl Context {
             name: self.config.name.clone(),
             policy: self.policy.clone(),
             swaps: self.swaps.clone(),
-            workers: self.config.workers.iter().map(|worker| worker.0).collect(),
+            workers: self.config.workers.iter().collect(),
             tasks: self.tasks,
             makespan: Duration::from_nanos(self.end.saturating_sub(self.begin.unwrap_or(0))),
         }
@@ -107,18 +114,18 @@ impl Context {
 
 impl Engine<'_> {
     /// The context of a task.
-    pub(super) fn context_of(&self, task: u32) -> usize {
-        usize::from(self.graph.tasks[task as usize].context)
+    pub(super) fn context_of(&self, task: TaskId) -> usize {
+        usize::from(self.graph.task(task).context)
     }
 
-    /// The first task of a context may be this one.
-    pub(super) fn note_submitted(&mut self, task: u32) {
+    /// Records the submission of a task, which may be the first of its context.
+    pub(super) fn note_submitted(&mut self, task: TaskId) {
         let context = self.context_of(task);
         self.contexts[context].begin.get_or_insert(self.now);
     }
 
-    /// A task has ended: changes that waited for that are done when what happens now is.
-    pub(super) fn note_ended(&mut self, task: u32) {
+    /// Records the end of a task. Changes that are due after it are made once the current action is done.
+    pub(super) fn note_ended(&mut self, task: TaskId) {
         let number = self.context_of(task);
         let context = &mut self.contexts[number];
         context.ended += 1;
@@ -127,31 +134,32 @@ impl Engine<'_> {
         self.plan_changes(|planned| planned.context == number && planned.when == due);
     }
 
-    /// Plans the changes that are due at the beginning, or at a time.
+    /// Plans the changes that are due at the beginning, or at a given time.
     pub(super) fn plan_timed_changes(&mut self) {
         for change in 0..self.planned.len() {
+            let id = ChangeId(change as u32);
             match self.planned[change].when {
                 When::At(time) => {
                     let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-                    self.plan(time, Plan::Change(change as u32));
+                    self.plan(time, Action::Change(id));
                 }
-                When::AfterTasks(0) => self.plan(0, Plan::Change(change as u32)),
+                When::AfterTasks(0) => self.plan(0, Action::Change(id)),
                 When::AfterTasks(_) => {}
             }
         }
     }
 
-    fn plan_changes(&mut self, due: impl Fn(&Planned) -> bool) {
+    fn plan_changes(&mut self, due: impl Fn(&PlannedChange) -> bool) {
         for change in 0..self.planned.len() {
             if due(&self.planned[change]) {
-                self.plan(self.now, Plan::Change(change as u32));
+                self.plan(self.now, Action::Change(ChangeId(change as u32)));
             }
         }
     }
 
     /// Changes a context, unless all of its tasks have ended.
-    pub(super) fn change(&mut self, number: u32) {
-        let planned = &mut self.planned[number as usize];
+    pub(super) fn change(&mut self, change: ChangeId) {
+        let planned = &mut self.planned[change.0 as usize];
         let at = planned.context;
         if self.contexts[at].ended == self.contexts[at].tasks {
             return;
@@ -195,31 +203,31 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Every context by its name in reports (none, where there is but one), with its tree.
+    /// Every context by its name in reports (empty if there is only one), with its tree.
     fn named_trees(&self) -> impl Iterator<Item = (String, &Tree)> {
         let single = self.contexts.len() == 1;
-        let name = move |context: &Context| if single { String::new() } else { context.config.name.clone() };
+        let name = move |context: &LiveContext| if single { String::new() } else { context.config.name.clone() };
         self.contexts.iter().map(move |context| (name(context), &*context.tree))
     }
 
-    /// Where tasks sit now.
+    /// Where tasks are now.
     pub(super) fn survey(&self) -> Vec<NodeState> {
         survey_of(self.named_trees())
     }
 
-    /// What components did wrong so far.
+    /// Faults of components so far.
     pub(super) fn faults(&self) -> Vec<Fault> {
         faults_of(self.named_trees())
     }
 
-    /// Contexts with tasks that have not ended, and no workers.
+    /// Contexts that have unfinished tasks and no workers.
     pub(super) fn without_workers(&self) -> Vec<String> {
-        let idle = |context: &&Context| context.ended < context.tasks && context.config.workers.is_empty();
+        let idle = |context: &&LiveContext| context.ended < context.tasks && context.config.workers.is_empty();
         self.contexts.iter().filter(idle).map(|context| context.config.name.clone()).collect()
     }
 
-    /// How each context did.
+    /// Statistics of each context.
     pub(super) fn context_stats(&self) -> Vec<ContextStats> {
-        self.contexts.iter().map(Context::stats).collect()
+        self.contexts.iter().map(LiveContext::stats).collect()
     }
 }

@@ -1,57 +1,59 @@
-//! Moving data: what tasks need is brought to their memory, in the order of urgency, and what is in the way goes.
+//! Data movement: the inputs of tasks are brought to their memory nodes in order of urgency, and replicas are evicted to
+//! make room.
 //!
-//! Between two memories one transfer at a time is under way in each direction, as copy engines of devices have it; the
-//! most urgent goes first. Transfers between different memories share links.
+//! Between two memory nodes one transfer at a time is under way in each direction, as with the copy engines of devices; the
+//! most urgent goes first. Transfers between different memory nodes share links.
 
-use super::{Engine, Plan};
+use super::flights::FlightId;
+use super::{Action, Engine};
 use crate::error::SimError;
 use crate::memory::Room;
-use crate::network::Network;
+use crate::network::{Network, TransferId};
 use sched_core::MemoryNode;
-use sched_graph::{AccessMode, DataId};
+use sched_graph::{AccessMode, DataId, TaskId};
 use sched_memory::Reason;
 use sched_trace::{Event, Transfer};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// One piece of data on its way.
+/// A transfer that has not arrived.
 #[derive(Debug)]
 struct Move {
-    data: u32,
-    from: u32,
-    to: u32,
-    /// What it is a copy of.
+    data: DataId,
+    from: MemoryNode,
+    to: MemoryNode,
+    /// Version of the data that is copied.
     version: u32,
     why: Reason,
     under_way: bool,
     /// Flights that wait for it.
-    waiters: SmallVec<[u32; 2]>,
+    waiters: SmallVec<[FlightId; 2]>,
 }
 
-/// Transfers from one memory to another.
+/// Transfers from one memory node to another.
 #[derive(Debug, Default)]
 struct Channel {
     busy: bool,
     /// By urgency.
-    queues: [VecDeque<u32>; 4],
+    queues: [VecDeque<TransferId>; Reason::ALL.len()],
 }
 
 /// See the [module](self).
 pub(super) struct Moves {
     memories: usize,
     moves: Vec<Move>,
-    free: Vec<u32>,
+    free: Vec<TransferId>,
     channels: Vec<Channel>,
-    /// The transfer that brings data to a memory.
-    arriving: BTreeMap<(u32, u32), u32>,
-    /// Flights that wait for memory, by memory.
-    waiting: Vec<VecDeque<u32>>,
+    /// The transfer that brings a piece of data to a memory node.
+    arriving: BTreeMap<(DataId, MemoryNode), TransferId>,
+    /// Flights that wait for memory, by memory node.
+    waiting: Vec<VecDeque<FlightId>>,
     network: Network,
-    /// Number of the last change of the network.
-    change: u32,
-    arrived: Vec<u32>,
-    /// When memory can be allocated on a device again.
+    /// Incremented whenever a flow begins or ends.
+    version: u32,
+    arrived: Vec<TransferId>,
+    /// Time at which memory can be allocated on a device again.
     allocation: u64,
     pub(super) link_bytes: Vec<u64>,
     pub(super) done: u64,
@@ -69,7 +71,7 @@ impl Moves {
             waiting: vec![VecDeque::new(); memories],
             link_bytes: vec![0; network.links()],
             network,
-            change: 0,
+            version: 0,
             arrived: Vec::new(),
             allocation: 0,
             done: 0,
@@ -77,62 +79,86 @@ impl Moves {
         }
     }
 
-    fn channel(&mut self, from: u32, to: u32) -> &mut Channel {
-        &mut self.channels[from as usize * self.memories + to as usize]
+    fn add(&mut self, new: Move) -> TransferId {
+        let key = (new.data, new.to);
+        let id = match self.free.pop() {
+            Some(free) => {
+                *self.get_mut(free) = new;
+                free
+            }
+            None => {
+                self.moves.push(new);
+                TransferId(self.moves.len() as u32 - 1)
+            }
+        };
+        self.arriving.insert(key, id);
+        id
+    }
+
+    fn get(&self, transfer: TransferId) -> &Move {
+        &self.moves[transfer.index()]
+    }
+
+    fn get_mut(&mut self, transfer: TransferId) -> &mut Move {
+        &mut self.moves[transfer.index()]
+    }
+
+    fn channel(&mut self, from: MemoryNode, to: MemoryNode) -> &mut Channel {
+        &mut self.channels[from.index() * self.memories + to.index()]
     }
 }
 
 impl Engine<'_> {
-    /// A flight begins to fetch its data, after those that wait for memory already.
-    pub(super) fn fetch(&mut self, flight: u32) {
+    /// Begins to fetch the data of a flight, after the flights that wait for memory already.
+    pub(super) fn fetch(&mut self, flight: FlightId) {
         if self.backend.replicas.is_none() {
-            return self.inputs_are_there(flight);
+            return self.inputs_complete(flight);
         }
-        let memory = self.workers[self.flights[flight as usize].worker as usize].memory;
-        let queue = &mut self.moves.waiting[memory as usize];
+        let memory = self.workers[self.flights[flight].worker.index()].memory;
+        let queue = &mut self.moves.waiting[memory.index()];
         queue.push_back(flight);
         if queue.len() == 1 {
             self.serve(memory);
         }
     }
 
-    /// Flights that wait for memory get it, as long as there is room, in the order in which they came.
-    pub(super) fn serve(&mut self, memory: u32) {
-        while let Some(flight) = self.moves.waiting[memory as usize].front().copied() {
+    /// Gives memory to the flights that wait for it, in the order in which they came, until there is too little.
+    pub(super) fn serve(&mut self, memory: MemoryNode) {
+        while let Some(flight) = self.moves.waiting[memory.index()].front().copied() {
             if !self.reserve(flight, memory) {
                 break;
             }
-            self.moves.waiting[memory as usize].pop_front();
+            self.moves.waiting[memory.index()].pop_front();
             self.bring_inputs(flight, memory);
         }
     }
 
-    /// Reserves memory for all data of a flight, or for none. Whether there was enough.
-    fn reserve(&mut self, flight: u32, memory: u32) -> bool {
+    /// Reserves memory for all data of a flight, or for none. Returns whether there was enough.
+    fn reserve(&mut self, flight: FlightId, memory: MemoryNode) -> bool {
         let backend = Arc::clone(&self.backend);
         let Some(replicas) = &backend.replicas else { return true };
-        let task = self.flights[flight as usize].task;
+        let task = self.flights[flight].task;
         let accesses = backend.accesses(task);
         let mut held = replicas.lock();
         let (mut needed, mut scratch, mut all) = (0, 0, 0);
         for (at, access) in accesses.iter().enumerate() {
-            let (data, bytes) = (access.data.0, held.bytes(access.data.0));
+            let (data, bytes) = (access.data, held.bytes(access.data));
             if access.mode == AccessMode::Scratch {
                 scratch += bytes;
-            } else if accesses[..at].iter().all(|other| other.data != access.data) && held.home(data) != memory {
+            } else if accesses[..at].iter().all(|other| other.data != data) && held.home(data) != memory {
                 all += bytes;
                 needed += if held.is_allocated(data, memory) { 0 } else { bytes };
             }
         }
-        // What is there already must not go to make room for the rest.
+        // Replicas that are already there must not be evicted to make room for the others.
         for access in accesses.iter().filter(|access| access.mode != AccessMode::Scratch) {
-            held.pin(access.data.0, memory);
+            held.pin(access.data, memory);
         }
         match held.make_room(memory, needed + scratch) {
             Room::Made => {}
             room => {
                 for access in accesses.iter().filter(|access| access.mode != AccessMode::Scratch) {
-                    held.unpin(access.data.0, memory);
+                    held.unpin(access.data, memory);
                 }
                 if let Room::WriteBack(data) = room {
                     let home = held.home(data);
@@ -142,77 +168,76 @@ impl Engine<'_> {
                 } else {
                     let capacity = held.room_for_copies(memory);
                     if all + scratch > capacity {
-                        let memory = backend.platform.memories[memory as usize].name.clone();
-                        self.error = Some(SimError::Task { task, memory, needed: all + scratch, capacity });
+                        let memory = backend.platform.memories[memory.index()].name.clone();
+                        self.error = Some(SimError::Task { task: task.0, memory, needed: all + scratch, capacity });
                     }
                 }
                 return false;
             }
         }
         held.take(memory, scratch);
-        self.flights[flight as usize].scratch = scratch;
-        let cost = if backend.platform.memories[memory as usize].device { self.prices.allocation } else { 0 };
+        self.flights[flight].scratch = scratch;
+        let cost = if backend.platform.memories[memory.index()].device { self.prices.allocation } else { 0 };
         for access in accesses.iter().filter(|access| access.mode != AccessMode::Scratch) {
-            if held.allocate(access.data.0, memory) && cost > 0 {
+            if held.allocate(access.data, memory) && cost > 0 {
                 self.moves.allocation = self.moves.allocation.max(self.now) + cost;
-                self.flights[flight as usize].allocated = self.moves.allocation;
+                self.flights[flight].allocated = self.moves.allocation;
             }
         }
         true
     }
 
-    /// Requests what a flight reads and is not there.
-    fn bring_inputs(&mut self, flight: u32, memory: u32) {
+    /// Requests the data that a flight reads and that is not valid on its memory node.
+    fn bring_inputs(&mut self, flight: FlightId, memory: MemoryNode) {
         let backend = Arc::clone(&self.backend);
         let Some(replicas) = &backend.replicas else { return };
-        let task = self.flights[flight as usize].task;
+        let task = self.flights[flight].task;
         // One more, so that it does not begin before all are requested.
-        self.flights[flight as usize].missing = 1;
+        self.flights[flight].missing = 1;
         for access in backend.accesses(task).iter().filter(|access| access.mode.reads()) {
-            let data = access.data.0;
-            if !replicas.lock().is_valid(data, memory) {
-                self.flights[flight as usize].missing += 1;
-                self.request_for(flight, data, memory);
+            if !replicas.lock().is_valid(access.data, memory) {
+                self.flights[flight].missing += 1;
+                self.request_for(flight, access.data, memory);
             }
         }
         self.no_longer_missing(flight);
     }
 
-    fn no_longer_missing(&mut self, flight: u32) {
-        let state = &mut self.flights[flight as usize];
-        state.missing -= 1;
-        if state.missing == 0 {
-            self.inputs_are_there(flight);
+    fn no_longer_missing(&mut self, id: FlightId) {
+        let flight = &mut self.flights[id];
+        flight.missing -= 1;
+        if flight.missing == 0 {
+            self.inputs_complete(id);
         }
     }
 
-    /// `flight` waits for `data`: for the transfer that brings it already, or for a new one.
-    fn request_for(&mut self, flight: u32, data: u32, memory: u32) {
-        let Some(number) = self.moves.arriving.get(&(data, memory)).copied() else {
+    /// Lets `flight` wait for the transfer that already brings `data`, or for a new one.
+    fn request_for(&mut self, flight: FlightId, data: DataId, memory: MemoryNode) {
+        let Some(transfer) = self.moves.arriving.get(&(data, memory)).copied() else {
             if let Some(replicas) = &self.backend.replicas {
                 replicas.lock().pin(data, memory);
             }
             return self.request(data, None, memory, Reason::Demand, Some(flight));
         };
-        let found = &mut self.moves.moves[number as usize];
+        let found = self.moves.get_mut(transfer);
         found.waiters.push(flight);
         if found.why != Reason::Demand && !found.under_way {
             let (from, why) = (found.from, found.why);
             found.why = Reason::Demand;
             let queues = &mut self.moves.channel(from, memory).queues;
-            if let Some(at) = queues[why as usize].iter().position(|queued| *queued == number) {
+            if let Some(at) = queues[why as usize].iter().position(|queued| *queued == transfer) {
                 queues[why as usize].remove(at);
-                queues[Reason::Demand as usize].push_back(number);
+                queues[Reason::Demand as usize].push_back(transfer);
             }
         }
     }
 
-    /// Begins to bring the data of a task to a memory, as far as there is room.
-    pub(super) fn prefetch(&mut self, memory: u32, task: u32) {
+    /// Begins to bring the data of a task to a memory node, while it has room without evictions.
+    pub(super) fn prefetch(&mut self, memory: MemoryNode, task: TaskId) {
         let backend = Arc::clone(&self.backend);
         let Some(replicas) = &backend.replicas else { return };
         for access in backend.accesses(task).iter().filter(|access| access.mode.reads()) {
-            let data = access.data.0;
+            let data = access.data;
             let mut held = replicas.lock();
             if held.is_valid(data, memory) || self.moves.arriving.contains_key(&(data, memory)) {
                 continue;
@@ -223,14 +248,14 @@ impl Engine<'_> {
             held.pin(data, memory);
             let allocated = held.allocate(data, memory);
             drop(held);
-            if allocated && backend.platform.memories[memory as usize].device {
+            if allocated && backend.platform.memories[memory.index()].device {
                 self.moves.allocation = self.moves.allocation.max(self.now) + self.prices.allocation;
             }
             self.request(data, None, memory, Reason::Prefetch, None);
         }
     }
 
-    /// Writes home what nobody will use any more.
+    /// Writes data home that will not be used any more.
     pub(super) fn settle_unwanted(&mut self) {
         while let Some(data) = self.tasks.take_unwanted() {
             let backend = Arc::clone(&self.backend);
@@ -248,114 +273,103 @@ impl Engine<'_> {
         }
     }
 
-    /// A transfer of `data`, whose copy at `to` is pinned, and so is the one at `pinned`, if that is given; then it is the
-    /// source.
-    fn request(&mut self, data: u32, pinned: Option<u32>, to: u32, why: Reason, waiter: Option<u32>) {
+    /// Requests a transfer of `data`, whose replica on `to` is pinned. Its source is `pinned`, if given, whose replica is
+    /// pinned too; else the cheapest one.
+    fn request(
+        &mut self,
+        data: DataId,
+        pinned: Option<MemoryNode>,
+        to: MemoryNode,
+        why: Reason,
+        waiter: Option<FlightId>,
+    ) {
         let backend = Arc::clone(&self.backend);
         let Some(replicas) = &backend.replicas else { return };
         let mut held = replicas.lock();
         let from = pinned.unwrap_or_else(|| {
-            let from = backend.source(&held, data, to).0;
+            let from = backend.source(&held, data, to).node;
             held.pin(data, from);
             from
         });
-        let new = Move {
-            data,
-            from,
-            to,
-            version: held.version(data),
-            why,
-            under_way: false,
-            waiters: waiter.into_iter().collect(),
-        };
+        let (version, waiters) = (held.version(data), waiter.into_iter().collect());
         drop(held);
-        let number = match self.moves.free.pop() {
-            Some(free) => {
-                self.moves.moves[free as usize] = new;
-                free
-            }
-            None => {
-                self.moves.moves.push(new);
-                self.moves.moves.len() as u32 - 1
-            }
-        };
-        self.moves.arriving.insert((data, to), number);
-        let on_device = backend.platform.memories[to as usize].device;
+        let transfer = self.moves.add(Move { data, from, to, version, why, under_way: false, waiters });
+        let on_device = backend.platform.memories[to.index()].device;
         if on_device && self.moves.allocation > self.now {
-            self.plan(self.moves.allocation, Plan::Queue(number));
+            self.plan(self.moves.allocation, Action::Queue(transfer));
         } else {
-            self.queue_transfer(number);
+            self.queue_transfer(transfer);
         }
     }
 
-    /// Memory for a transfer is allocated: it takes its place among others.
-    pub(super) fn queue_transfer(&mut self, number: u32) {
+    /// Queues a transfer whose memory is allocated.
+    pub(super) fn queue_transfer(&mut self, transfer: TransferId) {
         if self.prices.free_transfers {
-            self.tell_transfer(number, Event::TransferStarted);
-            return self.finish_transfer(number);
+            self.report_transfer(transfer, Event::TransferStarted);
+            return self.finish_transfer(transfer);
         }
-        let Move { from, to, why, .. } = self.moves.moves[number as usize];
-        self.moves.channel(from, to).queues[why as usize].push_back(number);
+        let Move { from, to, why, .. } = *self.moves.get(transfer);
+        self.moves.channel(from, to).queues[why as usize].push_back(transfer);
         self.start_transfer(from, to);
     }
 
-    /// Starts the most urgent transfer between two memories, if none is under way.
-    fn start_transfer(&mut self, from: u32, to: u32) {
+    /// Starts the most urgent transfer between two memory nodes, if none is under way.
+    fn start_transfer(&mut self, from: MemoryNode, to: MemoryNode) {
         let channel = self.moves.channel(from, to);
         if channel.busy {
             return;
         }
-        let Some(number) = channel.queues.iter_mut().find_map(VecDeque::pop_front) else { return };
+        let Some(transfer) = channel.queues.iter_mut().find_map(VecDeque::pop_front) else { return };
         channel.busy = true;
-        self.moves.moves[number as usize].under_way = true;
-        self.tell_transfer(number, Event::TransferStarted);
-        let latency = self.backend.platform.route(from as usize, to as usize).latency;
+        self.moves.get_mut(transfer).under_way = true;
+        self.report_transfer(transfer, Event::TransferStarted);
+        let latency = self.backend.platform.route(from, to).latency;
         let at = self.now + latency + self.prices.transfer_queueing;
-        self.plan(at, Plan::Flow(number));
+        self.plan(at, Action::Flow(transfer));
     }
 
-    /// The first byte of a transfer has come through.
-    pub(super) fn begin_flow(&mut self, number: u32) {
-        let Move { data, from, to, .. } = self.moves.moves[number as usize];
-        let bytes = self.backend.graph.data[data as usize].bytes;
+    /// Begins the flow of a transfer, after its latency.
+    pub(super) fn begin_flow(&mut self, transfer: TransferId) {
+        let Move { data, from, to, .. } = *self.moves.get(transfer);
+        let bytes = self.backend.graph.data[data.index()].bytes;
         let platform = Arc::clone(&self.backend.platform);
-        let links = &platform.route(from as usize, to as usize).links;
+        let links = &platform.route(from, to).links;
         for link in links {
             self.moves.link_bytes[*link] += bytes;
         }
-        self.moves.network.begin(self.now, number, links, bytes);
+        self.moves.network.begin(self.now, transfer, links, bytes);
         self.network_changed();
     }
 
     fn network_changed(&mut self) {
-        self.moves.change = self.moves.change.wrapping_add(1);
+        self.moves.version = self.moves.version.wrapping_add(1);
         if let Some(next) = self.moves.network.next() {
-            self.plan(next, Plan::Arrive(self.moves.change));
+            self.plan(next, Action::Arrive(self.moves.version));
         }
     }
 
-    /// Some transfer has arrived.
-    pub(super) fn arrive(&mut self, change: u32) {
-        if change != self.moves.change {
+    /// Finishes the transfers that arrive now, unless the network has changed since `version`.
+    pub(super) fn arrive(&mut self, version: u32) {
+        if version != self.moves.version {
             return;
         }
         let mut arrived = std::mem::take(&mut self.moves.arrived);
         self.moves.network.arrived(self.now, &mut arrived);
         self.network_changed();
-        for number in arrived.drain(..) {
-            let Move { from, to, .. } = self.moves.moves[number as usize];
+        for transfer in arrived.drain(..) {
+            let Move { from, to, .. } = *self.moves.get(transfer);
             self.moves.channel(from, to).busy = false;
             self.start_transfer(from, to);
-            self.finish_transfer(number);
+            self.finish_transfer(transfer);
         }
         self.moves.arrived = arrived;
     }
 
-    fn finish_transfer(&mut self, number: u32) {
-        self.tell_transfer(number, Event::TransferEnded);
-        let waiters = std::mem::take(&mut self.moves.moves[number as usize].waiters);
-        let Move { data, from, to, version, .. } = self.moves.moves[number as usize];
-        self.moves.free.push(number);
+    fn finish_transfer(&mut self, transfer: TransferId) {
+        self.report_transfer(transfer, Event::TransferEnded);
+        let waiters = std::mem::take(&mut self.moves.get_mut(transfer).waiters);
+        let Move { data, from, to, version, .. } = *self.moves.get(transfer);
+        self.moves.free.push(transfer);
         self.moves.arriving.remove(&(data, to));
         self.moves.done += 1;
         let backend = Arc::clone(&self.backend);
@@ -370,7 +384,7 @@ impl Engine<'_> {
             if current {
                 self.no_longer_missing(flight);
             } else {
-                // It was changed on the way.
+                // A write has overtaken the copy.
                 self.request_for(flight, data, to);
             }
         }
@@ -378,10 +392,9 @@ impl Engine<'_> {
         self.serve(to);
     }
 
-    fn tell_transfer(&mut self, number: u32, event: fn(Transfer) -> Event) {
-        let Move { data, from, to, why, .. } = self.moves.moves[number as usize];
-        let (data, from, to) = (DataId(data), MemoryNode(from), MemoryNode(to));
+    fn report_transfer(&mut self, transfer: TransferId, event: fn(Transfer) -> Event) {
+        let Move { data, from, to, why, .. } = *self.moves.get(transfer);
         let bytes = self.graph.data[data.index()].bytes;
-        self.tell(event(Transfer { data, from, to, bytes, why }));
+        self.report(event(Transfer { data, from, to, bytes, why }));
     }
 }

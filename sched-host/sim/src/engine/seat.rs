@@ -1,4 +1,4 @@
-//! A simulated worker at its seat: how it finds its contexts, wakes others, and notes what it pulled.
+//! A simulated worker at its seat: how it finds its contexts, wakes others, and records what it pulled.
 
 use super::Engine;
 use super::teams::Purpose;
@@ -8,15 +8,15 @@ use sched_tree::seat::{DeferredWake, Seat, Seated};
 use sched_tree::{Services, Slot, Tree};
 use std::sync::Arc;
 
-/// One worker of the engine, whose turn it is.
+/// The worker of the engine whose turn it is.
 pub(super) struct AtSeat<'a, 'e> {
     engine: &'a mut Engine<'e>,
-    worker: u32,
+    worker: WorkerId,
 }
 
 impl<'e> Engine<'e> {
     /// The worker at its seat.
-    pub(super) fn at_seat(&mut self, worker: u32) -> AtSeat<'_, 'e> {
+    pub(super) fn at_seat(&mut self, worker: WorkerId) -> AtSeat<'_, 'e> {
         AtSeat { engine: self, worker }
     }
 }
@@ -26,11 +26,11 @@ impl Seated for AtSeat<'_, '_> {
     type Purpose = Purpose;
 
     fn seat(&mut self) -> &mut Seat<Arc<Tree>> {
-        &mut self.engine.workers[self.worker as usize].seat
+        &mut self.engine.workers[self.worker.index()].seat
     }
 
     fn deferred(&mut self) -> &mut DeferredWake {
-        &mut self.engine.workers[self.worker as usize].deferred
+        &mut self.engine.workers[self.worker.index()].deferred
     }
 
     fn version(&self) -> u64 {
@@ -39,7 +39,7 @@ impl Seated for AtSeat<'_, '_> {
 
     fn served(&self) -> Vec<Arc<Tree>> {
         let trees = self.engine.contexts.iter().map(|context| &context.tree);
-        trees.filter(|tree| tree.serves(WorkerId(self.worker))).cloned().collect()
+        trees.filter(|tree| tree.serves(self.worker)).cloned().collect()
     }
 
     fn combined(&self) -> Option<&CombinedWorkers<Purpose>> {
@@ -51,14 +51,14 @@ impl Seated for AtSeat<'_, '_> {
     }
 
     fn wake_any(&self, suits: impl Fn(WorkerId) -> bool) {
-        if let Some(sleeper) = self.engine.backend.find_sleeper(|other| suits(WorkerId(other))) {
-            self.wake(WorkerId(sleeper));
+        if let Some(sleeper) = self.engine.backend.find_sleeper(suits) {
+            self.wake(sleeper);
         }
     }
 
     fn is_like(&self, other: WorkerId) -> bool {
         let platform = &self.engine.backend.platform;
-        platform.class(other).arch == platform.class(WorkerId(self.worker)).arch
+        platform.class(other).arch == platform.class(self.worker).arch
     }
 
     fn purpose(&mut self, slot: &'static Slot, combined: WorkerId) -> Purpose {
@@ -69,7 +69,7 @@ impl Seated for AtSeat<'_, '_> {
         let Engine { now, changes, workers, .. } = &mut *self.engine;
         match slot {
             Some(_) => *changes += 1,
-            None => workers[self.worker as usize].note_vain_look(*now, *changes),
+            None => workers[self.worker.index()].note_vain_look(*now, *changes),
         }
     }
 

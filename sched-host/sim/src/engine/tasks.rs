@@ -2,7 +2,7 @@
 
 use crate::backend::SimBackend;
 use crate::lengths::Lengths;
-use sched_graph::{AccessMode, Dependencies, TaskGraph, TaskId};
+use sched_graph::{AccessMode, DataId, Dependencies, TaskGraph, TaskId, WontUse};
 use sched_tree::{Ledger, Phase, Slot};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -13,29 +13,46 @@ use std::time::Duration;
 pub(super) struct Tasks {
     dependencies: Arc<Dependencies>,
     ledger: Arc<Ledger>,
-    free_slots: Vec<u32>,
-    /// For each task, how many it waits for; and one more until it is submitted.
+    free_slots: Vec<&'static Slot>,
+    /// For each task, the number of tasks that it waits for, plus one until it is submitted.
     waiting: Vec<u32>,
-    next: u32,
+    next: TaskId,
     pub(super) ended: usize,
     /// Tasks that have become ready.
-    pub(super) ready: VecDeque<u32>,
-    /// Data that commuting tasks use now, with those that wait for their turn; tasks have their turns on all or none.
-    turns: BTreeMap<u32, VecDeque<u32>>,
+    pub(super) ready: VecDeque<TaskId>,
+    /// Data that commuting tasks use now, with the tasks that wait for it. A task takes its turn on all of its data or none.
+    turns: BTreeMap<DataId, VecDeque<TaskId>>,
     hints: Hints,
 }
 
-/// Where the application said that it would not use data any more.
+/// A hint of the graph: its place in [`TaskGraph::wont_use`].
+#[derive(Clone, Copy, Debug)]
+struct HintId(u32);
+
+impl HintId {
+    const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The application's hints that it will not use data any more.
 struct Hints {
-    /// Tasks that are to end before each hint holds.
+    /// The hints, in the order of submission.
+    all: Vec<WontUse>,
+    /// For each hint, the number of tasks that must end before it holds, plus one until it is submitted.
     left: Vec<u32>,
-    /// For each task, the hints that it holds up.
-    holds: Vec<(u32, u32)>,
-    /// Next hint to be heard, and the data of each.
-    next: usize,
-    data: Vec<(u32, u32)>,
-    /// Data that nobody will use any more.
-    unwanted: Vec<u32>,
+    /// Pairs of a task and a hint that waits for it, in the order of the tasks.
+    holds: Vec<Hold>,
+    /// The hint to be submitted next.
+    next: HintId,
+    /// Data that will not be used any more, and is not taken yet.
+    unwanted: Vec<DataId>,
+}
+
+/// A task whose end a hint waits for.
+struct Hold {
+    task: TaskId,
+    hint: HintId,
 }
 
 impl Tasks {
@@ -46,7 +63,7 @@ impl Tasks {
             ledger,
             free_slots: Vec::new(),
             waiting,
-            next: 0,
+            next: TaskId(0),
             ended: 0,
             ready: VecDeque::new(),
             turns: BTreeMap::new(),
@@ -59,30 +76,31 @@ impl Tasks {
     }
 
     /// The next task that the application submits.
-    pub(super) fn next_submitted(&mut self) -> Option<u32> {
+    pub(super) fn next_submitted(&mut self) -> Option<TaskId> {
         let task = self.next;
-        (task as usize != self.waiting.len()).then(|| {
-            self.next += 1;
+        (task.index() != self.waiting.len()).then(|| {
+            self.next = TaskId(task.0 + 1);
             task
         })
     }
 
-    /// The application has submitted `task`; it becomes ready if it waits for nothing.
-    pub(super) fn submitted(&mut self, task: u32, graph: &TaskGraph) {
+    /// Records the submission of `task`, which becomes ready if it waits for nothing.
+    pub(super) fn submitted(&mut self, task: TaskId, graph: &TaskGraph) {
         self.release(task, graph);
-        self.hints.heard(task + 1);
+        self.hints.submitted(task);
     }
 
-    fn release(&mut self, task: u32, graph: &TaskGraph) {
-        let waiting = &mut self.waiting[task as usize];
+    fn release(&mut self, task: TaskId, graph: &TaskGraph) {
+        let waiting = &mut self.waiting[task.index()];
         *waiting -= 1;
         if *waiting == 0 && self.takes_turns(task, graph) {
             self.ready.push_back(task);
         }
     }
 
-    /// Whether the task has its turns on all data that it commutes on; else it waits at the first that is taken.
-    fn takes_turns(&mut self, task: u32, graph: &TaskGraph) -> bool {
+    /// Takes the turn of a task on all data that it commutes on, or queues it at the first that is taken. Returns whether it
+    /// has its turn.
+    fn takes_turns(&mut self, task: TaskId, graph: &TaskGraph) -> bool {
         let commutes = || commuted(graph, task);
         if let Some(waiting) = commutes().find_map(|data| self.turns.get_mut(&data).map(|_| data)) {
             if let Some(queue) = self.turns.get_mut(&waiting) {
@@ -96,12 +114,12 @@ impl Tasks {
         true
     }
 
-    /// A task has ended: others become ready.
-    pub(super) fn ended(&mut self, task: u32, graph: &TaskGraph) {
+    /// Records the end of a task, which makes others ready.
+    pub(super) fn ended(&mut self, task: TaskId, graph: &TaskGraph) {
         self.ended += 1;
         let dependencies = Arc::clone(&self.dependencies);
-        for successor in dependencies.successors(TaskId(task)) {
-            self.release(successor.0, graph);
+        for successor in dependencies.successors(task) {
+            self.release(*successor, graph);
         }
         for data in commuted(graph, task) {
             for waiting in self.turns.remove(&data).into_iter().flatten() {
@@ -113,107 +131,111 @@ impl Tasks {
         self.hints.ended(task);
     }
 
-    /// Data that the application will not use any more, since the last time.
-    pub(super) fn take_unwanted(&mut self) -> Option<u32> {
+    /// Takes a piece of data that the application will not use any more.
+    pub(super) fn take_unwanted(&mut self) -> Option<DataId> {
         self.hints.unwanted.pop()
     }
 
-    /// A slot with a ready task in it, of this priority.
-    pub(super) fn slot_for(&mut self, task: u32, priority: i32, backend: &SimBackend) -> &'static Slot {
-        let index = self.free_slots.pop().unwrap_or_else(|| {
-            self.free_slots.extend(self.ledger.grow().rev());
+    /// A slot with a ready task of this priority.
+    pub(super) fn slot_for(&mut self, task: TaskId, priority: i32, backend: &SimBackend) -> &'static Slot {
+        let slot = self.free_slots.pop().unwrap_or_else(|| {
+            let ledger = &self.ledger;
+            self.free_slots.extend(ledger.grow().rev().map(|index| ledger.slot(index)));
             self.free_slots.pop().expect("the ledger grows by one slot at least")
         });
-        let (slot, spec) = (self.ledger.slot(index), backend.graph.task(TaskId(task)));
         let (head, row) = (slot.head(), backend.lengths.row(task));
         slot.set_phase(Phase::Waiting);
         head.reset();
-        head.sequence.store(u64::from(task) + 1, Relaxed);
+        head.sequence.store(task.submitted().sequence(), Relaxed);
         head.priority.store(priority, Relaxed);
         head.archs.store(backend.lengths.archs(row).bits(), Relaxed);
-        head.codelet.store(row, Relaxed);
+        head.codelet.store(row.0, Relaxed);
         if backend.lengths.width(row) > 1 {
             head.width.store(backend.lengths.width(row), Relaxed);
         }
-        head.footprint.store(spec.footprint.map_or(0, u64::from), Relaxed);
+        head.footprint.store(backend.graph.task(task).footprint.map_or(0, u64::from), Relaxed);
         slot
     }
 
-    /// The task in this slot has ended.
-    pub(super) fn give_back(&mut self, index: u32) {
-        self.ledger.slot(index).renew(Phase::Free);
-        self.free_slots.push(index);
+    /// Frees the slot of a task that has ended.
+    pub(super) fn give_back(&mut self, slot: &'static Slot) {
+        slot.renew(Phase::Free);
+        self.free_slots.push(slot);
     }
 
-    /// The longest chain of tasks that wait for each other, each on the fastest workers.
+    /// Length of the critical path, with each task where it is fastest.
     pub(super) fn critical_path(&self, lengths: &Lengths) -> Duration {
         let mut ends = vec![0u64; self.total()];
-        for task in 0..self.total() as u32 {
-            let before = self.dependencies.predecessors(TaskId(task));
+        for task in (0..self.total() as u32).map(TaskId) {
+            let before = self.dependencies.predecessors(task);
             let start = before.iter().map(|before| ends[before.index()]).max().unwrap_or(0);
-            ends[task as usize] = start.saturating_add(lengths.shortest(task));
+            ends[task.index()] = start.saturating_add(lengths.shortest(task));
         }
         Duration::from_nanos(ends.into_iter().max().unwrap_or(0))
     }
 }
 
-/// Data that the task commutes on, each once.
-fn commuted(graph: &TaskGraph, task: u32) -> impl Iterator<Item = u32> {
-    let accesses = &graph.task(TaskId(task)).accesses;
+/// Data that the task commutes on, without repetition.
+fn commuted(graph: &TaskGraph, task: TaskId) -> impl Iterator<Item = DataId> {
+    let accesses = &graph.task(task).accesses;
     let commute = accesses.iter().enumerate().filter(|(_, access)| access.mode == AccessMode::Commute);
     let first = |(at, access): &(usize, &sched_graph::Access)| {
         !accesses[..*at].iter().any(|other| other.data == access.data && other.mode == AccessMode::Commute)
     };
-    commute.filter(first).map(|(_, access)| access.data.0)
+    commute.filter(first).map(|(_, access)| access.data)
 }
 
 impl Hints {
     fn new(graph: &TaskGraph) -> Hints {
-        let mut hints = Hints { left: Vec::new(), holds: Vec::new(), next: 0, data: Vec::new(), unwanted: Vec::new() };
+        let mut hints = Hints {
+            all: graph.wont_use.clone(),
+            // One for the submission.
+            left: vec![1; graph.wont_use.len()],
+            holds: Vec::new(),
+            next: HintId(0),
+            unwanted: Vec::new(),
+        };
         if graph.wont_use.is_empty() {
             return hints;
         }
-        // Of each piece of data: its hints, by when they are said.
-        let mut said: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
-        for (number, hint) in graph.wont_use.iter().enumerate() {
-            said.entry(hint.data.0).or_default().push((hint.submitted, number as u32));
-            hints.data.push((hint.submitted, hint.data.0));
-            // One for being said.
-            hints.left.push(1);
+        // For each piece of data, its hints in the order of submission.
+        let mut by_data: BTreeMap<DataId, Vec<HintId>> = BTreeMap::new();
+        for (hint, spec) in (0..).map(HintId).zip(&graph.wont_use) {
+            by_data.entry(spec.data).or_default().push(hint);
         }
-        for (task, spec) in graph.tasks.iter().enumerate() {
+        for (task, spec) in graph.ids().zip(&graph.tasks) {
             for access in &spec.accesses {
-                let of = said.get(&access.data.0).map_or(&[][..], Vec::as_slice);
-                if let Some((_, hint)) = of.iter().find(|(submitted, _)| *submitted > task as u32) {
-                    hints.holds.push((task as u32, *hint));
-                    hints.left[*hint as usize] += 1;
+                let of_data = by_data.get(&access.data).map_or(&[][..], Vec::as_slice);
+                if let Some(hint) = of_data.iter().find(|hint| hints.all[hint.index()].submitted > task.0) {
+                    hints.holds.push(Hold { task, hint: *hint });
+                    hints.left[hint.index()] += 1;
                 }
             }
         }
         hints
     }
 
-    fn settle(&mut self, hint: u32) {
-        let left = &mut self.left[hint as usize];
+    fn settle(&mut self, hint: HintId) {
+        let left = &mut self.left[hint.index()];
         *left -= 1;
         if *left == 0 {
-            self.unwanted.push(self.data[hint as usize].1);
+            self.unwanted.push(self.all[hint.index()].data);
         }
     }
 
-    /// So many tasks are submitted.
-    fn heard(&mut self, submitted: u32) {
-        while self.data.get(self.next).is_some_and(|(at, _)| *at <= submitted) {
-            self.settle(self.next as u32);
-            self.next += 1;
+    /// Records the submission of `task`, and of the hints that follow it.
+    fn submitted(&mut self, task: TaskId) {
+        while self.all.get(self.next.index()).is_some_and(|hint| hint.submitted <= task.0 + 1) {
+            self.settle(self.next);
+            self.next = HintId(self.next.0 + 1);
         }
     }
 
-    fn ended(&mut self, task: u32) {
-        let from = self.holds.partition_point(|(of, _)| *of < task);
-        let mut at = from;
-        while self.holds.get(at).is_some_and(|(of, _)| *of == task) {
-            self.settle(self.holds[at].1);
+    /// Records the end of `task`.
+    fn ended(&mut self, task: TaskId) {
+        let mut at = self.holds.partition_point(|hold| hold.task < task);
+        while let Some(hold) = self.holds.get(at).filter(|hold| hold.task == task) {
+            self.settle(hold.hint);
             at += 1;
         }
     }

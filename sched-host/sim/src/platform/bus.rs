@@ -1,7 +1,7 @@
-//! The links of a platform, as StarPU writes down what it measured.
+//! The links of a platform in the form of StarPU's bus measurements.
 
 use super::Platform;
-use sched_core::Arch;
+use sched_core::{Arch, MemoryNode};
 use sched_model::{Bus, BusConfig, NodeMatrix};
 use std::cmp::Ordering;
 
@@ -9,9 +9,8 @@ use std::cmp::Ordering;
 const DEVICES: [Arch; 6] = [Arch::CUDA, Arch::OPENCL, Arch::FPGA, Arch::MPI, Arch::HIP, Arch::SYCL];
 
 impl Platform {
-    /// What transfers cost between its memories when nothing else moves, in StarPU's order: main memories first, then those
-    /// of devices. Those of devices without a worker are left out. A device takes a core away in StarPU, so that there is one
-    /// more for each.
+    /// Costs of transfers between its memory nodes without contention, in StarPU's order: main memories first, then those of
+    /// devices. Devices without a worker are left out. In StarPU a device occupies a core, so one is added for each.
     ///
     /// ```
     /// let bus = sched_sim::platform::find("cpu9-gpu3")?.starpu_bus();
@@ -22,13 +21,14 @@ impl Platform {
     /// ```
     #[must_use]
     pub fn starpu_bus(&self) -> Bus {
-        let main: Vec<usize> = (0..self.memories.len()).filter(|memory| !self.memories[*memory].device).collect();
-        let of_kind = |arch: Arch| -> Vec<usize> {
-            (0..self.memories.len()).filter(|memory| self.device_kind(*memory) == Some(arch)).collect()
+        let main: Vec<MemoryNode> =
+            self.memory_nodes().filter(|memory| !self.memories[memory.index()].device).collect();
+        let of_kind = |arch: Arch| -> Vec<MemoryNode> {
+            self.memory_nodes().filter(|memory| self.device_kind(*memory) == Some(arch)).collect()
         };
         let devices = DEVICES.map(of_kind);
-        let nodes: Vec<usize> = main.iter().chain(devices.iter().flatten()).copied().collect();
-        let matrix = |of: &dyn Fn(usize, usize) -> f64| {
+        let nodes: Vec<MemoryNode> = main.iter().chain(devices.iter().flatten()).copied().collect();
+        let matrix = |of: &dyn Fn(MemoryNode, MemoryNode) -> f64| {
             let pairs = nodes.iter().flat_map(|from| nodes.iter().map(move |to| (*from, *to)));
             NodeMatrix::new(nodes.len(), pairs.map(|(from, to)| if from == to { 0.0 } else { of(from, to) }).collect())
         };
@@ -58,17 +58,17 @@ impl Platform {
         }
     }
 
-    /// What kind of device a memory belongs to.
-    fn device_kind(&self, memory: usize) -> Option<Arch> {
+    /// Architecture of the device that a memory node belongs to.
+    fn device_kind(&self, memory: MemoryNode) -> Option<Arch> {
         let of_it = |arch: &Arch| {
             let mut workers = self.workers.iter();
-            workers.any(|worker| worker.memory.0 as usize == memory && self.classes[worker.class].arch == *arch)
+            workers.any(|worker| worker.memory == memory && self.classes[worker.class].arch == *arch)
         };
-        DEVICES.into_iter().find(of_it).filter(|_| self.memories[memory].device)
+        DEVICES.into_iter().find(of_it).filter(|_| self.memories[memory.index()].device)
     }
 
-    /// Bytes in a nanosecond from one memory to another, if there is a way.
-    fn bandwidth(&self, from: usize, to: usize) -> Option<f64> {
+    /// Bandwidth from one memory node to another in bytes per nanosecond, if there is a route.
+    fn bandwidth(&self, from: MemoryNode, to: MemoryNode) -> Option<f64> {
         let links = &self.route(from, to).links;
         let share = |link: &usize| {
             let passed = links.iter().filter(|other| *other == link).count();
@@ -77,13 +77,13 @@ impl Platform {
         links.iter().map(share).min_by(f64::total_cmp)
     }
 
-    /// In microseconds.
-    fn latency(&self, from: usize, to: usize) -> f64 {
+    /// Latency in microseconds.
+    fn latency(&self, from: MemoryNode, to: MemoryNode) -> f64 {
         self.route(from, to).latency as f64 / 1e3
     }
 
-    /// The places of main memories among themselves, from the one that is nearest to a device.
-    fn nearest(&self, device: usize, main: &[usize]) -> Vec<u32> {
+    /// Places in `main`, in order of distance from a device.
+    fn nearest(&self, device: MemoryNode, main: &[MemoryNode]) -> Vec<u32> {
         let mut order: Vec<u32> = (0..main.len() as u32).collect();
         order.sort_by(|one, other| {
             let key = |place: &u32| {

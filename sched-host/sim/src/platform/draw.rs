@@ -1,6 +1,7 @@
-//! Pictures of a platform: its memories, the workers near each, and what transfers between memories take.
+//! Drawings of a platform: its memory nodes, the workers near each, and the costs of transfers between them.
 
 use super::{Platform, WorkerClass};
+use sched_core::MemoryNode;
 use sched_machine::topology::CombinedWorker;
 use sched_text::amount::decimal_bytes as bytes;
 use sched_text::dot::quoted;
@@ -9,33 +10,33 @@ use sched_text::xml::escaped;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// What one memory is, for all pictures.
+/// A memory node in all drawings.
 struct Row<'p> {
     name: &'p str,
-    /// Size, and whether it is a device's.
+    /// Size, and whether it is that of a device.
     size: String,
     /// Workers near it, by class.
     workers: Vec<(&'p WorkerClass, Vec<u32>)>,
 }
 
 impl Platform {
-    fn rows(&self) -> Vec<Row<'_>> {
-        let row = |(node, memory): (u32, &'_ super::Memory)| {
+    fn rows<'p>(&'p self) -> Vec<Row<'p>> {
+        let row = |(node, memory): (MemoryNode, &'p super::Memory)| {
             let near = |class: usize| -> Vec<u32> {
                 let workers = (0..).zip(&self.workers);
-                let near = workers.filter(|(_, worker)| worker.memory.0 == node && worker.class == class);
+                let near = workers.filter(|(_, worker)| worker.memory == node && worker.class == class);
                 near.map(|(number, _)| number).collect()
             };
             let workers = self.classes.iter().enumerate().map(|(class, it)| (it, near(class)));
             let capacity = memory.capacity.map_or_else(|| "any size".to_owned(), |size| bytes(size as f64));
             let device = if memory.device { ", device" } else { "" };
             Row {
-                name: &self.memories[node as usize].name,
+                name: &memory.name,
                 size: format!("{capacity}{device}"),
                 workers: workers.filter(|(_, near)| !near.is_empty()).collect(),
             }
         };
-        (0..).zip(&self.memories).map(row).collect()
+        self.memory_nodes().zip(&self.memories).map(row).collect()
     }
 
     /// `12 workers (9 cpu, 3 gpu), 4 memories`.
@@ -47,17 +48,16 @@ impl Platform {
         format!("{workers} ({}), {}", counts.join(", "), plural(self.memories.len(), "memory", "memories"))
     }
 
-    /// Pairs of memories between which data moves, each with what a transfer takes alone: latency in microseconds, and
-    /// bandwidth in bytes a second.
+    /// Pairs of memory nodes with a route between them, each with the latency and bandwidth of a transfer without
+    /// contention.
     fn transfers(&self) -> Vec<Transfer<'_>> {
-        let count = self.memories.len();
-        let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
-        let transfer = |(from, to): (usize, usize)| {
+        let pairs = self.memory_nodes().flat_map(|from| self.memory_nodes().map(move |to| (from, to)));
+        let transfer = |(from, to): (MemoryNode, MemoryNode)| {
             let route = self.route(from, to);
             let slowest = route.links.iter().map(|link| self.links[*link].bandwidth).reduce(f64::min)?;
             Some(Transfer {
-                from: &self.memories[from].name,
-                to: &self.memories[to].name,
+                from: &self.memories[from.index()].name,
+                to: &self.memories[to.index()].name,
                 latency_us: route.latency as f64 / 1e3,
                 bandwidth_mb_s: slowest * 1e3,
             })
@@ -65,7 +65,7 @@ impl Platform {
         pairs.filter(|(from, to)| from != to).filter_map(transfer).collect()
     }
 
-    /// Everything in lines of text, for a terminal.
+    /// The platform as lines of text, for a terminal.
     ///
     /// ```
     /// let platform = sched_sim::platform::find("cpu9-gpu3")?;
@@ -105,7 +105,7 @@ impl Platform {
         text
     }
 
-    /// A graph in the DOT language: a box for each memory with the workers near it, and an edge for each way between two.
+    /// A graph in the DOT language: a box for each memory node with the workers near it, and an edge for each route.
     #[must_use]
     pub fn to_dot(&self) -> String {
         let title = quoted(&format!("{}: {}", self.name, self.summary()));
@@ -124,7 +124,7 @@ impl Platform {
         text
     }
 
-    /// A drawing: a box for each memory, with a small box for each worker near it.
+    /// A drawing in SVG: a box for each memory node, with a small box for each worker near it.
     #[must_use]
     pub fn to_svg(&self) -> String {
         const MARGIN: usize = 20;

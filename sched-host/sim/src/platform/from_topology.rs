@@ -1,4 +1,4 @@
-//! A platform made from what hwloc knows of a machine.
+//! Platforms from hwloc topologies.
 
 use super::Platform;
 use sched_core::Arch;
@@ -7,8 +7,8 @@ use sched_text::Findings;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What hwloc does not know, as of the shipped platform `numa-2x12`: a core of some 40 GFlop/s (f64), of which the kernels
-/// of dense linear algebra reach 55 to 75 %, and 38.4 GB/s between memory nodes.
+/// Figures that hwloc does not give, from the shipped platform `numa-2x12`: a core of about 40 GFlop/s (f64), of which the
+/// kernels of dense linear algebra reach 55 to 75 %, and 38.4 GB/s between memory nodes.
 const ASSUMED: &str = r#"
     overheads submission="300 ns" push="100 ns" fetch="50 ns" wake-up="5 us"
     kernel "potrf" { on "cpu" gflops=22.0 overhead="1 us"; }
@@ -20,8 +20,8 @@ const ASSUMED: &str = r#"
 "#;
 
 impl Platform {
-    /// A platform of the workers of `plan` on `topology`: each reaches the memory node near it, and memory nodes reach each
-    /// other. The speed of cores and links is assumed, as the shipped platform `numa-2x12` has it.
+    /// A platform of the workers of `plan` on `topology`: each accesses the memory node near it, and all memory nodes are
+    /// linked. The speeds of cores and links are assumed to be those of the shipped platform `numa-2x12`.
     ///
     /// ```
     /// use sched_sim::Platform;
@@ -34,7 +34,7 @@ impl Platform {
     /// ```
     ///
     /// # Errors
-    /// When there are more memory nodes or workers than a platform has.
+    /// If there are more memory nodes or workers than a platform can have.
     pub fn from_topology(topology: &Topology, plan: &BindingPlan) -> Result<Platform, Findings> {
         let nodes = topology.level(Level::Numa);
         let sizes: BTreeMap<u32, Option<u64>> = nodes.iter().map(|node| (node.index(), node.memory_bytes)).collect();
@@ -73,7 +73,7 @@ impl Platform {
         self.workers.iter().filter(|worker| self.classes[worker.class].arch == Arch::CPU).count()
     }
 
-    /// Keeps the first `count` CPU workers, and all others: they are numbered anew.
+    /// The platform with its first `count` CPU workers and all other workers, which are renumbered.
     #[must_use]
     pub fn with_cpu_workers(mut self, count: usize) -> Platform {
         let mut kept = 0;
@@ -91,6 +91,7 @@ impl Platform {
 mod tests {
     use super::*;
     use crate::platform::find;
+    use sched_core::MemoryNode;
 
     #[test]
     fn a_machine_becomes_its_memories_and_workers() {
@@ -100,7 +101,11 @@ mod tests {
         let places: Vec<_> = platform.workers.iter().map(|worker| (worker.memory.0, worker.package)).collect();
         assert_eq!(places, [(0, Some(0)), (0, Some(0)), (1, Some(1))]);
         assert_eq!(platform.memories[0].capacity, Some(1 << 30));
-        assert!(!platform.route(0, 1).links.is_empty() && platform.name.contains("node:2"), "{}", platform.name);
+        assert!(
+            !platform.route(MemoryNode(0), MemoryNode(1)).links.is_empty() && platform.name.contains("node:2"),
+            "{}",
+            platform.name
+        );
         let one = Topology::from_synthetic("core:1 pu:2").expect("it is sound");
         let platform = Platform::from_topology(&one, &BindingPlan::new(&one, 2).expect("there are two"));
         assert_eq!(platform.expect("it is small").memories.len(), 1);

@@ -1,57 +1,57 @@
-//! How long tasks take on each class of workers.
+//! Execution times of tasks on each class of workers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long the tasks of one kind take on one class of workers.
+/// Execution time of the tasks of one kind on one class of workers.
 #[derive(Clone, PartialEq, Debug)]
 pub enum KernelTime {
-    /// Always the same.
+    /// A constant.
     Fixed(Duration),
-    /// By the floating-point operations of a task: so many of them in a nanosecond (GFlop/s), after a fixed time.
+    /// Proportional to the floating-point operations of a task, after a fixed time.
     Rate {
-        /// GFlop/s.
+        /// Operations per nanosecond (GFlop/s).
         gflops: f64,
-        /// Paid by each task.
+        /// The fixed time of each task.
         overhead: Duration,
     },
-    /// By the size of a task's data: µs = a·bytes^b.
+    /// A power of the size of a task's data: µs = a·bytes^b.
     Power {
         /// The factor.
         a: f64,
         /// The exponent.
         b: f64,
     },
-    /// As measured at some sizes of a task's data; between and beyond them on the straight line of their logarithms.
-    /// In order of size, at least one.
+    /// Measured at some sizes of a task's data, in ascending order, at least one; interpolated and extrapolated linearly in
+    /// logarithmic scale.
     Measured(Vec<Sized>),
-    /// As measured for each footprint of a task's data. A task with another footprint cannot be run there; one without a
-    /// footprint goes by its size, as above.
+    /// Measured for each footprint of a task's data. A task with another footprint cannot run there; for one without a
+    /// footprint the size counts, as for [`Measured`](KernelTime::Measured).
     History {
-        /// By footprint.
+        /// Times by footprint.
         times: BTreeMap<u32, Duration>,
-        /// The same by size, in order, at least one.
+        /// Times by size, in ascending order, at least one.
         measured: Vec<Sized>,
     },
 }
 
-/// How the tasks of one kind go when several workers of a class, a combined worker, execute them together.
+/// Execution time of the tasks of one kind on several workers of a class, a combined worker, together.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Parallel {
-    /// Amdahl's law: this share of a task, from 0 to 1, is divided evenly among the members, and the rest is not.
+    /// Amdahl's law: a fraction of a task is divided evenly among the members, and the rest is not.
     Amdahl {
-        /// The share.
+        /// The fraction, from 0 to 1.
         share: f64,
-        /// Most members.
+        /// Maximum number of members.
         most: u16,
     },
-    /// As said of teams of some sizes, by their number of members from 2; between them, and a worker alone, on the straight
-    /// line of the logarithms. Larger teams than said cannot execute such tasks.
+    /// Times of teams, by number of members from 2; interpolated linearly in logarithmic scale between them and a single
+    /// worker. Larger teams than the largest given cannot execute such tasks.
     Sizes(BTreeMap<u16, KernelTime>),
 }
 
 impl Parallel {
-    /// Nanoseconds with `size` members, two at least, if they can be told: `alone` is what one worker takes.
+    /// Nanoseconds with `size` members, at least two, if known; `alone` is the time of one worker.
     pub(super) fn nanos(&self, alone: Option<u64>, size: u16, work: Work) -> Option<u64> {
         match self {
             Parallel::Amdahl { share, most } => {
@@ -78,11 +78,11 @@ impl Parallel {
 pub struct Sized {
     /// Bytes of all data that the task accesses.
     pub bytes: u64,
-    /// How long it takes.
+    /// Execution time.
     pub time: Duration,
 }
 
-/// What of a task its length depends on.
+/// Properties of a task that its execution time depends on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Work {
     pub(super) bytes: u64,
@@ -91,7 +91,7 @@ pub(super) struct Work {
 }
 
 impl KernelTime {
-    /// Nanoseconds, if they can be told.
+    /// Nanoseconds for a task, if known.
     pub(super) fn nanos(&self, work: Work) -> Option<u64> {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         match self {
@@ -124,7 +124,7 @@ fn interpolate(times: &[Sized], bytes: u64) -> Option<u64> {
     Some((nanos(low) * (bytes as f64 / low.bytes as f64).powf(slope)) as u64)
 }
 
-/// Times of kernels, by kind of task and class of workers, and what they draw.
+/// Execution times and power of kernels, by kind of task and class of workers.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Kernels {
     times: BTreeMap<String, BTreeMap<usize, KernelTime>>,
@@ -133,7 +133,7 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// Stands for every kind that is not named.
+    /// Name that stands for every kind that is not named.
     pub const ANY: &'static str = "*";
 
     /// Sets the time of kind `kind` on a class of workers.
@@ -141,30 +141,29 @@ impl Kernels {
         self.times.entry(kind.to_owned()).or_default().insert(class, time);
     }
 
-    /// Whether a time is set for this very kind on a class.
+    /// Whether a time is set for this kind itself on a class.
     pub(super) fn is_set(&self, kind: &str, class: usize) -> bool {
         self.times.get(kind).is_some_and(|times| times.contains_key(&class))
     }
 
-    /// The time of a kind on a class: as said of the kind; where nothing is said of it, as said of [`ANY`](Self::ANY).
+    /// The time of a kind on a class; that of [`ANY`](Self::ANY) if none is set for the kind.
     #[must_use]
     pub fn get(&self, kind: &str, class: usize) -> Option<&KernelTime> {
         self.times.get(kind).or_else(|| self.times.get(Kernels::ANY))?.get(&class)
     }
 
-    /// Lets teams of a class execute tasks of kind `kind`. Without this they are for one worker.
+    /// Lets teams of a class execute tasks of kind `kind`. Without this, one worker executes them.
     pub fn set_parallel(&mut self, kind: &str, class: usize, parallel: Parallel) {
         self.parallel.entry(kind.to_owned()).or_default().insert(class, parallel);
     }
 
-    /// How teams of a class execute tasks of a kind, if they can. As for times, what is said of [`ANY`](Self::ANY) counts for
-    /// kinds of which nothing is said.
+    /// How teams of a class execute tasks of a kind, if they can; as for [`ANY`](Self::ANY) if nothing is set for the kind.
     #[must_use]
     pub fn parallel(&self, kind: &str, class: usize) -> Option<&Parallel> {
         self.parallel_of(if self.times.contains_key(kind) { kind } else { Kernels::ANY }, class)
     }
 
-    /// What is said of this very kind.
+    /// What is set for this kind itself.
     pub(super) fn parallel_of(&self, kind: &str, class: usize) -> Option<&Parallel> {
         self.parallel.get(kind)?.get(&class)
     }
@@ -174,21 +173,20 @@ impl Kernels {
         !self.parallel.is_empty()
     }
 
-    /// Says how many watts a worker of a class draws while it executes a task of kind `kind`, alone or in a team, where that
-    /// is not what it draws [otherwise](super::Power::busy).
+    /// Sets the power in watts of a worker of a class while it executes a task of kind `kind`, alone or in a team, instead of
+    /// its [usual power](super::Power::busy).
     pub fn set_watts(&mut self, kind: &str, class: usize, watts: f64) {
         self.watts.entry(kind.to_owned()).or_default().insert(class, watts);
     }
 
-    /// How many watts were said of a kind on a class. As for times, what is said of [`ANY`](Self::ANY) counts for kinds of
-    /// which nothing is said.
+    /// Power set for a kind on a class in watts; that for [`ANY`](Self::ANY) if none is set for the kind.
     #[must_use]
     pub fn watts(&self, kind: &str, class: usize) -> Option<f64> {
         let kind = if self.times.contains_key(kind) { kind } else { Kernels::ANY };
         self.watts.get(kind)?.get(&class).copied()
     }
 
-    /// Whether something is said of a kind.
+    /// Whether anything is set for a kind.
     #[must_use]
     pub fn knows(&self, kind: &str) -> bool {
         self.times.contains_key(kind) || self.times.contains_key(Kernels::ANY)

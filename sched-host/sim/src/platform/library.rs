@@ -1,11 +1,11 @@
-//! The platforms that come with the program, and finding a platform by name or file.
+//! Shipped platforms, and the search for a platform by name or file.
 
 use super::Platform;
 use sched_text as text;
 use sched_text::{Finding, Findings, closest};
 use std::path::Path;
 
-/// A platform that comes with the program, as its file.
+/// The file of a shipped platform.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ShippedPlatform {
     /// Its name.
@@ -20,16 +20,16 @@ macro_rules! shipped {
     };
 }
 
-/// The platforms that come with the program.
+/// The shipped platforms.
 #[must_use]
 pub fn library() -> &'static [ShippedPlatform] {
     shipped!["numa-2x12", "cpu9-gpu3", "fat-1024"]
 }
 
-/// A platform: one that is shipped, by its name, or of a file, by its path; `-` is the standard input.
+/// Finds a platform: a shipped one by its name, or that of a file by its path; `-` is the standard input.
 ///
 /// # Errors
-/// When there is none of this name, or everything that is wrong with the file.
+/// If there is none of this name; else all problems of the file.
 pub fn find(name_or_path: &str) -> Result<Platform, Findings> {
     if let Some(shipped) = library().iter().find(|shipped| shipped.name == name_or_path) {
         return Platform::parse(&format!("{name_or_path}.kdl"), shipped.text);

@@ -1,4 +1,4 @@
-//! A platform as the machine that a policy is laid over.
+//! The platform as the machine that a policy is laid over.
 
 use super::Platform;
 use sched_core::{Arch, WorkerId, WorkerSet};
@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 impl Platform {
     /// The combined workers that it offers for parallel tasks, an enclosing one before those inside: all CPU workers together,
-    /// those of each package, and those of each memory; where there are more than two (or as
-    /// [`combined_sizes`](Platform::combined_sizes) says) in one of these, halves of them, and halves of these. The rules are
-    /// those for real machines.
+    /// those of each package, and those of each memory node. A group of more than two workers (or as
+    /// [`combined_sizes`](Platform::combined_sizes) says) is halved, and the halves likewise. The rules are those for real
+    /// machines.
     ///
     /// ```
     /// use sched_sim::Platform;
@@ -30,7 +30,7 @@ impl Platform {
         self.combined_workers().into_iter().map(members).collect()
     }
 
-    /// Which CPU workers share a package, and which a memory.
+    /// The CPU workers, nested by package and by memory node.
     fn nest(&self) -> Nest {
         let cpus: Vec<usize> = (0..self.workers.len())
             .filter(|worker| self.classes[self.workers[*worker].class].arch == Arch::CPU)
@@ -56,14 +56,14 @@ impl Platform {
                     Some(number) => {
                         vec![Nest { title: format!("{} {number}", Level::Package), workers: inside, parts }]
                     }
-                    // Nothing but the machine holds these memories.
+                    // Only the machine encloses these memory nodes.
                     None => parts,
                 }
             });
         Nest { title: Level::Machine.to_string(), parts: packages.collect(), workers: cpus }
     }
 
-    /// Workers by something that some of them share, in the order of `key`.
+    /// Workers grouped by `key`, in its order; those without a key are left out.
     fn by<K: Ord>(&self, key: impl Fn(usize) -> Option<K>, label: impl Fn(&K) -> String) -> Vec<Group> {
         let mut groups: BTreeMap<K, WorkerSet> = BTreeMap::new();
         for worker in 0..self.workers.len() {
@@ -87,7 +87,7 @@ impl Machine for Platform {
     fn groups(&self, level: Level) -> Vec<Group> {
         let numbered = |number: &u32| format!("{level} {number}");
         let arch = |worker: usize| self.classes[self.workers[worker].class].arch;
-        // Processor levels have no place for accelerators.
+        // Accelerators belong to no processor level.
         let of_cpu = |worker: usize| arch(worker) == Arch::CPU;
         match level {
             Level::Machine => self.by(|_| Some(()), |()| level.to_string()),
@@ -108,7 +108,7 @@ impl Machine for Platform {
     }
 }
 
-/// Workers by something that some of them share, in its order.
+/// Workers grouped by `key`, in its order.
 fn parted<K: Ord>(workers: &[usize], key: impl Fn(usize) -> K) -> BTreeMap<K, Vec<usize>> {
     let mut parts: BTreeMap<K, Vec<usize>> = BTreeMap::new();
     workers.iter().for_each(|worker| parts.entry(key(*worker)).or_default().push(*worker));

@@ -1,4 +1,4 @@
-//! Platform text to platforms.
+//! The reader of platforms in KDL.
 
 mod kernels;
 
@@ -43,38 +43,38 @@ const REPEAT: Signature = Signature { arguments: 1, properties: &[], example: "r
 const PARTS: &[&str] =
     &["memory", "switch", "workers", "combined-workers", "link", "expected-transfers", "overheads", "kernel", "repeat"];
 
-/// Parts of which there is one at most.
+/// Parts that a platform has at most once.
 const ONCE: &[&str] = &["combined-workers", "expected-transfers", "overheads"];
 
-/// Nobody reads on when so many things are wrong with times of kernels.
+/// Number of problems after which those of kernels are not searched for any more.
 const MOST_PROBLEMS: usize = 100;
 
-/// So many parts `repeat` makes of one platform at most: a few lines could otherwise ask for a thousand million of them.
+/// Maximum number of parts that `repeat` makes in a platform: a few lines could otherwise request 10⁹ of them.
 const MAX_REPEATED: usize = 100_000;
 
 impl Platform {
-    /// Reads a platform from KDL. `source_name` is what errors call the text, usually its path.
+    /// Reads a platform from KDL. `source_name` is the name of the text in errors, usually its path.
     ///
-    /// - `memory "ram" size="64 GiB" device=#true`: a memory; without a size it is never too small. The first one is where
-    ///   data is in the beginning. On a device, allocating memory has a cost.
-    /// - `switch "pci"`: a place that links meet at.
-    /// - `link "ram" "pci" bandwidth="6 GB/s" latency="10 us" back="6.5 GB/s" shared=#true`: a link between two places, in
-    ///   both directions, which are apart unless they are `shared`. Transfers take the way of the least latency.
+    /// - `memory "ram" size="64 GiB" device=#true`: a memory node; unlimited without a size. The first one has all data at the
+    ///   beginning. On a device, the allocation of memory has a cost.
+    /// - `switch "pci"`: a place where links meet.
+    /// - `link "ram" "pci" bandwidth="6 GB/s" latency="10 us" back="6.5 GB/s" shared=#true`: a link between two places in both
+    ///   directions, which share bandwidth only if `shared`. Transfers take the route of least latency.
     /// - `workers "cpu" count=9 arch="cpu" memory="ram" package=0 speed=1.0 pipeline=1`: workers of a class.
-    /// - `workers "cpu" … watts="9.5 W" idle-watts="2 W"`: what each of them draws while it executes a kernel, alone or in a team
-    ///   (or `kernel "gemm" { on "cpu" gflops=30.0 watts="11 W"; }`: that kernel), and while it does not. With this,
-    ///   schedulers know the energy of tasks, and a schedule has one ([`Outcome::energy`](crate::Outcome::energy)).
-    /// - `combined-workers min=2 max=8 arity=2`: which sizes of combined workers the CPU workers offer; without this, all.
+    /// - `workers "cpu" … watts="9.5 W" idle-watts="2 W"`: power of each of them while it executes a kernel, alone or in a team
+    ///   (or `kernel "gemm" { on "cpu" gflops=30.0 watts="11 W"; }` for that kernel), and while it is idle. With this,
+    ///   schedulers know the energy of tasks, and so does the outcome ([`SimOutcome::energy`](crate::SimOutcome::energy)).
+    /// - `combined-workers min=2 max=8 arity=2`: sizes of the combined workers that the CPU workers offer; all by default.
     /// - `overheads submission="1 us" …`: see [`Overheads`].
-    /// - `expected-transfers contention=6.0`: how much longer than alone schedulers are told to expect transfers to take.
-    /// - `kernel "gemm" { on "cpu" … }`: how long tasks of a kind take on a class: `time="3 ms"`, `gflops=10.0
-    ///   overhead="5 us"` (by operations), `a=0.1 b=1.5` (µs = a·bytes^b), or `{ at "11.06 MB" "87.8 ms"; … }` (as
-    ///   measured, by the bytes of all data of a task). The kind `"*"` stands for all that are not named.
-    /// - `on "cpu" time="3 ms" parallel=0.95 max-team=8`: so large a share of a task is divided among the members of a
-    ///   team, of eight at most ([`Parallel::Amdahl`](super::Parallel::Amdahl)); or `on "cpu" team=4 time="1 ms"`: how
-    ///   long it takes four together, in the same ways, beside the `on "cpu"` for one
+    /// - `expected-transfers contention=6.0`: factor by which schedulers expect transfers to be slower than alone.
+    /// - `kernel "gemm" { on "cpu" … }`: execution time of tasks of a kind on a class: `time="3 ms"`, `gflops=10.0
+    ///   overhead="5 us"` (by operations), `a=0.1 b=1.5` (µs = a·bytes^b), or `{ at "11.06 MB" "87.8 ms"; … }` (measured, by
+    ///   the bytes of all data of a task). The kind `"*"` stands for all that are not named.
+    /// - `on "cpu" time="3 ms" parallel=0.95 max-team=8`: this fraction of a task is divided among the members of a team of at
+    ///   most eight ([`Parallel::Amdahl`](super::Parallel::Amdahl)); or `on "cpu" team=4 time="1 ms"`: execution time on a
+    ///   team of four, given in any of the ways above, beside the `on "cpu"` for one worker
     ///   ([`Parallel::Sizes`](super::Parallel::Sizes)).
-    /// - `repeat 8 { … }`: what is in it, eight times, with `{}` in texts replaced by 0 to 7.
+    /// - `repeat 8 { … }`: its parts eight times, with `{}` in texts replaced by 0 to 7.
     ///
     /// ```
     /// let platform = sched_sim::Platform::parse("mine.kdl", r#"
@@ -89,7 +89,7 @@ impl Platform {
     /// ```
     ///
     /// # Errors
-    /// Everything that is wrong with the text.
+    /// All problems of the text.
     pub fn parse(source_name: &str, text: &str) -> Result<Platform, Findings> {
         let mut reader = Reader::new(LANGUAGE, source_name, text);
         let document = reader.document();
@@ -107,22 +107,25 @@ struct Builder<'a> {
     switches: Vec<String>,
     classes: Vec<WorkerClass>,
     workers: Vec<Worker>,
-    /// From and to with their places, and what is said of the link.
-    links: Vec<(Named, Named, Wire)>,
+    /// Links, kept until all places are known.
+    links: Vec<Wire>,
     overheads: Overheads,
     contention: f64,
     combined_sizes: CombinedSizes,
     on: Vec<On>,
-    /// Which of [`ONCE`] were there.
+    /// The parts of [`ONCE`] that were found.
     said: Vec<String>,
-    /// Parts that `repeat` has made.
+    /// Number of parts that `repeat` has made.
     repeated: usize,
 }
 
-/// A name and its place.
+/// A name and its place in the text.
 type Named = (String, Span);
 
+/// A link in both directions.
 struct Wire {
+    from: Named,
+    to: Named,
     there: f64,
     back: f64,
     shared: bool,
@@ -179,7 +182,7 @@ impl<'a> Builder<'a> {
         self.finish(name?, comment_above(node))
     }
 
-    /// Reports what says in another place what was said already: only one of them would count.
+    /// Reports a part that was found before: only one of them would count.
     fn once(&mut self, node: &KdlNode) {
         let name = node.name().value();
         if self.said.iter().any(|said| said == name) {
@@ -257,7 +260,7 @@ impl<'a> Builder<'a> {
                 self.part(&child, depth + 1);
             }
             if self.reader.findings().len() > before {
-                // The next rounds would say the same.
+                // The next rounds would repeat the problem.
                 break;
             }
         }
@@ -307,12 +310,12 @@ impl<'a> Builder<'a> {
         self.workers.extend(std::iter::repeat_n(worker, count));
     }
 
-    /// The number of a class, which is a new one or one with the same figures.
+    /// The place of a class, which is new or has the same figures as an earlier one.
     fn class(&mut self, node: &KdlNode, class: WorkerClass) -> Option<usize> {
         match self.classes.iter().position(|known| known.name == class.name) {
             Some(number) if self.classes[number] == class => Some(number),
             Some(_) => {
-                let finding = Finding::error(format!("the workers `{}` are not all alike", class.name))
+                let finding = Finding::error(format!("the workers `{}` differ from each other", class.name))
                     .at(self.reader.name_span(node), "these differ from earlier ones in arch, speed, pipeline or watts")
                     .help("give them another name")
                     .code("platform::workers");
@@ -338,8 +341,8 @@ impl<'a> Builder<'a> {
             open.missing("bandwidth", "\"6.5 GB/s\"");
         }
         let (Some(from), Some(to), Some(there)) = (from, to, there) else { return };
-        let wire = Wire { there, back: back.unwrap_or(there), shared, latency: latency.as_nanos() as u64 };
-        self.links.push((from, to, wire));
+        let (back, latency) = (back.unwrap_or(there), latency.as_nanos() as u64);
+        self.links.push(Wire { from, to, there, back, shared, latency });
     }
 
     fn overheads(&mut self, node: &KdlNode) {
@@ -360,7 +363,8 @@ impl<'a> Builder<'a> {
     fn finish(mut self, name: String, doc: String) -> Option<Platform> {
         let places: Vec<String> = self.places().map(str::to_owned).collect();
         let (mut links, mut edges) = (Vec::new(), Vec::new());
-        for ((from, from_span), (to, to_span), wire) in &self.links {
+        for wire in &self.links {
+            let ((from, from_span), (to, to_span)) = (&wire.from, &wire.to);
             let mut place = |name: &str, span| {
                 let found = places.iter().position(|place| place == name);
                 if found.is_none() {
@@ -393,7 +397,7 @@ impl<'a> Builder<'a> {
         let bandwidth: Vec<f64> = links.iter().map(|link| link.bandwidth).collect();
         let count = self.memories.len();
         let routes = routes(count, places.len(), &edges, &bandwidth, self.contention);
-        let used = |memory: &usize| self.workers.iter().any(|worker| worker.memory.0 as usize == *memory);
+        let used = |memory: &usize| self.workers.iter().any(|worker| worker.memory.index() == *memory);
         for memory in (0..count).filter(used) {
             let cut_off = |to: usize| to != memory && routes[memory * count + to].links.is_empty();
             if self.reader.findings().is_empty() && (cut_off(0) || (memory != 0 && routes[memory].links.is_empty())) {
@@ -411,7 +415,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The index of the memory that workers are at: the only one, unless they name one.
+/// The place of the memory node of workers: the only one, unless they name one.
 fn home(workers: &mut NodeReader<'_>, memories: &[Memory]) -> usize {
     let Some((name, span)) = workers.text("memory") else {
         if memories.len() != 1 && !workers.has("memory") {
@@ -426,7 +430,7 @@ fn home(workers: &mut NodeReader<'_>, memories: &[Memory]) -> usize {
     })
 }
 
-/// Replaces `{}` in the texts of a node and what is below it.
+/// Replaces `{}` in the texts of a node and its descendants.
 fn fill_in(node: &mut KdlNode, round: usize) {
     for entry in node.entries_mut() {
         if let KdlValue::String(text) = entry.value()

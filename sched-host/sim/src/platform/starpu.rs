@@ -1,8 +1,9 @@
-//! A platform out of StarPU's performance directory: workers and links as its simulation sees them, times of kernels from
-//! its models.
+//! Platforms from StarPU's performance directory: workers and links as its simulation sees them, and execution times from its
+//! models.
 
 use super::{
-    KernelTime, Kernels, Link, Memory, Overheads, Parallel, Platform, Power, Route, Sized, Worker, WorkerClass,
+    KernelTime, Kernels, Link, Memory, Overheads, Parallel, Platform, Power, Route, Sized, TransferCost, Worker,
+    WorkerClass,
 };
 use roxmltree::Node;
 use sched_core::{Arch, MemoryNode};
@@ -13,11 +14,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Why there is no platform in a performance directory.
+/// Reason why a performance directory gives no platform.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum StarpuError {
-    /// The models cannot be read, or there are none of that machine.
+    /// The models cannot be read, or there are none for the machine.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Model(#[from] ModelError),
@@ -27,10 +28,10 @@ pub enum StarpuError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A file does not hold what it should.
+    /// A file is invalid.
     #[error("{}:{line}: {what}", path.display())]
     #[diagnostic(help("a platform file of StarPU for SimGrid 3.13 or later is expected"))]
     Wrong {
@@ -38,7 +39,7 @@ pub enum StarpuError {
         path: PathBuf,
         /// The line, from 1.
         line: u32,
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
     /// Several of the above.
@@ -46,13 +47,13 @@ pub enum StarpuError {
     Several {
         /// The performance directory.
         directory: PathBuf,
-        /// All of them.
+        /// The problems.
         #[related]
         causes: Vec<StarpuError>,
     },
 }
 
-/// What StarPU's simulation charges by default.
+/// Overheads of StarPU's simulation by default.
 pub const STARPU_OVERHEADS: Overheads = Overheads {
     submission: Duration::from_micros(1),
     push: Duration::from_micros(1),
@@ -64,10 +65,10 @@ pub const STARPU_OVERHEADS: Overheads = Overheads {
     free_transfers: false,
 };
 
-/// How much faster than a core StarPU takes a CUDA device to be, for components that go by that.
+/// Speed of a CUDA device relative to a core in StarPU, for components that use it.
 const CUDA_SPEED: f64 = 13.33;
 
-/// Names that generated graphs have for kinds whose models StarPU's examples call otherwise.
+/// Kinds of generated graphs, with the names of their models in StarPU's examples.
 const ALIASES: [(&str, &str); 4] = [
     ("potrf", "chol_model_potrf"),
     ("trsm", "chol_model_trsm"),
@@ -76,12 +77,12 @@ const ALIASES: [(&str, &str); 4] = [
 ];
 
 impl Platform {
-    /// The machine `host` of StarPU's performance directory `directory`, with its cores and CUDA devices. As in StarPU,
-    /// each device takes a core away, and schedulers are told to expect transfers to take as if all devices
-    /// used the bus in both directions. What it measured on several cores together says how teams of them do.
+    /// The machine `host` of StarPU's performance directory `directory`, with its cores and CUDA devices. As in StarPU, each
+    /// device occupies a core, and schedulers expect transfers to take as long as if all devices used the bus in both
+    /// directions. Measurements on several cores together give the execution times of teams.
     ///
     /// # Errors
-    /// When files are missing, or do not hold what they should.
+    /// If files are missing or invalid.
     pub fn from_starpu(directory: &Path, host: &str) -> Result<Platform, StarpuError> {
         let mut sampling = Sampling::load(directory, host)?;
         let mut causes: Vec<StarpuError> = sampling.problems.drain(..).map(StarpuError::from).collect();
@@ -105,17 +106,17 @@ impl Platform {
     }
 }
 
-/// What a platform file of SimGrid says.
+/// Contents of a platform file of SimGrid.
 struct Drawn {
     cores: usize,
-    /// Bytes of each CUDA device.
+    /// Memory of each CUDA device in bytes.
     devices: Vec<u64>,
     links: Vec<(Link, u64)>,
     /// From, to (0 is main memory, then the devices), links.
     routes: BTreeMap<(usize, usize), Vec<usize>>,
 }
 
-/// A line of a platform file, and what is wrong there.
+/// A line of a platform file, and the problem there.
 type Flaw = (u32, String);
 
 impl Drawn {
@@ -138,7 +139,7 @@ impl Drawn {
         if drawn.cores <= drawn.devices.len() {
             flaws.push((1, format!("{} cores for {} devices", drawn.cores, drawn.devices.len())));
         }
-        // Without a way data would be there in no time.
+        // Without a route data would arrive at once.
         let devices = if flaws.is_empty() { drawn.devices.len() } else { 0 };
         for device in 0..devices {
             let missing = |(from, to): (&str, &str)| (1, format!("there is no route from {from} to {to}"));
@@ -164,7 +165,7 @@ impl Drawn {
 
     fn link(&mut self, node: Node<'_, '_>, names: &mut BTreeMap<String, usize>) -> Result<(), Flaw> {
         let name = need(node, "id")?.to_owned();
-        // Routes over it are sound even if the link is not.
+        // Routes over an invalid link are valid.
         names.insert(name.clone(), self.links.len());
         self.links.push((Link { name, bandwidth: 1.0 }, 0));
         let bandwidth = number(node, "bandwidth", "Bps", f64::MIN_POSITIVE)? / 1e9;
@@ -190,7 +191,7 @@ impl Drawn {
         Ok(())
     }
 
-    /// The links from one memory to another: between devices that have no route of their own, through main memory.
+    /// The links from one memory node to another; through main memory between devices without a route of their own.
     fn way(&self, from: usize, to: usize) -> Vec<usize> {
         let route = |from, to| self.routes.get(&(from, to)).filter(|links| !links.is_empty());
         match route(from, to) {
@@ -207,17 +208,19 @@ impl Drawn {
         let route = pairs.map(|(from, to)| {
             let links = self.way(from, to);
             let latency = links.iter().map(|link| self.links[*link].1).sum();
-            // Schedulers of StarPU reckon with transfers between devices through main memory.
+            // StarPU's schedulers expect transfers between devices to go through main memory.
             let hops: &[(usize, usize)] =
                 if from > 0 && to > 0 && from != to { &[(from, 0), (0, to)] } else { &[(from, to)] };
             let measured = |bytes| {
                 let bus = sampling.bus.as_ref()?;
                 hops.iter().map(|(from, to)| bus.predicted_transfer(*from, *to, bytes, devices)).sum::<Option<f64>>()
             };
-            // Of no bytes, and of many: a straight line.
+            // A straight line through the times of no bytes and of many.
             let expected = match (measured(0), measured(1 << 30)) {
-                (Some(none), Some(many)) => ((none * 1e3) as u64, (many - none) * 1e3 / f64::from(1 << 30)),
-                _ => (0, 0.0),
+                (Some(none), Some(many)) => {
+                    TransferCost { latency: (none * 1e3) as u64, per_byte: (many - none) * 1e3 / f64::from(1 << 30) }
+                }
+                _ => TransferCost::default(),
             };
             Route { links, latency, expected }
         });
@@ -237,7 +240,7 @@ impl Drawn {
             .collect();
         let power = Power::default();
         classes.push(WorkerClass { name: "cpu".to_owned(), arch: Arch::CPU, speed: 1.0, pipeline: 1, power });
-        // In StarPU's simulation cores win the race of idle workers for a task; here the first workers do.
+        // In StarPU's simulation, cores are first among idle workers to get a task; here the first workers are.
         let on_device = |device| Worker { class: device, memory: MemoryNode(device as u32 + 1), package: None };
         let on_core = Worker { class: devices, memory: MemoryNode(0), package: Some(0) };
         let mut workers = vec![on_core; self.cores - devices];
@@ -265,7 +268,7 @@ impl Drawn {
     }
 }
 
-/// How long each kernel takes on each class of workers, alone and on teams of cores.
+/// Execution times of each kernel on each class of workers, alone and on teams of cores.
 fn kernels(sampling: &Sampling, classes: &[WorkerClass], workers: usize) -> Kernels {
     let mut kernels = Kernels::default();
     let kinds = sampling.codelets.iter().map(|(name, file)| (name.as_str(), file));
@@ -298,7 +301,7 @@ fn need<'x>(node: Node<'x, '_>, name: &str) -> Result<&'x str, Flaw> {
     found.ok_or_else(|| (line(node), format!("a `{}` without `{name}`", node.tag_name().name())))
 }
 
-/// An attribute that is a number with a unit, `least` or more.
+/// An attribute with a number and a unit, of at least `least`.
 fn number(node: Node<'_, '_>, name: &str, unit: &str, least: f64) -> Result<f64, Flaw> {
     let text = need(node, name)?;
     let value: Option<f64> = text.strip_suffix(unit).unwrap_or(text).parse().ok();
@@ -308,7 +311,7 @@ fn number(node: Node<'_, '_>, name: &str, unit: &str, least: f64) -> Result<f64,
     })
 }
 
-/// The history of the fastest implementation for each footprint, on one device, or so many cores together.
+/// The history of the fastest implementation for each footprint, on one device or on `cores` cores together.
 fn history(file: &CodeletFile, arch: Arch, device: u32, cores: u32) -> Option<KernelTime> {
     let mut times: BTreeMap<u32, Duration> = BTreeMap::new();
     let mut sizes: BTreeMap<u64, Duration> = BTreeMap::new();

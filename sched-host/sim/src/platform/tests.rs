@@ -30,17 +30,22 @@ fn every_shipped_platform_is_sound_and_says_where_its_figures_come_from() {
 fn transfers_between_gpus_pass_both_of_their_links() {
     let platform = find("cpu9-gpu3").expect("it is shipped");
     let names = |from, to| -> Vec<&str> {
-        platform.route(from, to).links.iter().map(|link| platform.links[*link].name.as_str()).collect()
+        platform
+            .route(MemoryNode(from), MemoryNode(to))
+            .links
+            .iter()
+            .map(|link| platform.links[*link].name.as_str())
+            .collect()
     };
     assert_eq!(names(1, 2), ["gpu0-bridge", "bridge-gpu1"]);
     assert_eq!(names(0, 3), ["ram-bridge", "bridge-gpu2"]);
-    assert_eq!(platform.route(0, 3).latency, 10_000);
-    assert_eq!(platform.expected_transfer(0, 3, 11_500_000), 3_010_000);
-    assert_eq!(platform.expected_transfer(2, 2, 11_500_000), 0);
+    assert_eq!(platform.route(MemoryNode(0), MemoryNode(3)).latency, 10_000);
+    assert_eq!(platform.expected_transfer(MemoryNode(0), MemoryNode(3), 11_500_000), 3_010_000);
+    assert_eq!(platform.expected_transfer(MemoryNode(2), MemoryNode(2), 11_500_000), 0);
 }
 
 #[test]
-fn starpu_is_told_of_main_memories_first_and_of_the_nearest_to_each_device() {
+fn starpu_lists_main_memories_first_and_the_nearest_to_each_device() {
     let text = r#"platform "x" {
         memory "gpu" device=#true
         memory "near"
@@ -177,7 +182,7 @@ fn what_is_wrong_about_watts_is_said() {
     3:33: `watts` is 10
     3:47: `idle-watts` is "-1 W"
     4:45: `watts` is "1 parsec"
-    5:40: `watts` is what each worker draws, alone or in a team
+    5:40: `watts` is the power of each worker, alone or in a team
     "#);
 }
 
@@ -252,7 +257,8 @@ fn what_is_no_text_is_refused_with_its_place() {
     std::fs::write(file.path(), b"platform \"x\" {\n  memory \"\xe9\"\n}").expect("there is room");
     let path = file.path().display().to_string();
     let error = find(&path).expect_err("it is in Latin-1");
-    assert!(format!("{:?}", miette::Report::new(error)).contains("line 2, column 11"), "the place is told");
+    let message = error.findings()[0].message();
+    assert!(message.contains("line 2, column 11"), "{message}");
 }
 
 /// A performance directory with this platform file, of the machine `here`.
@@ -280,7 +286,8 @@ fn devices_without_a_link_of_their_own_reach_each_other_through_main_memory() {
     };
     let whole = format!("{hosts}{}", ends.map(way).concat());
     let platform = Platform::from_starpu(sampling(&whole).path(), "here").expect("it is sound");
-    assert_eq!((&platform.route(1, 2).links[..], platform.route(1, 2).latency), (&[1, 2][..], 2_000_000));
+    let route = platform.route(MemoryNode(1), MemoryNode(2));
+    assert_eq!((&route.links[..], route.latency), (&[1, 2][..], 2_000_000));
     let without = format!("{hosts}{}", ends.map(way)[1..].concat());
     let error = Platform::from_starpu(sampling(&without).path(), "here").expect_err("a way is missing");
     assert!(error.to_string().ends_with("xml:1: there is no route from RAM to CUDA0"), "{error}");

@@ -5,23 +5,23 @@ use sched_text::svg::{MUTED, Pen, Px};
 /// Width of the part with the rows, in pixels.
 pub(super) const PLOT: f64 = 1040.0;
 
-/// From nanoseconds to pixels.
+/// Scale from nanoseconds to pixels.
 pub(super) struct Axis {
     end: f64,
 }
 
 impl Axis {
-    /// From 0 to so many nanoseconds.
+    /// An axis from 0 to `end` nanoseconds.
     pub(super) fn new(end: f64) -> Axis {
         Axis { end: end.max(1.0) }
     }
 
-    /// The place of a moment.
+    /// Horizontal position of a time.
     pub(super) fn x(&self, nanos: f64) -> f64 {
         nanos / self.end * PLOT
     }
 
-    /// Round numbers along the axis: nanoseconds, and what stands there.
+    /// Ticks at round numbers: nanoseconds, and label.
     fn ticks(&self) -> Vec<(f64, String)> {
         let (unit, name) = match self.end {
             end if end >= 1e9 => (1e9, "s"),
@@ -38,14 +38,14 @@ impl Axis {
         (0..=count).map(|n| (f64::from(n) * step * unit, format!("{:.digits$} {name}", f64::from(n) * step))).collect()
     }
 
-    /// Draws thin lines over the rows, and their times below.
+    /// Draws a thin line over the rows for each tick, with its label below.
     pub(super) fn draw(&self, pen: &mut Pen, left: f64, top: f64, bottom: f64) {
-        for (nanos, told) in self.ticks() {
+        for (nanos, label) in self.ticks() {
             let x = left + self.x(nanos);
             let path = format!("M{} {}V{}", Px(x), Px(top), Px(bottom + 4.0));
             pen.path(&path, "stroke=\"#d5dae1\"", None);
             let look = format!("fill=\"{MUTED}\" font-size=\"10\" text-anchor=\"middle\"");
-            pen.text((x, bottom + 16.0), &look, &told);
+            pen.text((x, bottom + 16.0), &look, &label);
         }
     }
 }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     fn told(end: f64) -> String {
-        Axis::new(end).ticks().into_iter().map(|(_, told)| told).collect::<Vec<_>>().join(", ")
+        Axis::new(end).ticks().into_iter().map(|(_, label)| label).collect::<Vec<_>>().join(", ")
     }
 
     #[test]

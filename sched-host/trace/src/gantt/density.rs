@@ -1,4 +1,4 @@
-//! Which boxes are drawn one by one, and what becomes of those that are too narrow.
+//! Resolution of a Gantt chart: wide boxes are drawn one by one, narrow ones are merged into columns.
 
 use super::FONT;
 use super::axis::{Axis, PLOT};
@@ -8,25 +8,25 @@ use sched_text::svg::{Pen, Px};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// So many boxes are drawn one by one at most.
+/// Maximum number of boxes that are drawn one by one.
 const MOST_BOXES: usize = 4000;
-/// So many columns are there at most, all rows together.
+/// Maximum number of columns in all rows together.
 const MOST_COLUMNS: f64 = 10_000.0;
-/// But no column is wider than this, in pixels: neighbours that are alike are one anyway.
+/// Maximum width of a column in pixels; equal neighbours are merged.
 const WIDEST_COLUMN: f64 = 8.0;
-/// How strong a colour can be: so many steps.
+/// Number of intensities of a colour.
 const STEPS: f64 = 6.0;
 
-/// How fine the drawing is, in pixels.
+/// Resolution of the drawing, in pixels.
 pub(super) struct Detail {
-    /// Boxes of this width and more are drawn one by one.
+    /// Minimum width of a box that is drawn by itself.
     narrowest: f64,
-    /// Width of a column, in which narrower ones are put together.
+    /// Width of a column, into which narrower boxes are merged.
     column: f64,
 }
 
 impl Detail {
-    /// So fine that the drawing does not grow too large.
+    /// The finest resolution that keeps the drawing small.
     pub(super) fn of(rows: &[Row<'_>], axis: &Axis) -> Detail {
         let widths = || rows.iter().flat_map(|row| &row.boxes).map(|of| axis.x((of.end - of.begin) as f64));
         let mut narrowest = 1.0;
@@ -39,7 +39,7 @@ impl Detail {
     /// Draws the boxes of a row of this height.
     pub(super) fn draw(&self, pen: &mut Pen, row: &Row<'_>, axis: &Axis, height: f64) {
         let mut columns = Columns::new(self.column);
-        // By colour, which then stands there once.
+        // Grouped by colour, so that each colour is written once.
         let mut wide: BTreeMap<&str, Pen> = BTreeMap::new();
         for of in &row.boxes {
             let (from, to) = (axis.x(of.begin as f64), axis.x(of.end as f64));
@@ -50,7 +50,7 @@ impl Detail {
             let (at, length) = (nanos(of.begin as f64), nanos((of.end - of.begin) as f64));
             let boxes = wide.entry(of.fill).or_insert_with(|| Pen::new(FONT));
             let width = to - from;
-            // Neighbours of one colour stay apart.
+            // Neighbours of one colour are kept apart.
             let shown = if width > 4.0 { width - 0.6 } else { width };
             let [x, shown, height] = [from, shown, height].map(Px);
             boxes.raw(format_args!("<rect x=\"{x}\" width=\"{shown}\" height=\"{height}\">"));
@@ -66,11 +66,11 @@ impl Detail {
     }
 }
 
-/// How long each colour is there in each column, in pixels.
+/// Length of each colour in each column, in pixels.
 struct Columns {
     width: f64,
     filled: BTreeMap<u32, BTreeMap<&'static str, f64>>,
-    /// Where the last box ends.
+    /// End of the last box.
     last: f64,
 }
 
@@ -85,14 +85,14 @@ impl Columns {
         for column in first..=last {
             let begin = f64::from(column) * self.width;
             let length = to.min(begin + self.width) - from.max(begin);
-            // A box without length is there all the same.
+            // A box without length is drawn too.
             if length > 0.0 || first == last {
                 *self.filled.entry(column).or_default().entry(fill).or_default() += length;
             }
         }
     }
 
-    /// A path for each colour and strength; columns that are alike are one rectangle.
+    /// A path for each colour and intensity; equal neighbouring columns are one rectangle.
     fn draw(&self, pen: &mut Pen, height: f64) {
         let mut paths: BTreeMap<(&str, u32), String> = BTreeMap::new();
         let mut run: Option<(u32, u32, &str, u32)> = None;

@@ -1,4 +1,4 @@
-//! What is drawn in each row.
+//! Rows of a Gantt chart.
 
 use super::palette::reason_colour;
 use super::{BETWEEN, FETCHING, IDLE};
@@ -11,18 +11,18 @@ use sched_text::svg::KernelColours;
 pub(super) struct Row<'a> {
     pub(super) name: String,
     pub(super) group: String,
-    /// What one of its group is.
+    /// Noun for one row of its group.
     pub(super) what: &'static str,
-    /// The colour where nothing is.
+    /// Background colour.
     pub(super) ground: &'static str,
-    /// Boxes in the order of time, which do not overlap.
+    /// Boxes in order of time, without overlap.
     pub(super) boxes: Vec<Box<'a>>,
-    /// Nanoseconds with a task, or a transfer.
+    /// Nanoseconds with a task or a transfer.
     pub(super) busy: u64,
     tasks: u64,
 }
 
-/// What a row shows from one moment to another.
+/// A box of a row: an activity from one time to another.
 pub(super) struct Box<'a> {
     pub(super) begin: u64,
     pub(super) end: u64,
@@ -30,7 +30,7 @@ pub(super) struct Box<'a> {
     pub(super) what: What<'a>,
 }
 
-/// What a tooltip speaks of.
+/// Subject of a tooltip.
 pub(super) enum What<'a> {
     Work(&'a Trace, Activity),
     Move(&'a Trace, LinkSpan),
@@ -54,7 +54,7 @@ impl What<'_> {
 }
 
 impl Row<'_> {
-    /// What happened in it.
+    /// Text of the tooltip.
     pub(super) fn summary(&self, makespan: f64) -> String {
         let thing = if self.what == "link" { "transfer" } else { "task" };
         let share = 100.0 * self.busy as f64 / makespan.max(1.0);
@@ -62,7 +62,7 @@ impl Row<'_> {
     }
 }
 
-/// The workers, those of a group together, then the links.
+/// Rows of the workers, grouped, then those of the links.
 pub(super) fn rows<'a>(trace: &'a Trace, timeline: &Timeline, colours: &KernelColours) -> Vec<Row<'a>> {
     let fills: Vec<&'static str> = trace.codelets.iter().map(|codelet| colours.get(codelet)).collect();
     let mut groups: Vec<&str> = Vec::new();

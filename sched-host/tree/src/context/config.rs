@@ -1,4 +1,4 @@
-//! What a context is at present, and how that is changed while its tree is at work.
+//! Configuration of a context, and its change while the tree is running.
 
 use super::ContextError;
 use crate::{Part, Tree};
@@ -7,14 +7,14 @@ use sched_policy::Policy;
 use sched_text::Findings;
 use std::sync::Arc;
 
-/// What a context is at present.
+/// Current configuration of a context.
 #[derive(Clone, Debug)]
 pub struct ContextConfig {
-    /// Its name, by which reports tell it from others.
+    /// Name in reports.
     pub name: String,
-    /// The policy that its tree was made from.
+    /// Policy of its tree.
     pub policy: Arc<Policy>,
-    /// The workers that its tree schedules for.
+    /// Workers that its tree schedules for.
     pub workers: WorkerSet,
 }
 
@@ -26,12 +26,11 @@ impl ContextConfig {
     }
 }
 
-/// Lays a policy (without one, that of `config`) over the workers that `change` makes of those of `config`, and swaps the
-/// trees. Returns the new configuration, or `None` if nothing was to be changed. [`Tree::swap`] describes
-/// `members_changed`.
+/// Lays a policy (by default that of `config`) over the changed workers of `config`, and swaps the trees. Returns the
+/// new configuration, or `None` if nothing changed. [`Tree::swap`] describes `members_changed`.
 ///
 /// # Errors
-/// The policy cannot be laid over the workers, or the swap failed: the context is as it was.
+/// The policy cannot be laid over the workers, or the swap failed: the context is unchanged.
 pub fn exchange(
     tree: &Tree,
     config: &ContextConfig,
@@ -53,10 +52,10 @@ pub fn exchange(
     Ok(Some(next))
 }
 
-/// The set of these workers, of which there are `count`.
+/// The set of these workers, if all numbers are below `count`.
 ///
 /// # Errors
-/// One of the numbers is that of no worker.
+/// A number belongs to no worker.
 pub fn worker_ids(workers: impl IntoIterator<Item = u32>, count: usize) -> Result<WorkerSet, ContextError> {
     let check = |worker: u32| match (worker as usize) < count {
         true => Ok(WorkerId(worker)),

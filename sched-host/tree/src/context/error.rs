@@ -1,13 +1,13 @@
-//! Why a context was not made, changed or deleted.
+//! Errors when a context is created, changed or deleted.
 
 use crate::{Fault, SwapError};
 use sched_text::Findings;
 
-/// Why a context was not made, changed or deleted. It is as it was before, with all of its tasks.
+/// Why a context was not created, changed or deleted. It is unchanged, with all of its tasks.
 #[derive(thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum ContextError {
-    /// The policy is not there, is wrong, does not fit the workers, or a component of it cannot be built.
+    /// The policy was not found, is wrong, does not fit the workers, or a component of it cannot be built.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Policy(#[from] Findings),
@@ -15,9 +15,9 @@ pub enum ContextError {
     #[error("there is no worker {worker}, only workers 0 to {}", .workers - 1)]
     #[diagnostic(code(sched::context::worker))]
     UnknownWorker {
-        /// The number asked for.
+        /// The requested number.
         worker: u32,
-        /// How many there are.
+        /// Number of workers.
         workers: usize,
     },
     /// Another context has this name.
@@ -38,7 +38,7 @@ pub enum ContextError {
         /// The upper bound.
         max: i32,
     },
-    /// A component did not come back from a call, so that the tree could not be exchanged.
+    /// A component did not return from a call, so the tree could not be exchanged.
     #[error("context `{context}` goes on as it was: a component of it did not come back from a call in time")]
     #[diagnostic(
         code(sched::context::busy),
@@ -48,16 +48,16 @@ pub enum ContextError {
         /// The context.
         context: String,
     },
-    /// Components of the new tree failed when they got the tasks of the old one.
+    /// Components of the new tree failed while they received the tasks of the old one.
     #[error("context `{context}` goes on as it was: the new tree failed\n{}", faults_text(.faults))]
     #[diagnostic(code(sched::context::failed))]
     Failed {
         /// The context.
         context: String,
-        /// What they did.
+        /// Their faults.
         faults: Vec<Fault>,
     },
-    /// The context is gone.
+    /// The context was deleted.
     #[error("context `{context}` was deleted")]
     #[diagnostic(code(sched::context::deleted))]
     Deleted {
@@ -68,7 +68,7 @@ pub enum ContextError {
     #[error("the default context cannot be deleted")]
     #[diagnostic(code(sched::context::default), help("remove its workers if it should do nothing"))]
     Default,
-    /// A task asks for what waits for that very task.
+    /// A task requests something that waits for that very task.
     #[error("context `{context}` cannot be waited for by a task of its own")]
     #[diagnostic(code(sched::context::inside), help("let the thread that made the context wait for it"))]
     Inside {
@@ -81,14 +81,14 @@ pub enum ContextError {
     Stalled {
         /// The context.
         context: String,
-        /// Why they do not, as the back end reports it.
+        /// The reason, as the back end reports it.
         error: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// There is no room for another one.
+    /// The maximum number of contexts is reached.
     #[error("there are {most} contexts already")]
     #[diagnostic(code(sched::context::many), help("delete contexts that are no longer needed"))]
     TooMany {
-        /// The most that there can be.
+        /// The maximum.
         most: usize,
     },
     /// All trees together would have too many nodes.
@@ -109,7 +109,7 @@ fn faults_text(faults: &[Fault]) -> String {
 }
 
 impl ContextError {
-    /// Why a swap of the tree of `context` failed.
+    /// The error for a failed swap of the tree of `context`.
     #[must_use]
     pub fn of_swap(context: &str, error: SwapError) -> ContextError {
         let context = context.to_owned();

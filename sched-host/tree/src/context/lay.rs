@@ -1,4 +1,4 @@
-//! From a policy to the parts of a tree: the policy is laid over workers, and its components are built.
+//! From a policy to the parts of a tree: lays the policy over workers, and builds its components.
 
 use crate::Part;
 use crate::plugin::Registry;
@@ -6,20 +6,20 @@ use sched_core::WorkerSet;
 use sched_policy::{Machine, Plan, Policy, SomeWorkers, Source, expand, expand_unchecked};
 use sched_text::{Finding, Findings};
 
-/// A policy that is data, or the name of one.
+/// A policy, by value or by name.
 #[derive(Clone, Debug, Default)]
 pub enum WantedPolicy {
-    /// Nothing is said: the one that the environment names, or else `tree-eager`.
+    /// The default: the policy named by the environment, or else `tree-eager`.
     #[default]
     Default,
-    /// The name of a shipped policy, or the path of a file.
+    /// Name of a shipped policy, or path of a file.
     Named(String),
-    /// A policy made by the program.
+    /// A policy composed by the program.
     Value(Box<Policy>),
 }
 
 impl WantedPolicy {
-    /// The policy itself.
+    /// Finds the policy.
     ///
     /// # Errors
     /// There is no policy of this name, or its text is wrong.
@@ -32,11 +32,11 @@ impl WantedPolicy {
     }
 }
 
-/// Builds the components of a policy laid over some of a machine's workers; no component if there are no workers. With
-/// `unchecked` the policy may break the rules on progress.
+/// Builds the components of a policy laid over some workers of a machine; none without workers. With `unchecked` the
+/// policy may break the rules on progress.
 ///
 /// # Errors
-/// Everything that is wrong with the policy, whether there are workers or not; what the components' constructors say.
+/// All problems of the policy, also without workers, and errors of constructors of components.
 pub fn lay(
     policy: &Policy,
     machine: &dyn Machine,
@@ -58,7 +58,7 @@ pub fn lay(
 /// Builds the component of each node of a plan.
 ///
 /// # Errors
-/// What the components' constructors say, for every node that one of them refuses.
+/// The errors of all components' constructors.
 pub fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, Findings> {
     let mut parts = Vec::with_capacity(plan.nodes.len());
     let mut findings = Vec::new();

@@ -1,9 +1,9 @@
-//! What the trees of several contexts report, context by context.
+//! Reports of several contexts.
 
 use crate::{Fault, NodeState, Tree};
 
-/// What components did wrong in contexts with these names and trees. Faults name their context, unless its name here is
-/// empty: that is for reports where there is only one.
+/// Faults of components in contexts with these names and trees. Faults name their context; an empty name is for reports
+/// with only one context.
 #[must_use]
 pub fn faults_of<'a>(contexts: impl IntoIterator<Item = (String, &'a Tree)>) -> Vec<Fault> {
     let of = |(name, tree): (String, &'a Tree)| {
@@ -12,7 +12,7 @@ pub fn faults_of<'a>(contexts: impl IntoIterator<Item = (String, &'a Tree)>) -> 
     contexts.into_iter().flat_map(of).collect()
 }
 
-/// Where the tasks of contexts with these names and trees are now. Names are used as in [`faults_of`].
+/// State of the nodes of contexts with these names and trees. Names are used as in [`faults_of`].
 #[must_use]
 pub fn survey_of<'a>(contexts: impl IntoIterator<Item = (String, &'a Tree)>) -> Vec<NodeState> {
     let of = |(name, tree): (String, &'a Tree)| {

@@ -82,6 +82,7 @@ fn exercise(info: &ComponentInfo, component: ComponentObject) {
     tree.attempt(TASKS);
     tree.expect(Duration::from_micros(10));
     tree.attempt(TASKS);
+    tree.take_down();
 }
 
 fn part(

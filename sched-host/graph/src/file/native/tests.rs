@@ -13,7 +13,7 @@ fn read_back(graph: &TaskGraph) -> TaskGraph {
 /// What is wrong with `text`, a line for each problem.
 fn wrong(text: &str) -> String {
     let error = crate::parse("t.json", text.to_owned(), None).expect_err("the text is malformed");
-    let problems = error.problems().iter().map(|problem| match problem.mend() {
+    let problems = error.problems().iter().map(|problem| match problem.fix() {
         Some(fix) => format!("{problem} ({fix})"),
         None => problem.to_string(),
     });

@@ -5,27 +5,27 @@ use crate::{Dependencies, Summary, Task, TaskGraph, TaskId};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 
-/// Everything about `graph`, in the native format, which [`parse`](crate::parse()) reads.
+/// Writes `graph` in the native format, which [`parse`](crate::parse()) reads.
 ///
-/// The text is one JSON object. Kinds, data and tasks each have a line of their own, so that line tools and error messages
-/// can point at one. Members:
+/// The text is one JSON object. Each kind, piece of data and task has a line of its own, for line tools and error messages.
+/// Members:
 ///
-/// - `format` is `sched-task-graph`, `version` is 1, and `name` is that of the graph;
+/// - `format` is `sched-task-graph`, `version` is 1, and `name` is the name of the graph;
 /// - `kinds` are the kinds of tasks: each has a `name`, and `runs` is false where such tasks do nothing;
 /// - `data`: each has a `name` or none, its size in `bytes`, and the memory node that is its `home`;
 /// - `tasks`, in the order of submission: each has a `kind` (its name, or its place in `kinds` where several have that
 ///   name), `name`, `priority`, `context`, `footprint`, `flops`, `seconds` by architecture, `accesses` (the place of the
-///   data and the mode: `read`, `write`, `read-write`, `commute` or `scratch`), and the tasks that it says to come `after`;
+///   data and the mode: `read`, `write`, `read-write`, `commute` or `scratch`), and the tasks that it comes `after` explicitly;
 /// - `wont_use`: the place of `data` that is not used any more once `submitted` tasks have been submitted.
 ///
 /// All members but `format`, `version`, `tasks` and the kind of a task may be left out; without `kinds`, the kinds are those
-/// that the tasks name. For readers other than this program there are, beside these, a `summary`, and for each task its `id`
-/// (its place, from 0) and what it `waits_for`: because of its accesses, and of what it comes after.
+/// that the tasks name. For other readers there are also a `summary`, and for each task its `id` (its place, from 0) and the
+/// tasks that it `waits_for`, because of its accesses or explicitly.
 ///
 /// Lengths are kept to the nanosecond up to 20 days.
 ///
 /// # Panics
-/// Never: a graph has no keys that JSON could not hold.
+/// Never: a graph has only keys that JSON can hold.
 #[must_use]
 pub fn to_json(graph: &TaskGraph, dependencies: &Dependencies) -> String {
     let mut names = HashSet::new();

@@ -6,7 +6,7 @@ use crate::AccessMode;
 use std::collections::HashMap;
 use std::str::FromStr;
 
-/// A task or a hint, with what is used of it.
+/// A task or a hint, with the fields that are used.
 #[derive(Default)]
 pub(super) struct Record<'t> {
     /// First line.
@@ -19,21 +19,21 @@ pub(super) struct Record<'t> {
     pub(super) submit_order: Option<u64>,
     pub(super) priority: Option<i32>,
     pub(super) depends_on: Vec<&'t str>,
-    /// Whether a worker ran it: whether it has a codelet.
+    /// Whether a worker ran it, that is, whether it has a codelet.
     pub(super) worker: bool,
     pub(super) footprint: Option<u32>,
     pub(super) flops: f64,
     pub(super) handles: Vec<&'t str>,
     pub(super) modes: Vec<AccessMode>,
     pub(super) sizes: Vec<u64>,
-    /// Values that must be as many as the handles.
+    /// Numbers of values that must equal the number of handles.
     n_modes: Option<(usize, &'t str)>,
     n_sizes: Option<(usize, &'t str)>,
-    /// Fields that were there.
+    /// Fields that were found.
     seen: Vec<&'t str>,
 }
 
-/// All fields that StarPU writes; those that mean nothing here are passed over.
+/// All fields that StarPU writes; unused ones are ignored.
 const FIELDS: [&str; 33] = [
     "Control",
     "Name",
@@ -83,7 +83,7 @@ fn split(line: &str) -> Option<(&str, &str)> {
     fits.then(|| (name, value.trim()))
 }
 
-/// The records of `text`; what is wrong with them is told to `problems`.
+/// The records of `text`; reports their problems.
 pub(super) fn records<'t>(text: &'t str, problems: &mut Problems<'t>) -> Vec<Record<'t>> {
     let mut records: Vec<Record<'t>> = Vec::new();
     let mut jobs: HashMap<&'t str, &'t str> = HashMap::new();
@@ -128,7 +128,7 @@ impl<'t> Record<'t> {
         self.set(field, value, problems);
     }
 
-    /// Notes the value of a field.
+    /// Records the value of a field.
     fn set(&mut self, field: &'t str, value: &'t str, problems: &mut Problems<'t>) {
         match field {
             "Control" => {
@@ -166,7 +166,7 @@ impl<'t> Record<'t> {
         }
     }
 
-    /// What can be wrong with a record as a whole.
+    /// Reports problems of the record as a whole.
     fn check(&self, problems: &mut Problems<'t>) {
         if !self.seen.contains(&"JobId") {
             problems.report_with(self.start, "the record has no `JobId`", "records are parted by a blank line");
@@ -195,7 +195,7 @@ impl<'t> Record<'t> {
     }
 }
 
-/// Reports a field that is nearly one of those that StarPU writes: a slip. Newer versions have more fields.
+/// Reports a field that resembles one of those that StarPU writes, as a misspelling. Other fields may be of newer versions.
 fn unknown<'t>(field: &'t str, problems: &mut Problems<'t>) {
     let near = FIELDS.into_iter().find(|known| strsim::damerau_levenshtein(known, field) <= 2 && field.len() > 4);
     if let Some(near) = near {
@@ -256,7 +256,7 @@ fn parsed<'t, T: FromStr>(value: &'t str, field: &'t str, what: &str, problems: 
     parsed
 }
 
-/// The value, or its field where there is none to point at.
+/// The value, or its field if the value is empty.
 fn value_or<'t>(value: &'t str, field: &'t str) -> &'t str {
     if value.is_empty() { field } else { value }
 }

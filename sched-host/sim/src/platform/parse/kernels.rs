@@ -1,4 +1,4 @@
-//! `kernel "gemm" { on "cpu" … }`: how long tasks of a kind take on a class of workers.
+//! `kernel "gemm" { on "cpu" … }`: execution times of a kind of tasks on classes of workers.
 
 use super::Builder;
 use crate::platform::kernels::{KernelTime, Kernels, Parallel, Sized};
@@ -17,7 +17,7 @@ const ON: Signature = Signature {
 };
 const AT: Signature = Signature { arguments: 2, properties: &[], example: "at \"11.06 MB\" \"87.8 ms\"" };
 
-/// A place in `kernel`, kept until all classes are known.
+/// An `on` of a `kernel`, kept until all classes are known.
 pub(super) struct On {
     kind: String,
     pub(super) class: String,
@@ -27,10 +27,10 @@ pub(super) struct On {
     watts: Option<f64>,
 }
 
-/// What `on` says of teams.
+/// What an `on` gives for teams.
 enum Teams {
     Nothing,
-    /// The time is that of a worker alone, and this is how teams go.
+    /// The time is that of one worker; teams follow Amdahl's law.
     Share {
         share: f64,
         most: u16,
@@ -55,7 +55,7 @@ impl Builder<'_> {
             let said = teams(&mut open);
             let watts = open.quantity("watts", quantity::parse_power, POWER);
             if watts.is_some() && matches!(said, Teams::Size(_)) {
-                let finding = Finding::error("`watts` is what each worker draws, alone or in a team");
+                let finding = Finding::error("`watts` is the power of each worker, alone or in a team");
                 let span = open.span();
                 open.report(finding.at(span, "of this one").help("write it beside the time of one worker"));
             }
@@ -105,7 +105,7 @@ impl Builder<'_> {
     }
 }
 
-/// What an `on` says of teams.
+/// Reads what an `on` gives for teams.
 fn teams(on: &mut NodeReader<'_>) -> Teams {
     let size = |size: usize| u16::try_from(size).unwrap_or(u16::MAX);
     let share = on.positive("parallel");
@@ -128,7 +128,7 @@ fn teams(on: &mut NodeReader<'_>) -> Teams {
     Teams::Nothing
 }
 
-/// How long an `on` says that tasks take.
+/// Reads the execution time of an `on`.
 fn kernel_time(on: &mut NodeReader<'_>, node: &KdlNode) -> Option<KernelTime> {
     let before = on.reader().findings().len();
     let fixed = on.quantity("time", quantity::parse_time, TIME);

@@ -1,22 +1,26 @@
-//! How far a simulation can count.
+//! The check that the counters of a simulation cannot overflow.
 //!
-//! Its clock counts nanoseconds in 64 bits, and so it does bytes. All is added up before the simulation begins, as if every task
-//! ran alone where it takes longest and all of its data were on the way several times: what is within bounds then needs no
-//! look at each addition later.
+//! Nanoseconds and bytes are counted in 64 bits. Before the simulation begins, both are added up as if every task ran alone
+//! where it takes longest and all of its data were transferred several times: if these sums are in range, no addition needs a
+//! check later.
 
 use super::SimError;
 use super::lengths::Lengths;
 use super::platform::Platform;
-use sched_graph::TaskGraph;
+use sched_graph::{TaskGraph, TaskId};
 
-/// Nanoseconds, or bytes, of a whole simulation: 73 years. Schedulers add expectations to times, so the clock could reach
-/// further.
+/// Maximum number of nanoseconds (73 years), or bytes, of a simulation. Schedulers add expected lengths to times, so this is
+/// less than the clock's range.
 const MOST: f64 = (1u64 << 61) as f64;
 
-/// How often a piece of data moves for one task at most, about: there, back, and once more if it had to go in between.
+/// Approximate maximum number of transfers of a piece of data for one task: there, back, and again if it was evicted in
+/// between.
 const MOVES: f64 = 4.0;
 
-/// Refuses what cannot be counted.
+/// Checks that time and bytes cannot overflow.
+///
+/// # Errors
+/// [`SimError::TooLong`] or [`SimError::TooLarge`] if they may.
 pub(super) fn check(graph: &TaskGraph, platform: &Platform, lengths: &Lengths) -> Result<(), SimError> {
     let costs = &platform.overheads;
     let nanos = |times: &[std::time::Duration]| times.iter().map(|time| time.as_nanos() as f64).sum::<f64>();
@@ -26,33 +30,31 @@ pub(super) fn check(graph: &TaskGraph, platform: &Platform, lengths: &Lengths) -
     let farthest = platform.routes.iter().map(|route| route.links.len()).max().unwrap_or(0) as f64;
     let latency = platform.routes.iter().map(|route| route.latency).max().unwrap_or(0) as f64;
     let (mut time, mut bytes) = (0.0, 0.0);
-    let (mut longest, mut largest) = ((0.0, 0), (0.0, 0));
-    for (number, task) in (0u32..).zip(&graph.tasks) {
+    let (mut longest, mut largest) = ((0.0, TaskId(0)), (0.0, TaskId(0)));
+    for (id, task) in graph.ids().zip(&graph.tasks) {
         let data: f64 = task.accesses.iter().map(|access| graph.data[access.data.index()].bytes as f64).sum();
         let moving = data * slowest * farthest + latency * task.accesses.len() as f64;
-        let took = lengths.longest(number) as f64
-            + each_task
-            + each_access * MOVES * task.accesses.len() as f64
-            + moving * MOVES;
+        let took =
+            lengths.longest(id) as f64 + each_task + each_access * MOVES * task.accesses.len() as f64 + moving * MOVES;
         time += took;
         bytes += data * MOVES;
         if took > longest.0 {
-            longest = (took, number);
+            longest = (took, id);
         }
         if data > largest.0 {
-            largest = (data, number);
+            largest = (data, id);
         }
     }
     match () {
-        () if bytes > MOST => Err(SimError::TooLarge { task: largest.1, bytes: largest.0 }),
+        () if bytes > MOST => Err(SimError::TooLarge { task: largest.1.0, bytes: largest.0 }),
         () if time > MOST => {
-            Err(SimError::TooLong { task: longest.1, seconds: longest.0 / 1e9, years: MOST / 1e9 / YEAR })
+            Err(SimError::TooLong { task: longest.1.0, seconds: longest.0 / 1e9, years: MOST / 1e9 / YEAR })
         }
         () => Ok(()),
     }
 }
 
-/// Seconds.
+/// Seconds of a year.
 const YEAR: f64 = 365.25 * 86_400.0;
 
 #[cfg(test)]
@@ -62,8 +64,8 @@ mod tests {
     use sched_graph::{AccessMode, Datum, Task};
     use std::time::Duration;
 
-    /// Two tasks of this length, each of which reads data of its own.
-    fn told(length: Duration, bytes: u64, platform: &Platform) -> String {
+    /// The result of the check for two tasks of this length, each of which reads its own data.
+    fn checked(length: Duration, bytes: u64, platform: &Platform) -> String {
         let mut graph = TaskGraph::new("far");
         let kind = graph.add_kind("k");
         for _ in 0..2 {
@@ -77,13 +79,13 @@ mod tests {
     }
 
     #[test]
-    fn what_the_clock_cannot_count_is_refused() {
+    fn simulations_that_could_overflow_are_refused() {
         let flat = Platform::flat(2, Duration::from_millis(1));
         let years = |years: u64| Duration::from_secs(years * 31_557_600);
-        insta::assert_snapshot!(told(years(30), u64::from(u32::MAX), &flat), @"it can be counted");
-        insta::assert_snapshot!(told(years(40), 1, &flat), @"tasks and transfers may take more than 73 years, which is as far as the clock counts; task 0 alone may take 1.262e9 s");
-        insta::assert_snapshot!(told(Duration::MAX, 1, &flat), @"tasks and transfers may take more than 73 years, which is as far as the clock counts; task 0 alone may take 1.845e10 s");
-        insta::assert_snapshot!(told(years(1), u64::MAX, &flat), @"the tasks access more data than can be counted; task 0 alone accesses 1.845e19 bytes");
+        insta::assert_snapshot!(checked(years(30), u64::from(u32::MAX), &flat), @"it can be counted");
+        insta::assert_snapshot!(checked(years(40), 1, &flat), @"tasks and transfers may take more than 73 years, the range of the clock; task 0 alone may take 1.262e9 s");
+        insta::assert_snapshot!(checked(Duration::MAX, 1, &flat), @"tasks and transfers may take more than 73 years, the range of the clock; task 0 alone may take 1.845e10 s");
+        insta::assert_snapshot!(checked(years(1), u64::MAX, &flat), @"the tasks access more data than can be counted; task 0 alone accesses 1.845e19 bytes");
         let slow = r#"platform "slow" {
             memory "a"
             memory "b"
@@ -91,6 +93,6 @@ mod tests {
             workers "cpu" count=2 arch="cpu" memory="b"
         }"#;
         let slow = Platform::parse("slow.kdl", slow).expect("it is a platform");
-        insta::assert_snapshot!(told(years(1), 1 << 20, &slow), @"tasks and transfers may take more than 73 years, which is as far as the clock counts; task 0 alone may take 4.226e9 s");
+        insta::assert_snapshot!(checked(years(1), 1 << 20, &slow), @"tasks and transfers may take more than 73 years, the range of the clock; task 0 alone may take 4.226e9 s");
     }
 }

@@ -1,15 +1,16 @@
-//! Priorities of tasks by what they cost on a platform.
+//! Priorities of tasks, from their costs on a platform.
 
 use super::SimError;
 use super::lengths::{Lengths, NEVER};
 use super::platform::Platform;
+use sched_core::MemoryNode;
 use sched_graph::priorities::{self, Costs, Priorities};
 use sched_graph::{TaskGraph, TaskId};
 
-/// Gives the tasks of `graph` the priorities that `by` asks for, as they follow from the platform, each task on one worker.
+/// Sets the priorities of the tasks of `graph` as `by` says, with costs on `platform`, where one worker executes each task.
 ///
 /// # Errors
-/// When the platform cannot run some tasks.
+/// If the platform cannot run some tasks.
 pub fn prioritise(graph: &mut TaskGraph, platform: &Platform, by: Priorities) -> Result<(), SimError> {
     let lengths = Lengths::new(graph, platform, &[])?;
     let dependencies = graph.dependencies();
@@ -22,13 +23,13 @@ pub fn prioritise(graph: &mut TaskGraph, platform: &Platform, by: Priorities) ->
 struct PlatformCosts<'a> {
     lengths: Lengths,
     platform: &'a Platform,
-    /// By class.
+    /// Number of workers by class.
     workers: Vec<u32>,
 }
 
 impl Costs for PlatformCosts<'_> {
     fn mean(&self, task: TaskId) -> f64 {
-        let row = self.lengths.row(task.0);
+        let row = self.lengths.row(task);
         let (mut sum, mut count) = (0.0, 0.0);
         for (class, workers) in self.workers.iter().enumerate() {
             let nanos = self.lengths.nanos(row, class);
@@ -41,18 +42,19 @@ impl Costs for PlatformCosts<'_> {
     }
 
     fn shortest(&self, task: TaskId) -> f64 {
-        self.lengths.shortest(task.0) as f64
+        self.lengths.shortest(task) as f64
     }
 
     fn transfer(&self, bytes: u64) -> f64 {
         let workers = &self.platform.workers;
         let mut by_memory = vec![0.0; self.platform.memories.len()];
         for worker in workers {
-            by_memory[worker.memory.0 as usize] += 1.0;
+            by_memory[worker.memory.index()] += 1.0;
         }
         let mut sum = 0.0;
-        for (from, here) in by_memory.iter().enumerate() {
-            for (to, there) in by_memory.iter().enumerate().filter(|(to, _)| *to != from) {
+        let nodes = || (0..).map(MemoryNode).zip(&by_memory);
+        for (from, here) in nodes() {
+            for (to, there) in nodes().filter(|(to, _)| *to != from) {
                 sum += here * there * self.platform.expected_transfer(from, to, bytes) as f64;
             }
         }
