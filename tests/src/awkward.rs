@@ -46,7 +46,7 @@ fn state() -> MutexGuard<'static, State> {
 #[derive(Debug)]
 pub struct Held(());
 
-/// From now on pushes through [`Hanging`] hang.
+/// Makes pushes through [`Hanging`] hang from now on.
 #[must_use]
 pub fn hold_pushes() -> Held {
     state().held = true;
@@ -57,7 +57,7 @@ impl Held {
     /// Waits until a push hangs.
     ///
     /// # Panics
-    /// When a test that uses it panicked.
+    /// If a test that uses it panicked.
     pub fn wait_until_somebody_hangs(&self) {
         let waited = CHANGED.wait_while(state(), |state| state.hanging == 0);
         drop(waited.expect("nobody panics with it"));

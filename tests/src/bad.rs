@@ -1,4 +1,4 @@
-//! Components that do not keep their contract, to see that nobody but they suffers.
+//! Components that do not keep their contract, which must harm no other component.
 
 use sched_core::*;
 use std::collections::VecDeque;
@@ -83,7 +83,7 @@ impl Component for Bad {
                 return Ok(());
             }
             "refuse" | "deaf" => return Err(Refused::new(task, Refusal::Full)),
-            // Keeps the new one and hands back the one before.
+            // Keeps the new task and hands back the previous one.
             "swap" => {
                 let other = self.kept.lock().replace(task);
                 return match other {
@@ -91,7 +91,7 @@ impl Component for Bad {
                     None => Ok(()),
                 };
             }
-            // Sends the one before down, and keeps the new one until it is pulled.
+            // Sends the previous task down, and keeps the new one until it is pulled.
             "one behind" => {
                 let other = self.kept.lock().replace(task);
                 return match other.map(|other| node.push_to(Child(0), other)) {
@@ -175,7 +175,7 @@ impl Drop for Bad {
     }
 }
 
-/// A queue with one place.
+/// A queue of capacity 1.
 trait Replace {
     fn replace(&mut self, task: Task) -> Option<Task>;
 }
@@ -187,8 +187,8 @@ impl Replace for VecDeque<Task> {
     }
 }
 
-/// Deals tasks out to its children in turn, whoever asks. It keeps its contract; few other components send a worker's
-/// tasks to others while that worker is awake.
+/// Distributes tasks to its children in turn, whichever worker pulls. It keeps its contract; few other components send
+/// a worker's tasks to others while that worker is awake.
 #[derive(Debug)]
 pub struct Deal {
     next: AtomicU32,

@@ -3,7 +3,7 @@
 use crate::fake_services::FakeServices;
 use sched_core::{Arch, MemoryNode, WorkerId};
 use sched_host::plugin::Registry;
-use sched_host::policy::{Group, Level, Machine, Plan, Policy, expand};
+use sched_host::policy::{Group, Level, Machine, Policy, TreePlan, expand};
 use sched_host::topology::WorkerDistances;
 use sched_host::tree::{Ledger, Part, Phase, Slot, Tree, WorkerFacts};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl ByHand {
     /// The tree of a policy on a machine of at most 64 workers. All of them are awake.
     ///
     /// # Panics
-    /// When the policy does not fit the machine or the registry.
+    /// If the policy does not fit the machine or the registry.
     #[must_use]
     pub fn new(
         policy: &Policy,
@@ -101,7 +101,7 @@ impl ByHand {
         slot.index()
     }
 
-    /// The task that a worker gets.
+    /// Pulls a task as a worker.
     #[must_use]
     pub fn pull(&self, worker: u32) -> Option<u32> {
         self.tree.pull(WorkerId(worker)).map(Slot::index)
@@ -112,23 +112,23 @@ impl ByHand {
         workers.into_iter().for_each(|worker| self.services.sleeping.insert(worker));
     }
 
-    /// The workers that were woken since this was last asked.
+    /// The workers woken since the last call.
     ///
     /// # Panics
-    /// When another thread panicked.
+    /// If another thread panicked.
     #[must_use]
     pub fn woken(&self) -> Vec<u32> {
         self.services.take_woken()
     }
 
-    /// What components did wrong.
+    /// Faults of components.
     #[must_use]
     pub fn faults(&self) -> Vec<sched_host::tree::Fault> {
         self.tree.faults()
     }
 }
 
-fn parts(plan: &Plan, registry: &Registry) -> Vec<Part> {
+fn parts(plan: &TreePlan, registry: &Registry) -> Vec<Part> {
     let part = |node: &sched_host::policy::PlanNode| {
         let registered = registry.component(&node.info.name).expect("the plan was made with this registry");
         Part {

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 /// How often each task has run.
 pub struct Runs(Arc<Vec<AtomicU32>>);
 
-/// Submits so many tasks, of several priorities, in chains by the data that they share. Each of them submits another from
-/// inside, so that there are twice as many in the end.
+/// Submits `count` tasks of several priorities, in chains by shared data. Each submits another from inside, which
+/// doubles the number.
 ///
 /// # Panics
-/// When a task is not taken.
+/// If a task is not accepted.
 #[must_use]
 pub fn submit_chains(runtime: &Runtime, tasks: usize) -> Runs {
     let runs: Arc<Vec<AtomicU32>> = Arc::new((0..2 * tasks).map(|_| AtomicU32::new(0)).collect());
@@ -46,10 +46,10 @@ impl Runs {
         self.0.iter().map(|runs| runs.load(SeqCst))
     }
 
-    /// Says of `what` that each of its tasks has run once.
+    /// Asserts that each task of `what` has run once.
     ///
     /// # Panics
-    /// When one has not, or has more often.
+    /// If one has not run, or more than once.
     pub fn assert_once(&self, what: &str) {
         for (task, runs) in self.counts().enumerate() {
             assert_eq!(runs, 1, "{what}: task {task} runs once");

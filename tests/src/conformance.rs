@@ -1,4 +1,4 @@
-//! What every stock component keeps to, wherever it comes from and whatever drives it.
+//! The contract of every stock component, compiled in or from a plugin, in the rig, a real run and a simulation.
 
 use crate::chains::submit_chains;
 use crate::fixtures::{Profile, stock_plugin};
@@ -25,12 +25,37 @@ pub enum Origin {
 impl Origin {
     /// Both.
     pub const ALL: [Origin; 2] = [Origin::BuiltIn, Origin::Plugin];
+
+    /// A registry of the stock components of this origin.
+    ///
+    /// # Panics
+    /// If a plugin is not built or not loaded.
+    #[must_use]
+    pub fn registry(self) -> Arc<Registry> {
+        static PLUGINS: OnceLock<Arc<Registry>> = OnceLock::new();
+        match self {
+            Origin::BuiltIn => stock::registry(Vec::new()),
+            Origin::Plugin => Arc::clone(PLUGINS.get_or_init(|| {
+                let families = ["flow-control", "resource-mapping", "special-purpose", "worker"];
+                let built = families.map(|family| stock_plugin(&format!("sched-plugin-{family}"), Profile::Debug));
+                // Copied, because the folder has other libraries too.
+                let folder = tempfile::tempdir().expect("there is room for a folder");
+                for file in built {
+                    let name = file.file_name().expect("a library has a name");
+                    std::fs::copy(&file, folder.path().join(name)).expect("the library can be copied");
+                }
+                let registry = Registry::load(&SearchPath::empty().with_folder(folder.path()));
+                assert_eq!(registry.rejected().count(), 0, "{:?}", registry.files());
+                Arc::new(registry)
+            })),
+        }
+    }
 }
 
-/// Tasks from the application; as many come from tasks.
+/// Number of tasks of the application; each submits another.
 const TASKS: usize = 300;
 
-/// A component in a place that suits it.
+/// A component in a suitable position.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     /// The component.
@@ -104,7 +129,7 @@ pub const CASES: &[Case] = &[
         }
         shared "leaf" each="worker" { best-implementation { worker } }"#,
     ),
-    // Where there is one worker, nothing is combined.
+    // With one worker there are no combined workers.
     in_any_order(
         "combined-worker",
         r#"fifo { eager { each "worker" { worker }; each "combined-worker" { combined-worker } } }"#,
@@ -116,37 +141,12 @@ pub const CASES: &[Case] = &[
     in_priority("worker", r#"eager { each "worker" { fifo { worker } } }"#),
 ];
 
-/// The stock components from there.
+/// Runs tasks under every shipped policy.
 ///
 /// # Panics
-/// When a plugin is not built, or not loaded.
-#[must_use]
-pub fn registry(origin: Origin) -> Arc<Registry> {
-    static PLUGINS: OnceLock<Arc<Registry>> = OnceLock::new();
-    match origin {
-        Origin::BuiltIn => stock::registry(Vec::new()),
-        Origin::Plugin => Arc::clone(PLUGINS.get_or_init(|| {
-            let families = ["flow-control", "resource-mapping", "special-purpose", "worker"];
-            let built = families.map(|family| stock_plugin(&format!("sched-plugin-{family}"), Profile::Debug));
-            // The folder has other libraries as well, which do not belong here.
-            let folder = tempfile::tempdir().expect("there is room for a folder");
-            for file in built {
-                let name = file.file_name().expect("a library has a name");
-                std::fs::copy(&file, folder.path().join(name)).expect("the library can be copied");
-            }
-            let registry = Registry::load(&SearchPath::empty().with_folder(folder.path()));
-            assert_eq!(registry.rejected().count(), 0, "{:?}", registry.files());
-            Arc::new(registry)
-        })),
-    }
-}
-
-/// Runs tasks under every policy that is shipped.
-///
-/// # Panics
-/// When a task does not run once, or a component is at fault.
+/// If a task does not run exactly once, or a component is at fault.
 pub fn check_policies(origin: Origin) {
-    let registry = registry(origin);
+    let registry = origin.registry();
     for shipped in library() {
         for workers in [1, 3] {
             let builder = stock::builder(stock::EAGER, workers, Vec::new()).policy_value(shipped.policy());
@@ -162,16 +162,16 @@ pub fn check_policies(origin: Origin) {
 
 fn start(case: &Case, registry: &Arc<Registry>, workers: usize) -> Runtime {
     let builder = stock::builder(case.tree, workers, Vec::new()).registry(Arc::clone(registry));
-    // In some cases the root may refuse a task, which the host survives.
+    // In some cases the root may refuse a task; the host handles that.
     builder.unchecked().build().unwrap_or_else(|error| panic!("{case:?}: {error:?}"))
 }
 
 /// Checks everything.
 ///
 /// # Panics
-/// When a component does not keep to something.
+/// If a component breaks its contract.
 pub fn check(origin: Origin) {
-    let registry = registry(origin);
+    let registry = origin.registry();
     for case in CASES {
         for workers in [1, 2, 4] {
             every_task_runs_once(case, &start(case, &registry, workers));
@@ -259,7 +259,7 @@ fn tasks_run_by_priority(case: &Case, runtime: &Runtime) {
     assert_eq!(*order.lock().expect("nobody panics"), expected, "{case:?}");
 }
 
-/// The rig fails the test as well, when a task is dropped or kept.
+/// The rig also fails the test if a task is dropped or kept.
 fn everything_is_given_up(name: &str, rig: &Rig) {
     let tasks: Vec<TaskId> = (0..6).map(|number| rig.task().priority(number % 3).make()).collect();
     for task in &tasks {

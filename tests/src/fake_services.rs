@@ -1,4 +1,4 @@
-//! The back end of a tree under test: workers sleep and time passes as the test says, and nothing is executed.
+//! A fake back end for trees under test: the test controls sleeping workers and time, and nothing is executed.
 
 use sched_core::abi::TaskHead;
 use sched_core::{Estimate, LogLevel, MemoryNode, SharedSet, Time, WorkerId};
@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What a back end knows of tasks in advance: nothing, unless a method is overridden.
+/// Expectations of a back end about tasks: none by default.
 pub trait Expectations: Send + Sync {
     /// Expected duration of a task on a worker.
     fn length(&self, _worker: WorkerId, _task: &TaskHead) -> Estimate {
         Estimate::NoModel
     }
 
-    /// A number that workers share of which the same is expected.
+    /// Number shared by workers with equal expectations.
     fn speed_class(&self, worker: WorkerId) -> u32 {
         worker.0
     }
@@ -38,21 +38,21 @@ pub trait Expectations: Send + Sync {
 
 impl Expectations for () {}
 
-/// The same duration for every task on every worker.
+/// One duration for all tasks and workers.
 impl Expectations for Duration {
     fn length(&self, _worker: WorkerId, _task: &TaskHead) -> Estimate {
         Estimate::Known(*self)
     }
 }
 
-/// An estimate for each worker, whatever the task; no model for the workers beyond.
+/// An estimate for each worker, equal for all tasks; no model for further workers.
 impl Expectations for Vec<Estimate> {
     fn length(&self, worker: WorkerId, _task: &TaskHead) -> Estimate {
         self.get(worker.0 as usize).copied().unwrap_or(Estimate::NoModel)
     }
 }
 
-/// What a tree asked its back end to do.
+/// A request of a tree to its back end.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Request {
     /// A worker was woken.
@@ -73,9 +73,9 @@ pub enum Request {
     },
 }
 
-/// A back end whose time stands still until a test moves it on.
+/// A back end whose clock advances only when a test says so.
 pub struct FakeServices<E = ()> {
-    /// What it knows of tasks.
+    /// Expectations about tasks.
     pub expectations: E,
     /// Which workers sleep; tests put them in.
     pub sleeping: Arc<SharedSet>,
@@ -87,7 +87,7 @@ pub struct FakeServices<E = ()> {
 }
 
 impl FakeServices {
-    /// A back end that expects nothing, with this number of workers, all awake.
+    /// A back end without expectations, with this number of workers, all awake.
     #[must_use]
     pub fn new(workers: usize) -> FakeServices {
         FakeServices::expecting(workers, ())
@@ -109,25 +109,25 @@ impl<E: Expectations> FakeServices<E> {
         }
     }
 
-    /// The members of each combined worker.
+    /// Members of each combined worker.
     #[must_use]
     pub fn with_combined(self, combined: Vec<Box<[WorkerId]>>) -> FakeServices<E> {
         FakeServices { combined, ..self }
     }
 
-    /// How far apart workers are, if that is known.
+    /// Distances between workers, if known.
     #[must_use]
     pub fn with_distances(self, distances: Option<WorkerDistances>) -> FakeServices<E> {
         FakeServices { distances, ..self }
     }
 
-    /// Says of this number of workers until when each is busy: at first, until time 0.
+    /// Enables busy times for this number of workers, initially 0.
     #[must_use]
     pub fn with_busy_times(self, workers: usize) -> FakeServices<E> {
         FakeServices { busy_until: Some((0..workers).map(|_| AtomicU64::new(0)).collect()), ..self }
     }
 
-    /// Says from now on that a worker is busy until this time.
+    /// Sets the time until which a worker is busy.
     ///
     /// # Panics
     /// Without [busy times](Self::with_busy_times) of the worker.
@@ -136,25 +136,24 @@ impl<E: Expectations> FakeServices<E> {
         times[worker.0 as usize].store(time.as_nanos(), Relaxed);
     }
 
-    /// Moves the time on.
+    /// Advances the clock.
     pub fn advance(&self, nanos: u64) {
         self.nanos.fetch_add(nanos, Relaxed);
     }
 
-    /// What was asked for since this was last called, in order.
+    /// The requests since the last call, in order.
     ///
     /// # Panics
-    /// When another thread panicked.
+    /// If another thread panicked.
     #[must_use]
     pub fn take_requests(&self) -> Vec<Request> {
         std::mem::take(&mut *self.requests.lock().expect("nobody panics"))
     }
 
-    /// The workers that were woken since requests were last taken, in order, whether they slept or not. Lines that were logged meanwhile are
-    /// dropped.
+    /// The workers woken since requests were last taken, in order, asleep or not. Logged lines are dropped.
     ///
     /// # Panics
-    /// When another thread panicked.
+    /// If another thread panicked.
     #[must_use]
     pub fn take_woken(&self) -> Vec<u32> {
         let woken = |request| match request {

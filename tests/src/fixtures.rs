@@ -1,7 +1,7 @@
-//! Plugins and hosts that are built for the tests, once a process and only where they are out of date.
+//! Plugins and hosts built for the tests, once for each process and only if out of date.
 //!
-//! The fixtures have a workspace of their own, `tests/fixtures`, with a target folder of its own. Where a plugin must
-//! be a good one, the tests take those of the main workspace.
+//! The fixtures have a workspace of their own, `tests/fixtures`, with a target folder of its own. Tests that need a
+//! valid plugin use those of the main workspace.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// How something is built.
+/// Build profile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Profile {
     /// `cargo build`.
@@ -28,13 +28,13 @@ impl Profile {
     }
 }
 
-/// Files that cargo made, by the name of the package.
+/// Files built by cargo, by package name.
 type Built = BTreeMap<String, PathBuf>;
 
 /// The library of a package of the fixtures.
 ///
 /// # Panics
-/// When it cannot be built, or there is no such package.
+/// If it cannot be built, or there is no such package.
 #[must_use]
 pub fn plugin(package: &str) -> PathBuf {
     static BUILT: OnceLock<Built> = OnceLock::new();
@@ -45,7 +45,7 @@ pub fn plugin(package: &str) -> PathBuf {
 /// The library of the package `abort`, built with `panic = "abort"`.
 ///
 /// # Panics
-/// When it cannot be built.
+/// If it cannot be built.
 #[must_use]
 pub fn aborting_plugin() -> PathBuf {
     static BUILT: OnceLock<Built> = OnceLock::new();
@@ -55,7 +55,7 @@ pub fn aborting_plugin() -> PathBuf {
 /// The program `old-host`, a host of interface 1.0.
 ///
 /// # Panics
-/// When it cannot be built.
+/// If it cannot be built.
 #[must_use]
 pub fn old_host(profile: Profile) -> PathBuf {
     static BUILT: [OnceLock<Built>; 2] = [const { OnceLock::new() }; 2];
@@ -65,7 +65,7 @@ pub fn old_host(profile: Profile) -> PathBuf {
 /// The library of a plugin of the main workspace, such as `sched-plugin-example-lifo`.
 ///
 /// # Panics
-/// When it cannot be built, or there is no such package.
+/// If it cannot be built, or there is no such package.
 #[must_use]
 pub fn stock_plugin(package: &str, profile: Profile) -> PathBuf {
     static BUILT: [OnceLock<Built>; 2] = [const { OnceLock::new() }; 2];
@@ -81,7 +81,7 @@ pub fn stock_plugin(package: &str, profile: Profile) -> PathBuf {
 /// The program `sched`, with the stock plugins beside it.
 ///
 /// # Panics
-/// When it cannot be built.
+/// If it cannot be built.
 #[must_use]
 pub fn program() -> PathBuf {
     static BUILT: OnceLock<Built> = OnceLock::new();
@@ -132,7 +132,7 @@ fn cargo_build(manifest: &Path, target: &Path, options: &[&str]) -> Built {
     String::from_utf8_lossy(&output.stdout).lines().filter_map(artifact).collect()
 }
 
-/// The package and the file of a line that tells of a plugin or program.
+/// Package and file from a cargo message about a plugin or program.
 fn artifact(line: &str) -> Option<(String, PathBuf)> {
     let message: Value = serde_json::from_str(line).ok()?;
     let target = message.get("target")?;
@@ -140,7 +140,7 @@ fn artifact(line: &str) -> Option<(String, PathBuf)> {
     if !matches!(kind, "cdylib" | "bin") {
         return None;
     }
-    // Cargo leaves the name out of an id where the folder has the same.
+    // Cargo omits the name in an id if it equals that of the folder.
     let id = message.get("package_id")?.as_str()?;
     let package = id.rsplit_once('#')?.1.split('@').next()?;
     let package = if package.starts_with(|first: char| first.is_ascii_digit()) {

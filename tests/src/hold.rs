@@ -1,4 +1,4 @@
-//! Workers that are kept busy until a test lets them go.
+//! Workers kept busy until a test releases them.
 
 use sched_core::{Arch, WorkerId};
 use sched_host::context::SchedContext;
@@ -6,7 +6,7 @@ use sched_host::runtime::{Codelet, CodeletBuilder, Runtime};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Says that it has begun, and waits until nobody holds it any more.
+/// Signals that it has begun, and waits until it is released.
 type Wait = (Sender<WorkerId>, Receiver<()>);
 
 /// Keeps workers of a runtime busy.
@@ -24,13 +24,13 @@ pub struct Held {
 }
 
 impl<'a> Hold<'a> {
-    /// Of what keeps workers busy, nobody knows how long it takes.
+    /// The tasks have no expected duration.
     #[must_use]
     pub fn new(runtime: &'a Runtime) -> Hold<'a> {
         Hold { runtime, wait: waiting(runtime).build() }
     }
 
-    /// It is said to take so long.
+    /// The tasks have this expected duration.
     #[must_use]
     pub fn lasting(runtime: &'a Runtime, length: Duration) -> Hold<'a> {
         Hold { runtime, wait: waiting(runtime).estimate(Arch::CPU, length).build() }

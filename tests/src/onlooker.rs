@@ -1,17 +1,17 @@
-//! A component that asks for the tasks to come, and writes down what it is told.
+//! A component that asks for the tasks to come, and records the answers.
 
 use sched_core::{Build, BuildError, Component, DataAccess, Family, Info, Node, Param, Params, Push, Stage, Task};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// What is told of a task.
+/// Reported facts of a task.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Told {
-    /// How far it has come.
+    /// Its stage.
     pub stage: Stage,
     /// It ends by itself.
     pub passes: bool,
-    /// The tasks that wait for it.
+    /// Its successors.
     pub successors: Vec<u64>,
     /// What it accesses.
     pub accesses: Vec<DataAccess>,
@@ -22,16 +22,16 @@ pub type Tasks = BTreeMap<u64, Told>;
 
 static SEEN: Mutex<BTreeMap<i64, Tasks>> = Mutex::new(BTreeMap::new());
 
-/// What the onlooker of this number was told when a task was last pushed to it.
+/// The tasks reported to the onlooker of this number at the last push to it.
 ///
 /// # Panics
-/// When it is used after a panic.
+/// If used after a panic.
 #[must_use]
 pub fn seen(number: i64) -> Tasks {
     SEEN.lock().expect("nobody panics with it").get(&number).cloned().unwrap_or_default()
 }
 
-/// Passes tasks on to its child. At each it asks what comes.
+/// Passes tasks to its child, and asks for the tasks to come at each push.
 #[derive(Debug)]
 pub struct Onlooker(i64);
 

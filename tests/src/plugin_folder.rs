@@ -1,4 +1,4 @@
-//! Folders of plugins, and what is told of them.
+//! Folders of plugins, and their listings.
 
 use crate::fixtures;
 use sched_cli::plugins::{Args, run};
@@ -10,13 +10,13 @@ use tempfile::TempDir;
 /// The package of a plugin that works.
 pub const LIFO: &str = "sched-plugin-example-lifo";
 
-/// How `sched plugins` is asked for its plain list.
+/// Arguments for the plain list of `sched plugins`.
 pub const PLAIN: Args = Args::new(false, false);
 
 /// A folder with these files under these names.
 ///
 /// # Panics
-/// When the system does not let it be made.
+/// If it cannot be created.
 #[must_use]
 pub fn folder_of(files: impl IntoIterator<Item = (impl AsRef<str>, PathBuf)>) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -29,7 +29,7 @@ pub fn folder_of(files: impl IntoIterator<Item = (impl AsRef<str>, PathBuf)>) ->
 /// A folder with the plugins of these packages among the fixtures.
 ///
 /// # Panics
-/// When they are not there.
+/// If they do not exist.
 #[must_use]
 pub fn fixture_folder(packages: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -39,16 +39,16 @@ pub fn fixture_folder(packages: &[&str]) -> TempDir {
     folder
 }
 
-/// What a search of this folder alone finds.
+/// The registry of this folder alone.
 #[must_use]
 pub fn load(folder: &Path) -> Registry {
     Registry::load(&SearchPath::empty().with_folder(folder))
 }
 
-/// What `sched plugins` writes, with the folder's name replaced.
+/// Output of `sched plugins`, with the folder's name replaced.
 ///
 /// # Panics
-/// When it cannot be written.
+/// If it cannot be written.
 #[must_use]
 pub fn listing(args: &Args, registry: &Registry, folder: &Path) -> String {
     let mut out = Vec::new();

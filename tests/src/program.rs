@@ -6,14 +6,14 @@ use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a program did.
+/// Result of a program run.
 #[derive(Clone, Debug)]
 pub struct Ran {
     /// Its exit code.
     pub code: i32,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub out: String,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub err: String,
 }
 
@@ -21,7 +21,7 @@ impl Ran {
     /// Runs `command` to its end.
     ///
     /// # Panics
-    /// When it does not start, or a signal ends it.
+    /// If it does not start, or a signal ends it.
     #[must_use]
     pub fn of(command: &mut Command) -> Ran {
         Ran::reading(command, Stdio::null())
@@ -35,10 +35,10 @@ impl Ran {
         Ran { code, out, err }
     }
 
-    /// What it wrote to standard output, as JSON.
+    /// Its standard output as JSON.
     ///
     /// # Panics
-    /// When it failed, or wrote something else.
+    /// If it failed, or printed something else.
     #[must_use]
     pub fn json(&self) -> Value {
         assert_eq!(self.code, 0, "{self:?}");
@@ -46,17 +46,17 @@ impl Ran {
     }
 }
 
-/// Runs `sched` with these words after it. Components come from the plugins beside it alone, so that loading them is tested with
-/// whatever is tested.
+/// Runs `sched` with these arguments. Components come only from the plugins beside it, so that every test also covers
+/// loading them.
 ///
 /// # Panics
-/// When it cannot be built or started, or a signal ends it.
+/// If it cannot be built or started, or a signal ends it.
 #[must_use]
 pub fn sched(words: &[&str]) -> Ran {
     Ran::of(&mut command(words))
 }
 
-/// Runs `sched` with these words after it, and `input` on its standard input.
+/// Runs `sched` with these arguments and `input` on its standard input.
 ///
 /// # Panics
 /// As [`sched`].
@@ -67,11 +67,10 @@ pub fn sched_reading(input: &str, words: &[&str]) -> Ran {
     Ran::reading(&mut command(words), file.into())
 }
 
-/// `sched` with these words after it, no components but those of plugins, and nothing of the tests' environment that it would
-/// heed.
+/// A command for `sched` with these arguments, components of plugins only, and no environment variables that affect it.
 ///
 /// # Panics
-/// When it cannot be built.
+/// If it cannot be built.
 #[must_use]
 pub fn command(words: &[&str]) -> Command {
     let mut command = command_of(&program());
@@ -79,16 +78,16 @@ pub fn command(words: &[&str]) -> Command {
     command
 }
 
-/// This program, with nothing of the tests' environment that it would heed.
+/// A command for this program without environment variables that affect it.
 #[must_use]
 pub fn command_of(program: &Path) -> Command {
     let mut command = Command::new(program);
     for variable in ["SCHED_POLICY", "SCHED_PLUGIN_PATH", "SCHED_POWERCAP", "HWLOC_XMLFILE", "HWLOC_SYNTHETIC"] {
         command.env_remove(variable);
     }
-    // What was measured on this machine before does not decide what tests do.
+    // Earlier measurements on this machine must not affect tests.
     command.env("SCHED_MODEL_DIR", std::env::temp_dir().join("no-models-for-sched-tests"));
-    // Programs of other tests, which run at the same time, are no neighbours.
+    // Concurrent programs of other tests must not be reported as neighbours.
     command.env("XDG_RUNTIME_DIR", "/nonexistent");
     command
 }
@@ -96,7 +95,7 @@ pub fn command_of(program: &Path) -> Command {
 /// The program `sched`, with the stock plugins beside it.
 ///
 /// # Panics
-/// When it cannot be built.
+/// If it cannot be built.
 #[must_use]
 pub fn program() -> PathBuf {
     fixtures::program()

@@ -7,10 +7,10 @@ use sched_host::runtime::{Builder, Runtime};
 use sched_host::topology::Topology;
 use std::sync::{Arc, OnceLock};
 
-/// The stock components, and those of a package `test`.
+/// A registry of the stock components and those of a package `test`.
 ///
 /// # Panics
-/// When one of them cannot be used.
+/// If one of them cannot be used.
 #[must_use]
 pub fn registry(test: Vec<Offer>) -> Arc<Registry> {
     let mut registry = Registry::compiled_in();
@@ -21,17 +21,17 @@ pub fn registry(test: Vec<Offer>) -> Arc<Registry> {
 /// A policy with this tree.
 ///
 /// # Panics
-/// When the text is wrong.
+/// If the text is invalid.
 #[must_use]
 pub fn policy(tree: &str) -> Policy {
     let mut policies = parse("test.kdl", &format!("policy \"test\" {{ {tree} }}")).expect("the text is sound");
     policies.remove(0)
 }
 
-/// A runtime in the making, whose workers go where the system puts them: there may be more of them than cores.
+/// A builder of a runtime whose workers are not bound: there may be more workers than cores.
 ///
 /// # Panics
-/// When the text or a component is wrong.
+/// If the text or a component is invalid.
 pub fn builder(tree: &str, workers: usize, test: Vec<Offer>) -> Builder {
     // Exploring the machine takes longer than most tests.
     static MACHINE: OnceLock<Topology> = OnceLock::new();
@@ -44,19 +44,19 @@ pub fn builder(tree: &str, workers: usize, test: Vec<Offer>) -> Builder {
         .bind(false)
 }
 
-/// A runtime at work. The root may refuse tasks: the host survives that, although the policy is wrong.
+/// A running runtime. The root may refuse tasks, although such a policy is invalid; the host handles that.
 ///
 /// # Panics
-/// When it does not start.
+/// If it does not start.
 #[must_use]
 pub fn runtime(tree: &str, workers: usize) -> Runtime {
     builder(tree, workers, Vec::new()).unchecked().build().expect("the runtime starts")
 }
 
-/// Returns when so many quiet periods have passed: waits for a context without workers, which stalls after each of them.
+/// Returns after `count` quiet periods: waits for a context without workers, which stalls after each of them.
 ///
 /// # Panics
-/// When that context does not stall.
+/// If that context does not stall.
 pub fn let_quiet_periods_pass(runtime: &Runtime, count: usize) {
     let unserved = runtime.context("unserved").policy_value(policy(EAGER)).workers([]).build().expect("it fits");
     let nothing = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();

@@ -1,6 +1,6 @@
-//! While workers are busy, scheduling a task asks for no memory.
+//! While workers are busy, scheduling a task allocates no memory.
 //!
-//! A file of its own, with one test: it counts what the whole process asks for.
+//! A file of its own, with one test: it counts the allocations of the whole process.
 
 use sched_host::runtime::{Read, ReadWrite, Runtime};
 use sched_tests::stock;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// Crates of one height.
+/// Crates of one layer.
 struct Layer {
     crates: &'static [&'static str],
     /// Whether they may name each other. (Cargo refuses a circle.)
@@ -25,14 +25,14 @@ const LAYERS: [Layer; 9] = [
     Layer { crates: &["sched-test-support", "sched-tests"], siblings: true },
 ];
 
-/// What a plugin file is made of, and nothing else.
+/// The only dependencies of a plugin.
 const IN_PLUGINS: [&str; 2] = ["sched-core", "sched-components"];
 
-/// What only a program on a terminal needs.
+/// Crates for programs on a terminal only.
 const TERMINAL: [&str; 7] =
     ["clap", "clap_complete", "clap_mangen", "comfy-table", "indicatif", "terminal_size", "textwrap"];
 
-/// What whoever runs tasks must not have to build, beside what a terminal needs.
+/// Further crates that an application must not have to build.
 const HEAVY: [&str; 2] = ["faer", "microlp"];
 
 /// Number of crates that an application builds for the library at most.
@@ -95,7 +95,7 @@ fn is_plugin(package: &str) -> bool {
     package.starts_with("sched-plugin-")
 }
 
-/// Why this arrow must not be, if so.
+/// Reason why this dependency is forbidden, if it is.
 fn objection(Arrow { package, dependency, .. }: &Arrow) -> Option<String> {
     if is_plugin(package) {
         let fits = IN_PLUGINS.contains(&dependency.as_str());

@@ -69,7 +69,7 @@ fn a_picture_may_take_the_standard_output_and_the_report_makes_way() {
     let page = sched(&["compare", "lu", "--tiles", "2", "--policy", "tree-ws", "--html", "-"]);
     assert!(page.out.starts_with("<!DOCTYPE html>") && page.err.contains("TIMES BOUND"), "{page:?}");
     let twice = sched(&["simulate", "lu", "--trace", "-", "--gantt", "-"]);
-    assert!(twice.code == 2 && twice.err.contains("for the standard output, which there is once"), "{twice:?}");
+    assert!(twice.code == 2 && twice.err.contains("for the standard output, which can be used once"), "{twice:?}");
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn policies_are_compared_in_contexts() {
         assert_eq!(run["contexts"][0]["workers"].as_array().map(Vec::len), Some(12));
     }
     let nothing = sched(&[&words[..], &["--context", "a:policy=tree-ws"]].concat());
-    assert!(nothing.code == 1 && nothing.err.contains("there is nothing to compare"), "{nothing:?}");
+    assert!(nothing.code == 1 && nothing.err.contains("nothing to compare"), "{nothing:?}");
 }
 
 #[test]

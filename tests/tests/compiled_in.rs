@@ -1,4 +1,4 @@
-//! Components that are compiled in, and plugins beside them: which one has a name.
+//! Names that compiled-in components and plugins both offer.
 
 use sched_host::plugin::{ComponentState, FileState, Registry, RegistryBuilder, SearchPath};
 use sched_host::policy::Override;
@@ -31,7 +31,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("the path is text")
 }
 
-/// A folder with a plugin of somebody else that has a `fifo`.
+/// A folder with a third-party plugin that offers `fifo`.
 fn strangers() -> TempDir {
     folder_of([("libmine.so", fixtures::plugin("own-fifo"))])
 }
@@ -111,7 +111,7 @@ fn the_name_of_a_stock_component_is_not_taken_by_a_plugin_of_somebody_else() {
         "{told}"
     );
     assert!(told.contains("`--override fifo=libmine.so`"), "{told}");
-    // A policy that does not name it is none the worse.
+    // A policy that does not name it is not affected.
     assert_eq!(run(&["--policy", "tree-prio"]).code, 0);
     for chosen in ["fifo", "fifo=libmine.so", "fifo=own-fifo", "fifo=sched-components"] {
         let done = run(&["--override", chosen]);

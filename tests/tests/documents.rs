@@ -1,4 +1,4 @@
-//! The paths that the repository's documents name are there.
+//! Paths named in the repository's documents exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ fn prose(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// What stands between backticks.
+/// Spans between backticks.
 fn spans(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }

@@ -1,4 +1,4 @@
-//! Energy: said by the application, and measured with counters like those of the kernel.
+//! Energy: given by the application, and measured with counters in the kernel's format.
 
 use sched_core::Arch;
 use sched_host::energy::EnergyMeter;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 /// How many workers ran each task, in order.
 type Teams = Arc<Mutex<Vec<usize>>>;
 
-/// Two workers, also as one combined worker. Tasks go where they end first, and an energy costs so many µs a joule.
+/// Two workers, also as one combined worker. Tasks go where they end first; a joule costs `gamma` µs.
 fn two(gamma: f64) -> Runtime {
     let tree = format!(
         r#"mct gamma={gamma:?} {{ each "worker" {{ fifo {{ worker }} }}; each "combined-worker" {{ fifo {{ combined-worker }} }} }}"#
@@ -33,7 +33,7 @@ fn faster_together(runtime: &Runtime, teams: &Teams) -> CodeletBuilder<(), ()> {
     codelet.estimate(Arch::CPU, Duration::from_secs(10)).estimate_parallel(Arch::CPU, 2, Duration::from_secs(6))
 }
 
-/// How many workers run a task with this price of a joule, where it takes so many joules alone and together.
+/// Number of workers that run a task with this price of a joule and these joules alone and together.
 fn chosen(gamma: f64, energies: &[(usize, f64)]) -> usize {
     let runtime = two(gamma);
     let teams = Teams::default();
@@ -86,7 +86,7 @@ impl Powercap {
         EnergyMeter::open_at(self.0.lock().expect("nobody panics").path()).expect("there is a counter")
     }
 
-    /// Has the counter go on by so many microjoules, and begin again where it has to.
+    /// Advances the counter by `microjoules`, and wraps it around at its range.
     fn burn(&self, microjoules: u64) {
         let folder = self.0.lock().expect("nobody panics");
         let counter = folder.path().join("intel-rapl:0/energy_uj");
@@ -97,7 +97,7 @@ impl Powercap {
 
 type Burn = Codelet<(ReadWrite<u64>,), u64>;
 
-/// Tasks that take as many microjoules as they pass along.
+/// Tasks that take the microjoules of their parameter.
 fn burning(runtime: &Runtime, powercap: &Powercap, name: &str) -> Burn {
     let powercap = powercap.clone();
     runtime
@@ -191,7 +191,7 @@ fn schedulers_go_by_what_was_measured_where_nothing_is_said() {
     }
 }
 
-/// What comes of a batch of tasks, each with its microjoules.
+/// Result of a batch of tasks with these microjoules.
 fn measure(runtime: &Runtime, powercap: &Powercap, tasks: &Burn, batch: &[u64]) -> Result<f64, MeasureError> {
     let data = runtime.register(0u64);
     let submit = |submitter: &Submitter| {
@@ -235,7 +235,7 @@ fn batches_that_say_nothing_are_refused_and_teach_nothing() {
     assert!(matches!(error, MeasureError::Run(_)), "{error}");
     assert_eq!(samples(), 1, "times are learned all the same, and no energy");
 
-    // All this keeps nothing from being measured.
+    // Later measurements still succeed.
     assert_eq!(measure(&runtime, &powercap, &tasks, &[2_000, 4_000]).expect("they are alike"), 0.003);
     assert_eq!(samples(), 2);
 }

@@ -15,7 +15,7 @@ const fn seconds(count: u64) -> Duration {
     Duration::from_secs(count * 1000)
 }
 
-/// A codelet that does nothing, and is said to take this long.
+/// An empty codelet with this expected duration.
 fn codelet(runtime: &Runtime, name: &str, length: Duration) -> Codelet<(), ()> {
     runtime.codelet(name).cpu(name, |_, ()| {}).estimate(Arch::CPU, length).build()
 }

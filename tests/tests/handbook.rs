@@ -1,4 +1,4 @@
-//! What the StarPU handbook says of its schedulers, seen from outside: from submission to execution.
+//! Statements of the StarPU handbook about its schedulers, checked from submission to execution.
 
 use sched_core::*;
 use sched_host::policy::{Source, library};
@@ -12,13 +12,13 @@ use std::sync::Mutex as StdMutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-/// Passes calls on, and writes down what happens to it in the diary of its number.
+/// Passes calls on, and records them in the diary of its number.
 #[derive(Debug)]
 struct Diary {
     number: usize,
 }
 
-/// What there is to write down.
+/// Entries of a diary.
 #[derive(Default)]
 struct Pages {
     built: AtomicUsize,
@@ -111,7 +111,7 @@ fn every_component_is_dropped_once_with_its_tree() {
     assert_eq!(counts(), (5, 5));
 }
 
-/// The order in which the only worker runs tasks of these priorities, all of which are there before it looks for one.
+/// The order in which the only worker runs tasks of these priorities, all submitted before it looks for one.
 fn order(policy: &str, priorities: &[i32]) -> Vec<usize> {
     let shipped = Source::find(policy).and_then(|source| source.policy()).expect("it is shipped");
     let runtime = builder(stock::EAGER, 1, Vec::new()).policy_value(shipped).build().expect("it starts");
@@ -156,7 +156,7 @@ fn an_eager_scheduler_gives_the_next_task_to_whoever_is_free_first() {
 }
 
 #[test]
-fn the_books_of_workers_are_kept_under_every_policy_that_tells_lengths() {
+fn the_books_of_workers_are_kept_under_every_policy_that_reports_lengths() {
     for shipped in library().iter().filter(|shipped| shipped.text.contains("best-implementation")) {
         let runtime = builder(stock::EAGER, 2, Vec::new()).policy_value(shipped.policy()).build();
         let runtime = runtime.unwrap_or_else(|error| panic!("{}: {error:?}", shipped.name));

@@ -146,7 +146,7 @@ fn parameters_of_a_multiple_regression_come_with_the_task() {
     assert_eq!(params, (10..30).map(f64::from).collect::<Vec<f64>>());
 }
 
-/// Notes what is expected of the tasks that pass.
+/// Records the expectations of passing tasks.
 struct Witness;
 
 static SEEN: Mutex<Vec<Estimate>> = Mutex::new(Vec::new());

@@ -1,4 +1,4 @@
-//! Trees over many workers: what a task costs must not grow with workers that have nothing to do with it.
+//! Trees over many workers: the cost of a task must not grow with workers that are not involved.
 
 use sched_components::resource_mapping::WorkStealing;
 use sched_components::worker::Simple;
@@ -135,7 +135,7 @@ fn tasks_are_found_wherever_they_are_and_emptied_queues_forgotten() {
     }
 }
 
-/// Says what is expected of each task, in one call and worker by worker.
+/// Compares the expectations of each task from one call with those for single workers.
 struct Ask {
     said: Arc<Mutex<Vec<(Estimate, Estimate)>>>,
 }
@@ -214,7 +214,7 @@ fn stealing_takes_no_more_steps_where_there_are_more_workers() {
         [independent(4096, Duration::from_millis(1)), fork_join(300, 12, Duration::from_millis(1), 8), cholesky(16, 8)];
     for graph in all {
         let ((few_events, few_wakes), (many_events, many_wakes)) = (steps(&graph, 64), steps(&graph, 1024));
-        // With more workers than tasks, there is one wake for a task at most, and as often somebody falls asleep.
+        // With more workers than tasks, each task causes at most one wake, and as many workers fall asleep.
         let tasks = graph.tasks.len();
         assert!(many_events <= few_events + tasks as u64 + 1024, "{}: {few_events}, {many_events}", graph.name);
         assert!(many_wakes <= few_wakes + 2 * tasks + 1024, "{}: {few_wakes}, {many_wakes}", graph.name);

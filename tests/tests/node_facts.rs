@@ -1,4 +1,4 @@
-//! What a component can learn of its place.
+//! Facts that a component can query about its node.
 
 use sched_core::rig::{FakeChild, FakeParent, Rig};
 use sched_core::*;
@@ -7,7 +7,7 @@ use sched_tests::stock;
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::Duration;
 
-/// Keeps what it sees when a task is pushed, and hands the task back.
+/// Records what it sees when a task is pushed, and hands the task back.
 struct Look<T> {
     look: fn(Node<'_>, &Task) -> T,
     seen: Arc<StdMutex<Option<T>>>,
@@ -40,7 +40,7 @@ fn numbers(workers: &WorkerSet) -> Vec<u32> {
 }
 
 #[test]
-fn neighbours_are_counted_and_children_told_apart() {
+fn neighbours_are_counted_and_children_distinguished() {
     let around = |rig: Rig| {
         let rig = mixed(rig).child(FakeChild::worker(2)).child(FakeChild::over([0, 1]));
         rig.parent(FakeParent::new()).parent(FakeParent::new())
@@ -68,13 +68,13 @@ fn properties_follow_from_the_workers() {
 }
 
 #[test]
-fn who_can_execute_a_task_is_told_for_the_context() {
+fn who_can_execute_a_task_is_reported_for_the_context() {
     let can = |node: Node<'_>, task: &Task| node.can_execute(task);
     assert!(seen(mixed, can) && !seen(|rig| mixed(rig).context([0, 1]), can));
 }
 
 #[test]
-fn lengths_are_told_for_a_worker_and_transfers_for_a_memory_node() {
+fn lengths_are_reported_for_a_worker_and_transfers_for_a_memory_node() {
     let around = |rig: Rig| {
         let rig = mixed(rig);
         rig.set_length(0, WorkerId(2), 0, Estimate::Known(Duration::from_micros(7)));
@@ -118,7 +118,7 @@ fn ends_below_are_taken_as_the_earliest_or_on_average() {
 }
 
 #[test]
-fn distances_are_told_by_hosts_that_know_them() {
+fn distances_are_reported_by_hosts_that_know_them() {
     let distance = |node: Node<'_>, _: &Task| node.worker_distance(WorkerId(2), WorkerId(0));
     assert_eq!(seen(mixed, distance), None);
     let around = |rig: Rig| {

@@ -14,7 +14,8 @@ fn program() -> String {
     program.expect("the section has a program").to_owned()
 }
 
-/// Builds the crate in a folder of its own, with the dependencies of the workspace's lock file. What it depends on is built once.
+/// Builds the crate in a folder of its own, with the dependencies of the workspace's lock file. What it depends on is
+/// built once.
 fn built() -> PathBuf {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("the file can be written");

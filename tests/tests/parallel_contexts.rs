@@ -1,11 +1,11 @@
-//! Parallel tasks in several contexts, and while their policies and workers change: each is executed once, by all of its
-//! team, and nobody waits for ever.
+//! Parallel tasks in several contexts, and while their policies and workers change: each is executed once, by all of
+//! its team, and no worker waits for ever.
 
 use sched_core::Arch;
 use sched_host::context::SchedContext;
 use sched_host::runtime::{Codelet, Runtime};
 use sched_host::topology::Topology;
-use sched_tests::conformance::{Origin, registry};
+use sched_tests::conformance::Origin;
 use sched_tests::stock::{self, policy};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex};
@@ -18,7 +18,7 @@ const TEAMS: &str = r#"fifo { eager { each "worker" { worker }; each "combined-w
 /// Four workers, combined in all, 0 and 1, 2 and 3. However busy the machine is, workers get to run in time.
 fn start(origin: Origin) -> Runtime {
     let machine = Topology::from_synthetic("l2:2 core:2 pu:1").expect("the description is sound");
-    let builder = stock::builder(TEAMS, 4, Vec::new()).topology(machine).registry(registry(origin));
+    let builder = stock::builder(TEAMS, 4, Vec::new()).topology(machine).registry(origin.registry());
     builder.quiet_period(Duration::from_secs(60)).build().expect("the runtime starts")
 }
 
@@ -120,14 +120,14 @@ fn run_while(tasks: usize, contexts: &[SchedContext], runtime: &Runtime, change:
             })
             .collect();
         let changer = scope.spawn(|| {
-            // Once at least, however late this thread comes.
+            // At least once, even if this thread starts late.
             for number in 0.. {
                 change(number);
                 if stop.load(SeqCst) {
                     break;
                 }
             }
-            // Whoever was taken away last is there again.
+            // The worker removed last is present again.
             contexts.iter().for_each(|context| context.add_workers(0..4).expect("there are these workers"));
         });
         submitters.into_iter().for_each(|submitter| submitter.join().expect("it submits"));

@@ -1,4 +1,4 @@
-//! Components out of plugins, and beside them: what they are offered as, and how they are built.
+//! Components of plugins: how they are offered and built.
 
 use sched_core::{
     Build, BuildError, Component, Family, Info, Node, Offer, Params, Push, Refusal, Refused, Task, Value,
@@ -17,14 +17,14 @@ fn the_readme_shows_the_example_as_it_is() {
 }
 
 #[test]
-fn values_that_do_not_fit_are_told_and_defaults_filled_in() {
+fn values_that_do_not_fit_are_reported_and_defaults_filled_in() {
     let folder = fixture_folder(&["panics-in-build"]);
     let registry = load(folder.path());
     let build = |name: &str, values: &[(&str, Value)]| {
         let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
         match registry.component(name).unwrap().build(&Params::from_values(values)) {
             Ok(_) => "built".to_owned(),
-            Err(error) => format!("{error}\nmend: {}", error.mend()).replace(folder.path().to_str().unwrap(), "DIR"),
+            Err(error) => format!("{error}\nfix: {}", error.fix()).replace(folder.path().to_str().unwrap(), "DIR"),
         }
     };
     let refuses = |values: &[(&str, Value)]| build("refuses-in-build", values);
@@ -32,19 +32,19 @@ fn values_that_do_not_fit_are_told_and_defaults_filled_in() {
     assert_eq!(refuses(&[("low", Value::Int(3)), ("high", Value::Int(3))]), "built");
     insta::assert_snapshot!(refuses(&[("low", Value::Int(3))]), @"
     component `refuses-in-build` of DIR/panics-in-build.so does not accept its parameters: low is 3, and high only 2
-    mend: change the parameters in the policy
+    fix: change the parameters in the policy
     ");
     insta::assert_snapshot!(refuses(&[("low", Value::Int(101))]), @"
     `low` of component `refuses-in-build` is 101, expected a whole number from 0 to 100
-    mend: `sched plugins` lists the parameters of every component
+    fix: `sched plugins` lists the parameters of every component
     ");
     insta::assert_snapshot!(refuses(&[("lo", Value::Int(1))]), @"
     component `refuses-in-build` has no parameter `lo`
-    mend: `sched plugins` lists the parameters of every component
+    fix: `sched plugins` lists the parameters of every component
     ");
     insta::assert_snapshot!(build("panics-in-build", &[]), @"
     component `panics-in-build` of DIR/panics-in-build.so panicked while it was built: this constructor always does (at plugins/panics-in-build/src/lib.rs:13:9)
-    mend: tell the author of the plugin, or use another component
+    fix: tell the author of the plugin, or use another component
     ");
 }
 

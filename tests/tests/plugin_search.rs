@@ -1,4 +1,4 @@
-//! Where plugins are looked for, and what is told of the folders.
+//! The search for plugins, and reports about the folders.
 
 use sched_cli::plugins::Args;
 use sched_host::plugin::{FolderState, Registry, SearchPath};
@@ -27,7 +27,7 @@ fn the_first_folder_has_the_name_and_a_file_is_looked_at_once() {
       lifo-again.so: sched-plugin-example-lifo 0.1.0, interface 1.1
         lifo (flow-control, one child): Gives back the task that was pushed last.
           rejected: THEIRS/lifo-again.so offers a component `lifo`, and DIR/duplicate-name.so does so first
-            mend: rename one of the two, or put the folder of the one that you want first in the search path
+            fix: rename one of the two, or put the folder of the one that you want first in the search path
       lifo.so: already seen as THEIRS/lifo-again.so
 
     DIR/none (SCHED_PLUGIN_PATH): there is no such folder
@@ -59,7 +59,7 @@ fn other_libraries_beside_the_executable_are_no_matter() {
     DIR/bin (the executable's folder)
       libc.so: not a plugin
       libolder.so: rejected: it was built for ABI 2, this host has ABI 1
-        mend: update this host, or build the plugin against an older sched-core
+        fix: update this host, or build the plugin against an older sched-core
       libother.so: not a plugin
 
     DIR/lib/sched/plugins (installed)
@@ -73,7 +73,7 @@ fn other_libraries_beside_the_executable_are_no_matter() {
 }
 
 #[test]
-fn default_folders_that_are_missing_are_told_only_to_who_asks() {
+fn default_folders_that_are_missing_are_reported_only_on_request() {
     let prefix = tempfile::tempdir().unwrap();
     let registry = Registry::load(&SearchPath::empty().with_defaults_of(prefix.path().join("no/where/sched")));
     insta::assert_snapshot!(listing(&PLAIN, &registry, prefix.path()), @"0 components from 0 plugins");

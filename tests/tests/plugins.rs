@@ -8,8 +8,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
+// Longer than 60 lines because of its golden text.
 #[test]
-fn every_bad_plugin_is_told_and_none_keeps_a_good_one_from_loading() {
+fn every_bad_plugin_is_reported_and_none_keeps_a_good_one_from_loading() {
     let folder = fixture_folder(&[
         "not-a-plugin",
         "other-abi",
@@ -33,56 +34,57 @@ fn every_bad_plugin_is_told_and_none_keeps_a_good_one_from_loading() {
         lifo (flow-control, one child): Gives back the task that was pushed last.
           hides the component of DIR/duplicate-name.so
       abort.so: rejected: it was built with panic = "abort", so its first panic would end this process
-        mend: remove `panic = "abort"` from the profile that builds it
+        fix: remove `panic = "abort"` from the profile that builds it
       drifted-extension.so: rejected: its types are laid out otherwise than this host's: extension `host-log/1`: mismatched type Expected: u32 Found: RStr<'a>
-        mend: build it again against the sched-core of this host
+        fix: build it again against the sched-core of this host
       drifted-layout.so: rejected: its types are laid out otherwise than this host's: mismatched type Expected: AFunctionPointer Found: u64
-        mend: build it again against the sched-core of this host
+        fix: build it again against the sched-core of this host
       drifted-task.so: rejected: its task has 192 bytes, this host's has 112
-        mend: build it again against the sched-core of this host
+        fix: build it again against the sched-core of this host
       duplicate-name.so: duplicate-name 0.1.0, interface 1.1
         lifo (flow-control, one child): Gives back the task that was pushed last.
           rejected: DIR/duplicate-name.so offers a component `lifo`, and DIR/a-lifo.so does so first
-            mend: rename one of the two, or put the folder of the one that you want first in the search path
+            fix: rename one of the two, or put the folder of the one that you want first in the search path
         other (flow-control, one child): Refuses every task.
       from-1-0.so: from-1-0 0.1.0, interface 1.0
         from-1-0 (flow-control, one child): Gives back the task that was pushed last.
       ill-described.so: ill-described 0.1.0, interface 1.1
         Not_Kebab (flow-control, one child): Its name is not as names are.
           rejected: DIR/ill-described.so describes component `Not_Kebab` badly: its name is not lower-case words joined by `-`
-            mend: ask its author to mend the `Info` of the component
+            fix: ask the author of the component to fix its `Info`
         bad-default (flow-control, one child): Its default is out of range.
           rejected: DIR/ill-described.so describes component `bad-default` badly: the name of parameter `Size` is not lower-case words joined by `-`
-            mend: ask its author to mend the `Info` of the component
+            fix: ask the author of the component to fix its `Info`
           rejected: DIR/ill-described.so describes component `bad-default` badly: the default of `Size` is 0, expected a whole number of at least 1
-            mend: ask its author to mend the `Info` of the component
+            fix: ask the author of the component to fix its `Info`
           Size=0 (a whole number of at least 1): how large it is
         twice (flow-control, one child): The first of this name.
         twice (flow-control, one child)
           rejected: DIR/ill-described.so describes component `twice` badly: the plugin has an earlier component of this name
-            mend: ask its author to mend the `Info` of the component
+            fix: ask the author of the component to fix its `Info`
         warning: component `twice` has no description
       no-entry.so: rejected: it has a stamp and no function `sched_plugin_entry_v1`
-        mend: build it with `sched_core::export_components!`
+        fix: build it with `sched_core::export_components!`
       not-a-plugin.so: rejected: it is a library without the symbol `SCHED_PLUGIN_STAMP`, expected a plugin
-        mend: build it with `sched_core::export_components!`, or take it out of the folder of plugins
+        fix: build it with `sched_core::export_components!`, or take it out of the folder of plugins
       other-abi.so: rejected: it was built for ABI 2, this host has ABI 1
-        mend: update this host, or build the plugin against an older sched-core
+        fix: update this host, or build the plugin against an older sched-core
       panics-in-build.so: panics-in-build 0.1.0, interface 1.1
         panics-in-build (flow-control, one child): Its constructor panics.
         refuses-in-build (flow-control, one child): Its constructor wants low <= high.
           low=1 tasks (a whole number from 0 to 100): the lower limit
           high=2.0 (a number): the upper limit
       panics-in-manifest.so: rejected: its manifest panicked: no manifest today
-        mend: ask its author, or update this host if the plugin is newer
+        fix: ask its author, or update this host if the plugin is newer
       unresolved.so: rejected: the system's loader refuses it: undefined symbol: sched_no_such_function
-        mend: install what it needs, or link it into the plugin
+        fix: install what it needs, or link it into the plugin
 
     6 components from 5 plugins; 9 files rejected
     "#);
     assert!(registry.component("lifo").unwrap().plugin().path.as_ref().unwrap().ends_with("a-lifo.so"));
 }
 
+// Longer than 60 lines because of its golden text.
 #[test]
 fn machines_read_the_same_list() {
     let folder = fixture_folder(&["other-abi", "panics-in-build"]);
@@ -105,7 +107,7 @@ fn machines_read_the_same_list() {
           "error": {
             "kind": "stamp",
             "message": "it was built for ABI 2, this host has ABI 1",
-            "mend": "update this host, or build the plugin against an older sched-core"
+            "fix": "update this host, or build the plugin against an older sched-core"
           }
         },
         {
@@ -182,6 +184,7 @@ fn machines_read_the_same_list() {
     "#);
 }
 
+// Longer than 60 lines because of its golden text.
 #[test]
 fn the_verbose_list_says_what_the_scheduler_knows_of_components() {
     let prefix = tempfile::tempdir().unwrap();
@@ -204,20 +207,20 @@ fn the_verbose_list_says_what_the_scheduler_knows_of_components() {
       a.so: ill-described 0.1.0, interface 1.1
         Not_Kebab (flow-control, one child): Its name is not as names are.
           rejected: DIR/bin/a.so describes component `Not_Kebab` badly: its name is not lower-case words joined by `-`
-            mend: ask its author to mend the `Info` of the component
+            fix: ask the author of the component to fix its `Info`
           stores no tasks, wants 2 tasks in a queue below
         bad-default (flow-control, one child): Its default is out of range.
           rejected: DIR/bin/a.so describes component `bad-default` badly: the name of parameter `Size` is not lower-case words joined by `-`
-            mend: ask its author to mend the `Info` of the component
+            fix: ask the author of the component to fix its `Info`
           rejected: DIR/bin/a.so describes component `bad-default` badly: the default of `Size` is 0, expected a whole number of at least 1
-            mend: ask its author to mend the `Info` of the component
+            fix: ask the author of the component to fix its `Info`
           stores no tasks, wants 2 tasks in a queue below
           Size=0 (a whole number of at least 1): how large it is
         twice (flow-control, one child): The first of this name.
           stores no tasks, wants 2 tasks in a queue below
         twice (flow-control, one child)
           rejected: DIR/bin/a.so describes component `twice` badly: the plugin has an earlier component of this name
-            mend: ask its author to mend the `Info` of the component
+            fix: ask the author of the component to fix its `Info`
           stores no tasks, wants 2 tasks in a queue below
         warning: component `twice` has no description
       b.so: panics-in-build 0.1.0, interface 1.1
@@ -265,7 +268,7 @@ fn the_verbose_list_says_what_the_scheduler_knows_of_components() {
 }
 
 #[test]
-fn files_that_are_no_libraries_are_told_apart() {
+fn files_that_are_no_libraries_are_distinguished() {
     let whole = fs::read(stock_plugin(LIFO, Profile::Debug)).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
@@ -293,31 +296,31 @@ fn files_that_are_no_libraries_are_told_apart() {
     insta::assert_snapshot!(listing(&PLAIN, &load(folder.path()), folder.path()), @r#"
     DIR (--plugin-dir)
       dangling.so: rejected: it cannot be read: No such file or directory (os error 2)
-        mend: see that it is there and that this user may read it, or take it out of the folder
+        fix: see that it is there and that this user may read it, or take it out of the folder
       empty.so: rejected: it is empty, expected a shared library (ELF)
-        mend: take it out of the folder of plugins
+        fix: take it out of the folder of plugins
       flipped-stamp.so: rejected: its `SCHED_PLUGIN_STAMP` is not a stamp of sched-core
-        mend: build it with `sched_core::export_components!`
+        fix: build it with `sched_core::export_components!`
       folder.so: rejected: it is a directory, expected a file
-        mend: take it out of the folder of plugins
+        fix: take it out of the folder of plugins
       forty-bytes.so: rejected: it has 40 bytes, and its headers speak of 64
-        mend: copy it again, whole
+        fix: copy it again, whole
       no-unwind.so: rejected: it was built with panic = "abort", so its first panic would end this process
-        mend: remove `panic = "abort"` from the profile that builds it
+        fix: remove `panic = "abort"` from the profile that builds it
       other-machine.so: rejected: it was built for aarch64, this host runs on x86_64
-        mend: build it for this host's target
+        fix: build it for this host's target
       other-version.so: rejected: its headers make no sense: its class, byte order or version is unknown
-        mend: build it again, or copy it again
+        fix: build it again, or copy it again
       other-width.so: rejected: it was built for a 32-bit machine, this host runs on x86_64
-        mend: build it for this host's target
+        fix: build it for this host's target
       pipe.so: rejected: it is a pipe, expected a file
-        mend: take it out of the folder of plugins
+        fix: take it out of the folder of plugins
       program.so: rejected: it is an ELF file of another type, expected a shared library (ELF)
-        mend: take it out of the folder of plugins
+        fix: take it out of the folder of plugins
       ten-bytes.so: rejected: it has 10 bytes, and its headers speak of 64
-        mend: copy it again, whole
+        fix: copy it again, whole
       text.so: rejected: it is a file that begins with "INPUT(li", expected a shared library (ELF)
-        mend: take it out of the folder of plugins
+        fix: take it out of the folder of plugins
 
     0 components from 0 plugins; 13 files rejected
     "#);

@@ -1,4 +1,4 @@
-//! The page for authors of policies says what is so.
+//! The guide to policies is correct.
 
 use sched_host::policy::{Level, read};
 use sched_tests::plugin_folder::folder_of;
@@ -18,7 +18,7 @@ fn its_policies_are_valid_on_several_machines() {
         page.split("```kdl\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect();
     assert_eq!(texts.len(), 4);
     let folder = tempfile::tempdir().expect("a folder");
-    // One chooses the component of a plugin.
+    // One policy chooses the component of a plugin.
     let plugins = folder_of([("libmine.so", fixtures::plugin("own-fifo"))]);
     for text in texts {
         let read = read("policies.md", text);

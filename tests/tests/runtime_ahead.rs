@@ -1,9 +1,10 @@
-//! Components of a real run are told of the tasks to come, and `plan` goes by that.
+//! Components of a real run hear of the tasks to come, and `plan` uses them.
 
 use sched_core::{Arch, Offer, Stage};
+use sched_host::context::SchedContext;
 use sched_host::graph::{AccessMode, Datum, Lengths, Task, TaskGraph};
 use sched_host::policy::{Policy, library};
-use sched_host::runtime::{Builder, Codelet, Context, Many, Read, ReadWrite, Runtime, Write};
+use sched_host::runtime::{Builder, Codelet, Context, Handle, Many, Read, ReadWrite, Runtime, Write};
 use sched_host::sim::{Platform, Simulation};
 use sched_host::trace::{Event, EventLog};
 use sched_tests::hold::Hold;
@@ -16,7 +17,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// A runtime whose root asks what comes, under this number.
+/// A runtime whose root is the onlooker of this number.
 fn looking(number: i64, workers: usize) -> Builder {
     builder(&onlooker(number), workers, vec![Offer::of::<Onlooker>()])
 }
@@ -35,7 +36,7 @@ fn nothing(runtime: &Runtime) -> Codelet<(), ()> {
 }
 
 #[test]
-fn what_is_submitted_is_told_with_its_dependencies_and_data() {
+fn what_is_submitted_is_reported_with_its_dependencies_and_data() {
     let runtime = looking(1, 1).build().expect("it starts");
     let held = Hold::new(&runtime).worker();
     let (one, two) = (runtime.register(0_u64), runtime.register([0_u32; 3]));
@@ -67,7 +68,7 @@ fn what_is_submitted_is_told_with_its_dependencies_and_data() {
 }
 
 #[test]
-fn an_access_of_the_application_is_told_as_what_ends_by_itself() {
+fn an_access_of_the_application_is_reported_as_what_ends_by_itself() {
     let runtime = looking(2, 1).build().expect("it starts");
     let data = runtime.register(0_u64);
     let reads = runtime.read(&data).expect("the data is good");
@@ -83,7 +84,7 @@ fn an_access_of_the_application_is_told_as_what_ends_by_itself() {
 }
 
 #[test]
-fn each_context_is_told_of_its_own_tasks() {
+fn each_context_hears_of_its_own_tasks() {
     let runtime = looking(3, 2).build().expect("it starts");
     let other = runtime.context("other").policy_value(policy(&onlooker(4))).build().expect("it fits");
     let hold = Hold::new(&runtime);
@@ -102,7 +103,7 @@ fn each_context_is_told_of_its_own_tasks() {
 }
 
 #[test]
-fn who_comes_late_is_told_of_what_was_submitted_before() {
+fn who_comes_late_hears_of_what_was_submitted_before() {
     let runtime = builder(EAGER, 1, vec![Offer::of::<Onlooker>()]).build().expect("it starts");
     let context = runtime.default_context();
     let data = runtime.register(0_u64);
@@ -126,8 +127,8 @@ fn who_comes_late_is_told_of_what_was_submitted_before() {
     }
 }
 
-/// What is submitted behind a gate: two long tasks, and a short one that something longer waits for. Whoever looks ahead
-/// has the short one begin before both long ones have.
+/// What is submitted behind a gate: two long tasks, and a short one that something longer waits for. Whoever looks
+/// ahead has the short one begin before both long ones have.
 const TASKS: [(&str, u64); 5] = [("gate", 100), ("long", 30), ("long", 30), ("short", 10), ("end", 40)];
 
 /// Which tasks have begun.
@@ -143,7 +144,7 @@ impl Begun {
         self.changed.notify_all();
     }
 
-    /// Waits until so many tasks have begun.
+    /// Waits until `count` tasks have begun.
     fn wait_for(&self, count: usize) {
         let names = self.names.lock().expect("nobody panics");
         drop(self.changed.wait_while(names, |names| names.len() < count).expect("nobody panics"));
@@ -168,7 +169,7 @@ fn order_in_a_real_run(policy: &str) -> Vec<&'static str> {
         };
         let codelet = codelet.cpu(name, kernel);
         match length {
-            // Nobody counts on the gate to take any time.
+            // The gate has no expected duration.
             0 => codelet.build(),
             length => codelet.estimate(Arch::CPU, seconds(length)).build(),
         }
@@ -198,7 +199,7 @@ fn order_in_a_real_run(policy: &str) -> Vec<&'static str> {
     std::mem::take(&mut *begun.names.lock().expect("nobody panics"))
 }
 
-/// The same in a simulation.
+/// The order in which two simulated workers begin these tasks by a policy.
 fn order_in_a_simulation(policy: &str) -> Vec<&'static str> {
     let mut graph = TaskGraph::new("behind a gate");
     let [start, results] = [(); 2].map(|()| graph.add_data(Datum::new(8)));
@@ -240,7 +241,7 @@ fn a_real_run_goes_by_what_is_to_come_as_a_simulation_does() {
 fn ready_tasks_behind_many_that_wait_are_not_kept() {
     // A window of four is full of what waits for the application, which waits for what comes behind.
     let tree = r#"plan window=4 { each "worker" { prio { worker } } }"#;
-    // Without the slots for tasks of which nobody knows how long they take.
+    // Without the slots for tasks without an expected duration.
     let runtime = builder(tree, 2, Vec::new()).unchecked().build().expect("it starts");
     let known = |name: &str| {
         let codelet = runtime.codelet::<(Many<ReadWrite<u64>>,), ()>(name).cpu(name, |_, (values,)| {
@@ -261,7 +262,7 @@ fn ready_tasks_behind_many_that_wait_are_not_kept() {
     assert_eq!([*runtime.read(&kept[0]).expect("it is good"), *runtime.read(&free[0]).expect("it is good")], [20, 20]);
 }
 
-/// Random numbers that need not be good.
+/// A linear congruential generator.
 struct Random(u64);
 
 impl Random {
@@ -271,34 +272,37 @@ impl Random {
     }
 }
 
-#[test]
-fn every_task_ends_once_however_the_policy_changes_and_whatever_fails() {
-    const THREADS: usize = 3;
-    const TASKS: usize = 600;
-    // Each task submits another.
-    const ALL: usize = 2 * THREADS * TASKS;
-    let runtime = builder(EAGER, 3, Vec::new()).policy_value(shipped("tree-plan")).build().expect("it starts");
-    let other = runtime.context("other").policy_value(shipped("tree-plan")).workers([1, 2]).build().expect("it fits");
-    let (ran, ended): (Arc<Vec<AtomicUsize>>, Arc<Vec<AtomicUsize>>) = (
-        Arc::new((0..ALL).map(|_| AtomicUsize::new(0)).collect()),
-        Arc::new((0..ALL).map(|_| AtomicUsize::new(0)).collect()),
-    );
-    let data: Vec<_> = (0..40).map(|_| runtime.register(0_u64)).collect();
+const THREADS: usize = 3;
+
+/// Tasks that each thread submits.
+const PER_THREAD: usize = 600;
+
+/// All tasks: each of those that threads submit submits another.
+const ALL: usize = 2 * THREADS * PER_THREAD;
+
+/// How often each task ran or ended.
+type Counts = Arc<Vec<AtomicUsize>>;
+
+/// Data that a task reads and writes; its number and whether it fails.
+type Counted = Codelet<(Many<Read<u64>>, Many<ReadWrite<u64>>), (usize, bool)>;
+
+/// Codelets of different expected lengths, whose tasks count themselves and submit another one.
+fn counting_codelets(runtime: &Runtime, ran: &Counts, ended: &Counts) -> [Counted; 3] {
     let second = {
-        let ran = Arc::clone(&ran);
+        let ran = Arc::clone(ran);
         let codelet = runtime.codelet::<(), usize>("second");
         codelet.cpu("second", move |context, ()| _ = ran[*context.params].fetch_add(1, SeqCst)).build()
     };
     let codelet = |name: &str, lengths: Option<u64>| {
-        let (ran, ended, second) = (Arc::clone(&ran), Arc::clone(&ended), second.clone());
+        let (ran, ended, second) = (Arc::clone(ran), Arc::clone(ended), second.clone());
         let codelet = runtime.codelet::<(Many<Read<u64>>, Many<ReadWrite<u64>>), (usize, bool)>(name);
         let codelet = codelet.cpu(name, move |context, (_, values)| {
             let (task, fails) = *context.params;
             ran[task].fetch_add(1, SeqCst);
             values.into_iter().for_each(|value| *value += 1);
-            let next = context.submitter().task_with(&second, task + THREADS * TASKS, ());
+            let next = context.submitter().task_with(&second, task + THREADS * PER_THREAD, ());
             let ended = Arc::clone(&ended);
-            let next = next.on_end(move |_| _ = ended[task + THREADS * TASKS].fetch_add(1, SeqCst));
+            let next = next.on_end(move |_| _ = ended[task + THREADS * PER_THREAD].fetch_add(1, SeqCst));
             next.submit().expect("the task is sound");
             assert!(!fails, "on purpose");
         });
@@ -307,43 +311,63 @@ fn every_task_ends_once_however_the_policy_changes_and_whatever_fails() {
             None => codelet.build(),
         }
     };
-    let codelets = [codelet("short", Some(20)), codelet("long", Some(300)), codelet("unknown", None)];
+    [codelet("short", Some(20)), codelet("long", Some(300)), codelet("unknown", None)]
+}
+
+/// Submits tasks that read and write random data, some of them to another context, some after one another.
+fn submit_randomly(
+    thread: usize,
+    runtime: &Runtime,
+    other: &SchedContext,
+    data: &[Handle<u64>],
+    codelets: &[Counted],
+    ended: &Counts,
+) {
+    let mut random = Random(thread as u64);
+    let mut before = None;
+    for task in thread * PER_THREAD..(thread + 1) * PER_THREAD {
+        let mut pick = || -> Vec<usize> {
+            let mut chosen: Vec<usize> = (0..random.below(3)).map(|_| random.below(20) as usize).collect();
+            chosen.sort_unstable();
+            chosen.dedup();
+            chosen
+        };
+        // What is read is never written by the same task.
+        let from: Vec<_> = pick().into_iter().map(|at| data[at].clone()).collect();
+        let to: Vec<_> = pick().into_iter().map(|at| data[20 + at].clone()).collect();
+        let fails = random.below(100) == 0 && to.is_empty();
+        let codelet = &codelets[random.below(3) as usize];
+        let ended = Arc::clone(ended);
+        let mut new = runtime
+            .task_with(codelet, (task, fails), (&from, &to))
+            .on_end(move |_| _ = ended[task].fetch_add(1, SeqCst));
+        if random.below(4) == 0 {
+            new = new.context(other);
+        }
+        if let Some(before) = before.filter(|_| random.below(8) == 0) {
+            new = new.after(before);
+        }
+        before = Some(new.submit().expect("the task is sound"));
+    }
+}
+
+#[test]
+fn every_task_ends_once_however_the_policy_changes_and_whatever_fails() {
+    let runtime = builder(EAGER, 3, Vec::new()).policy_value(shipped("tree-plan")).build().expect("it starts");
+    let other = runtime.context("other").policy_value(shipped("tree-plan")).workers([1, 2]).build().expect("it fits");
+    let (ran, ended): (Counts, Counts) = (
+        Arc::new((0..ALL).map(|_| AtomicUsize::new(0)).collect()),
+        Arc::new((0..ALL).map(|_| AtomicUsize::new(0)).collect()),
+    );
+    let data: Vec<_> = (0..40).map(|_| runtime.register(0_u64)).collect();
+    let codelets = counting_codelets(&runtime, &ran, &ended);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let submitters: Vec<_> = (0..THREADS)
             .map(|thread| {
                 let (runtime, other, data, codelets, ended) = (&runtime, &other, &data, &codelets, &ended);
                 scope.spawn(move || {
-                    let mut random = Random(thread as u64);
-                    let mut before = None;
-                    for task in thread * TASKS..(thread + 1) * TASKS {
-                        let pick = |random: &mut Random, most: u64| -> Vec<_> {
-                            let count = random.below(most);
-                            (0..count).map(|_| random.below(20) as usize).collect()
-                        };
-                        // What is read is never written by the same task.
-                        let mut chosen = [pick(&mut random, 3), pick(&mut random, 3)];
-                        chosen.iter_mut().for_each(|list| {
-                            list.sort_unstable();
-                            list.dedup();
-                        });
-                        let [from, to] = chosen;
-                        let from: Vec<_> = from.into_iter().map(|at| data[at].clone()).collect();
-                        let to: Vec<_> = to.into_iter().map(|at| data[20 + at].clone()).collect();
-                        let fails = random.below(100) == 0 && to.is_empty();
-                        let codelet = &codelets[random.below(3) as usize];
-                        let ended = Arc::clone(ended);
-                        let mut new = runtime
-                            .task_with(codelet, (task, fails), (&from, &to))
-                            .on_end(move |_| _ = ended[task].fetch_add(1, SeqCst));
-                        if random.below(4) == 0 {
-                            new = new.context(other);
-                        }
-                        if let Some(before) = before.filter(|_| random.below(8) == 0) {
-                            new = new.after(before);
-                        }
-                        before = Some(new.submit().expect("the task is sound"));
-                    }
+                    submit_randomly(thread, runtime, other, data, codelets, ended);
                 })
             })
             .collect();
@@ -367,7 +391,7 @@ fn every_task_ends_once_however_the_policy_changes_and_whatever_fails() {
         let (ran, ended) = (ran[task].load(SeqCst), ended[task].load(SeqCst));
         // What was cancelled did not run, and submitted nothing.
         assert!(ran <= 1 && ran <= ended, "task {task} ran {ran} times and ended {ended} times");
-        assert!(task >= THREADS * TASKS || ended == 1, "task {task} ended {ended} times");
+        assert!(task >= THREADS * PER_THREAD || ended == 1, "task {task} ended {ended} times");
     }
     assert_eq!(runtime.faults(), []);
 }

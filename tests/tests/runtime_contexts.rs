@@ -194,7 +194,7 @@ fn a_context_that_has_no_workers_is_named() {
     let empty = context(&runtime, "nobody's", EAGER, []);
     let nothing = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
     let task = runtime.task(&nothing, ()).context(&empty).submit().expect("the task is sound");
-    // That others are busy does not help it.
+    // Progress in other contexts does not help it.
     let held = Hold::new(&runtime).worker();
     let Err(RunError::Stalled(report)) = empty.wait_all() else { panic!("nobody runs it") };
     let says = "context `nobody's` (policy `test`) has 1 of them and no workers";
@@ -379,7 +379,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(a.add_workers([7]).is_err() && a.remove_workers([7]).is_err());
     let error = runtime.context("b").policy("tree-eagle").build().expect_err("there is no such policy");
     assert!(error.to_string().contains("tree-eagle"), "{error}");
-    // A policy is proved even if nobody is there to run it.
+    // A policy is checked even for a context without workers.
     let wrong = runtime.context("b").policy_value(policy("fifo { }")).workers([]).build();
     assert!(matches!(wrong, Err(ContextError::Policy(_))), "{wrong:?}");
     assert!(matches!(runtime.default_context().delete(), Err(ContextError::Default)));

@@ -1,4 +1,4 @@
-//! A task that fails harms nothing but what depends on it.
+//! A failed task affects only its dependents.
 
 use sched_core::Arch;
 use sched_host::runtime::{
@@ -188,7 +188,7 @@ fn a_long_chain_is_cancelled_without_overflowing_the_stack() {
     open.send(()).expect("the task listens");
     assert!(matches!(runtime.wait(last), Ok(Outcome::Cancelled(_))));
     assert_eq!(failed(runtime.wait_all()).1, LENGTH);
-    // The same through data.
+    // Dependencies through data.
     let data = runtime.register(0);
     let (solve, increment) = (failing(&runtime), increment(&runtime));
     runtime.task(&solve, (&data,)).submit().expect("the task is sound");
@@ -256,7 +256,7 @@ fn a_wait_for_data_that_was_given_up_takes_no_turn() {
     let data = runtime.register(0_u64);
     let increment = increment(&runtime);
     {
-        // Nobody can have the data while this is held, and nothing else is left to do.
+        // No task can access the data while this is held, and nothing else is left to do.
         let mut held = runtime.write(&data).expect("the data is good");
         let task = runtime.task(&increment, (&data,)).submit().expect("the task is sound");
         assert!(matches!(runtime.read(&data), Err(DataError::Stalled(_))));

@@ -1,4 +1,4 @@
-//! A component that misbehaves harms nobody: every task is executed exactly once, and the report names the component.
+//! A faulty component does no harm: every task is executed exactly once, and the report names the component.
 
 use sched_core::Offer;
 use sched_host::runtime::{ReadWrite, RunError, Runtime};
@@ -8,14 +8,14 @@ use sched_tests::chains::submit_chains;
 use sched_tests::stock::builder;
 use std::time::Duration;
 
-/// Tasks from the application; as many come from tasks.
+/// Number of tasks of the application; each submits another.
 const TASKS: usize = 200;
 
 fn start(tree: &str, workers: usize) -> Runtime {
     builder(tree, workers, vec![Offer::of::<Bad>(), Offer::of::<Deal>()]).build().expect("it starts")
 }
 
-/// One that is expected to stall, so nobody waits for long.
+/// A run that is expected to stall, with a short quiet period.
 fn start_impatient(tree: &str, workers: usize) -> Runtime {
     let builder = builder(tree, workers, vec![Offer::of::<Bad>(), Offer::of::<Deal>()]);
     builder.quiet_period(Duration::from_millis(60)).build().expect("it starts")

@@ -1,4 +1,4 @@
-//! Runtimes begin, end, and end with work left to do.
+//! Start and end of runtimes, also with work left.
 
 use sched_core::Offer;
 use sched_host::context::ContextError;
@@ -128,7 +128,7 @@ fn a_task_may_drop_its_runtime() {
 }
 
 #[test]
-fn a_task_that_would_wait_for_itself_is_told() {
+fn a_task_that_would_wait_for_itself_is_reported() {
     let runtime = Arc::new(runtime(EAGER, 2));
     let data = runtime.register(1_u64);
     let waits = |name: &str, wait: fn(&Runtime, &Handle<u64>)| {
@@ -138,9 +138,9 @@ fn a_task_that_would_wait_for_itself_is_told() {
         runtime.task(&codelet, (&data,)).submit().expect("the task is sound");
         let told = runtime.wait_all().expect_err("it cannot wait").to_string();
         // The data is good again for the next one.
-        let mend = runtime.codelet::<(Write<u64>,), ()>("mend").cpu("mend", |_, (data,)| *data = 1).build();
-        runtime.task(&mend, (&data,)).submit().expect("the task is sound");
-        runtime.wait_all().expect("it is mended");
+        let fix = runtime.codelet::<(Write<u64>,), ()>("fix").cpu("fix", |_, (data,)| *data = 1).build();
+        runtime.task(&fix, (&data,)).submit().expect("the task is sound");
+        runtime.wait_all().expect("the data is written again");
         told
     };
     let all = waits("all", |runtime, _| runtime.wait_all().expect("never reached"));

@@ -1,4 +1,4 @@
-//! Any program gives what it would give if its tasks ran one after the other in the order of their submission.
+//! Every program gives the result of running its tasks sequentially in the order of submission.
 
 use proptest::prelude::*;
 use sched_host::graph::{AccessMode, DataId, Datum, Task, TaskGraph, TaskId};
@@ -85,7 +85,7 @@ struct Params {
     clock: Arc<AtomicUsize>,
 }
 
-/// The same program as a graph.
+/// The program as a task graph.
 fn graph(steps: &[Step]) -> TaskGraph {
     let mut graph = TaskGraph::new("steps");
     let kind = graph.add_kind("step");
@@ -177,7 +177,7 @@ fn a_long_program_gives_what_it_gives_in_order() {
     let mut source = proptest::test_runner::TestRunner::deterministic();
     let program = prop::collection::vec(step(), 3000..=3000).new_tree(&mut source).expect("a program").current();
     for shape in SHAPES {
-        // The same runtime once more: what one program leaves behind does not disturb the next.
+        // The runtime runs another program: nothing that the first leaves behind disturbs it.
         let runtime = runtime(shape, 4);
         check(&runtime, &program);
         check(&runtime, &program[..500]);

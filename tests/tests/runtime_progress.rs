@@ -77,8 +77,8 @@ fn simple() -> impl Strategy<Value = Policy> {
     })
 }
 
-/// A task: which of two handles it changes, if any, and which task before it waits for; whether its length is known, and
-/// which scheduler it is for, where there are several.
+/// A task: which of two handles it changes, if any, and which task before it waits for; whether its length is known,
+/// and which scheduler it is for, where there are several.
 #[derive(Clone, Debug)]
 struct Step {
     handle: Option<usize>,
@@ -185,7 +185,7 @@ impl Component for Stack {
     }
 }
 
-/// Tasks stay where they are if such a runtime is started all the same.
+/// Tasks do not move if such a runtime is started unchecked.
 fn assert_stalls(builder: Builder) {
     let runtime = builder.unchecked().build().expect("it starts");
     let codelet = runtime.codelet::<(), ()>("nothing").cpu("nothing", |_, ()| {}).build();
@@ -231,7 +231,7 @@ fn broken_rules(builder: Builder) -> Vec<&'static str> {
     }
 }
 
-/// A root that refuses would be survived, and is wrong all the same.
+/// The host handles a root that refuses, but the policy is invalid.
 #[test]
 fn a_policy_that_breaks_a_rule_on_progress_starts_only_unchecked() {
     for tree in [

@@ -1,4 +1,4 @@
-//! Tasks are submitted from anywhere, waited for in every way, and told when they have ended.
+//! Tasks are submitted from any thread, waited for in every way, and report their end.
 
 use sched_host::runtime::{Commute, Many, Outcome, Read, ReadWrite, Runtime, Submitter, TaskRef, Write};
 use sched_tests::hold::Hold;
@@ -253,7 +253,7 @@ fn a_task_reads_any_number_of_handles() {
     for part in &parts {
         runtime.task(&double, (part,)).submit().expect("the task is sound");
     }
-    // The same handle twice is fine where nobody writes.
+    // A handle may occur twice if no access writes.
     let mut twice = parts.clone();
     twice.push(parts[19].clone());
     runtime.task(&sum, (&twice, &total)).submit().expect("the task is sound");

@@ -1,4 +1,4 @@
-//! Policies are exchanged while tasks run: each task runs once, and what goes wrong leaves the old policy at work.
+//! Policies are swapped while tasks run: each task runs once, and a failed swap leaves the old policy in use.
 
 use proptest::prelude::*;
 use sched_core::Offer;
@@ -40,8 +40,8 @@ impl Counted {
     }
 }
 
-/// Keeps every worker busy until it is let go. The policy must be one that gives a task to whoever is free: one that binds
-/// tasks to workers may put the second behind the first.
+/// Keeps every worker busy until it is let go. The policy must be one that gives a task to any free worker: one that
+/// binds tasks to workers may put the second behind the first.
 fn hold(runtime: &Runtime, workers: usize) -> Vec<Held> {
     let hold = Hold::new(runtime);
     (0..workers).map(|_| hold.worker()).collect()
@@ -232,7 +232,7 @@ fn tasks_of_a_node_that_failed_move_too() {
         drop(held);
         runtime.wait_all().expect("every task runs");
         counted.assert_once();
-        // Of what the old tree did, the runtime still tells.
+        // The runtime still reports the faults of the old tree.
         let says = runtime.faults().iter().any(|fault| fault.component == "bad");
         assert_eq!(says, ["panic after storing", "drop"].contains(&what), "{what}: {:?}", runtime.faults());
     }

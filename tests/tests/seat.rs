@@ -1,4 +1,4 @@
-//! One worker at its seat, of a back end that does nothing by itself.
+//! One worker at its seat, with a passive back end.
 
 use sched_components::flow_control::Fifo;
 use sched_components::resource_mapping::Eager;
@@ -156,7 +156,7 @@ impl Fake {
         workers.iter().for_each(|worker| self.services.sleeping.insert(*worker));
     }
 
-    /// The sleepers that were woken since this was last called.
+    /// The sleepers woken since the last call.
     fn woken(&self) -> Vec<u32> {
         let woken = |request| match request {
             Request::Wake { worker, slept: true } => Some(worker.0),

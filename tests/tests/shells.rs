@@ -1,4 +1,4 @@
-//! What the program has for shells and for `man`.
+//! Completion scripts and manual pages.
 
 use sched_tests::program;
 use std::fs;
@@ -20,7 +20,7 @@ const COMMANDS: [&str; 13] = [
 ];
 
 #[test]
-fn shells_are_told_of_every_command_and_of_options() {
+fn shells_hear_of_every_command_and_of_options() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = program::sched(&["completions", shell]);
         assert_eq!((script.code, &*script.err), (0, ""), "{shell}");

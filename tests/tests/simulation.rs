@@ -1,5 +1,4 @@
-//! Simulations: the same events every time, the right times, and every task once, whatever the policy and however small the
-//! memory.
+//! Simulations: deterministic events, correct times, and every task once, for every policy and any memory size.
 
 use proptest::prelude::*;
 use sched_core::{
@@ -269,12 +268,13 @@ fn overheads_are_paid_by_whom_they_concern() {
     graph.add_task(Task::new(kind));
     let (_, log) = run(&graph, &machine, "tree-eager", 0).expect("it runs to the end");
     let starts: Vec<u64> = times(&graph, &log).iter().map(|(start, ..)| *start).collect();
-    // Woken after 5 µs, the first fetches for 2. The second is submitted after the submission and the push of the first.
+    // Woken after 5 µs, the first fetches for 2. The second is submitted after the submission and the push of the
+    // first.
     assert_eq!(starts, [7_000, 18_000]);
 }
 
 #[test]
-fn what_cannot_run_is_told() {
+fn what_cannot_run_is_reported() {
     let mut graph = TaskGraph::new("unknown");
     let (known, unknown) = (graph.add_kind("slow"), graph.add_kind("fats"));
     graph.add_task(Task::new(known));
@@ -340,7 +340,7 @@ fn a_simulation_does_not_keep_the_graph() {
     assert_eq!(Arc::strong_count(&graph), 1);
 }
 
-/// Notes what the host tells of the tasks to come at each push, and passes tasks on.
+/// Records the tasks to come that the host reports at each push, and passes tasks on.
 struct Curious;
 
 static TOLD: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
@@ -374,7 +374,7 @@ impl Build for Curious {
 }
 
 #[test]
-fn components_are_told_of_the_tasks_to_come() {
+fn components_hear_of_the_tasks_to_come() {
     let mut graph = TaskGraph::new("four");
     let (fast, slow) = (graph.add_kind("fast"), graph.add_kind("slow"));
     let data = graph.add_data(Datum::new(1_000_000));

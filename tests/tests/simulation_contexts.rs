@@ -1,5 +1,5 @@
-//! Simulations with several scheduling contexts: the same in each run, every task once through swaps, shared workers served
-//! in turn, and the workers of each context doing what they do in a real run.
+//! Simulations with several scheduling contexts: deterministic, every task once through swaps, shared workers served in
+//! turn, and agreement with a real run.
 
 use proptest::prelude::*;
 use sched_core::WorkerId;
@@ -269,8 +269,8 @@ fn what_is_wrong_with_contexts_is_said() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Whatever the policies, and whenever they and the workers are exchanged: each task runs once, after those that it waits
-    /// for, and two runs are the same.
+    /// Whatever the policies, and whenever they and the workers are exchanged: each task runs once, after those that it
+    /// waits for, and two runs are the same.
     #[test]
     fn every_task_runs_once_through_swaps(
         policies in prop::array::uniform3(0usize..library().len()),
@@ -308,7 +308,7 @@ proptest! {
 }
 
 #[test]
-fn wrong_contexts_on_the_command_line_are_mended() {
+fn wrong_contexts_on_the_command_line_are_corrected() {
     let error = |code: i32, options: &[&str], expected: &[&str]| {
         let line = ["simulate", "cholesky", "--tiles", "3"];
         let ran = program::sched(&[&line[..], options].concat());
@@ -325,6 +325,6 @@ fn wrong_contexts_on_the_command_line_are_mended() {
         &["cannot be changed", "did you mean `tree-heft`?"],
     );
     error(2, &["--context", "a:wokers=1"], &["a context has no `wokers`: did you mean `workers`?"]);
-    error(2, &["--swap-to", "tree-ws@noon"], &["`noon` is no time"]);
+    error(2, &["--swap-to", "tree-ws@noon"], &["`noon` is not a time"]);
     error(2, &["--parallel", "2"], &["must be a number from 0 to 1"]);
 }

@@ -1,4 +1,4 @@
-//! Simulations on machines of which it is said what their workers draw.
+//! Simulations on machines with power figures.
 
 use sched_host::graph::{Task, TaskGraph};
 use sched_host::sim::{Platform, SimOutcome, Simulation};
@@ -46,7 +46,7 @@ fn told(outcome: &SimOutcome) -> (Duration, u64) {
 
 #[test]
 fn a_joule_has_its_price() {
-    // 3 ms more against 60 mJ less: worth it from 50 ms a joule on. Who idles draws 1 W or 5 W meanwhile.
+    // 3 ms more against 60 mJ less: worth it from 50 ms a joule on. The idle worker draws 1 W or 5 W meanwhile.
     assert_eq!(told(&simulate(MACHINE, "work", &mct("0.0"))), (ms(1), 100 + 1));
     assert_eq!(told(&simulate(MACHINE, "work", &mct("49000.0"))), (ms(1), 100 + 1));
     assert_eq!(told(&simulate(MACHINE, "work", &mct("51000.0"))), (ms(4), 40 + 20));
@@ -81,7 +81,7 @@ fn a_schedule_has_an_energy_where_all_that_executed_something_is_known() {
 }
 
 #[test]
-fn the_program_tells_the_energy_of_a_schedule() {
+fn the_program_reports_the_energy_of_a_schedule() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("mine.kdl");
     let machine = r#"platform "mine" {

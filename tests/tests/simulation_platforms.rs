@@ -1,5 +1,5 @@
-//! Machines of any shape: no schedule is shorter than the bounds, the same seed gives the same events, and numbers beyond all
-//! measure are refused rather than counted wrong.
+//! Machines of any shape: no schedule is shorter than the bounds, the same seed gives the same events, and numbers
+//! beyond all measure are refused rather than counted wrong.
 
 use proptest::prelude::*;
 use sched_host::graph::TaskGraph;
@@ -99,7 +99,7 @@ proptest! {
                 overheads push=\"{time} {unit}\" wake-up=\"{time} {unit}\"
                 kernel \"*\" {{ on \"cpu\" time=\"{time} {unit}\"; on \"gpu\" a={a} b={b}; }} }}"
         );
-        // What is no number for a platform is told by its reader.
+        // Values that are no numbers are reported by the reader.
         if let Ok(platform) = Platform::parse("far.kdl", &text) {
             match simulated(&cholesky(3, 960), &platform, policy.name, 1) {
                 Ok((outcome, _)) => prop_assert!(outcome.makespan < Duration::from_secs(1 << 32)),

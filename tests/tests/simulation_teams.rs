@@ -24,7 +24,7 @@ fn run(graph: &TaskGraph, platform: &Platform, policy: &str) -> (SimOutcome, Eve
     (outcome, log)
 }
 
-/// Who executed each task, and from when to when; all of a team at the same time, and nobody two tasks at once.
+/// The workers and times of each task; all members of a team at the same time, and no worker two tasks at once.
 fn teams(log: &EventLog) -> BTreeMap<u32, (Vec<u32>, u64, u64)> {
     let mut teams: BTreeMap<u32, (Vec<u32>, u64, u64)> = BTreeMap::new();
     let mut ended: BTreeMap<u32, Vec<u32>> = BTreeMap::new();

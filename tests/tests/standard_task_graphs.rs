@@ -11,8 +11,8 @@ use sched_tests::stock;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A policy, where its tasks' priorities come from, and how far from the optimum it may be on average. Only policies that
-/// decide late follow priorities strictly: what `tree-heft` has queued for a worker stays there.
+/// A policy, where its tasks' priorities come from, and how far from the optimum it may be on average. Only policies
+/// that decide late follow priorities strictly: what `tree-heft` has queued for a worker stays there.
 const ASKED: [(&str, Priorities, f64); 6] = [
     ("tree-prio", Priorities::UpwardRank, 1.02),
     ("tree-heft-prio", Priorities::UpwardRank, f64::INFINITY),

@@ -1,6 +1,7 @@
-//! Makespans of our simulation beside those of StarPU's, for policies that mean the same, on the same machine, graph and
-//! models. Most of the reference data is not part of the repository: where it is absent, the tests that need it are reported
-//! as skipped. A description of one machine, and a few of StarPU's makespans on it, are in `tests/fixtures/starpu`.
+//! Makespans of our simulation beside those of StarPU's, for policies that mean the same, on the same machine, graph
+//! and models. Most of the reference data is not part of the repository: where it is absent, the tests that need it are
+//! reported as skipped. A description of one machine, and a few of StarPU's makespans on it, are in
+//! `tests/fixtures/starpu`.
 
 #![expect(clippy::print_stdout, reason = "the table is what the test is read for")]
 
@@ -33,18 +34,19 @@ const fn pair(ours: &'static str, starpu: &'static str, flat: bool, limits: Opti
     Pair { ours, starpu, flat, limits }
 }
 
-/// What is asked for.
+/// Criteria.
 const ASKED: Option<(f64, f64)> = Some((5.0, 12.0));
 
 /// One case of fifteen is 12.04 % off, where StarPU's own `modular-heft` is 4.4 % from `modular-heft-prio`.
 const NEARLY: Option<(f64, f64)> = Some((5.0, 12.5));
 
-/// `eager-prio` offers tasks to the fastest that have room; StarPU's to workers in the order of their numbers, which has
-/// devices first, and one after the other.
+/// `eager-prio` offers tasks to the fastest that have room; StarPU's to workers in the order of their numbers, which
+/// has devices first, and one after the other.
 const DEVICES_IN_TURN: Option<(f64, f64)> = Some((5.0, 20.0));
 
-/// Better by far: `eager` fills the queues of the fastest workers first. In StarPU whoever asks gets a task, so that cores
-/// hold tasks that a device would have completed several times over, and the critical path waits for them.
+/// Better by far: `eager` fills the queues of the fastest workers first. In StarPU every worker that asks gets a task,
+/// so that cores hold tasks that a device would have completed several times over, and the critical path waits for
+/// them.
 const BETTER: Option<(f64, f64)> = None;
 
 const PAIRS: [Pair; 13] = [
@@ -69,7 +71,7 @@ struct Row {
     line: String,
 }
 
-/// What our policy makes of the graph on the machine, beside what StarPU's made of it.
+/// Makespan of our policy beside that of StarPU's, for a graph on a machine.
 fn row(case: &str, graph: TaskGraph, machine: &Platform, costs: Costs, pair: &Pair, theirs: f64) -> Row {
     let simulation = Simulation::new(graph, machine.clone().with_costs(costs)).policy(pair.ours);
     let outcome = simulation.registry(stock::registry(Vec::new())).run().expect("it runs to the end");
@@ -117,7 +119,8 @@ fn runs(data: &Path) -> Vec<Row> {
     rows
 }
 
-/// What StarPU's Cholesky factorisation of so many tiles submits, with the models and sizes of `recorded`, a smaller one.
+/// The tasks of StarPU's Cholesky factorisation of `tiles` tiles, with the models and sizes of the smaller graph
+/// `recorded`.
 fn cholesky(tiles: usize, recorded: &TaskGraph) -> TaskGraph {
     let mut graph = TaskGraph { kinds: recorded.kinds.clone(), ..TaskGraph::new(format!("cholesky of {tiles}")) };
     let bytes = recorded.data.iter().map(|datum| datum.bytes).max().expect("it has tiles");
@@ -188,12 +191,13 @@ fn distances(rows: &[&Row]) -> (f64, f64) {
     ((found[(found.len() - 1) / 2] + found[found.len() / 2]) / 2.0, found[found.len() - 1])
 }
 
-/// How far a policy may be from StarPU's replay. For the same policy, graph and machine, the replay itself is up to 12 %
-/// from the program that was recorded: hence 14 % at worst.
+/// How far a policy may be from StarPU's replay. For the same policy, graph and machine, the replay itself is up to 12
+/// % from the program that was recorded: hence 14 % at worst.
 fn replay_limits(pair: &Pair) -> Option<(f64, f64)> {
     match pair.ours {
         // Whether one of the last long kernels of LU meets an idle core is chance: without transfers StarPU's replay of
-        // `modular-eager` takes 21 % longer on one machine, and 11 % less on the other. All Cholesky runs are within 7 %.
+        // `modular-eager` takes 21 % longer on one machine, and 11 % less on the other. All Cholesky runs are within 7
+        // %.
         "tree-eager" | "tree-prio" => Some((5.0, 28.0)),
         // As above; ours are shorter in all cases but those of four tiles.
         "tree-eager-prio" => Some((12.0, 27.0)),

@@ -1,5 +1,5 @@
-//! The best of our policies beside the best of all of StarPU's, on the same machine, graph and models. The reference data is
-//! not part of the repository; where it is absent, the tests are reported as skipped.
+//! The best of our policies beside the best of all of StarPU's, on the same machine, graph and models. The reference
+//! data is not part of the repository; where it is absent, the tests are reported as skipped.
 #![expect(clippy::print_stdout, reason = "the table is what the test is read for")]
 
 use sched_host::graph::{self, AccessMode, DataId, Datum, Task, TaskGraph, WontUse};
@@ -25,8 +25,8 @@ const OURS: [&str; 11] = [
     "tree-heteroprio",
 ];
 
-/// Of the gap between StarPU's best and the bound, we close so many per cent on average, where it is at least 5 % of the
-/// bound.
+/// Percentage of the gap between StarPU's best and the bound that we close on average, where the gap is at least 5 % of
+/// the bound.
 const CLOSED: f64 = 40.0;
 
 /// The best makespan in a table of StarPU's, of those whose line begins with `key`, and whose it is.

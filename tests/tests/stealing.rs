@@ -4,7 +4,7 @@ use sched_core::Arch;
 use sched_host::policy::{BoundMachine, Source};
 use sched_host::topology::{BindingPlan, Topology, WorkerDistances};
 use sched_tests::by_hand::ByHand;
-use sched_tests::conformance::{Origin, registry};
+use sched_tests::conformance::Origin;
 
 /// `tree-ws` on a synthetic machine, with a task of its own for each worker; and the tasks' workers.
 fn each_with_a_task(origin: Origin, description: &str, told: bool) -> (ByHand, Topology, BindingPlan) {
@@ -12,7 +12,7 @@ fn each_with_a_task(origin: Origin, description: &str, told: bool) -> (ByHand, T
     let binding = BindingPlan::new(&topology, topology.pus().len()).expect("there are PUs");
     let policy = Source::find("tree-ws").and_then(|source| source.policy()).expect("it is shipped");
     let distances = told.then(|| WorkerDistances::new(&topology, &binding));
-    let tree = ByHand::new(&policy, &registry(origin), &BoundMachine::new(&topology, &binding), distances);
+    let tree = ByHand::new(&policy, &origin.registry(), &BoundMachine::new(&topology, &binding), distances);
     for worker in 0..binding.workers().len() as u32 {
         assert_eq!(tree.push(Arch::CPU, Some(worker)), worker);
     }

@@ -75,7 +75,7 @@ impl Scene {
 #[test]
 fn a_task_for_another_worker_goes_elsewhere() {
     let mut scene = Scene::new(vec![part::<Deal>("deal", &[], &[], None)]);
-    // The first goes to the CPU worker's leaf, whatever it needs.
+    // The first goes to the CPU worker's leaf, regardless of its architecture.
     let cuda = scene.task(&[Arch::CUDA]);
     scene.push(cuda);
     assert_eq!(scene.pull(0), None, "it cannot run this");

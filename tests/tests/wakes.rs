@@ -1,4 +1,4 @@
-//! Wakes go to workers that can run something, and are counted.
+//! Wakes go to workers that can execute a task, and are counted.
 
 use sched_core::Arch;
 use sched_host::policy::library;

@@ -1,4 +1,4 @@
-//! `sched bench`: what scheduling costs on this machine.
+//! `sched bench`: the cost of scheduling on this machine.
 
 mod cholesky;
 mod decision;
@@ -14,7 +14,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Measure what scheduling costs on this machine, beside peers in the same run
+/// Measure the cost of scheduling on this machine, beside other runtimes in the same run
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
     #[command(subcommand)]
@@ -32,7 +32,7 @@ enum What {
 /// Measures and writes the figures to `out`.
 ///
 /// # Errors
-/// When a policy or a plugin does not let a runtime start, or `out` cannot be written to.
+/// If no runtime starts with a policy or plugin, or `out` cannot be written.
 pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     match &args.what {
         What::Overhead(args) => overhead::run(args, &registry, out),
@@ -42,7 +42,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     }
 }
 
-/// How often.
+/// Repetitions.
 #[derive(clap::Args, Clone, Copy, Debug)]
 struct RoundOption<const DEFAULT: usize> {
     /// Rounds
@@ -50,7 +50,7 @@ struct RoundOption<const DEFAULT: usize> {
     rounds: usize,
 }
 
-/// What `bench` finds, with a bar meanwhile that shows how much of it is done.
+/// The figures of `bench`, with a progress bar meanwhile.
 fn measured<T, E>(bench: impl FnOnce(&dyn Fn(f64)) -> Result<T, E>) -> miette::Result<T>
 where
     miette::Report: From<E>,
@@ -58,7 +58,7 @@ where
     Ok(Progress::new(false, false).share("measuring", bench)?)
 }
 
-/// What `--json` prints of all benches but `overhead`, which has more to say.
+/// JSON of all benchmarks but `overhead`, which prints more.
 #[derive(Serialize)]
 struct Document<'a, T> {
     results: &'a [T],

@@ -1,4 +1,4 @@
-//! `sched check`: whether policies are valid, with all that is wrong with them.
+//! `sched check`: validation of policies.
 
 use super::format::{Format, FormatOptions, text_json_or_dot};
 use super::hints::POLICY;
@@ -6,25 +6,24 @@ use super::machine::MachineOptions;
 use super::policy::PolicyOptions;
 use crate::json;
 use miette::{Diagnostic, IntoDiagnostic};
-use sched_policy::{Area, Catalogue, Fold, Machine, NodeIndex, Parsed, Plan, Policy, Source, check, expand, read};
+use sched_policy::{Area, Catalogue, Fold, Machine, NodeIndex, Parsed, Policy, Source, TreePlan, check, expand, read};
 use sched_text::{Finding, Findings};
 use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Say whether policies are valid, and what is wrong with them
+/// Check policies and report all problems
 ///
-/// For a valid policy: its scheduling areas, which lie between the components that store tasks (reservoirs), with what
-/// moves tasks across each (pumps); the tree that it becomes on the machine (this one, unless another is named); and `ok`. For
-/// one that is not: everything that is wrong with it, each with its place, the rule that it breaks, the reason for the rule,
-/// and the fix.
+/// For a valid policy, prints its scheduling areas, which lie between the components that store tasks (reservoirs),
+/// with the components that move tasks across each (pumps); its tree on the machine (this one by default); and `ok`.
+/// For an invalid one, prints all problems, each with its place, the broken rule, the reason for the rule, and the fix.
 ///
-/// The rules: V1 the root never refuses a task; V2 only components that choose, or with slots, have several children; V3
-/// every scheduling area has a pump for each direction of flow; V4 every leaf is a worker, and every worker has a leaf; V5
-/// components that need performance models stand below a slot `perfmodel`; V6 nothing is below itself; V7 names exist, and
-/// values are of the right type and in range. The same rules are checked before a runtime starts.
+/// The rules: V1 the root never refuses a task; V2 only components that choose, or with slots, have several children;
+/// V3 every scheduling area has a pump for each direction of flow; V4 every leaf is a worker, and every worker has a
+/// leaf; V5 components that need performance models stand below a slot `perfmodel`; V6 nothing is below itself; V7
+/// names exist, and values are of the right type and in range. A runtime checks these rules before it starts.
 ///
-/// The exit code is 0 if all policies are valid, and 1 if one is not.
+/// The exit code is 0 if all policies are valid, and 1 otherwise.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("format", text_json_or_dot))]
 #[command(after_long_help = "Examples:
@@ -50,18 +49,18 @@ pub struct Args {
     format: FormatOptions,
 }
 
-/// What was found about one file.
+/// Findings of one file.
 struct Checked {
     file: String,
     problems: Vec<Finding>,
-    /// The policies that can be laid over the machine.
-    plans: Vec<Plan>,
+    /// The policies that fit the machine.
+    plans: Vec<TreePlan>,
 }
 
-/// Checks the policies, and writes what is valid to `out`.
+/// Checks the policies, and writes the results of valid ones to `out`.
 ///
 /// # Errors
-/// Everything that is wrong with them; or `out` cannot be written.
+/// All problems of the policies; or if `out` cannot be written.
 pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let machine = args.machine.machine()?;
     let policies = args.policies.with(&args.named).several()?;
@@ -95,7 +94,7 @@ fn check_all(
     if wrong {
         return Err(Findings::new(files, problems).into());
     }
-    // In the place of a comment, since Graphviz reads what is printed.
+    // As a comment, because Graphviz reads the output.
     if format == Format::Text {
         for problem in problems {
             writeln!(out, "{:?}", miette::Report::new(problem)).into_diagnostic()?;
@@ -138,33 +137,33 @@ fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine) -> Checked {
     checked
 }
 
-fn write_text(plan: &Plan, machine: &dyn Machine, out: &mut dyn Write) -> std::io::Result<()> {
+fn write_text(plan: &TreePlan, machine: &dyn Machine, out: &mut dyn Write) -> std::io::Result<()> {
     let plural = if machine.workers() == 1 { "" } else { "s" };
     writeln!(out, "policy {}, on {} worker{plural}\n", plan.policy, machine.workers())?;
     writeln!(out, "{}\n{}\nok", plan.areas_to_text(), plan.to_text(Fold::Runs))
 }
 
-/// What `--json` prints.
+/// JSON output.
 #[derive(Serialize)]
 struct Document<'a> {
     valid: bool,
     files: Vec<Row<'a>>,
 }
 
-/// What it prints of a file.
+/// JSON of a file.
 #[derive(Serialize)]
 struct Row<'a> {
     file: &'a str,
-    /// Whether every policy of it that was asked for is valid.
+    /// Whether every requested policy of it is valid.
     valid: bool,
     problems: Vec<ProblemRow<'a>>,
-    /// Those that are valid.
+    /// The valid policies.
     policies: Vec<PolicyRow<'a>>,
 }
 
 #[derive(Serialize)]
 struct ProblemRow<'a> {
-    /// The rule, from V1 to V7; empty for what is not about a policy's text.
+    /// The rule, from V1 to V7; empty for findings outside a policy's text.
     id: &'a str,
     rule: &'a str,
     severity: &'static str,
@@ -232,14 +231,14 @@ impl<'a> ProblemRow<'a> {
 }
 
 impl<'a> PolicyRow<'a> {
-    fn new(plan: &'a Plan) -> PolicyRow<'a> {
+    fn new(plan: &'a TreePlan) -> PolicyRow<'a> {
         let areas = plan.areas().iter().map(|area| AreaRow::new(plan, area)).collect();
         PolicyRow { name: &plan.policy, areas, tree: plan.to_text(Fold::Runs) }
     }
 }
 
 impl<'a> AreaRow<'a> {
-    fn new(plan: &'a Plan, area: &Area) -> AreaRow<'a> {
+    fn new(plan: &'a TreePlan, area: &Area) -> AreaRow<'a> {
         let path = |node: &NodeIndex| plan[*node].path.as_str();
         let reservoir =
             |node: &NodeIndex| Reservoir { path: path(node), bounded: plan[*node].bounds().next().is_some() };

@@ -1,4 +1,4 @@
-//! `sched compare`: several policies on the same graph and machine, simulated, in one table and on one page.
+//! `sched compare`: simulations of several policies on one graph and machine, as a table and a page.
 
 mod page;
 mod references;
@@ -23,13 +23,12 @@ use std::sync::Arc;
 
 /// Simulate a task graph with several policies, and show them side by side in a table
 ///
-/// Without --policy, all shipped ones are compared. Beside the policies stand static schedules of the literature (HEFT, CPOP,
-/// PEFT), which know the whole graph before they begin; their transfers do not get in each other's way. With --context the
-/// workload runs once in each context, the compared policy is that of all contexts that name none, and static schedules,
-/// which know no contexts, are left out.
+/// Compares all shipped policies by default. The table includes static schedules of the literature (HEFT, CPOP, PEFT),
+/// which are computed from the whole graph and assume transfers without contention. With --context the workload runs
+/// once in each context; contexts that name no policy use the compared one, and static schedules are left out.
 ///
-/// --html writes a page that needs nothing from elsewhere: the table, each makespan beside the lower bound, and the schedule
-/// of each policy on the same axis of time.
+/// --html writes a self-contained page: the table, each makespan beside the lower bound, and all schedules on one time
+/// axis.
 #[derive(clap::Args, Clone, Debug)]
 #[command(mut_arg("format", text_or_json))]
 #[command(after_long_help = "Examples:
@@ -63,14 +62,14 @@ pub struct Args {
 /// Simulates the workload with each policy that `args` name, and writes a table to `out`.
 ///
 /// # Errors
-/// When graph, platform or a policy are wrong, no policy comes to an end, or a file cannot be written.
+/// If graph, platform or a policy are invalid, no policy completes, or a file cannot be written.
 pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let case = Case::load(&args.setup, &args.contexts.contexts, None, registry)?;
     let policies = args.policies()?;
     case.check(&policies)?;
     let page = args.html.as_ref().map(Target::create).transpose()?;
     for policy in &policies {
-        // Created again when there is something to write: what cannot be is found before anything runs.
+        // Created before anything runs, to detect errors early, and again when there is something to write.
         args.pictures.open_for(policy)?;
     }
     let progress = Progress::new(true, args.format.is_json());
@@ -82,7 +81,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
         let references = references::all(&case.graph, &case.platform);
         contenders.extend(references.into_iter().map(|(run, trace)| (run, Some(trace))));
     }
-    // The quickest first.
+    // Shortest makespan first.
     contenders.sort_by(|(a, _), (b, _)| a.makespan_s.total_cmp(&b.makespan_s));
     let (runs, traces): (Vec<Run>, Vec<Option<Trace>>) = contenders.into_iter().unzip();
     let report = Report::new(&case, args.setup.costs, runs, failed);
@@ -99,13 +98,13 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
 }
 
 impl Args {
-    /// The policies that are compared, each once.
+    /// The compared policies without repetitions.
     fn policies(&self) -> miette::Result<Vec<String>> {
         let contexts = &self.contexts.contexts;
         if !contexts.is_empty() && contexts.iter().all(|context| context.policy.is_some()) {
             return Err(miette!(
-                help = "leave policy= out of a context, which then has each of the compared policies in turn",
-                "every context names its policy, so that there is nothing to compare"
+                help = "leave policy= out of a context to run it with each of the compared policies",
+                "every context names its policy, which leaves nothing to compare"
             ));
         }
         Ok(without_repetition(self.policies.several_or("all")?))

@@ -1,4 +1,4 @@
-//! `sched completions`: what a shell needs to complete the words of this program.
+//! `sched completions`: completion scripts for shells.
 
 use crate::hints;
 use clap::Command;
@@ -7,7 +7,7 @@ use miette::IntoDiagnostic;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Print a script with which a shell completes commands, options, and names of policies, platforms and graphs
+/// Print the completion script of a shell for commands, options, and names of policies, platforms and graphs
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "Examples:
   sched completions bash > ~/.local/share/bash-completion/completions/sched
@@ -21,7 +21,7 @@ pub struct Args {
 /// Writes the script for the command line `of` to `out`.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// If `out` cannot be written.
 pub fn run(args: &Args, mut of: Command, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let (name, mut script) = (of.get_name().to_owned(), Vec::new());
     generate(args.shell, &mut of, name, &mut script);
@@ -30,8 +30,8 @@ pub fn run(args: &Args, mut of: Command, out: &mut dyn Write) -> miette::Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// The script, completing files too where [names](hints) are completed: fish and zsh would offer the names alone. (bash falls
-/// back on files by itself.)
+/// The script, extended to complete files where [names](hints) are completed: fish and zsh would offer the names only;
+/// bash falls back on files by itself.
 fn with_files(shell: Shell, script: String) -> String {
     let replaced = |script: String, names: Vec<&'static str>| match shell {
         Shell::Fish => {

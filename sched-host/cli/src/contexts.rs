@@ -1,20 +1,20 @@
-//! `--context NAME:policy=POLICY,workers=0-1+3,priorities=0..9`: scheduling contexts, in the same words for every command.
+//! `--context NAME:policy=POLICY,workers=0-1+3,priorities=0..9`: scheduling contexts, equal for every command.
 
 use sched_text::did_you_mean;
 use std::ops::RangeInclusive;
 
-/// In which contexts.
+/// Contexts of the run.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct ContextOptions {
-    /// Scheduling context; given once for each, and the workload runs in all of them at the same time
+    /// Scheduling context; repeat it for several, which run the workload concurrently
     ///
-    /// policy=POLICY is its policy (without it, that of --policy). workers=0-3+8 are its workers, which it may share with
-    /// other contexts (without it, all). priorities=0..9 are the priorities that its tasks may have.
+    /// policy=POLICY is its policy (default: that of --policy), workers=0-3+8 its workers, which other contexts may
+    /// share (default: all), priorities=0..9 the priorities that its tasks may have.
     #[arg(long = "context", short, value_name = "NAME:policy=POLICY,workers=…", value_parser = wanted)]
     pub(super) contexts: Vec<Wanted>,
 }
 
-/// A context, as `--context` asks for it.
+/// A context that `--context` describes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Wanted {
     pub(crate) name: String,
@@ -49,7 +49,7 @@ pub(crate) fn wanted(text: &str) -> Result<Wanted, String> {
 
 /// Reads `0-1+3`.
 fn workers(text: &str) -> Result<Vec<u32>, String> {
-    let wrong = || format!("`{text}` are no workers: write 0, 0-3, or 0-1+3");
+    let wrong = || format!("`{text}` is not a list of workers: write 0, 0-3, or 0-1+3");
     let mut workers = Vec::new();
     for part in text.split('+') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -65,7 +65,7 @@ fn workers(text: &str) -> Result<Vec<u32>, String> {
 /// Reads `0..9`.
 fn priorities(text: &str) -> Result<RangeInclusive<i32>, String> {
     let bounds = text.split_once("..").and_then(|(least, most)| Some(least.parse().ok()?..=most.parse().ok()?));
-    bounds.ok_or_else(|| format!("`{text}` is no range of priorities: write 0..9"))
+    bounds.ok_or_else(|| format!("`{text}` is not a range of priorities: write 0..9"))
 }
 
 #[cfg(test)]
@@ -88,8 +88,8 @@ mod tests {
         insta::assert_snapshot!(error("a:policy"), @"`policy` has no value: write policy=POLICY, workers=0-1 or priorities=0..9");
         insta::assert_snapshot!(error("a:polcy=b"), @"a context has no `polcy`: did you mean `policy`?");
         insta::assert_snapshot!(error("a:colour=red"), @"a context has no `colour`: it has: `policy`, `workers`, `priorities`");
-        insta::assert_snapshot!(error("a:workers=3-1"), @"`3-1` are no workers: write 0, 0-3, or 0-1+3");
-        insta::assert_snapshot!(error("a:workers=x"), @"`x` are no workers: write 0, 0-3, or 0-1+3");
-        insta::assert_snapshot!(error("a:priorities=3"), @"`3` is no range of priorities: write 0..9");
+        insta::assert_snapshot!(error("a:workers=3-1"), @"`3-1` is not a list of workers: write 0, 0-3, or 0-1+3");
+        insta::assert_snapshot!(error("a:workers=x"), @"`x` is not a list of workers: write 0, 0-3, or 0-1+3");
+        insta::assert_snapshot!(error("a:priorities=3"), @"`3` is not a range of priorities: write 0..9");
     }
 }

@@ -1,12 +1,12 @@
-//! The option that says where the energy counters are.
+//! The option for the location of the energy counters.
 
 use sched_machine::energy::{EnergyError, EnergyMeter};
 use std::path::PathBuf;
 
-/// Which energy counters.
+/// Energy counters.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct CounterOptions {
-    /// Folder of the kernel's energy counters, if a container has them elsewhere [default: /sys/class/powercap]
+    /// Folder of the kernel's energy counters, for containers that mount it elsewhere [default: /sys/class/powercap]
     #[arg(long, value_name = "DIR", env = "SCHED_POWERCAP", hide_env_values = true)]
     powercap: Option<PathBuf>,
 }

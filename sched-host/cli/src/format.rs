@@ -1,10 +1,10 @@
-//! `--format` and `--json`: what the answer is written in, in the same words for every command.
+//! `--format` and `--json`: the output format, equal for every command.
 
 use clap::Arg;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-/// What an answer is written in. Each command has some of them.
+/// Output formats. Each command offers some of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(super) enum Format {
     /// Text for people
@@ -17,10 +17,10 @@ pub(super) enum Format {
     Svg,
 }
 
-/// What the answer is written in.
+/// The output format.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(super) struct FormatOptions {
-    /// Language of the answer
+    /// Output format
     #[arg(long, short, value_enum, default_value = "text")]
     format: Format,
 
@@ -40,7 +40,7 @@ impl FormatOptions {
         if self.json { Format::Json } else { self.format }
     }
 
-    /// Whether programs read the answer.
+    /// Whether the output is JSON.
     pub(super) fn is_json(self) -> bool {
         self.get() == Format::Json
     }

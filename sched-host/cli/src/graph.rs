@@ -1,4 +1,4 @@
-//! `sched graph`: a task graph in numbers and pictures.
+//! `sched graph`: figures and pictures of a task graph.
 
 use super::format::{Format, FormatOptions};
 use super::graph_source::GraphOptions;
@@ -10,20 +10,20 @@ use sched_text::count;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Show a task graph: how many tasks there are of which kind, how much can run side by side, or a picture
+/// Show a task graph: numbers of tasks by kind, critical path and parallelism, or a picture
 ///
-/// The graph is generated (cholesky, lu, qr, stencil, fork-join, layered, independent), or read from a file: what `sched graph
-/// --json` writes, a `tasks.rec` that StarPU recorded, a workflow in WfFormat (WfCommons), or a standard task graph (STG). The
-/// name of the file or its content says in which format it is; `-` reads standard input.
+/// The graph is generated (cholesky, lu, qr, stencil, fork-join, layered, independent), or read from a file: what
+/// `sched graph --json` writes, a `tasks.rec` that StarPU recorded, a workflow in WfFormat (WfCommons), or a standard
+/// task graph (STG). The format is recognised by file name or content; `-` reads the standard input.
 ///
-/// The critical path is the heaviest chain of tasks that wait for each other; work divided by it is the parallelism: more
-/// workers than that cannot all be busy all the time. Both are in seconds where the graph says how long tasks take, in
-/// floating-point operations where it says that, and in tasks otherwise. Pictures of more than 600 tasks show groups.
+/// The critical path is the heaviest chain of dependent tasks. Work divided by it is the parallelism: more workers than
+/// that cannot all be busy throughout. Both are in seconds where the graph has durations, in floating-point operations
+/// where it has those, and in tasks otherwise. Pictures of more than 600 tasks show groups.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  sched graph cholesky --tiles 8                           what a tiled Cholesky factorisation is made of
+  sched graph cholesky --tiles 8                           figures of a tiled Cholesky factorisation
   sched graph layered --width 8 --steps 5 --format svg > layers.svg
-  sched graph tasks.rec                                    what StarPU recorded
+  sched graph tasks.rec                                    a graph that StarPU recorded
   sched graph workflow.json --format dot | dot -Tpdf > workflow.pdf
   sched graph rand0000.stg --json | jq .summary.parallelism
   sched graph tasks.rec --json > tasks.json                in this program's format, for `sched simulate tasks.json`")]
@@ -41,7 +41,7 @@ pub struct Args {
 /// Prints the graph that `args` name to `out`.
 ///
 /// # Errors
-/// A report with all that is wrong when there is no such graph, and when `out` cannot be written.
+/// All problems if the graph is unknown or malformed, or if `out` cannot be written.
 pub fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let graph = args.graph.load(args.seed.seed)?;
     let dependencies = graph.dependencies();

@@ -1,4 +1,4 @@
-//! Where a command has its task graph from: a generator with its sizes, or a file.
+//! The task graph of a command: a generator with its sizes, or a file.
 
 use super::hints::GRAPH;
 use super::streams::STREAM;
@@ -8,14 +8,14 @@ use sched_graph::{TaskGraph, generate, read};
 use std::path::Path;
 use std::time::Duration;
 
-/// Which graph.
+/// The graph.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct GraphOptions {
     /// cholesky, lu, qr, stencil, fork-join, layered or independent, or the path of a file (`-` is the standard input)
     #[arg(value_name = "GRAPH|FILE", required_unless_present = "graph", value_parser = GRAPH, hide_possible_values = true)]
     workload: Option<String>,
 
-    /// Read the graph from this file, even if it is called like a generated one (`-` is the standard input)
+    /// Read the graph from this file, even if it has the name of a generator (`-` is the standard input)
     #[arg(long, value_name = "FILE", conflicts_with = "workload")]
     graph: Option<String>,
 
@@ -24,10 +24,10 @@ pub(super) struct GraphOptions {
 }
 
 impl GraphOptions {
-    /// The graph; `seed` is for what is random in it.
+    /// Reads or generates the graph; `seed` is for random ones.
     ///
     /// # Errors
-    /// A report when there is no such graph, a size is not of it, it would be too large, or its file is malformed.
+    /// If the graph is unknown or too large, a size does not apply to it, or its file is malformed.
     pub(super) fn load(&self, seed: u64) -> miette::Result<TaskGraph> {
         match (&self.graph, &self.workload) {
             (Some(file), _) => self.sizes.file(file),
@@ -36,15 +36,15 @@ impl GraphOptions {
     }
 }
 
-/// The names of the graphs that can be generated.
+/// Names of the generators.
 pub(super) fn names() -> Vec<&'static str> {
     GENERATORS.iter().map(|(name, _)| *name).collect()
 }
 
-/// Above them in the help of a command.
+/// Heading of these options in a help.
 const HEADING: &str = "Sizes of generated graphs";
 
-/// Sizes of generated graphs. Each says which graphs it is for.
+/// Sizes of generated graphs. Each names the graphs it applies to.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct Sizes {
     /// Tiles in a row of tiles [cholesky, lu, qr; default: 16]
@@ -55,11 +55,11 @@ pub(super) struct Sizes {
     #[arg(long, short = 'b', value_name = "B", value_parser = positive, help_heading = HEADING)]
     tile_size: Option<usize>,
 
-    /// Tasks side by side [stencil, fork-join, layered; default: 16]
+    /// Number of tasks in a step [stencil, fork-join, layered; default: 16]
     #[arg(long, value_name = "N", value_parser = positive, help_heading = HEADING)]
     width: Option<usize>,
 
-    /// Steps, phases or layers one behind the other [stencil, fork-join, layered; default: 10]
+    /// Number of steps, phases or layers [stencil, fork-join, layered; default: 10]
     #[arg(long, value_name = "N", value_parser = positive, help_heading = HEADING)]
     steps: Option<usize>,
 
@@ -67,20 +67,20 @@ pub(super) struct Sizes {
     #[arg(long, value_name = "N", value_parser = positive, help_heading = HEADING)]
     tasks: Option<usize>,
 
-    /// How likely a task waits for a given one of the layer before, from 0 to 1 [layered; default: 0.2]
+    /// Probability that a task depends on a given one of the previous layer, from 0 to 1 [layered; default: 0.2]
     #[arg(long, value_name = "P", value_parser = share, help_heading = HEADING)]
     density: Option<f64>,
 
-    /// Length of a task on a CPU, or its mean [stencil, fork-join, layered, independent; default: 0.001]
+    /// Duration of a task on a CPU in seconds, or its mean [stencil, fork-join, layered, independent; default: 0.001]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = HEADING)]
     length: Option<Duration>,
 
-    /// Bytes that a task hands on [stencil, fork-join, layered; default: 1048576]
+    /// Bytes that a task passes to its successors [stencil, fork-join, layered; default: 1048576]
     #[arg(long, value_name = "N", help_heading = HEADING)]
     bytes: Option<u64>,
 }
 
-/// Names of the graphs that can be generated, with the sizes that they have.
+/// Names of the generators, with their sizes.
 const GENERATORS: [(&str, &[&str]); 7] = [
     ("cholesky", &["--tiles", "--tile-size"]),
     ("lu", &["--tiles", "--tile-size"]),
@@ -91,21 +91,20 @@ const GENERATORS: [(&str, &[&str]); 7] = [
     ("independent", &["--tasks", "--length"]),
 ];
 
-/// More tasks than this are a slip: they would not fit into the memory of most machines.
+/// Maximum number of tasks and dependencies; more would not fit into the memory of most machines.
 const MOST_TASKS: f64 = 3e7;
 
 impl Sizes {
-    /// The same with so many tasks, if their number is not given.
+    /// Sets the number of tasks where the command line does not.
     pub(super) fn or_tasks(mut self, tasks: usize) -> Sizes {
         self.tasks.get_or_insert(tasks);
         self
     }
 
-    /// The graph that `name` means: that of a generator, or the one in a file (`-` is standard input). `seed` is for what
-    /// is random in it.
+    /// The graph of the generator `name`, or of a file (`-` is the standard input). `seed` is for random graphs.
     ///
     /// # Errors
-    /// A report when there is no such generator or file, a size is not of that graph, the graph would be too large, or the
+    /// If there is no such generator or file, a size does not apply to the graph, the graph would be too large, or the
     /// file is malformed.
     pub(super) fn graph(&self, name: &str, seed: u64) -> miette::Result<TaskGraph> {
         let Some((_, sizes)) = GENERATORS.iter().find(|(known, _)| *known == name) else {
@@ -120,14 +119,14 @@ impl Sizes {
             "cholesky" => (tiles as f64).powi(3) / 6.0,
             "lu" | "qr" => (tiles as f64).powi(3) / 3.0,
             "independent" => tasks as f64,
-            // A layer is looked through for each task behind it, which takes a hundredth of what is found.
+            // Each task scans the previous layer; a scanned task costs a hundredth of a found one.
             "layered" => width as f64 * steps as f64 * (width as f64 * density.max(0.01)).max(1.0),
             _ => width as f64 * steps as f64,
         };
         if count > MOST_TASKS {
             return Err(miette!(
                 help = "take fewer",
-                "{name} of these sizes has some {count:.1e} tasks and dependencies, and {MOST_TASKS:.0e} is the most that is made"
+                "{name} of these sizes has some {count:.1e} tasks and dependencies, the maximum is {MOST_TASKS:.0e}"
             ));
         }
         if tile_size > 1 << 20 {
@@ -144,16 +143,16 @@ impl Sizes {
         })
     }
 
-    /// The graph in the file of this name (`-` is standard input).
+    /// Reads the graph from a file (`-` is the standard input).
     ///
     /// # Errors
-    /// A report when there is no such file, sizes are given, or the file is malformed.
+    /// If there is no such file, sizes are given, or the file is malformed.
     fn file(&self, name: &str) -> miette::Result<TaskGraph> {
         self.refuse_others(name, &[])?;
         file(name)
     }
 
-    /// A size that would change nothing is a misunderstanding.
+    /// A size without effect is an error.
     fn refuse_others(&self, name: &str, sizes: &[&str]) -> miette::Result<()> {
         let given = [
             ("--tiles", self.tiles.is_some()),
@@ -172,13 +171,13 @@ impl Sizes {
         }
         let others = others.join(", ");
         if sizes.is_empty() {
-            return Err(miette!("{others} say the size of generated graphs, and `{name}` is a file"));
+            return Err(miette!("{others} set the size of generated graphs, and `{name}` is a file"));
         }
         Err(miette!(help = format!("the sizes of {name} are {}", sizes.join(", ")), "{name} has no {others}"))
     }
 }
 
-/// The graph in the file of this name.
+/// Reads the graph from a file.
 fn file(name: &str) -> miette::Result<TaskGraph> {
     let path = Path::new(name);
     let looks_like_a_file = name == STREAM || path.exists() || name.contains(['/', '.']);
@@ -237,9 +236,9 @@ mod tests {
         insta::assert_snapshot!(told(&["choleski"]), @"there is no graph `choleski`, and no file of that name (did you mean `cholesky`?)");
         insta::assert_snapshot!(told(&["sort"]), @"there is no graph `sort`, and no file of that name (graphs that can be generated: cholesky, lu, qr, stencil, fork-join, layered, independent)");
         insta::assert_snapshot!(told(&["cholesky", "--width", "3", "--bytes", "9"]), @"cholesky has no --width, --bytes (the sizes of cholesky are --tiles, --tile-size)");
-        insta::assert_snapshot!(told(&["cholesky", "--tiles", "100000"]), @"cholesky of these sizes has some 1.7e14 tasks and dependencies, and 3e7 is the most that is made (take fewer)");
+        insta::assert_snapshot!(told(&["cholesky", "--tiles", "100000"]), @"cholesky of these sizes has some 1.7e14 tasks and dependencies, the maximum is 3e7 (take fewer)");
         insta::assert_snapshot!(told(&["missing.stg"]), @"cannot read a task graph from `missing.stg`: one problem");
-        insta::assert_snapshot!(told(&["missing.stg", "--tiles", "4"]), @"--tiles say the size of generated graphs, and `missing.stg` is a file");
+        insta::assert_snapshot!(told(&["missing.stg", "--tiles", "4"]), @"--tiles set the size of generated graphs, and `missing.stg` is a file");
         assert!(graph(&["layered", "--density", "2"]).is_err());
     }
 }

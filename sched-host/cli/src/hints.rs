@@ -1,31 +1,30 @@
-//! Values that shells complete and that are not the only ones: names of policies and platforms, beside which files may be
-//! given.
+//! Completion of open-ended values: names of policies and platforms, or any path.
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::Error;
 use clap::{Arg, Command};
 use std::ffi::OsStr;
 
-/// Any text, of which some values are known by name.
+/// Any text; some values are known by name.
 #[derive(Clone, Copy)]
 pub(super) struct Hinted {
     names: fn() -> Vec<&'static str>,
 }
 
-/// A policy: `all`, or the name of a shipped one, or any path.
+/// A policy: `all`, the name of a shipped one, or any path.
 pub(super) const POLICY: Hinted = Hinted { names: policies };
 
 /// A platform: the name of a shipped one, or any path.
 pub(super) const PLATFORM: Hinted = Hinted { names: platforms };
 
-/// A task graph: the name of one that can be generated, or any path.
+/// A task graph: the name of a generator, or any path.
 pub(super) const GRAPH: Hinted = Hinted { names: super::graph_source::names };
 
 /// All of them.
 pub(super) const ALL: [Hinted; 3] = [POLICY, PLATFORM, GRAPH];
 
 impl Hinted {
-    /// The known names, of which there is at least one.
+    /// The known names; at least one.
     pub(super) fn names(self) -> Vec<&'static str> {
         (self.names)()
     }

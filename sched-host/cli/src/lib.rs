@@ -1,4 +1,4 @@
-//! The `sched` command: one file for each subcommand. The only place that prints.
+//! The `sched` command: one file for each subcommand. The only crate that prints.
 
 pub mod bench;
 pub mod check;
@@ -48,21 +48,22 @@ use values::seconds;
 
 /// Run task graphs with schedulers made of components
 ///
-/// The scheduler is a tree of components that come from plugins; a policy is a text file that says which components, and
-/// how they are linked. `sched policies` lists the policies that are shipped, `sched plugins` the components, `sched tree
-/// POLICY` draws a policy over this machine, `sched check POLICY` proves that tasks will move in it, and `sched run cholesky
-/// --policy POLICY` runs real work with it; `sched simulate` does so on machines that you do not have.
+/// The scheduler is a tree of components that come from plugins; a policy is a text file that lists the components and
+/// how they are linked. `sched policies` lists the policies that are shipped, `sched plugins` the components, `sched
+/// tree POLICY` draws a policy over this machine, `sched check POLICY` proves that tasks will move in it, and `sched
+/// run cholesky --policy POLICY` runs real work with it; `sched simulate` runs task graphs on described machines, in
+/// virtual time.
 ///
-/// Options have the same name and meaning in every command: --policy (repeated, or with commas) names policies, --platform,
-/// --synthetic, --xml and --starpu-sampling name the machine, --workers its CPU workers, --seed what is left to chance, and
-/// --format or --json the language of the answer. `-` in the place of a file is the standard input or output; where a
-/// picture or a trace takes the standard output, the report goes to the standard error.
+/// Options have the same name and meaning in every command: --policy (repeated, or with commas) names policies,
+/// --platform, --synthetic, --xml and --starpu-sampling name the machine, --workers its CPU workers, --seed the random
+/// numbers, and --format or --json the format of the output. `-` in the place of a file is the standard input or
+/// output; where a picture or a trace takes the standard output, the report goes to the standard error.
 ///
-/// With --json, the answer is one object on the standard output, and its lists have one element for each run, policy or
-/// file, also where there is one only. An error is a line {"error": {"message": …}} on the standard error, a warning a line
-/// {"warning": …}.
+/// With --json, the output is one object on the standard output. Its lists have one element for each run, policy or
+/// file, even if there is only one. An error is a line {"error": {"message": …}} on the standard error, a warning a
+/// line {"warning": …}.
 ///
-/// Exit codes: 0 all went well; 1 what was asked for failed (the message says why); 2 the command line was not understood.
+/// Exit codes: 0 success; 1 the command failed (the message says why); 2 invalid command line.
 #[derive(Parser, Debug)]
 #[command(name = "sched", version, max_term_width = 110)]
 struct Cli {
@@ -96,7 +97,7 @@ enum Command {
     Man(man::Args),
 }
 
-/// Runs the command line of this process. The exit code says how it went.
+/// Runs the command line of this process and returns its exit code.
 #[must_use]
 pub fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
@@ -110,13 +111,13 @@ pub fn main() -> ExitCode {
     let mut out = Output::new(std::io::BufWriter::new(std::io::stdout().lock()));
     let done = run(&cli, &mut out).and_then(|code| out.flush().into_diagnostic().map(|()| code));
     done.unwrap_or_else(|report| {
-        // What was found before comes first.
+        // Earlier findings come first.
         let _ = out.flush();
         reports::failed(&report, json)
     })
 }
 
-/// What the words of a command line ask for.
+/// The parsed command line.
 fn understood(words: &[OsString]) -> Result<Cli, clap::Error> {
     let mut command = Cli::command();
     let matches = command.try_get_matches_from_mut(words)?;

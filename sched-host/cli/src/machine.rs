@@ -1,4 +1,4 @@
-//! The options that say which machine, in the same words for every command.
+//! Options for the machine, equal for every command.
 
 use super::hints::PLATFORM;
 use super::values::{machine_name, positive};
@@ -9,10 +9,10 @@ use sched_policy::{self as policy, BoundMachine};
 use sched_sim::platform::{self, Platform};
 use std::path::PathBuf;
 
-/// Above these options in the help of a command.
+/// Heading of these options in a help.
 const HEADING: &str = "Machine";
 
-/// How many workers.
+/// Number of workers.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(super) struct WorkerOption {
     /// Number of CPU workers [default: one for each hardware thread that may be used, or as the platform says]
@@ -21,22 +21,22 @@ pub(super) struct WorkerOption {
 }
 
 impl WorkerOption {
-    /// A place on the machine for each worker: for each hardware thread that may be used, unless a number is given.
+    /// The binding of each worker; one worker for each usable hardware thread, unless a number is given.
     ///
     /// # Errors
-    /// When the process may use none.
+    /// If the process may use none.
     pub(super) fn plan(self, topology: &Topology) -> miette::Result<BindingPlan> {
         // A process that may use nothing asks for at least one worker, so that the error names the true cause.
         Ok(BindingPlan::new(topology, self.count(topology).max(1))?)
     }
 
-    /// How many workers there will be.
+    /// Number of workers.
     pub(super) fn count(self, topology: &Topology) -> usize {
         self.workers.unwrap_or_else(|| BindingPlan::default_workers(topology))
     }
 }
 
-/// Which machine, and how many of its workers.
+/// The machine and its workers.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct MachineOptions {
     /// Described machine: the name of a shipped platform (numa-2x12, cpu9-gpu3, fat-1024), or the path of a KDL file
@@ -72,14 +72,14 @@ pub(super) struct MachineOptions {
 
 /// A machine, with its workers.
 pub(super) enum Machine {
-    /// What hwloc knows, and a place for each worker.
+    /// An hwloc topology with the binding of workers.
     Topology(Box<Topology>, BindingPlan),
     /// A platform for simulations.
     Platform(Box<Platform>),
 }
 
 impl Machine {
-    /// Hands it to `work` as what a policy is laid over.
+    /// Calls `work` with it as the machine of a policy.
     pub(super) fn with<R>(&self, work: impl FnOnce(&dyn policy::Machine) -> R) -> R {
         match self {
             Machine::Topology(topology, plan) => work(&BoundMachine::new(topology, plan)),
@@ -89,10 +89,10 @@ impl Machine {
 }
 
 impl MachineOptions {
-    /// The machine that they name: this one, if they name none.
+    /// The named machine, or this one.
     ///
     /// # Errors
-    /// When there is no such machine, its description is wrong, or it has too few workers.
+    /// If there is no such machine, its description is invalid, or it has too few workers.
     pub(super) fn machine(&self) -> miette::Result<Machine> {
         if let Some(platform) = self.described()? {
             return Ok(Machine::Platform(Box::new(platform)));
@@ -105,7 +105,7 @@ impl MachineOptions {
         Ok(Machine::Topology(Box::new(topology), plan))
     }
 
-    /// The machine that they name, for a simulation: `cpu9-gpu3`, if they name none.
+    /// The named machine for a simulation, or `cpu9-gpu3`.
     ///
     /// # Errors
     /// As [`machine`](Self::machine).
@@ -137,7 +137,7 @@ impl MachineOptions {
         self.cut(platform).map(Some)
     }
 
-    /// The platform with as many CPU workers as are asked for.
+    /// The platform with the requested number of CPU workers.
     fn cut(&self, platform: Platform) -> miette::Result<Platform> {
         let Some(wanted) = self.workers.workers else { return Ok(platform) };
         let (name, there) = (platform.name.clone(), platform.cpu_workers());

@@ -14,7 +14,7 @@ use std::process::ExitCode;
   sched man | man -l -                                      read it
   sched man --dir ~/.local/share/man/man1                   for `man sched`, `man sched-run-cholesky`")]
 pub struct Args {
-    /// Where to write a page for each command; the folder is made if it is not there
+    /// Folder for a page for each command; created if missing
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -22,7 +22,7 @@ pub struct Args {
 /// Writes the page of the command line `of` to `out`, or the pages of all its commands to the folder that `args` name.
 ///
 /// # Errors
-/// When they cannot be written.
+/// If they cannot be written.
 pub fn run(args: &Args, of: Command, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let mut of = of.disable_help_subcommand(true);
     of.build();
@@ -48,7 +48,7 @@ fn page(command: &Command) -> (String, String) {
     let man = Man::new(command.clone()).source(concat!("sched ", env!("CARGO_PKG_VERSION"))).manual("sched");
     let mut text = Vec::new();
     man.render(&mut text).expect("writing to memory never fails");
-    // What stands below the options of a help are examples and tables, whose lines are to stay.
+    // Below the options, a help has examples and tables, whose line breaks are kept.
     let text = String::from_utf8_lossy(&text)
         .replace(".SH EXTRA\n", ".SH NOTES\n.nf\n")
         .replace(".SH VERSION\n", ".fi\n.SH VERSION\n");

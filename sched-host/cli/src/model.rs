@@ -1,4 +1,4 @@
-//! `sched model`: what is known of how long tasks take, and of their energy.
+//! `sched model`: performance models: expected durations and energy of tasks.
 
 mod bus;
 mod energy;
@@ -21,37 +21,37 @@ use std::process::ExitCode;
 
 /// Look at performance models, and exchange them with StarPU
 ///
-/// A model says how long the tasks of a codelet take, by architecture, implementation and size. It is learned while tasks
-/// run (`sched run cholesky --calibrate`), stored for each kind of machine, and used by schedulers that decide by expected
-/// lengths (`--policy tree-heft`). It may know their energy too, which a program measures (`Runtime::measure_energy`) where
-/// the machine has counters for it (`sched model energy`).
+/// A model holds the expected durations of a codelet's tasks by architecture, implementation and size. It is learned
+/// while tasks run (`sched run cholesky --calibrate`), stored for each kind of machine, and used by schedulers that
+/// decide by expected durations (`--policy tree-heft`). It may hold energies too, which a program measures
+/// (`Runtime::measure_energy`) where the machine has energy counters (`sched model energy`).
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  sched model list                                  what is known of this machine
+  sched model list                                  the models of this machine
   sched model show cholesky_gemm                    every size: samples, estimate, spread
   sched model plot cholesky_gemm > gemm.svg         a picture
   sched model energy                                which energy counters this machine has
-  sched model reset cholesky_gemm                   forget it; it is measured again
-  sched model import ~/.starpu/sampling             take over what StarPU measured on this machine
-  sched model export /tmp/sampling --host node7     hand it on to StarPU
-  sched model export /tmp/sampling --bus cpu9-gpu3  what transfers cost on a described platform, for StarPU
-  sched model bus                                   what transfers between this machine's memory nodes take")]
+  sched model reset cholesky_gemm                   delete it; it is measured again
+  sched model import ~/.starpu/sampling             import StarPU's models of this machine
+  sched model export /tmp/sampling --host node7     export models to StarPU
+  sched model export /tmp/sampling --bus cpu9-gpu3  transfer costs of a described platform, for StarPU
+  sched model bus                                   transfer times between this machine's memory nodes")]
 pub struct Args {
     #[command(flatten)]
-    place: Place,
+    selection: Selection,
 
     #[command(subcommand)]
     what: What,
 }
 
-/// Which models.
+/// Selection of models.
 #[derive(Debug, clap::Args)]
-struct Place {
+struct Selection {
     /// Directory of the models [default: $SCHED_MODEL_DIR, or sched/models in the user's data directory]
     #[arg(long, value_name = "DIR", global = true)]
     models: Option<PathBuf>,
 
-    /// The machine that was measured, as `sched model list` names it [default: this one]
+    /// Measured machine, as `sched model list` names it [default: this one]
     #[arg(long, value_name = "FINGERPRINT", global = true, value_parser = machine_name)]
     machine: Option<String>,
 }
@@ -70,8 +70,8 @@ enum What {
 
 /// Draw a model: time or energy by size, both logarithmic, as SVG
 ///
-/// A point for each size, filled when there are samples enough for an estimate, with a bar over the middle half of the samples,
-/// and the curve of the regression if the model has one.
+/// One point for each size, filled if there are enough samples for an estimate, with a bar over the middle half of the
+/// samples, and the regression curve if the model has one.
 #[derive(Debug, clap::Args)]
 struct PlotArgs {
     /// Name of the model
@@ -81,12 +81,12 @@ struct PlotArgs {
     #[arg(long)]
     energy: bool,
 
-    /// Where to write the picture; `-` is the standard output
+    /// File of the picture; `-` is the standard output
     #[arg(long, short, value_name = "FILE.svg", default_value = "-")]
     output: Target,
 }
 
-/// Forget models, so that they are measured again
+/// Delete models, so that they are measured again
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("format", text_or_json))]
 #[command(group = clap::ArgGroup::new("which").required(true).args(["names", "all"]))]
@@ -108,13 +108,13 @@ struct Forgotten {
     forgot: Vec<String>,
 }
 
-impl Place {
+impl Selection {
     fn store(&self) -> miette::Result<Store> {
         store(self.models.clone(), self.machine.as_deref())
     }
 }
 
-/// The models of a machine: this one unless another is named, in the user's directory unless another is given.
+/// Opens the models of a machine: by default of this machine, in the user's directory.
 pub(super) fn store(directory: Option<PathBuf>, machine: Option<&str>) -> miette::Result<Store> {
     let directory = match directory {
         Some(directory) => directory,
@@ -127,12 +127,12 @@ pub(super) fn store(directory: Option<PathBuf>, machine: Option<&str>) -> miette
     Ok(Store::new(directory, machine))
 }
 
-/// Does what `args` say, and writes it to `out`; what is wrong with single models goes to stderr.
+/// Runs the subcommand in `args` and writes its output to `out`; problems of single models go to stderr.
 ///
 /// # Errors
-/// When the models cannot be read or written, there is none of that name, or `out` cannot be written.
+/// If models cannot be read or written, none has the name, or `out` cannot be written.
 pub fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let store = || args.place.store();
+    let store = || args.selection.store();
     match &args.what {
         What::List(args) => list::run(args, &store()?, out),
         What::Show(args) => show::run(args, &store()?, out),
@@ -162,7 +162,7 @@ fn draw(args: &PlotArgs, store: &Store, out: &mut dyn Write) -> miette::Result<E
 
 fn reset(args: &ResetArgs, store: &Store, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let names = if args.all { store.list()? } else { args.names.clone() };
-    // A name that is wrong changes nothing.
+    // Names are checked before anything changes.
     let known = store.list()?;
     for name in &names {
         if !known.contains(name) {
@@ -183,12 +183,12 @@ fn reset(args: &ResetArgs, store: &Store, out: &mut dyn Write) -> miette::Result
         writeln!(out, "forgot {name}").into_diagnostic()?;
     }
     if forgot.is_empty() {
-        writeln!(out, "there was nothing to forget").into_diagnostic()?;
+        writeln!(out, "there was nothing to delete").into_diagnostic()?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is stored under a name.
+/// The stored model of a name.
 fn existing(store: &Store, name: &str) -> Result<Stored, ModelError> {
     store.read(name)?.ok_or_else(|| unknown(store, name))
 }

@@ -1,9 +1,9 @@
-//! Standard output that its reader may close.
+//! Standard output whose reader may close it.
 
 use std::io::{Error, ErrorKind, Result, Write};
 
-/// Writes to `inner` until its reader has seen enough and closes it; what is written then is lost, and nobody minds: a
-/// command goes on to its end, and its exit code says how it went.
+/// Writes to `inner` until its reader closes it, and discards the rest: the command continues to its end and returns
+/// its own exit code.
 pub(super) struct Output<W> {
     inner: W,
     closed: bool,

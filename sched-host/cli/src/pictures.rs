@@ -1,4 +1,4 @@
-//! The options that write down what happened: traces for other programs, and drawings.
+//! Options for recordings: traces for other programs, and Gantt charts.
 
 use super::streams::{STREAM, Sink, Target};
 use miette::miette;
@@ -6,23 +6,23 @@ use sched_trace::{Bound, Format, Gantt, Trace, gantt};
 use std::io::Write;
 use std::path::Path;
 
-/// Events of each worker that are recorded in a real run, at most: some hundred megabytes.
+/// Maximum number of events recorded per worker of a real run: some hundred megabytes.
 pub(super) const MOST_EVENTS: usize = 2_000_000;
 
-/// What to write down, and where.
+/// Recordings and their files.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct Pictures {
-    /// Write what happened to a file: .json for Perfetto and chrome://tracing, .trace or .paje for Paje's viewers
+    /// Write a trace to a file: .json for Perfetto and chrome://tracing, .trace or .paje for Paje's viewers
     ///
-    /// There is a track for each worker and each link between memories, with tasks, transfers, idle time, refusals and
-    /// wakes, and a counter for each queue. Open a .json in https://ui.perfetto.dev. `-` is the standard output (.json).
-    /// Of several simulations each has a file, with the policy's name before the ending.
+    /// The trace has a track for each worker and each link between memories, with tasks, transfers, idle time, refusals
+    /// and wakes, and a counter for each queue. Open a .json in https://ui.perfetto.dev. `-` is the standard output
+    /// (.json). Each of several simulations gets a file, with the policy's name before the extension.
     #[arg(long, value_name = "FILE", value_parser = trace_file)]
     trace: Option<Target>,
 
-    /// Draw the schedule, with a lower bound of the makespan as a line; `-` is the standard output
+    /// Draw a Gantt chart (SVG) with the lower bound of the makespan as a line; `-` is the standard output
     ///
-    /// Of several simulations each has a file, with the policy's name before the ending; all have the same axis of time.
+    /// Each of several simulations gets a file, with the policy's name before the extension; all share one time axis.
     #[arg(long, value_name = "FILE.svg", value_parser = svg_file)]
     gantt: Option<Target>,
 }
@@ -57,15 +57,15 @@ impl Pictures {
     /// Creates the files, before anything runs.
     ///
     /// # Errors
-    /// When one cannot be written.
+    /// If one cannot be written.
     pub(super) fn open(&self) -> miette::Result<PictureFiles> {
         open(self.trace.as_ref(), self.gantt.as_ref())
     }
 
-    /// Creates those of one of several schedules, which have its name.
+    /// Creates the files of one of several schedules, with its name.
     ///
     /// # Errors
-    /// When one cannot be written, or is the standard output.
+    /// If one cannot be written, or is the standard output.
     pub(super) fn open_for(&self, name: &str) -> miette::Result<PictureFiles> {
         let of = |target: &Option<Target>| target.as_ref().map(|target| target.of_several(name)).transpose();
         open(of(&self.trace)?.as_ref(), of(&self.gantt)?.as_ref())
@@ -74,7 +74,7 @@ impl Pictures {
     /// Creates the files for one of `runs` real runs.
     ///
     /// # Errors
-    /// When one cannot be written, or there is more than one run.
+    /// If one cannot be written, or there is more than one run.
     pub(super) fn open_alone(&self, runs: usize) -> miette::Result<PictureFiles> {
         if self.wanted() && runs > 1 {
             return Err(miette!(
@@ -92,25 +92,25 @@ fn open(trace: Option<&Target>, gantt: Option<&Target>) -> miette::Result<Pictur
     Ok(PictureFiles { trace, gantt })
 }
 
-/// Files that wait for a trace.
+/// Open files for a trace.
 pub(super) struct PictureFiles {
     trace: Option<Sink>,
     gantt: Option<Sink>,
 }
 
-/// What stands beside a schedule.
+/// Annotations of a schedule.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Beside<'a> {
-    /// What was executed.
+    /// Title.
     pub(super) workload: &'a str,
-    /// The makespan that no schedule is shorter than, in seconds.
+    /// Lower bound of the makespan, in seconds.
     pub(super) bound: Option<f64>,
-    /// Where the axis of time ends, in seconds, for schedules that are compared.
+    /// End of the time axis, in seconds, for compared schedules.
     pub(super) until: Option<f64>,
 }
 
 impl PictureFiles {
-    /// Whether there are any.
+    /// Whether there are files.
     pub(super) fn wanted(&self) -> bool {
         self.trace.is_some() || self.gantt.is_some()
     }
@@ -123,7 +123,7 @@ impl PictureFiles {
     /// Writes the trace of a run; `out` is the standard output.
     ///
     /// # Errors
-    /// When a file cannot be written.
+    /// If a file cannot be written.
     pub(super) fn write(self, trace: &Trace, beside: Beside<'_>, out: &mut dyn Write) -> miette::Result<()> {
         if let Some(sink) = self.trace {
             let format = sink.target().path().map_or(Ok(Format::Chrome), Format::of)?;

@@ -1,4 +1,4 @@
-//! `sched plugins`: what was looked at, what it offers, and what is wrong with the rest.
+//! `sched plugins`: files that were searched, their components, and reasons for rejection.
 
 mod json;
 mod text;
@@ -12,10 +12,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Where plugins are looked for; the options of every subcommand that loads them.
+/// Options for the search of plugins, of every subcommand that loads them.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct PluginOptions {
-    /// A folder of plugins, searched before all others; may be given several times
+    /// Folder of plugins, searched before all others; may be repeated
     #[arg(long = "plugin-dir", value_name = "DIR", global = true, help_heading = "Plugins")]
     pub plugin_dirs: Vec<PathBuf>,
 
@@ -23,12 +23,12 @@ pub struct PluginOptions {
     #[arg(long, value_name = "DIRS", env = sched_tree::plugin::PLUGIN_PATH_VARIABLE, global = true, help_heading = "Plugins")]
     pub plugin_path: Option<OsString>,
 
-    /// Refuse the components that are compiled into this program: all come from files
+    /// Refuse compiled-in components, so that all come from files
     #[arg(long, global = true, help_heading = "Plugins")]
     pub no_builtin: bool,
 
-    /// Use the component NAME of a plugin in the place of the stock component of that name, in all policies that do not say
-    /// themselves; with FILE, the one of this plugin: the name of its file or package. May be given several times
+    /// Use the component NAME of a plugin instead of the stock component, in all policies without an `override` of
+    /// their own; FILE is the plugin's file name or package. May be repeated
     #[arg(long = "override", value_name = "NAME[=FILE]", global = true, help_heading = "Plugins")]
     #[arg(value_parser = overriding)]
     pub overrides: Vec<Override>,
@@ -43,7 +43,7 @@ fn overriding(text: &str) -> Result<Override, String> {
 }
 
 impl PluginOptions {
-    /// The folders that were named, and then the default ones.
+    /// The named folders, then the default ones.
     #[must_use]
     pub fn search_path(&self) -> SearchPath {
         let named = self.plugin_dirs.iter().fold(SearchPath::empty(), SearchPath::with_folder);
@@ -54,10 +54,10 @@ impl PluginOptions {
         listed.with_own_defaults()
     }
 
-    /// The components that the options leave.
+    /// The components selected by the options.
     ///
     /// # Errors
-    /// Overrides that choose nothing.
+    /// Overrides that match nothing.
     pub fn registry(&self) -> miette::Result<Registry> {
         let builder = RegistryBuilder::default().search_path(self.search_path()).audience(Audience::CommandLine);
         let builder = if self.no_builtin { builder.without_builtin() } else { builder };
@@ -71,23 +71,23 @@ impl PluginOptions {
 /// SCHED_PLUGIN_PATH, then `plugins` beside this program, this program's own folder, and `../lib/sched/plugins` from
 /// there. Last come the components that are compiled into this program.
 ///
-/// Where two plugins offer a component of one name, the first one has it. Stock components of a plugin file hide those that
-/// are compiled in. Other components with the name of a stock component have to be chosen, with --override or in the policy.
+/// If two plugins offer a component of one name, the first is used. Stock components of a plugin file hide compiled-in
+/// ones. Other components with the name of a stock component must be chosen, with --override or in the policy.
 ///
-/// The exit code is 0 even if files are rejected: a bad plugin keeps nothing else from working.
+/// The exit code is 0 even if files are rejected: a bad plugin does not affect the others.
 #[derive(clap::Args, Clone, Debug)]
 #[command(mut_arg("format", text_or_json))]
 pub struct Args {
     #[command(flatten)]
     format: FormatOptions,
 
-    /// Also show folders that are not there, and what the scheduler knows of each component
+    /// Also show missing folders, and the declared properties of each component
     #[arg(long, short)]
     pub verbose: bool,
 }
 
 impl Args {
-    /// What `sched plugins` is without options, or with these.
+    /// Arguments of `sched plugins`, for tests.
     #[must_use]
     pub const fn new(verbose: bool, json: bool) -> Args {
         Args { verbose, format: FormatOptions::new(json) }
@@ -97,7 +97,7 @@ impl Args {
 /// Writes the list of `registry` to `out`.
 ///
 /// # Errors
-/// When `out` cannot be written to.
+/// If `out` cannot be written.
 pub fn run(args: &Args, registry: &Registry, out: &mut dyn Write) -> miette::Result<ExitCode> {
     if args.format.is_json() {
         json::write(registry, out)

@@ -1,4 +1,4 @@
-//! `sched policies`: the policies that come with the program.
+//! `sched policies`: the shipped policies.
 
 use super::format::{FormatOptions, text_or_json};
 use super::hints::POLICY;
@@ -11,17 +11,16 @@ use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// List the policies that come with the program, or print one
+/// List the shipped policies, or print one
 ///
-/// Each is a text file that `--show` prints, with comments on what it does and on every parameter: a start for a policy
-/// of your own. `--simple` writes another: of the simple scheduler around a component that decides, with the flags that
-/// are given.
+/// Each is a text file that `--show` prints, with comments on its behaviour and on every parameter: a starting point
+/// for your own. `--simple` prints the policy of a simple scheduler, built from a component that decides and flags.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("format", text_or_json))]
 #[command(after_long_help = "Examples:
-  sched policies                                 what there is
+  sched policies                                 the list
   sched policies --show tree-eager               what it says
-  sched policies --show tree-eager > mine.kdl    a start for your own; try it with `sched tree mine.kdl`
+  sched policies --show tree-eager > mine.kdl    a starting point; try it with `sched tree mine.kdl`
   sched policies --simple 'mct beta=2.0 decide-workers perfmodel fifo-above fifos-below ready exp impl' > mine.kdl
   sched policies --simple 'eager decide-workers fifo-above; heft decide-memory-nodes perfmodel fifos-below fifo-above'
                                                  two, among which the application chooses for each task
@@ -52,7 +51,7 @@ pub struct Args {
     #[arg(long, value_name = "FLAGS", conflicts_with = "show")]
     simple: Option<String>,
 
-    /// What to call the policy of a simple scheduler
+    /// Name of the policy of a simple scheduler
     #[arg(long, value_name = "NAME", requires = "simple", default_value = "simple")]
     name: String,
 
@@ -60,21 +59,21 @@ pub struct Args {
     format: FormatOptions,
 }
 
-/// What `--json` prints: all policies, or the one asked for.
+/// JSON output: all policies, or the requested one.
 #[derive(Serialize)]
 struct Document {
     policies: Vec<Row>,
 }
 
-/// A policy as `--json` prints it.
+/// JSON of a policy.
 #[derive(Serialize)]
 struct Row {
     name: String,
     summary: String,
     doc: String,
-    /// Whether the loaded plugins provide all that it needs.
+    /// Whether the loaded plugins provide all its components.
     usable: bool,
-    /// Why not.
+    /// The reason if not.
     problems: Vec<String>,
     /// Its text, with `--show` and `--simple`.
     text: Option<String>,
@@ -91,10 +90,10 @@ impl Row {
     }
 }
 
-/// Prints the list, or the policy asked for, to `out`.
+/// Prints the list or the requested policy to `out`.
 ///
 /// # Errors
-/// When the policy asked for is not found, flags are wrong, or `out` cannot be written.
+/// If the requested policy is not found, flags are invalid, or `out` cannot be written.
 pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::Result<ExitCode> {
     match (&args.show, &args.simple) {
         (Some(name), _) => {

@@ -1,4 +1,4 @@
-//! `--policy`: which policies, in the same words for every command.
+//! `--policy`: selection of policies, equal for every command.
 
 use super::hints::POLICY;
 use miette::miette;
@@ -8,32 +8,33 @@ use std::path::Path;
 /// The environment variable that names the policy where the command line does not.
 const VARIABLE: &str = "SCHED_POLICY";
 
-/// Which policies.
+/// Selection of policies.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(super) struct PolicyOptions {
-    /// Policy: a name that `sched policies` lists, or the path of a KDL file; repeat it, or separate by commas, for several
+    /// Policy: a name that `sched policies` lists, or the path of a KDL file; repeat it, or separate by commas, for
+    /// several
     ///
-    /// FILE#NAME is one policy of a file that holds several, `-` a policy on the standard input, and `all` every shipped
-    /// one. Without --policy it is $SCHED_POLICY, or else tree-eager (for `compare` all, for `bench simulation` tree-eager,
-    /// tree-ws and tree-heft).
+    /// FILE#NAME is one policy of a file with several, `-` a policy on the standard input, and `all` every shipped one.
+    /// The default is $SCHED_POLICY, or else tree-eager (for `compare` all, for `bench simulation` tree-eager, tree-ws
+    /// and tree-heft).
     #[arg(long = "policy", short, visible_alias = "policies", value_name = "POLICY")]
     #[arg(value_parser = POLICY, hide_possible_values = true)]
     policies: Vec<String>,
 }
 
 impl PolicyOptions {
-    /// Those that were named; else that of the environment, or `tree-eager`. There is at least one.
+    /// The named policies; by default that of the environment, or `tree-eager`. At least one.
     ///
     /// # Errors
-    /// When only commas were given.
+    /// If only commas were given.
     pub(super) fn several(&self) -> miette::Result<Vec<String>> {
         self.several_or(std::env::var(VARIABLE).ok().as_deref().unwrap_or("tree-eager"))
     }
 
-    /// Those that were named; else those in the list `default`.
+    /// The named policies; by default those in the list `default`.
     ///
     /// # Errors
-    /// When only commas were given.
+    /// If only commas were given.
     pub(super) fn several_or(&self, default: &str) -> miette::Result<Vec<String>> {
         let given: Vec<&str> = match self.policies.is_empty() {
             true => vec![default],
@@ -46,13 +47,13 @@ impl PolicyOptions {
         Ok(named)
     }
 
-    /// These, and `others` before them.
+    /// `others` followed by these.
     pub(super) fn with(&self, others: &[String]) -> PolicyOptions {
         PolicyOptions { policies: others.iter().chain(&self.policies).cloned().collect() }
     }
 }
 
-/// The policies in a list with commas. A file whose name has commas is one.
+/// Splits a list at commas, except where all of it is the name of a file.
 fn listed(list: &str) -> Vec<String> {
     if Path::new(list).exists() {
         return vec![list.to_owned()];
@@ -62,7 +63,7 @@ fn listed(list: &str) -> Vec<String> {
     names.flat_map(|name| if name == "all" { every() } else { vec![name.to_owned()] }).collect()
 }
 
-/// The same policies, each once.
+/// The policies without repetitions.
 pub(super) fn without_repetition(policies: Vec<String>) -> Vec<String> {
     let mut once = Vec::new();
     for policy in policies {

@@ -1,4 +1,4 @@
-//! What a command shows on a terminal while it works.
+//! Progress on a terminal.
 
 use crate::reports;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -9,32 +9,32 @@ use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// How tasks are counted.
+/// Template for counted tasks.
 const TASKS: &str = "{msg} {wide_bar} {human_pos}/{human_len} tasks  {rate}/s  {eta} left";
 
-/// One line on stderr, if that is a terminal; gone at the end.
+/// One line on stderr, if that is a terminal; removed at the end.
 pub(super) struct Progress {
     bar: ProgressBar,
     /// Whether there are several runs, which share the line.
     series: bool,
-    /// Whether programs read the standard error.
+    /// Whether warnings are JSON.
     json: bool,
 }
 
 impl Progress {
-    /// For one run, or for a `series` of them; what is [said](Self::warn) is `json`, if programs read it.
+    /// Progress of one run, or of a `series`; [warnings](Self::warn) are JSON if `json`.
     pub(super) fn new(series: bool, json: bool) -> Progress {
         // indicatif draws on a terminal only.
         Progress { bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()), series, json }
     }
 
-    /// Shows that `total` tasks are to be done; [`done`](Self::done) says how many are.
+    /// Shows a bar for `total` tasks, which [`done`](Self::done) advances.
     pub(super) fn expect(&self, total: u64) {
         self.bar.set_length(total);
         self.bar.set_style(style(TASKS));
     }
 
-    /// Shows what is being done.
+    /// Shows the current phase.
     pub(super) fn doing(&self, what: &str) {
         self.bar.set_message(what.to_owned());
     }
@@ -44,7 +44,7 @@ impl Progress {
         self.bar.set_position(tasks);
     }
 
-    /// Shows how much of `work` is done, from 0 to 1, as it reports.
+    /// Shows the progress that `work` reports, from 0 to 1.
     pub(super) fn share<R>(&self, what: &str, work: impl FnOnce(&dyn Fn(f64)) -> R) -> R {
         self.bar.set_length(100);
         self.bar.set_style(style("{msg} {bar:40} {percent}%  {eta} left"));
@@ -54,7 +54,7 @@ impl Progress {
         result
     }
 
-    /// Shows `what` while `work` is done, of which nobody knows how long it takes; in a series it goes without saying.
+    /// Shows `what` while `work` runs, whose duration is unknown; omitted in a series.
     pub(super) fn phase<R>(&self, what: &'static str, work: impl FnOnce() -> R) -> R {
         if self.series {
             return work();
@@ -67,8 +67,8 @@ impl Progress {
         result
     }
 
-    /// Shows how many of `total` tasks have been executed: by `runtime` while `work` is done, which is only looked at, a few
-    /// times a second, and `earlier` ones.
+    /// Shows the number of executed tasks out of `total`: `earlier` ones, and those of `runtime` while `work` runs,
+    /// which is polled a few times a second.
     pub(super) fn tasks<R>(
         &self,
         what: &str,
@@ -89,7 +89,7 @@ impl Progress {
         }
         self.bar.set_message(what.to_owned());
         std::thread::scope(|scope| {
-            // Dropped when the work is done, or panics.
+            // Dropped when the work ends or panics.
             let (alive, ended) = channel::<()>();
             scope.spawn(move || {
                 while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
@@ -102,15 +102,15 @@ impl Progress {
         })
     }
 
-    /// Writes a line to stderr, around what is shown: something that did not keep the command from its work.
+    /// Writes a warning to stderr, without disturbing the progress line.
     pub(super) fn warn(&self, line: &str) {
-        // Nothing can be done where even stderr cannot be written.
+        // A failure to write to stderr cannot be reported anywhere.
         self.bar.suspend(|| {
             let _ = writeln!(std::io::stderr(), "{}", reports::warning(line, self.json));
         });
     }
 
-    /// Shows nothing any more.
+    /// Removes the line.
     pub(super) fn clear(&self) {
         self.bar.finish_and_clear();
     }

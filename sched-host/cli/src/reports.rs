@@ -1,4 +1,4 @@
-//! How errors and warnings look, for people and for programs.
+//! Output of errors and warnings, as text or JSON.
 
 mod json;
 mod pretty;
@@ -10,16 +10,16 @@ use std::process::ExitCode;
 
 pub(super) use pretty::set_up;
 
-/// Whether the words of a command line ask for JSON, also where they cannot be understood.
+/// Whether a command line requests JSON, even if it cannot be parsed.
 pub(super) fn json_is_wanted(words: &[OsString]) -> bool {
     let words: Vec<&str> = words.iter().skip(1).map(|word| word.to_str().unwrap_or_default()).collect();
     let split = words.windows(2).any(|pair| matches!(pair, ["-f" | "--format", "json"]));
     split || words.iter().any(|word| matches!(*word, "--json" | "--format=json" | "-fjson" | "-f=json"))
 }
 
-/// Writes why the command failed to the standard error: as one line of JSON, if programs read it.
+/// Writes the error of the command to the standard error; as one line of JSON if requested.
 pub(super) fn failed(report: &Report, json: bool) -> ExitCode {
-    // Nothing can be done where even this cannot be written.
+    // A failure to write this cannot be reported anywhere.
     let _ = match json {
         true => writeln!(stderr(), "{}", serde_json::json!({ "error": json::error(report.as_ref()) })),
         false => writeln!(stderr(), "{report:?}"),
@@ -27,7 +27,7 @@ pub(super) fn failed(report: &Report, json: bool) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Writes that the command line was not understood, or the help that it asks for.
+/// Writes the error about the command line, or the requested help.
 pub(super) fn not_understood(error: &clap::Error, json: bool) -> ExitCode {
     if json && error.use_stderr() {
         let _ = writeln!(stderr(), "{}", serde_json::json!({ "error": json::usage(error) }));
@@ -37,7 +37,7 @@ pub(super) fn not_understood(error: &clap::Error, json: bool) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-/// A line on the standard error about something that did not keep the command from its work.
+/// Writes a warning to the standard error.
 pub(super) fn warning(text: &str, json: bool) -> String {
     if json { serde_json::json!({ "warning": text }).to_string() } else { text.to_owned() }
 }

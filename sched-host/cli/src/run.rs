@@ -1,4 +1,4 @@
-//! `sched run`: real work, scheduled by a policy, with its result checked.
+//! `sched run`: real work, scheduled by a policy, with a checked result.
 
 mod comparison;
 mod contexts;
@@ -15,7 +15,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Run real work with a policy, check its result, and say how fast it was; or compare policies on it
+/// Run real work with a policy, check its result and report its speed; or compare policies
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "What the graphs of N × N tiles look like, and what they show:
   cholesky  N³/6 tasks. A panel is a column of independent tasks: short chains, hardly any
@@ -33,10 +33,10 @@ pub struct Args {
 enum What {
     /// Factorise a symmetric positive definite matrix, tile by tile: A = L·Lᵀ
     ///
-    /// The matrix (f64) is made from the seed, or read from a file, and cut into square tiles. Each kernel (potrf, trsm,
-    /// syrk, gemm) on tiles is a task: N rows of tiles make N·(N + 1)·(N + 2)/6 of them. The time is that of the tasks,
-    /// from the first submission to the last end; the residual ‖A − L·Lᵀ‖ / ‖A‖ is computed afterwards, and too large a
-    /// one is an error.
+    /// The matrix (f64) is made from the seed, or read from a file, and cut into square tiles. Each kernel (potrf,
+    /// trsm, syrk, gemm) on tiles is a task: N rows of tiles make N·(N + 1)·(N + 2)/6 of them. The time runs from the
+    /// first submission to the end of the last task; the residual ‖A − L·Lᵀ‖ / ‖A‖ is computed afterwards; too large a
+    /// residual is an error.
     #[command(after_help = "Examples:
   sched run cholesky                                        order 4096 on all of this machine
   sched run cholesky --policy mine.kdl --workers 4          a policy of your own, 4 workers
@@ -44,22 +44,22 @@ enum What {
   sched run cholesky --context a:policy=tree-ws,workers=0 \
                      --context b:policy=tree-prio,workers=1
                                                             two contexts at once on one machine
-  sched run cholesky --swap-to tree-prio                    another policy from the middle on
+  sched run cholesky --swap-to tree-prio                    swap the policy half-way
   sched run cholesky --tiles 40 --tile-size 192             11480 tasks, on smaller tiles
   sched run cholesky --matrix bcsstk14.mtx --tile-size 64   a matrix from a file
   sched run cholesky --memory-nodes 2 --policy tree-dmdar   tiles are copied between two memories
-  sched run cholesky --calibrate                            learn how long its kernels take
-  sched run cholesky --policy tree-heft                     decide by how long they take
+  sched run cholesky --calibrate                            measure and store kernel durations
+  sched run cholesky --policy tree-heft                     decide by the learned durations
   sched run cholesky --json | jq '.runs[].gflops'           for programs")]
     Cholesky(factorise::Args),
 
-    /// Factorise a matrix that is dominated by its diagonal, tile by tile and without pivoting: A = L·U
+    /// Factorise a diagonally dominant matrix, tile by tile and without pivoting: A = L·U
     ///
-    /// The matrix (f64) is made from the seed, or read from a file, and cut into square tiles. Each kernel (getrf, trsm_row,
-    /// trsm_column, gemm) on tiles is a task: N rows of tiles make N·(N + 1)·(2·N + 1)/6 of them. The time is that of the
-    /// tasks, from the first submission to the last end; the residual ‖A − L·U‖ / ‖A‖ is computed afterwards, and too large
-    /// a one is an error. So is a pivot that is zero; a matrix from a file need not be dominated by its diagonal, but only
-    /// then it is sure to go well.
+    /// The matrix (f64) is made from the seed, or read from a file, and cut into square tiles. Each kernel (getrf,
+    /// trsm_row, trsm_column, gemm) on tiles is a task: N rows of tiles make N·(N + 1)·(2·N + 1)/6 of them. The time
+    /// runs from the first submission to the end of the last task; the residual ‖A − L·U‖ / ‖A‖ is computed afterwards;
+    /// too large a residual is an error. A zero pivot is an error too: without pivoting, only diagonally dominant
+    /// matrices are sure to succeed.
     #[command(after_help = "Examples:
   sched run lu                                              order 4096 on all of this machine
   sched run lu --policy tree-eager --policy tree-prio       two policies side by side
@@ -69,11 +69,11 @@ enum What {
 
     /// Factorise any matrix, tile by tile: A = Q·R
     ///
-    /// The matrix (f64) is made from the seed, or read from a file, and cut into square tiles. Each kernel (geqrt, unmqr,
-    /// tsqrt, tsmqr) on tiles is a task: N rows of tiles make N·(N + 1)·(2·N + 1)/6 of them. The time is that of the tasks,
-    /// from the first submission to the last end. The speed counts the work of a factorisation that is not tiled, which is a
-    /// little less. The residual is computed afterwards: ‖A − Q·R‖ / ‖A‖, or how far Q is from orthogonal if that is more;
-    /// too large a one is an error.
+    /// The matrix (f64) is made from the seed, or read from a file, and cut into square tiles. Each kernel (geqrt,
+    /// unmqr, tsqrt, tsmqr) on tiles is a task: N rows of tiles make N·(N + 1)·(2·N + 1)/6 of them. The time is that of
+    /// the tasks, from the first submission to the last end. The speed counts the operations of an untiled
+    /// factorisation, which are slightly fewer. The residual is computed afterwards: ‖A − Q·R‖ / ‖A‖, or the deviation
+    /// of Q from orthogonality if that is larger; too large a residual is an error.
     #[command(after_help = "Examples:
   sched run qr                                              order 4096 on all of this machine
   sched run qr --policy tree-eager --policy tree-prio       two policies side by side
@@ -82,10 +82,10 @@ enum What {
     Qr(factorise::Args),
 }
 
-/// Runs the workload that `args` name and writes its figures to `out`; what components did wrong goes to stderr.
+/// Runs the workload that `args` name and writes its figures to `out`; faults of components go to stderr.
 ///
 /// # Errors
-/// When the runtime does not start, the run does not end, there is no result or it is wrong, or `out` cannot be written.
+/// If the runtime does not start, the run does not end, the result is missing or wrong, or `out` cannot be written.
 pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     match &args.what {
         What::Cholesky(args) => factorise::<Cholesky>(args, registry, out),

@@ -23,18 +23,18 @@ use swap::{Swap, swap};
 
 /// Simulate a task graph on a described machine, with the same policies and plugins as real runs
 ///
-/// The workload is a generated graph or a file: what `sched graph --json` writes, a StarPU trace (tasks.rec), a WfFormat
-/// workflow (.json) or a standard task graph (.stg). The machine is a shipped platform (cpu9-gpu3, unless another is named),
-/// a KDL file, a machine of a StarPU performance directory, or one that hwloc describes, whose speed is assumed. The same
-/// command gives the same schedule, event for event; `digest` tells whether it did. Several policies are simulated in turn;
-/// `sched compare` puts them side by side.
+/// The workload is a generated graph or a file: what `sched graph --json` writes, a StarPU trace (tasks.rec), a
+/// WfFormat workflow (.json) or a standard task graph (.stg). The machine is a shipped platform (cpu9-gpu3 by default),
+/// a KDL file, a machine of a StarPU performance directory, or one that hwloc describes, with assumed speeds. A
+/// repeated command produces the same schedule, event for event, with an equal `digest`. Several policies are simulated
+/// in turn; `sched compare` shows them side by side.
 #[derive(clap::Args, Clone, Debug)]
 #[command(mut_arg("format", text_or_json))]
 #[command(after_long_help = "Examples:
   sched simulate cholesky --tiles 16 --platform cpu9-gpu3 --policy tree-heft
   sched simulate lu --tiles 20 --platform mine.kdl --policy mine.kdl --json
   sched simulate qr --synthetic \"node:2 core:8 pu:1\" --policy tree-ws
-                                 on a machine that you do not have
+                                 on a synthetic machine
   sched graph layered --json | sched simulate - --policy tree-prio
   sched simulate --graph tasks.rec --starpu-sampling ~/.starpu/sampling --host mirage --policy tree-heft
   sched simulate stencil --width 64 --steps 100 --platform numa-2x12 --policy tree-ws --events events.txt
@@ -58,12 +58,12 @@ pub struct Args {
     #[command(flatten)]
     contexts: ContextOptions,
 
-    /// Swap to this policy, in each context: at a virtual time, such as tree-prio@20ms (units: ns, us, ms, s), or else when
-    /// half of its tasks have ended
+    /// Swap each context to this policy at a virtual time, such as tree-prio@20ms (units: ns, us, ms, s); by default
+    /// when half of its tasks have ended
     #[arg(long, value_name = "POLICY[@TIME]", value_parser = swap)]
     swap_to: Option<Swap>,
 
-    /// Write every event to a file, a line each: nanoseconds, and what happened; `-` is the standard output
+    /// Write every event to a file, one line each: time in nanoseconds and event; `-` is the standard output
     #[arg(long, value_name = "FILE")]
     events: Option<Target>,
 
@@ -77,7 +77,7 @@ pub struct Args {
 /// Simulates the workload that `args` name and writes its figures to `out`.
 ///
 /// # Errors
-/// When graph, platform or policy are wrong, no policy comes to its end, or a file cannot be written.
+/// If graph, platform or policy are invalid, no policy completes, or a file cannot be written.
 pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let case = Case::load(&args.setup, &args.contexts.contexts, args.swap_to.as_ref(), registry)?;
     let policies = without_repetition(args.policies.several()?);
@@ -98,7 +98,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     let (runs, recorded): (Vec<Run>, Vec<_>) = recorded.unzip();
     let report = Report::new(&case, args.setup.costs, runs, failed);
     streams::report(takes_output, out, |out| report.write(args.format.is_json(), out))?;
-    // What cannot be written does not take the report with it.
+    // The report is printed even if a file cannot be written.
     let until = report.longest().filter(|_| policies.len() > 1);
     let beside = Beside { workload: &case.graph.name, bound: report.bound(), until };
     let mut ended = report.runs.iter().zip(recorded).peekable();
@@ -113,7 +113,7 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
 }
 
 impl Args {
-    /// Creates the files for what is recorded of each policy.
+    /// Creates the files recorded for each policy.
     fn open(&self, policies: &[String]) -> miette::Result<(Vec<PictureFiles>, Vec<Option<Sink>>)> {
         if policies.len() == 1 {
             return Ok((vec![self.pictures.open()?], vec![self.events.as_ref().map(Target::create).transpose()?]));

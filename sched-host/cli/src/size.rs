@@ -1,4 +1,4 @@
-//! Sizes of tiled matrices that a command may ask for.
+//! Limits on the sizes of tiled matrices.
 
 use miette::miette;
 use sched_workloads::linalg::Tiling;
@@ -10,19 +10,19 @@ pub(super) fn order(tiles: usize, tile_size: usize) -> miette::Result<usize> {
     order.ok_or_else(|| miette!("{tiles} tiles of {tile_size} rows are more rows than can be counted"))
 }
 
-/// What the runtime keeps of a task, in bytes, about.
+/// Approximate memory of the runtime for one task, in bytes.
 const TASK_BYTES: f64 = 400.0;
 
-/// Memory that can be had without harm to what else runs, in bytes, where the system tells. (hwloc tells what is there,
-/// and in some virtual machines it tells half of it.)
+/// Available memory in bytes, where the system reports it. (hwloc reports the installed memory, and in some virtual
+/// machines half of it.)
 fn available_memory() -> Option<u64> {
     let told = std::fs::read_to_string("/proc/meminfo").ok()?;
     let kib = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?.trim().strip_suffix("kB")?;
     kib.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Refuses matrices whose tiles do not fit into memory, those of `copies` runs of `W` at once, or whose tasks do not, before
-/// anything is reserved.
+/// Refuses matrices whose tiles, for `copies` concurrent runs of `W`, or whose tasks do not fit into memory, before
+/// anything is allocated.
 pub(super) fn check<W: Workload>(tiling: Tiling, copies: usize) -> miette::Result<()> {
     check_within::<W>(available_memory(), tiling, copies)
 }
@@ -60,7 +60,7 @@ mod tests {
     use sched_workloads::workload::{Cholesky, Lu};
 
     #[test]
-    fn what_cannot_fit_is_refused_and_told_why() {
+    fn what_cannot_fit_is_refused_with_the_reason() {
         let machine = Some(16 << 30);
         let told = |order, size| {
             check_within::<Cholesky>(machine, Tiling::new(order, size), 1).expect_err("too large").to_string()

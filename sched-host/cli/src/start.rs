@@ -1,8 +1,8 @@
-//! Starting with several policies.
+//! Checks before a run with several policies.
 
 use sched_runtime::{Runtime, StartError};
 
-/// Policies with which no runtime starts.
+/// Policies that no runtime can start with.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[error("{} of {given} policies cannot be used; nothing was run", causes.len())]
 #[diagnostic(code(sched::policies))]
@@ -12,11 +12,10 @@ struct NotStarted {
     causes: Vec<StartError>,
 }
 
-/// Starts a runtime with each policy, to see whether that goes well, and ends it again; gives back their warnings, each one
-/// once.
+/// Starts and ends a runtime with each policy to check it; returns the warnings without repetitions.
 ///
 /// # Errors
-/// All policies with which none starts, each with everything that is wrong.
+/// All policies that no runtime can start with, each with all its problems.
 pub(super) fn start_all(
     policies: &[String],
     start: impl Fn(&str) -> Result<Runtime, StartError>,

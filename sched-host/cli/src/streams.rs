@@ -1,4 +1,4 @@
-//! `-` in the place of a file: the standard streams.
+//! Standard streams, named `-` instead of a file.
 
 use clap::ArgMatches;
 use miette::{IntoDiagnostic, WrapErr, miette};
@@ -9,10 +9,10 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The name of a standard stream, where a file may be named.
+/// File name that means a standard stream.
 pub(super) const STREAM: &str = "-";
 
-/// Where something is written.
+/// Destination of output.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Target {
     /// `-`.
@@ -47,15 +47,15 @@ impl Target {
         }
     }
 
-    /// One of several targets: the same file with `name` before the ending of its name, such as `out-tree-heft.svg`.
+    /// One of several targets: the file with `name` before its extension, such as `out-tree-heft.svg`.
     ///
     /// # Errors
-    /// When it is the standard output, which takes one thing.
+    /// If it is the standard output, which takes one result.
     pub(super) fn of_several(&self, name: &str) -> miette::Result<Target> {
         let Target::File(path) = self else {
             return Err(miette!(
-                help = "name a file: each policy gets one of its own, with its name before the ending",
-                "the standard output takes what one policy gives, and there are several"
+                help = "name a file: each policy gets one, with the policy's name before the extension",
+                "the standard output takes the result of one policy, and there are several"
             ));
         };
         let fits = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
@@ -76,12 +76,12 @@ impl Target {
     }
 }
 
-/// What an error says of a target.
+/// Error text about a target.
 pub(super) fn unwritten(target: &Target) -> String {
     format!("{target} cannot be written")
 }
 
-/// A target that can be written now.
+/// An open target.
 #[derive(Debug)]
 pub(super) struct Sink {
     target: Target,
@@ -90,7 +90,7 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    /// Where it goes.
+    /// Target.
     pub(super) fn target(&self) -> &Target {
         &self.target
     }
@@ -100,7 +100,7 @@ impl Sink {
         self.file.is_none()
     }
 
-    /// What writes there: the standard output is taken out of `out`, where it has to be.
+    /// Writer of the target; the standard output is `out`.
     pub(super) fn writer<'a, 'w: 'a>(self, out: &mut Option<&'a mut (dyn Write + 'w)>) -> Box<dyn Write + 'a> {
         match (self.file, out) {
             (Some(file), _) => Box::new(BufWriter::new(file)),
@@ -108,7 +108,7 @@ impl Sink {
         }
     }
 
-    /// Lets `write` write, to `out` if it is the standard output.
+    /// Runs `write` on the target, which is `out` for the standard output.
     ///
     /// # Errors
     /// When that fails.
@@ -124,19 +124,19 @@ impl Sink {
     }
 }
 
-/// Lets `write` write the report: to `out`, or, where something else `takes` the standard output, to the standard error.
+/// Writes the report to `out`, or to the standard error where something else `takes` the standard output.
 pub(super) fn report<R>(takes: bool, out: &mut dyn Write, write: impl FnOnce(&mut dyn Write) -> R) -> R {
     if takes { write(&mut std::io::stderr()) } else { write(out) }
 }
 
-/// Options and arguments that may name the standard input, and those that may name the standard output.
+/// Options and arguments that may name the standard input or the standard output.
 const INPUTS: [&str; 7] = ["policies", "named", "workload", "graph", "platform", "xml", "matrix"];
 const OUTPUTS: [&str; 5] = ["trace", "gantt", "events", "html", "output"];
 
 /// Refuses `-` for two inputs, or two outputs, of the command in `matches`.
 ///
 /// # Errors
-/// What is to be written instead.
+/// The error with the fix.
 pub(super) fn check(matches: &ArgMatches) -> Result<(), String> {
     for (ids, stream) in [(&INPUTS[..], "input"), (&OUTPUTS[..], "output")] {
         let count = |id: &&str| {
@@ -145,7 +145,7 @@ pub(super) fn check(matches: &ArgMatches) -> Result<(), String> {
         };
         let named: usize = ids.iter().map(count).sum();
         if named > 1 {
-            return Err(format!("`-` is given {named} times for the standard {stream}, which there is once"));
+            return Err(format!("`-` is given {named} times for the standard {stream}, which can be used once"));
         }
     }
     matches.subcommand().map_or(Ok(()), |(_, below)| check(below))

@@ -1,8 +1,8 @@
-//! Tables for people.
+//! Text tables.
 
 use comfy_table::{CellAlignment, Row, Table, presets};
 
-/// A table, of which the columns `numbers` stand to the right.
+/// A table; the columns `numbers` are right-aligned.
 pub(super) fn table<R: Into<Row>>(
     header: impl Into<Row>,
     rows: impl IntoIterator<Item = R>,

@@ -1,4 +1,4 @@
-//! `sched topology`: what the machine is, and what a run would use of it.
+//! `sched topology`: the machine, and the binding of workers.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -12,21 +12,21 @@ use sched_sim::Platform;
 
 /// Show the machine and where workers would be bound on it
 ///
-/// Prints every object that hwloc finds (memory nodes, packages, caches, cores and their hardware threads,
-/// called PUs) and the PU that each worker of a run gets: one worker for each core first, then the cores'
-/// further hardware threads. PUs that an affinity mask or a cgroup forbids are shown but never used. Warnings tell
-/// of workers that share a PU with each other or with another run, and of a cgroup that limits their time.
+/// Prints every object that hwloc finds (memory nodes, packages, caches, cores and their hardware threads, called PUs)
+/// and the PU that each worker of a run gets: one worker for each core first, then the cores' further hardware threads.
+/// PUs that an affinity mask or a cgroup forbids are shown but never used. Warnings report workers that share a PU with
+/// each other or with another run, and of a cgroup that limits their time.
 ///
 /// Objects are named as in policy files (`each "numa"`, `each "l3"`, `each "core"`); PUs and memory nodes
 /// have the numbers of the operating system, as `taskset` and `numactl` take them.
 ///
-/// Of a platform for simulations it shows the memories, the workers near each, and what transfers take.
+/// For a simulated platform it prints the memories, the workers near each, and transfer times.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Examples:
   sched topology                                          this machine
   sched topology --workers 4                              where 4 workers would be bound
-  sched topology --platform cpu9-gpu3                     a described machine, as simulations have it
-  sched topology --synthetic \"node:2 l3:1 core:8 pu:2\"    a machine that you do not have
+  sched topology --platform cpu9-gpu3                     a described machine, as for simulations
+  sched topology --synthetic \"node:2 l3:1 core:8 pu:2\"    a synthetic machine
   sched topology --xml cluster.xml --format svg > c.svg   one saved with `lstopo cluster.xml`
   sched topology --format dot | dot -Tpdf > machine.pdf   a graph, drawn by graphviz")]
 pub struct Args {
@@ -41,8 +41,7 @@ pub struct Args {
 ///
 /// # Errors
 ///
-/// A report with the fix when the machine cannot be described, when 0 workers are asked for, and when
-/// `out` cannot be written.
+/// If the machine cannot be described, 0 workers are requested, or `out` cannot be written.
 pub fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let picture = match args.machine.machine()? {
         Machine::Topology(topology, mut plan) => {

@@ -1,4 +1,4 @@
-//! `sched tree`: a policy laid over a machine, as a picture.
+//! `sched tree`: drawing of a policy on a machine.
 
 use super::format::{Format, FormatOptions};
 use super::hints::POLICY;
@@ -6,23 +6,23 @@ use super::json;
 use super::machine::MachineOptions;
 use super::policy::PolicyOptions;
 use miette::{IntoDiagnostic, miette};
-use sched_policy::{Catalogue, Fold, Plan, PlanNode, Source, expand};
+use sched_policy::{Catalogue, Fold, PlanNode, Source, TreePlan, expand};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Draw the tree of components that a policy becomes on a machine
+/// Draw the component tree of a policy on a machine
 ///
-/// Shows every component that will exist, with the parameters that differ from their defaults. What a policy says of
-/// `each "worker"` stands here once for each worker. A component with several parents is drawn at the first, and named
-/// at the others. A policy that is not valid is not drawn: its errors are shown instead.
+/// Prints every component that will exist, with the parameters that differ from their defaults: `each "worker"` is
+/// expanded for each worker. A component with several parents is drawn below the first, and named below the others. For
+/// an invalid policy, prints its errors instead.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  sched tree tree-eager                          a policy that comes with the program
-  sched tree modular-eager                       the same, by the name that StarPU has for it
-  sched tree --policy tree-eager                 the same, as other commands name it
-  sched tree mine.kdl --workers 64               a file of your own, as with 64 workers on this machine
+  sched tree tree-eager                          a shipped policy
+  sched tree modular-eager                       the shipped policy, by StarPU's name
+  sched tree --policy tree-eager                 the option of other commands
+  sched tree mine.kdl --workers 64               a policy file, with 64 workers on this machine
   sched tree tree-heft --platform cpu9-gpu3      on a machine with GPUs
   sched tree mine.kdl --synthetic \"node:2 l3:4 core:8 pu:1\"   as on another machine; --xml for a saved one
   sched tree several.kdl#second                  one policy of a file that holds several
@@ -42,7 +42,7 @@ pub struct Args {
     #[command(flatten)]
     format: FormatOptions,
 
-    /// Draw every component, rather than rows of like ones as `× 64 (workers 0-63)` (pictures always do)
+    /// Draw every component instead of folding similar ones to `× 64 (workers 0-63)` (pictures always do)
     #[arg(long)]
     unfold: bool,
 }
@@ -50,7 +50,7 @@ pub struct Args {
 /// Draws the policy to `out`.
 ///
 /// # Errors
-/// When the policy is not found or not valid for the components of `catalogue`, or `out` cannot be written.
+/// If the policy is unknown or invalid for the components of `catalogue`, or `out` cannot be written.
 pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let policies = args.policies.with(&args.named).several()?;
     let format = args.format.get();
@@ -86,7 +86,7 @@ pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::R
     Ok(ExitCode::SUCCESS)
 }
 
-/// What `--json` prints.
+/// JSON output.
 #[derive(Serialize)]
 struct Document<'a> {
     policies: Vec<PolicyRow<'a>>,
@@ -105,9 +105,9 @@ struct NodeRow<'a> {
     component: &'a str,
     plugin: &'a str,
     path: &'a str,
-    /// The part of the machine that it stands for.
+    /// Part of the machine that it belongs to.
     place: &'a str,
-    /// All parameters, also those that have their defaults.
+    /// All parameters, including defaults.
     params: BTreeMap<&'a str, String>,
     children: Vec<ChildRow<'a>>,
     /// The worker that a leaf hands tasks to.
@@ -121,7 +121,7 @@ struct ChildRow<'a> {
 }
 
 impl<'a> PolicyRow<'a> {
-    fn new(plan: &'a Plan) -> PolicyRow<'a> {
+    fn new(plan: &'a TreePlan) -> PolicyRow<'a> {
         let node = |node: &'a PlanNode| NodeRow {
             id: node.id.0,
             component: &node.info.name,

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// What is left to chance.
+/// The seed.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(super) struct SeedOption {
-    /// Seed of generated data and graphs, and of whatever components leave to chance
+    /// Seed of generated data and graphs, and of random choices in components
     #[arg(long, value_name = "SEED", default_value_t = 42)]
     pub(super) seed: u64,
 }
@@ -19,22 +19,22 @@ pub(super) fn positive(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A time in seconds, more than none.
+/// A time in seconds, more than 0.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| "must be a number of seconds, such as 2 or 0.5".to_owned())?;
     match Duration::try_from_secs_f64(number) {
         Ok(time) if !time.is_zero() => Ok(time),
-        _ => Err("must be more than 0 seconds, and a time that can come to pass".to_owned()),
+        _ => Err("must be more than 0 seconds and less than 2^64".to_owned()),
     }
 }
 
-/// A share of something, from 0 to 1.
+/// A fraction from 0 to 1.
 pub(super) fn share(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
     number.ok_or_else(|| "must be a number from 0 to 1, such as 0.95".to_owned())
 }
 
-/// The name of a machine, which names of files are made of.
+/// The name of a machine, which is part of file names.
 pub(super) fn machine_name(text: &str) -> Result<String, String> {
     let unfit = |c: char| c == '/' || c.is_control() || c.is_whitespace();
     match text.is_empty() || text.starts_with('.') || text.contains(unfit) {

@@ -1,13 +1,14 @@
-//! Scheduling areas: what lies between the reservoirs of a plan.
+//! Scheduling areas: the parts of a plan between its reservoirs.
 
-use super::plan::{NodeIndex, Plan, PlanNode};
+use super::plan::{NodeIndex, PlanNode, TreePlan};
 use sched_core::{Family, Value};
 use std::collections::HashSet;
 
 /// A scheduling area: the part of a tree between a reservoir, or the application, and the reservoirs and workers below.
 ///
-/// A *reservoir* is a component that stores tasks. Tasks cross an area without rest, moved by its *pumps*: what pushes
-/// down into it, or pulls up out of it. A component with several parents may be in several areas.
+/// A *reservoir* is a component that stores tasks. Tasks cross an area without being stored, moved by its *pumps*:
+/// components that push into it from above, or pull out of it from below. A component with several parents may be in
+/// several areas.
 ///
 /// ```
 /// # use sched_policy::*;
@@ -25,20 +26,20 @@ use std::collections::HashSet;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Area {
-    /// The reservoir whose tasks come down into it; none where the application pushes them.
+    /// Reservoir whose tasks enter the area; `None` where the application pushes them.
     pub above: Option<NodeIndex>,
-    /// The components in it, which store nothing.
+    /// Components in the area, which store nothing.
     pub through: Vec<NodeIndex>,
-    /// The reservoirs that it leads down to.
+    /// Reservoirs below.
     pub below: Vec<NodeIndex>,
-    /// The leaves that it leads down to. Each is a pump: it pulls.
+    /// Leaves below. Each is a pump: it pulls.
     pub workers: Vec<NodeIndex>,
 }
 
 impl Area {
-    /// Whether what is above it pushes into it when there is room below, rather than wait to be pulled.
+    /// Whether the reservoir above pushes into the area when there is room below; otherwise it waits to be pulled.
     #[must_use]
-    pub fn is_pumped_down(&self, plan: &Plan) -> bool {
+    pub fn is_pumped_down(&self, plan: &TreePlan) -> bool {
         self.above.is_none_or(|node| !plan[node].info.pulled_only)
     }
 }
@@ -50,7 +51,7 @@ impl PlanNode {
         self.info.stores && self.info.family != Family::Worker
     }
 
-    /// The parameters that bound what it stores; none when it has room for any number of tasks.
+    /// Parameters that bound its storage; none for an unbounded one.
     pub fn bounds(&self) -> impl Iterator<Item = (&str, &Value)> {
         let bounding = |name: &str, value: &Value| self.info.bounds.iter().any(|bound| bound == name) && bounds(value);
         self.params.iter().filter(move |(name, value)| bounding(name, value))
@@ -67,7 +68,7 @@ pub(super) fn bounds(value: &Value) -> bool {
     }
 }
 
-impl Plan {
+impl TreePlan {
     /// The scheduling areas, from the application down.
     #[must_use]
     pub fn areas(&self) -> Vec<Area> {

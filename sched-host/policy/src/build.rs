@@ -1,6 +1,7 @@
-//! Building policies in a program: by hand, from recipes laid over the machine, or from the flags of the simple scheduler.
+//! Building policies in a program: by hand, from recipes laid over the machine, or from the flags of the simple
+//! scheduler.
 //!
-//! Each gives a [`Policy`](super::Policy) that its text would give as well, so that it is checked, laid over a machine,
+//! All three produce a [`Policy`](super::Policy) equal to one read from text, which is checked, laid over a machine,
 //! printed and drawn like any other.
 
 mod connect;

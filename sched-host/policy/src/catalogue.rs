@@ -1,4 +1,4 @@
-//! The components that a policy may name.
+//! Components that a policy may name.
 
 use super::overrides::Override;
 use sched_core::ComponentInfo;
@@ -25,22 +25,22 @@ pub struct Catalogue {
     audience: Audience,
 }
 
-/// Number of files that were not loaded which are listed with a component that is not found.
+/// Maximum number of rejected files listed in the error about an unknown component.
 const LISTED: usize = 3;
 
 /// Whether the stock components are compiled into the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Stock {
-    /// They are, and can be used.
+    /// Compiled in and available.
     CompiledIn,
-    /// They are, and the user refuses them.
+    /// Compiled in, but refused by the user.
     Refused,
-    /// They are not.
+    /// Not compiled in.
     #[default]
     Absent,
 }
 
-/// Who reads the errors: what to do about one depends on it.
+/// Reader of error messages, on whom the proposed fix depends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Audience {
     /// The author or the user of a program that uses this library.
@@ -53,7 +53,7 @@ pub enum Audience {
 /// A component and what provides it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Entry {
-    /// What the component says of itself.
+    /// The component's description of itself.
     pub info: Arc<ComponentInfo>,
     /// Name of the plugin's package, or of the package that is compiled in.
     pub plugin: String,
@@ -62,14 +62,14 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What `from` of an [`Override`] calls it: the name of the file, or of the package that is compiled in.
+    /// Its name in `from` of an [`Override`]: the name of the file, or of the compiled-in package.
     #[must_use]
     pub fn short_name(&self) -> &str {
         let file = self.file.as_ref().and_then(|file| file.file_name()).and_then(|name| name.to_str());
         file.unwrap_or(&self.plugin)
     }
 
-    /// Whether `from` of an [`Override`] means this one.
+    /// Whether `from` of an [`Override`] names this component.
     fn is_from(&self, from: &str) -> bool {
         self.short_name() == from || self.plugin == from || (!self.info.package.is_empty() && self.info.package == from)
     }
@@ -85,27 +85,27 @@ impl fmt::Display for Entry {
     }
 }
 
-/// Every component of one name, and which of them is meant.
+/// All components of one name, and the selected one.
 #[derive(Clone, Debug)]
 pub struct Offers {
-    /// In the order of the search path; the one that is compiled in is last.
+    /// Components in search order; the compiled-in one is last.
     pub entries: Vec<Entry>,
-    /// Package of the component that is compiled in, whether it is refused or not: the name belongs to it.
+    /// Package of the compiled-in component, refused or not: it owns the name.
     pub owner: Option<String>,
-    /// The one that a policy means if it chooses none itself; `None` where the user has to choose.
+    /// Index of the component that a policy without an override means; `None` where the user has to choose.
     pub meant: Option<usize>,
 }
 
 impl Offers {
-    /// Which of them a policy means that chooses none: the first, unless the name belongs to a package that is compiled in and
-    /// others offer it as well.
+    /// The component that a policy without an override means: the first, unless a compiled-in package owns the name and
+    /// others offer it too.
     #[must_use]
     pub fn by_rule(&self) -> Option<usize> {
         let strangers = self.entries.iter().any(|entry| !self.is_owner(entry));
         (!self.entries.is_empty() && !strangers).then_some(0)
     }
 
-    /// Which of them an override means.
+    /// The component that an override means.
     #[must_use]
     pub fn chosen(&self, chosen: &Override) -> Option<usize> {
         match &chosen.from {
@@ -124,7 +124,7 @@ impl Offers {
 }
 
 impl Catalogue {
-    /// The components with the names of their plugins. When two have the same name, the first counts.
+    /// A catalogue of components with the names of their plugins. Of several components of one name, the first is used.
     pub fn new<P: Into<String>>(components: impl IntoIterator<Item = (ComponentInfo, P)>) -> Catalogue {
         let mut catalogue = Catalogue::default();
         for (info, plugin) in components {
@@ -136,21 +136,21 @@ impl Catalogue {
         catalogue
     }
 
-    /// The components of each name.
+    /// A catalogue with these components for each name.
     #[must_use]
     pub fn of_offers(offers: Vec<Offers>) -> Catalogue {
         Catalogue { offers, ..Catalogue::default() }
     }
 
-    /// Adds the places where plugins were looked for (files or directories), loaded or not: what an error about a missing
-    /// component names.
+    /// Sets the files and directories where plugins were looked for, which errors about unknown components list.
     #[must_use]
     pub fn looked_at(mut self, places: impl IntoIterator<Item = impl Into<String>>) -> Catalogue {
         self.looked_at = places.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Adds what was found there and is no use, each with the reason: a component that is missed may be in it.
+    /// Sets the rejected files with reasons, which errors about unknown components list: the component may be in one of
+    /// them.
     #[must_use]
     pub fn not_loaded(mut self, reasons: impl IntoIterator<Item = impl Into<String>>) -> Catalogue {
         self.not_loaded = reasons.into_iter().map(Into::into).collect();
@@ -189,7 +189,7 @@ impl Catalogue {
         for chosen in overrides {
             let offers = catalogue.offers.iter_mut().find(|offers| offers.name() == chosen.component);
             if let Some(offers) = offers {
-                // A choice of nothing is reported by the check.
+                // The check reports an override that matches nothing.
                 offers.meant = offers.chosen(chosen).or(offers.meant);
             }
         }
@@ -199,7 +199,7 @@ impl Catalogue {
     /// The component that an override means.
     ///
     /// # Errors
-    /// All components of the name where it means none of them.
+    /// All components of the name, if the override matches none.
     pub(super) fn chosen(&self, chosen: &Override) -> Result<&Entry, &[Entry]> {
         let offers = self.offers(&chosen.component).ok_or(&[][..])?;
         offers.chosen(chosen).map(|index| &offers.entries[index]).ok_or(&offers.entries)
@@ -211,7 +211,7 @@ impl Catalogue {
         Some((&offers.entries, offers.owner.as_deref().unwrap_or_default()))
     }
 
-    /// What to do where several components have one name.
+    /// Help for a name with several components.
     pub(super) fn how_to_choose(&self, name: &str, from: &str) -> String {
         let everywhere = match self.audience {
             Audience::CommandLine => format!("`--override {name}={from}`"),
@@ -231,7 +231,7 @@ impl Catalogue {
         self.offers.iter().find(|offers| offers.name() == name)
     }
 
-    /// Where plugins were looked for: `: looked in …`, or nothing where no place is known.
+    /// Searched places: `: looked in …`; empty if unknown.
     pub(super) fn places(&self) -> String {
         match self.looked_at.as_slice() {
             [] => String::new(),
@@ -239,7 +239,7 @@ impl Catalogue {
         }
     }
 
-    /// What to do where there are no components at all, a line each.
+    /// Help for an empty catalogue, one line for each option.
     pub(super) fn how_to_find(&self) -> Vec<String> {
         let mut lines = vec![match self.audience {
             Audience::CommandLine => {
@@ -269,7 +269,7 @@ impl Catalogue {
         lines
     }
 
-    /// Where components come from, for the help of "no such component".
+    /// Origin of components, for the error about an unknown one.
     pub(super) fn origin(&self) -> String {
         let plugins: BTreeSet<&str> = self.iter().map(|entry| entry.plugin.as_str()).collect();
         let plugins: Vec<&str> = plugins.into_iter().collect();
@@ -286,7 +286,7 @@ impl Catalogue {
         lines.join("\n")
     }
 
-    /// What was found and is no use, a line each.
+    /// Rejected files, one line each.
     fn missed(&self) -> impl Iterator<Item = String> {
         let rest = self.not_loaded.len().saturating_sub(LISTED);
         let list = match self.audience {

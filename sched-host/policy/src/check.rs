@@ -1,4 +1,4 @@
-//! What makes a policy valid: a list of rules, each with the reason that its errors give.
+//! Validity of policies: a list of rules, each with the reason that its errors give.
 //!
 //! To add a rule, write a function from [`Subject`] to findings and name it in [`RULES`].
 
@@ -18,15 +18,15 @@ pub(super) use site::Subject;
 
 /// A rule of the language.
 struct Rule {
-    /// What it is a part of; see [`check`].
+    /// Identifier; see [`check`].
     id: &'static str,
-    /// Ends the code of its errors: `policy::arity`.
+    /// Suffix of the error code: `policy::arity`.
     name: &'static str,
-    /// Why there is such a rule, or what it says; the last line of its errors' help.
+    /// Reason for the rule; last line of the help of its errors.
     reason: &'static str,
-    /// Whether it needs to know the components.
+    /// Whether it needs the catalogue.
     catalogue: bool,
-    /// Whether it is only about progress: a policy that breaks it can be built, and might stall.
+    /// Whether it concerns progress only: a policy that breaks it can be built, but might stall.
     progress: bool,
     find: fn(&Subject<'_>) -> Vec<Finding>,
 }
@@ -83,7 +83,7 @@ const RULES: &[Rule] = &[
     Rule {
         id: "V2",
         name: "arity",
-        reason: "a component says whether it takes no child (a leaf), one, or several",
+        reason: "a component declares whether it takes no child (a leaf), one, or several",
         catalogue: true,
         progress: false,
         find: shape::arity,
@@ -91,7 +91,7 @@ const RULES: &[Rule] = &[
     Rule {
         id: "V2",
         name: "each",
-        reason: "`each` repeats its children, so it stands where several children may",
+        reason: "`each` repeats its children, so it needs a parent that takes several",
         catalogue: true,
         progress: false,
         find: shape::each,
@@ -99,7 +99,7 @@ const RULES: &[Rule] = &[
     Rule {
         id: "V4",
         name: "leaf",
-        reason: "a task that arrives at a leaf must be given to a worker there",
+        reason: "a task that reaches a leaf must be given to a worker there",
         catalogue: true,
         progress: false,
         find: shape::leaf,
@@ -123,7 +123,7 @@ const RULES: &[Rule] = &[
     Rule {
         id: "V6",
         name: "cycle",
-        reason: "tasks go down the tree, and would go round for ever",
+        reason: "tasks move down the tree; in a cycle they would move for ever",
         catalogue: false,
         progress: false,
         find: sharing::cycle,
@@ -147,7 +147,7 @@ const RULES: &[Rule] = &[
     Rule {
         id: "V1",
         name: "refusal",
-        reason: "nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse",
+        reason: "a task that the root refuses is lost: an unbounded queue must be above all that may refuse",
         catalogue: true,
         progress: true,
         find: progress::refuses,
@@ -163,7 +163,7 @@ const RULES: &[Rule] = &[
     Rule {
         id: "V3",
         name: "push",
-        reason: "what sorts tasks has them pushed when it is pulled, so that workers cannot pull them through it",
+        reason: "a component that sorts tasks reacts to a pull by a push, so workers cannot pull tasks through it",
         catalogue: true,
         progress: true,
         find: progress::pushed,
@@ -178,7 +178,7 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// Everything that is wrong with `policy` for components of `catalogue`, errors and warnings; empty when it is fine.
+/// All errors and warnings of `policy` with the components of `catalogue`; empty for a valid policy.
 ///
 /// Each finding names the [rule](Finding::id) that it breaks:
 ///
@@ -192,22 +192,22 @@ const RULES: &[Rule] = &[
 /// | V6 | nothing is below itself |
 /// | V7 | components, parameters, slots and what is shared exist, and values have the right type and range |
 ///
-/// V1 and V3 trust what components declare: see [`forwards_push`](sched_core::Info::forwards_push),
+/// V1 and V3 rely on declarations of components: see [`forwards_push`](sched_core::Info::forwards_push),
 /// [`wakes_workers`](sched_core::Info::wakes_workers), [`pulled_only`](sched_core::Info::pulled_only) and
 /// [`pushes_on_pull`](sched_core::Info::pushes_on_pull).
 ///
-/// A policy that a program built is shown as its [text](Policy::to_kdl).
+/// Findings in a policy built by a program point into its [text](Policy::to_kdl).
 #[must_use]
 pub fn check(policy: &Policy, catalogue: &Catalogue) -> Vec<Finding> {
     run(&policy.located(), catalogue, |_| true)
 }
 
-/// What is wrong with `policy` so that no tree can be built, whether tasks would move in it or not.
+/// Problems that keep a tree from being built; rules on progress are left out.
 pub(super) fn check_structure(policy: &Policy, catalogue: &Catalogue) -> Vec<Finding> {
     run(&policy.located(), catalogue, |rule| !rule.progress)
 }
 
-/// What is wrong with `policy` whatever the components are.
+/// Problems of `policy` that do not depend on components.
 pub(super) fn check_text(policy: &Policy) -> Vec<Finding> {
     run(policy, &Catalogue::default(), |rule| !rule.catalogue)
 }

@@ -1,9 +1,9 @@
-//! Definitions at the top of a file, given to the policies that use them.
+//! Distribution of a file's top-level definitions to the policies that use them.
 
 use super::element::{Element, Policy, Shared};
 
-/// Gives each policy the definitions of the file that it uses, directly or through others. One that no policy uses goes
-/// to the first, so that the check reports it.
+/// Gives each policy the definitions of the file that it uses, directly or through others. An unused definition goes to
+/// the first policy, so that the check reports it.
 pub(super) fn distribute_shared(policies: &mut [Policy], definitions: &[Shared]) {
     let mut given = vec![false; definitions.len()];
     for policy in policies.iter_mut() {
@@ -13,7 +13,7 @@ pub(super) fn distribute_shared(policies: &mut [Policy], definitions: &[Shared])
         let mut taken = vec![false; definitions.len()];
         let mut next = 0;
         while let Some(name) = wanted.get(next).cloned() {
-            // A policy's own definition of the same name is added to, and reported by the check as given twice.
+            // A definition of the same name in the policy stays; the check reports the duplicate.
             for (index, definition) in definitions.iter().enumerate() {
                 if definition.name == name && !taken[index] {
                     taken[index] = true;

@@ -1,13 +1,13 @@
-//! What policy text says, as a value: a policy and its elements.
+//! Abstract syntax of a policy: the values that policy text is read into.
 
 use super::level::Level;
 use super::overrides::Override;
 use sched_core::{Arch, Value};
 use sched_text::{SourceText, Span};
 
-/// A policy: a tree of components, with repetition over the machine and with elements that several places use.
+/// A policy: a tree of components, with repetition over the machine and shared definitions.
 ///
-/// Policies compare equal when they say the same, whatever their text looks like.
+/// Equality compares content: names, parameters and structure, not text layout or places.
 ///
 /// ```
 /// use sched_policy::{Component, Each, Level, Policy};
@@ -25,15 +25,15 @@ pub struct Policy {
     pub name: String,
     /// The comment lines right above it, without the slashes; empty when there are none.
     pub doc: String,
-    /// The elements at its top. A valid policy has one, a component.
+    /// Top-level elements. A valid policy has exactly one, a component.
     pub root: Vec<Element>,
     /// The definitions that [`Element::Use`] refers to.
     pub shared: Vec<Shared>,
-    /// Which of several components of one name it means.
+    /// Choices among components of one name.
     pub overrides: Vec<Override>,
-    /// Where its name stands.
+    /// Place of the name in the text.
     pub span: Span,
-    /// The text it came from.
+    /// Text that it was read from.
     pub source: Option<SourceText>,
 }
 
@@ -43,20 +43,20 @@ impl Policy {
         Policy::of_elements(name, vec![root.into()])
     }
 
-    /// A policy with these elements at its top, of which a valid one has one.
+    /// A policy with these top-level elements. A valid policy has exactly one.
     pub(super) fn of_elements(name: impl Into<String>, root: Vec<Element>) -> Policy {
         let (name, doc, shared) = (name.into(), String::new(), Vec::new());
         Policy { name, doc, root, shared, overrides: Vec::new(), span: Span::NONE, source: None }
     }
 
-    /// The same, with this comment above it.
+    /// Sets the comment above it.
     #[must_use]
     pub fn doc(mut self, doc: impl Into<String>) -> Policy {
         self.doc = doc.into();
         self
     }
 
-    /// The same, with one more shared definition.
+    /// Adds a shared definition.
     #[must_use]
     pub fn shared(mut self, shared: Shared) -> Policy {
         self.shared.push(shared);
@@ -70,7 +70,7 @@ impl Policy {
         self
     }
 
-    /// The first sentence of its comment, for tables; empty when it has none.
+    /// First sentence of the comment, for tables; empty without a comment.
     #[must_use]
     pub fn summary(&self) -> String {
         let paragraph: Vec<&str> = self.doc.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
@@ -87,8 +87,8 @@ impl Policy {
         self.shared.iter().find(|shared| shared.name == name)
     }
 
-    /// The policy with a text to point into: itself, or when a program built it, its [printed form](Self::to_kdl) read
-    /// back.
+    /// The policy with places in a text: itself, or, for a policy built by a program, its [printed form](Self::to_kdl)
+    /// read back.
     pub(super) fn located(&self) -> Policy {
         if self.source.is_some() {
             return self.clone();
@@ -97,7 +97,7 @@ impl Policy {
         let read = super::parse::read(&name, &self.to_kdl());
         match read.policies.into_iter().next() {
             Some(policy) if policy == *self && read.findings.is_empty() => policy,
-            // Not every value has a text: a component may be called `each`. The rules will say so, without a place.
+            // Not every value can be printed: a component may be called `each`. The rules report that without a place.
             _ => self.clone(),
         }
     }
@@ -110,20 +110,20 @@ impl PartialEq for Policy {
     }
 }
 
-/// What may stand in a tree.
+/// An element of a tree.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Element {
-    /// A component or, right below a component with [slots](sched_core::Arity::Slots), one of its slots. The two look
-    /// alike in the text; the catalogue tells them apart.
+    /// A component or, right below a component with [slots](sched_core::Arity::Slots), one of its slots. Both have the
+    /// same syntax; the catalogue distinguishes them.
     Component(Component),
-    /// Its children once for each group of workers.
+    /// Children repeated for each group of workers.
     Each(Each),
     /// A link to a shared definition.
     Use(Use),
 }
 
 impl Element {
-    /// Where it stands.
+    /// Place in the text.
     #[must_use]
     pub fn span(&self) -> Span {
         match self {
@@ -133,7 +133,7 @@ impl Element {
         }
     }
 
-    /// What stands in its braces.
+    /// Its children.
     #[must_use]
     pub fn children(&self) -> &[Element] {
         match self {
@@ -170,9 +170,9 @@ pub struct Component {
     pub name: String,
     /// The parameters that the policy sets, in the order of the text.
     pub params: Vec<Setting>,
-    /// What is below it.
+    /// Children.
     pub children: Vec<Element>,
-    /// Where its name stands.
+    /// Place of the name in the text.
     pub span: Span,
 }
 
@@ -182,14 +182,14 @@ impl Component {
         Component { name: name.into(), params: Vec::new(), children: Vec::new(), span: Span::NONE }
     }
 
-    /// The same, with this parameter set.
+    /// Sets a parameter.
     #[must_use]
     pub fn set(mut self, name: impl Into<String>, value: Value) -> Component {
         self.params.push(Setting { name: name.into(), value, span: Span::NONE, value_span: Span::NONE });
         self
     }
 
-    /// The same, with one more child.
+    /// Adds a child.
     #[must_use]
     pub fn child(mut self, child: impl Into<Element>) -> Component {
         self.children.push(child.into());
@@ -211,22 +211,22 @@ pub struct Setting {
     pub name: String,
     /// Its value, of the type that the text gives it.
     pub value: Value,
-    /// Where name and value stand.
+    /// Place of `name=value` in the text.
     pub span: Span,
-    /// Where the value stands.
+    /// Place of the value in the text.
     pub value_span: Span,
 }
 
-/// `each "worker" { … }`: the children once for each group of workers at a level of the machine.
+/// `each "worker" { … }`: repeats its children for each group of workers at a level of the machine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Each {
-    /// What the groups are.
+    /// Level of the groups.
     pub level: Level,
     /// Keeps only workers of this architecture; groups without any vanish.
     pub arch: Option<Arch>,
-    /// What each group gets.
+    /// Children of each group.
     pub children: Vec<Element>,
-    /// Where it stands.
+    /// Place in the text.
     pub span: Span,
 }
 
@@ -237,14 +237,14 @@ impl Each {
         Each { level, arch: None, children: Vec::new(), span: Span::NONE }
     }
 
-    /// The same, over workers of this architecture only.
+    /// Keeps only workers of this architecture.
     #[must_use]
     pub fn arch(mut self, arch: Arch) -> Each {
         self.arch = Some(arch);
         self
     }
 
-    /// The same, with one more child.
+    /// Adds a child.
     #[must_use]
     pub fn child(mut self, child: impl Into<Element>) -> Each {
         self.children.push(child.into());
@@ -257,7 +257,7 @@ impl Each {
 pub struct Use {
     /// Name of the shared definition.
     pub name: String,
-    /// Where it stands.
+    /// Place in the text.
     pub span: Span,
 }
 
@@ -270,19 +270,20 @@ impl Use {
 
 /// `shared "leaf" each="worker" { … }`: a component that several places have as their child.
 ///
-/// It exists once for each group of its level, once at all without a level. A [`Use`] links to the instances whose
-/// workers lie within the enclosing [`Each`]; when none does, to those that contain it.
+/// It has one instance for each group of its level; one instance without a level. A [`Use`] links to the instances
+/// whose workers are a subset of those of the enclosing [`Each`]; if there are none, to the instances that contain
+/// those workers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shared {
     /// The name that `use` gives.
     pub name: String,
-    /// Over what it is repeated.
+    /// Level that it is repeated over; once without a level.
     pub each: Option<Level>,
     /// Keeps only workers of this architecture.
     pub arch: Option<Arch>,
-    /// What it is. A valid definition has one element, a component.
+    /// Definition. A valid one has one element, a component.
     pub children: Vec<Element>,
-    /// Where its name stands.
+    /// Place of the name in the text.
     pub span: Span,
 }
 
@@ -292,14 +293,14 @@ impl Shared {
         Shared { name: name.into(), each: None, arch: None, children: vec![child.into()], span: Span::NONE }
     }
 
-    /// The same, once for each group of this level.
+    /// Repeats it for each group of this level.
     #[must_use]
     pub fn each(mut self, level: Level) -> Shared {
         self.each = Some(level);
         self
     }
 
-    /// The same, over workers of this architecture only.
+    /// Keeps only workers of this architecture.
     #[must_use]
     pub fn arch(mut self, arch: Arch) -> Shared {
         self.arch = Some(arch);

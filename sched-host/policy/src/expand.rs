@@ -1,4 +1,4 @@
-//! A policy and a machine to a plan.
+//! Expansion of a policy on a machine to a plan.
 
 use super::catalogue::{Catalogue, Entry};
 use super::check;
@@ -6,7 +6,7 @@ use super::element::{Component, Each, Element, Policy, Shared, Use};
 use super::leaves::check_leaves;
 use super::level::Level;
 use super::machine::{Group, Machine};
-use super::plan::{Child, NodeIndex, Plan, PlanNode};
+use super::plan::{Child, NodeIndex, PlanNode, TreePlan};
 use sched_core::{Arch, ArchSet, Arity, Family, Params, WorkerId, WorkerSet};
 use sched_text as text;
 use sched_text::Span;
@@ -18,21 +18,22 @@ use std::sync::Arc;
 
 /// Lays `policy` over `machine`: one node for each component that will exist there.
 ///
-/// An `each` that matches nothing on this machine leaves nothing behind, nor does a component all of whose children
-/// vanish so. Every worker of the machine ends up below exactly one leaf.
+/// An `each` without a matching group disappears, and so does a component that loses all its children that way. Every
+/// worker of the machine has exactly one leaf.
 ///
 /// # Errors
-/// Everything that [`check`](super::check()) finds; and what only the machine tells: a leaf that stands for several
-/// workers, a component that takes one child and would have several, workers without a leaf or with several.
-pub fn expand(policy: &Policy, catalogue: &Catalogue, machine: &dyn Machine) -> Result<Plan, Findings> {
+/// All findings of [`check`](super::check()), and those that depend on the machine: a leaf for several workers, a
+/// component that takes one child and would have several, workers without a leaf or with several.
+pub fn expand(policy: &Policy, catalogue: &Catalogue, machine: &dyn Machine) -> Result<TreePlan, Findings> {
     lay(policy, catalogue, machine, check::check)
 }
 
-/// The same without the rules on progress (V1, V3 and V5): the policy may stall. It is for tests of what happens then.
+/// Lays `policy` over `machine` without checking the rules on progress (V1, V3 and V5), so that tests can run policies
+/// that stall.
 ///
 /// # Errors
 /// As for [`expand`].
-pub fn expand_unchecked(policy: &Policy, catalogue: &Catalogue, machine: &dyn Machine) -> Result<Plan, Findings> {
+pub fn expand_unchecked(policy: &Policy, catalogue: &Catalogue, machine: &dyn Machine) -> Result<TreePlan, Findings> {
     lay(policy, catalogue, machine, check::check_structure)
 }
 
@@ -41,7 +42,7 @@ fn lay(
     catalogue: &Catalogue,
     machine: &dyn Machine,
     check: fn(&Policy, &Catalogue) -> Vec<Finding>,
-) -> Result<Plan, Findings> {
+) -> Result<TreePlan, Findings> {
     let policy = &policy.located();
     let fail = |findings: Vec<Finding>| {
         let findings = findings.into_iter().map(|finding| finding.in_source(policy.source.as_ref())).collect();
@@ -84,7 +85,7 @@ fn lay(
     if findings.is_empty() { Ok(plan) } else { Err(fail(findings)) }
 }
 
-/// The part of the machine that the elements being expanded stand for.
+/// The part of the machine that elements are expanded for.
 struct Scope {
     workers: WorkerSet,
     place: String,
@@ -92,7 +93,7 @@ struct Scope {
 }
 
 impl Scope {
-    /// The same workers, one step further down.
+    /// The scope of a child: same workers, path extended by `step`.
     fn below(&self, step: &str) -> Scope {
         Scope { workers: self.workers.clone(), place: self.place.clone(), path: join(&self.path, step) }
     }
@@ -106,7 +107,7 @@ fn join(path: &str, step: &str) -> String {
     if path.is_empty() { step.to_owned() } else { format!("{path}/{step}") }
 }
 
-/// A node before the order of nodes is known; children are numbers of drafts.
+/// A node before nodes are ordered; children are indices of drafts.
 struct Draft {
     entry: Entry,
     params: Params,
@@ -123,19 +124,19 @@ struct Expansion<'a> {
     machine: &'a dyn Machine,
     /// The architecture of each simple worker.
     archs: Vec<Arch>,
-    /// The members of each combined worker: most policies have none, and a large machine has many.
+    /// Members of each combined worker, computed on demand: most policies use none, and a large machine has many.
     combined: OnceCell<Vec<WorkerSet>>,
     /// The workers that the policy is laid over.
     present: WorkerSet,
     groups: HashMap<(Level, Option<Arch>), Rc<[Group]>>,
     drafts: Vec<Draft>,
-    /// What a shared definition became for a group, by its name and the group's number.
+    /// Drafts of a shared definition for a group, by name and number of the group.
     instances: HashMap<(&'a str, usize), Vec<usize>>,
     findings: Vec<Finding>,
 }
 
 impl<'a> Expansion<'a> {
-    /// The drafts that these elements become; none for what this machine lacks.
+    /// The drafts of these elements; none for what this machine lacks.
     fn elements(&mut self, elements: &'a [Element], scope: &Scope) -> Vec<usize> {
         let mut drafts = Vec::new();
         let mut linked = HashSet::new();
@@ -146,7 +147,7 @@ impl<'a> Expansion<'a> {
                 Element::Use(link) => self.link(link, scope),
             };
             for draft in found {
-                // Two ways to the same shared component are one link.
+                // Two paths to one shared component are one link.
                 if linked.insert(draft) {
                     drafts.push(draft);
                 }
@@ -174,12 +175,12 @@ impl<'a> Expansion<'a> {
         self.combined.get_or_init(|| self.machine.combined())
     }
 
-    /// Number of the combined worker that a worker is, if it is none of the simple ones.
+    /// Index of a combined worker; `None` for a simple one.
     fn combined_number(&self, worker: WorkerId) -> Option<usize> {
         (worker.0 as usize).checked_sub(self.archs.len())
     }
 
-    /// The simple workers of a set, and the members of the combined ones in it.
+    /// The simple workers of a set, including the members of its combined workers.
     fn simple(&self, workers: &WorkerSet) -> WorkerSet {
         let mut simple = WorkerSet::new();
         for worker in workers.iter() {
@@ -191,14 +192,14 @@ impl<'a> Expansion<'a> {
         simple
     }
 
-    /// Whether workers `inner` are some of `outer`. A combined worker is one of those that it is in, and, as a simple
-    /// worker also can be, one of a set that has all of its members.
+    /// Whether `outer` contains the workers `inner`. A set contains a combined worker that is an element, or all of
+    /// whose members are.
     fn encloses(&self, outer: &WorkerSet, inner: &WorkerSet) -> bool {
         let has_combined = |workers: &WorkerSet| workers.iter().any(|worker| self.combined_number(worker).is_some());
         inner.is_subset(outer) || (has_combined(inner) && !has_combined(outer) && self.simple(inner).is_subset(outer))
     }
 
-    /// The groups of a level that have workers of `arch`, with only these.
+    /// The groups of a level, restricted to workers of `arch`; empty groups are dropped.
     fn groups(&mut self, level: Level, arch: Option<Arch>) -> Rc<[Group]> {
         if let Some(groups) = self.groups.get(&(level, arch)) {
             return Rc::clone(groups);
@@ -267,7 +268,7 @@ impl<'a> Expansion<'a> {
     }
 
     fn component(&mut self, component: &'a Component, scope: &Scope) -> Option<usize> {
-        // The check has found every component in the catalogue.
+        // The check guarantees that the catalogue has every component.
         let entry = self.catalogue.get(&component.name)?.clone();
         let scope = scope.below(&component.name);
         let mut leaf_worker = None;
@@ -287,7 +288,7 @@ impl<'a> Expansion<'a> {
         Some(self.drafts.len() - 1)
     }
 
-    /// The one worker that a leaf stands for, simple or combined as the leaf is made for.
+    /// The one worker of a leaf, simple or combined as the leaf requires.
     fn the_worker(&mut self, leaf: &Component, combined: bool, scope: &Scope) -> Option<WorkerId> {
         let level = if combined { Level::CombinedWorker } else { Level::Worker };
         let mut workers = scope.workers.iter();
@@ -309,7 +310,7 @@ impl<'a> Expansion<'a> {
         None
     }
 
-    /// The children of a component with the slots they fill; `None` when the component vanishes with them.
+    /// The children of a component with their slots; `None` if all disappear, and the component with them.
     fn children(
         &mut self,
         component: &'a Component,
@@ -370,7 +371,7 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// Reports a finding unless the same was reported for another worker or group.
+    /// Reports a finding once, not for each worker or group.
     fn report_once(&mut self, finding: Finding) {
         let known = self.findings.iter().any(|old| old.rule() == finding.rule() && old.place() == finding.place());
         if !known || finding.place().is_none() {
@@ -386,8 +387,8 @@ impl<'a> Expansion<'a> {
         format!("workers of this machine: {}", if counts.is_empty() { "none".to_owned() } else { counts.join(", ") })
     }
 
-    /// Puts the drafts below `root` in order, parents first, and fills in what depends on neighbours.
-    fn plan(self, root: usize) -> Plan {
+    /// Orders the drafts below `root`, parents first, and fills in what depends on neighbours.
+    fn plan(self, root: usize) -> TreePlan {
         let mut order = Vec::new();
         post_order(&self.drafts, root, &mut vec![false; self.drafts.len()], &mut order);
         order.reverse();
@@ -435,16 +436,16 @@ impl<'a> Expansion<'a> {
                 }
             }
         }
-        Plan { policy: self.policy.name.clone(), nodes, source: self.policy.source.clone() }
+        TreePlan { policy: self.policy.name.clone(), nodes, source: self.policy.source.clone() }
     }
 }
 
-/// What to call one group of a level of leaves.
+/// Name of one group of a level of leaves.
 fn words(level: Level) -> &'static str {
     if level == Level::CombinedWorker { "combined worker" } else { "worker" }
 }
 
-/// Children before parents, later children first: reversed, it reads like the policy.
+/// Children before parents, later children first: the reverse is the order of the policy.
 fn post_order(drafts: &[Draft], draft: usize, seen: &mut [bool], order: &mut Vec<usize>) {
     if std::mem::replace(&mut seen[draft], true) {
         return;

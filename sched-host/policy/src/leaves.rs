@@ -1,13 +1,13 @@
-//! The rule that a plan must keep: every worker has exactly one leaf. A combined worker may have one.
+//! The rule on leaves of a plan: every worker has exactly one leaf, a combined worker at most one.
 
 use super::element::Policy;
-use super::plan::{Plan, PlanNode};
+use super::plan::{PlanNode, TreePlan};
 use sched_core::{WorkerId, WorkerSet};
 use sched_text as text;
 use sched_text::Finding;
 
-/// The workers that have no leaf, and those that have several. Combined workers are numbered from `first_combined` on.
-pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet, first_combined: u32) -> Vec<Finding> {
+/// Reports workers without a leaf, and those with several. Combined workers are numbered from `first_combined` on.
+pub(super) fn check_leaves(plan: &TreePlan, policy: &Policy, workers: &WorkerSet, first_combined: u32) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut missing = WorkerSet::new();
     let mut several = WorkerSet::new();
@@ -31,8 +31,8 @@ pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet, fi
     }
     if let Some(worker) = several.iter().next() {
         let leaves: Vec<&PlanNode> = plan.nodes.iter().filter(|node| node.leaf_worker == Some(worker)).collect();
-        // Simple workers come first: what is wrong with those is told of these.
-        let (whom, one, mend) = if is_combined(worker) {
+        // Simple workers come first: problems are reported for them.
+        let (whom, one, fix) = if is_combined(worker) {
             (leaves[0].place.clone(), leaves[0].place.clone(), ("team", "combined-worker"))
         } else {
             let simple = several.iter().filter(|worker| !is_combined(*worker)).collect();
@@ -51,9 +51,9 @@ pub(super) fn check_leaves(plan: &Plan, policy: &Policy, workers: &WorkerSet, fi
             finding
                 .help(format!(
                     "write `shared \"{0}\" each=\"{1}\" {{ {1} }}` once, and `use \"{0}\"` in each place",
-                    mend.0, mend.1
+                    fix.0, fix.1
                 ))
-                .help("why: a leaf keeps its worker's books, so a worker has exactly one")
+                .help("why: a leaf accounts for the tasks of its worker, so a worker has exactly one")
                 .breaks("V4")
                 .code("policy::leaf"),
         );

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A level of the machine: what one round of an `each` stands for.
+/// A level of the machine: the kind of group that `each` repeats over.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Level {
     /// One worker.
@@ -21,9 +21,9 @@ pub enum Level {
     L3,
     /// The workers that share a level-2 cache.
     L2,
-    /// The workers of one core: several when hardware threads are workers.
+    /// The workers of one core: several where hardware threads are workers.
     Core,
-    /// One combined worker: several workers that execute parallel tasks together. The same worker may be in many of them.
+    /// One combined worker: several workers that execute parallel tasks together. A worker may be a member of several.
     CombinedWorker,
 }
 
@@ -59,7 +59,7 @@ impl Level {
         }
     }
 
-    /// The level that a policy calls so.
+    /// The level of this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Level> {
         Level::ALL.into_iter().find(|level| level.name() == name)

@@ -1,10 +1,10 @@
 //! Policies: the text that describes a scheduler as a tree of components.
 //!
-//! A policy is read from KDL text ([`parse()`]) or built by a program (from its elements with [`Policy::new`], by hand with
-//! [`Connect`], from [`Recipe`]s for the levels of the machine with [`TopologySpecs`], or from [`SimpleFlags`]), checked against the components
-//! that plugins provide ([`check()`] with a [`Catalogue`]), laid over a machine ([`expand()`], which gives a [`Plan`]),
-//! printed ([`Policy::to_kdl`]) and drawn ([`Plan::to_text`], [`Plan::to_dot`]). [`Source::find`] finds one by name
-//! among those that come with the program ([`library()`]), or in a file.
+//! A policy is read from KDL text ([`parse()`]) or built by a program (from its elements with [`Policy::new`], by hand
+//! with [`Connect`], from [`Recipe`]s for the levels of the machine with [`TopologySpecs`], or from [`SimpleFlags`]),
+//! checked against the components that plugins provide ([`check()`] with a [`Catalogue`]), laid over a machine
+//! ([`expand()`], which returns a [`TreePlan`]), printed ([`Policy::to_kdl`]) and drawn ([`TreePlan::to_text`],
+//! [`TreePlan::to_dot`]). [`Source::find`] finds one by name among the shipped policies ([`library()`]), or in a file.
 //!
 //! # The language
 //!
@@ -23,15 +23,16 @@
 //! ```
 //!
 //! - `name param=value … { children }` is a component. Values are whole numbers, numbers, texts, `#true` and `#false`.
-//! - `each "level" arch="cpu" { … }` has its children once for each group of workers at a [`Level`] of the machine;
-//!   within another `each`, for the groups within that one's workers. With `arch`, other workers are left out.
-//! - `each "combined-worker" { combined-worker }` has leaves for the combined workers of the machine, which execute parallel
-//!   tasks; within another `each`, for those with all members in that one's group.
-//! - `shared "name" each="level" arch="cpu" { … }` defines a component that several places link to, once for each group
-//!   (once, without `each`). It stands in a policy, or at the top of a file for all its policies.
-//! - `override "name" from="file"` chooses among several components of one name, for its policy or for all policies of a
-//!   file; see [`Override`].
-//! - `use "name"` links to it: within an `each`, to the instances for those workers; elsewhere, to all of them.
+//! - `each "level" arch="cpu" { … }` repeats its children for each group of workers at a [`Level`] of the machine. A
+//!   nested `each` covers the groups within the workers of the outer one. `arch` keeps only workers of that
+//!   architecture.
+//! - `each "combined-worker" { combined-worker }` has leaves for the combined workers of the machine, which execute
+//!   parallel tasks. A nested one covers the combined workers whose members are all in the outer group.
+//! - `shared "name" each="level" arch="cpu" { … }` defines a component that several places link to, with one instance
+//!   for each group (one, without `each`). It belongs in a policy, or at the top of a file for all its policies.
+//! - `override "name" from="file"` chooses among several components of one name, for its policy or for all policies of
+//!   a file; see [`Override`].
+//! - `use "name"` links to it: within an `each`, to the instances of those workers; elsewhere, to all instances.
 
 mod areas;
 mod build;
@@ -64,4 +65,4 @@ pub use library::{POLICY_VARIABLE, Shipped, Source, library};
 pub use machine::{BoundMachine, FlatMachine, Group, Machine, SomeWorkers, combined_groups};
 pub use overrides::Override;
 pub use parse::{Parsed, parse, read};
-pub use plan::{Child, NodeIndex, Plan, PlanNode};
+pub use plan::{Child, NodeIndex, PlanNode, TreePlan};

@@ -1,4 +1,4 @@
-//! The policies that come with the program, and finding a policy by name or file.
+//! Shipped policies, and lookup of a policy by name or file.
 
 use super::element::Policy;
 use super::parse;
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// A policy that comes with the program, as its file.
+/// A shipped policy as text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shipped {
     /// Its name.
@@ -33,7 +33,7 @@ macro_rules! shipped {
     };
 }
 
-/// The policies that come with the program.
+/// The shipped policies.
 #[must_use]
 pub fn library() -> &'static [Shipped] {
     shipped![
@@ -63,7 +63,7 @@ pub fn library() -> &'static [Shipped] {
     ]
 }
 
-/// The text of a policy, found by name or file.
+/// Text of a policy, found by name or file.
 ///
 /// ```
 /// use sched_policy::Source;
@@ -73,18 +73,18 @@ pub fn library() -> &'static [Shipped] {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Source {
-    /// What errors call the text: the path, or the file name of a shipped policy.
+    /// Name of the text in errors: the path, or the file name of a shipped policy.
     pub name: String,
     /// The text.
     pub text: Cow<'static, str>,
-    /// Which of its policies was asked for.
+    /// Name of the requested policy, if one was given.
     pub wanted: Option<String>,
 }
 
 /// The environment variable that names the policy where a program names none: a shipped policy, or the path of a file.
 pub const POLICY_VARIABLE: &str = "SCHED_POLICY";
 
-/// The policy where neither the program nor the environment names one.
+/// The policy used where neither the program nor the environment names one.
 const DEFAULT: &str = "tree-eager";
 
 impl Source {
@@ -106,11 +106,11 @@ impl Source {
 
     /// The text of:
     /// - a shipped policy, by its name (`tree-eager`) or by the name that StarPU has for it (`modular-eager`);
-    /// - a policy file, by its path (`mine.kdl`), with `#name` if it holds several policies (`mine.kdl#second`); `-` is the
-    ///   standard input.
+    /// - a policy file, by its path (`mine.kdl`), with `#name` if it holds several policies (`mine.kdl#second`); `-` is
+    ///   the standard input.
     ///
     /// # Errors
-    /// When nothing shipped has this name, or the file cannot be read.
+    /// If no shipped policy has this name, or the file cannot be read.
     pub fn find(name_or_path: &str) -> Result<Source, Findings> {
         let tree_name = name_or_path.strip_prefix("modular-").map(|rest| format!("tree-{rest}"));
         let name = tree_name.as_deref().unwrap_or(name_or_path);
@@ -133,11 +133,11 @@ impl Source {
         Err(unknown(name_or_path, name))
     }
 
-    /// The policy: the one asked for, or the only one of the text.
+    /// The requested policy, or the only one of the text.
     ///
     /// # Errors
-    /// What [`parse`](parse::parse) finds wrong with the text; that it holds no policy of the name, or several when
-    /// none was named.
+    /// All findings of [`parse`](parse::parse); or if the text has no policy of the name, or several and none was
+    /// requested.
     pub fn policy(&self) -> Result<Policy, Findings> {
         let mut policies = parse::parse(&self.name, &self.text)?;
         let names: Vec<String> = policies.iter().map(|policy| policy.name.clone()).collect();

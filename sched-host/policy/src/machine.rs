@@ -6,10 +6,10 @@ use sched_machine::topology::combined::aligned;
 use sched_machine::topology::{self, BindingPlan, CombinedSizes, Level as Kind, Topology};
 use sched_text as text;
 
-/// Some workers that belong together at a level of the machine.
+/// The workers of one object of a level.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Group {
-    /// What to call it: `worker 3`, `numa 1`.
+    /// Name: `worker 3`, `numa 1`.
     pub label: String,
     /// Its workers, at least one.
     pub workers: WorkerSet,
@@ -20,7 +20,7 @@ pub trait Machine {
     /// Number of workers; they are numbered from 0.
     fn workers(&self) -> usize;
 
-    /// The workers that a policy is laid over: all of them, unless the machine says otherwise.
+    /// The workers that a policy is laid over; all by default.
     fn present(&self) -> WorkerSet {
         WorkerSet::first(u32::try_from(self.workers()).unwrap_or(u32::MAX))
     }
@@ -28,24 +28,24 @@ pub trait Machine {
     /// Architecture of a worker.
     fn arch(&self, worker: WorkerId) -> Arch;
 
-    /// The groups of a level, in order, disjoint. A worker that has no place at this level is in none of them.
+    /// The groups of a level: ordered and disjoint. A worker outside every object of the level is in none of them.
     ///
     /// Each group of [`Level::CombinedWorker`] is one combined worker: [`combined_groups`] makes them from
     /// [`combined`](Self::combined).
     fn groups(&self, level: Level) -> Vec<Group>;
 
-    /// Whether the machine has objects of this level, rather than others that stand for them.
+    /// Whether the machine has objects of this level, not substitutes.
     fn has(&self, level: Level) -> bool {
         !self.groups(level).is_empty()
     }
 
-    /// The members of each combined worker, two workers at least. They are numbered on from the workers.
+    /// The members of each combined worker, at least two. Combined workers are numbered after the workers.
     fn combined(&self) -> Vec<WorkerSet> {
         Vec::new()
     }
 }
 
-/// Some workers of a machine: those of a scheduling context. They keep their numbers.
+/// A subset of a machine's workers: those of a scheduling context. They keep their numbers.
 #[derive(Clone, Copy)]
 pub struct SomeWorkers<'a> {
     /// The machine.
@@ -80,7 +80,7 @@ impl Machine for SomeWorkers<'_> {
     fn groups(&self, level: Level) -> Vec<Group> {
         let mut groups = self.machine.groups(level);
         if level == Level::CombinedWorker {
-            // One is there if all of its members are.
+            // A combined worker is present if all its members are.
             let mut teams = self.machine.combined().into_iter();
             groups.retain(|_| teams.next().is_some_and(|team| team.iter().all(|member| self.workers.contains(member))));
             return groups;
@@ -91,7 +91,7 @@ impl Machine for SomeWorkers<'_> {
     }
 }
 
-/// The groups of [`Level::CombinedWorker`]: one for each combined worker of `machine`, in order.
+/// Groups of [`Level::CombinedWorker`]: one for each combined worker of `machine`, in order.
 #[must_use]
 pub fn combined_groups(machine: &dyn Machine) -> Vec<Group> {
     let first = u32::try_from(machine.workers()).unwrap_or(u32::MAX);
@@ -106,8 +106,7 @@ fn set_of(members: &[usize]) -> WorkerSet {
     members.iter().map(|member| WorkerId(*member as u32)).collect()
 }
 
-/// A machine of CPU workers only, a core each, with one memory node. It combines workers 0 and 1, 2 and 3, and so on; 0 to
-/// 3, and so on; and all further powers of two.
+/// A machine of CPU workers, one for each core, with one memory node. It combines aligned groups of 2, 4, 8, … workers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlatMachine {
     /// Number of workers.
@@ -147,8 +146,8 @@ impl Machine for FlatMachine {
 
 /// The workers of a binding plan on a machine that hwloc explored.
 ///
-/// Where the machine lacks a level, as synthetic and virtual machines do, the next one stands for it, so that a policy for
-/// any machine fits: the package for a level-3 cache, the core for a level-2 cache, the processing unit for a core, and the
+/// Where the machine lacks a level, as synthetic and virtual machines do, another level replaces it, so that every
+/// policy fits: the package for a level-3 cache, the core for a level-2 cache, the processing unit for a core, and the
 /// whole machine for a NUMA node or a package.
 #[derive(Clone, Copy, Debug)]
 pub struct BoundMachine<'a> {
@@ -157,13 +156,13 @@ pub struct BoundMachine<'a> {
 }
 
 impl<'a> BoundMachine<'a> {
-    /// The workers of `plan` on the machine that it was made for.
+    /// The workers of `plan` on its machine.
     #[must_use]
     pub fn new(topology: &'a Topology, plan: &'a BindingPlan) -> BoundMachine<'a> {
         BoundMachine { topology, plan }
     }
 
-    /// Workers by a number that some of them share.
+    /// Groups workers by a number.
     fn by(&self, level: Level, number: impl Fn(&topology::WorkerBinding) -> Option<u32>) -> Vec<Group> {
         let mut groups: Vec<(u32, WorkerSet)> = Vec::new();
         for worker in self.plan.workers() {
@@ -177,7 +176,7 @@ impl<'a> BoundMachine<'a> {
         groups.into_iter().map(|(number, workers)| Group { label: format!("{level} {number}"), workers }).collect()
     }
 
-    /// Workers by the object of the topology that holds their processing unit; `None` where the machine has none of these.
+    /// Groups workers by the object of the topology that contains their processing unit; `None` without such objects.
     fn within(&self, level: Level, kind: Kind) -> Option<Vec<Group>> {
         let index = |pu| self.topology.containing(kind, pu).first().map(|object| object.index());
         Some(self.by(level, |worker| index(worker.pu))).filter(|groups| !groups.is_empty())

@@ -1,13 +1,13 @@
-//! `override "fifo" from="libmine.so"`: which of several components of one name is meant.
+//! `override "fifo" from="libmine.so"`: choice among components of one name.
 
 use super::element::{Element, Policy};
 use sched_text::Span;
 
-/// Chooses among components of one name: `override "fifo" from="libmine.so"` in a policy, or the same for all policies
-/// (`--override fifo=libmine.so` of the command line).
+/// Choice among components of one name: `override "fifo" from="libmine.so"` in a policy, or `--override
+/// fifo=libmine.so` on the command line for all policies.
 ///
-/// A name belongs to the component that is compiled into the program. A plugin's component of that name which comes from
-/// another package is used only where it is chosen so.
+/// A compiled-in component owns its name. A plugin's component of that name from another package is used only where an
+/// override chooses it.
 ///
 /// ```
 /// use sched_policy::{Override, parse};
@@ -19,22 +19,22 @@ use sched_text::Span;
 pub struct Override {
     /// Name of the component.
     pub component: String,
-    /// What offers it: the file name of a plugin, or the name of a package. Without it, the first plugin of the search
-    /// path whose component is another than the one that is compiled in.
+    /// Provider: the file name of a plugin, or the name of a package. `None` selects the first plugin of the search
+    /// path whose component is not the compiled-in one.
     pub from: Option<String>,
-    /// Where the name of the component stands.
+    /// Place of the component's name in the text.
     pub span: Span,
-    /// Where `from` stands.
+    /// Place of `from` in the text.
     pub from_span: Span,
 }
 
 impl Override {
-    /// The first plugin whose component of this name is another than the one that is compiled in.
+    /// Selects the first plugin whose component of this name is not the compiled-in one.
     pub fn new(component: impl Into<String>) -> Override {
         Override { component: component.into(), from: None, span: Span::NONE, from_span: Span::NONE }
     }
 
-    /// The component of this plugin: the name of its file, or of its package.
+    /// Selects the component of a plugin, by file name or package.
     #[must_use]
     pub fn from(mut self, plugin: impl Into<String>) -> Override {
         self.from = Some(plugin.into());
@@ -49,8 +49,8 @@ impl From<&str> for Override {
     }
 }
 
-/// Gives each policy the overrides at the top of its file that concern it. One that concerns none goes to the first policy,
-/// so that the check reports it.
+/// Gives each policy the top-level overrides of its file that concern it. An override that concerns none goes to the
+/// first policy, so that the check reports it.
 pub(super) fn distribute(policies: &mut [Policy], overrides: Vec<Override>) {
     for chosen in overrides {
         let mut concerned: Vec<&mut Policy> = Vec::new();
@@ -66,7 +66,7 @@ pub(super) fn distribute(policies: &mut [Policy], overrides: Vec<Override>) {
 }
 
 impl Policy {
-    /// Whether a component of this name stands somewhere in the policy.
+    /// Whether the policy uses a component of this name.
     pub(super) fn names(&self, component: &str) -> bool {
         let shared = self.shared.iter().flat_map(|shared| &shared.children);
         self.root.iter().chain(shared).any(|part| part_names(part, component))

@@ -16,17 +16,17 @@ use std::sync::Arc;
 pub struct Parsed {
     /// Its policies. Where there are errors, parts may be missing.
     pub policies: Vec<Policy>,
-    /// What is wrong with the text: its syntax, the words of the language, names given twice.
+    /// Problems of the text: syntax, unknown words, duplicate names.
     pub findings: Vec<Finding>,
 }
 
 /// Reads a policy file: one `policy "name" { … }` or several, and `shared` definitions for all of them.
 ///
-/// Checks what the text alone can tell, including that each `use` has its `shared`; see [`check`](super::check()) for
-/// what needs the components. `source_name` is what errors call the text, usually its path.
+/// Checks everything that does not depend on components, including that each `use` has its `shared`; see
+/// [`check`](super::check()) for the rest. `source_name` is the name of the text in errors, usually its path.
 ///
 /// # Errors
-/// Everything that is wrong with the text.
+/// All problems of the text.
 ///
 /// ```
 /// let policies = sched_policy::parse("mine.kdl", r#"policy "mine" { fifo ntasks-threshold=2 { worker } }"#)?;
@@ -46,8 +46,8 @@ pub fn parse(source_name: &str, text: &str) -> Result<Vec<Policy>, Findings> {
     }
 }
 
-/// Reads as much of a policy file as can be understood, for those who want the findings of the text together with
-/// those that [`check`](super::check()) finds in its policies.
+/// Reads as much of a policy file as can be understood, for callers that report findings of the text together with
+/// those of [`check`](super::check()).
 #[must_use]
 pub fn read(source_name: &str, text: &str) -> Parsed {
     let mut reader = Reader::new(LANGUAGE, source_name, text);
@@ -55,7 +55,7 @@ pub fn read(source_name: &str, text: &str) -> Parsed {
     Parsed { policies, findings: reader.into_findings() }
 }
 
-/// How findings name the language.
+/// Name of the language in findings.
 pub(super) const LANGUAGE: Language = Language { name: "policy", node: "component", rule: "V7" };
 
 const POLICY: Signature = Signature { arguments: 1, properties: &[], example: "policy \"my-policy\" { … }" };
@@ -106,7 +106,7 @@ fn read_document(reader: &mut Reader, document: &KdlDocument) -> Vec<Policy> {
 
 fn read_policy(reader: &mut Reader, node: &KdlNode) -> Policy {
     let (name, span) = reader.open(node, &POLICY).argument(0, "a name").unwrap_or_else(|| {
-        // Distinct names, so that two nameless policies are not reported as duplicates too.
+        // Distinct names, so that two unnamed policies are not reported as duplicates too.
         (format!("unnamed at byte {}", node.span().offset()), reader.name_span(node))
     });
     let (doc, source) = (comment_above(node), Some(Arc::clone(reader.source())));
@@ -157,7 +157,7 @@ fn read_element(reader: &mut Reader, node: &KdlNode) -> Option<Element> {
         "each" => {
             let mut open = reader.open(node, &EACH);
             let name = open.argument(0, "a name");
-            // A level that is not known is reported; any will do to look at the rest.
+            // An unknown level is reported; any level serves to read the rest.
             let level = name.and_then(|(name, span)| level(open.reader(), &name, span)).unwrap_or(Level::Worker);
             let arch = open.arch("arch");
             Some(Element::Each(Each {

@@ -6,15 +6,15 @@ use std::ops::Index;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Number of a node in its [`Plan`].
+/// Number of a node in its [`TreePlan`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeIndex(pub usize);
 
-/// A policy laid over a machine, ready to be built: what `sched tree` draws and the tree is assembled from.
+/// A policy laid over a machine: the components that `sched tree` draws and the tree is assembled from.
 ///
-/// It is a directed graph without cycles: a node that is shared has several parents.
+/// A directed acyclic graph: a shared node has several parents.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct TreePlan {
     /// Name of the policy.
     pub policy: String,
     /// The nodes, parents before children; the root is the first.
@@ -23,18 +23,18 @@ pub struct Plan {
     pub source: Option<SourceText>,
 }
 
-/// One component of a [`Plan`].
+/// One component of a [`TreePlan`].
 #[derive(Clone, Debug)]
 pub struct PlanNode {
     /// Its number in the plan.
     pub id: NodeIndex,
-    /// What the component says of itself; its name is `info.name`.
+    /// The component's description of itself; its name is `info.name`.
     pub info: Arc<ComponentInfo>,
     /// Name of the plugin that provides it.
     pub plugin: String,
     /// The plugin's file; `None` for a component that is compiled in.
     pub file: Option<PathBuf>,
-    /// Every parameter that it declares, as the policy sets it or its default.
+    /// Every declared parameter with the value that the policy sets, or the default.
     pub params: Params,
     /// The children in the order of the policy (in the order that the component declares its slots).
     pub children: Vec<Child>,
@@ -46,12 +46,12 @@ pub struct PlanNode {
     pub archs: ArchSet,
     /// The worker that a leaf hands tasks to.
     pub leaf_worker: Option<WorkerId>,
-    /// The part of the machine that the innermost `each` around it stands for: `worker 3`, `numa 1`; else `machine`.
+    /// Part of the machine that the innermost enclosing `each` stands for: `worker 3`, `numa 1`; `machine` outside
+    /// every `each`.
     pub place: String,
-    /// A name that no other node of the plan has: the way to it from the root or from its shared definition, such as
-    /// `fifo/eager/worker 1/fifo`.
+    /// Unique name: the path from the root or from the shared definition, such as `fifo/eager/worker 1/fifo`.
     pub path: String,
-    /// Where its name stands in the policy.
+    /// Place of the component's name in the policy text.
     pub span: Span,
 }
 
@@ -71,11 +71,11 @@ impl PlanNode {
     }
 }
 
-impl Plan {
-    /// Where tasks enter.
+impl TreePlan {
+    /// The root, where tasks enter.
     ///
     /// # Panics
-    /// When the plan has no node, which [`expand`](super::expand()) never returns.
+    /// If the plan is empty, which [`expand`](super::expand()) never returns.
     #[must_use]
     pub fn root(&self) -> &PlanNode {
         &self.nodes[0]
@@ -94,7 +94,7 @@ impl Plan {
     }
 }
 
-impl Index<NodeIndex> for Plan {
+impl Index<NodeIndex> for TreePlan {
     type Output = PlanNode;
 
     fn index(&self, index: NodeIndex) -> &PlanNode {

@@ -106,8 +106,8 @@ fn comment(line: &str) -> String {
     line.chars().map(|letter| if needs_escape(letter) { ' ' } else { letter }).collect()
 }
 
-/// Characters that KDL takes for a line end or does not allow in a text: controls, line and paragraph separators, marks
-/// of direction, the byte-order mark.
+/// Characters that KDL treats as line ends or does not allow in a string: controls, line and paragraph separators,
+/// direction marks, the byte-order mark.
 fn needs_escape(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{FEFF}')

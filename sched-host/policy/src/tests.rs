@@ -162,7 +162,7 @@ fn wrong(text: &str) -> String {
     findings(text, check::check_structure)
 }
 
-/// The same, with the rules on progress.
+/// Findings including those of the rules on progress.
 fn stalls(text: &str) -> String {
     findings(text, check)
 }
@@ -175,7 +175,7 @@ fn findings(text: &str, check: fn(&Policy, &Catalogue) -> Vec<Finding>) -> Strin
     findings.iter().map(|finding| shown(finding)).collect::<Vec<_>>().join("\n")
 }
 
-/// What a plan consists of, whatever its policy is called and its places in the text are.
+/// The content of a plan without the policy's name and places in the text.
 fn shape(policy: &Policy, machine: &dyn Machine) -> Vec<String> {
     let plan =
         expand(policy, &stock(), machine).unwrap_or_else(|errors| panic!("{}\n{}", policy.to_kdl(), shown(&errors)));

@@ -1,10 +1,10 @@
-//! Amounts for people: bytes, times and whatever else has a unit.
+//! Formatting of amounts with units: bytes, times and others.
 
 /// `512 B`, `32 KiB`, `1.5 GiB`: bytes in binary units, with at most one decimal.
 #[must_use]
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-    // Tenths, rounded, in integers: exact, and the same on every machine.
+    // Rounded tenths in integer arithmetic: exact, and equal on every machine.
     let mut unit = 0;
     let mut divisor = 1_u64;
     while unit + 1 < UNITS.len() && bytes / divisor >= 1024 {
@@ -18,7 +18,7 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
-/// `11.1 MB`: bytes in decimal units, with three significant digits, as axes and models show them.
+/// `11.1 MB`: bytes in decimal units with three significant digits, for axes and models.
 #[must_use]
 pub fn decimal_bytes(bytes: f64) -> String {
     scaled(bytes, 3, &[(1e18, "EB"), (1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")])
@@ -30,7 +30,7 @@ pub fn nanos(nanos: f64) -> String {
     if nanos < 1e3 { format!("{nanos:.0} ns") } else { scaled(nanos, 4, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs")]) }
 }
 
-/// A value in the largest of `units` (their sizes descend) that it reaches, with this many significant digits; whole
+/// A value in the largest of `units` (in descending order) that it reaches, with `digits` significant digits; whole
 /// numbers have no decimals.
 #[must_use]
 pub fn scaled(value: f64, digits: usize, units: &[(f64, &str)]) -> String {
@@ -39,7 +39,7 @@ pub fn scaled(value: f64, digits: usize, units: &[(f64, &str)]) -> String {
     let number = value / unit;
     let decimals = match (number - number.round()).abs() < 1e-9 {
         true => 0,
-        // A number that is rounded up to a power of ten has one more digit before the point.
+        // Rounding up to a power of ten adds a digit before the point.
         false => (1..digits).rev().find(|decimals| format!("{number:.decimals$}").len() <= digits + 1).unwrap_or(0),
     };
     format!("{number:.decimals$} {name}")

@@ -1,8 +1,8 @@
-//! Numbers of things.
+//! Counted nouns.
 
 use std::fmt::Display;
 
-/// `1 task`, `2 tasks`: a number with the noun, in the plural where the number asks for it.
+/// `1 task`, `2 tasks`: a number with its noun in singular or plural.
 #[must_use]
 pub fn count<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     let plural = if number == N::from(1) { "" } else { "s" };

@@ -1,6 +1,6 @@
 //! Graphviz's language.
 
-/// `text` as a quoted string of the DOT language. Line breaks become DOT's; other control characters become blanks.
+/// `text` as a quoted string of the DOT language. Line breaks become `\n`; other control characters become blanks.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);

@@ -1,4 +1,4 @@
-//! Pieces of a file in messages about it.
+//! Excerpts of a file for messages.
 
 use super::span::line_and_column;
 use miette::SourceSpan;
@@ -12,7 +12,7 @@ pub fn quoted_word(word: &str, longest: usize) -> String {
     format!("`{shown}{more}`")
 }
 
-/// The text without control characters that could disturb a terminal, each byte in its place.
+/// The text with control characters that could disturb a terminal replaced, byte for byte.
 #[must_use]
 pub fn printable(text: String) -> String {
     let disturbs = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
@@ -23,19 +23,19 @@ pub fn printable(text: String) -> String {
     text.chars().map(shown).collect()
 }
 
-/// Where a piece of a text stands, for people.
+/// Place of a piece of text, for messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Position {
     /// Its line, from 1.
     pub line: usize,
     /// Its column, from 1; columns count characters.
     pub column: usize,
-    /// The piece, to be shown with its line; `None` if the line is too long for that.
+    /// The piece, shown with its line; `None` if the line is too long.
     pub shown: Option<SourceSpan>,
 }
 
 impl Position {
-    /// Where `piece` of `text` stands. Lines of more than `longest` bytes are not shown: JSON often has no line breaks.
+    /// Place of `piece` in `text`. Lines of more than `longest` bytes are not shown: JSON often has no line breaks.
     #[must_use]
     pub fn of(text: &str, piece: Range<usize>, longest: usize) -> Position {
         let (line, column) = line_and_column(text, piece.start);

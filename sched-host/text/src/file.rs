@@ -1,4 +1,4 @@
-//! Text in files that people give.
+//! Text files named by users.
 
 use super::span::line_and_column;
 use std::fmt;
@@ -7,28 +7,29 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Mutex;
 
-/// Names the standard input where the path of a file is expected.
+/// Path that means the standard input.
 pub const STANDARD_INPUT: &str = "-";
 
-/// What messages call the file of this path.
+/// Name of a file in messages.
 pub fn file_name(path: &Path) -> String {
     if path.as_os_str() == STANDARD_INPUT { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// The text in a file, or on the [standard input](STANDARD_INPUT), without the mark that some editors put before it.
+/// The text of a file, or of the [standard input](STANDARD_INPUT), without a byte-order mark.
 ///
 /// # Errors
-/// When it cannot be read, or is no text; the message says where.
+/// If it cannot be read, or is not text; the message says where.
 pub fn read(path: &Path) -> Result<String, Unread> {
     decode(read_bytes(path)?)
 }
 
 /// The bytes of a file, or of the [standard input](STANDARD_INPUT).
 ///
-/// The standard input ends once, so it is kept: a policy is read when it is checked, and again for each run.
+/// The standard input can be read once only, so it is cached: a policy is read when it is checked, and again for each
+/// run.
 ///
 /// # Errors
-/// When they cannot be read, or are too many.
+/// If they cannot be read, or are too many.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Unread> {
     static KEPT: Mutex<Option<Vec<u8>>> = Mutex::new(None);
     if path.as_os_str() != STANDARD_INPUT {
@@ -47,13 +48,13 @@ fn limited(input: impl Read) -> Result<Vec<u8>, Unread> {
     if bytes.len() as u64 > MOST { Err(Unread::TooLarge) } else { Ok(bytes) }
 }
 
-/// Bytes of a file at most: some have no end, such as /dev/zero.
+/// Maximum size of a file in bytes: some, such as /dev/zero, have no end.
 const MOST: u64 = 4 << 30;
 
-/// These bytes as text, without the mark that some editors put before it.
+/// These bytes as text, without a byte-order mark.
 ///
 /// # Errors
-/// When it is no text.
+/// If they are not UTF-8.
 pub fn decode(bytes: Vec<u8>) -> Result<String, Unread> {
     const MARK: char = '\u{feff}';
     let text = String::from_utf8(bytes).map_err(|error| {
@@ -66,26 +67,26 @@ pub fn decode(bytes: Vec<u8>) -> Result<String, Unread> {
     Ok(text.strip_prefix(MARK).map(str::to_owned).unwrap_or(text))
 }
 
-/// Why there is no text.
+/// Reason why a text could not be read.
 #[derive(Debug)]
 pub enum Unread {
-    /// The system says so.
+    /// Error of the system.
     Io(std::io::Error),
-    /// It is in another encoding, compressed, or no text at all.
+    /// Not UTF-8: another encoding, compressed, or binary.
     NoText {
-        /// The first byte that is not text.
+        /// The first invalid byte.
         byte: u8,
         /// Its line, from 1.
         line: usize,
         /// Its column, from 1.
         column: usize,
     },
-    /// It is larger than 4 GiB, or has no end.
+    /// Larger than 4 GiB, or endless.
     TooLarge,
 }
 
 impl Unread {
-    /// What to do about it, where that is known.
+    /// The fix, where it is known.
     #[must_use]
     pub fn help(&self) -> Option<&'static str> {
         match self {
@@ -119,7 +120,7 @@ impl fmt::Display for Unread {
             Unread::Io(error) => error.fmt(f),
             Unread::TooLarge => write!(f, "it is larger than {} GiB", MOST >> 30),
             Unread::NoText { byte, line, column } => {
-                write!(f, "line {line}, column {column}: the byte {byte:#04x} is no text in UTF-8")
+                write!(f, "line {line}, column {column}: the byte {byte:#04x} is not text in UTF-8")
             }
         }
     }
@@ -143,9 +144,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_has_a_place_and_a_mend() {
-        insta::assert_snapshot!(told(b"a\n\xc3\xa9b\x80c"), @"line 2, column 3: the byte 0x80 is no text in UTF-8 (text in UTF-8 is expected; a compressed file must be unpacked first)");
-        insta::assert_snapshot!(told(b"\xff\xfea\0"), @"line 1, column 1: the byte 0xff is no text in UTF-8 (this looks like UTF-16: save it as UTF-8)");
-        insta::assert_snapshot!(told(b"\x1f\x8b\x08"), @"line 1, column 2: the byte 0x8b is no text in UTF-8 (text in UTF-8 is expected; a compressed file must be unpacked first)");
+    fn what_is_no_text_has_a_place_and_a_fix() {
+        insta::assert_snapshot!(told(b"a\n\xc3\xa9b\x80c"), @"line 2, column 3: the byte 0x80 is not text in UTF-8 (text in UTF-8 is expected; a compressed file must be unpacked first)");
+        insta::assert_snapshot!(told(b"\xff\xfea\0"), @"line 1, column 1: the byte 0xff is not text in UTF-8 (this looks like UTF-16: save it as UTF-8)");
+        insta::assert_snapshot!(told(b"\x1f\x8b\x08"), @"line 1, column 2: the byte 0x8b is not text in UTF-8 (text in UTF-8 is expected; a compressed file must be unpacked first)");
     }
 }

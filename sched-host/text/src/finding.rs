@@ -1,11 +1,11 @@
-//! What is wrong with a text, and where.
+//! Findings: problems of a text with their places.
 
 use super::count;
 use super::span::{SourceText, Span, line_and_column};
 use miette::{Diagnostic, LabeledSpan, Severity, SourceCode, SourceSpan};
 use std::fmt;
 
-/// One thing that is wrong with a text or with what it describes: its place, a message, and the fix.
+/// One problem of a text or of what it describes: message, places, and fix.
 #[derive(Clone, Debug)]
 pub struct Finding {
     severity: Severity,
@@ -31,7 +31,7 @@ impl Finding {
         }
     }
 
-    /// A finding that leaves the text usable, though it probably does not say what was meant.
+    /// A finding that leaves the text usable, although it probably does not mean what was intended.
     pub fn warning(message: impl Into<String>) -> Finding {
         Finding { severity: Severity::Warning, ..Finding::error(message) }
     }
@@ -43,7 +43,7 @@ impl Finding {
         self
     }
 
-    /// Adds what to do about it.
+    /// Adds help: the fix.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Finding {
         let help = help.into();
@@ -81,8 +81,7 @@ impl Finding {
         self.severity == Severity::Error
     }
 
-    /// The rule that it breaks, of those that a policy has from `V1` to `V7`; empty for what breaks none, such as a file that
-    /// is not there.
+    /// The broken rule of a policy, from `V1` to `V7`; empty where no rule is broken, as for a missing file.
     #[must_use]
     pub fn id(&self) -> &'static str {
         self.id
@@ -94,7 +93,7 @@ impl Finding {
         &self.code
     }
 
-    /// What is wrong, in a line.
+    /// The message, one line.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -157,9 +156,9 @@ impl Diagnostic for Finding {
     }
 }
 
-/// Everything that was found wrong with a file, a policy or a platform: at least one error, and all warnings.
+/// All findings about a file, a policy or a platform: at least one error, and all warnings.
 ///
-/// `miette` shows each with its place in the text; [`findings`](Self::findings) has them as data.
+/// `miette` shows each with its place in the text; [`findings`](Self::findings) returns them as data.
 #[derive(Clone)]
 pub struct Findings {
     what: String,
@@ -172,7 +171,7 @@ impl Findings {
         Findings { what: what.into(), findings }
     }
 
-    /// Adds what to do about it, to the first finding.
+    /// Adds help to the first finding.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Findings {
         if let Some(first) = self.findings.first_mut() {

@@ -1,4 +1,4 @@
-//! Hashes and random numbers that are the same on every machine.
+//! Hashes and random numbers, equal on every machine.
 
 /// The offset basis of the 64-bit FNV-1a hash: the hash of nothing.
 pub const FNV_1A_EMPTY: u64 = 0xcbf2_9ce4_8422_2325;
@@ -9,7 +9,7 @@ pub fn fnv_1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(FNV_1A_EMPTY, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// What SplitMix64 adds to its state for each output.
+/// Increment of SplitMix64's state for each output.
 pub const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// SplitMix64's output function, a bijection that spreads each bit over all others (Steele, Lea and Flood: "Fast

@@ -1,8 +1,8 @@
-//! Reading KDL: a text to a document, nodes to typed values, and everything that is wrong with either.
+//! Reading KDL: text to a document, nodes to typed values, with all problems of both.
 //!
-//! A [`Reader`] belongs to one text. It parses the text, gives out its nodes as [`NodeReader`]s, which check their [`Signature`]
-//! and give typed access to arguments and properties, and collects findings with their places. Nothing that is wrong
-//! stops it, so that its user reports all of it.
+//! A [`Reader`] belongs to one text. It parses the text, opens nodes as [`NodeReader`]s, which check their
+//! [`Signature`] and give typed access to arguments and properties, and collects findings with their places. It
+//! continues after each problem, so that all are reported.
 
 mod node;
 mod reader;

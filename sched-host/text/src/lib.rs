@@ -1,7 +1,7 @@
-//! What every room of the host that reads, reports or draws shares: files as text, findings with their places, KDL,
-//! suggestions, quantities with units, quoting for the formats that are written, and small numeric helpers.
+//! Shared foundations of the crates that read, report or draw: text files, findings with places, KDL, suggestions,
+//! quantities with units, quoting for output formats, and small numeric functions.
 //!
-//! Nothing here names another room.
+//! This crate depends on no other crate of the host.
 
 pub mod amount;
 mod count;

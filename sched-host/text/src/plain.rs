@@ -1,10 +1,9 @@
-//! Errors as plain text, for those who see no more of them than their `Debug`: what `main` returns, and what `unwrap` meets.
+//! Errors as plain text for `Debug`, which `main` and `unwrap` print.
 
 use miette::{Diagnostic, Severity};
 use std::fmt;
 
-/// A diagnostic with everything that it carries, as lines of plain text: the message, the place in its text, what to do about
-/// it, and the diagnostics below it.
+/// A complete diagnostic as lines of plain text: the message, its place, the fix, and related diagnostics.
 pub struct Plain<'a>(pub &'a dyn Diagnostic);
 
 impl fmt::Display for Plain<'_> {
@@ -13,7 +12,7 @@ impl fmt::Display for Plain<'_> {
     }
 }
 
-/// Writes a diagnostic without a newline at its end: its first line behind `first`, all others indented by `rest`.
+/// Writes a diagnostic without a final newline: `first` precedes its first line, `rest` all others.
 fn write(f: &mut fmt::Formatter<'_>, diagnostic: &dyn Diagnostic, first: &str, rest: &str) -> fmt::Result {
     f.write_str(first)?;
     if let Some(place) = place(diagnostic) {
@@ -56,8 +55,8 @@ fn place(diagnostic: &dyn Diagnostic) -> Option<String> {
     Some(format!("{name}{}:{}", source.line() + 1, source.column() + 1))
 }
 
-/// Makes `Debug` of errors their text for people, as [`Plain`] writes it: it is what a program prints whose `main` returns the
-/// error, and what a panic of `unwrap` shows.
+/// Implements `Debug` of errors as [`Plain`] text, which a program prints if `main` returns the error or `unwrap`
+/// panics.
 #[macro_export]
 macro_rules! debug_as_text {
     ($($error:ty),+ $(,)?) => {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The number and the unit of a text.
+/// Splits a text into number and unit.
 fn split(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
@@ -28,13 +28,13 @@ const SIZES: [(&str, f64); 9] = [
     ("TiB", 1_099_511_627_776.0),
 ];
 
-/// What a time looks like, for messages.
+/// Expected form of a time, for messages.
 pub const TIME: &str = "a time, such as \"10 us\" (units: ns, us, ms, s)";
-/// What a size looks like, for messages.
+/// Expected form of a size, for messages.
 pub const SIZE: &str = "a size, such as \"16 GiB\" (units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)";
-/// What a bandwidth looks like, for messages.
-pub const BANDWIDTH: &str = "a bandwidth, such as \"6.5 GB/s\" (units as of sizes, with /s)";
-/// What a power looks like, for messages.
+/// Expected form of a bandwidth, for messages.
+pub const BANDWIDTH: &str = "a bandwidth, such as \"6.5 GB/s\" (units of sizes, with /s)";
+/// Expected form of a power, for messages.
 pub const POWER: &str = "a power, such as \"95 W\" (units: mW, W, kW)";
 
 /// A time.

@@ -1,8 +1,8 @@
-//! Ascending numbers for people: `0-3, 7`.
+//! Ranges of ascending numbers: `0-3, 7`.
 
 use sched_core::WorkerSet;
 
-/// Ascending numbers, with consecutive ones drawn together: `0-3, 7`.
+/// Ascending numbers, with runs of consecutive ones as ranges: `0-3, 7`.
 #[must_use]
 pub fn ranges<N: TryInto<u64>>(numbers: impl IntoIterator<Item = N>) -> String {
     let mut runs: Vec<(u64, u64)> = Vec::new();

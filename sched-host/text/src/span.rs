@@ -3,21 +3,20 @@
 use miette::{NamedSource, SourceSpan};
 use std::sync::Arc;
 
-/// A text with the name of its file, shared by everything that points into it.
+/// A text with the name of its file, shared by all places in it.
 pub type SourceText = Arc<NamedSource<String>>;
 
-/// Where something stands in a text; nowhere for what a program built.
+/// A place in a text; none for values built by a program.
 ///
-/// Two spans always compare equal: values that are read from a text are compared by what they say, not by where they
-/// say it.
+/// All spans compare equal, so that values read from a text are compared by content, not by place.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Span(Option<SourceSpan>);
 
 impl Span {
-    /// Nowhere: a program built the value.
+    /// No place: a program built the value.
     pub const NONE: Span = Span(None);
 
-    /// From byte `offset`, `len` bytes long.
+    /// The `len` bytes from byte `offset` on.
     #[must_use]
     pub fn new(offset: usize, len: usize) -> Span {
         Span(Some(SourceSpan::new(offset.into(), len)))
@@ -38,8 +37,8 @@ impl PartialEq for Span {
 
 impl Eq for Span {}
 
-/// Line and column of the byte at `offset`, both from 1; columns count characters. It reads the text from its start, so
-/// it is for the few places that are reported.
+/// Line and column of the byte at `offset`, both from 1; columns count characters. The cost is linear in the offset,
+/// which suits the few places that are reported.
 #[must_use]
 pub fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);

@@ -1,10 +1,10 @@
-//! Places without overlap.
+//! Positions without overlap.
 
-/// Places as near as possible to `wanted`, which ascend, and at least 1 apart from each other: the least squares
-/// solution, found by joining neighbours that push each other into blocks (isotonic regression).
+/// Positions as near as possible to `wanted` (ascending), and at least 1 apart: the least-squares solution, by isotonic
+/// regression, which merges neighbours that collide into blocks.
 #[must_use]
 pub fn spread(wanted: &[f64]) -> Vec<f64> {
-    /// Neighbours that touch: the sum of their wanted places, each less its index, and how many they are.
+    /// Block of touching neighbours: the sum of their wanted positions, each minus its index, and their number.
     struct Block {
         sum: f64,
         len: usize,

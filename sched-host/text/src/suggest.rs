@@ -1,6 +1,6 @@
 //! "Did you mean": the known name that is closest to a mistyped one.
 
-/// The candidate closest to `wrong`, if one is close enough to be what was meant.
+/// The candidate closest to `wrong`, if it is close enough to be a misspelling of it.
 #[must_use]
 pub fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |name: &str| name.to_lowercase().replace('_', "-");
@@ -9,13 +9,13 @@ pub fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
     candidates
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(&wrong, &plain(candidate)), candidate))
-        // The beginning of a name is meant for the name, however long that is.
+        // A prefix of a name matches the name, whatever its length.
         .filter(|(distance, name)| *distance <= far(name) || wrong.len() >= 3 && plain(name).starts_with(&wrong))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
 
-/// A help text: what was probably meant or, when nothing is close, all that is known.
+/// Help text: the probable name or, if nothing is close, all known names.
 #[must_use]
 pub fn did_you_mean<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str> + Clone, known: &str) -> String {
     match closest(wrong, candidates.clone()) {

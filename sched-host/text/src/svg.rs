@@ -1,7 +1,7 @@
 //! Drawings as SVG files that need no style sheet and no font from elsewhere.
 //!
-//! A [`Pen`] writes the elements that all drawings share, with every text escaped: lines of text, tooltips, boxes, curves,
-//! headings and legends. [`KernelColours`] gives a kernel the same colour in every picture.
+//! A [`Pen`] writes the elements that all drawings share, with every text escaped: lines of text, tooltips, boxes,
+//! curves, headings and legends. [`KernelColours`] gives a kernel the same colour in every picture.
 
 mod palette;
 mod pen;

@@ -1,6 +1,6 @@
 //! Text in drawings and pages.
 
-/// Text that is safe between tags and in quotes. XML has no way to write control characters at all.
+/// Text that is safe between tags and in quotes. Control characters, which XML cannot represent, are dropped.
 #[must_use]
 pub fn escaped(words: &str) -> String {
     let mut safe = String::with_capacity(words.len());

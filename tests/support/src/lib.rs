@@ -1,5 +1,5 @@
-//! What the unit tests of several crates share: the reference data, reports of skipped tests, and a folder of energy
-//! counters.
+//! Shared support for unit tests of several crates: the reference data, reports of skipped tests, and a folder of
+//! energy counters.
 
 mod powercap;
 mod reference_data;

@@ -22,7 +22,7 @@ fn bus(nodes: usize) -> Bus {
     Bus { bandwidth: all(1e3), latency: all(1e3), ..Bus::default() }
 }
 
-/// A runtime in the making with this tree, on so many memory nodes.
+/// A builder of a runtime with this tree on `nodes` memory nodes.
 fn on_nodes(tree: &str, workers: usize, nodes: usize) -> Builder {
     builder(tree, workers, Vec::new()).unchecked().memory_nodes(nodes).bus(bus(nodes))
 }

@@ -5,7 +5,7 @@ mod kernels;
 use sched_core::{Arch, WorkerId};
 use sched_host::runtime::{Builder, Codelet, Context, Outcome, ReadWrite, RunError, Runtime, Write};
 use sched_host::topology::Topology;
-use sched_tests::conformance::{Origin, registry};
+use sched_tests::conformance::Origin;
 use sched_tests::hold::Hold;
 use sched_tests::stock;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -30,7 +30,7 @@ fn start(tree: &str) -> Runtime {
 }
 
 fn start_from(origin: Origin, tree: &str) -> Runtime {
-    let runtime = four(tree).registry(registry(origin)).build();
+    let runtime = four(tree).registry(origin.registry()).build();
     runtime.unwrap_or_else(|error| panic!("{origin:?}, {tree}: {error:?}"))
 }
 

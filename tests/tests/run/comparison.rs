@@ -53,7 +53,7 @@ fn programs_find_every_run_of_a_comparison() {
 }
 
 #[test]
-fn all_policies_that_do_not_start_are_told_before_anything_runs() {
+fn all_policies_that_do_not_start_are_reported_before_anything_runs() {
     let (_folder, mine) = file("mine.kdl", "policy \"mine\" { fifi { eager { each \"worker\" { worker } } } }\n");
     let policies = ["tree-eager", "tree-prioo", path(&mine)].map(|policy| ["--policy", policy]).concat();
     let ran = cholesky(&[&SMALL[..], &policies].concat());

@@ -58,7 +58,7 @@ fn people_read_a_table_of_contexts() {
 }
 
 #[test]
-fn wrong_contexts_are_told() {
+fn wrong_contexts_are_reported() {
     let error = |code: i32, options: &[&str], told: &[&str]| {
         let ran = cholesky(&[&SMALL[..], &["--workers", "2"], options].concat());
         assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{ran:?}");
@@ -77,7 +77,7 @@ fn wrong_contexts_are_told() {
         &["several --policy", "--context a:policy="],
     );
     error(2, &["--context", "a:polcy=tree-ws"], &["a context has no `polcy`", "did you mean `policy`?"]);
-    error(2, &["--context", "a:workers=x"], &["`x` are no workers"]);
+    error(2, &["--context", "a:workers=x"], &["`x` is not a list of workers"]);
     error(2, &["--context", ":workers=0"], &["a context has a name"]);
     error(2, &["--context", "a", "--repeat", "3"], &["--repeat", "cannot be used with"]);
 }

@@ -19,13 +19,13 @@ fn powercap() -> TempDir {
 }
 
 #[test]
-fn energy_is_told_where_there_are_counters() {
+fn energy_is_reported_where_there_are_counters() {
     let folder = powercap();
     let options = [&SMALL[..], &["--energy", "--powercap", folder.path().to_str().unwrap()]].concat();
     let seen = json(&options);
     assert_eq!((&seen["runs"][0]["energy_j"], &seen["runs"][0]["gflop_per_j"]), (&0.0.into(), &Value::Null));
     let ran = cholesky(&options);
-    assert!(ran.out.contains("\nenergy    0.0 J (all that the packages took)\n"), "{ran:?}");
+    assert!(ran.out.contains("\nenergy    0.0 J (processor packages)\n"), "{ran:?}");
     let compared =
         cholesky(&[&options[..], &["--policy", "tree-eager", "--policy", "tree-ws", "--repeat", "2"]].concat());
     let table: Vec<&str> =

@@ -212,7 +212,7 @@ fn the_policy_may_come_from_a_file_or_the_environment() {
 }
 
 #[test]
-fn a_policy_that_is_not_there_is_told_with_the_nearest_one() {
+fn a_policy_that_is_not_there_is_reported_with_the_nearest_one() {
     let ran = cholesky(&["--policy", "tree-eagre"]);
     assert_eq!((ran.code, ran.out.as_str()), (1, ""));
     assert!(ran.err.contains("there is no policy `tree-eagre`") && ran.err.contains("did you mean `tree-eager`?"));
@@ -275,5 +275,5 @@ fn what_one_run_learns_the_next_one_goes_by() {
     }
     let error = cholesky(&[&SMALL[..], &["--calibrate", "--models", "/dev/null/models"]].concat());
     assert_eq!(error.code, 1, "{error:?}");
-    assert!(error.err.contains("what was measured is not stored: "), "{error:?}");
+    assert!(error.err.contains("measurements are not stored: "), "{error:?}");
 }

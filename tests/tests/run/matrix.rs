@@ -43,7 +43,7 @@ fn every_workload_takes_a_matrix_that_is_not_symmetric() {
 }
 
 #[test]
-fn a_matrix_without_a_factor_is_told_with_its_row() {
+fn a_matrix_without_a_factor_is_reported_with_its_row() {
     let ran = on_matrix(&SPARSE.replace("3 3 2", "3 3 -2"), &["--tile-size", "1"]);
     assert_eq!((ran.code, ran.out.as_str()), (1, ""));
     insta::assert_snapshot!(ran.err, @r"
@@ -57,7 +57,7 @@ fn a_matrix_without_a_factor_is_told_with_its_row() {
 }
 
 #[test]
-fn a_matrix_that_would_need_pivoting_is_told_with_its_row() {
+fn a_matrix_that_would_need_pivoting_is_reported_with_its_row() {
     let matrix = |pivot: &str| format!("%%MatrixMarket matrix array real general\n2 2\n{pivot}\n1\n1\n1\n");
     let ran = workload_on_matrix("lu", &matrix("0"), &["--tile-size", "1"]);
     assert_eq!((ran.code, ran.out.as_str()), (1, ""));
@@ -77,7 +77,7 @@ fn a_matrix_that_would_need_pivoting_is_told_with_its_row() {
 }
 
 #[test]
-fn a_file_that_holds_no_symmetric_matrix_is_told_with_the_place() {
+fn a_file_that_holds_no_symmetric_matrix_is_reported_with_the_place() {
     let told = |text: &str| {
         let ran = on_matrix(text, &[]);
         assert_eq!((ran.code, ran.out.as_str()), (1, ""));
@@ -95,7 +95,7 @@ fn a_file_that_holds_no_symmetric_matrix_is_told_with_the_place() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_told() {
+fn a_file_that_is_not_there_is_reported() {
     let ran = cholesky(&["--matrix", "no/such.mtx"]);
     assert!(ran.code == 1 && ran.err.contains("no/such.mtx") && ran.err.contains("check the path"), "{ran:?}");
 }

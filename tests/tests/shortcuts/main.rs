@@ -1,13 +1,13 @@
-//! What the host finds out by itself, instead of calling a component, is what the call would have said: in random trees, with
-//! random lengths and loads, whatever is pushed and pulled.
+//! What the host finds out by itself, instead of calling a component, is what the call would have said: in random
+//! trees, with random lengths and loads, for any sequence of pushes and pulls.
 
 mod components;
-mod facts;
+mod scenario;
 mod shape;
 
 use components::{Keep, Probe};
-use facts::{Facts, facts};
 use proptest::prelude::*;
+use scenario::{Scenario, scenario};
 use sched_core::*;
 use sched_host::tree::{Ledger, Phase, Services, Slot, Tree, WorkerFacts};
 use sched_tests::fake_services::FakeServices;
@@ -52,75 +52,95 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// All that can be seen of a tree while things are done to it.
-fn history(shape: &Shape, facts: &Facts, acts: &[Act], without: Option<Shortcut>) -> Result<String, TestCaseError> {
-    let registry = stock::registry(vec![Offer::of::<Probe>(), Offer::of::<Keep>()]);
-    let mut maker = Maker { registry, without, parts: Vec::new(), workers: 0, teams: Vec::new() };
-    maker.add(shape);
-    let Maker { parts, teams, .. } = maker;
-    let count = teams.len();
-    let workers = WORKERS as usize;
-    let services = FakeServices::expecting(workers, Facts { teams: teams.clone(), ..facts.clone() });
-    let services = Arc::new(services.with_combined(teams).with_busy_times(workers));
-    let mut history = String::new();
-    let worker_facts = |worker| WorkerFacts {
-        arch: facts.arch(worker),
-        memory_node: MemoryNode(facts.workers[worker].2),
-        relative_speedup: 1.0 + f64::from(facts.workers[worker].1),
-    };
-    let workers: Vec<WorkerFacts> = (0..WORKERS as usize).map(worker_facts).collect();
-    let ledger = Arc::new(Ledger::new());
-    ledger.grow();
-    let tree = Tree::assemble(parts, &workers, services.clone(), Arc::clone(&ledger), 7);
-    let mut pushed = 0;
-    // A worker that has a task executes it at once, and for as long as that is expected to take.
-    let begin = |slot: &Slot, workers: &[WorkerId]| {
-        if let Estimate::Known(length) = services.expected_length(workers[0], slot.head(), None) {
-            let end = services.now() + length;
-            workers.iter().for_each(|worker| services.set_busy_until(*worker, end));
-        }
-    };
-    for act in acts {
-        let _ = writeln!(history, "{act:?}");
-        let pulled = match act {
+/// A tree on which acts are played.
+struct Play {
+    tree: Tree,
+    ledger: Arc<Ledger>,
+    services: Arc<FakeServices<Scenario>>,
+    /// Number of tasks that were pushed.
+    pushed: u32,
+}
+
+impl Play {
+    /// Does what `act` says; returns the task that a worker or team pulled, if any.
+    fn act(&mut self, act: &Act) -> Option<&'static Slot> {
+        match act {
             Act::Push { codelet, archs, width, priority, by } => {
-                let slot = ledger.slot(pushed);
-                pushed += 1;
+                let slot = self.ledger.slot(self.pushed);
+                self.pushed += 1;
                 let head = slot.head();
                 head.reset();
-                head.sequence.store(pushed.into(), Relaxed);
+                head.sequence.store(self.pushed.into(), Relaxed);
                 head.codelet.store(*codelet as u32, Relaxed);
                 head.archs.store(*archs, Relaxed);
                 head.width.store(*width, Relaxed);
                 head.priority.store(*priority, Relaxed);
                 slot.set_phase(Phase::Waiting);
-                tree.push(slot, by.map(WorkerId), None);
+                self.tree.push(slot, by.map(WorkerId), None);
                 None
             }
             Act::Pull(worker) => {
-                let pulled = tree.pull(WorkerId(*worker));
-                pulled.inspect(|slot| begin(slot, &[WorkerId(*worker)]))
+                let pulled = self.tree.pull(WorkerId(*worker));
+                pulled.inspect(|slot| self.begin(slot, &[WorkerId(*worker)]))
             }
-            Act::PullForTeam(team) if *team < count => {
-                let members = &services.combined()[*team];
-                let pulled = tree.pull_for_team(members[1], WorkerId(WORKERS + *team as u32));
-                pulled.inspect(|slot| begin(slot, members))
+            Act::PullForTeam(team) => {
+                let members = self.services.combined().get(*team)?;
+                let pulled = self.tree.pull_for_team(members[1], WorkerId(WORKERS + *team as u32));
+                pulled.inspect(|slot| self.begin(slot, members))
             }
-            Act::PullForTeam(_) => None,
             Act::Sleep(worker) => {
-                services.sleeping.insert(*worker);
+                self.services.sleeping.insert(*worker);
                 None
             }
             Act::Wait(nanos) => {
-                services.advance(*nanos);
+                self.services.advance(*nanos);
                 None
             }
-        };
-        let phases: Vec<Phase> = (0..pushed).map(|slot| ledger.slot(slot).phase()).collect();
-        let requests = services.take_requests();
-        let _ = writeln!(history, "{requests:?} {:?} {phases:?}", pulled.map(Slot::index));
+        }
     }
-    prop_assert_eq!(tree.faults(), []);
+
+    /// Marks the workers of a task as busy for its expected length: they execute it at once.
+    fn begin(&self, slot: &Slot, workers: &[WorkerId]) {
+        if let Estimate::Known(length) = self.services.expected_length(workers[0], slot.head(), None) {
+            let end = self.services.now() + length;
+            workers.iter().for_each(|worker| self.services.set_busy_until(*worker, end));
+        }
+    }
+}
+
+/// The observable behaviour of a tree under `acts`.
+fn history(
+    shape: &Shape,
+    scenario: &Scenario,
+    acts: &[Act],
+    without: Option<Shortcut>,
+) -> Result<String, TestCaseError> {
+    let registry = stock::registry(vec![Offer::of::<Probe>(), Offer::of::<Keep>()]);
+    let mut maker = Maker { registry, without, parts: Vec::new(), workers: 0, teams: Vec::new() };
+    maker.add(shape);
+    let Maker { parts, teams, .. } = maker;
+    let workers = WORKERS as usize;
+    let services = FakeServices::expecting(workers, Scenario { teams: teams.clone(), ..scenario.clone() });
+    let services = Arc::new(services.with_combined(teams).with_busy_times(workers));
+    let mut history = String::new();
+    let worker_facts = |worker| WorkerFacts {
+        arch: scenario.arch(worker),
+        memory_node: MemoryNode(scenario.workers[worker].2),
+        relative_speedup: 1.0 + f64::from(scenario.workers[worker].1),
+    };
+    let workers: Vec<WorkerFacts> = (0..WORKERS as usize).map(worker_facts).collect();
+    let ledger = Arc::new(Ledger::new());
+    ledger.grow();
+    let tree = Tree::assemble(parts, &workers, services.clone(), Arc::clone(&ledger), 7);
+    let mut play = Play { tree, ledger, services, pushed: 0 };
+    for act in acts {
+        let _ = writeln!(history, "{act:?}");
+        let pulled = play.act(act).map(Slot::index);
+        let phases: Vec<Phase> = (0..play.pushed).map(|slot| play.ledger.slot(slot).phase()).collect();
+        let requests = play.services.take_requests();
+        let _ = writeln!(history, "{requests:?} {pulled:?} {phases:?}");
+    }
+    prop_assert_eq!(play.tree.faults(), []);
     Ok(history)
 }
 
@@ -130,12 +150,12 @@ proptest! {
     #[test]
     fn a_tree_does_the_same_without_each_shortcut(
         shape in shape(),
-        facts in facts(),
+        scenario in scenario(),
         acts in prop::collection::vec(act(), 1..60),
     ) {
-        let with_all = history(&shape, &facts, &acts, None)?;
+        let with_all = history(&shape, &scenario, &acts, None)?;
         for without in [Shortcut::ForwardsPull, Shortcut::EmptyUntilPushed, Shortcut::EndIsNoted] {
-            let other = history(&shape, &facts, &acts, Some(without))?;
+            let other = history(&shape, &scenario, &acts, Some(without))?;
             let differ = with_all.lines().zip(other.lines()).find(|(a, b)| a != b);
             prop_assert!(with_all == other, "without {:?}: {:?}\n{}", without, differ, with_all);
         }

@@ -86,7 +86,7 @@ fn arrows_have_both_ends_and_lead_forward() {
 }
 
 #[test]
-fn names_are_escaped_and_dropped_events_are_told() {
+fn names_are_escaped_and_dropped_events_are_reported() {
     let mut trace = factorisation();
     trace.title = "a \"quoted\"\nname".to_owned();
     trace.dropped = 7;

@@ -1,4 +1,4 @@
-//! `sched bench cholesky`: how much of the kernels' speed is left under the runtime.
+//! `sched bench cholesky`: speed of the kernels under the runtime.
 
 use super::{Document, RoundOption, measured};
 use crate::format::{FormatOptions, text_or_json};
@@ -18,11 +18,11 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Measure the Cholesky factorisation beside threads that run the same kernels without any runtime
+/// Measure the Cholesky factorisation beside threads that run the same kernels without a runtime
 ///
-/// Every round measures the floor, where as many bound threads as there are workers each factorise a matrix of their own in
-/// a plain loop, and then this runtime, where all workers together factorise one matrix of that order. The ratio of the
-/// two says what scheduling, dependencies and waiting at the end of the graph cost.
+/// Every round measures the floor, where one bound thread for each worker factorises a matrix of its own in a plain
+/// loop, and then this runtime, where all workers together factorise one matrix of that order. The ratio of the two is
+/// the cost of scheduling, dependencies and waiting at the end of the graph.
 #[derive(clap::Args, Clone, Debug)]
 #[command(mut_arg("format", text_or_json))]
 pub(super) struct Args {

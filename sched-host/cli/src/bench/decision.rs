@@ -1,4 +1,4 @@
-//! `sched bench decision`: components that choose among their children.
+//! `sched bench decision`: cost of one decision of a component.
 
 use super::{Document, RoundOption, measured};
 use crate::format::{FormatOptions, text_or_json};
@@ -12,15 +12,15 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Measure one decision of a component by the number of its children
+/// Measure one decision of a component, in nanoseconds, by the number of its children
 ///
-/// Tasks are pushed into the component, which stands above one queue for each of these numbers of workers. No worker is at work, and
-/// every task is expected to take equally long. The figure is the whole push: the way into the tree, the decision, and the
-/// queue that takes the task. The least time of all rounds counts.
+/// Tasks are pushed into the component, which has one queue below for each worker. Workers are idle, and all tasks have
+/// equal expected durations. The figure covers the whole push: entering the tree, the decision, and the queue that
+/// stores the task. The minimum of all rounds is reported.
 #[derive(clap::Args, Clone, Debug)]
 #[command(mut_arg("format", text_or_json))]
 pub(super) struct Args {
-    /// Components, separated by commas: such as stand above several children, without named slots
+    /// Components, separated by commas; they must take several children and have no slots
     #[arg(long = "component", value_name = "NAME", value_delimiter = ',', default_value = "mct,heft,eager,random")]
     components: Vec<String>,
 

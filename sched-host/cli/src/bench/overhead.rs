@@ -1,4 +1,4 @@
-//! `sched bench overhead`: empty tasks.
+//! `sched bench overhead`: cost of empty tasks.
 
 use super::{RoundOption, measured};
 use crate::format::{FormatOptions, text_or_json};
@@ -18,9 +18,10 @@ use std::sync::Arc;
 
 /// Measure the cost of empty tasks: independent ones, a chain, and a graph shaped like a Cholesky factorisation
 ///
-/// Every round measures each contender once, one after the other: this runtime with its tree of plugins, submission and data
-/// dependencies included; rayon's scope.spawn; and a floor of threads that share a deque behind a mutex. The last two know the graph
-/// beforehand. The least time of all rounds counts. Compare figures of one run only: the speed of a machine wanders.
+/// Every round measures each contender once: this runtime with its tree of plugins, including submission and data
+/// dependencies; rayon's scope.spawn; and, as a floor, threads that share a deque behind a mutex. The last two know the
+/// graph in advance. Figures are nanoseconds for each task, the minimum of all rounds. Compare figures of one run only:
+/// the speed of a machine varies.
 #[derive(clap::Args, Clone, Debug)]
 #[command(mut_arg("format", text_or_json))]
 pub(super) struct Args {

@@ -1,4 +1,4 @@
-//! `sched bench simulation`: the simulator itself.
+//! `sched bench simulation`: cost of the simulator.
 
 use super::{Document, RoundOption, measured};
 use crate::format::{FormatOptions, text_or_json};
@@ -16,12 +16,12 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Measure what a simulated task costs by the number of workers
+/// Measure the cost of a simulated task by the number of workers
 ///
-/// The graph is simulated on flat machines: workers that are all alike, with one memory. GROWTH says how many times as much a
-/// task costs as with the fewest workers, MORE WORKERS how many times as many workers there are: a policy whose
-/// decisions look at each worker once grows as fast as these at most, one that looks at few of them does not grow. The figures
-/// count all of a simulation, from reading the policy to the last event; the least time of all rounds counts.
+/// The graph is simulated on flat machines: identical workers with one memory. GROWTH is the ratio of the cost of a
+/// task to that with the fewest workers, MORE WORKERS the ratio of the numbers of workers: a policy whose decisions
+/// examine each worker once grows at most proportionally, one that examines few workers does not grow. The figures
+/// cover the whole simulation, from reading the policy to the last event; the minimum of all rounds is reported.
 #[derive(clap::Args, Clone, Debug)]
 #[command(mut_arg("format", text_or_json))]
 #[command(after_long_help = "Examples:
@@ -29,7 +29,7 @@ use std::sync::Arc;
   sched bench simulation cholesky --tiles 60 --workers 12
   sched bench simulation layered --width 2000 --steps 50 --density 0.001 --policy tree-ws")]
 pub(super) struct Args {
-    /// The graph: one that can be generated, as for `sched simulate`, or a file
+    /// Graph: a generator, as for `sched simulate`, or a file
     #[arg(value_name = "GRAPH|FILE", default_value = "independent", value_parser = GRAPH, hide_possible_values = true)]
     graph: String,
 
@@ -59,7 +59,7 @@ fn machine_size(text: &str) -> Result<usize, String> {
     if workers > MAX_WORKERS { Err(format!("must be {MAX_WORKERS} at most")) } else { Ok(workers) }
 }
 
-/// Enough tasks that starting a simulation counts for little.
+/// Enough tasks to make the start-up cost negligible.
 const TASKS: usize = 100_000;
 
 pub(super) fn run(args: &Args, registry: &Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {

@@ -1,4 +1,4 @@
-//! The comparison as a page: one HTML file that needs nothing from elsewhere.
+//! The comparison as a page: one self-contained HTML file.
 
 use super::table::{cells, header};
 use crate::simulate::report::{Failed, Report};
@@ -28,7 +28,7 @@ svg { max-width: 100%; height: auto; border: 1px solid #e2e8f0 }
 .lost { color: #b45309 }
 ";
 
-/// The page; the traces are those of the runs.
+/// The page, with the traces of the runs.
 pub(super) fn html(comparison: &Report, traces: &[Trace]) -> String {
     let (workload, platform) = (escaped(&comparison.workload), escaped(&comparison.platform));
     let mut page = format!(
@@ -54,7 +54,7 @@ pub(super) fn html(comparison: &Report, traces: &[Trace]) -> String {
     }
     for Failed { policy, why } in &comparison.failed {
         let (policy, why) = (escaped(policy), escaped(why));
-        let _ = writeln!(page, "<p class=\"lost\">{policy} did not come to an end: {why}</p>");
+        let _ = writeln!(page, "<p class=\"lost\">{policy} did not complete: {why}</p>");
     }
     bars(&mut page, comparison);
     schedules(&mut page, comparison, traces);
@@ -101,7 +101,7 @@ fn bars(page: &mut String, comparison: &Report) {
     page.push_str("</table>\n");
 }
 
-/// The schedules, all on the same axis of time.
+/// The schedules on one time axis.
 fn schedules(page: &mut String, comparison: &Report, traces: &[Trace]) {
     let until = comparison.longest();
     let bound = comparison.bound().map(|seconds| Bound { seconds, name: "lower bound".to_owned() });

@@ -1,4 +1,4 @@
-//! Static schedules to stand beside the policies.
+//! Static schedules for comparison with the policies.
 
 use crate::simulate::report::Run;
 use sched_graph::reference::{Links, Problem, Processor, Schedule, cpop, heft, peft};
@@ -6,10 +6,10 @@ use sched_graph::{Flows, TaskGraph};
 use sched_sim::Platform;
 use sched_trace::{Trace, planned};
 
-/// What static schedulers compute grows with tasks and the square of processors; beyond this it takes too long.
+/// Maximum of tasks times the square of processors, which bounds the computing time of static schedulers.
 const MOST: usize = 20_000_000;
 
-/// The static schedules of `graph` on `platform`; none where that would take too long, or some task can run nowhere.
+/// The static schedules of `graph` on `platform`; none if they would take too long, or if a task fits no worker.
 pub(super) fn all(graph: &TaskGraph, platform: &Platform) -> Vec<(Run, Trace)> {
     let workers = platform.workers.len();
     if graph.tasks.len().saturating_mul(workers.saturating_mul(workers)) > MOST {
@@ -31,7 +31,7 @@ pub(super) fn all(graph: &TaskGraph, platform: &Platform) -> Vec<(Run, Trace)> {
     ]
 }
 
-/// The platform as the literature has it: a length of each task on each worker, and the same links everywhere.
+/// The platform in the model of the literature: a length for each task and worker, and uniform links.
 fn problem(graph: &TaskGraph, platform: &Platform) -> Option<Problem> {
     let mut table = Vec::with_capacity(graph.tasks.len() * platform.workers.len());
     for task in &graph.tasks {
@@ -62,7 +62,7 @@ fn problem(graph: &TaskGraph, platform: &Platform) -> Option<Problem> {
     Some(Problem::new(processors, table, &edges, mean_links(platform)))
 }
 
-/// The mean of all routes between two memories.
+/// The mean over all routes between two memories.
 fn mean_links(platform: &Platform) -> Links {
     let nodes = || platform.memory_nodes();
     let pairs = nodes().flat_map(|from| nodes().map(move |to| (from, to))).filter(|(from, to)| from != to);

@@ -1,17 +1,17 @@
-//! The comparison on a terminal.
+//! The comparison as text.
 
 use crate::simulate::report::{Failed, Report, Run};
 use crate::table::table;
 use std::fmt::Write as _;
 
-/// The heads of the columns.
+/// Column titles.
 pub(super) fn header(comparison: &Report) -> Vec<&'static str> {
     let mut header = vec!["POLICY", "MAKESPAN (S)", "TIMES BOUND", "GFLOP/S", "BUSY (%)", "TRANSFERS", "MOVED (GB)"];
     header.extend(comparison.knows_energy().then_some("ENERGY (J)"));
     header
 }
 
-/// What stands in the columns for one policy of the comparison.
+/// The cells for one policy.
 pub(super) fn cells(comparison: &Report, contender: &Run) -> Vec<String> {
     let or_none = |told: Option<String>| told.unwrap_or_else(|| "-".to_owned());
     let mut cells = vec![
@@ -28,11 +28,11 @@ pub(super) fn cells(comparison: &Report, contender: &Run) -> Vec<String> {
     cells
 }
 
-/// The comparison for people.
+/// The comparison as text.
 pub(super) fn text(comparison: &Report) -> String {
     let Report { workload, platform, workers, tasks, bounds_s, .. } = comparison;
     let mut told = String::new();
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(told, "workload  {workload}, {tasks} tasks");
     let _ = writeln!(told, "platform  {platform} ({workers} workers)");
     if let Some(bounds) = bounds_s {
@@ -48,7 +48,7 @@ pub(super) fn text(comparison: &Report) -> String {
         }
     }
     for Failed { policy, why } in &comparison.failed {
-        let _ = writeln!(told, "{policy} did not come to an end: {why}");
+        let _ = writeln!(told, "{policy} did not complete: {why}");
     }
     told
 }

@@ -16,19 +16,19 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Show what transfers between the memory nodes of the machine take
+/// Show transfer times between the memory nodes of the machine
 ///
-/// A runtime with workers on several memory nodes brings data to where tasks run, and schedulers weigh what that takes. It is
-/// measured once for each kind of machine, by copying between threads bound to each pair of nodes, and stored with the models: the
-/// first time by whoever needs it, a run with --calibrate or this command.
+/// A runtime with workers on several memory nodes transfers data to where tasks run, and schedulers weigh the transfer
+/// time. It is measured once for each kind of machine, by copying between threads bound to each pair of nodes, and
+/// stored with the models by the first run with --calibrate or by this command. Times are in µs, bandwidths in GB/s.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("format", text_or_json))]
 pub(super) struct Args {
-    /// Measure now, and store that in the place of what is stored
+    /// Measure now, and replace the stored figures
     #[arg(long)]
     measure: bool,
 
-    /// As if the machine had N memory nodes, among which its hardware threads are dealt out; nothing is stored
+    /// Emulate N memory nodes, among which hardware threads are distributed; nothing is stored
     #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "measure")]
     memory_nodes: Option<usize>,
 
@@ -36,16 +36,16 @@ pub(super) struct Args {
     format: FormatOptions,
 }
 
-/// The fields are the keys of the JSON.
+/// Fields are JSON keys.
 #[derive(Serialize)]
 struct Shown {
     machine: String,
-    /// Where it is stored, if it is.
+    /// File, if stored.
     file: Option<PathBuf>,
     memory_nodes: usize,
-    /// None between memory nodes of which one has no worker, or where there is one only.
+    /// None for memory nodes without workers, or if there is only one.
     links: Vec<Link>,
-    /// What was stored and could not be used, or could not be stored.
+    /// Stored data that could not be used, or failures to store.
     problems: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ pub(super) fn run(args: &Args, store: &Store, out: &mut dyn Write) -> miette::Re
             known.bus
         }
     } else {
-        let help = "leave --machine out to see, or to measure, what they take on this machine";
+        let help = "leave --machine out to show or measure this machine";
         if args.measure {
             return Err(miette::miette!(help = help, "only this machine can be measured, not `{}`", store.machine()));
         }

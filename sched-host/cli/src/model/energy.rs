@@ -14,23 +14,24 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Say which energy counters this machine has
+/// Show the energy counters of this machine
 ///
-/// Linux counts the energy of each package as Intel's and AMD's processors tell it (RAPL). By these counters
-/// `sched run … --energy` says what a run took, and `Runtime::measure_energy` learns what tasks take, which models keep
-/// beside times. Without counters, or where this user may not read them, this says why and what to do, with exit code 1.
+/// Linux counts the energy of each package as Intel's and AMD's processors report it (RAPL). `sched run … --energy`
+/// uses the counters to report the energy of a run, and `Runtime::measure_energy` to learn the energy of tasks, which
+/// models store beside durations. Without counters, or without permission to read them, the error names the reason and
+/// the fix, with exit code 1.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("format", text_or_json))]
 #[command(after_long_help = "Examples:
-  sched model energy               which counters there are
-  sched model energy --watch 10    what the machine draws, measured for ten seconds
+  sched model energy               the counters
+  sched model energy --watch 10    mean power over ten seconds
   sched model energy --json        for programs")]
 pub(super) struct Args {
     #[command(flatten)]
     counters: CounterOptions,
 
-    /// Do nothing for this time, and say how many watts the packages drew meanwhile: which is to be taken off as idle power,
-    /// if nothing else runs
+    /// Measure the mean power of the packages over this time, in watts; without other load, it is the idle power to
+    /// subtract
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     watch: Option<Duration>,
 
@@ -41,7 +42,7 @@ pub(super) struct Args {
 #[derive(Serialize)]
 struct Shown<'a> {
     counters: &'a [Counter],
-    /// `null` unless they were watched.
+    /// `null` unless `--watch` is given.
     watts: Option<f64>,
 }
 
@@ -61,7 +62,7 @@ fn text(counters: &[Counter], watts: Option<f64>, out: &mut dyn Write) -> std::i
         [counter.name.clone(), range, counter.path.display().to_string()]
     });
     writeln!(out, "{}", table(["PACKAGE", "BEGINS AGAIN AFTER", "COUNTER"], rows, []))?;
-    watts.map_or(Ok(()), |watts| writeln!(out, "\ndrew {watts:.1} W, all packages together"))
+    watts.map_or(Ok(()), |watts| writeln!(out, "\nmean power {watts:.1} W, all packages together"))
 }
 
 #[cfg(test)]
@@ -100,7 +101,7 @@ mod tests {
         package-1  262 kJ              ROOT/intel-rapl:1
         ");
         let watched = sched(&machine(), &["--watch", "0.001"])?.0;
-        assert!(watched.ends_with("ROOT/intel-rapl:1\n\ndrew 0.0 W, all packages together\n"), "{watched}");
+        assert!(watched.ends_with("ROOT/intel-rapl:1\n\nmean power 0.0 W, all packages together\n"), "{watched}");
         insta::assert_snapshot!(sched(&machine(), &["--json", "--watch", "0.001"])?.0, @r#"
         {
           "counters": [

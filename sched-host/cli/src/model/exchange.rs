@@ -1,4 +1,4 @@
-//! `sched model import` and `sched model export`: models of StarPU's.
+//! `sched model import` and `sched model export`: exchange of models with StarPU.
 
 use crate::format::{FormatOptions, text_or_json};
 use crate::hints::PLATFORM;
@@ -15,33 +15,33 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Take over models that StarPU measured
+/// Import models that StarPU measured
 ///
-/// Reads codelets/45/NAME.HOST of the directory. Tasks find them by the name of their model and by footprint, which is
-/// computed as StarPU does.
+/// Reads codelets/45/NAME.HOST of the directory. Tasks find them by model name and footprint, which is computed as in
+/// StarPU.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("format", text_or_json))]
 pub(super) struct ImportArgs {
-    /// Directory of StarPU's measurements [default: where StarPU looks, such as ~/.starpu/sampling]
+    /// Directory of StarPU's measurements [default: StarPU's own, such as ~/.starpu/sampling]
     directory: Option<PathBuf>,
 
     /// Only these models [default: all of the machine]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 
-    /// The machine's name in the names of StarPU's files [default: $STARPU_HOSTNAME, or this machine's]
+    /// Machine name in StarPU's file names [default: $STARPU_HOSTNAME, or this machine's]
     #[arg(long, value_name = "HOST", value_parser = machine_name)]
     host: Option<String>,
 
-    /// The models are of energy, in joules
+    /// Import energies, in joules, instead of durations
     #[arg(long)]
     energy: bool,
 
-    /// Where there is a model of the name, add the samples to it (do this once only: they count twice otherwise)
+    /// Add the samples to existing models of the same name (only once: repeated imports count them twice)
     #[arg(long, conflicts_with = "replace")]
     merge: bool,
 
-    /// Where there is a model of the name, forget it first
+    /// Delete existing models of the same name first
     #[arg(long)]
     replace: bool,
 
@@ -49,38 +49,38 @@ pub(super) struct ImportArgs {
     format: FormatOptions,
 }
 
-/// Write models for StarPU to go on from
+/// Export models for StarPU
 ///
-/// Writes codelets/45/NAME.HOST in the directory. StarPU gets the robust mean of each size, as the mean of its samples.
-/// With --bus it writes bus/HOST.bandwidth, .latency, .config and .affinity of a described platform.
+/// Writes codelets/45/NAME.HOST in the directory. StarPU receives the robust mean of each size as the mean of its
+/// samples. With --bus, writes bus/HOST.bandwidth, .latency, .config and .affinity of a described platform instead.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("format", text_or_json))]
 pub(super) struct ExportArgs {
-    /// Directory of measurements for StarPU; made if it is not there
+    /// Directory of measurements for StarPU; created if missing
     directory: PathBuf,
 
     /// Only these models [default: all]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 
-    /// Instead of models, write what transfers cost on this platform: a shipped one, or a KDL file
+    /// Export transfer costs of this platform instead of models: a shipped one, or a KDL file
     #[arg(long, value_name = "PLATFORM", conflicts_with_all = ["names", "energy", "devices"])]
     #[arg(value_parser = PLATFORM, hide_possible_values = true)]
     bus: Option<String>,
 
-    /// The machine's name in the names of StarPU's files [default: $STARPU_HOSTNAME, or this machine's]
+    /// Machine name in StarPU's file names [default: $STARPU_HOSTNAME, or this machine's]
     #[arg(long, value_name = "HOST", value_parser = machine_name)]
     host: Option<String>,
 
-    /// Write the models of energy, instead of time
+    /// Export energies instead of durations
     #[arg(long)]
     energy: bool,
 
-    /// How many devices of each kind (CUDA and so on) the machine has: StarPU tells them apart
+    /// Number of devices of each kind (CUDA and so on), which StarPU numbers individually
     #[arg(long, value_name = "N", default_value_t = 1)]
     devices: u32,
 
-    /// Write over files that are there
+    /// Overwrite existing files
     #[arg(long)]
     force: bool,
 
@@ -88,13 +88,13 @@ pub(super) struct ExportArgs {
     format: FormatOptions,
 }
 
-/// What an import did. The fields are the keys of the JSON.
+/// Result of an import. Fields are JSON keys.
 #[derive(Serialize)]
 struct Imported {
-    /// Where the models are now.
+    /// Directory of the imported models.
     directory: String,
     models: Vec<ImportedModel>,
-    /// What was left out, and what was moved out of the way.
+    /// Files that were left out or moved aside.
     problems: Vec<String>,
 }
 
@@ -103,11 +103,11 @@ struct ImportedModel {
     name: String,
     kind: &'static str,
     samples: u64,
-    /// Combinations of devices that have no counterpart.
+    /// Number of device combinations without a counterpart.
     skipped: usize,
 }
 
-/// What an export wrote.
+/// Result of an export.
 #[derive(Serialize)]
 struct Exported {
     files: Vec<String>,
@@ -202,7 +202,7 @@ impl Exported {
     }
 }
 
-/// What was measured here is not to be mixed with what comes unless that is said.
+/// Local measurements are mixed with imported ones only on request.
 fn refuse_known<'a>(store: &Store, names: impl Iterator<Item = &'a String>) -> miette::Result<()> {
     let known = store.list()?;
     let both: Vec<&str> = names.filter(|name| known.contains(name)).map(String::as_str).collect();
@@ -228,7 +228,7 @@ pub(super) fn export(args: &ExportArgs, store: &Store, out: &mut dyn Write) -> m
         let file = CodeletFile::export(&stored.kind, &stored.measurements, quantity(args.energy), args.devices);
         let path = Sampling::codelet_path(&args.directory, name, &host);
         refuse_existing(args, &path)?;
-        // A model of the other quantity alone has nothing to say.
+        // Models of the other quantity only are skipped.
         if !file.combs.is_empty() {
             files.push((path, file));
         }
@@ -267,7 +267,7 @@ fn refuse_existing(args: &ExportArgs, path: &Path) -> miette::Result<()> {
     if path.exists() && !args.force {
         return Err(miette::miette!(
             help = "`--force` writes over it",
-            "{}: there is such a file, and nothing was written",
+            "{}: the file exists, and nothing was written",
             path.display()
         ));
     }

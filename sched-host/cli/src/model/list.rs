@@ -11,8 +11,8 @@ use std::process::ExitCode;
 
 /// List the models of a machine
 ///
-/// A size counts as calibrated when there are 10 samples of it. Files that cannot be used are listed with the reason; they
-/// keep nothing else from working.
+/// A size is calibrated once it has 10 samples. Unusable files are listed with the reason and do not affect other
+/// models.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("format", text_or_json))]
 pub(super) struct Args {
@@ -34,14 +34,14 @@ struct Listing {
 struct Row {
     name: String,
     kind: &'static str,
-    /// Architecture, cores and implementation, as people read them.
+    /// Architecture, cores and implementation as text.
     variants: Vec<String>,
-    /// Sizes of tasks that were measured, over all variants.
+    /// Number of measured sizes over all variants.
     entries: usize,
-    /// Those of them with samples enough for an estimate.
+    /// Number of sizes with enough samples for an estimate.
     calibrated: usize,
     samples: u64,
-    /// What was measured.
+    /// Measured quantity.
     quantities: Vec<Quantity>,
 }
 
@@ -89,7 +89,7 @@ fn text(listing: &Listing, out: &mut dyn Write) -> std::io::Result<()> {
     if listing.models.is_empty() {
         writeln!(
             out,
-            "none yet: `sched run cholesky --calibrate` measures some, `sched model import` takes over StarPU's"
+            "none yet: `sched run cholesky --calibrate` measures some, `sched model import` imports StarPU's"
         )?;
         if !listing.others.is_empty() {
             writeln!(out, "there are models of other machines (--machine): {}", listing.others.join(", "))?;

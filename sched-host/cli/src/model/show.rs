@@ -11,11 +11,11 @@ use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Show what a model knows of each size: samples, estimate, spread, outliers
+/// Show a model by size: samples, estimate, spread, outliers
 ///
-/// The estimate is the mean of the middle half of the samples, so that no few outliers decide; the spread is how far that
-/// half reaches. Below 10 samples there is no estimate yet. An outlier is a sample of more than three times the estimate, or
-/// less than a third.
+/// The estimate is the mean of the middle half of the samples, which a few outliers do not affect; the spread is the
+/// range of that half. Below 10 samples there is no estimate. An outlier is a sample above three times the estimate or
+/// below a third of it.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("format", text_or_json))]
 pub(super) struct Args {
@@ -51,7 +51,7 @@ struct ShownFit {
     formula: String,
     coefficients: Vec<f64>,
     samples: u64,
-    /// Whether estimates are made by it.
+    /// Whether it is used for estimates.
     calibrated: bool,
 }
 

@@ -148,7 +148,7 @@ fn what_is_reset_is_gone() -> miette::Result<()> {
     let directory = measured();
     assert_eq!(sched(directory.path(), &["reset", "gemm"])?, "forgot gemm\n");
     assert!(sched(directory.path(), &["list"])?.contains("none yet"));
-    assert_eq!(sched(directory.path(), &["reset", "--all"])?, "there was nothing to forget\n");
+    assert_eq!(sched(directory.path(), &["reset", "--all"])?, "there was nothing to delete\n");
     assert!(sched(directory.path(), &["reset"]).is_err(), "a name, or --all");
     Ok(())
 }
@@ -161,7 +161,7 @@ fn models_go_to_starpu_and_come_back() -> miette::Result<()> {
     let written = sched(directory.path(), &["export", path, "--host", "node7", "--devices", "2"])?;
     assert_eq!(written, "DIR/sampling/codelets/45/gemm.node7\n");
     let error = sched(directory.path(), &["export", path, "--host", "node7"]).expect_err("it is there");
-    assert!(error.to_string().ends_with("gemm.node7: there is such a file, and nothing was written"), "{error}");
+    assert!(error.to_string().ends_with("gemm.node7: the file exists, and nothing was written"), "{error}");
     let before = sched(directory.path(), &["show", "gemm"])?;
     let error = sched(directory.path(), &["import", path, "--host", "node7"]).expect_err("it is there");
     assert_eq!(error.to_string(), "there are models of these names: gemm");
@@ -199,7 +199,7 @@ fn what_transfers_cost_on_a_platform_is_handed_on_to_starpu() -> miette::Result<
     assert!(read.problems.is_empty(), "{:?}", read.problems);
     assert_eq!(read.bus, Some(sched_sim::platform::find("cpu9-gpu3")?.starpu_bus()));
     let error = sched(directory.path(), &export).expect_err("they are there already");
-    assert!(error.to_string().ends_with("node7.bandwidth: there is such a file, and nothing was written"), "{error}");
+    assert!(error.to_string().ends_with("node7.bandwidth: the file exists, and nothing was written"), "{error}");
     sched(directory.path(), &[&export[..], &["--force"]].concat())?;
     let error = sched(directory.path(), &["export", path, "--bus", "cpu9-gpu4"]).expect_err("there is none");
     assert!(format!("{error:?}").contains("did you mean `cpu9-gpu3`?"), "{error:?}");

@@ -1,4 +1,4 @@
-//! The list of plugins for machines. Keys are added, never renamed.
+//! The list of plugins as JSON. Keys are added; they are not renamed within a version.
 
 use sched_core::{Arity, ComponentInfo, ParamInfo, ParamKind, Value};
 use sched_tree::plugin::{
@@ -41,7 +41,7 @@ struct File<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     plugin: Option<Plugin<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Problem>,
+    error: Option<Rejection>,
     #[serde(skip_serializing_if = "Option::is_none")]
     same_as: Option<String>,
 }
@@ -56,10 +56,10 @@ struct Plugin<'a> {
 }
 
 #[derive(Serialize)]
-struct Problem {
+struct Rejection {
     kind: &'static str,
     message: String,
-    mend: &'static str,
+    fix: &'static str,
 }
 
 #[derive(Serialize)]
@@ -76,12 +76,12 @@ struct Component<'a> {
     lookahead: u32,
     slots: Vec<Slot<'a>>,
     params: Vec<Param<'a>>,
-    /// What provides the component of this name that is used in the place of this one.
+    /// Provider of the component of this name that is used instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     hidden_by: Option<&'a str>,
-    /// What else provides a component of this name.
+    /// Other providers of a component of this name.
     hides: &'a [String],
-    errors: Vec<Problem>,
+    errors: Vec<Rejection>,
 }
 
 #[derive(Serialize)]
@@ -149,12 +149,12 @@ fn file(report: &FileReport) -> File<'_> {
         },
         FileState::Rejected(error) => File {
             state: "rejected",
-            error: Some(Problem { kind: error.kind.code(), message: error.kind.to_string(), mend: error.mend() }),
+            error: Some(Rejection { kind: error.kind.code(), message: error.kind.to_string(), fix: error.fix() }),
             ..bare
         },
         FileState::NotAPlugin(kind) => File {
             state: "not-a-plugin",
-            error: Some(Problem { kind: kind.code(), message: kind.to_string(), mend: kind.mend() }),
+            error: Some(Rejection { kind: kind.code(), message: kind.to_string(), fix: kind.fix() }),
             ..bare
         },
         FileState::AlreadySeen(first) => {
@@ -183,7 +183,7 @@ fn component(listed: &ListedComponent) -> Component<'_> {
         _ => (&[][..], None),
     };
     let problem =
-        |error: &ComponentError| Problem { kind: error.code(), message: error.to_string(), mend: error.mend() };
+        |error: &ComponentError| Rejection { kind: error.code(), message: error.to_string(), fix: error.fix() };
     Component {
         name: &info.name,
         usable: *state == ComponentState::Usable,

@@ -1,4 +1,4 @@
-//! The list of plugins for people.
+//! The list of plugins as text.
 
 use sched_core::{Arity, ComponentInfo, ParamInfo};
 use sched_text::count;
@@ -21,7 +21,7 @@ pub(super) fn render(registry: &Registry, verbose: bool) -> String {
                 FileState::Loaded(plugin) => plugin_lines(&mut out, &name.to_string(), plugin, verbose),
                 FileState::Rejected(error) => {
                     line(&mut out, 1, format_args!("{name}: rejected: {}", error.kind));
-                    line(&mut out, 2, format_args!("mend: {}", error.mend()));
+                    line(&mut out, 2, format_args!("fix: {}", error.fix()));
                 }
                 FileState::NotAPlugin(kind) if verbose => {
                     line(&mut out, 1, format_args!("{name}: not a plugin: {kind}"));
@@ -42,7 +42,7 @@ pub(super) fn render(registry: &Registry, verbose: bool) -> String {
     out
 }
 
-/// What to say of a folder beside its name, or `None` when it is not worth a line.
+/// Text about a folder after its name; `None` if it needs no line.
 fn folder_remark(report: &FolderReport, empty: bool, verbose: bool) -> Option<String> {
     let asked_for = report.folder.origin.is_asked_for();
     match &report.state {
@@ -88,7 +88,7 @@ fn component_lines(out: &mut String, listed: &ListedComponent, verbose: bool) {
     if let ComponentState::Rejected(errors) = state {
         for error in errors {
             line(out, 3, format_args!("rejected: {error}"));
-            line(out, 4, format_args!("mend: {}", error.mend()));
+            line(out, 4, format_args!("fix: {}", error.fix()));
         }
     }
     if !hides.is_empty() {
@@ -120,7 +120,7 @@ fn children(info: &ComponentInfo) -> &'static str {
     }
 }
 
-/// What validation and the components around it know of a component.
+/// Properties of a component that validation and other components use.
 fn traits(info: &ComponentInfo) -> String {
     let mut traits = vec![match (info.stores, info.bounds.as_slice()) {
         (false, _) => "stores no tasks".to_owned(),
@@ -167,7 +167,7 @@ fn summary(out: &mut String, registry: &Registry) {
     line(out, 0, format_args!("{words}"));
 }
 
-/// A plugin's words on one line, whatever white space is in them.
+/// Text of a plugin on one line, with white space collapsed.
 fn described(words: &str) -> String {
     words.split_whitespace().enumerate().fold(String::new(), |line, (index, word)| {
         let before = if index == 0 { ": " } else { " " };
@@ -176,6 +176,6 @@ fn described(words: &str) -> String {
 }
 
 fn line(out: &mut String, depth: usize, words: std::fmt::Arguments<'_>) {
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(out, "{:1$}{words}", "", depth * 2);
 }

@@ -1,13 +1,13 @@
-//! Errors for programs.
+//! Errors as JSON.
 
 use miette::{Diagnostic, Severity, SourceCode, SourceSpan};
 use serde_json::{Map, Value};
 
 /// An error as an object.
 ///
-/// `message` says what is wrong. Where they are known there are also `severity` (`warning` or `advice`; an error without),
+/// `message` describes the problem. Where known, there are also `severity` (`warning` or `advice`; an error without),
 /// `code`, `help`, `file`, `line` and `column` (from 1), `causes` (messages, from the outermost to the innermost), and
-/// `errors`: those that it consists of, in the same form.
+/// `errors`: its parts, in the same form.
 pub(super) fn error(error: &dyn Diagnostic) -> Value {
     with_source(error, error.source_code())
 }
@@ -59,7 +59,7 @@ fn place(error: &dyn Diagnostic, source: Option<&dyn SourceCode>) -> Option<[(St
     ])
 }
 
-/// What is wrong with a command line, in the same form.
+/// An error of the command line, in the same form.
 pub(super) fn usage(error: &clap::Error) -> Value {
     let shown = error.to_string();
     let (message, help) = shown.split_once("\n\n").unwrap_or((&shown, ""));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_told_from_the_outermost() {
+    fn causes_are_reported_from_the_outermost() {
         let report = miette::miette!(code = "a::b", help = "do this", "inner").wrap_err("outer");
         insta::assert_snapshot!(error(report.as_ref()), @r#"{"causes":["inner"],"code":"a::b","help":"do this","message":"outer"}"#);
     }

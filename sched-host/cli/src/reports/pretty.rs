@@ -1,4 +1,4 @@
-//! Errors for people.
+//! Errors as text.
 
 use miette::{Diagnostic, LabeledSpan, MietteHandler, ReportHandler, Severity, SourceCode};
 use std::error::Error;
@@ -7,11 +7,11 @@ use std::io::{IsTerminal, stderr};
 use terminal_size::{Width, terminal_size_of};
 use textwrap::{WordSeparator, WordSplitter};
 
-/// Longer lines are hard to read.
+/// Maximum width of a line.
 const WIDEST: usize = 110;
 
-/// Errors are shown with colours on a terminal only, and no wider than that. Lines break at spaces alone: a path or a name
-/// can be copied as it is.
+/// Colours are used on a terminal only, and lines are no wider than it. Lines break at spaces only, so that paths and
+/// names can be copied.
 pub(crate) fn set_up() {
     // https://no-color.org: unless it is empty.
     let plain = !stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -31,8 +31,8 @@ fn handler(plain: bool, width: usize) -> MietteHandler {
     options.build()
 }
 
-/// Shows an error, and then each of those that it consists of in the same way. (miette has a heading `Error:` above each of
-/// the latter, which says nothing: the mark before a message tells errors from warnings.)
+/// Shows an error and then its parts in the same way. (miette puts the heading `Error:` above each part, which adds
+/// nothing: the mark before a message distinguishes errors from warnings.)
 struct Pretty {
     one: MietteHandler,
 }
@@ -51,14 +51,14 @@ impl Pretty {
         self.one.debug(&alone, f)?;
         for part in alone.error.related().into_iter().flatten() {
             writeln!(f)?;
-            // A part without a text of its own is about that of the whole.
+            // A part without a source text uses that of the whole.
             self.with_parts(Alone { error: part, source: part.source_code().or(alone.source) }, f)?;
         }
         Ok(())
     }
 }
 
-/// An error without those that it consists of.
+/// An error without its parts.
 struct Alone<'a> {
     error: &'a dyn Diagnostic,
     source: Option<&'a dyn SourceCode>,

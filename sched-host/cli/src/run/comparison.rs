@@ -1,4 +1,4 @@
-//! Several runs on the same matrix, beside each other.
+//! Several runs on one matrix, side by side.
 
 use super::problem::Problem;
 use super::report::{Measured, Report, Run, block};
@@ -7,11 +7,11 @@ use sched_runtime::Runtime;
 use sched_text::median;
 use serde::Serialize;
 
-/// A policy, over all of its runs. The fields are the keys of the JSON.
+/// A policy over all of its runs. Fields are JSON keys.
 #[derive(Serialize)]
 pub(super) struct Contender {
     policy: String,
-    /// As it was named on the command line.
+    /// Name on the command line.
     given: String,
     best_s: f64,
     median_s: f64,
@@ -20,15 +20,15 @@ pub(super) struct Contender {
     gflops: f64,
     /// Median joules of its runs; `null` unless they were measured.
     energy_j: Option<f64>,
-    /// Its median by that of the first policy.
+    /// Ratio of its median to that of the first policy.
     ratio: f64,
     /// The largest of all runs.
     residual: f64,
-    /// How much of the time a worker was busy, from 0 to 1: the mean over all workers and runs.
+    /// Mean busy fraction over all workers and runs, from 0 to 1.
     busy_share: f64,
 }
 
-/// What has been measured so far.
+/// Measurements so far.
 pub(super) struct Runs {
     repeat: usize,
     workers_bound: usize,
@@ -41,7 +41,7 @@ impl Runs {
         Runs { repeat, workers_bound: 0, runs: Vec::new() }
     }
 
-    /// Adds a run with the policy in `place`, from 0, of those that were `given`.
+    /// Adds a run with the policy at index `place` of the `given` ones.
     pub(super) fn add(&mut self, place: usize, given: &str, runtime: &Runtime, measured: Measured) {
         self.workers_bound = runtime.bound_workers();
         self.note(place, given, runtime.policy(), measured);
@@ -69,7 +69,7 @@ impl Runs {
 }
 
 impl Contender {
-    /// The runs with one policy, beside the median of the first policy, if this is not it.
+    /// The runs with one policy, compared with the median of the first policy.
     fn of(runs: &[&Run], reference: Option<f64>) -> Option<Contender> {
         let first = runs.first()?;
         let times = || runs.iter().map(|run| run.measured.makespan_s);
@@ -80,7 +80,7 @@ impl Contender {
             best_s: times().fold(f64::INFINITY, f64::min),
             median_s,
             worst_s: times().fold(0.0, f64::max),
-            // The same work in every run.
+            // Every run does the same work.
             gflops: first.measured.gflops * first.measured.makespan_s / median_s,
             energy_j: runs
                 .iter()
@@ -133,7 +133,7 @@ impl Report {
     }
 }
 
-/// The largest of residuals, none of which is negative; one that is no number is larger than all others.
+/// The largest residual; NaN is larger than all numbers.
 pub(super) fn largest(residuals: impl Iterator<Item = f64>) -> f64 {
     residuals.fold(
         0.0,

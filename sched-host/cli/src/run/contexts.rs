@@ -1,5 +1,5 @@
-//! `sched run --context … --swap-to …`: the workload once in each of several contexts at the same time, and policies that
-//! are exchanged while it runs.
+//! `sched run --context … --swap-to …`: the workload in several concurrent contexts, and policies swapped while it
+//! runs.
 
 use super::comparison::{Runs, largest};
 use super::factorise::Series;
@@ -25,7 +25,7 @@ pub(super) struct Ran {
     context: String,
     /// The policy at the start.
     policy: String,
-    /// The policy that took its place, and after how many tasks.
+    /// The policy swapped in, and the number of tasks ended before.
     swap: Option<Swap>,
     workers: Vec<u32>,
     tasks: u64,
@@ -46,12 +46,12 @@ impl<W: Workload> Series<'_, W> {
         let options = self.options;
         let [given] = &*self.policies else {
             return Err(miette!(
-                help = "name the policy of each context: --context a:policy=tree-eager",
+                help = "set the policy of each context: --context a:policy=tree-eager",
                 "several --policy are for comparing runs, and this is one run"
             ));
         };
         if let Some(policy) = &options.swap_to {
-            // Before anything runs.
+            // Checked before anything runs.
             Source::find(policy)?.policy()?;
         }
         let runtime = options.start(&self.registry, &self.topology, given)?;
@@ -83,7 +83,7 @@ impl<W: Workload> Series<'_, W> {
         let trace = runtime.take_trace();
         let report = runs.report(self.problem);
         report.write(options.format.is_json(), files.take_the_output(), &self.progress, out)?;
-        // What cannot be drawn does not take the report with it.
+        // The report is printed even if a picture cannot be written.
         let drawn = trace.map_or(Ok(()), |trace| report.problem.draw(&trace, files, out));
         for ran in report.runs.iter().flat_map(|run| &run.measured.contexts) {
             report.problem.check(ran.residual, || W::caveat(self.matrix))?;
@@ -92,7 +92,7 @@ impl<W: Workload> Series<'_, W> {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The contexts that are asked for; the default one, if none is.
+    /// The requested contexts, or the default one.
     fn make(&self, runtime: &Runtime) -> miette::Result<Vec<SchedContext>> {
         let wanted = &self.options.contexts.contexts;
         if wanted.is_empty() {
@@ -115,7 +115,7 @@ impl<W: Workload> Series<'_, W> {
         wanted.iter().map(make).collect()
     }
 
-    /// The workload in each of the contexts, with tiles of its own.
+    /// Runs the workload in each context, with tiles of its own.
     fn run_all(
         &self,
         runtime: &Runtime,
@@ -134,7 +134,7 @@ impl<W: Workload> Series<'_, W> {
         })
     }
 
-    /// What came of the run in one context, whose result is checked now.
+    /// Result of the run in one context, checked here.
     fn ran(&self, context: &SchedContext, done: Done<W>, tasks: u64) -> Ran {
         let (policy, Factored { factors, figures }, swap) = done;
         let check = || self.helpers.install(|| W::residual(self.matrix, &factors));
@@ -151,7 +151,7 @@ impl<W: Workload> Series<'_, W> {
     }
 }
 
-/// The policy at the start, the result, and the swap if there was one.
+/// Runs the workload in one context: initial policy, result, and swap if there was one.
 type Done<W> = (String, Factored<<W as Workload>::Factors>, Option<Swap>);
 
 fn run_in<W: Workload>(
@@ -163,7 +163,7 @@ fn run_in<W: Workload>(
 ) -> miette::Result<Done<W>> {
     let policy = context.policy();
     thread::scope(|scope| {
-        // Dropped when the work is done, or panics.
+        // Dropped when the work ends or panics.
         let (alive, ended) = channel::<()>();
         let swapper = swap_to.map(|to| scope.spawn(move || swap(context, to, after, &ended)));
         let factored = context.with(|| W::run(runtime, tiles));
@@ -173,8 +173,8 @@ fn run_in<W: Workload>(
     })
 }
 
-/// Swaps the policy when `after` tasks have ended: after the last, if the work is done sooner than this thread looks.
-/// Nothing, if the work fails before.
+/// Swaps the policy when `after` tasks have ended; after the last one, if the work is done before this thread checks.
+/// Does nothing if the work fails before.
 fn swap(context: &SchedContext, to: &str, after: u64, ended: &Receiver<()>) -> miette::Result<Option<Swap>> {
     const LOOK: Duration = Duration::from_millis(1);
     loop {

@@ -1,4 +1,4 @@
-//! What `sched run` does with every workload.
+//! The part of `sched run` common to all workloads.
 
 use super::comparison::Runs;
 use super::options::Options;
@@ -34,8 +34,8 @@ pub(super) struct Args {
     #[arg(long, short = 'b', value_name = "B", default_value_t = 256, value_parser = positive)]
     tile_size: usize,
 
-    /// Read the matrix from a Matrix Market file, dense (array) or sparse (coordinate); its order says how many tiles; `-` is
-    /// the standard input
+    /// Read the matrix from a Matrix Market file, dense (array) or sparse (coordinate); its order says how many tiles;
+    /// `-` is the standard input
     #[arg(long, short, value_name = "FILE.mtx", value_hint = clap::ValueHint::FilePath)]
     matrix: Option<PathBuf>,
 
@@ -43,7 +43,7 @@ pub(super) struct Args {
     options: Options,
 }
 
-/// Runs `W` as often as `args` say, and writes a report of the run, or a comparison of all runs, to `out`.
+/// Runs `W` as `args` say, and writes a report of the run, or a comparison of several, to `out`.
 pub(super) fn factorise<W: Workload>(
     args: &Args,
     registry: Arc<Registry>,
@@ -106,17 +106,17 @@ pub(super) struct Series<'a, W> {
     pub(super) topology: Topology,
     pub(super) progress: Progress,
     pub(super) helpers: ThreadPool,
-    /// Reads energy counters, where that is asked for.
+    /// Reader of energy counters, if requested.
     meter: Option<EnergyMeter>,
     pub(super) problem: Problem,
     pub(super) matrix: &'a (dyn Entries + Send + Sync),
-    /// Whether all that was to be stored was.
+    /// Whether everything was stored.
     pub(super) stored: Cell<bool>,
     workload: PhantomData<fn() -> W>,
 }
 
 impl<W: Workload> Series<'_, W> {
-    /// Each policy in turn, and that again, so that whatever else the machine does meets all of them.
+    /// Runs policies alternately, so that other load of the machine affects all of them.
     fn in_turn(self, files: PictureFiles, out: &mut dyn Write) -> miette::Result<ExitCode> {
         let rounds = self.options.rounds(self.policies.len());
         let alone = rounds * self.policies.len() == 1;
@@ -136,20 +136,20 @@ impl<W: Workload> Series<'_, W> {
         }
         let report: Report = runs.report(self.problem);
         report.write(self.options.format.is_json(), files.take_the_output(), &self.progress, out)?;
-        // What cannot be drawn does not take the report with it.
+        // The report is printed even if a picture cannot be written.
         let drawn = trace.map_or(Ok(()), |trace| report.problem.draw(&trace, files, out));
         report.problem.check(report.residual, || W::caveat(self.matrix))?;
         drawn?;
         Ok(if self.stored.get() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    /// A run by a runtime of its own, after `before` others.
+    /// A run with its own runtime, after `before` others.
     fn run(&self, policy: &str, what: &str, before: usize) -> miette::Result<(Runtime, Measured)> {
         let Series { progress, helpers, matrix, problem, .. } = self;
         let matrix: &(dyn Entries + Sync) = *matrix;
         let runtime = self.options.start(&self.registry, &self.topology, policy)?;
         let tiles = progress.phase("making the tiles", || helpers.install(|| W::cut(matrix, problem.tile_size)));
-        // Far beyond what memory holds, this would be wrong.
+        // Sizes far beyond memory would overflow.
         let tasks = W::tasks(problem.tiles as f64) as u64;
         let total = tasks * (self.options.rounds(self.policies.len()) * self.policies.len()) as u64;
         let work = || progress.tasks(what, &runtime, tasks * before as u64, total, || W::run(&runtime, tiles));
@@ -169,9 +169,9 @@ impl<W: Workload> Series<'_, W> {
         Ok((runtime, measured))
     }
 
-    /// What to say when there is no result.
+    /// The error when there is no result.
     fn unfinished(&self, error: WorkloadError, runtime: &Runtime) -> miette::Report {
-        // The report of a stall tells the faults itself.
+        // The report of a stall includes the faults.
         if !matches!(error, WorkloadError::Run(RunError::Stalled(_))) {
             warn_of_faults(&runtime.faults(), &self.progress);
         }
@@ -183,7 +183,7 @@ impl<W: Workload> Series<'_, W> {
     }
 }
 
-/// The threads that make the matrix and check the result; while the tasks run they sleep.
+/// Threads that make the matrix and check the result; they sleep while tasks run.
 fn helpers(options: &Options, topology: &Topology) -> miette::Result<ThreadPool> {
     let threads = options.worker_count(topology).min(topology.allowed_pus().len());
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();

@@ -1,4 +1,4 @@
-//! The options that every workload has.
+//! Options of every workload.
 
 use crate::contexts::ContextOptions;
 use crate::energy::CounterOptions;
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// With which policies and workers, how often, and how to say it.
+/// Policies, workers, repetitions and output.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct Options {
     #[command(flatten)]
@@ -31,32 +31,32 @@ pub(super) struct Options {
     #[arg(long, value_name = "POLICY", value_parser = POLICY, hide_possible_values = true)]
     pub(super) swap_to: Option<String>,
 
-    /// Runs of each policy; more than one make a table too [default: 1, or 5 where policies are compared]
+    /// Number of runs with each policy; several produce a table [default: 1, or 5 where policies are compared]
     #[arg(long, short, value_name = "N", value_parser = positive, conflicts_with_all = ["contexts", "swap_to"])]
     repeat: Option<usize>,
 
     #[command(flatten)]
     workers: WorkerOption,
 
-    /// Number of memory nodes, as if the machine had them: workers are dealt out among them, tiles are copied between them,
-    /// and policies go by where they are [default: one for each NUMA node that has workers]
+    /// Number of emulated memory nodes: workers are distributed among them, tiles are copied between them, and policies
+    /// take the placement into account [default: one for each NUMA node that has workers]
     #[arg(long, value_name = "N", value_parser = positive)]
     memory_nodes: Option<usize>,
 
     #[command(flatten)]
     seed: SeedOption,
 
-    /// Leave it to the system on which hardware thread each worker runs
+    /// Do not bind workers to hardware threads
     #[arg(long)]
     no_bind: bool,
 
-    /// Give up as stalled when nothing has moved for this time, and report where every task sits
+    /// Time without progress after which the run is aborted as stalled, in seconds; the error lists where every task is
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     quiet_period: Duration,
 
-    /// Store what is measured of the tasks' durations, for later runs to go by; see `sched model`
+    /// Store the measured durations of tasks in the performance models, for later runs; see `sched model`
     ///
-    /// Schedulers that decide by expected durations always go by what is stored, and what the run itself measures.
+    /// Schedulers that decide by expected durations use the stored models and the measurements of the run.
     #[arg(long)]
     pub(super) calibrate: bool,
 
@@ -64,8 +64,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
 
-    /// Say how many joules the processors take while the tasks run, by the counters that `sched model energy` lists: all that
-    /// their packages take, idle power and other programs included
+    /// Report the energy of the processor packages while tasks run, in joules, from the counters that `sched model
+    /// energy` lists; idle power and other programs are included
     #[arg(long, conflicts_with_all = ["contexts", "swap_to"])]
     energy: bool,
 
@@ -85,12 +85,12 @@ impl Options {
         self.policies.several()
     }
 
-    /// Seed of the matrix, and of whatever components leave to chance.
+    /// Seed of the matrix, and of random choices in components.
     pub(super) fn seed(&self) -> u64 {
         self.seed.seed
     }
 
-    /// How many workers there will be.
+    /// Number of workers.
     pub(super) fn worker_count(&self, topology: &Topology) -> usize {
         self.workers.count(topology)
     }
@@ -100,28 +100,28 @@ impl Options {
         self.repeat.unwrap_or(if policies > 1 { 5 } else { 1 })
     }
 
-    /// Whether contexts are to be seen at work.
+    /// Whether the report shows contexts.
     pub(super) fn has_contexts(&self) -> bool {
         !self.contexts.contexts.is_empty() || self.swap_to.is_some()
     }
 
-    /// What reads the energy counters, if they are asked for.
+    /// The reader of energy counters, if requested.
     ///
     /// # Errors
-    /// When there are none, or this user may not read them.
+    /// If there are none, or this user may not read them.
     pub(super) fn meter(&self) -> Result<Option<EnergyMeter>, EnergyError> {
         self.energy.then(|| self.counters.open()).transpose()
     }
 
-    /// Where performance models are stored.
+    /// Directory of performance models.
     ///
     /// # Errors
-    /// When neither the command line nor the environment says so.
+    /// If neither the command line nor the environment names one.
     pub(super) fn model_directory(&self) -> Result<PathBuf, ModelError> {
         self.models.clone().map_or_else(|| default_directory(|name| std::env::var(name).ok()), Ok)
     }
 
-    /// The performance models that a run goes by: each begins with what is stored.
+    /// The performance models of a run, loaded from the store.
     fn models(&self, topology: &Topology) -> Models {
         let Ok(directory) = self.model_directory() else { return Models::in_memory() };
         let models = Models::with_store(Store::new(directory, Fingerprint::of_this_machine(topology)));
@@ -150,10 +150,10 @@ impl Options {
         if self.pictures.wanted() { builder.trace(MOST_EVENTS).build() } else { builder.build() }
     }
 
-    /// Starts a runtime with each policy, before anything runs, and gives back what did not go as planned.
+    /// Starts a runtime with each policy before anything runs, and returns the warnings.
     ///
     /// # Errors
-    /// All policies with which none starts.
+    /// All policies that no runtime can start with.
     pub(super) fn try_all(
         &self,
         policies: &[String],

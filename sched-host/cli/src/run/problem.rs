@@ -1,4 +1,4 @@
-//! What a run computes, and with how many workers.
+//! The problem of a run: matrix, tiles and workers.
 
 use crate::pictures::{Beside, PictureFiles};
 use miette::miette;
@@ -11,7 +11,7 @@ use std::io::Write;
 #[derive(Serialize)]
 pub(super) struct Problem {
     pub(super) workload: &'static str,
-    /// The file that the matrix came from; made from the seed if there is none.
+    /// File of the matrix; `None` if it is made from the seed.
     pub(super) matrix: Option<String>,
     /// Rows of the matrix.
     pub(super) order: usize,
@@ -20,7 +20,7 @@ pub(super) struct Problem {
     /// Rows of a tile.
     pub(super) tile_size: usize,
     pub(super) seed: u64,
-    /// The largest residual that passes.
+    /// Maximum residual of a correct result.
     pub(super) residual_tolerance: f64,
     pub(super) workers: usize,
 }
@@ -33,7 +33,7 @@ impl Problem {
         (workload, format!("order {order}, {tiles} × {tiles} tiles of {tile_size}, {origin}"))
     }
 
-    /// How many workers there are, and of them how many are bound.
+    /// Numbers of workers and bound workers.
     pub(super) fn workers_line(&self, bound: usize) -> (&'static str, String) {
         let line = match (self.workers, bound) {
             (workers, 0) => format!("{workers}, not bound"),
@@ -44,18 +44,18 @@ impl Problem {
         ("workers", line)
     }
 
-    /// The residual, and whether it is small enough.
+    /// The residual with its verdict.
     pub(super) fn residual_line(&self, residual: f64) -> (&'static str, String) {
         let verdict = if self.is_right(residual) { "ok, at most" } else { "TOO LARGE, more than" };
         ("residual", format!("{residual:.1e} ({verdict} {:.1e})", self.residual_tolerance))
     }
 
-    /// Whether a result is right. A residual that is no number is not.
+    /// Whether a result is right; a NaN residual is not.
     fn is_right(&self, residual: f64) -> bool {
         residual <= self.residual_tolerance
     }
 
-    /// Draws the run, with a bound by what its tasks took.
+    /// Draws the run, with a lower bound from the durations of its tasks.
     pub(super) fn draw(&self, trace: &Trace, files: PictureFiles, out: &mut dyn Write) -> miette::Result<()> {
         let graph = match self.workload {
             "cholesky" => Some(generate::cholesky(self.tiles, self.tile_size)),
@@ -69,7 +69,7 @@ impl Problem {
     }
 
     /// # Errors
-    /// When the result is wrong; `caveat` tells whether that is to be expected of the matrix.
+    /// If the result is wrong; `caveat` explains whether the matrix makes that likely.
     pub(super) fn check(&self, residual: f64, caveat: impl FnOnce() -> Option<String>) -> miette::Result<()> {
         if self.is_right(residual) {
             return Ok(());
@@ -118,7 +118,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn workers_that_are_not_bound_are_told() {
+    fn workers_that_are_not_bound_are_reported() {
         let text = |workers, bound| Problem { workers, ..problem() }.workers_line(bound).1;
         assert_eq!(text(2, 0), "2, not bound");
         assert_eq!(text(2, 1), "2, of which 1 bound to a hardware thread");

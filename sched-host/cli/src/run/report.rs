@@ -1,4 +1,4 @@
-//! What runs have to say, for people and for programs.
+//! Reports of runs, as text and JSON.
 
 use super::comparison::Contender;
 use super::contexts::Ran;
@@ -17,13 +17,12 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::Write;
 
-/// All runs of one command, whose results were checked. The fields are the keys of the JSON, which are the same for one run
-/// and for many.
+/// All runs of one command, with checked results. Fields are JSON keys, equal for one run and for several.
 #[derive(Serialize)]
 pub(super) struct Report {
     #[serde(flatten)]
     pub(super) problem: Problem,
-    /// Of the workers, those bound to a hardware thread.
+    /// Number of workers bound to a hardware thread.
     pub(super) workers_bound: usize,
     /// Tasks of one run.
     pub(super) tasks: u64,
@@ -31,9 +30,9 @@ pub(super) struct Report {
     pub(super) repeat: usize,
     /// The largest of all runs.
     pub(super) residual: f64,
-    /// What the runs with each policy have in common, in the order of the command line.
+    /// Statistics for each policy, in the order of the command line.
     pub(super) policies: Vec<Contender>,
-    /// In the order in which they ran.
+    /// In order of execution.
     pub(super) runs: Vec<Run>,
 }
 
@@ -41,9 +40,9 @@ pub(super) struct Report {
 #[derive(Serialize)]
 pub(super) struct Run {
     pub(super) policy: String,
-    /// As it was named on the command line.
+    /// Name on the command line.
     pub(super) given: String,
-    /// Its place among the policies, from 0.
+    /// Index of the policy.
     pub(super) place: usize,
     /// From 1.
     pub(super) round: usize,
@@ -51,31 +50,31 @@ pub(super) struct Run {
     pub(super) measured: Measured,
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Serialize)]
 pub(super) struct Measured {
     pub(super) tasks: u64,
     pub(super) makespan_s: f64,
     pub(super) gflops: f64,
-    /// What the processors took, if that was measured.
+    /// Energy of the processors, if measured.
     #[serde(flatten)]
     pub(super) energy: Energy,
     pub(super) residual: f64,
-    /// How much of the time a worker was busy, from 0 to 1: the mean over all of them.
+    /// Mean busy fraction of the workers, from 0 to 1.
     pub(super) busy_share: f64,
     pub(super) per_worker: Vec<WorkerShare>,
     #[serde(flatten)]
     pub(super) moves: Moves,
-    /// Empty unless contexts or a swap were asked for.
+    /// Empty unless contexts or a swap were requested.
     pub(super) contexts: Vec<Ran>,
-    /// What components did wrong.
+    /// Faults of components.
     pub(super) faults: Vec<Fault>,
 }
 
-/// What was copied between memory nodes.
+/// Transfers between memory nodes.
 #[derive(Serialize)]
 pub(super) struct Moves {
-    /// Memory nodes that have workers.
+    /// A branch for each memory node that has workers.
     memory_nodes: usize,
     transfers: Vec<TransferStats>,
 }
@@ -86,7 +85,7 @@ impl Moves {
         Moves { memory_nodes: runtime.memory_nodes().len().max(1), transfers: runtime.transfers() }
     }
 
-    /// For people, where there are several memory nodes.
+    /// The line of the report, if there are several memory nodes.
     pub(super) fn line(&self) -> Option<(&'static str, String)> {
         if self.memory_nodes <= 1 {
             return None;
@@ -98,12 +97,12 @@ impl Moves {
     }
 }
 
-/// What a run took in energy.
+/// Energy of a run.
 #[derive(Serialize, Clone, Copy, Default)]
 pub(super) struct Energy {
     /// `null` unless it was measured.
     pub(super) energy_j: Option<f64>,
-    /// `null` where the counters stood still, too.
+    /// Also `null` where the counters did not advance.
     pub(super) gflop_per_j: Option<f64>,
 }
 
@@ -115,7 +114,7 @@ impl Energy {
     fn line(&self) -> Option<(&'static str, String)> {
         let joules = self.energy_j?;
         let efficiency = self.gflop_per_j.map(|efficiency| format!(", {efficiency:.3} GFlop/J")).unwrap_or_default();
-        Some(("energy", format!("{joules:.1} J{efficiency} (all that the packages took)")))
+        Some(("energy", format!("{joules:.1} J{efficiency} (processor packages)")))
     }
 }
 
@@ -143,11 +142,11 @@ impl Measured {
 }
 
 impl Report {
-    /// Writes the report to `out`, or to the standard error where something else `takes` the standard output, and then, for
-    /// people, what components did wrong to the standard error.
+    /// Writes the report to `out`, or to the standard error where something else `takes` the standard output; as text,
+    /// faults of components follow on the standard error.
     ///
     /// # Errors
-    /// When `out` cannot be written.
+    /// If `out` cannot be written.
     pub(super) fn write(
         &self,
         json: bool,
@@ -170,7 +169,7 @@ impl Report {
         Ok(())
     }
 
-    /// The report for people.
+    /// The report as text.
     fn text(&self) -> String {
         match &*self.runs {
             [run] if !run.measured.contexts.is_empty() => self.table_of_contexts(&run.measured),
@@ -206,17 +205,17 @@ impl Report {
     }
 }
 
-/// Lines that begin with a name each.
+/// Lines of name and value.
 pub(super) fn block(lines: &[(&str, String)]) -> String {
     lines.iter().fold(String::new(), |mut text, (name, value)| {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{name:<9} {value}");
         text
     })
 }
 
-/// Stores what was measured, if that is asked for, and says on stderr what could not be read or stored. Whether everything
-/// that should be is stored.
+/// Stores the measurements if requested, and reports on stderr what could not be read or stored. Returns whether
+/// everything was stored.
 pub(super) fn store_models(runtime: &Runtime, progress: &Progress) -> bool {
     let Some(models) = runtime.models() else { return true };
     let stored = models.save();
@@ -229,13 +228,13 @@ pub(super) fn store_models(runtime: &Runtime, progress: &Progress) -> bool {
             true
         }
         Err(errors) => {
-            errors.iter().for_each(|error| progress.warn(&format!("what was measured is not stored: {error}")));
+            errors.iter().for_each(|error| progress.warn(&format!("measurements are not stored: {error}")));
             false
         }
     }
 }
 
-/// What components did wrong, on stderr.
+/// Writes faults of components to stderr.
 pub(super) fn warn_of_faults(faults: &[Fault], progress: &Progress) {
     for fault in faults {
         progress.warn(&format!("fault: {fault}"));
@@ -291,7 +290,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn several_memory_nodes_are_told_with_what_was_copied() {
+    fn several_memory_nodes_are_reported_with_what_was_copied() {
         let moved = |from, to, count| TransferStats { from, to, count, bytes: count * 524_288 };
         let moves = Moves { memory_nodes: 2, transfers: vec![moved(0, 1, 30), moved(1, 0, 10)] };
         assert_eq!(moves.line().expect("there are two").1, "2 nodes, 40 transfers of 21.0 MB in all");
@@ -303,12 +302,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn energy_is_told_where_it_was_measured() {
+    fn energy_is_reported_where_it_was_measured() {
         let of = |joules| report(Measured { energy: Energy::new(joules, 23.0), ..measured(2.0, 2.5e-16) });
-        let line = "\nspeed     11.5 GFlop/s\nenergy    92.0 J, 0.250 GFlop/J (all that the packages took)\nresidual  ";
+        let line = "\nspeed     11.5 GFlop/s\nenergy    92.0 J, 0.250 GFlop/J (processor packages)\nresidual  ";
         assert!(of(92.0).text().contains(line), "{}", of(92.0).text());
         let json = |joules| serde_json::to_value(of(joules)).expect("it has text for keys")["runs"][0].take();
         assert_eq!((&json(92.0)["energy_j"], &json(92.0)["gflop_per_j"]), (&92.0.into(), &0.25.into()));
-        assert!(json(0.0)["gflop_per_j"].is_null() && of(0.0).text().contains("\nenergy    0.0 J (all"));
+        assert!(json(0.0)["gflop_per_j"].is_null() && of(0.0).text().contains("\nenergy    0.0 J (processor"));
     }
 }

@@ -1,4 +1,4 @@
-//! What is simulated with each policy.
+//! The case that is simulated with each policy.
 
 use super::report::{Failed, Run};
 use super::setup::Setup;
@@ -27,7 +27,7 @@ pub(crate) struct Case {
     registry: Arc<Registry>,
 }
 
-/// Policies that are not there, or are wrong.
+/// Unknown or invalid policies.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[error("{} of {given} policies cannot be used; nothing was simulated", causes.len())]
 #[diagnostic(code(sched::policies))]
@@ -37,15 +37,15 @@ struct Unusable {
     causes: Vec<SimError>,
 }
 
-/// What is recorded of a simulation.
+/// Recordings of a simulation.
 pub(crate) struct Recording<'a> {
-    /// Whether there is to be a trace.
+    /// Whether a trace is recorded.
     pub(crate) trace: bool,
-    /// Where a line for each event goes.
+    /// Destination of a line for each event.
     pub(crate) events: Option<Box<dyn Write + 'a>>,
 }
 
-/// A simulation that came to its end.
+/// A completed simulation.
 pub(crate) struct Simulated {
     pub(crate) run: Run,
     pub(crate) trace: Option<Trace>,
@@ -54,10 +54,10 @@ pub(crate) struct Simulated {
 }
 
 impl Case {
-    /// What the command line asks for.
+    /// The case of the command line.
     ///
     /// # Errors
-    /// When graph or platform are wrong.
+    /// If graph or platform are invalid.
     pub(crate) fn load(
         setup: &Setup,
         contexts: &[Wanted],
@@ -74,12 +74,12 @@ impl Case {
         Ok(Case { graph: Arc::new(graph), platform, seed, contexts, swap_to, half, registry })
     }
 
-    /// Whether contexts are to be seen at work.
+    /// Whether the report shows contexts.
     pub(super) fn has_contexts(&self) -> bool {
         !self.contexts.is_empty() || self.swap_to.is_some()
     }
 
-    /// Which policies are at work with this one, in words.
+    /// Names of the policies in use together with this one.
     pub(super) fn policies(&self, policy: &str) -> String {
         let of = |wanted: &Wanted| format!("{} ({})", wanted.policy.as_deref().unwrap_or(policy), wanted.name);
         let policies: Vec<String> = self.contexts.iter().map(of).collect();
@@ -90,10 +90,10 @@ impl Case {
         }
     }
 
-    /// Whether the policies are there, sound, and fit the platform: nothing is simulated with them.
+    /// Checks that the policies exist, are valid, and fit the platform, without simulating.
     ///
     /// # Errors
-    /// Those that are not, each with everything that is wrong.
+    /// The invalid ones, each with all its problems.
     pub(crate) fn check(&self, policies: &[String]) -> miette::Result<()> {
         let unusable = |policy: &String| {
             let nothing = Simulation::new(TaskGraph::default(), Arc::clone(&self.platform));
@@ -107,10 +107,10 @@ impl Case {
         }
     }
 
-    /// Simulates each policy, with what `recording` gives for it.
+    /// Simulates each policy with the recordings that `recording` returns for it.
     ///
     /// # Errors
-    /// When none of them comes to its end.
+    /// If none completes.
     pub(crate) fn simulate_all<'a>(
         &self,
         policies: &[String],
@@ -180,29 +180,29 @@ impl Case {
     }
 }
 
-/// Nothing came of any policy: for the same reason mostly, which is said once then.
+/// The error if no policy completes; a common reason is reported once.
 fn without_any(cause: SimError, failed: &[Failed]) -> miette::Report {
     if failed.iter().all(|failed| failed.why == cause.to_string()) {
         return cause.into();
     }
     let reasons: Vec<String> = failed.iter().map(|Failed { policy, why }| format!("{policy}: {why}")).collect();
-    miette!("no policy comes to an end\n{}", reasons.join("\n"))
+    miette!("no policy completes\n{}", reasons.join("\n"))
 }
 
-/// Folds all events, and records them if that is asked for.
+/// Folds all events, and records them on request.
 struct Watcher<'a> {
     digest: Digest,
     lines: Option<Box<dyn Write + 'a>>,
     error: Option<io::Error>,
     recorder: Option<SimRecorder>,
-    /// Tasks; of a team, each member ends one.
+    /// Ended tasks; each member of a team ends one.
     ended: u64,
     progress: &'a dyn Fn(u64),
 }
 
 impl Observer for Watcher<'_> {
     fn event(&mut self, nanos: u64, event: &Event) {
-        /// Looking at the terminal takes longer than an event.
+        /// Updating the terminal takes longer than an event.
         const SELDOM: u64 = 1024;
         self.digest.event(nanos, event);
         if let Some(recorder) = &mut self.recorder {

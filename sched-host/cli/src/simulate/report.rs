@@ -1,4 +1,4 @@
-//! What simulations have to say, for people and for programs.
+//! Reports of simulations, as text and JSON.
 
 use super::case::Case;
 use super::setup::CostsOption;
@@ -15,10 +15,10 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::time::Duration;
 
-/// Bounds take a while for graphs of more tasks than this.
+/// Maximum number of tasks for which bounds are computed; larger graphs take too long.
 const MOST_FOR_BOUNDS: usize = 100_000;
 
-/// All simulations of one command. The fields are the keys of the JSON; times are virtual, but for those of `wall`.
+/// All simulations of one command. Fields are JSON keys; times are virtual, except those of `wall`.
 #[derive(Serialize)]
 pub(crate) struct Report {
     pub(crate) workload: String,
@@ -30,47 +30,47 @@ pub(crate) struct Report {
     /// `null` for very large graphs.
     pub(crate) bounds_s: Option<Bounds>,
     pub(crate) runs: Vec<Run>,
-    /// Policies that did not come to an end.
+    /// Policies that did not complete.
     pub(crate) failed: Vec<Failed>,
 }
 
-/// A policy that did not come to an end.
+/// A policy that did not complete.
 #[derive(Serialize)]
 pub(crate) struct Failed {
     pub(crate) policy: String,
     pub(crate) why: String,
 }
 
-/// A policy, or a static schedule, and how it did.
+/// Result of a policy or a static schedule.
 #[derive(Serialize)]
 pub(crate) struct Run {
     pub(crate) policy: String,
-    /// Whether it is a static schedule, which knows the whole graph beforehand.
+    /// Whether it is a static schedule, computed from the whole graph.
     pub(crate) planned: bool,
     pub(crate) makespan_s: f64,
-    /// How many times as long as the largest bound the makespan is.
+    /// Ratio of the makespan to the largest lower bound.
     pub(crate) ratio_to_bound: Option<f64>,
-    /// `null` where the graph does not say how many operations there are.
+    /// `null` where the graph has no numbers of operations.
     pub(crate) gflops: Option<f64>,
-    /// `null` for static schedules, and where the platform does not say what its workers draw.
+    /// `null` for static schedules, and where the platform has no power figures.
     pub(crate) energy_j: Option<f64>,
-    /// `null` for static schedules, as all else that only a simulation has.
+    /// `null` for static schedules, like all other figures of simulations only.
     critical_path_s: Option<f64>,
-    /// How much of the time a worker was busy, from 0 to 1: the mean over all of them.
+    /// Mean busy fraction of the workers, from 0 to 1.
     pub(crate) busy_share: f64,
     pub(crate) transfers: Option<u64>,
     pub(crate) bytes_moved: Option<u64>,
-    /// Empty unless contexts or a swap were asked for.
+    /// Empty unless contexts or a swap were requested.
     contexts: Vec<Ran>,
     per_worker: Vec<Worker>,
     links: Vec<Link>,
     memories: Vec<Memory>,
-    /// The same number means the same events at the same times.
+    /// Equal digests mean equal events at equal times.
     digest: Option<String>,
     events: Option<u64>,
     wall_s: Option<f64>,
     simulated_tasks_per_s: Option<f64>,
-    /// What components did wrong.
+    /// Faults of components.
     pub(crate) faults: Vec<Fault>,
 }
 
@@ -80,7 +80,7 @@ struct Ran {
     context: String,
     /// The policy at the start.
     policy: String,
-    /// The policy that took its place, when, and after how many tasks.
+    /// The policy swapped in, with the time and number of ended tasks.
     swap: Option<Swap>,
     workers: Vec<u32>,
     tasks: u64,
@@ -130,7 +130,7 @@ struct Memory {
 }
 
 impl Run {
-    /// What came of a simulation.
+    /// Result of a simulation.
     pub(super) fn simulated(policy: &str, outcome: SimOutcome, has_contexts: bool, digest: u64, wall: Duration) -> Run {
         let worker = |worker: &WorkerStats| Worker {
             id: worker.id.0,
@@ -169,7 +169,7 @@ impl Run {
         }
     }
 
-    /// What the trace of a static schedule shows.
+    /// Result of a static schedule from its trace.
     pub(crate) fn planned(trace: &Trace, classes: &[String], makespan_s: f64, gflops: Option<f64>) -> Run {
         let spans = Timeline::of(trace).workers;
         let per_worker: Vec<Worker> = (0..)
@@ -241,7 +241,7 @@ impl Report {
         self.runs.iter().map(|run| run.makespan_s).reduce(f64::max)
     }
 
-    /// Whether the energy of any schedule is known.
+    /// Whether any schedule has an energy.
     pub(crate) fn knows_energy(&self) -> bool {
         self.runs.iter().any(|run| run.energy_j.is_some())
     }
@@ -249,7 +249,7 @@ impl Report {
     /// Writes each run in full.
     ///
     /// # Errors
-    /// When `out` cannot be written.
+    /// If `out` cannot be written.
     pub(super) fn write(&self, json: bool, out: &mut dyn Write) -> miette::Result<()> {
         if json {
             return json::write(out, self);
@@ -257,7 +257,7 @@ impl Report {
         let runs: Vec<String> = self.runs.iter().map(|run| self.text(run)).collect();
         out.write_all(runs.join("\n").as_bytes()).into_diagnostic()?;
         for Failed { policy, why } in &self.failed {
-            writeln!(out, "\n{policy} did not come to an end: {why}").into_diagnostic()?;
+            writeln!(out, "\n{policy} did not complete: {why}").into_diagnostic()?;
         }
         Ok(())
     }
@@ -265,12 +265,12 @@ impl Report {
     fn text(&self, run: &Run) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: std::fmt::Arguments<'_>| {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{name:<9} {value}");
         };
         line("workload", format_args!("{}", self.workload));
         line("platform", format_args!("{} ({} workers)", self.platform, self.workers));
-        // The table of contexts says the policies of each.
+        // The table of contexts lists their policies.
         if run.contexts.is_empty() {
             line("policy", format_args!("{}", run.policy));
         }
@@ -283,10 +283,7 @@ impl Report {
             line("energy", format_args!("{joules:.3} J"));
         }
         if let (Some(bounds), Some(ratio)) = (&self.bounds_s, run.ratio_to_bound) {
-            line(
-                "bound",
-                format_args!("{:.6} s: no schedule is shorter; this one is {ratio:.2} times as long", bounds.best()),
-            );
+            line("bound", format_args!("{:.6} s: no schedule is shorter; ratio {ratio:.2}", bounds.best()));
             line("", format_args!("{bounds}"));
         }
         if let (Some(bytes), Some(transfers)) = (run.bytes_moved, run.transfers) {

@@ -1,4 +1,4 @@
-//! What a simulation is of: a graph, a machine, and what is paid.
+//! Input of a simulation: graph, machine and costs.
 
 use crate::graph_source::GraphOptions;
 use crate::machine::MachineOptions;
@@ -9,7 +9,7 @@ use sched_sim::platform::{Costs, Platform};
 use sched_sim::prioritise;
 use std::sync::Arc;
 
-/// Which graph, on which machine.
+/// The graph and the machine.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Setup {
     #[command(flatten)]
@@ -18,16 +18,16 @@ pub(crate) struct Setup {
     #[command(flatten)]
     machine: MachineOptions,
 
-    /// Which costs beside kernels are paid
+    /// Costs that are simulated besides kernels
     #[arg(long, value_enum, default_value_t = CostsOption::Default)]
     pub(crate) costs: CostsOption,
 
-    /// Let teams of CPU workers execute tasks together, where the platform does not say how: this share of each, from 0 to 1,
-    /// is divided among the members. For policies with combined workers, such as tree-pheft
+    /// Parallel fraction of every task, from 0 to 1, that teams of CPU workers divide among them (Amdahl's law), where
+    /// the platform defines none. For policies with combined workers, such as tree-pheft
     #[arg(long, value_name = "SHARE", value_parser = share)]
     parallel: Option<f64>,
 
-    /// Where the priorities of tasks come from
+    /// Source of task priorities
     #[arg(long, value_enum, default_value_t = PrioritiesOption::AsGiven)]
     priorities: PrioritiesOption,
 
@@ -39,11 +39,11 @@ pub(crate) struct Setup {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum CostsOption {
-    /// All that the platform says
+    /// All costs of the platform
     Default,
     /// Transfers only
     NoOverhead,
-    /// None: data moves in no time, although schedulers expect what transfers would take
+    /// None: data moves in no time; schedulers still expect transfer times
     NoTransfer,
 }
 
@@ -61,10 +61,10 @@ pub(crate) enum PrioritiesOption {
 }
 
 impl Setup {
-    /// The graph with its priorities, and the platform with its costs.
+    /// Reads the graph with its priorities, and the platform with its costs.
     ///
     /// # Errors
-    /// When one of them is not there or wrong.
+    /// If one of them is missing or invalid.
     pub(super) fn load(&self) -> miette::Result<(TaskGraph, Arc<Platform>)> {
         let mut graph = self.graph.load(self.seed.seed)?;
         let platform = self.machine.platform()?.with_costs(match self.costs {

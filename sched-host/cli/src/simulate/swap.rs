@@ -3,7 +3,7 @@
 use sched_text::quantity::parse_time;
 use std::time::Duration;
 
-/// Which policy is swapped to, and at which virtual time, if that is said.
+/// The policy to swap to, and the virtual time if given.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Swap {
     pub(crate) policy: String,
@@ -13,14 +13,14 @@ pub(crate) struct Swap {
 /// Reads `tree-prio@20ms`.
 pub(crate) fn swap(text: &str) -> Result<Swap, String> {
     let whole = || Swap { policy: text.to_owned(), at: None };
-    // A file may be called anything.
+    // A file name may contain `@`.
     let Some((policy, at)) = text.rsplit_once('@').filter(|(_, at)| !at.contains(['/', '\\']) && !at.ends_with(".kdl"))
     else {
         return Ok(whole());
     };
     match parse_time(at) {
         Some(at) => Ok(Swap { policy: policy.to_owned(), at: Some(at) }),
-        None => Err(format!("`{at}` is no time: write tree-prio@20ms (units: ns, us, ms, s)")),
+        None => Err(format!("`{at}` is not a time: write tree-prio@20ms (units: ns, us, ms, s)")),
     }
 }
 
@@ -38,6 +38,6 @@ mod tests {
             read("me@home/a.kdl@3us"),
             Swap { policy: "me@home/a.kdl".to_owned(), at: Some(Duration::from_micros(3)) }
         );
-        insta::assert_snapshot!(swap("tree-ws@noon").expect_err("it is wrong"), @"`noon` is no time: write tree-prio@20ms (units: ns, us, ms, s)");
+        insta::assert_snapshot!(swap("tree-ws@noon").expect_err("it is wrong"), @"`noon` is not a time: write tree-prio@20ms (units: ns, us, ms, s)");
     }
 }

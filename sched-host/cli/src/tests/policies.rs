@@ -201,7 +201,7 @@ fn file(text: &str) -> tempfile::NamedTempFile {
 }
 
 #[test]
-fn check_tells_areas_and_pumps_of_what_is_valid() {
+fn check_shows_areas_and_pumps_of_what_is_valid() {
     assert_snapshot!(sched(&stock(), "check tree-eager-prefetching --workers 4"), @r#"
     policy tree-eager-prefetching, on 4 workers
 
@@ -228,7 +228,7 @@ fn check_tells_areas_and_pumps_of_what_is_valid() {
 }
 
 #[test]
-fn check_tells_areas_of_several_kinds() {
+fn check_shows_areas_of_several_kinds() {
     let file = file(super::HEFT);
     assert_snapshot!(sched(&stock(), &format!("check {} --workers 2", file.path().display())), @r#"
     policy tree-heft, on 2 workers
@@ -341,7 +341,7 @@ fn check_reports_all_that_is_wrong() {
      3 │ }
        ╰────
       help: put an unbounded queue at the top: `fifo { eager { … } }`
-            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+            why: a task that the root refuses is lost: an unbounded queue must be above all that may refuse
 
     Error: policy::unknown
 
@@ -354,7 +354,7 @@ fn check_reports_all_that_is_wrong() {
 }
 
 #[test]
-fn check_reports_what_only_the_machine_tells() {
+fn check_reports_what_depends_on_the_machine() {
     let file = file("policy \"one\" {\n    fifo { worker }\n}");
     let path = file.path().display().to_string();
     let shown = |workers: u32| sched(&stock(), &format!("check {path} --workers {workers}"));

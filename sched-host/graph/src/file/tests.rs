@@ -12,7 +12,7 @@ use std::time::Duration;
 fn wrong(name: &str, text: &str) -> String {
     let error = parse(name, text.to_owned(), None).expect_err("the text is malformed");
     let told = error.problems().iter().map(|problem| match problem.fix() {
-        Some(mend) => format!("{problem} ({mend})"),
+        Some(fix) => format!("{problem} ({fix})"),
         None => problem.to_string(),
     });
     std::iter::once(error.to_string()).chain(told).collect::<Vec<_>>().join("\n")

@@ -1,4 +1,4 @@
-//! A policy connected by hand: components, and who is below whom.
+//! A policy connected by hand: components and links.
 
 use crate::element::{Component, Each, Element, Policy, Shared, Use};
 use crate::level::Level;
@@ -6,12 +6,12 @@ use sched_core::Arch;
 
 /// Components that a program connects, one link at a time.
 ///
-/// A component exists once wherever its parent does, unless it is [repeated](Self::add_each). One with several parents is
-/// shared by them: it becomes a `shared` definition with a `use` in each place. When it is not repeated itself, it exists
-/// as often as the finest of its parents, so that a component for each worker gives each worker's parents their own.
+/// A component has one instance for each instance of its parent, unless it is [repeated](Self::add_each). A component
+/// with several parents becomes a `shared` definition with a `use` below each. If it is not repeated itself, it has the
+/// instances of its finest parent: below a parent for each worker, it exists for each worker.
 ///
-/// What is wrong with the tree, [`check`](super::super::check()) says of the policy: several components without a parent
-/// are several roots; a component that is below itself is a cycle.
+/// [`check`](super::super::check()) of the policy reports what is wrong with the tree: several components without a
+/// parent are several roots; a component below itself is a cycle.
 ///
 /// ```
 /// use sched_policy::{Component, Connect, Level, parse};
@@ -41,7 +41,7 @@ struct Node {
     repeated: Option<Scope>,
 }
 
-/// As often as a component exists: once for each group of a level, with workers of an architecture.
+/// Instances of a component: one for each group of a level that has workers of an architecture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Scope {
     level: Level,
@@ -58,7 +58,7 @@ struct Link {
 }
 
 impl Connect {
-    /// No component yet.
+    /// An empty tree.
     #[must_use]
     pub fn new() -> Connect {
         Connect::default()
@@ -84,10 +84,10 @@ impl Connect {
         ComponentId(self.nodes.len() - 1)
     }
 
-    /// Puts `child` below `parent`, behind the children that it has. To do so again changes nothing.
+    /// Puts `child` below `parent`, after its other children. Repeating a link changes nothing.
     ///
     /// # Panics
-    /// When one of them is not of this tree.
+    /// If one of them belongs to another tree.
     pub fn connect(&mut self, parent: ComponentId, child: ComponentId) {
         self.link(parent, None, child);
     }
@@ -95,7 +95,7 @@ impl Connect {
     /// Puts `child` in a slot of `parent`, such as `perfmodel`.
     ///
     /// # Panics
-    /// When one of them is not of this tree.
+    /// If one of them belongs to another tree.
     pub fn connect_slot(&mut self, parent: ComponentId, slot: impl Into<String>, child: ComponentId) {
         self.link(parent, Some(slot.into()), child);
     }
@@ -123,11 +123,11 @@ impl Connect {
     }
 }
 
-/// What each component becomes.
+/// The elements that components become.
 struct Layout<'a> {
     tree: &'a Connect,
     scopes: Vec<Scope>,
-    /// Names of those that are shared.
+    /// Names of shared components.
     names: Vec<Option<String>>,
 }
 
@@ -137,7 +137,7 @@ impl<'a> Layout<'a> {
         let scopes = (0..count).map(|node| scope(tree, node, &mut vec![false; count])).collect();
         let mut names: Vec<Option<String>> = Vec::with_capacity(count);
         for (node, Node { component, .. }) in tree.nodes.iter().enumerate() {
-            // What is below itself hangs below no root. Shared, it is there to be reported.
+            // A component below itself has no root above it. As a shared definition, the check reports it.
             let shared = tree.links.iter().filter(|link| link.child == node).count() > 1 || below_itself(tree, node);
             let taken = |name: &String| names.iter().flatten().any(|other| other == name);
             let numbered = (2..).map(|number| format!("{} {number}", component.name));
@@ -147,7 +147,7 @@ impl<'a> Layout<'a> {
         Layout { tree, scopes, names }
     }
 
-    /// What stands for a component below something of this scope.
+    /// The element for a component below a parent of this scope.
     fn element(&self, node: usize, above: Scope) -> Element {
         if let Some(name) = &self.names[node] {
             return Use::new(name).into();
@@ -180,7 +180,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// How often a component exists. `above` marks those on the way up, which may lead in circles.
+/// The scope of a component. `above` marks the components on the way up, which may form a cycle.
 fn scope(tree: &Connect, node: usize, above: &mut [bool]) -> Scope {
     if let Some(repeated) = tree.nodes[node].repeated {
         return repeated;

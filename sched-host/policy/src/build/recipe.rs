@@ -1,11 +1,11 @@
-//! Recipes: components that are linked in a row wherever the recipe is used.
+//! Recipes: chains of components, instantiated wherever the recipe is used.
 
 use crate::element::{Component, Element};
 
-/// A recipe for a composed component: components one below the other, in whose place they behave as one.
+/// A recipe for a composed component: a chain of components that acts as one.
 ///
-/// Composition is data. A recipe becomes its components, linked, wherever it is used, so a composed component behaves as
-/// its parts do, with any children, and however deep recipes are [composed](Self::compose) of recipes.
+/// Composition is data. A recipe becomes its components, linked, wherever it is used, so a composed component behaves
+/// as its parts do, with any children, and however deep recipes are [composed](Self::compose) of recipes.
 ///
 /// ```
 /// use sched_policy::{Component, Element, Recipe};
@@ -21,19 +21,19 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// An empty recipe: what is below it hangs where it stands.
+    /// An empty recipe, which adds no component.
     #[must_use]
     pub fn new() -> Recipe {
         Recipe::default()
     }
 
-    /// A recipe of one component, which is used as it is.
+    /// A recipe of one component.
     #[must_use]
     pub fn singleton(component: Component) -> Recipe {
         Recipe { row: vec![component] }
     }
 
-    /// The same, with `component` below all that it has.
+    /// Appends `component` at the bottom.
     #[must_use]
     #[expect(clippy::should_implement_trait, reason = "the handbook's name; nothing is summed")]
     pub fn add(mut self, component: Component) -> Recipe {
@@ -41,7 +41,7 @@ impl Recipe {
         self
     }
 
-    /// The same, with what `inner` composes below all that it has.
+    /// Appends the components of `inner` at the bottom.
     #[must_use]
     pub fn compose(mut self, inner: Recipe) -> Recipe {
         self.row.extend(inner.row);
@@ -54,13 +54,13 @@ impl Recipe {
         self.row.is_empty()
     }
 
-    /// Its components, from the top.
+    /// Components from top to bottom.
     #[must_use]
     pub fn components(&self) -> &[Component] {
         &self.row
     }
 
-    /// The components, linked, with `children` below the last: one element, or the children where the recipe is empty.
+    /// The chain with `children` below its last component: one element, or the children themselves for an empty recipe.
     ///
     /// A component that has children of its own keeps them, before what the recipe puts below it.
     #[must_use]

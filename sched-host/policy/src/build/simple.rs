@@ -1,4 +1,4 @@
-//! The simple scheduler: a component that decides, and flags that say what stands around it.
+//! The simple scheduler: one component that decides, and flags for the components around it.
 
 mod tree;
 mod words;
@@ -6,7 +6,7 @@ mod words;
 use super::recipe::Recipe;
 use crate::element::Component;
 
-/// A scheduler around one component that decides, described by flags.
+/// A scheduler built around one component that decides, described by flags.
 ///
 /// From the top:
 ///
@@ -20,30 +20,29 @@ use crate::element::Component;
 /// | `decide-workers` | a branch for each worker | [`decide`](Self::decide) |
 /// | `decide-memory-nodes` | a branch for each memory node that has workers | |
 /// | `decide-archs` | a branch for each architecture | |
-/// | `decide-always` | nothing: a decision is made even when there is one branch, as it always is here | |
-/// | `perfmodel` | only tasks with a calibrated model reach the decision; others are measured, or shared out | [`perfmodel`](Self::perfmodel) |
-/// | `fifo-above` | a queue without bound above, in order of arrival | [`above`](Self::above) |
-/// | `fifo-above-prio` | the same, by priority | |
+/// | `decide-always` | no effect; a decision is made even with one branch, as it always is here | |
+/// | `perfmodel` | only tasks with a calibrated model reach the decision; others are measured or distributed eagerly | [`perfmodel`](Self::perfmodel) |
+/// | `fifo-above` | an unbounded queue above, in order of arrival | [`above`](Self::above) |
+/// | `fifo-above-prio` | an unbounded queue above, by priority | |
 /// | `fifos-below` | a short queue at the top of each branch, in order of arrival | [`below`](Self::below) |
-/// | `fifos-below-prio` | the same, by priority | |
+/// | `fifos-below-prio` | a short queue at the top of each branch, by priority | |
 /// | `ready` | in the queues below, of equal priorities the task whose data is near leaves first | [`QueuesBelow::ready`] |
-/// | `ready-first` | the same among all priorities | |
+/// | `ready-first` | in the queues below, the task whose data is near leaves first, whatever its priority | |
 /// | `exp` | the queues below are bounded by expected length too, and `exp-len-threshold=µs` says by which | [`QueuesBelow::limit`] |
-/// | `ntasks-threshold=tasks` | the queues below hold so many tasks | |
+/// | `ntasks-threshold=tasks` | maximum number of tasks in each queue below | |
 /// | `no-limit` | the queues below are not bounded | |
-/// | `ws-below` | a branch's workers steal from each other, instead of being served in turn | [`work_stealing_below`](Self::work_stealing_below) |
+/// | `ws-below` | workers of a branch steal from each other instead of being served in turn | [`work_stealing_below`](Self::work_stealing_below) |
 /// | `impl` | the best implementation is chosen above each worker | [`best_implementation`](Self::best_implementation) |
 /// | `combined-workers` | the decision is among combined workers too | [`combined_workers`](Self::combined_workers) |
 ///
-/// StarPU's own names of flags are understood as well: `STARPU_SCHED_SIMPLE_FIFOS_BELOW_PRIO`. Any other `name=value` is a
+/// StarPU's own flag names are accepted too: `STARPU_SCHED_SIMPLE_FIFOS_BELOW_PRIO`. Any other `name=value` is a
 /// parameter of the decision.
 ///
-/// Where there are
-/// slots for tasks without a calibrated model, short queues stand above the workers there, so that no worker takes more of
-/// them than it needs, and a queue without bound above, unless there is one at the top.
+/// Where there are slots for tasks without a calibrated model, each worker has a short queue there, so that it takes no
+/// more of them than it needs. An unbounded queue is put above these queues, unless there is one at the top.
 ///
-/// The decision's branches do not depend on the machine: one of a single branch is made nevertheless, and a branch of one
-/// worker still has the component that shares out, which then passes tasks on. So the policy fits every machine.
+/// The structure does not depend on the machine: a decision among one branch remains a decision, and a branch of one
+/// worker keeps its component that distributes tasks. The policy therefore fits every machine.
 ///
 /// ```
 /// use sched_policy::{Catalogue, Queue, SimpleFlags, parse};
@@ -70,18 +69,18 @@ pub struct SimpleFlags {
     combined_workers: bool,
 }
 
-/// Among what a simple scheduler decides.
+/// Branches among which a simple scheduler decides.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Decide {
-    /// Workers: each has its branch.
+    /// A branch for each worker.
     Workers,
-    /// Memory nodes that have workers.
+    /// A branch for each memory node that has workers.
     MemoryNodes,
     /// Architectures.
     Archs,
 }
 
-/// A queue by its order.
+/// Order of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Queue {
     /// In order of arrival.
@@ -90,27 +89,27 @@ pub enum Queue {
     Prio,
 }
 
-/// Whether the task whose data is near leaves a queue first.
+/// Whether the task with the most local data leaves a queue first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Ready {
-    /// It does not matter where data is.
+    /// Data locality is ignored.
     Off,
-    /// Of tasks of equal priority.
+    /// Among tasks of equal priority.
     Equals,
-    /// Whatever their priority is. Only in a [`Queue::Fifo`].
+    /// Among tasks of all priorities. Only in a [`Queue::Fifo`].
     First,
 }
 
-/// What a queue below holds at most.
+/// Bound of a queue below.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Limit {
-    /// Anything. Expected lengths are counted nevertheless, for the decision.
+    /// Unbounded. Expected lengths are still summed for the decision.
     None,
-    /// It is full at whichever of these comes first.
+    /// Full as soon as one of these bounds is reached.
     Bounded {
-        /// Tasks, at least 1; by default as many as the decision [wants to look ahead](sched_core::Info::lookahead).
+        /// Maximum number of tasks, at least 1; the decision's [lookahead](sched_core::Info::lookahead) by default.
         ntasks: Option<u32>,
-        /// Expected length in µs, more than 0; by default there is no such bound.
+        /// Maximum expected length in µs, more than 0; unbounded by default.
         exp_len: Option<f64>,
     },
 }
@@ -120,19 +119,19 @@ impl Limit {
     pub const EXP_LEN: f64 = 1e9;
 }
 
-/// The queues at the tops of the branches.
+/// The queues at the top of each branch.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct QueuesBelow {
     /// Their order.
     pub queue: Queue,
-    /// Whether the task whose data is near leaves first.
+    /// Whether the task with the most local data leaves first.
     pub ready: Ready,
-    /// What they hold at most.
+    /// Their bound.
     pub limit: Limit,
 }
 
 impl QueuesBelow {
-    /// Queues of this order that hold as many tasks as the decision looks ahead.
+    /// Queues of this order, bounded by the decision's lookahead.
     #[must_use]
     pub fn new(queue: Queue) -> QueuesBelow {
         QueuesBelow { queue, ready: Ready::Off, limit: Limit::Bounded { ntasks: None, exp_len: None } }
@@ -140,7 +139,7 @@ impl QueuesBelow {
 }
 
 impl SimpleFlags {
-    /// A scheduler in which this component decides among workers, and nothing else stands above them.
+    /// A scheduler in which this component decides among workers, with no other component above them.
     pub fn new(decision: impl Into<Component>) -> SimpleFlags {
         SimpleFlags {
             decision: decision.into(),
@@ -155,49 +154,49 @@ impl SimpleFlags {
         }
     }
 
-    /// The same, with this among which to decide.
+    /// Sets the kind of branches that the decision is among.
     #[must_use]
     pub fn decide(self, decide: Decide) -> SimpleFlags {
         SimpleFlags { decide, ..self }
     }
 
-    /// The same, with these components right above the decision. They have no word.
+    /// Puts these components right above the decision. There is no flag for them.
     #[must_use]
     pub fn before(self, before: impl Into<Recipe>) -> SimpleFlags {
         SimpleFlags { before: before.into(), ..self }
     }
 
-    /// The same, where tasks without a calibrated model do not reach the decision.
+    /// Keeps tasks without a calibrated model away from the decision.
     #[must_use]
     pub fn perfmodel(self) -> SimpleFlags {
         SimpleFlags { perfmodel: true, ..self }
     }
 
-    /// The same, with a queue without bound at the top.
+    /// Adds an unbounded queue at the top.
     #[must_use]
     pub fn above(self, queue: Queue) -> SimpleFlags {
         SimpleFlags { above: Some(queue), ..self }
     }
 
-    /// The same, with queues at the tops of the branches.
+    /// Adds a queue at the top of each branch.
     #[must_use]
     pub fn below(self, queues: QueuesBelow) -> SimpleFlags {
         SimpleFlags { below: Some(queues), ..self }
     }
 
-    /// The same, where a branch's workers steal from each other. It makes no difference where a branch is a worker.
+    /// Lets the workers of a branch steal from each other. No effect where a branch is one worker.
     #[must_use]
     pub fn work_stealing_below(self) -> SimpleFlags {
         SimpleFlags { work_stealing_below: true, ..self }
     }
 
-    /// The same, with the best implementation chosen above each worker.
+    /// Adds a component above each worker that chooses the best implementation.
     #[must_use]
     pub fn best_implementation(self) -> SimpleFlags {
         SimpleFlags { best_implementation: true, ..self }
     }
 
-    /// The same, with a branch for each combined worker beside those for workers.
+    /// Adds a branch for each combined worker beside those for workers.
     #[must_use]
     pub fn combined_workers(self) -> SimpleFlags {
         SimpleFlags { combined_workers: true, ..self }

@@ -6,15 +6,15 @@ use crate::level::Level;
 use crate::machine::Machine;
 use sched_core::{Arch, ArchSet, WorkerId, WorkerSet};
 
-/// How a scheduler is built from the topology of the machine: what stands for the machine, and what for each memory
-/// component, socket and cache in it, and above each worker. Levels without a recipe are skipped.
+/// A scheduler built from the topology of the machine: recipes for the machine, for each memory component, socket and
+/// cache, and above each worker. Levels without a recipe are skipped.
 ///
-/// A memory component is a NUMA node, wherever hwloc keeps it: version 2 lists NUMA nodes beside the tree of other
-/// objects. Workers that are in no NUMA node, such as accelerators with a memory of their own, have that memory as theirs.
+/// A memory component is a NUMA node. Workers outside every NUMA node, such as accelerators, have their own memory as
+/// memory component.
 ///
-/// [`policy`](Self::policy) asks the machine for two things, which make a policy that fits it: the order of the levels,
-/// since a package may hold several NUMA nodes or lie in one; and which levels which workers have a place at. All else is
-/// left to `each`, so the policy suits every machine that is built alike, with however many objects.
+/// [`policy`](Self::policy) takes two facts from the machine: the order of the levels (a package may contain several
+/// NUMA nodes, or be part of one), and the levels that cover each architecture. The rest is left to `each`, so the
+/// policy fits every machine of the same structure, with any number of objects.
 ///
 /// ```
 /// use sched_policy::{Component, FlatMachine, Recipe, TopologySpecs, parse};
@@ -42,7 +42,7 @@ pub struct TopologySpecs {
     mix: bool,
 }
 
-/// Whether workers have a place at a level.
+/// Which workers belong to an object of a level.
 #[derive(PartialEq, Eq)]
 enum Coverage {
     All,
@@ -51,7 +51,7 @@ enum Coverage {
 }
 
 impl TopologySpecs {
-    /// A scheduler with this at its top, which tasks enter, and nothing else above the workers.
+    /// A scheduler with this recipe at the top, and nothing else above the workers.
     #[must_use]
     pub fn new(machine: impl Into<Recipe>) -> TopologySpecs {
         let none = Recipe::new;
@@ -59,31 +59,32 @@ impl TopologySpecs {
         TopologySpecs { machine: machine.into(), memory, socket, cache, workers, by_arch: Vec::new(), mix: false }
     }
 
-    /// The same, with this for each memory component.
+    /// Sets the recipe for each memory component.
     #[must_use]
     pub fn memory_component(self, memory: impl Into<Recipe>) -> TopologySpecs {
         TopologySpecs { memory: memory.into(), ..self }
     }
 
-    /// The same, with this for each socket (processor package).
+    /// Sets the recipe for each socket (processor package).
     #[must_use]
     pub fn socket(self, socket: impl Into<Recipe>) -> TopologySpecs {
         TopologySpecs { socket: socket.into(), ..self }
     }
 
-    /// The same, with this for each cache of levels 3 and 2. (Those of level 1 are a core's own, as its worker is.)
+    /// Sets the recipe for each cache of levels 3 and 2. Level-1 caches are left out: a core has one, as it has one
+    /// worker.
     #[must_use]
     pub fn cache(self, cache: impl Into<Recipe>) -> TopologySpecs {
         TopologySpecs { cache: cache.into(), ..self }
     }
 
-    /// The same, with this above each worker of an architecture that has no recipe of its own.
+    /// Sets the recipe above each worker of an architecture without a recipe of its own.
     #[must_use]
     pub fn workers(self, workers: impl Into<Recipe>) -> TopologySpecs {
         TopologySpecs { workers: workers.into(), ..self }
     }
 
-    /// The same, with this above each worker of an architecture; nothing, if the recipe is empty.
+    /// Sets the recipe above each worker of an architecture; an empty recipe puts nothing there.
     #[must_use]
     pub fn workers_of(mut self, arch: Arch, workers: impl Into<Recipe>) -> TopologySpecs {
         self.by_arch.retain(|(known, _)| *known != arch);
@@ -91,36 +92,36 @@ impl TopologySpecs {
         self
     }
 
-    /// The same, with workers of different architectures below one component where they are at one place of the machine:
-    /// a GPU and the cores of the NUMA node that it is at share that node's queue. Otherwise, as at first, each place has a
-    /// component for each architecture there, and only what stands for the machine is above several.
+    /// Puts workers of different architectures at one place of the machine below one component: a GPU and the cores of
+    /// its NUMA node share the node's queue. Default `false`: each place has one component for each architecture, and
+    /// only the component of the machine is above several architectures.
     #[must_use]
     pub fn mix_heterogeneous_workers(self, mix: bool) -> TopologySpecs {
         TopologySpecs { mix, ..self }
     }
 
-    /// The policy for machines like this one.
+    /// The policy for machines of this structure.
     ///
-    /// A level at which some workers of an architecture have no place, such as cores outside every level-3 cache, is
-    /// skipped for that architecture. Where architectures are mixed and differ in the levels that they have a place at,
-    /// each has components of its own after all.
+    /// A level that does not cover all workers of an architecture, such as level-3 caches where some cores have none,
+    /// is skipped for that architecture. Mixed architectures that are covered by different levels get components of
+    /// their own.
     #[must_use]
     pub fn policy(&self, name: impl Into<String>, machine: &dyn Machine) -> Policy {
-        let ground = Ground::new(machine);
-        let archs: Vec<Arch> = ground.archs.iter().map(|(arch, _)| *arch).collect();
-        let alike = archs.len() <= 1 || (self.mix && self.levels(&ground, None).is_some());
+        let groups = WorkerGroups::new(machine);
+        let archs: Vec<Arch> = groups.archs.iter().map(|(arch, _)| *arch).collect();
+        let alike = archs.len() <= 1 || (self.mix && self.levels(&groups, None).is_some());
         let below: Vec<Element> = match alike {
-            true => self.branches(&ground, None),
-            false => archs.into_iter().flat_map(|arch| self.branches(&ground, Some(arch))).collect(),
+            true => self.branches(&groups, None),
+            false => archs.into_iter().flat_map(|arch| self.branches(&groups, Some(arch))).collect(),
         };
         Policy::of_elements(name, self.machine.over(below))
     }
 
-    /// What hangs below the machine for the workers of an architecture, or for all.
-    fn branches(&self, ground: &Ground<'_>, arch: Option<Arch>) -> Vec<Element> {
-        let levels = self.levels(ground, arch).unwrap_or_default();
+    /// The branches below the machine for the workers of an architecture, or for all.
+    fn branches(&self, groups: &WorkerGroups<'_>, arch: Option<Arch>) -> Vec<Element> {
+        let levels = self.levels(groups, arch).unwrap_or_default();
         let filter = |outermost: bool| arch.filter(|_| outermost);
-        let leaves = self.leaves(ground, arch, levels.is_empty());
+        let leaves = self.leaves(groups, arch, levels.is_empty());
         let rows = levels.iter().enumerate().rev();
         rows.fold(leaves, |below, (depth, (level, recipe))| {
             let children = recipe.over(below);
@@ -128,8 +129,9 @@ impl TopologySpecs {
         })
     }
 
-    /// The workers, each below what its architecture has. Inside an `each`, workers of other architectures are out already.
-    fn leaves(&self, ground: &Ground<'_>, arch: Option<Arch>, outermost: bool) -> Vec<Element> {
+    /// The workers, each below the recipe of its architecture. Inside an `each`, workers of other architectures are
+    /// excluded already.
+    fn leaves(&self, groups: &WorkerGroups<'_>, arch: Option<Arch>, outermost: bool) -> Vec<Element> {
         let leaf = |recipe: &Recipe, arch: Option<Arch>| -> Element {
             let children = recipe.over([Component::new("worker")]);
             Each { arch, children, ..Each::new(Level::Worker) }.into()
@@ -140,7 +142,7 @@ impl TopologySpecs {
         if let Some(arch) = arch {
             return vec![leaf(recipe(arch), Some(arch).filter(|_| outermost))];
         }
-        let recipes: Vec<(Arch, &Recipe)> = ground.archs.iter().map(|(arch, _)| (*arch, recipe(*arch))).collect();
+        let recipes: Vec<(Arch, &Recipe)> = groups.archs.iter().map(|(arch, _)| (*arch, recipe(*arch))).collect();
         match recipes.first() {
             Some((_, first)) if recipes.iter().any(|(_, other)| other != first) => {
                 recipes.into_iter().map(|(arch, recipe)| leaf(recipe, Some(arch))).collect()
@@ -150,14 +152,14 @@ impl TopologySpecs {
         }
     }
 
-    /// The levels with a recipe, the coarsest first: those at which every worker of the architecture has a place. `None`
-    /// for all architectures when they differ in that.
-    fn levels(&self, ground: &Ground<'_>, arch: Option<Arch>) -> Option<Vec<(Level, &Recipe)>> {
-        let memory = match ground.coverage(Level::Numa, arch) {
+    /// The levels with a recipe that cover every worker of the architecture, coarsest first. `None` if architectures
+    /// are covered by different levels.
+    fn levels(&self, groups: &WorkerGroups<'_>, arch: Option<Arch>) -> Option<Vec<(Level, &Recipe)>> {
+        let memory = match groups.coverage(Level::Numa, arch) {
             Coverage::All => Level::Numa,
             _ => Level::MemoryNode,
         };
-        // Of two levels whose objects are the same, the first comes above.
+        // Of two levels with the same objects, the first is the outer one.
         let known = [
             (memory, &self.memory),
             (Level::Package, &self.socket),
@@ -166,33 +168,33 @@ impl TopologySpecs {
         ];
         let mut levels: Vec<(Level, &Recipe)> = Vec::new();
         for (level, recipe) in known.into_iter().filter(|(_, recipe)| !recipe.is_empty()) {
-            match ground.coverage(level, arch) {
+            match groups.coverage(level, arch) {
                 Coverage::All => levels.push((level, recipe)),
                 Coverage::Some if arch.is_none() => return None,
                 Coverage::Some | Coverage::None => {}
             }
         }
-        // Objects of a machine lie in each other or apart: the fewer there are of a level, the coarser they are.
-        levels.sort_by_key(|(level, _)| ground.groups(*level, arch).len());
+        // Objects of a machine are nested or disjoint: the fewer there are of a level, the coarser it is.
+        levels.sort_by_key(|(level, _)| groups.groups(*level, arch).len());
         Some(levels)
     }
 }
 
-/// The machine, as far as levels and architectures matter.
-struct Ground<'a> {
+/// The workers of a machine by level and architecture.
+struct WorkerGroups<'a> {
     machine: &'a dyn Machine,
-    /// The workers of each architecture there is.
+    /// Workers by architecture.
     archs: Vec<(Arch, WorkerSet)>,
     all: WorkerSet,
 }
 
-impl<'a> Ground<'a> {
-    fn new(machine: &'a dyn Machine) -> Ground<'a> {
+impl<'a> WorkerGroups<'a> {
+    fn new(machine: &'a dyn Machine) -> WorkerGroups<'a> {
         let all = WorkerSet::first(u32::try_from(machine.workers()).unwrap_or(u32::MAX));
         let present: ArchSet = all.iter().map(|worker| machine.arch(worker)).collect();
         let of = |arch: Arch| -> Vec<WorkerId> { all.iter().filter(|worker| machine.arch(*worker) == arch).collect() };
         let archs = present.iter().map(|arch| (arch, of(arch).into_iter().collect())).collect();
-        Ground { machine, archs, all }
+        WorkerGroups { machine, archs, all }
     }
 
     fn workers(&self, arch: Option<Arch>) -> WorkerSet {
@@ -200,7 +202,7 @@ impl<'a> Ground<'a> {
         arch.map_or_else(|| self.all.clone(), |arch| of(arch).unwrap_or_default())
     }
 
-    /// The workers of an architecture at each place of a level that has some.
+    /// The workers of an architecture in each object of a level that has some.
     fn groups(&self, level: Level, arch: Option<Arch>) -> Vec<WorkerSet> {
         if !self.machine.has(level) {
             return Vec::new();

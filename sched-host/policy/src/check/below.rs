@@ -1,4 +1,4 @@
-//! Which components stand below which, through `each`, `use` and slots.
+//! Parents and children of components, through `each`, `use` and slots.
 
 use super::site::Subject;
 use crate::areas::bounds;
@@ -9,24 +9,24 @@ use sched_text::Span;
 
 /// A component of a policy that the catalogue knows.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(super) struct KnownComponent<'a> {
     pub component: &'a Component,
     pub info: &'a ComponentInfo,
 }
 
-/// What a component's storage does, with the values that the policy sets.
+/// Storage of a component, with the parameters that the policy sets.
 pub(super) enum Keeps<'a> {
     /// It stores nothing.
     Nothing,
-    /// It stores, and never refuses.
+    /// Unbounded storage.
     Everything,
-    /// It stores, and is full some time: the parameters that say so, with where the policy sets them.
+    /// Bounded storage: the bounding parameters, with their place in the policy.
     Some(Vec<(&'a str, Option<&'a Setting>)>),
 }
 
-impl<'a> Known<'a> {
-    pub(super) fn new(component: &'a Component, entry: &'a Entry) -> Known<'a> {
-        Known { component, info: &entry.info }
+impl<'a> KnownComponent<'a> {
+    pub(super) fn new(component: &'a Component, entry: &'a Entry) -> KnownComponent<'a> {
+        KnownComponent { component, info: &entry.info }
     }
 
     pub(super) fn name(self) -> &'a str {
@@ -41,7 +41,7 @@ impl<'a> Known<'a> {
         self.info.family == Family::Worker
     }
 
-    /// Whether it delimits a scheduling area: it stores, and is no leaf.
+    /// Whether it delimits a scheduling area: it stores tasks and is not a leaf.
     pub(super) fn is_reservoir(self) -> bool {
         self.info.stores && !self.is_worker()
     }
@@ -63,21 +63,22 @@ impl<'a> Known<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// The components right below `elements`; those that the catalogue lacks are left out.
-    pub(super) fn components_of(&self, elements: &'a [Element]) -> Vec<Known<'a>> {
+    /// The components directly below `elements`, without those that the catalogue lacks.
+    pub(super) fn components_of(&self, elements: &'a [Element]) -> Vec<KnownComponent<'a>> {
         let mut found = Vec::new();
         self.collect(elements, &mut Vec::new(), &mut found);
         found
     }
 
-    fn collect(&self, elements: &'a [Element], names: &mut Vec<&'a str>, found: &mut Vec<Known<'a>>) {
+    fn collect(&self, elements: &'a [Element], names: &mut Vec<&'a str>, found: &mut Vec<KnownComponent<'a>>) {
         for element in elements {
             match element {
                 Element::Component(component) => {
-                    found.extend(self.catalogue.get(&component.name).map(|entry| Known::new(component, entry)));
+                    found
+                        .extend(self.catalogue.get(&component.name).map(|entry| KnownComponent::new(component, entry)));
                 }
                 Element::Each(each) => self.collect(&each.children, names, found),
-                // What is shared may lead back to itself, which is another rule's business.
+                // Shared definitions may form a cycle, which another rule reports.
                 Element::Use(link) if !names.contains(&link.name.as_str()) => {
                     names.push(&link.name);
                     if let Some(shared) = self.policy.find_shared(&link.name) {
@@ -89,13 +90,13 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The components where tasks enter: one, in a valid policy.
-    pub(super) fn roots(&self) -> Vec<Known<'a>> {
+    /// The roots; exactly one in a valid policy.
+    pub(super) fn roots(&self) -> Vec<KnownComponent<'a>> {
         self.components_of(&self.policy.root)
     }
 
-    /// The children of a component, whatever slot they fill.
-    pub(super) fn children_of(&self, above: Known<'a>) -> Vec<Known<'a>> {
+    /// The children of a component, in all slots.
+    pub(super) fn children_of(&self, above: KnownComponent<'a>) -> Vec<KnownComponent<'a>> {
         let slots = self.slots_of(above);
         if slots.is_empty() {
             return self.components_of(&above.component.children);
@@ -104,7 +105,7 @@ impl<'a> Subject<'a> {
     }
 
     /// The slots that a policy fills below a component.
-    pub(super) fn slots_of(&self, above: Known<'a>) -> Vec<&'a Component> {
+    pub(super) fn slots_of(&self, above: KnownComponent<'a>) -> Vec<&'a Component> {
         if above.info.arity != Arity::Slots {
             return Vec::new();
         }
@@ -117,10 +118,14 @@ impl<'a> Subject<'a> {
             .collect()
     }
 
-    /// Visits every component that is in `from` or that `step` gives, each once, parents first.
-    pub(super) fn descend(&self, from: Vec<Known<'a>>, mut step: impl FnMut(Known<'a>) -> Vec<Known<'a>>) {
+    /// Visits every component in `from` and those that `step` returns, each once, parents first.
+    pub(super) fn descend(
+        &self,
+        from: Vec<KnownComponent<'a>>,
+        mut step: impl FnMut(KnownComponent<'a>) -> Vec<KnownComponent<'a>>,
+    ) {
         let mut seen: Vec<*const Component> = Vec::new();
-        let mut next: Vec<Known<'a>> = from.into_iter().rev().collect();
+        let mut next: Vec<KnownComponent<'a>> = from.into_iter().rev().collect();
         while let Some(known) = next.pop() {
             if !seen.contains(&std::ptr::from_ref(known.component)) {
                 seen.push(known.component);

@@ -1,4 +1,4 @@
-//! The rule that components which decide by performance models get only tasks that have one.
+//! The rule that components that decide by performance models get only tasks with a model.
 
 use super::site::Subject;
 use sched_text::Finding;
@@ -6,7 +6,7 @@ use sched_text::Finding;
 /// The slot whose tasks have a calibrated model.
 const SLOT: &str = "perfmodel";
 
-/// V5: each way from the root to a component that needs models leads through a slot for tasks that have one.
+/// V5: every path from the root to a component that needs models passes a slot for tasks that have one.
 pub(super) fn models(subject: &Subject<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     subject.descend(subject.roots(), |known| {

@@ -1,4 +1,4 @@
-//! Rules about names: components, parameters and slots exist, are of the right type, and are given once.
+//! Rules about names: components, parameters and slots exist, have the right type, and are given once.
 
 use super::site::{Owner, Role, Subject};
 use crate::catalogue::Catalogue;
@@ -12,7 +12,7 @@ use sched_text::did_you_mean;
 const WORDS: [&str; 5] = ["policy", "shared", "override", "each", "use"];
 
 pub(super) fn component(subject: &Subject<'_>) -> Vec<Finding> {
-    // One finding a name, however often it stands in the policy.
+    // One finding for each name, however often the policy uses it.
     let mut unknown: Vec<Vec<&Component>> = Vec::new();
     let mut findings = Vec::new();
     for (component, entry) in subject.components() {
@@ -33,7 +33,7 @@ pub(super) fn component(subject: &Subject<'_>) -> Vec<Finding> {
     if subject.catalogue.is_empty() && !unknown.is_empty() {
         findings.push(no_component_at_all(subject.catalogue));
     } else {
-        // Where an override chooses nothing, its own rule reports that.
+        // An override that matches nothing is reported by its own rule.
         let overridden = |name: &str| subject.policy.overrides.iter().any(|chosen| chosen.component == *name);
         unknown.retain(|places| subject.catalogue.contest(&places[0].name).is_none() || !overridden(&places[0].name));
         findings.extend(unknown.iter().map(|places| unknown_component(subject.catalogue, places)));
@@ -46,7 +46,7 @@ fn no_component_at_all(catalogue: &Catalogue) -> Finding {
     catalogue.how_to_find().into_iter().fold(finding, Finding::help)
 }
 
-/// A name that stands at these places and means no component.
+/// The error about a name that these places use and no component has.
 fn unknown_component(catalogue: &Catalogue, places: &[&Component]) -> Finding {
     let name = &places[0].name;
     let point = |finding: Finding, label: &str| {
@@ -105,7 +105,7 @@ pub(super) fn parameter(subject: &Subject<'_>) -> Vec<Finding> {
     findings
 }
 
-/// A line on what a parameter means.
+/// One line that describes a parameter.
 fn explain(param: &ParamInfo) -> String {
     let unit = if param.unit.is_empty() { String::new() } else { format!(", in {}", param.unit) };
     format!("`{}`: {}{unit} (default {})", param.name, param.doc, print::value(&param.default))

@@ -1,11 +1,10 @@
-//! Rules that keep tasks moving: the root never refuses, and every scheduling area has its pumps.
+//! Rules of progress: the root never refuses, and every scheduling area has its pumps.
 //!
-//! A *reservoir* is a component that stores. Reservoirs and leaves part the tree into *scheduling areas*. In each area
-//! something must move tasks in each direction in which they flow: the application pushes into the first; a worker
-//! pulls from the area above it; and between two reservoirs the upper one is the pump, which sends tasks down when the
-//! lower one says that it has room.
+//! A *reservoir* is a component that stores. Reservoirs and leaves divide the tree into *scheduling areas*. Each area
+//! needs a pump for each direction of flow: the application pushes into the first; a worker pulls from the area above
+//! it; and between two reservoirs the upper one is the pump, which sends tasks down when the lower one signals room.
 
-use super::below::{Keeps, Known};
+use super::below::{Keeps, KnownComponent};
 use super::site::Subject;
 use sched_text::Finding;
 
@@ -16,15 +15,15 @@ pub(super) fn refuses(subject: &Subject<'_>) -> Vec<Finding> {
         subject.descend(vec![root], |known| {
             let finding = refusal(subject, known);
             let ends = known.info.stores || finding.is_some();
-            findings.extend(finding.map(|finding| mended(finding, root, known)));
+            findings.extend(finding.map(|finding| with_fix(finding, root, known)));
             if ends { Vec::new() } else { subject.children_of(known) }
         });
     }
     findings
 }
 
-/// Why this component might refuse a task although everything below takes all that it is given.
-fn refusal(subject: &Subject<'_>, known: Known<'_>) -> Option<Finding> {
+/// The reason why this component might refuse a task although everything below accepts it.
+fn refusal(subject: &Subject<'_>, known: KnownComponent<'_>) -> Option<Finding> {
     let name = known.name();
     match known.keeps() {
         Keeps::Everything => None,
@@ -56,7 +55,7 @@ fn refusal(subject: &Subject<'_>, known: Known<'_>) -> Option<Finding> {
     }
 }
 
-fn mended(finding: Finding, root: Known<'_>, known: Known<'_>) -> Finding {
+fn with_fix(finding: Finding, root: KnownComponent<'_>, known: KnownComponent<'_>) -> Finding {
     let at_root = std::ptr::eq(root.component, known.component);
     let finding = if at_root { finding } else { finding.at(root.span(), "tasks enter here") };
     let help = format!("put an unbounded queue at the top: `fifo {{ {} {{ … }} }}`", root.name());
@@ -86,7 +85,7 @@ pub(super) fn pumps(subject: &Subject<'_>) -> Vec<Finding> {
     findings
 }
 
-/// V3: below what has tasks pushed when it is pulled, nothing leaves them for workers to pull.
+/// V3: below a component that pushes when it is pulled, no component leaves tasks for workers to pull.
 pub(super) fn pushed(subject: &Subject<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     subject.descend(subject.roots(), |sorts| {
@@ -106,7 +105,7 @@ pub(super) fn pushed(subject: &Subject<'_>) -> Vec<Finding> {
     findings
 }
 
-fn left_to_pull(sorts: Known<'_>, leaves: Known<'_>, worker: Known<'_>) -> Finding {
+fn left_to_pull(sorts: KnownComponent<'_>, leaves: KnownComponent<'_>, worker: KnownComponent<'_>) -> Finding {
     let (sort, name) = (sorts.name(), leaves.name());
     Finding::error(format!("no worker gets what `{name}` leaves for it to pull, through `{sort}`"))
         .at(leaves.span(), "hands a worker a task only when it pulls")
@@ -115,9 +114,9 @@ fn left_to_pull(sorts: Known<'_>, leaves: Known<'_>, worker: Known<'_>) -> Findi
         .help(format!("put a queue above the worker: `fifo ntasks-threshold=2 {{ {} }}`", worker.name()))
 }
 
-fn no_pump(upper: Known<'_>, lower: Known<'_>) -> Option<Finding> {
+fn no_pump(upper: KnownComponent<'_>, lower: KnownComponent<'_>) -> Option<Finding> {
     let (up, down) = (upper.name(), lower.name());
-    let (label_up, label_down, mend) = match (upper.info.pulled_only, lower.info.pulled_only) {
+    let (label_up, label_down, fix) = match (upper.info.pulled_only, lower.info.pulled_only) {
         (false, false) => return None,
         (true, false) => {
             ("keeps tasks until it is pulled", "asks above for more, and does not pull", format!("`{up}`"))
@@ -131,6 +130,6 @@ fn no_pump(upper: Known<'_>, lower: Known<'_>) -> Option<Finding> {
         Finding::error(format!("nothing moves tasks from `{up}` to `{down}`"))
             .at(lower.span(), label_down)
             .at(upper.span(), label_up)
-            .help(format!("leave out one of the two queues, or put `fifo` in the place of {mend}")),
+            .help(format!("leave out one of the two queues, or put `fifo` in the place of {fix}")),
     )
 }

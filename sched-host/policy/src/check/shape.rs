@@ -1,4 +1,4 @@
-//! Rules about the shape of the tree: how many children stand below what.
+//! Rules about the shape of the tree: numbers of children.
 
 use super::site::{Role, Subject};
 use crate::element::{Component, Element};
@@ -32,7 +32,7 @@ pub(super) fn root(subject: &Subject<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The children as they count below a component: `each "machine"` is what it holds.
+/// The children of a component; `each "machine"` is replaced by its children.
 fn children(elements: &[Element]) -> Vec<&Element> {
     elements
         .iter()
@@ -79,7 +79,7 @@ fn arity_of_component(component: &Component, arity: Arity) -> Option<Finding> {
                 .at(component.span, "expected one or more children below")
                 .help(format!("write `{} {{ each \"worker\" {{ worker }} }}`", component.name)),
         ),
-        // Slots have a rule of their own; a kind of arity that is newer than this host is left to the component.
+        // Slots have a rule of their own; kinds of arity newer than this host are left to the component.
         _ => None,
     }
 }
@@ -105,7 +105,7 @@ pub(super) fn each(subject: &Subject<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for site in &subject.sites {
         let Role::Each(each) = site.role else { continue };
-        // The outermost that repeats is the one to mend.
+        // The outermost that repeats is the one to fix.
         let inner = site.repeats.iter().any(|outer| outer.level != Level::Machine);
         if each.level == Level::Machine || inner || !site.owner.takes_one() {
             continue;
@@ -124,7 +124,7 @@ pub(super) fn each(subject: &Subject<'_>) -> Vec<Finding> {
     findings
 }
 
-/// V2: who has several children chooses among them, or names what each is for.
+/// V2: a component with several children chooses among them, or has slots.
 pub(super) fn family(subject: &Subject<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (component, entry) in subject.known() {
@@ -145,7 +145,7 @@ pub(super) fn family(subject: &Subject<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Whether these may become several components.
+/// Whether these elements may become several components.
 fn several(subject: &Subject<'_>, elements: &[Element]) -> bool {
     match children(elements).as_slice() {
         [] | [Element::Component(_)] => false,

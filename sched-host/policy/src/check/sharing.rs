@@ -104,7 +104,7 @@ pub(super) fn unused(subject: &Subject<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Adds the names of all that `elements` use, directly or through others.
+/// Adds the names that `elements` use, directly or through others.
 fn follow<'a>(policy: &'a Policy, elements: &'a [Element], used: &mut Vec<&'a str>) {
     for link in links(elements) {
         if !used.contains(&link.name.as_str()) {

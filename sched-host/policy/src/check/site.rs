@@ -1,4 +1,4 @@
-//! A policy laid out for the rules: each element with what is above and below it.
+//! A policy prepared for the rules: each element with its owner and the `each` around it.
 
 use crate::catalogue::{Catalogue, Entry};
 use crate::element::{Component, Each, Element, Policy, Shared, Use};
@@ -6,7 +6,7 @@ use crate::level::Level;
 use sched_core::Arity;
 use sched_text::Span;
 
-/// The policy that the rules look at.
+/// The policy that the rules examine.
 pub(crate) struct Subject<'a> {
     pub policy: &'a Policy,
     pub catalogue: &'a Catalogue,
@@ -17,18 +17,18 @@ pub(crate) struct Subject<'a> {
 /// One element at its place.
 pub(crate) struct Site<'a> {
     pub role: Role<'a>,
-    /// What it hangs below; `each` is not counted.
+    /// Nearest element above that is not an `each`.
     pub owner: Owner<'a>,
     /// The `each` elements between the owner and this, outermost first.
     pub repeats: Vec<&'a Each>,
-    /// Whether it certainly exists once in the machine, because nothing above it repeats.
+    /// Whether it has exactly one instance, because nothing above it repeats.
     pub once: bool,
 }
 
-/// What an element is, once the components are known.
+/// Kind of an element, resolved by the catalogue.
 #[derive(Clone, Copy)]
 pub(crate) enum Role<'a> {
-    /// A component, and what the catalogue knows of it.
+    /// A component and its catalogue entry.
     Component(&'a Component, Option<&'a Entry>),
     /// A node directly below a component with slots: one of them, if the name is right.
     Slot(&'a Component),
@@ -36,7 +36,7 @@ pub(crate) enum Role<'a> {
     Use(&'a Use),
 }
 
-/// What an element hangs below.
+/// The parent of an element.
 #[derive(Clone, Copy)]
 pub(crate) enum Owner<'a> {
     Policy,
@@ -55,7 +55,7 @@ impl Owner<'_> {
         }
     }
 
-    /// What to call it, and where it stands.
+    /// Its name in messages, and its place.
     pub(super) fn name(self) -> (String, Span) {
         match self {
             Owner::Policy => ("the policy".to_owned(), Span::NONE),

@@ -2,11 +2,11 @@
 
 use super::title;
 use crate::areas::Area;
-use crate::plan::{NodeIndex, Plan, PlanNode};
+use crate::plan::{NodeIndex, PlanNode, TreePlan};
 use crate::print;
 
-impl Plan {
-    /// The scheduling areas, each with its reservoirs and pumps; like ones are told once.
+impl TreePlan {
+    /// The scheduling areas with their reservoirs and pumps; equal ones are listed once.
     #[must_use]
     pub fn areas_to_text(&self) -> String {
         let mut told: Vec<(String, usize, usize)> = Vec::new();
@@ -43,7 +43,7 @@ impl Plan {
         text
     }
 
-    /// What these are called, each name once with their number.
+    /// Names of these nodes, each once with its count.
     fn counted(&self, nodes: &[NodeIndex], name: impl Fn(&PlanNode) -> String) -> Vec<String> {
         let mut counts: Vec<(String, usize)> = Vec::new();
         for name in nodes.iter().map(|node| name(&self[*node])) {

@@ -1,10 +1,10 @@
 //! Plans for Graphviz.
 
 use super::{colour, title};
-use crate::plan::{Plan, PlanNode};
+use crate::plan::{PlanNode, TreePlan};
 use sched_text::dot::quoted;
 
-impl Plan {
+impl TreePlan {
     /// The plan in Graphviz's language, for `dot -Tsvg`: a node for each component, coloured by family, an edge for
     /// each link, with the name of its slot.
     #[must_use]
@@ -13,8 +13,8 @@ impl Plan {
         self.graph(&nodes)
     }
 
-    /// The same, with each [scheduling area](Self::areas) as a coloured box around the reservoir above it and what is
-    /// below. A component of several areas is in the box of the first.
+    /// The plan in Graphviz's language, with each [scheduling area](Self::areas) as a coloured box around the reservoir
+    /// above it and the components below. A component of several areas is in the box of the first.
     #[must_use]
     pub fn to_dot_with_areas(&self) -> String {
         let mut text = String::new();

@@ -1,7 +1,7 @@
 //! Plans as a drawing of their own.
 
 use super::{colour, title};
-use crate::plan::{Plan, PlanNode};
+use crate::plan::{PlanNode, TreePlan};
 use sched_text::spread;
 use sched_text::svg::{EDGE, LABEL, MUTED, Pen, curve, text_width};
 
@@ -24,9 +24,9 @@ struct Shape {
     height: f64,
 }
 
-impl Plan {
-    /// The plan as an SVG picture: a box for each component, coloured by family, above the workers that it schedules for. It
-    /// needs no style sheet or font from elsewhere.
+impl TreePlan {
+    /// The plan as a self-contained SVG picture: a box for each component, coloured by family, above the workers that
+    /// it schedules for.
     #[must_use]
     pub fn to_svg(&self) -> String {
         let mut shapes = self.shapes();
@@ -48,7 +48,7 @@ impl Plan {
         pen.finish(&self.policy, across, down)
     }
 
-    /// What is written in each box, and how deep it is: below all of its parents.
+    /// Text and layer of each box: one layer below its lowest parent.
     fn shapes(&self) -> Vec<Shape> {
         let mut shapes: Vec<Shape> = Vec::new();
         for node in &self.nodes {
@@ -64,7 +64,8 @@ impl Plan {
         shapes
     }
 
-    /// Puts each box above the middle of its workers, as far as its neighbours let it. How far the boxes go, across and down.
+    /// Puts each box above the middle of its workers, as far as its neighbours allow. Returns the extent of the boxes,
+    /// across and down.
     fn place(&self, shapes: &mut [Shape], width: f64) -> (f64, f64) {
         let layers = shapes.iter().map(|shape| shape.layer + 1).max().unwrap_or(0);
         let crowd = |layer| shapes.iter().filter(|shape| shape.layer == layer).count();

@@ -1,58 +1,58 @@
 //! Plans as an indented tree of text.
 
 use super::title;
-use crate::plan::{NodeIndex, Plan, PlanNode};
+use crate::plan::{NodeIndex, PlanNode, TreePlan};
 use sched_text::ranges;
 
-/// Whether a drawing draws like things together.
+/// Whether a drawing combines similar children.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fold {
-    /// Three or more like children in a row become one line: `× 64 (workers 0-63)`.
+    /// Three or more similar children in a row become one line: `× 64 (workers 0-63)`.
     Runs,
-    /// Every node has a line of its own.
+    /// One line for each node.
     Nothing,
 }
 
-impl Plan {
+impl TreePlan {
     /// The plan as an indented tree. Parameters are shown where they are not the default. A node with several parents
     /// is drawn once, at the first, and named at the others.
     #[must_use]
     pub fn to_text(&self, fold: Fold) -> String {
         let mut pen = Pen { plan: self, fold, drawn: vec![false; self.nodes.len()], text: String::new() };
-        pen.bundle(&[self.root().id], Place { slot: None, above: "machine", lead: "", stem: "" });
+        pen.bundle(&[self.root().id], LineContext { slot: None, above: "machine", lead: "", stem: "" });
         pen.text
     }
 }
 
 struct Pen<'a> {
-    plan: &'a Plan,
+    plan: &'a TreePlan,
     fold: Fold,
     /// Nodes that have a line.
     drawn: Vec<bool>,
     text: String,
 }
 
-/// Where a line goes.
+/// The surroundings of a line.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct LineContext<'a> {
     slot: Option<&'a str>,
     /// The part of the machine that the line above named.
     above: &'a str,
-    /// What the line starts with.
+    /// Prefix of the line.
     lead: &'a str,
-    /// What lines below it start with.
+    /// Prefix of the lines below it.
     stem: &'a str,
 }
 
-/// Like nodes, drawn as one.
+/// Similar nodes, drawn as one.
 struct Bundle<'a> {
     nodes: Vec<NodeIndex>,
     slot: Option<&'a str>,
 }
 
 impl<'a> Pen<'a> {
-    /// Draws like nodes in one line, and below it what is below them.
-    fn bundle(&mut self, nodes: &[NodeIndex], place: Place<'_>) {
+    /// Draws similar nodes in one line, with their children below.
+    fn bundle(&mut self, nodes: &[NodeIndex], place: LineContext<'_>) {
         let plan = self.plan;
         let first = &plan[nodes[0]];
         let known = self.drawn[first.id.0];
@@ -81,11 +81,11 @@ impl<'a> Pen<'a> {
         while let Some(bundle) = below.next() {
             let (branch, stem) = if below.peek().is_some() { ("├─ ", "│  ") } else { ("└─ ", "   ") };
             let (lead, stem) = (format!("{}{branch}", place.stem), format!("{}{stem}", place.stem));
-            self.bundle(&bundle.nodes, Place { slot: bundle.slot, above: &places, lead: &lead, stem: &stem });
+            self.bundle(&bundle.nodes, LineContext { slot: bundle.slot, above: &places, lead: &lead, stem: &stem });
         }
     }
 
-    /// The children of like nodes, in bundles.
+    /// The children of similar nodes, in bundles.
     fn below(&self, nodes: &[NodeIndex]) -> Vec<Bundle<'a>> {
         let plan = self.plan;
         let children = &plan[nodes[0]].children;
@@ -116,7 +116,7 @@ impl<'a> Pen<'a> {
         bundles
     }
 
-    /// Whether two nodes look the same but for their workers.
+    /// Whether two nodes differ in their workers only.
     fn alike(&self, one: NodeIndex, other: NodeIndex) -> bool {
         let (a, b): (&PlanNode, &PlanNode) = (&self.plan[one], &self.plan[other]);
         one == other

@@ -1,12 +1,12 @@
 //! Leaves for combined workers.
 
 use super::{Node, catalogue, policy, shown};
-use crate::{BoundMachine, FlatMachine, Machine, Plan, expand, expand_unchecked};
+use crate::{BoundMachine, FlatMachine, Machine, TreePlan, expand, expand_unchecked};
 use insta::assert_snapshot;
 use sched_core::WorkerId;
 use sched_machine::topology::{BindingPlan, Topology};
 
-fn plan(text: &str, machine: &dyn Machine) -> Plan {
+fn plan(text: &str, machine: &dyn Machine) -> TreePlan {
     expand(&policy(text), &catalogue(), machine).unwrap_or_else(|errors| panic!("{}", shown(&errors)))
 }
 
@@ -15,7 +15,7 @@ fn fails(text: &str, machine: &dyn Machine) -> String {
 }
 
 /// Each leaf for a combined worker: its path, and the worker.
-fn teams(plan: &Plan) -> Vec<(&str, u32)> {
+fn teams(plan: &TreePlan) -> Vec<(&str, u32)> {
     let leaves = plan.nodes.iter().filter(|node| node.info.combined);
     leaves.map(|node| (node.path.as_str(), node.leaf_worker.expect("it is a leaf").0)).collect()
 }
@@ -151,7 +151,7 @@ fn a_combined_worker_has_one_leaf_and_no_worker_is_left_out_for_it() {
        ╰────
       help: write `shared "team" each="combined-worker" { combined-worker }` once, and `use "team"` in each
             place
-            why: a leaf keeps its worker's books, so a worker has exactly one
+            why: a leaf accounts for the tasks of its worker, so a worker has exactly one
     "#);
     assert_snapshot!(fails(r#"policy "p" { fifo { eager { each "combined-worker" { combined-worker } } } }"#, &FlatMachine { workers: 2 }), @r#"
       × policy `p`: 1 error

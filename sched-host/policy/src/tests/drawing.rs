@@ -1,11 +1,11 @@
 //! Plans as pictures.
 
 use super::{EAGER, HEFT, Node, PREFETCHING, catalogue, policy};
-use crate::{Component, FlatMachine, Fold, Machine, Plan, Policy, expand_unchecked};
+use crate::{Component, FlatMachine, Fold, Machine, Policy, TreePlan, expand_unchecked};
 use insta::assert_snapshot;
 use sched_core::Value;
 
-fn plan(text: &str, machine: &dyn Machine) -> Plan {
+fn plan(text: &str, machine: &dyn Machine) -> TreePlan {
     expand_unchecked(&policy(text), &catalogue(), machine).expect("it is valid")
 }
 

@@ -1,11 +1,11 @@
 //! Policies laid over machines.
 
 use super::{EAGER, HEFT, Node, PREFETCHING, catalogue, policy, set, shown};
-use crate::{FlatMachine, Machine, NodeIndex, Plan, Policy, expand_unchecked};
+use crate::{FlatMachine, Machine, NodeIndex, Policy, TreePlan, expand_unchecked};
 use insta::assert_snapshot;
 use sched_core::{Arch, Value, WorkerId};
 
-fn plan(text: &str, machine: &dyn Machine) -> Plan {
+fn plan(text: &str, machine: &dyn Machine) -> TreePlan {
     expand_unchecked(&policy(text), &catalogue(), machine).unwrap_or_else(|errors| panic!("{}", shown(&errors)))
 }
 
@@ -16,12 +16,12 @@ fn fails(text: &str, machine: &dyn Machine) -> String {
     }
 }
 
-fn paths(plan: &Plan) -> Vec<&str> {
+fn paths(plan: &TreePlan) -> Vec<&str> {
     plan.nodes.iter().map(|node| node.path.as_str()).collect()
 }
 
 /// What holds of every plan.
-fn sound(plan: &Plan, machine: &dyn Machine) {
+fn sound(plan: &TreePlan, machine: &dyn Machine) {
     for (index, node) in plan.nodes.iter().enumerate() {
         assert_eq!(node.id, NodeIndex(index));
         assert_eq!(node.parents.is_empty(), index == 0, "only the root has no parent");
@@ -241,7 +241,7 @@ fn several_leaves_of_a_worker_are_an_error() {
      5 │     }
        ╰────
       help: write `shared "leaf" each="worker" { worker }` once, and `use "leaf"` in each place
-            why: a leaf keeps its worker's books, so a worker has exactly one
+            why: a leaf accounts for the tasks of its worker, so a worker has exactly one
     "#);
 }
 

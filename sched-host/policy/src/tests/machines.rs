@@ -1,7 +1,7 @@
 //! Policies over machines that hwloc knows: this one, a synthetic one, one from a file.
 
 use super::{catalogue, policy};
-use crate::{BoundMachine, Level, Machine, Plan, expand};
+use crate::{BoundMachine, Level, Machine, TreePlan, expand};
 use proptest::prelude::*;
 use sched_core::{WorkerId, WorkerSet};
 use sched_machine::topology::{BindingPlan, Topology};
@@ -21,7 +21,7 @@ fn all_workers(topology: &Topology) -> BindingPlan {
     BindingPlan::new(topology, BindingPlan::default_workers(topology)).expect("there is a PU")
 }
 
-fn laid(text: &str, topology: &Topology) -> Plan {
+fn laid(text: &str, topology: &Topology) -> TreePlan {
     let binding = all_workers(topology);
     expand(&policy(text), &catalogue(), &BoundMachine::new(topology, &binding))
         .unwrap_or_else(|errors| panic!("{}: {}", topology.source(), super::shown(&errors)))

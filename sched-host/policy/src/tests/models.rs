@@ -1,4 +1,4 @@
-//! Policies that decide by performance models which tasks may not have: what their authors are told.
+//! Policies that decide by performance models which tasks may not have: their errors.
 
 use super::{shown, stalls};
 use crate::{Catalogue, check, parse};

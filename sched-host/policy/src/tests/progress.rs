@@ -1,4 +1,4 @@
-//! Policies in which tasks would stop moving: what their authors are told.
+//! Policies in which tasks would stop moving: their errors.
 
 use super::{shown, stalls, stock};
 use crate::{check, parse};
@@ -138,7 +138,7 @@ fn everything_is_reported_in_one_go() {
      3 │         eager {
        ╰────
       help: set `ntasks-threshold` to 0, or put an unbounded queue at the top: `fifo { fifo { … } }`
-            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+            why: a task that the root refuses is lost: an unbounded queue must be above all that may refuse
     V5 policy::models
 
       × `mct` decides by performance models, and may get tasks without one
@@ -169,27 +169,28 @@ fn workers_that_would_have_to_pull_through_what_sorts() {
     let policies = parse("test.kdl", text).expect("the text is sound");
     let findings = check(&policies[0], &stock());
     assert_snapshot!(findings.iter().map(|finding| shown(finding)).collect::<String>(), @r#"
-    V3 policy::push
+V3 policy::push
 
-      × no worker gets what `mct` leaves for it to pull, through `perfmodel-select`
-       ╭─[test.kdl:4:28]
-     2 │     fifo {
-     3 │         perfmodel-select {
-       ·         ────────┬───────
-       ·                 ╰── pulls end here
-     4 │             perfmodel    { mct { use "leaf" } }
-       ·                            ─┬─
-       ·                             ╰── hands a worker a task only when it pulls
-     5 │             calibrator   { eager-calibration { use "leaf" } }
-       ╰────
-        ╭─[test.kdl:9:35]
-      8 │     }
-      9 │     shared "leaf" each="worker" { worker }
-        ·                                   ───┬──
-        ·                                      ╰── this worker
-     10 │ }
-        ╰────
-      help: put a queue above the worker: `fifo ntasks-threshold=2 { worker }`
-            why: what sorts tasks has them pushed when it is pulled, so that workers cannot pull them through it
-    "#);
+  × no worker gets what `mct` leaves for it to pull, through `perfmodel-select`
+   ╭─[test.kdl:4:28]
+ 2 │     fifo {
+ 3 │         perfmodel-select {
+   ·         ────────┬───────
+   ·                 ╰── pulls end here
+ 4 │             perfmodel    { mct { use "leaf" } }
+   ·                            ─┬─
+   ·                             ╰── hands a worker a task only when it pulls
+ 5 │             calibrator   { eager-calibration { use "leaf" } }
+   ╰────
+    ╭─[test.kdl:9:35]
+  8 │     }
+  9 │     shared "leaf" each="worker" { worker }
+    ·                                   ───┬──
+    ·                                      ╰── this worker
+ 10 │ }
+    ╰────
+  help: put a queue above the worker: `fifo ntasks-threshold=2 { worker }`
+        why: a component that sorts tasks reacts to a pull by a push, so workers cannot pull tasks through
+        it
+"#);
 }

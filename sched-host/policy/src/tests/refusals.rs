@@ -1,4 +1,4 @@
-//! Policies in which a task would be refused that nobody keeps: what their authors are told.
+//! Policies in which a task would be refused that nobody keeps: their errors.
 
 use super::{stalls, stock};
 use crate::{check, read};
@@ -20,7 +20,7 @@ fn bounded_root() {
      3 │ }
        ╰────
       help: set `ntasks-threshold` to 0, or put an unbounded queue at the top: `fifo { fifo { … } }`
-            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+            why: a task that the root refuses is lost: an unbounded queue must be above all that may refuse
 "#);
 }
 
@@ -40,7 +40,7 @@ fn root_bounded_by_length() {
      3 │ }
        ╰────
       help: set `exp-len-threshold` to 0, or put an unbounded queue at the top: `fifo { prio { … } }`
-            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+            why: a task that the root refuses is lost: an unbounded queue must be above all that may refuse
 "#);
 }
 
@@ -61,7 +61,7 @@ fn root_without_a_queue() {
      3 │ }
        ╰────
       help: put an unbounded queue at the top: `fifo { eager { … } }`
-            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+            why: a task that the root refuses is lost: an unbounded queue must be above all that may refuse
 "#);
 }
 
@@ -88,7 +88,7 @@ fn bounded_queues_below_a_root_without_queue() {
      5 │     }
        ╰────
       help: put an unbounded queue at the top: `fifo { eager { … } }`
-            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+            why: a task that the root refuses is lost: an unbounded queue must be above all that may refuse
 "#);
 }
 
@@ -112,7 +112,7 @@ fn bounded_queue_that_is_shared() {
      4 │ }
        ╰────
       help: put an unbounded queue at the top: `fifo { random { … } }`
-            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+            why: a task that the root refuses is lost: an unbounded queue must be above all that may refuse
 "#);
 }
 
@@ -132,7 +132,7 @@ fn bounded_queue_above_an_unbounded_one() {
      3 │ }
        ╰────
       help: set `ntasks-threshold` to 0, or put an unbounded queue at the top: `fifo { fifo { … } }`
-            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+            why: a task that the root refuses is lost: an unbounded queue must be above all that may refuse
 "#);
 }
 
@@ -152,7 +152,7 @@ fn root_that_may_refuse() {
      3 │ }
        ╰────
       help: put an unbounded queue at the top: `fifo { eager-calibration { … } }`
-            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+            why: a task that the root refuses is lost: an unbounded queue must be above all that may refuse
 "#);
 }
 
@@ -177,7 +177,7 @@ fn slots_at_the_root() {
      3 │         perfmodel    { mct { use "leaf" } }
        ╰────
       help: put an unbounded queue at the top: `fifo { perfmodel-select { … } }`
-            why: nobody keeps a task that the root refuses: an unbounded queue stands above all that may refuse
+            why: a task that the root refuses is lost: an unbounded queue must be above all that may refuse
 "#);
 }
 

@@ -130,7 +130,7 @@ fn a_policy_built_by_a_program_is_shown_as_text() {
      4 │             fifo ntasks-threshold=-2 {
        ╰────
       help: put a component between that takes several: `eager { each "numa" { … } }`
-            why: `each` repeats its children, so it stands where several children may
+            why: `each` repeats its children, so it needs a parent that takes several
     "#);
 }
 

@@ -45,7 +45,8 @@ fn shipped_policies_are_what_their_flags_yield() {
             assert_eq!(shape(&policy(flags), &machine), shape(&shipped, &machine), "{name}");
         }
     }
-    // One is made by hand in another test, one has combined workers, and three choose by a component that StarPU has not.
+    // One is made by hand in another test, one has combined workers, and three choose by a component that StarPU has
+    // not.
     assert_eq!(library().len(), SHIPPED.len() + 5);
 }
 
@@ -108,13 +109,15 @@ fn the_policy_reads_like_one_written_by_hand() {
     "#);
 }
 
+// Longer than 60 lines because of its golden text.
 #[test]
 fn the_application_chooses_among_several_decisions() {
     let several = "eager decide-workers fifo-above; heteroprio decide-archs perfmodel fifo-above-prio fifos-below impl";
     let policy = policy(several);
     assert!(check(&policy, &stock()).is_empty());
     assert_snapshot!(policy.to_kdl(), @r#"
-    // Simple schedulers among which the application chooses: `eager decide-workers fifo-above`, `heteroprio decide-archs perfmodel fifo-above-prio fifos-below impl`.
+    // Simple schedulers among which the application chooses: `eager decide-workers fifo-above`, `heteroprio
+    // decide-archs perfmodel fifo-above-prio fifos-below impl`.
     policy "simple" {
         user-choice {
             fifo {

@@ -1,4 +1,4 @@
-//! Levels and architectures that a machine does not have: what the policy's authors are told.
+//! Levels and architectures that a machine does not have: their errors.
 
 use super::wrong;
 use insta::assert_snapshot;

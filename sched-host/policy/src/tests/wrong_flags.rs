@@ -1,4 +1,4 @@
-//! Flags of the simple scheduler that are unknown, missing or contradict each other: what their authors are told.
+//! Flags of the simple scheduler that are unknown, missing or contradict each other: their errors.
 
 use super::{shown, stock};
 use crate::{SimpleFlags, check};
@@ -85,6 +85,7 @@ fn words_that_need_others_say_which() {
     ");
 }
 
+// Longer than 60 lines because of its golden text.
 #[test]
 fn contradictions_are_explained() {
     let words = "eager decide-memnodes decide-archs fifos-below-prio ready-first no-limit ntasks-threshold=0 impl impl";

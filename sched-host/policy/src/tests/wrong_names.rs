@@ -1,4 +1,4 @@
-//! Policies with wrong names of components, parameters and slots: what their authors are told.
+//! Policies with wrong names of components, parameters and slots: their errors.
 
 use super::wrong;
 use insta::assert_snapshot;
@@ -270,7 +270,7 @@ V2 policy::arity
  4 │         calibrator { worker }
    ╰────
   help: put a component between that takes several, such as `eager { … }`
-        why: a component says whether it takes no child (a leaf), one, or several
+        why: a component declares whether it takes no child (a leaf), one, or several
 ");
 }
 
@@ -309,6 +309,6 @@ V2 policy::each
  6 │         no-perfmodel { worker }
    ╰────
   help: put a component between that takes several: `eager { each "numa" { … } }`
-        why: `each` repeats its children, so it stands where several children may
+        why: `each` repeats its children, so it needs a parent that takes several
 "#);
 }

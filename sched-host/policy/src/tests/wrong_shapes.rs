@@ -1,4 +1,4 @@
-//! Policies of wrong shape, and wrong sharing: what their authors are told.
+//! Policies of wrong shape, and wrong sharing: their errors.
 
 use super::wrong;
 use insta::assert_snapshot;
@@ -20,7 +20,7 @@ V2 policy::arity
  3 │ }
    ╰────
   help: close its braces before this, or move the child above the leaf
-        why: a component says whether it takes no child (a leaf), one, or several
+        why: a component declares whether it takes no child (a leaf), one, or several
 V2 policy::arity
 
   × `fifo` has no child
@@ -32,7 +32,7 @@ V2 policy::arity
  3 │ }
    ╰────
   help: a tree ends in workers: give it a child that leads to one
-        why: a component says whether it takes no child (a leaf), one, or several
+        why: a component declares whether it takes no child (a leaf), one, or several
 "#);
 }
 
@@ -52,7 +52,7 @@ V2 policy::arity
  3 │ }
    ╰────
   help: a tree ends in workers: give it a child that leads to one
-        why: a component says whether it takes no child (a leaf), one, or several
+        why: a component declares whether it takes no child (a leaf), one, or several
 "#);
 }
 
@@ -79,7 +79,7 @@ V2 policy::arity
  5 │     }
    ╰────
   help: put a component between that takes several, such as `eager { … }`
-        why: a component says whether it takes no child (a leaf), one, or several
+        why: a component declares whether it takes no child (a leaf), one, or several
 "#);
 }
 
@@ -99,7 +99,7 @@ V2 policy::arity
  3 │ }
    ╰────
   help: write `eager { each "worker" { worker } }`
-        why: a component says whether it takes no child (a leaf), one, or several
+        why: a component declares whether it takes no child (a leaf), one, or several
 "#);
 }
 
@@ -120,7 +120,7 @@ V2 policy::each
  3 │ }
    ╰────
   help: put a component between that takes several: `eager { each "worker" { … } }`
-        why: `each` repeats its children, so it stands where several children may
+        why: `each` repeats its children, so it needs a parent that takes several
 "#);
 }
 
@@ -140,7 +140,7 @@ V2 policy::arity
  3 │ }
    ╰────
   help: write `each "worker" { worker }`
-        why: a component says whether it takes no child (a leaf), one, or several
+        why: a component declares whether it takes no child (a leaf), one, or several
 "#);
 }
 
@@ -160,7 +160,7 @@ V4 policy::leaf
  3 │ }
    ╰────
   help: its plugin is wrong: a component that is not a worker declares children
-        why: a task that arrives at a leaf must be given to a worker there
+        why: a task that reaches a leaf must be given to a worker there
 "#);
 }
 
@@ -294,7 +294,7 @@ V6 policy::cycle
  5 │ }
    ╰────
   help: leave out one `use` of the round
-        why: tasks go down the tree, and would go round for ever
+        why: tasks move down the tree; in a cycle they would move for ever
 "#);
 }
 

@@ -1,4 +1,4 @@
-//! Text that is no policy: what its authors are told.
+//! Text that is no policy: its errors.
 
 use super::{parse, wrong};
 use insta::assert_snapshot;

@@ -6,18 +6,18 @@ use kdl::{KdlEntry, KdlNode, KdlValue};
 use sched_core::Arch;
 use std::ops::RangeInclusive;
 
-/// What a node may have.
+/// Arguments and properties that a node accepts.
 #[derive(Clone, Copy, Debug)]
 pub struct Signature {
     /// The number of arguments.
     pub arguments: usize,
     /// The names of properties.
     pub properties: &'static [&'static str],
-    /// The node as one would write it, for help.
+    /// Example of the node, for help.
     pub example: &'static str,
 }
 
-/// A node that is being read. What is missing or has the wrong type is reported to its reader.
+/// A node that is being read. Missing values and wrong types are reported to its reader.
 #[derive(Debug)]
 pub struct NodeReader<'a> {
     reader: &'a mut Reader,
@@ -26,7 +26,8 @@ pub struct NodeReader<'a> {
 }
 
 impl<'a> NodeReader<'a> {
-    /// Reports what the signature does not allow: annotations, arguments and properties that are unknown or given twice.
+    /// Reports what the signature does not allow: annotations, arguments and properties that are unknown or given
+    /// twice.
     pub(super) fn open(reader: &'a mut Reader, node: &'a KdlNode, signature: &'static Signature) -> NodeReader<'a> {
         reader.refuse_annotation(node.ty().map(|ty| ty.value()), reader.name_span(node));
         let mut node = NodeReader { reader, node, signature };
@@ -74,7 +75,7 @@ impl<'a> NodeReader<'a> {
         self.node.name().value()
     }
 
-    /// Where its name stands.
+    /// Place of its name.
     #[must_use]
     pub fn span(&self) -> Span {
         self.reader.name_span(self.node)
@@ -85,25 +86,25 @@ impl<'a> NodeReader<'a> {
         self.reader
     }
 
-    /// Whether it has this property, of whatever type.
+    /// Whether it has this property, of any type.
     #[must_use]
     pub fn has(&self, property: &str) -> bool {
         self.node.entry(property).is_some()
     }
 
-    /// Reports a finding about the node: its code is `policy::each`, say.
+    /// Reports a finding about the node, with a code such as `policy::each`.
     pub fn report(&mut self, finding: Finding) {
         let code = self.reader.code(self.name());
         self.reader.report(finding.code(code));
     }
 
-    /// Reports that a property is missing; `example` is what its value could be.
+    /// Reports a missing property; `example` is a possible value.
     pub fn missing(&mut self, property: &str, example: &str) {
         let finding = Finding::error(format!("`{}` has no `{property}`", self.name()));
         self.report(finding.at(self.span(), "of this one").help(format!("write `{property}={example}`")));
     }
 
-    /// Argument `index`, a text that is not empty; reported when it is missing. `expected` says what it is: `a name`.
+    /// Argument `index`, a non-empty text; reported if missing. `expected` describes it: `a name`.
     pub fn argument(&mut self, index: usize, expected: &str) -> Option<(String, Span)> {
         let found = self.node.entries().iter().filter(|entry| entry.name().is_none()).nth(index);
         match found.map(|entry| (entry, entry.value())) {
@@ -120,7 +121,7 @@ impl<'a> NodeReader<'a> {
         }
     }
 
-    /// Argument `index`, a quantity; reported when it is missing.
+    /// Argument `index`, a quantity; reported if missing.
     pub fn quantity_argument<T>(&mut self, index: usize, parse: fn(&str) -> Option<T>, expected: &str) -> Option<T> {
         let (text, span) = self.argument(index, expected)?;
         let found = parse(&text);
@@ -160,7 +161,7 @@ impl<'a> NodeReader<'a> {
         if arch.is_none() {
             let finding = Finding::error(format!("there is no architecture `{name}`"))
                 .at(span, "unknown architecture")
-                // All of them: names this short are close to others that are not meant.
+                // All of them: short names are close to unrelated ones.
                 .help(format!("architectures: {}", NAMES.map(|known| format!("`{known}`")).join(", ")))
                 .code(self.reader.code("arch"));
             self.reader.report(finding);

@@ -1,4 +1,4 @@
-//! One text, and what was found wrong with it so far.
+//! One text with the findings so far.
 
 use super::node::{NodeReader, Signature};
 use super::syntax::{document, trimmed};
@@ -7,18 +7,18 @@ use kdl::{KdlDocument, KdlEntry, KdlNode};
 use miette::{NamedSource, SourceSpan};
 use std::sync::Arc;
 
-/// The language of a text, as findings name it.
+/// The name of a language in findings.
 #[derive(Clone, Copy, Debug)]
 pub struct Language {
-    /// What the text describes, which is also the prefix of the findings' codes: `policy`.
+    /// What the text describes: `policy`. Also the prefix of finding codes.
     pub name: &'static str,
-    /// What its nodes are called: `component`.
+    /// Name of its nodes: `component`.
     pub node: &'static str,
     /// The rule that findings break, such as `V7`; empty for none.
     pub rule: &'static str,
 }
 
-/// Reads one text, and collects what is wrong with it.
+/// Reads one text and collects findings.
 #[derive(Debug)]
 pub struct Reader {
     language: Language,
@@ -27,7 +27,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader of `text`, which findings call `source_name`.
+    /// A reader of `text`, named `source_name` in findings.
     #[must_use]
     pub fn new(language: Language, source_name: &str, text: &str) -> Reader {
         let source = Arc::new(NamedSource::new(source_name, text.to_owned()).with_language("kdl"));
@@ -51,19 +51,20 @@ impl Reader {
         &self.source
     }
 
-    /// What was found so far.
+    /// The findings so far.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// Everything that was found.
+    /// All findings.
     #[must_use]
     pub fn into_findings(self) -> Vec<Finding> {
         self.findings
     }
 
-    /// Collects a finding, unless it repeats the one before: a node that is read several times is wrong each time.
+    /// Adds a finding unless it equals the previous one: a node that is read several times yields the same finding each
+    /// time.
     pub fn report(&mut self, finding: Finding) {
         let finding = finding.breaks(self.language.rule).in_source(Some(&self.source));
         let repeats = |last: &Finding| last.place() == finding.place() && last.message() == finding.message();
@@ -78,19 +79,19 @@ impl Reader {
         format!("{}::{case}", self.language.name)
     }
 
-    /// Where this part of the document stands.
+    /// Place of this part of the document.
     #[must_use]
     pub fn span(&self, span: SourceSpan) -> Span {
         trimmed(self.source.inner(), span)
     }
 
-    /// Where the node's name stands.
+    /// Place of the node's name.
     #[must_use]
     pub fn name_span(&self, node: &KdlNode) -> Span {
         self.span(node.name().span())
     }
 
-    /// From the node's name to its last argument or property.
+    /// Place from the node's name to its last argument or property.
     #[must_use]
     pub fn head_span(&self, node: &KdlNode) -> Span {
         let start = node.name().span();
@@ -99,7 +100,7 @@ impl Reader {
         self.span(SourceSpan::new(start.offset().into(), end - start.offset()))
     }
 
-    /// The value of `name=value`; of an argument, all of it.
+    /// Place of the value in `name=value`; of an argument, all of it.
     #[must_use]
     pub fn value_span(&self, entry: &KdlEntry) -> Span {
         let Some(span) = self.span(entry.span()).get() else { return Span::NONE };
@@ -107,7 +108,7 @@ impl Reader {
         Span::new(span.offset() + span.len() - length, length)
     }
 
-    /// Opens a node: reports what its signature does not allow, and gives typed access to the rest.
+    /// Opens a node: reports violations of its signature, and gives typed access to the rest.
     pub fn open<'a>(&'a mut self, node: &'a KdlNode, signature: &'static Signature) -> NodeReader<'a> {
         NodeReader::open(self, node, signature)
     }

@@ -1,4 +1,4 @@
-//! Text to a KDL document, and KDL's errors as findings.
+//! Parsing of KDL text, with KDL's errors as findings.
 
 use super::reader::Language;
 use super::syntax_hints::syntax_hints;
@@ -6,10 +6,10 @@ use crate::{Finding, Span};
 use kdl::{KdlDiagnostic, KdlDocument, KdlNode};
 use miette::SourceSpan;
 
-/// How deep braces and comments may nest. The KDL parser recurses, and would overflow its stack at some depth.
+/// Maximum nesting of braces and comments. The KDL parser recurses, and would overflow its stack at some depth.
 const DEEPEST: usize = 64;
 
-/// The document of a text, or everything that is wrong with its syntax.
+/// The document of a text, or all its syntax errors.
 pub(super) fn document(text: &str, language: Language) -> Result<KdlDocument, Vec<Finding>> {
     if let Some(offset) = too_deep(text) {
         return Err(vec![
@@ -22,7 +22,7 @@ pub(super) fn document(text: &str, language: Language) -> Result<KdlDocument, Ve
     found.map_err(|mut found| {
         let known = syntax_hints(text, language.node);
         if !known.is_empty() {
-            // The parser loses its way there, and says of every brace around that it is not closed.
+            // After such an error the parser also reports every enclosing brace as not closed.
             let lost = [
                 "No closing '}'",
                 "Closing '}' was not found",
@@ -38,7 +38,7 @@ pub(super) fn document(text: &str, language: Language) -> Result<KdlDocument, Ve
     })
 }
 
-/// The span without the white space around it, which KDL counts in at some places.
+/// The span without surrounding white space, which KDL sometimes includes.
 pub(super) fn trimmed(text: &str, span: SourceSpan) -> Span {
     let found = text.get(span.offset()..span.offset() + span.len()).unwrap_or_default();
     let start = span.offset() + (found.len() - found.trim_start().len());
@@ -48,7 +48,7 @@ pub(super) fn trimmed(text: &str, span: SourceSpan) -> Span {
 fn finding(text: &str, node: &str, found: KdlDiagnostic) -> Finding {
     let mut span = trimmed(text, found.span);
     let word = |span: Span| span.get().and_then(|span| text.get(span.offset()..span.offset() + span.len()));
-    // The parser's spans may start at the document's first node; the trouble is where they end.
+    // The parser's spans may start at the document's first node; the error is at their end.
     if let (Some(wide), Some(found)) = (span.get(), word(span).filter(|found| found.contains('\n'))) {
         let last = found.chars().next_back().map_or(0, char::len_utf8);
         span = Span::new(wide.offset() + wide.len() - last, last);
@@ -60,8 +60,8 @@ fn finding(text: &str, node: &str, found: KdlDiagnostic) -> Finding {
     Finding::error(found.message.unwrap_or_else(|| "this is not KDL".to_owned())).at(span, "here").help(help)
 }
 
-/// Where braces or comments nest deeper than [`DEEPEST`]. Braces in texts and comments count too, which matters to
-/// nobody.
+/// Place where braces or comments nest deeper than [`DEEPEST`]. Braces in texts and comments are counted too; no real
+/// file nests that deep.
 fn too_deep(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     let mut rest = text.as_bytes();
@@ -82,11 +82,11 @@ fn too_deep(text: &str) -> Option<usize> {
     None
 }
 
-/// The comment lines right above a node, without slashes.
+/// The comment lines directly above a node, without slashes.
 #[must_use]
 pub fn comment_above(node: &KdlNode) -> String {
     let leading = node.format().map_or("", |format| format.leading.trim_start_matches('\u{FEFF}'));
-    // What follows the last newline is the node's own indentation.
+    // The rest after the last newline is the node's indentation.
     let above: Vec<&str> = leading.split('\n').collect();
     let above = &above[..above.len() - 1];
     let lines = above.iter().rev().map(|line| line.trim().strip_prefix("//")).map_while(|line| line);

@@ -1,5 +1,5 @@
-//! Errors of KDL syntax that the parser reports at the wrong place: braces, quotes and comments without their other half, and
-//! nodes that nothing separates.
+//! Errors of KDL syntax that the parser reports at the wrong place: unmatched braces, quotes and comments, and nodes
+//! without a separator.
 
 use crate::{Finding, Span};
 
@@ -8,7 +8,7 @@ pub(super) fn syntax_hints(text: &str, node: &str) -> Vec<Finding> {
     let mut scan = Scan { text, offset: 0, braces: Vec::new(), findings: Vec::new() };
     while scan.step() {}
     let mut findings = scan.findings;
-    // Where quotes are open, braces may stand inside or outside of texts.
+    // With open quotes, braces may be inside or outside of texts.
     if findings.is_empty() {
         findings.extend(unpaired(text, &scan.braces));
         findings.extend(unseparated(text, node, &scan.braces));
@@ -22,7 +22,7 @@ pub(super) fn syntax_hints(text: &str, node: &str) -> Vec<Finding> {
 struct Brace {
     offset: usize,
     opens: bool,
-    /// How far its line is indented.
+    /// Indentation of its line.
     indent: usize,
     /// Whether its line begins with it.
     leads: bool,
@@ -40,7 +40,7 @@ impl<'a> Scan<'a> {
         &self.text[self.offset..]
     }
 
-    /// Goes on behind the next text, comment or character; `false` at the end.
+    /// Advances past the next text, comment or character; `false` at the end.
     fn step(&mut self) -> bool {
         let rest = self.rest();
         let Some(first) = rest.chars().next() else { return false };
@@ -87,7 +87,7 @@ impl<'a> Scan<'a> {
         rest.len()
     }
 
-    /// Length of the text that begins with so many `#` and a quote.
+    /// Length of the raw string that begins with `hashes` times `#` and a quote.
     fn quoted(&mut self, hashes: usize) -> usize {
         let rest = self.rest();
         let quotes = if rest[hashes..].starts_with("\"\"\"") { 3 } else { 1 };
@@ -109,10 +109,10 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Braces without their other half.
+/// Unmatched braces.
 fn unpaired(text: &str, braces: &[Brace]) -> Vec<Finding> {
     let (open, surplus) = match pair(braces, true) {
-        // The lines are not indented by their braces.
+        // The indentation does not follow the braces.
         (open, surplus) if !open.is_empty() && !surplus.is_empty() => pair(braces, false),
         found => found,
     };
@@ -132,8 +132,8 @@ fn unpaired(text: &str, braces: &[Brace]) -> Vec<Finding> {
     open.into_iter().map(not_closed).chain(surplus.into_iter().map(closes_nothing)).collect()
 }
 
-/// Braces that open and are not closed, and braces that close and were not opened. By indentation, a brace that begins its
-/// line does not close one that is indented further.
+/// Unmatched opening and closing braces. By indentation, a brace that begins its line does not close one that is
+/// indented further.
 fn pair(braces: &[Brace], by_indent: bool) -> (Vec<Brace>, Vec<Brace>) {
     let (mut stack, mut open, mut surplus) = (Vec::<Brace>::new(), Vec::new(), Vec::new());
     for brace in braces {
@@ -153,7 +153,7 @@ fn pair(braces: &[Brace], by_indent: bool) -> (Vec<Brace>, Vec<Brace>) {
     (open, surplus)
 }
 
-/// Nodes that stand on the line of the one before, with nothing between.
+/// Nodes on the line of the previous one, without a separator.
 fn unseparated(text: &str, node: &str, braces: &[Brace]) -> Vec<Finding> {
     let begins = |character: char| character.is_alphanumeric() || character == '_';
     let behind = braces.iter().filter(|brace| !brace.opens).filter_map(|brace| {

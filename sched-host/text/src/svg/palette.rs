@@ -1,24 +1,23 @@
-//! Colours that people with any kind of colour vision can tell apart.
+//! Colours that are distinguishable with any kind of colour vision.
 
 use crate::hash::fnv_1a;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// First those of Okabe and Ito, then of Tol's "muted" scheme, for several kernels or curves in one picture.
+/// Colours for several kernels or curves in one picture: first those of Okabe and Ito, then of Tol's "muted" scheme.
 pub const SERIES: [&str; 14] = [
     "#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#f0e442", "#332288", "#999933", "#cc6677",
     "#44aa99", "#ddcc77", "#117733", "#aa4499",
 ];
 
-/// The colours of Okabe and Ito, which are the easiest to tell apart.
+/// The colours of Okabe and Ito, which are the easiest to distinguish.
 const FEW: usize = 7;
 
-/// Which kernel has which colour in a picture.
+/// The colours of kernels in a picture.
 ///
-/// A kernel's colour follows from the hash of its name, so that it is the same in the picture of a graph, in a Gantt
-/// chart and in a trace, from one run to the next. Where two names would have one colour, the one that is later in the
-/// alphabet takes the next free colour: pictures with the same set of kernels agree in all colours, and pictures with
-/// different sets in most. Up to seven kernels have the colours that are easiest to tell apart; from fifteen on, colours
-/// are used again.
+/// A kernel's colour is derived from the hash of its name, so it is equal in graphs, Gantt charts and traces, and
+/// across runs. On a collision, the later name in alphabetical order takes the next free colour: pictures with the same
+/// set of kernels agree in all colours, pictures with different sets in most. Up to seven kernels use the seven most
+/// distinguishable colours; from fifteen on, colours repeat.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct KernelColours {
     by_name: BTreeMap<String, &'static str>,
@@ -63,7 +62,8 @@ pub fn ink_on(fill: &str) -> &'static str {
         let part = fill.get(at..at + 2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
         f64::from(part.unwrap_or(0)) / 255.0
     };
-    // Relative luminance, with the gamma of sRGB rounded to 2: where it is more than 0.25, black has the better contrast.
+    // Relative luminance, with the gamma of sRGB rounded to 2: where it is more than 0.25, black has the better
+    // contrast.
     let luminance = 0.2126 * part(1).powi(2) + 0.7152 * part(3).powi(2) + 0.0722 * part(5).powi(2);
     if luminance > 0.25 { super::INK } else { "white" }
 }

@@ -12,7 +12,7 @@ pub struct Px(pub f64);
 impl fmt::Display for Px {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tenths = (self.0 * 10.0).round();
-        // Not -0.
+        // No `-0`.
         let pixels = tenths / 10.0 + 0.0;
         if tenths % 10.0 == 0.0 { write!(f, "{pixels:.0}") } else { write!(f, "{pixels:.1}") }
     }
@@ -31,7 +31,7 @@ pub fn curve(from: (f64, f64), to: (f64, f64), bend: f64) -> String {
 pub struct Swatch {
     /// The attributes of its box, such as `fill="#0072b2"`.
     pub look: String,
-    /// What it stands for.
+    /// Its meaning.
     pub words: String,
 }
 
@@ -43,7 +43,7 @@ impl Swatch {
     }
 }
 
-/// Writes the elements of a drawing, one after the other. Lengths are in pixels; a `look` is a list of attributes.
+/// Writes the elements of a drawing in order. Lengths are in pixels; a `look` is a list of attributes.
 #[derive(Clone, Debug)]
 pub struct Pen {
     out: String,
@@ -56,24 +56,24 @@ impl Pen {
     /// The height of a line of the legend.
     const LINE: f64 = 19.0;
 
-    /// A pen whose text has this size.
+    /// A pen with this font size.
     #[must_use]
     pub fn new(size: f64) -> Pen {
         Pen { out: String::new(), size }
     }
 
-    /// Elements in another pen's words, such as those that are to lie over what is drawn in between.
+    /// Appends the elements of another pen, such as those drawn above earlier ones.
     pub fn append(&mut self, other: Pen) {
         self.out.push_str(&other.out);
     }
 
     /// An element as it is; the caller escapes its text.
     pub fn raw(&mut self, element: fmt::Arguments<'_>) {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = fmt::Write::write_fmt(&mut self.out, element);
     }
 
-    /// A line of text whose baseline starts at a place, unless `look` has another anchor.
+    /// A line of text whose baseline starts at this point, unless `look` sets another anchor.
     pub fn text(&mut self, (x, y): (f64, f64), look: &str, words: &str) {
         self.raw(format_args!("<text x=\"{}\" y=\"{}\" {look}>{}</text>\n", Px(x), Px(y), escaped(words)));
     }
@@ -84,7 +84,7 @@ impl Pen {
         self.text(at, &format!("font-size=\"{}\" font-weight=\"bold\" fill=\"{INK}\"", Self::HEADING), &words);
     }
 
-    /// What is shown when the pointer rests on the group that it stands in.
+    /// Tooltip of the enclosing group.
     pub fn tooltip(&mut self, words: &str) {
         self.raw(format_args!("<title>{}</title>", escaped(words)));
     }
@@ -108,7 +108,7 @@ impl Pen {
         }
     }
 
-    /// A group with a tooltip: what `draw` draws.
+    /// A group with a tooltip and the elements that `draw` adds.
     pub fn group(&mut self, tooltip: &str, draw: impl FnOnce(&mut Pen)) {
         self.out.push_str("<g>");
         draw(self);
@@ -116,7 +116,7 @@ impl Pen {
         self.out.push_str("</g>\n");
     }
 
-    /// A legend from `left` to `right` in as many lines as it takes, the first at `y`. Returns the last line's `y`.
+    /// A legend from `left` to `right`, wrapped into lines from `y` on. Returns the `y` of the last line.
     pub fn legend(&mut self, swatches: &[Swatch], left: f64, right: f64, mut y: f64) -> f64 {
         let mut x = left;
         for Swatch { look, words } in swatches {
@@ -132,7 +132,7 @@ impl Pen {
         y
     }
 
-    /// The drawing as a file of its own, on white.
+    /// The drawing as a complete file on a white background.
     #[must_use]
     pub fn finish(self, title: &str, width: f64, height: f64) -> String {
         let (width, height) = (Px(width.round()), Px(height.round()));

@@ -1,15 +1,15 @@
-//! How much room words take, and what to do when there is too little.
+//! Estimated width of text, shortening and wrapping.
 
-/// The average width of a character, as a part of the font's size.
+/// Average width of a character relative to the font size.
 const CHARACTER: f64 = 0.59;
 
-/// The width of words in a font of this size, in pixels. It is an estimate: the font is the viewer's.
+/// Estimated width of words in a font of this size, in pixels; the viewer chooses the font.
 #[must_use]
 pub fn text_width(words: &str, size: f64) -> f64 {
     words.chars().count() as f64 * size * CHARACTER
 }
 
-/// How many characters of a font of this size fit into a width.
+/// Number of characters of a font of this size that fit into a width.
 #[must_use]
 pub fn columns(width: f64, size: f64) -> usize {
     (width / (size * CHARACTER)).max(1.0) as usize

@@ -3,7 +3,7 @@
 use crate::Part;
 use crate::plugin::Registry;
 use sched_core::WorkerSet;
-use sched_policy::{Machine, Plan, Policy, SomeWorkers, Source, expand, expand_unchecked};
+use sched_policy::{Machine, Policy, SomeWorkers, Source, TreePlan, expand, expand_unchecked};
 use sched_text::{Finding, Findings};
 
 /// A policy, by value or by name.
@@ -44,7 +44,7 @@ pub fn lay(
     registry: &Registry,
     unchecked: bool,
 ) -> Result<Vec<Part>, Findings> {
-    let plan = |workers| -> Result<Plan, Findings> {
+    let plan = |workers| -> Result<TreePlan, Findings> {
         let lay = if unchecked { expand_unchecked } else { expand };
         lay(policy, &registry.catalogue(), &SomeWorkers { machine, workers })
     };
@@ -59,7 +59,7 @@ pub fn lay(
 ///
 /// # Errors
 /// The errors of all components' constructors.
-pub fn build_parts(plan: &Plan, registry: &Registry) -> Result<Vec<Part>, Findings> {
+pub fn build_parts(plan: &TreePlan, registry: &Registry) -> Result<Vec<Part>, Findings> {
     let mut parts = Vec::with_capacity(plan.nodes.len());
     let mut findings = Vec::new();
     for node in &plan.nodes {

@@ -1,4 +1,4 @@
-//! Which components a program wants.
+//! Selection of the components of a program.
 
 use super::error::ComponentError;
 use super::registry::Registry;
@@ -8,7 +8,7 @@ use sched_policy::{Audience, Override};
 use sched_text::did_you_mean;
 use std::fmt;
 
-/// Which components there are to be: plugin files, components that are compiled in, and which of several has a name.
+/// Selects components: plugin files, compiled-in components, and which of several has a name.
 ///
 /// ```
 /// use sched_tree::plugin::{RegistryBuilder, SearchPath};
@@ -28,45 +28,45 @@ pub struct RegistryBuilder {
 }
 
 impl RegistryBuilder {
-    /// Where to look for plugins; by default where [`SearchPath::from_environment`] says.
+    /// Sets where to look for plugins; the default is [`SearchPath::from_environment`].
     #[must_use]
     pub fn search_path(mut self, path: SearchPath) -> RegistryBuilder {
         self.path = Some(path);
         self
     }
 
-    /// Adds components of the program's own, of this package.
+    /// Adds the program's own components, under the name of a package.
     #[must_use]
     pub fn components(mut self, package: impl Into<String>, offers: Vec<Offer>) -> RegistryBuilder {
         self.own.push((package.into(), offers));
         self
     }
 
-    /// Refuses the stock components that are compiled in: all stock components come from plugin files.
+    /// Excludes the compiled-in stock components: all stock components come from plugin files.
     #[must_use]
     pub fn without_builtin(mut self) -> RegistryBuilder {
         self.refused = true;
         self
     }
 
-    /// Chooses among several components of one name, for all policies that do not choose themselves.
+    /// Chooses among several components of one name, for every policy that does not choose itself.
     #[must_use]
     pub fn overriding(mut self, chosen: impl Into<Override>) -> RegistryBuilder {
         self.overrides.push(chosen.into());
         self
     }
 
-    /// Words errors for this audience; for [programs](Audience::Program) by default.
+    /// Sets the audience of error messages; [programs](Audience::Program) by default.
     #[must_use]
     pub fn audience(mut self, audience: Audience) -> RegistryBuilder {
         self.audience = audience;
         self
     }
 
-    /// Looks for plugins and loads them.
+    /// Searches for plugins and loads them.
     ///
     /// # Errors
-    /// Overrides that choose nothing, and components of the program's own that cannot be used; all of them. A plugin that
+    /// All overrides that choose nothing, and all of the program's own components that cannot be used. A plugin that
     /// cannot be loaded is no error: it is listed in [`Registry::files`].
     pub fn load(self) -> Result<Registry, RegistryError> {
         let mut registry = Registry::load(&self.path.unwrap_or_else(SearchPath::from_environment));
@@ -86,7 +86,7 @@ impl RegistryBuilder {
     }
 }
 
-/// What is wrong with an override, if anything is.
+/// The problem of an override, if any.
 fn wrong(registry: &Registry, index: usize, chosen: &Override) -> Option<String> {
     let name = &chosen.component;
     if registry.overrides[..index].iter().any(|other| other.component == *name && other.from != chosen.from) {
@@ -111,19 +111,19 @@ fn wrong(registry: &Registry, index: usize, chosen: &Override) -> Option<String>
     })
 }
 
-/// Why the components that a program wants cannot be had: everything that is wrong.
+/// Why the requested components are not available: all problems.
 #[derive(Clone, Default, miette::Diagnostic)]
 #[diagnostic(code(sched::components), help("the list of plugins says what each offers"))]
 pub struct RegistryError {
-    /// Components of the program's own.
+    /// Problems of the program's own components.
     pub components: Vec<ComponentError>,
-    /// Overrides, a line each.
+    /// Problems of overrides, one line each.
     pub overrides: Vec<String>,
 }
 
 impl fmt::Display for RegistryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let components = self.components.iter().map(|error| format!("{error}; {}", error.mend()));
+        let components = self.components.iter().map(|error| format!("{error}; {}", error.fix()));
         let lines: Vec<String> = components.chain(self.overrides.iter().cloned()).collect();
         f.write_str(&lines.join("\n"))
     }

@@ -1,4 +1,4 @@
-//! What a shared library says of itself before the system's loader sees it.
+//! Checks of a shared library before the loader of the system maps it.
 
 use super::error::LoadErrorKind;
 use object::elf::{self, ELFMAG, Machine};
@@ -14,7 +14,7 @@ type FileHeader = elf::FileHeader64<Endianness>;
 type FileHeader = elf::FileHeader32<Endianness>;
 type ProgramHeader = <FileHeader as object::read::elf::FileHeader>::ProgramHeader;
 
-/// Machines that Rust's name of the target tells apart.
+/// Machines by their names in target triples.
 const MACHINES: &[(&str, Machine)] = &[
     ("x86_64", elf::EM_X86_64),
     ("aarch64", elf::EM_AARCH64),
@@ -26,13 +26,13 @@ const MACHINES: &[(&str, Machine)] = &[
     ("arm", elf::EM_ARM),
 ];
 
-/// More than any stamp has, of whatever version.
+/// Maximum size of a stamp, of any version.
 const STAMP_LIMIT: u64 = 4096;
 
-/// The bytes of a library's stamp, after checks that the file is whole and made for this machine.
+/// The bytes of a library's stamp, after checks that the file is complete and made for this machine.
 ///
-/// The loader maps segments without asking whether the file holds them, and a process that touches a page beyond its end
-/// is killed. So a file that is shorter than its headers say must not come to the loader.
+/// The loader maps segments without checking that the file contains them, and a process that touches a page beyond the
+/// end of the file is killed. So a truncated file must not reach the loader.
 pub(super) fn stamp_bytes(file: File, length: u64) -> Result<Vec<u8>, LoadErrorKind> {
     let cache = ReadCache::new(file);
     let data = &cache;
@@ -102,7 +102,7 @@ pub(super) fn needs_its_folder(library: &[u8]) -> bool {
     run_paths().unwrap_or(false)
 }
 
-/// Where the two tables of headers end.
+/// End of the two tables of headers.
 fn table_ends(header: &FileHeader, endian: Endianness) -> Option<u64> {
     let end = |offset: u64, size: u16, count: u16| offset.checked_add(u64::from(size) * u64::from(count));
     let segments = end(header.e_phoff(endian), header.e_phentsize(endian), header.e_phnum(endian))?;
@@ -110,7 +110,7 @@ fn table_ends(header: &FileHeader, endian: Endianness) -> Option<u64> {
     Some(segments.max(sections))
 }
 
-/// Where in the file the bytes lie that will be at this address.
+/// Offset in the file of the bytes at this address.
 fn file_offset(segments: &[ProgramHeader], endian: Endianness, address: u64, size: u64) -> Option<u64> {
     segments.iter().filter(|segment| segment.p_type(endian) == elf::PT_LOAD).find_map(|segment| {
         let within = address.checked_sub(segment.p_vaddr(endian))?;
@@ -132,7 +132,7 @@ fn machine_name(machine: Machine) -> String {
     known.map_or_else(|| format!("machine {}", machine.0), |(name, _)| (*name).to_owned())
 }
 
-/// For a header that is not of this process's width or byte order.
+/// Error for a header whose width or byte order differs from this process's.
 fn other_machine(ident: &[u8]) -> LoadErrorKind {
     let found = match (ident.get(4), ident.get(5)) {
         (Some(1), _) if usize::BITS != 32 => "a 32-bit machine".to_owned(),
@@ -180,7 +180,7 @@ mod tests {
             for (at, byte) in changes {
                 bytes[at] = byte;
             }
-            // No stamp lies in the part that is there.
+            // The part of the file contains no stamp.
             prop_assert!(stamp_of(&bytes, length).is_err());
         }
     }

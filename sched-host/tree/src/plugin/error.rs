@@ -1,4 +1,4 @@
-//! What can be wrong with a plugin, a component of it, or the values a component is built from.
+//! Errors of plugins, of their components, and of values for components.
 
 use crate::attended::PATIENCE;
 use sched_core::abi::root;
@@ -10,53 +10,53 @@ use thiserror::Error;
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{}: {kind}", path.display())]
 pub struct LoadError {
-    /// The file, as the search came to it.
+    /// The file, as the search found it.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The problem.
     pub kind: LoadErrorKind,
 }
 
 impl LoadError {
-    /// What the owner of the file can do, in a line.
+    /// The fix, for the owner of the file, in one line.
     #[must_use]
-    pub fn mend(&self) -> &'static str {
-        self.kind.mend()
+    pub fn fix(&self) -> &'static str {
+        self.kind.fix()
     }
 }
 
-/// What is wrong with a file, in the order in which it is looked for.
+/// Problems of a file, in the order of the checks.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum LoadErrorKind {
-    /// The system does not let it be read.
+    /// The system does not allow reading it.
     #[error("it cannot be read: {0}")]
     Unreadable(String),
-    /// A directory, pipe or device.
+    /// It is a directory, pipe or device.
     #[error("it is {0}, expected a file")]
     NotAFile(&'static str),
-    /// No shared library of this system.
+    /// It is no shared library of this system.
     #[error("it is {0}, expected a shared library (ELF)")]
     NotALibrary(String),
-    /// Built for another machine.
+    /// It was built for another machine.
     #[error("it was built for {found}, this host runs on {expected}")]
     Machine {
-        /// The file's machine.
+        /// Machine of the file.
         found: String,
-        /// This process's machine.
+        /// Machine of this process.
         expected: String,
     },
-    /// Its end is missing.
+    /// It is truncated.
     #[error("it has {found} bytes, and its headers speak of {expected}")]
     Truncated {
-        /// Bytes there.
+        /// Its size in bytes.
         found: u64,
-        /// Bytes that its headers name.
+        /// Size in bytes according to its headers.
         expected: u64,
     },
     /// Its headers contradict each other.
     #[error("its headers make no sense: {0}")]
     Malformed(String),
-    /// A library, and not a plugin.
+    /// It is a library without a stamp, so no plugin.
     #[error("it is a library without the symbol `{}`, expected a plugin", stamp::SYMBOL)]
     NoStamp,
     /// It was built for another host.
@@ -65,24 +65,24 @@ pub enum LoadErrorKind {
     /// A child process that loaded it on trial did not survive.
     #[error("it is damaged, or fails on its own: {0}")]
     Fatal(String),
-    /// The system's loader refuses it.
+    /// The loader of the system rejects it.
     #[error("the system's loader refuses it: {0}")]
     Open(String),
     /// It has a stamp and nothing else.
     #[error("it has a stamp and no function `{}`", root::SYMBOL)]
     NoEntry,
-    /// The types that cross the edge lie otherwise in memory than here, although the stamp says they do not.
+    /// The layouts of the types of the interface differ, although the stamp claims otherwise.
     #[error("its types are laid out otherwise than this host's: {0}")]
     Layout(String),
-    /// It does not say what it offers, or not in words that this host knows.
+    /// Its manifest is missing, or not understood by this host.
     #[error("{0}")]
     Manifest(String),
 }
 
 impl LoadErrorKind {
-    /// What the owner of the file can do, in a line.
+    /// The fix, for the owner of the file, in one line.
     #[must_use]
-    pub fn mend(&self) -> &'static str {
+    pub fn fix(&self) -> &'static str {
         match self {
             LoadErrorKind::Unreadable(_) => {
                 "see that it is there and that this user may read it, or take it out of the folder"
@@ -103,7 +103,7 @@ impl LoadErrorKind {
         }
     }
 
-    /// One word for machines to tell kinds apart by. It does not change.
+    /// Stable identifier of the kind, for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -123,53 +123,53 @@ impl LoadErrorKind {
         }
     }
 
-    /// Whether the file is just no plugin, as many files are, rather than a plugin that went wrong.
+    /// Whether the file simply is no plugin, rather than a broken one.
     #[must_use]
     pub fn is_no_plugin(&self) -> bool {
         matches!(self, LoadErrorKind::NotAFile(_) | LoadErrorKind::NotALibrary(_) | LoadErrorKind::NoStamp)
     }
 }
 
-/// Why one component of a loaded plugin cannot be used. The others of that plugin can.
+/// Why one component of a loaded plugin cannot be used. The other components can.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ComponentError {
-    /// An earlier plugin of the search path has the name.
+    /// An earlier plugin of the search path has a component of this name.
     #[error("{plugin} offers a component `{component}`, and {first} does so first")]
     NameTaken {
         /// The name.
         component: String,
-        /// The plugin whose component this is: its file, or its package when it is compiled in.
+        /// Plugin of the component: its file, or its package if it is compiled in.
         plugin: String,
-        /// The plugin whose component keeps the name.
+        /// Plugin whose component keeps the name.
         first: String,
     },
-    /// It has the name of a stock component, and nobody says which one is meant; or it is the stock component.
+    /// It has the name of a stock component, or is that component, and the user has not chosen one.
     #[error("{plugin} offers a component `{component}`, and so does {others}")]
     Contested {
         /// The name.
         component: String,
-        /// The plugin whose component this is.
+        /// Plugin of the component.
         plugin: String,
-        /// What else offers a component of the name.
+        /// Other providers of a component of this name.
         others: String,
     },
-    /// What the plugin says of it cannot be.
+    /// Its description is invalid.
     #[error("{plugin} describes component `{component}` badly: {fault}")]
     Described {
         /// The name.
         component: String,
-        /// The plugin whose component this is.
+        /// Plugin of the component.
         plugin: String,
-        /// What cannot be.
+        /// The invalid part.
         fault: String,
     },
 }
 
 impl ComponentError {
-    /// What the owner of the plugin can do, in a line.
+    /// The fix, for the owner of the plugin, in one line.
     #[must_use]
-    pub fn mend(&self) -> &'static str {
+    pub fn fix(&self) -> &'static str {
         match self {
             ComponentError::NameTaken { .. } => {
                 "rename one of the two, or put the folder of the one that you want first in the search path"
@@ -177,11 +177,11 @@ impl ComponentError {
             ComponentError::Contested { .. } => {
                 "choose one, with `override` in the policy or for all policies, or rename the one that is not a stock component"
             }
-            ComponentError::Described { .. } => "ask its author to mend the `Info` of the component",
+            ComponentError::Described { .. } => "ask the author of the component to fix its `Info`",
         }
     }
 
-    /// One word for machines to tell kinds apart by. It does not change.
+    /// Stable identifier of the kind, for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -196,16 +196,16 @@ impl ComponentError {
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ConstructError {
-    /// A value has another type than the parameter, or is out of its range.
+    /// A value has another type than the parameter, or is out of range.
     #[error("`{param}` of component `{component}` is {found}, expected {expected}")]
     Value {
         /// The component.
         component: String,
         /// The parameter.
         param: String,
-        /// The value, as a policy writes it.
+        /// The value, as written in a policy.
         found: String,
-        /// Type and range.
+        /// Expected type and range.
         expected: String,
     },
     /// There is no such parameter.
@@ -216,14 +216,14 @@ pub enum ConstructError {
         /// The parameter.
         param: String,
     },
-    /// The constructor says that the values do not go together.
+    /// The constructor rejects the combination of values.
     #[error("component `{component}` of {plugin} does not accept its parameters: {message}")]
     Refused {
         /// The component.
         component: String,
-        /// The plugin: its file, or its package when it is compiled in.
+        /// Plugin: its file, or its package if it is compiled in.
         plugin: String,
-        /// What the constructor said.
+        /// Message of the constructor.
         message: String,
     },
     /// The constructor panicked.
@@ -233,7 +233,7 @@ pub enum ConstructError {
         component: String,
         /// The plugin.
         plugin: String,
-        /// What the panic said.
+        /// Message of the panic.
         message: String,
     },
     /// The constructor did not come back.
@@ -247,9 +247,9 @@ pub enum ConstructError {
 }
 
 impl ConstructError {
-    /// What the author of the policy can do, in a line.
+    /// The fix, for the author of the policy, in one line.
     #[must_use]
-    pub fn mend(&self) -> &'static str {
+    pub fn fix(&self) -> &'static str {
         match self {
             ConstructError::Value { .. } | ConstructError::UnknownParam { .. } => {
                 "`sched plugins` lists the parameters of every component"

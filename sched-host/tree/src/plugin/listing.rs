@@ -1,4 +1,4 @@
-//! What was looked at, and what each file and package offers.
+//! Listing of searched folders, files and packages.
 
 use super::error::{ComponentError, LoadError, LoadErrorKind};
 use super::search::SearchFolder;
@@ -6,19 +6,19 @@ use sched_core::ComponentInfo;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Which plugin is meant.
+/// Identity of a plugin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PluginId {
     /// Name of the package that it was built from.
     pub package: String,
-    /// Version of that package; empty for components that are compiled in.
+    /// Version of that package; empty for compiled-in components.
     pub version: String,
-    /// The file; `None` for components that are compiled in.
+    /// The file; `None` for compiled-in components.
     pub path: Option<PathBuf>,
 }
 
 impl fmt::Display for PluginId {
-    /// The file, or the package where there is none.
+    /// The file, or the package if there is no file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.path {
             Some(path) => path.display().fmt(f),
@@ -27,83 +27,83 @@ impl fmt::Display for PluginId {
     }
 }
 
-/// A folder of the search path and what came of it.
+/// A folder of the search path, with the result of its search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FolderReport {
-    /// The folder, and why it was searched.
+    /// The folder, with the reason of the search.
     pub folder: SearchFolder,
-    /// What came of it.
+    /// Result of the search.
     pub state: FolderState,
 }
 
-/// What came of the search in a folder.
+/// Result of the search of a folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FolderState {
     /// It was searched.
     Searched,
-    /// The search came by here before, under this or another name.
+    /// The search has already visited it, under this or another name.
     AlreadySearched,
-    /// There is no such folder. Worth a word where `Origin::is_asked_for`.
+    /// There is no such folder. Reported if `Origin::is_asked_for`.
     Missing,
-    /// The system does not let it be read.
+    /// The system does not allow reading it.
     Unreadable(String),
 }
 
-/// A file that the search came to, and what came of it.
+/// A file that the search found, with the result.
 #[derive(Clone, Debug)]
 pub struct FileReport {
     /// The file, in the folder as it was named.
     pub path: PathBuf,
-    /// Index into [`Registry::folders`](super::Registry::folders) of the folder that it lies in.
+    /// Index of its folder in [`Registry::folders`](super::Registry::folders).
     pub folder: usize,
-    /// What came of it.
+    /// Result for the file.
     pub state: FileState,
 }
 
-/// What came of a file.
+/// Result for a file.
 #[derive(Clone, Debug)]
 pub enum FileState {
-    /// It is a plugin, and it is loaded.
+    /// It is a plugin, and loaded.
     Loaded(LoadedPlugin),
     /// It is not loaded.
     Rejected(LoadError),
-    /// It lies in the executable's own folder, where other files of this ending may well lie, and it is none of ours.
+    /// It is in the executable's own folder, where other libraries are expected, and is no plugin.
     NotAPlugin(LoadErrorKind),
     /// The same file as this earlier one.
     AlreadySeen(PathBuf),
 }
 
-/// A plugin that is loaded.
+/// A loaded plugin.
 #[derive(Clone, Debug)]
 pub struct LoadedPlugin {
-    /// Which plugin it is.
+    /// Its identity.
     pub id: PluginId,
     /// Version of the interface that it was built against.
     pub abi: (u32, u32),
-    /// What it offers.
+    /// Components that it offers.
     pub components: Vec<ListedComponent>,
-    /// What an operator would miss in its manifest, a line each.
+    /// Omissions of its manifest that operators should know, one line each.
     pub warnings: Vec<String>,
 }
 
 /// One component in a plugin's manifest.
 #[derive(Clone, Debug)]
 pub struct ListedComponent {
-    /// What the plugin says of it.
+    /// Its description.
     pub info: ComponentInfo,
     /// Whether it can be used.
     pub state: ComponentState,
-    /// What else offers a component of its name and is hidden by it: plugins, or packages that are compiled in.
+    /// Other providers of a component of its name, which it hides: plugins, or compiled-in packages.
     pub hides: Vec<String>,
 }
 
-/// Whether a component can be used.
+/// Status of a component.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ComponentState {
-    /// [`Registry::component`](super::Registry::component) gives it.
+    /// It is used: [`Registry::component`](super::Registry::component) returns it.
     Usable,
-    /// Another one of its name is used in its place, as the rules of [`plugin`](crate::plugin) or the user say: the one of
-    /// this plugin, or of this package that is compiled in.
+    /// Another component of its name replaces it, by the rules of [`plugin`](crate::plugin) or by choice of the user:
+    /// that of this plugin or compiled-in package.
     Hidden(String),
     /// It cannot be used, for each of these reasons.
     Rejected(Vec<ComponentError>),
@@ -114,8 +114,8 @@ pub enum ComponentState {
 pub struct CompiledIn {
     /// The package that they come from.
     pub id: PluginId,
-    /// Whether the user refuses them.
+    /// Whether the user excludes them.
     pub refused: bool,
-    /// What it offers.
+    /// Components that it offers.
     pub components: Vec<ListedComponent>,
 }

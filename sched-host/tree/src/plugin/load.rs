@@ -14,7 +14,7 @@ use std::fs::{self, File, FileType};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// A plugin in memory, where it stays.
+/// A loaded plugin, which stays in memory.
 #[derive(Clone)]
 pub(super) struct Loaded {
     pub(super) stamp: Stamp,
@@ -50,7 +50,7 @@ fn unreadable(error: std::io::Error) -> LoadErrorKind {
 }
 
 fn open_file(path: &Path) -> Result<File, LoadErrorKind> {
-    // Asked before it is opened: to open a pipe waits for who writes to it.
+    // Checked before opening: opening a pipe waits for a writer.
     let metadata = fs::metadata(path).map_err(unreadable)?;
     if !metadata.is_file() {
         return Err(LoadErrorKind::NotAFile(kind_of(metadata.file_type())));
@@ -93,7 +93,7 @@ impl Opened {
     }
 }
 
-/// The loader's words without the path, which the reader is told anyway.
+/// Message of the loader without the path, which the report names anyway.
 fn loader_message(error: &libloading::Error, path: &Path) -> String {
     let words = error.source().map_or_else(|| error.to_string(), ToString::to_string);
     let shown = path.display().to_string();

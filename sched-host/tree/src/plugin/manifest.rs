@@ -1,9 +1,9 @@
-//! Whether what a plugin says of a component can be.
+//! Checks of a component's description.
 
 use sched_core::{Arity, ComponentInfo, ParamInfo};
 use std::collections::HashSet;
 
-/// Everything that keeps a component from being used, a line each.
+/// All problems that keep a component from being used, one line each.
 pub(super) fn faults(info: &ComponentInfo) -> Vec<String> {
     let mut faults = Vec::new();
     if !is_kebab(&info.name) {
@@ -49,7 +49,7 @@ fn param_faults(param: &ParamInfo) -> Vec<String> {
     faults
 }
 
-/// Everything that an operator would miss, a line each. The component can be used all the same.
+/// Omissions that operators should know, one line each. The component can be used nevertheless.
 pub(super) fn warnings(info: &ComponentInfo) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut undocumented = |what: String, doc: &str| {
@@ -67,7 +67,7 @@ pub(super) fn warnings(info: &ComponentInfo) -> Vec<String> {
     warnings
 }
 
-/// Lower-case words of letters and digits, joined by `-`; the first begins with a letter.
+/// Lower-case words of letters and digits, joined by `-`; the first one starts with a letter.
 fn is_kebab(name: &str) -> bool {
     let plain =
         |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! A component that can be built, wherever it comes from.
+//! A component that can be built, from any source.
 
 use super::error::ConstructError;
 use super::listing::PluginId;
@@ -24,7 +24,7 @@ pub struct Registered {
 /// Package of the stock components.
 const STOCK_PACKAGE: &str = "sched-components";
 
-/// What builds a component.
+/// Builds a component.
 #[derive(Clone, Copy)]
 pub(super) enum Maker {
     Plugin(&'static Root),
@@ -66,18 +66,18 @@ impl Registered {
         Registered { info: Arc::new(info), plugin, maker }
     }
 
-    /// What a policy needs to know of it.
+    /// Properties that a policy needs.
     pub(super) fn entry(&self) -> Entry {
         Entry { info: Arc::clone(&self.info), plugin: self.plugin.package.clone(), file: self.plugin.path.clone() }
     }
 
-    /// What it is.
+    /// Its description.
     #[must_use]
     pub fn info(&self) -> &ComponentInfo {
         &self.info
     }
 
-    /// The plugin that offers it.
+    /// Its plugin.
     #[must_use]
     pub fn plugin(&self) -> &PluginId {
         &self.plugin
@@ -90,11 +90,11 @@ impl Registered {
         self.info.package != STOCK_PACKAGE
     }
 
-    /// Makes one. Parameters that `params` does not set have their defaults.
+    /// Builds the component. Parameters absent from `params` have their defaults.
     ///
     /// # Errors
-    /// A value that does not fit its parameter, a parameter that the component does not have, and what the component's
-    /// constructor says, be it in a panic.
+    /// A value that does not fit its parameter, a parameter that the component does not have, or an error or panic of
+    /// the constructor.
     pub fn build(&self, params: &Params) -> Result<ComponentObject, ConstructError> {
         let params = self.complete(params)?;
         let component = || self.info.name.clone();
@@ -122,7 +122,7 @@ impl Registered {
         }
     }
 
-    /// Every parameter, set or default, as its declaration wants it.
+    /// Every parameter, set or default, as declared.
     fn complete(&self, given: &Params) -> Result<Params, ConstructError> {
         let mut complete =
             Params::from_values(self.info.params.iter().map(|param| (param.name.clone(), param.default.clone())));

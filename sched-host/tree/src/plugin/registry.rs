@@ -1,4 +1,4 @@
-//! What was found, and the components by name.
+//! Available components by name.
 
 use super::error::{ComponentError, LoadError, LoadErrorKind};
 use super::listing::{
@@ -16,9 +16,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The components that there are: those of the plugins that were found, and those that are compiled in.
+/// The available components: those of plugins, and those that are compiled in.
 ///
-/// [`plugin`](crate::plugin) has the rules by which one of several components has a name.
+/// [`plugin`](crate::plugin) describes which of several components has a name.
 #[derive(Debug, Default)]
 pub struct Registry {
     folders: Vec<FolderReport>,
@@ -29,12 +29,12 @@ pub struct Registry {
     pub(super) audience: Audience,
 }
 
-/// Every component of one name.
+/// All components of one name.
 #[derive(Debug, Default)]
 struct Named {
-    /// In the order of the search path; those that are compiled in are last.
+    /// In order of the search path; compiled-in ones are last.
     offers: Vec<Registered>,
-    /// Package of the stock component of this name, be it refused or not.
+    /// Package of the stock component of this name, even if excluded.
     owner: Option<String>,
     /// The one that is used unless a policy chooses another.
     meant: Option<usize>,
@@ -47,7 +47,7 @@ impl Named {
     }
 }
 
-/// A file's device and number on it: the same for each name of the file.
+/// Device and inode of a file: equal for all of its names.
 type FileId = (u64, u64);
 
 impl Registry {
@@ -57,7 +57,7 @@ impl Registry {
         Registry::default()
     }
 
-    /// The components that are compiled in: the stock components, where the feature `stock` is on, and no plugins.
+    /// Only the compiled-in components: the stock components, with the feature `stock`.
     #[must_use]
     pub fn compiled_in() -> Registry {
         let mut registry = Registry::empty();
@@ -65,7 +65,7 @@ impl Registry {
         registry
     }
 
-    /// What a program has that says nothing of plugins: those of [`SearchPath::from_environment`], and what is compiled in.
+    /// The default of a program: plugins of [`SearchPath::from_environment`], and compiled-in components.
     #[must_use]
     pub fn available() -> Registry {
         let mut registry = Registry::load(&SearchPath::from_environment());
@@ -73,8 +73,8 @@ impl Registry {
         registry
     }
 
-    /// Looks through the folders in order and loads what is there; nothing that is compiled in is added. Whatever goes wrong
-    /// is in [`files`](Self::files) and [`folders`](Self::folders).
+    /// Searches the folders in order and loads the plugins there, without compiled-in components. Problems are listed
+    /// in [`files`](Self::files) and [`folders`](Self::folders).
     #[must_use]
     pub fn load(path: &SearchPath) -> Registry {
         let mut registry = Registry::empty();
@@ -138,7 +138,7 @@ impl Registry {
         LoadedPlugin { id, abi: (loaded.stamp.abi_major, loaded.stamp.abi_minor), components, warnings }
     }
 
-    /// Adds a component to those of its name, if its description is sound. Who has the name is settled later.
+    /// Adds a component to those of its name, if its description is valid. The owner of the name is determined later.
     fn add(&mut self, info: ComponentInfo, plugin: &Arc<PluginId>, maker: Maker) -> ListedComponent {
         let mut faults = manifest::faults(&info);
         let there = self.components.get(&info.name).map_or(&[][..], |named| &named.offers);
@@ -156,7 +156,7 @@ impl Registry {
         ListedComponent { info, state: ComponentState::Usable, hides: Vec::new() }
     }
 
-    /// Adds the stock components, where they are compiled in. If they are refused, their names stay theirs.
+    /// Adds the compiled-in stock components. If they are excluded, they keep their names.
     pub(super) fn add_stock(&mut self, refused: bool) {
         #[cfg(feature = "stock")]
         {
@@ -179,11 +179,11 @@ impl Registry {
         let _ = refused;
     }
 
-    /// Adds components that are compiled into this program, after those that are there.
+    /// Adds components that are compiled into this program, after the present ones.
     ///
     /// # Errors
-    /// Those that cannot be used, and why; the others are added. A name that something else has already is an error, unless
-    /// both are of one [package](sched_core::Info::package) or an override chooses this one.
+    /// All components that cannot be used; the others are added. A name that is already taken is an error, unless both
+    /// components are of one [package](sched_core::Info::package) or an override chooses this one.
     pub fn add_builtin(&mut self, package: &str, offers: Vec<Offer>) -> Result<(), Vec<ComponentError>> {
         let id = PluginId { package: package.to_owned(), version: String::new(), path: None };
         let shared = Arc::new(id.clone());
@@ -209,7 +209,7 @@ impl Registry {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Finds out who has each name, after something was added.
+    /// Determines the owner of each name, after components were added.
     pub(super) fn settle(&mut self) {
         for (name, named) in &mut self.components {
             let offers = named.offers();
@@ -236,7 +236,7 @@ impl Registry {
         (self.files, self.compiled_in) = (files, compiled_in);
     }
 
-    /// Whether a sound component can be used, and what it hides.
+    /// Status of a valid component, and the components that it hides.
     fn state(&self, id: &PluginId, info: &ComponentInfo) -> (ComponentState, Vec<String>) {
         let Some(named) = self.components.get(&info.name) else { return (ComponentState::Usable, Vec::new()) };
         let others = || named.offers.iter().filter(|other| other.plugin() != id);
@@ -267,7 +267,7 @@ impl Registry {
         &self.folders
     }
 
-    /// Every file that was looked at, in search order, with what came of it.
+    /// Every file found, in search order, with the result.
     #[must_use]
     pub fn files(&self) -> &[FileReport] {
         &self.files
@@ -279,7 +279,7 @@ impl Registry {
         &self.compiled_in
     }
 
-    /// The files that are not loaded and should be.
+    /// Files that should have been loaded but were not.
     pub fn rejected(&self) -> impl Iterator<Item = &LoadError> {
         self.files.iter().filter_map(|file| match &file.state {
             FileState::Rejected(error) => Some(error),
@@ -287,26 +287,27 @@ impl Registry {
         })
     }
 
-    /// The component that this name means.
+    /// The component of this name.
     #[must_use]
     pub fn component(&self, name: &str) -> Option<&Registered> {
         let named = self.components.get(name)?;
         named.meant.map(|meant| &named.offers[meant])
     }
 
-    /// The component of this name that a plugin offers: the package and the file of a [`PlanNode`](sched_policy::PlanNode).
+    /// The component of this name offered by a plugin, given by package and file as in a
+    /// [`PlanNode`](sched_policy::PlanNode).
     #[must_use]
     pub fn component_of(&self, name: &str, package: &str, file: Option<&Path>) -> Option<&Registered> {
         let is_meant = |plugin: &PluginId| plugin.package == package && plugin.path.as_deref() == file;
         self.components.get(name)?.offers.iter().find(|offer| is_meant(offer.plugin()))
     }
 
-    /// All components that can be used, by name.
+    /// All usable components, by name.
     pub fn components(&self) -> impl Iterator<Item = &Registered> {
         self.components.values().filter_map(|named| named.meant.map(|meant| &named.offers[meant]))
     }
 
-    /// What policies can be made of.
+    /// Components that policies can use.
     #[must_use]
     pub fn catalogue(&self) -> Catalogue {
         let offers = self.components.values().map(Named::offers).filter(|offers| !offers.entries.is_empty());
@@ -332,7 +333,7 @@ impl Registry {
         catalogue.stock(stock).audience(self.audience)
     }
 
-    /// Why components of a plugin cannot be used, where nothing else offers them.
+    /// Why components of a plugin cannot be used, if there is no other component of their name.
     fn missed_of(&self, plugin: &LoadedPlugin) -> Vec<String> {
         let missed = plugin.components.iter().filter(|listed| !self.components.contains_key(&listed.info.name));
         let reasons = missed.flat_map(|listed| match &listed.state {
@@ -342,8 +343,8 @@ impl Registry {
         reasons.map(ToString::to_string).collect()
     }
 
-    /// What the user asked for and did not get, a line each: folders that are not there, files that were not loaded. A
-    /// component of theirs may be replaced by one that is compiled in.
+    /// Requests of the user that failed, one line each: missing folders, files that were not loaded. A compiled-in
+    /// component may replace a component of theirs.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let folders = self.folders.iter().filter(|report| report.folder.origin.is_asked_for());
@@ -355,13 +356,13 @@ impl Registry {
         folders.chain(self.rejected().map(|error| format!("a plugin is not loaded: {error}"))).collect()
     }
 
-    /// The names of all components, be it clear or not which one each means.
+    /// Names of all components, even if their owner is undetermined.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         let offered = self.components.iter().filter(|(_, named)| !named.offers.is_empty());
         offered.map(|(name, _)| name.as_str())
     }
 
-    /// Every component of a name, with what provides it.
+    /// All components of a name, with their plugins.
     pub(super) fn offers_of(&self, name: &str) -> Option<Offers> {
         self.components.get(name).map(Named::offers)
     }

@@ -1,4 +1,4 @@
-//! Where plugins are looked for.
+//! Search path of plugins.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -6,27 +6,27 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The environment variable that names folders of plugins, separated by colons.
+/// The environment variable with folders of plugins, separated by colons.
 pub const PLUGIN_PATH_VARIABLE: &str = "SCHED_PLUGIN_PATH";
 
 /// Why a folder is searched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Origin {
-    /// The caller named it: `--plugin-dir`.
+    /// Named by the caller: `--plugin-dir`.
     Named,
-    /// [`PLUGIN_PATH_VARIABLE`] names it.
+    /// Named by [`PLUGIN_PATH_VARIABLE`].
     Variable,
     /// `plugins` beside the executable.
     BesideExecutable,
-    /// The folder of the executable itself, where a build puts plugins and other libraries alike.
+    /// Folder of the executable itself, where a build puts plugins and other libraries.
     ExecutableFolder,
     /// `../lib/sched/plugins` from the executable, where a package manager puts them.
     Installed,
 }
 
 impl Origin {
-    /// Whether somebody asked for this folder, so that its absence is worth a word.
+    /// Whether the folder was requested, so that its absence is reported.
     #[must_use]
     pub fn is_asked_for(self) -> bool {
         matches!(self, Origin::Named | Origin::Variable)
@@ -45,7 +45,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One folder to search.
+/// A folder to search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SearchFolder {
     /// The folder, as it was named.
@@ -54,7 +54,7 @@ pub struct SearchFolder {
     pub origin: Origin,
 }
 
-/// The folders to search, in order. Where two plugins offer a component of one name, the first in this order has it.
+/// Folders to search, in order. If two plugins offer a component of one name, the first in this order is used.
 ///
 /// ```
 /// use sched_tree::plugin::SearchPath;
@@ -76,21 +76,20 @@ pub struct SearchPath {
 }
 
 impl SearchPath {
-    /// No folder at all.
+    /// No folder.
     #[must_use]
     pub fn empty() -> SearchPath {
         SearchPath::default()
     }
 
-    /// What [`with_defaults_of`](Self::with_defaults_of) says for the running executable; nothing where the system does
-    /// not tell which that is.
+    /// The [places](Self::with_defaults_of) of the running executable; none if the system does not tell which that is.
     #[must_use]
     pub fn default_for_executable() -> SearchPath {
         SearchPath::empty().with_own_defaults()
     }
 
-    /// The folders of [`PLUGIN_PATH_VARIABLE`], and then the [default places](Self::with_own_defaults): where a program that
-    /// says nothing of plugins has them from.
+    /// The folders of [`PLUGIN_PATH_VARIABLE`], then the [default places](Self::with_own_defaults): the default of
+    /// programs.
     #[must_use]
     pub fn from_environment() -> SearchPath {
         let listed = env::var_os(PLUGIN_PATH_VARIABLE).map(|list| SearchPath::empty().with_list(&list));
@@ -103,7 +102,7 @@ impl SearchPath {
         self.with(path.into(), Origin::Named)
     }
 
-    /// Adds the folders of a list as [`PLUGIN_PATH_VARIABLE`] holds it. Empty entries mean nothing.
+    /// Adds the folders of a list in the format of [`PLUGIN_PATH_VARIABLE`]. Empty entries are ignored.
     #[must_use]
     pub fn with_list(self, list: &OsStr) -> SearchPath {
         env::split_paths(list)
@@ -111,7 +110,7 @@ impl SearchPath {
             .fold(self, |search, path| search.with(path, Origin::Variable))
     }
 
-    /// Adds the places where plugins lie relative to an executable: `plugins` beside it, its own folder, and
+    /// Adds the places of plugins relative to an executable: `plugins` beside it, its own folder, and
     /// `../lib/sched/plugins`.
     #[must_use]
     pub fn with_defaults_of(self, executable: impl AsRef<Path>) -> SearchPath {
@@ -145,7 +144,7 @@ impl SearchPath {
     }
 }
 
-/// What lies in a folder and is named as libraries are here, by name.
+/// Files of a folder that are named like libraries, by name.
 pub(super) fn libraries_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut names: Vec<OsString> = Vec::new();
     for entry in folder.read_dir()? {

@@ -1,4 +1,4 @@
-//! Flags of the simple scheduler to its policy.
+//! Translation of simple-scheduler flags to a policy.
 
 use super::words::SOURCE;
 use super::{Decide, Limit, Queue, QueuesBelow, Ready, SimpleFlags};
@@ -14,14 +14,14 @@ use std::sync::Arc;
 /// Tasks in the queues for those without a calibrated model: one is executed, one waits.
 const SHORT: i64 = 2;
 
-/// What is shared: above each worker, and above each combined worker.
+/// Names of the shared definitions above each worker and each combined worker.
 const LEAF: &str = "leaf";
 const TEAM: &str = "team";
 
-/// What combined workers are called, as a level and as a leaf. A policy language without them lacks the level.
+/// Name of combined workers, as a level and as a leaf.
 const COMBINED: &str = "combined-worker";
 
-/// What stands for workers at the bottom of a tree.
+/// The bottom of a tree: elements for workers.
 struct Leaves {
     /// For each worker.
     worker: Element,
@@ -30,7 +30,7 @@ struct Leaves {
 }
 
 impl Leaves {
-    /// Something above each worker, and above each combined worker.
+    /// Puts `above` above each worker and each combined worker.
     fn each(&self, above: impl Fn(Element) -> Element) -> Vec<Element> {
         let workers = Each::new(Level::Worker).child(above(self.worker.clone()));
         let teams =
@@ -40,19 +40,19 @@ impl Leaves {
 }
 
 impl SimpleFlags {
-    /// The policy, for the components of `catalogue`, which says how far the decision looks ahead.
+    /// The policy for the components of `catalogue`, which defines the decision's lookahead.
     ///
-    /// It is [valid](crate::check()) when the components are the stock ones; what others declare may break a rule.
+    /// It is [valid](crate::check()) with the stock components; declarations of others may break a rule.
     ///
     /// # Errors
-    /// When flags are missing without which tasks would not move, or would reach a decision that cannot take them.
+    /// If flags are missing without which tasks would not move, or would reach a decision that cannot take them.
     pub fn policy(&self, name: impl Into<String>, catalogue: &Catalogue) -> Result<Policy, Findings> {
         SimpleFlags::user_choice(name, std::slice::from_ref(self), catalogue)
     }
 
     /// A policy with several schedulers, among which the application chooses for each task by its
-    /// [`sched_data`](sched_core::Task::sched_data), counted from 0. Each worker takes tasks from them in their order. With
-    /// one scheduler, there is nothing to choose.
+    /// [`sched_data`](sched_core::Task::sched_data), counted from 0. Each worker takes tasks from them in their order.
+    /// With one scheduler, there is nothing to choose.
     ///
     /// # Errors
     /// As for [`policy`](Self::policy), for each scheduler; and when there is none.
@@ -73,7 +73,7 @@ impl SimpleFlags {
         }
         let several = schedulers.len() > 1;
         let best = schedulers.iter().any(|flags| flags.best_implementation);
-        // What several places lead to is shared.
+        // Leaves with several parents are shared.
         let share = several || schedulers.iter().any(|flags| flags.perfmodel);
         let mut shared = Vec::new();
         let mut leaf = |name: &str, worker: &str, level: Level| -> Element {
@@ -101,7 +101,7 @@ impl SimpleFlags {
         Ok(Policy { shared, ..Policy::of_elements(name, root).doc(summary(schedulers)) })
     }
 
-    /// What the comment above the policy says.
+    /// Text of the comment above the policy.
     #[must_use]
     pub fn summary(&self) -> String {
         summary(std::slice::from_ref(self))
@@ -139,7 +139,7 @@ impl SimpleFlags {
         leaves.team.iter().cloned().fold(decided, Component::child)
     }
 
-    /// A branch for tasks whose length nobody knows.
+    /// A branch for tasks without an expected length.
     fn unpredicted(&self, decision: &str, leaves: &Leaves) -> Element {
         let queue = self.below.map(|queues| queues.queue).or(self.above).unwrap_or(Queue::Fifo);
         let short = |leaf: Element| queue.component().set("ntasks-threshold", Value::Int(SHORT)).child(leaf).into();
@@ -154,7 +154,7 @@ impl SimpleFlags {
         catalogue.get(&self.decision.name).map(|entry| &*entry.info)
     }
 
-    /// Which flags are missing.
+    /// Findings about missing flags.
     fn findings(&self, catalogue: &Catalogue) -> Vec<Finding> {
         let text = self.to_string();
         let name = &self.decision.name;
@@ -165,7 +165,7 @@ impl SimpleFlags {
             findings.push(Finding::error("policies cannot name combined workers").help("leave out `combined-workers`"));
         }
         let Some(info) = self.info(catalogue) else {
-            // The check of the policy says that there is no such component.
+            // The check of the policy reports the unknown component.
             return finish(findings, &text);
         };
         if info.needs_models && !self.perfmodel {
@@ -176,21 +176,21 @@ impl SimpleFlags {
             );
         }
         let bounded = matches!(self.below, Some(QueuesBelow { limit: Limit::Bounded { .. }, .. }));
-        // What hands tasks only to workers that pull: the decision, or what shares out below it.
+        // The component that gives tasks only to workers that pull: the decision, or the one that distributes tasks
+        // below it.
         let to_workers = self.below.is_none() && !self.best_implementation;
         let shares_out = self.decide != Decide::Workers && !self.work_stealing_below;
         let waits = to_workers && if self.decide == Decide::Workers { info.wakes_workers } else { shares_out };
         let keeps = self.above.is_some() || (info.stores && info.bounds.is_empty());
         if !keeps && (bounded || waits) {
-            let (what, mend) = match bounded {
+            let (what, fix) = match bounded {
                 true => {
                     ("queues below are full", "add `fifo-above`, or `no-limit` for queues below that are never full")
                 }
                 false => ("no worker asks for one", "add `fifo-above`, or `impl`"),
             };
-            findings.push(
-                Finding::error(format!("nothing keeps tasks while {what}")).at(place, "keeps no task").help(mend),
-            );
+            findings
+                .push(Finding::error(format!("nothing keeps tasks while {what}")).at(place, "keeps no task").help(fix));
         }
         if self.perfmodel && waits && !info.stores {
             findings.push(

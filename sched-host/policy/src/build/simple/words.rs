@@ -12,7 +12,7 @@ use sched_text::kdl::Reader;
 use sched_text::{Finding, Findings};
 use std::fmt;
 
-/// What errors call the text.
+/// Name of the text in errors.
 pub(super) const SOURCE: &str = "simple scheduler";
 
 const NTASKS: &str = "ntasks-threshold";
@@ -52,7 +52,7 @@ const WORDS: [(&str, Word); 16] = [
     ("combined-workers", Word::Combined),
 ];
 
-/// Words of StarPU that are not just ours in capitals.
+/// StarPU's flags whose names differ from ours by more than capitals.
 const ALIASES: [(&str, &str); 5] = [
     ("decide-memnodes", "decide-memory-nodes"),
     ("fifos-below-ready", "ready"),
@@ -62,11 +62,11 @@ const ALIASES: [(&str, &str); 5] = [
 ];
 
 impl SimpleFlags {
-    /// Reads one scheduler or several: each is the component that decides, followed by words and parameters, up to `;` or
-    /// the end of the line.
+    /// Reads one or several schedulers. Each is the component that decides, followed by flags and parameters, up to `;`
+    /// or the end of the line.
     ///
     /// # Errors
-    /// Everything that is wrong with the text: unknown words, and such as contradict each other.
+    /// All problems of the text: unknown flags and contradictions.
     ///
     /// ```
     /// use sched_policy::SimpleFlags;
@@ -93,10 +93,10 @@ impl SimpleFlags {
         }
     }
 
-    /// The same for one scheduler, word by word.
+    /// Reads one scheduler from separate words.
     ///
     /// # Errors
-    /// As for [`parse`](Self::parse); and when the names are those of several schedulers.
+    /// As for [`parse`](Self::parse); and if the words describe several schedulers.
     pub fn from_names<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Result<SimpleFlags, Findings> {
         let text = names.into_iter().map(|name| name.as_ref().to_owned()).collect::<Vec<_>>().join(" ");
         let mut found = SimpleFlags::parse(&text)?;
@@ -140,7 +140,7 @@ fn read(reader: &mut Reader, node: &KdlNode) -> SimpleFlags {
 /// The words that were given.
 struct Words {
     given: Vec<(&'static str, Word, Span)>,
-    /// Whether there are more, which could not be read.
+    /// Whether further words could not be read.
     unknown: bool,
     decision: Span,
     name: String,
@@ -175,7 +175,7 @@ impl Words {
         self.given.iter().find(|(_, known, _)| *known == word).map(|(_, _, span)| *span)
     }
 
-    /// By priority if that is asked for: `fifo-above-prio` says how `fifo-above` is sorted.
+    /// By priority if requested: `fifo-above-prio` defines the order of `fifo-above`.
     fn queue(&self, word: fn(Queue) -> Word) -> Option<Queue> {
         [Queue::Prio, Queue::Fifo].into_iter().find(|queue| self.has(word(*queue)))
     }
@@ -254,7 +254,7 @@ impl Words {
             [Word::Ready(Ready::Equals), Word::Ready(Ready::First), Word::Exp, Word::NoLimit].into_iter();
         let words = about_queues.filter_map(|word| self.given.iter().find(|(_, given, _)| *given == word));
         let words = words.map(|(name, _, span)| ((*name).to_owned(), *span)).chain(thresholds.clone());
-        // A word that could not be read may have been the missing one.
+        // An unreadable word may have been the missing one.
         if below.is_none() && !self.unknown {
             for (name, span) in words {
                 let finding = Finding::error(format!("`{name}` is about the queues below, and there are none"))
@@ -298,7 +298,8 @@ fn wrong<T>(reader: &mut Reader, setting: &Setting, expected: &str, none: &str) 
     None
 }
 
-/// The words, as [`parse`](SimpleFlags::parse) reads them. Components [before](SimpleFlags::before) the decision have none.
+/// The flags, as [`parse`](SimpleFlags::parse) reads them. Components [before](SimpleFlags::before) the decision have
+/// no flag.
 impl fmt::Display for SimpleFlags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&print::component_head(&self.decision))?;

@@ -1,4 +1,4 @@
-//! What is known of workers and codelets.
+//! Random workers, codelets and their expectations.
 
 use super::{CLASSES, CODELETS, MEMORIES, WORKERS};
 use proptest::prelude::*;
@@ -8,9 +8,9 @@ use sched_tests::fake_services::Expectations;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// What is known of the workers and of the codelets.
+/// Workers and codelets with their expectations.
 #[derive(Clone, Debug)]
-pub(super) struct Facts {
+pub(super) struct Scenario {
     /// Of each worker.
     pub(super) workers: Vec<(bool, u32, u32)>,
     /// Of each codelet in each class: microseconds; 0 stands for a model to be calibrated, and 1 for none.
@@ -19,28 +19,28 @@ pub(super) struct Facts {
     pub(super) transfers: Option<Vec<Vec<u64>>>,
     /// Of each codelet in each class.
     pub(super) joules: Vec<Vec<Option<u32>>>,
-    /// The members of each combined worker.
+    /// Members of each combined worker.
     pub(super) teams: Vec<Box<[WorkerId]>>,
 }
 
-pub(super) fn facts() -> impl Strategy<Value = Facts> {
+pub(super) fn scenario() -> impl Strategy<Value = Scenario> {
     fn of_each<T: std::fmt::Debug>(
         columns: usize,
         value: impl Strategy<Value = T>,
     ) -> impl Strategy<Value = Vec<Vec<T>>> {
         prop::collection::vec(prop::collection::vec(value, columns), CODELETS)
     }
-    // Few kinds, so that there are workers that are alike.
+    // Few kinds, so that some workers are equal.
     let kinds = prop::collection::vec((any::<bool>(), 0..CLASSES as u32, 0..MEMORIES as u32), 1..4);
     let of_kinds = prop::collection::vec(any::<prop::sample::Index>(), WORKERS as usize);
     let workers = (kinds, of_kinds).prop_map(|(kinds, of)| of.iter().map(|index| *index.get(&kinds)).collect());
     let transfers = prop::option::of(of_each(MEMORIES, 0..50_000_u64));
     (workers, of_each(CLASSES, 0..12_u64), transfers, of_each(CLASSES, prop::option::of(1..9_u32))).prop_map(
-        |(workers, lengths, transfers, joules)| Facts { workers, lengths, transfers, joules, teams: Vec::new() },
+        |(workers, lengths, transfers, joules)| Scenario { workers, lengths, transfers, joules, teams: Vec::new() },
     )
 }
 
-impl Facts {
+impl Scenario {
     pub(super) fn arch(&self, worker: usize) -> Arch {
         if self.workers[worker].0 { Arch::CUDA } else { Arch::CPU }
     }
@@ -52,7 +52,7 @@ impl Facts {
     }
 }
 
-impl Expectations for Facts {
+impl Expectations for Scenario {
     fn length(&self, worker: WorkerId, task: &TaskHead) -> Estimate {
         match self.lengths[task.codelet.load(Relaxed) as usize][self.speed_class(worker) as usize] {
             0 => Estimate::Uncalibrated,
