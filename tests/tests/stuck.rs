@@ -28,7 +28,7 @@ fn a_run_that_is_stuck_in_a_component_stalls_and_names_it() {
     ];
     for (tree, method) in cases {
         let runtime = start(tree, 1);
-        submit_chains(&runtime, TASKS);
+        let _runs = submit_chains(&runtime, TASKS);
         let end = runtime.wait_all();
         let Err(RunError::Stalled(report)) = end else { panic!("{tree}: {end:?}") };
         let call = report.overdue.first().unwrap_or_else(|| panic!("{tree}: {report}"));

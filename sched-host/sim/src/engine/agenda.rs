@@ -58,10 +58,6 @@ impl Agenda {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.firsts[self.next] == NEVER
-    }
-
     /// The next action.
     #[inline]
     pub(super) fn peek(&self) -> Option<Action> {
