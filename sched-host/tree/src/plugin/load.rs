@@ -24,7 +24,7 @@ pub(super) struct Loaded {
 
 /// What this process has loaded, by content: a library is loaded once, under however many names it is found, and is there
 /// for every registry. The lock makes loads come one at a time.
-static LOADED: Mutex<BTreeMap<u128, Loaded>> = Mutex::new(BTreeMap::new());
+static LOADED: Mutex<BTreeMap<u128, Result<Loaded, LoadErrorKind>>> = Mutex::new(BTreeMap::new());
 
 /// Takes a file through all steps. `path` is absolute, so that the loader does not search for it.
 pub(super) fn load(path: &Path) -> Result<Loaded, LoadErrorKind> {
@@ -33,16 +33,18 @@ pub(super) fn load(path: &Path) -> Result<Loaded, LoadErrorKind> {
     let content = Content::of(path)?;
     let mut loaded = LOADED.lock();
     if let Some(known) = loaded.get(&content.hash) {
-        return Ok(known.clone());
+        return known.clone();
     }
     // From the copy: the file may be another one by now.
     let stamp = read_stamp(content.open().map_err(unreadable)?)?;
     trial::survives(&content)?;
-    let Opened { root, components } = Opened::of(&content)?;
-    let new = Loaded { stamp, root, components };
-    loaded.insert(content.hash, new.clone());
-    content.keep();
-    Ok(new)
+    let result = Opened::of(&content).map(|Opened { root, components }| Loaded { stamp, root, components });
+    if !matches!(result, Err(LoadErrorKind::Open(_))) {
+        // The library is in memory, understood or not.
+        loaded.insert(content.hash, result.clone());
+        content.keep();
+    }
+    result
 }
 
 fn unreadable(error: std::io::Error) -> LoadErrorKind {
