@@ -88,6 +88,11 @@ impl Component for Bad {
             return Ok(());
         }
         match &*self.what {
+            // Stores the task, and wakes nobody.
+            "mute" => {
+                self.kept.lock().push_back(task);
+                return Ok(());
+            }
             "hoard" => {
                 self.kept.lock().push_back(task);
                 return Ok(());

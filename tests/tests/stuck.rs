@@ -52,7 +52,7 @@ fn a_runtime_without_tasks_ends_though_a_worker_is_stuck() {
 #[test]
 fn a_constructor_that_does_not_come_back_is_an_error() {
     let Err(error) = begin(r#"bad what="block in build" { worker }"#, 1) else { panic!("it is never built") };
-    let said = error.to_string();
+    let said = format!("{error:?}");
     assert!(said.contains("component `bad` of test was not built within 5s"), "{said}");
 }
 

@@ -112,11 +112,14 @@ pub struct OverdueCall {
     pub thread: String,
     /// Seconds since it was first seen there, at least.
     pub seconds: f64,
+    /// Number of the post.
+    #[serde(skip)]
+    number: u32,
 }
 
 impl fmt::Display for OverdueCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OverdueCall { post: Post { node, component, plugin }, method, thread, seconds } = self;
+        let OverdueCall { post: Post { node, component, plugin }, method, thread, seconds, .. } = self;
         write!(f, "component `{component}` of {plugin}")?;
         if !node.is_empty() {
             write!(f, ", node `{node}`")?;
@@ -139,6 +142,11 @@ impl PostNumber {
         let number = NEXT.fetch_add(1, Relaxed);
         POSTS.lock().insert(number, post);
         PostNumber { number, given_up: AtomicU8::new(0) }
+    }
+
+    /// Whether the call is one into the component here.
+    pub(crate) fn is_of(&self, call: &OverdueCall) -> bool {
+        self.number == call.number
     }
 
     /// The host does not wait any longer for a call.
@@ -261,9 +269,10 @@ impl Desk {
 }
 
 fn overdue_call(call: u64, desk: &Desk, waited: Duration) -> Option<OverdueCall> {
-    let post = POSTS.lock().get(&u32::try_from(call >> 8).ok()?)?.clone();
+    let number = u32::try_from(call >> 8).ok()?;
+    let post = POSTS.lock().get(&number)?.clone();
     let method = Method::of_code(call as u8)?;
-    Some(OverdueCall { post, method, thread: desk.thread.clone(), seconds: waited.as_secs_f64() })
+    Some(OverdueCall { post, method, thread: desk.thread.clone(), seconds: waited.as_secs_f64(), number })
 }
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ pub use swap::SwapError;
 pub(crate) use assembly::LiveTree;
 
 use assembly::TreeEnv;
+use attendance::{OverdueCall, PostNumber};
 use call::Call;
 use fallback::Fallback;
 use node::TreeNode;
@@ -249,6 +250,13 @@ impl Tree {
     #[must_use]
     pub fn serves(&self, worker: WorkerId) -> bool {
         self.env.fallback.has_member(worker)
+    }
+
+    /// Whether the call is one into a component of this tree.
+    #[must_use]
+    pub fn is_called_by(&self, call: &OverdueCall) -> bool {
+        let is_of = |post: &Arc<PostNumber>| post.is_of(call);
+        self.live.inside(lane_of(None), |tree| tree.nodes.iter().any(|node| node.post.as_ref().is_some_and(is_of)))
     }
 
     /// Number of tasks in the fallback store.

@@ -129,7 +129,7 @@ pub(super) struct TreeNode {
     /// Source of tasks to come, for components that ask.
     pub(super) foresight: Option<Arc<Foresight>>,
     /// Where calls of the component are noted, if they are.
-    post: Option<Arc<PostNumber>>,
+    pub(super) post: Option<Arc<PostNumber>>,
     pub(super) health: Health,
     random: AtomicU64,
 }

@@ -48,7 +48,8 @@ impl StallDetector {
             return None;
         }
         self.quiet += period;
-        Some(Box::new(report(core, self.quiet, overdue)))
+        let is_ours = |call: &OverdueCall| core.roster.contexts().any(|context| context.tree.is_called_by(call));
+        Some(Box::new(report(core, self.quiet, overdue.into_iter().filter(is_ours).collect())))
     }
 }
 
