@@ -1,4 +1,5 @@
 //! Damaged plugins are a line in a list, and a plugin that is rebuilt while it is used does no harm.
+#![expect(clippy::print_stdout, reason = "the figures are what longer runs are read for")]
 
 use sched_host::plugin::{FileState, LoadErrorKind, Registry, SearchPath};
 use sched_host::runtime::Runtime;
