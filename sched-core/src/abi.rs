@@ -29,7 +29,7 @@ pub mod stamp;
 pub mod task;
 pub mod wire;
 
-pub use component::{WireComponent, WireComponent_TO};
+pub use component::{WireComponent, WireComponent_TO, object_of};
 pub use host::{WireHost, WireHost_TO};
 pub use root::Root;
 pub use stamp::Stamp;

@@ -1,15 +1,14 @@
 //! Wraps a component in its stable object, and stops panics at that boundary.
 
 use crate::abi::ComponentObject;
-use crate::abi::component::{WireComponent, WireComponent_TO};
+use crate::abi::component::{WireComponent, object_of};
 use crate::abi::extension::RawExtension;
 use crate::abi::task::RawTask;
 use crate::abi::wire::{RawNode, RawPush};
 use crate::component::{Component, Report};
 use crate::node::{Child, Node};
 use crate::task::Task;
-use abi_stable::std_types::{RBox, ROption, RStr, RString, RVec, Tuple2};
-use abi_stable::type_level::downcasting::TD_Opaque;
+use abi_stable::std_types::{ROption, RStr, RString, RVec, Tuple2};
 use std::any::Any;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Puts a component behind the stable interface. Hosts use it for components that are compiled in, plugins for their
 /// own.
 pub fn adapt<C: Component>(component: C) -> ComponentObject {
-    WireComponent_TO::from_ptr(RBox::new(Adapter(ManuallyDrop::new(component))), TD_Opaque)
+    object_of(Adapter(ManuallyDrop::new(component)))
 }
 
 struct Adapter<C>(ManuallyDrop<C>);

@@ -26,12 +26,14 @@ impl Build for Bad {
     );
 
     fn build(params: &Params) -> Result<Self, BuildError> {
-        Ok(Bad {
+        let bad = Bad {
             what: params.text("what")?.to_owned(),
             stores: params.bool("stores")?,
             left: AtomicI64::new(params.int("after")?),
             kept: Mutex::default(),
-        })
+        };
+        bad.block_now("block in build");
+        Ok(bad)
     }
 }
 
@@ -50,6 +52,13 @@ impl Bad {
         assert!(!self.now(what), "bad on purpose: {what}");
     }
 
+    /// Does not come back, if it is time to do so.
+    fn block_now(&self, what: &str) {
+        while self.now(what) {
+            std::thread::park();
+        }
+    }
+
     fn keep(&self, node: Node<'_>, task: Task) -> Push {
         self.kept.lock().push_back(task);
         node.children_can_pull();
@@ -64,6 +73,7 @@ impl Bad {
 impl Component for Bad {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
         self.panic_now("panic in push");
+        self.block_now("block in push");
         if self.what == "panic after storing" {
             self.kept.lock().push_back(task);
             self.panic_now("panic after storing");
@@ -78,6 +88,11 @@ impl Component for Bad {
             return Ok(());
         }
         match &*self.what {
+            // Stores the task, and wakes nobody.
+            "mute" => {
+                self.kept.lock().push_back(task);
+                return Ok(());
+            }
             "hoard" => {
                 self.kept.lock().push_back(task);
                 return Ok(());
@@ -118,6 +133,7 @@ impl Component for Bad {
         if ["deaf", "hoard"].contains(&&*self.what) {
             return None;
         }
+        self.block_now("block in pull");
         let task = self.take().or_else(|| node.pull_from_parents());
         self.panic_now("panic in pull");
         if task.is_some() && self.now_and_then("drop when pulled") {
@@ -128,6 +144,7 @@ impl Component for Bad {
 
     fn can_push(&self, node: Node<'_>, _to: Child) -> bool {
         self.panic_now("panic in can_push");
+        self.block_now("block in can_push");
         if ["deaf", "hoard"].contains(&&*self.what) {
             return false;
         }
@@ -146,6 +163,7 @@ impl Component for Bad {
 
     fn can_pull(&self, node: Node<'_>) -> bool {
         self.panic_now("panic in can_pull");
+        self.block_now("block in can_pull");
         if self.what == "up again" { node.parents_can_push() } else { node.wake_one() }
     }
 
@@ -160,6 +178,7 @@ impl Component for Bad {
     }
 
     fn drain(&self) -> Vec<Task> {
+        self.block_now("block in drain");
         self.kept.lock().drain(..).collect()
     }
 
@@ -172,6 +191,7 @@ impl Component for Bad {
 impl Drop for Bad {
     fn drop(&mut self) {
         self.panic_now("panic in drop");
+        self.block_now("block in drop");
     }
 }
 

@@ -36,6 +36,7 @@ fn over(
         forwards_pull: false,
         empty_until_pushed: false,
         end_is_noted: false,
+        attended: true,
     };
     let all: WorkerSet = workers.iter().copied().map(WorkerId).collect();
     let children = (1..=workers.len() as u32).map(|child| (child, String::new())).collect();

@@ -36,6 +36,7 @@ fn order(registry: &Registry) -> (Vec<u64>, Vec<Request>) {
         forwards_pull: false,
         empty_until_pushed: false,
         end_is_noted: false,
+        attended: true,
     };
     let root = part(registered.build(&Params::default()).unwrap(), &registered.info().name, vec![(1, String::new())]);
     let leaf = Part { worker: Some(WorkerId(0)), ..part(adapt(Leaf), "worker", Vec::new()) };

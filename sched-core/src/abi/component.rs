@@ -4,7 +4,8 @@ use super::extension::RawExtension;
 use super::task::RawTask;
 use super::wire::{RawNode, RawPush};
 use abi_stable::sabi_trait;
-use abi_stable::std_types::{ROption, RStr, RString, RVec, Tuple2};
+use abi_stable::std_types::{RBox, ROption, RStr, RString, RVec, Tuple2};
+use abi_stable::type_level::downcasting::TD_Opaque;
 
 /// The wire form of [`Component`](crate::Component), with plain types; the adapter implements it.
 ///
@@ -33,4 +34,9 @@ pub trait WireComponent: Send + Sync + 'static {
     /// The component's [`extension`](crate::abi::extension) of this name, if it offers one.
     #[sabi(last_prefix_field)]
     fn extension(&self, name: RStr<'_>) -> ROption<RawExtension>;
+}
+
+/// The stable object of what speaks the wire form itself: a host's own, around a component for instance.
+pub fn object_of<C: WireComponent>(component: C) -> super::ComponentObject {
+    WireComponent_TO::from_ptr(RBox::new(component), TD_Opaque)
 }

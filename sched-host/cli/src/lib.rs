@@ -32,6 +32,7 @@ mod tests;
 pub mod topology;
 pub mod tree;
 mod values;
+mod watchdog;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -42,6 +43,8 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
+use values::seconds;
 
 /// Run task graphs with schedulers made of components
 ///
@@ -66,6 +69,12 @@ use std::sync::Arc;
 struct Cli {
     #[command(flatten)]
     plugins: PluginOptions,
+
+    /// Give up, and say which component it is, when a call of a component has not come back for this time; built-in components
+    /// are not watched
+    #[arg(long, value_name = "SECONDS", env = "SCHED_PATIENCE", default_value = watchdog::PATIENCE_S, value_parser = seconds)]
+    #[arg(global = true, help_heading = "Plugins")]
+    patience: Duration,
 
     #[command(subcommand)]
     command: Command,
@@ -98,6 +107,7 @@ pub fn main() -> ExitCode {
         Err(error) => return reports::not_understood(&error, json),
     };
     reports::set_up();
+    watchdog::begin(cli.patience, json);
     let mut out = Output::new(std::io::BufWriter::new(std::io::stdout().lock()));
     let done = run(&cli, &mut out).and_then(|code| out.flush().into_diagnostic().map(|()| code));
     done.unwrap_or_else(|report| {

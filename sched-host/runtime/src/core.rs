@@ -12,6 +12,7 @@ use super::task::record::{Dependent, Record, Records, TaskKey};
 use super::task::submit::TaskRef;
 use super::worker::stats::WorkerCounters;
 use crate::context::{ContextCore, PolicyEnv, Roster};
+use crate::wait::ended::Ended;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{ArchSet, Time, WorkerId, WorkerSet};
@@ -52,6 +53,8 @@ pub(crate) struct Core {
     /// Slots that never held a job.
     fresh: Mutex<Vec<TaskPlace>>,
     pub(crate) stop: AtomicBool,
+    /// Threads of the runtime that have ended.
+    pub(crate) ended: Ended,
     /// Whether a stall was reported.
     pub(crate) stalled: AtomicBool,
     pub(crate) outcomes: Outcomes,
@@ -134,6 +137,7 @@ impl Core {
             own_accesses: OwnAccesses::default(),
             fresh: Mutex::default(),
             stop: AtomicBool::new(false),
+            ended: Ended::default(),
             stalled: AtomicBool::new(false),
             outcomes: Outcomes::default(),
             quiet_period: start.quiet_period,

@@ -39,13 +39,14 @@ use sched_model::Bus;
 use sched_model::Models;
 use sched_policy::Policy;
 use sched_trace::{Trace, WorkerTrack};
+use sched_tree::attendance::Watch;
 use sched_tree::{Fault, NodeState, Part, Services, WorkerFacts};
 use std::ops::{Deref, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use worker::Worker;
 
 /// A running runtime: workers, and the tree that schedules for them.
@@ -101,7 +102,7 @@ pub(crate) struct Start {
 /// Stack size of a worker, for kernels of applications and nested calls of components.
 const STACK: usize = 8 << 20;
 
-/// Time that the end of a stalled runtime waits for a worker stuck in a component.
+/// Time that the end of a runtime waits for a worker stuck in a component.
 const STUCK_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Runtime {
@@ -155,6 +156,8 @@ impl Runtime {
             let body = move || {
                 let bound = binding.map_or(Ok(()), |plan| plan.bind_current_thread(id));
                 let _ = report.send(bound.map_err(|error| error.to_string()));
+                let ends = Arc::clone(&core);
+                let _end = ends.ended.at_end();
                 Worker::new(core, WorkerId(id as u32)).run();
             };
             let thread = std::thread::Builder::new().name(format!("worker-{id}")).stack_size(STACK);
@@ -167,8 +170,9 @@ impl Runtime {
     fn spawn_fetchers(&mut self, binding: Option<&BindingPlan>) -> Result<(), std::io::Error> {
         let Some(memories) = self.submitter.core.backend.memories.clone() else { return Ok(()) };
         for MemoryNodeStats { node, .. } in memories.stats() {
-            let (memories, binding) = (Arc::clone(&memories), binding.cloned());
+            let (memories, binding, core) = (Arc::clone(&memories), binding.cloned(), Arc::clone(&self.core));
             let body = move || {
+                let _end = core.ended.at_end();
                 let workers = memories.workers_of(MemoryNode(node));
                 if let Some(Err(why)) = binding.map(|plan| plan.bind_current_thread_to(&workers)) {
                     tracing::warn!(node, "the thread that fetches data is not bound: {why}");
@@ -315,15 +319,20 @@ fn end(core: &Core, threads: Vec<JoinHandle<()>>, claim: Option<Claim>) {
     if let Some(memories) = &core.backend.memories {
         memories.stop();
     }
-    let began = Instant::now();
-    let stalled = core.stalled.load(Relaxed);
+    let mut calls = Watch::default();
+    let _ = calls.overdue(STUCK_PATIENCE);
+    let ended = core.ended.wait_for(threads.len(), STUCK_PATIENCE);
+    let overdue = calls.overdue(STUCK_PATIENCE);
     for thread in threads {
-        // A worker stuck inside a component cannot be stopped: its thread is left behind.
-        while stalled && !thread.is_finished() && began.elapsed() < STUCK_PATIENCE {
-            std::thread::yield_now();
-        }
-        if !stalled || thread.is_finished() {
+        // No task is left, so a thread that has not ended is stuck inside a component. It cannot be stopped: it is left behind.
+        if ended.contains(&thread.thread().id()) {
             let _ = thread.join();
+            continue;
+        }
+        let name = thread.thread().name().unwrap_or_default().to_owned();
+        match overdue.iter().find(|call| call.thread == name) {
+            Some(call) => tracing::error!("the thread `{name}` is left behind: {call}"),
+            None => tracing::error!("the thread `{name}` is left behind: it does not end within {STUCK_PATIENCE:?}"),
         }
     }
     drop(claim);

@@ -1,6 +1,7 @@
 //! Waiting: for all tasks, for one, for data.
 
 pub(crate) mod barrier;
+pub(crate) mod ended;
 pub(crate) mod stall_detector;
 
 use self::stall_detector::StallDetector;

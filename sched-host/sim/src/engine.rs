@@ -147,12 +147,7 @@ impl<'a> Engine<'a> {
         self.plan_timed_changes();
         self.submit();
         while self.error.is_none() {
-            let Some((time, action)) = self.agenda.pop() else {
-                if !self.look_around() {
-                    break;
-                }
-                continue;
-            };
+            let Some((time, action)) = self.agenda.pop() else { break };
             self.now = time;
             self.backend.set_now(time);
             self.events += 1;
@@ -172,6 +167,7 @@ impl<'a> Engine<'a> {
                 nanos: self.now,
                 without_workers: self.without_workers(),
                 nodes: self.survey(),
+                faults: self.faults(),
             });
         }
         Ok(self.outcome())
@@ -179,20 +175,6 @@ impl<'a> Engine<'a> {
 
     fn worker_ids(&self) -> impl Iterator<Item = WorkerId> + use<> {
         (0..self.workers.len() as u32).map(WorkerId)
-    }
-
-    /// Handles an empty agenda: if tasks are left, every worker looks once more before the run is given up. Returns whether
-    /// there is something to do now.
-    fn look_around(&mut self) -> bool {
-        if self.tasks.ended < self.tasks.total() {
-            self.changes += 1;
-            for worker in self.worker_ids() {
-                self.host(worker);
-            }
-        }
-        // Vain looks plan actions too, but only a task that was found changes something.
-        let found = self.workers.iter().any(|worker| worker.is_occupied());
-        found && !self.agenda.is_empty()
     }
 
     fn perform(&mut self, action: Action) {

@@ -1,9 +1,9 @@
 //! Errors of simulations.
 
 use sched_text::{Findings, closest, did_you_mean};
-use sched_tree::NodeState;
 use sched_tree::context::ContextError;
 use sched_tree::fault::task_count;
+use sched_tree::{Fault, NodeState};
 use std::fmt;
 
 /// Reason why a simulation has no result.
@@ -131,7 +131,7 @@ pub enum SimError {
     #[error(
         "the scheduler kept {left} of {tasks} tasks: nothing more can happen at {nanos} ns{}{}",
         idle(.without_workers),
-        places(.nodes)
+        places(.nodes, .faults)
     )]
     #[diagnostic(help("{}", stall_help(without_workers)))]
     Stalled {
@@ -145,6 +145,8 @@ pub enum SimError {
         without_workers: Vec<String>,
         /// Nodes of the trees, with the tasks that they hold.
         nodes: Vec<NodeState>,
+        /// Faults of components.
+        faults: Vec<Fault>,
     },
 }
 
@@ -197,17 +199,19 @@ fn stall_help(without_workers: &[String]) -> &'static str {
     }
 }
 
-fn places(nodes: &[NodeState]) -> String {
+fn places(nodes: &[NodeState], faults: &[Fault]) -> String {
     let held: Vec<String> = nodes
         .iter()
         .filter(|node| node.tasks > 0)
         .map(|node| {
             let refusal = node.last_refusal.as_ref().map_or(String::new(), |why| format!(", last refused: {why}"));
             let context = if node.context.is_empty() { String::new() } else { format!("{}: ", node.context) };
-            format!("\n  {context}{}: {}{refusal}", node.node, task_count(node.tasks))
+            let NodeState { node, component, plugin, tasks, .. } = node;
+            format!("\n  {context}node `{node}` ({component} of {plugin}) holds {}{refusal}", task_count(*tasks))
         })
         .collect();
-    held.concat()
+    let faults = faults.iter().map(|fault| format!("\n  fault: {fault}"));
+    held.into_iter().chain(faults).collect()
 }
 
 sched_text::debug_as_text!(SimError);

@@ -34,6 +34,24 @@ const fn mix_rest(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
+/// A hash of many bytes, to tell contents apart that nobody made to collide. Two lanes of [`fold`] over words of 8 bytes,
+/// so it takes a fraction of a nanosecond for each.
+#[must_use]
+pub fn digest(bytes: &[u8]) -> u128 {
+    let length = bytes.len() as u64;
+    let (mut one, mut other) = (mix(length), mix(length ^ GAMMA));
+    let mut words = bytes.chunks_exact(8);
+    for word in &mut words {
+        let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
+        one = fold(one, word);
+        other = fold(other, word.rotate_left(32) ^ GAMMA);
+    }
+    let mut rest = [0; 8];
+    rest[..words.remainder().len()].copy_from_slice(words.remainder());
+    let rest = u64::from_le_bytes(rest);
+    u128::from(fold(one, rest)) << 64 | u128::from(fold(other, rest.rotate_left(32) ^ GAMMA))
+}
+
 /// SplitMix64, a generator of random numbers. The seed is its state.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(pub u64);
@@ -79,6 +97,19 @@ mod tests {
         assert_eq!(fnv_1a(b""), FNV_1A_EMPTY);
         assert_eq!(fnv_1a(b"a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(fnv_1a(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn each_bit_and_the_length_change_the_digest() {
+        let bytes: Vec<u8> = (0..41).collect();
+        let mut seen = std::collections::BTreeSet::from([digest(&bytes), digest(&bytes[..40]), digest(b"")]);
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            seen.insert(digest(&flipped));
+        }
+        assert!(seen.insert(digest(&[&bytes[..], &[0]].concat())));
+        assert_eq!(seen.len(), 3 + bytes.len() * 8 + 1);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! An assembled tree: the value behind the gate of a [`Tree`](super::Tree), which is exchanged as a whole.
 
 use super::Part;
+use super::attendance::{Post, PostNumber};
+use super::attended::attended;
 use super::call::Call;
 use super::expected_ends;
 use super::fallback::Fallback;
@@ -121,7 +123,10 @@ impl LiveTree {
         }
     }
 
-    /// Takes back the tasks of quarantined nodes. The caller is alone.
+    /// Takes back the tasks of quarantined nodes, and wakes every sleeping worker. The caller is alone.
+    ///
+    /// The call that failed may have been about to wake somebody (`can_pull`), or to fetch tasks from above (`can_push`). Which
+    /// tasks those were is not known, so every worker looks once more, now that calls pass through the node.
     pub(super) fn repair(&self) {
         self.repairs.store(false, Release);
         for node in self.nodes.iter().filter(|node| node.is_quarantined()) {
@@ -131,6 +136,12 @@ impl LiveTree {
                     node.health.rehomed.fetch_add(1, Relaxed);
                     self.fallback.put(slot);
                 }
+            }
+        }
+        for member in self.members() {
+            let member = WorkerId(member as u32);
+            if self.sleeping.contains(member.0) {
+                self.services.wake(member);
             }
         }
     }
@@ -278,7 +289,13 @@ fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, f
     // Without expected ends, leaves note at each pull how long their worker should be busy.
     let has_expected_ends = env.services.busy_until(WorkerId(0)).is_some();
     let linked = parts.into_iter().zip(links.parents).zip(links.sources).enumerate();
-    let node = |(id, ((part, parents), sources)): (usize, ((Part, Vec<_>), Vec<_>))| {
+    let node = |(id, ((mut part, parents), sources)): (usize, ((Part, Vec<_>), Vec<_>))| {
+        let mut post = None;
+        if part.attended {
+            let number = Arc::new(PostNumber::new(post_of(&part)));
+            part.component = attended(part.component, Arc::clone(&number));
+            post = Some(number);
+        }
         TreeNode::new(NodeParts {
             id: id as NodeId,
             number: first + id as NodeId,
@@ -292,6 +309,7 @@ fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, f
             alike: prospects::alike(&part.workers, env),
             teams: env.teams.below(&part.workers, &env.workers),
             seed: env.seed,
+            post,
             component: part.component,
             component_name: part.name,
             plugin: part.plugin,
@@ -300,7 +318,12 @@ fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, f
     linked.map(node).collect()
 }
 
-/// Completes nodes with the fields that depend on nodes below.
+/// What the reports of calls that do not come back say of a part.
+fn post_of(part: &Part) -> Post {
+    Post { node: part.path.clone(), component: part.name.clone(), plugin: part.plugin.clone() }
+}
+
+/// Completes nodes with what depends on those below them.
 fn linked(mut nodes: Box<[TreeNode]>, leaves: &Leaves, foresight: Option<&Arc<Foresight>>) -> Box<[TreeNode]> {
     // Children come later, so theirs are known.
     for id in (0..nodes.len()).rev() {

@@ -92,6 +92,31 @@ impl BareTree {
         }
     }
 
+    /// Pushes tasks and pulls what the tree gives, for each worker in turn, whether the tree gives tasks back or not. Their
+    /// number is limited to the slots of a new ledger.
+    pub(crate) fn attempt(&self, tasks: u32) {
+        let pull = |worker: u32| {
+            if let Some(slot) = self.tree.pull(WorkerId(worker % self.workers)) {
+                slot.set_phase(Phase::Waiting);
+            }
+        };
+        for slot in self.ledger.slots().take(tasks as usize) {
+            if !matches!(slot.phase(), Phase::InTree(_) | Phase::Fallback) {
+                self.tree.push(slot, None, None);
+            }
+            if slot.index() % 2 == 0 {
+                pull(slot.index());
+            }
+        }
+        (0..tasks * self.workers).for_each(pull);
+        _ = self.tree.survey();
+    }
+
+    /// Drains every component, and drops it.
+    pub(crate) fn take_down(&self) {
+        _ = self.tree.swap(Vec::new(), &|| ());
+    }
+
     /// Time to push `tasks` tasks into the root, one after the other, as an application submits them. The time to pull
     /// them out again is not counted. Their number is limited to the slots of a new ledger.
     ///

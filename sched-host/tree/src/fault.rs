@@ -1,5 +1,7 @@
 //! Faults of components during a run.
 
+use super::attendance::Method;
+use super::attended::PATIENCE;
 use serde::Serialize;
 use std::fmt;
 
@@ -37,6 +39,13 @@ pub enum FaultKind {
         /// Number of tasks taken back from it.
         rehomed: u64,
     },
+    /// A call of it did not come back in time, while the tree was exchanged or taken down. Its thread stays behind.
+    Overdue {
+        /// The method.
+        method: Method,
+        /// Tasks taken back from it.
+        rehomed: u64,
+    },
     /// It dropped tasks, which were executed nevertheless.
     Dropped {
         /// Number of tasks.
@@ -63,6 +72,13 @@ impl fmt::Display for Fault {
             FaultKind::Cycle { rehomed } => {
                 let taken = were(*rehomed);
                 write!(f, "calls went in a circle through it; the node is quarantined, {taken} taken back from it")
+            }
+            FaultKind::Overdue { method, rehomed } => {
+                let taken = were(*rehomed);
+                write!(
+                    f,
+                    "`{method}` did not come back within {PATIENCE:?} and was left behind, {taken} taken back from it"
+                )
             }
             FaultKind::Dropped { tasks: 1 } => f.write_str("dropped a task, which was executed all the same"),
             FaultKind::Dropped { tasks } => write!(f, "dropped {tasks} tasks, which were executed all the same"),

@@ -8,10 +8,13 @@
 //! quarantined node, and [`ledger`] for how its tasks are taken back.
 
 mod assembly;
+pub mod attendance;
+mod attended;
 mod bare_tree;
 mod call;
 pub mod combined;
 pub mod context;
+mod deaf;
 mod expected_ends;
 mod fallback;
 pub mod fault;
@@ -43,6 +46,7 @@ pub use swap::SwapError;
 pub(crate) use assembly::LiveTree;
 
 use assembly::TreeEnv;
+use attendance::{OverdueCall, PostNumber};
 use call::Call;
 use fallback::Fallback;
 use node::TreeNode;
@@ -99,6 +103,8 @@ pub struct Part {
     pub empty_until_pushed: bool,
     /// Whether the estimated end of the component follows from what it notes, so that it need not be asked.
     pub end_is_noted: bool,
+    /// Calls of the component are [noted](attendance), so that one that does not come back can be named.
+    pub attended: bool,
 }
 
 /// A running tree of components; [`swap`](Tree::swap) exchanges it for another one.
@@ -244,6 +250,13 @@ impl Tree {
     #[must_use]
     pub fn serves(&self, worker: WorkerId) -> bool {
         self.env.fallback.has_member(worker)
+    }
+
+    /// Whether the call is one into a component of this tree.
+    #[must_use]
+    pub fn is_called_by(&self, call: &OverdueCall) -> bool {
+        let is_of = |post: &Arc<PostNumber>| post.is_of(call);
+        self.live.inside(lane_of(None), |tree| tree.nodes.iter().any(|node| node.post.as_ref().is_some_and(is_of)))
     }
 
     /// Number of tasks in the fallback store.

@@ -1,5 +1,6 @@
 //! One node of a tree: a component, its neighbours, and the component's view of the host.
 
+use super::attendance::PostNumber;
 use super::call::Call;
 use super::expected_ends;
 use super::fault::{Fault, FaultKind};
@@ -127,6 +128,8 @@ pub(super) struct TreeNode {
     pub(super) straight: Option<(WorkerId, SmallVec<[NodeId; 4]>)>,
     /// Source of tasks to come, for components that ask.
     pub(super) foresight: Option<Arc<Foresight>>,
+    /// Where calls of the component are noted, if they are.
+    pub(super) post: Option<Arc<PostNumber>>,
     pub(super) health: Health,
     random: AtomicU64,
 }
@@ -163,6 +166,8 @@ pub(super) struct NodeParts {
     pub(super) workers: Arc<[RawWorker]>,
     pub(super) alike: Box<[Alike]>,
     pub(super) teams: Option<TeamsBelow>,
+    /// Where calls of the component are noted, if they are.
+    pub(super) post: Option<Arc<PostNumber>>,
     /// Seeds the randomness of the tree's nodes.
     pub(super) seed: u64,
 }
@@ -200,6 +205,7 @@ impl TreeNode {
             straight: None,
             foresight: None,
             quarantined: AtomicBool::new(false),
+            post: parts.post,
             health: Health::default(),
             random,
         }
@@ -254,6 +260,8 @@ impl TreeNode {
             kinds.push(FaultKind::Panicked { message, rehomed: rehomed + lost });
         } else if self.health.cycle.load(Relaxed) {
             kinds.push(FaultKind::Cycle { rehomed: rehomed + lost });
+        } else if let Some(method) = self.post.as_ref().and_then(|post| post.given_up()) {
+            kinds.push(FaultKind::Overdue { method, rehomed: rehomed + lost });
         } else if lost > 0 {
             kinds.push(FaultKind::Dropped { tasks: lost });
         }

@@ -42,6 +42,7 @@
 //! ```
 
 mod builder;
+mod copy;
 mod elf;
 mod error;
 mod listing;
@@ -50,8 +51,11 @@ mod manifest;
 mod registered;
 mod registry;
 mod search;
+mod smoke;
+mod trial;
 
 pub use builder::{RegistryBuilder, RegistryError};
+pub use copy::IN_PLACE_VARIABLE;
 pub use error::{ComponentError, ConstructError, LoadError, LoadErrorKind};
 pub use listing::{
     CompiledIn, ComponentState, FileReport, FileState, FolderReport, FolderState, ListedComponent, LoadedPlugin,

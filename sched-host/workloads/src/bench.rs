@@ -80,7 +80,7 @@ pub struct OverheadReport {
     /// Results for each shape, number of workers and policy.
     pub results: Vec<OverheadResult>,
     /// Results for each policy.
-    pub bare_tree: Vec<PushPullResult>,
+    pub push_pull: Vec<PushPullResult>,
 }
 
 /// Measures everything, and reports the progress, from 0 to 1, to `progress`. Every round measures each policy and each
@@ -104,7 +104,7 @@ pub fn overhead(
             progress(results.len() as f64 / steps as f64);
         }
     }
-    Ok(OverheadReport { results, bare_tree: measure_pairs(wanted, registry)? })
+    Ok(OverheadReport { results, push_pull: measure_pairs(wanted, registry)? })
 }
 
 fn builder(registry: &Arc<Registry>, policy: &str, workers: usize) -> Builder {

@@ -21,7 +21,7 @@ fn the_overhead_of_every_shipped_policy_is_measured() {
     };
     let few = ["--shape", "chain", "--workers", "2", "--tasks", "20", "--rounds", "1"];
     let seen = sched(&[&["bench", "overhead", "--policy", "all", "--json"], &few[..]].concat()).json();
-    for rows in ["results", "bare_tree"] {
+    for rows in ["results", "push_pull"] {
         assert_eq!(names(&seen[rows]), names(&shipped["policies"]));
     }
     assert!(seen["results"].as_array().unwrap().iter().all(|row| row["ns_per_task"].as_f64().unwrap() > 0.0));

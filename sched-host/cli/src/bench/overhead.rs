@@ -98,7 +98,7 @@ fn text(report: &OverheadReport) -> String {
     let row = |pair: &PushPullResult| {
         [pair.policy.clone(), format!("{:.0}", pair.ns_per_pair), format!("{:.0}", pair.floor_ns)]
     };
-    let pairs = table(["PUSH AND PULL", "NS", "FLOOR"], report.bare_tree.iter().map(row), 1..3);
+    let pairs = table(["PUSH AND PULL", "NS", "FLOOR"], report.push_pull.iter().map(row), 1..3);
     format!("{tasks}\n\n{pairs}\n")
 }
 
@@ -119,7 +119,7 @@ mod tests {
         };
         let pair = PushPullResult { policy: "tree-eager".to_owned(), ns_per_pair: 37.2, floor_ns: 22.9 };
         let results = vec![row(Shape::Independent, 1, 124.3), row(Shape::Cholesky, 12, 1304.0)];
-        insta::assert_snapshot!(text(&OverheadReport { results, bare_tree: vec![pair] }), @r"
+        insta::assert_snapshot!(text(&OverheadReport { results, push_pull: vec![pair] }), @r"
         GRAPH        WORKERS  POLICY      NS/TASK  RAYON  FLOOR
         independent        1  tree-eager      124     60     42
         cholesky          12  tree-eager     1304     60     42

@@ -1,5 +1,6 @@
 //! Outcomes of tasks and runs.
 
+use sched_tree::attendance::OverdueCall;
 use sched_tree::fault::task_count;
 use sched_tree::{Fault, NodeState};
 use serde::Serialize;
@@ -95,6 +96,8 @@ pub struct StallReport {
     pub nodes: Vec<NodeState>,
     /// Each worker.
     pub workers: Vec<WorkerState>,
+    /// Calls of components that have not come back.
+    pub overdue: Vec<OverdueCall>,
     /// Faults of components.
     pub faults: Vec<Fault>,
 }
@@ -161,6 +164,12 @@ impl fmt::Display for StallReport {
         }
         for fault in &self.faults {
             writeln!(f, "  fault: {fault}")?;
+        }
+        for call in &self.overdue {
+            writeln!(f, "  stuck: {call}")?;
+        }
+        if !self.overdue.is_empty() {
+            return Ok(());
         }
         if let Some(worst) = self.nodes.iter().max_by_key(|node| node.tasks).filter(|node| node.tasks > 0) {
             let sleeping = self.workers.iter().filter(|w| w.doing == WorkerDoing::Sleeping && w.eligible > 0).count();

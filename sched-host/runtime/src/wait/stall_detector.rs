@@ -10,6 +10,7 @@ use crate::core::Core;
 use crate::task::failure::{ContextState, StallReport, WorkerDoing, WorkerState};
 use sched_core::{ArchSet, WorkerId};
 use sched_tree::Phase;
+use sched_tree::attendance::{OverdueCall, Watch};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use std::time::Duration;
 pub(crate) struct StallDetector {
     last: Option<[(u64, u64); 2]>,
     quiet: Duration,
+    calls: Watch,
 }
 
 impl StallDetector {
@@ -39,16 +41,19 @@ impl StallDetector {
             (Some(last), false) => executing || last != progress,
         };
         self.last = Some(progress);
+        // Looked at each time, so that it is known since when a call has not come back.
+        let overdue = self.calls.overdue(period);
         if moved {
             self.quiet = period;
             return None;
         }
         self.quiet += period;
-        Some(Box::new(report(core, self.quiet)))
+        let is_ours = |call: &OverdueCall| core.roster.contexts().any(|context| context.tree.is_called_by(call));
+        Some(Box::new(report(core, self.quiet, overdue.into_iter().filter(is_ours).collect())))
     }
 }
 
-fn report(core: &Core, quiet: Duration) -> StallReport {
+fn report(core: &Core, quiet: Duration, overdue: Vec<OverdueCall>) -> StallReport {
     let (mut waiting, mut fallback) = (0, 0);
     let mut in_trees: BTreeMap<u16, Vec<ArchSet>> = BTreeMap::new();
     for slot in core.ledger.slots() {
@@ -92,6 +97,7 @@ fn report(core: &Core, quiet: Duration) -> StallReport {
         workers: workers.collect(),
         contexts: contexts.collect(),
         nodes: core.survey(),
+        overdue,
         faults: core.faults(),
     }
 }

@@ -58,10 +58,6 @@ impl Agenda {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.firsts[self.next] == NEVER
-    }
-
     /// The next action.
     #[inline]
     pub(super) fn peek(&self) -> Option<Action> {
@@ -152,12 +148,12 @@ mod tests {
                 let popped = agenda.pop();
                 prop_assert_eq!(popped, heap.pop().map(|Reverse((time, number))| (time, Action::Host(WorkerId(number)))));
                 now = popped.map_or(now, |(time, _)| time);
-                prop_assert_eq!(agenda.is_empty(), heap.is_empty());
+                prop_assert_eq!(agenda.peek().is_none(), heap.is_empty());
             }
             while let Some(Reverse((time, number))) = heap.pop() {
                 prop_assert_eq!(agenda.pop(), Some((time, Action::Host(WorkerId(number)))));
             }
-            prop_assert!(agenda.is_empty() && agenda.pop().is_none());
+            prop_assert!(agenda.peek().is_none() && agenda.pop().is_none());
         }
     }
 }

@@ -83,11 +83,6 @@ impl Worker {
         fetch_ahead(&self.executing);
     }
 
-    /// Whether it has a task.
-    pub(super) fn is_occupied(&self) -> bool {
-        !self.flights.is_empty()
-    }
-
     /// Records a vain look for a task, at this time and after this number of changes.
     pub(super) fn note_vain_look(&mut self, now: u64, changes: u64) {
         let is_repeated = (self.vain.at, self.vain.changes) == (now, changes);

@@ -69,7 +69,7 @@ impl Platform {
     ///
     /// ```
     /// let platform = sched_sim::platform::find("cpu9-gpu3")?;
-    /// assert!(platform.to_text().contains("ram: any size; workers 0–8 (cpu)"));
+    /// assert!(platform.to_text().contains("ram: any size; workers 0-8 (cpu)"));
     /// # Ok::<(), sched_text::Findings>(())
     /// ```
     #[must_use]
@@ -222,7 +222,7 @@ impl Platform {
     }
 }
 
-/// `workers 0–8 (cpu)`.
+/// `workers 0-8 (cpu)`.
 fn near(row: &Row<'_>) -> String {
     let of_class = |(class, near): &(&WorkerClass, Vec<u32>)| {
         let noun = if near.len() == 1 { "worker" } else { "workers" };

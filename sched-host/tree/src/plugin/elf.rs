@@ -2,7 +2,7 @@
 
 use super::error::LoadErrorKind;
 use object::elf::{self, ELFMAG, Machine};
-use object::read::elf::{FileHeader as _, ProgramHeader as _, Sym as _};
+use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _, Sym as _};
 use object::{Endianness, ReadCache, ReadRef};
 use sched_core::abi::stamp;
 use std::env::consts::ARCH;
@@ -81,6 +81,25 @@ pub(super) fn stamp_bytes(file: File, length: u64) -> Result<Vec<u8>, LoadErrorK
         .ok_or_else(|| LoadErrorKind::Malformed(format!("`{}` lies in no segment", stamp::SYMBOL)))?;
     let bytes = data.read_bytes_at(offset, size.min(STAMP_LIMIT));
     bytes.map(<[u8]>::to_vec).map_err(|()| LoadErrorKind::Unreadable("its stamp cannot be read".to_owned()))
+}
+
+/// Whether a library names its own folder (`$ORIGIN`) in the path on which the loader looks for what it needs.
+pub(super) fn needs_its_folder(library: &[u8]) -> bool {
+    let run_paths = || -> object::read::Result<bool> {
+        let header = FileHeader::parse(library)?;
+        let endian = header.endian()?;
+        let sections = header.sections(endian, library)?;
+        let Some((entries, link)) = sections.dynamic(endian, library)? else { return Ok(false) };
+        let strings = sections.strings(endian, library, link)?;
+        let paths = entries.iter().filter(|entry| {
+            let tag = entry.tag(endian);
+            tag == elf::DT_RUNPATH || tag == elf::DT_RPATH
+        });
+        Ok(paths
+            .filter_map(|entry| entry.string(endian, strings).ok())
+            .any(|path| path.windows(6).any(|word| word == b"ORIGIN")))
+    };
+    run_paths().unwrap_or(false)
 }
 
 /// End of the two tables of headers.

@@ -1,5 +1,6 @@
 //! Errors of plugins, of their components, and of values for components.
 
+use crate::attended::PATIENCE;
 use sched_core::abi::root;
 use sched_core::abi::stamp::{self, StampError};
 use std::path::PathBuf;
@@ -61,6 +62,9 @@ pub enum LoadErrorKind {
     /// It was built for another host.
     #[error("{0}")]
     Stamp(StampError),
+    /// A child process that loaded it on trial did not survive.
+    #[error("it is damaged, or fails on its own: {0}")]
+    Fatal(String),
     /// The loader of the system rejects it.
     #[error("the system's loader refuses it: {0}")]
     Open(String),
@@ -91,6 +95,7 @@ impl LoadErrorKind {
                 "build it with `sched_core::export_components!`, or take it out of the folder of plugins"
             }
             LoadErrorKind::Stamp(error) => error.fix(),
+            LoadErrorKind::Fatal(_) => "build it again, or copy it again; if that does not help, ask its author",
             LoadErrorKind::Open(_) => "install what it needs, or link it into the plugin",
             LoadErrorKind::NoEntry => "build it with `sched_core::export_components!`",
             LoadErrorKind::Layout(_) => "build it again against the sched-core of this host",
@@ -110,6 +115,7 @@ impl LoadErrorKind {
             LoadErrorKind::Malformed(_) => "malformed",
             LoadErrorKind::NoStamp => "no-stamp",
             LoadErrorKind::Stamp(_) => "stamp",
+            LoadErrorKind::Fatal(_) => "fatal",
             LoadErrorKind::Open(_) => "open",
             LoadErrorKind::NoEntry => "no-entry",
             LoadErrorKind::Layout(_) => "layout",
@@ -230,6 +236,14 @@ pub enum ConstructError {
         /// Message of the panic.
         message: String,
     },
+    /// The constructor did not come back.
+    #[error("component `{component}` of {plugin} was not built within {PATIENCE:?}: its `build` does not come back")]
+    Late {
+        /// The component.
+        component: String,
+        /// The plugin.
+        plugin: String,
+    },
 }
 
 impl ConstructError {
@@ -241,7 +255,9 @@ impl ConstructError {
                 "`sched plugins` lists the parameters of every component"
             }
             ConstructError::Refused { .. } => "change the parameters in the policy",
-            ConstructError::Panicked { .. } => "tell the author of the plugin, or use another component",
+            ConstructError::Panicked { .. } | ConstructError::Late { .. } => {
+                "tell the author of the plugin, or use another component"
+            }
         }
     }
 }

@@ -1,58 +1,98 @@
 //! Loading one file.
 
-use super::elf;
+use super::copy::Content;
 use super::error::LoadErrorKind;
+use super::{elf, trial};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use parking_lot::Mutex;
 use sched_core::ComponentInfo;
 use sched_core::abi::root::{self, EntryFn, Root};
 use sched_core::abi::stamp::Stamp;
+use std::collections::BTreeMap;
 use std::error::Error;
-use std::fs::{self, FileType};
+use std::fs::{self, File, FileType};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// A loaded plugin, which stays in memory.
+#[derive(Clone)]
 pub(super) struct Loaded {
     pub(super) stamp: Stamp,
     pub(super) root: &'static Root,
     pub(super) components: Vec<ComponentInfo>,
 }
 
+/// What this process has loaded, by content: a library is loaded once, under however many names it is found, and is there
+/// for every registry. The lock makes loads come one at a time.
+static LOADED: Mutex<BTreeMap<u128, Result<Loaded, LoadErrorKind>>> = Mutex::new(BTreeMap::new());
+
 /// Takes a file through all steps. `path` is absolute, so that the loader does not search for it.
 pub(super) fn load(path: &Path) -> Result<Loaded, LoadErrorKind> {
-    let stamp = read_stamp(path)?;
-    let root = open(path)?;
-    let components = root.components().map_err(LoadErrorKind::Manifest)?;
-    Ok(Loaded { stamp, root, components })
+    // From the file, so that what is no plugin is not read whole.
+    read_stamp(open_file(path)?)?;
+    let content = Content::of(path)?;
+    let mut loaded = LOADED.lock();
+    if let Some(known) = loaded.get(&content.hash) {
+        return known.clone();
+    }
+    // From the copy: the file may be another one by now.
+    let stamp = read_stamp(content.open().map_err(unreadable)?)?;
+    trial::survives(&content)?;
+    let result = Opened::of(&content).map(|Opened { root, components }| Loaded { stamp, root, components });
+    if !matches!(result, Err(LoadErrorKind::Open(_))) {
+        // The library is in memory, understood or not.
+        loaded.insert(content.hash, result.clone());
+        content.keep();
+    }
+    result
 }
 
-/// The stamp of a file, if it fits this host. No code of the file has run by then.
-fn read_stamp(path: &Path) -> Result<Stamp, LoadErrorKind> {
-    let unreadable = |error: std::io::Error| LoadErrorKind::Unreadable(error.to_string());
+fn unreadable(error: std::io::Error) -> LoadErrorKind {
+    LoadErrorKind::Unreadable(error.to_string())
+}
+
+fn open_file(path: &Path) -> Result<File, LoadErrorKind> {
     // Checked before opening: opening a pipe waits for a writer.
     let metadata = fs::metadata(path).map_err(unreadable)?;
     if !metadata.is_file() {
         return Err(LoadErrorKind::NotAFile(kind_of(metadata.file_type())));
     }
-    let bytes = elf::stamp_bytes(fs::File::open(path).map_err(unreadable)?, metadata.len())?;
+    File::open(path).map_err(unreadable)
+}
+
+/// The stamp of a file that fits this host. Nothing in the file has run when this returns.
+fn read_stamp(file: File) -> Result<Stamp, LoadErrorKind> {
+    let length = file.metadata().map_err(unreadable)?.len();
+    let bytes = elf::stamp_bytes(file, length)?;
     let stamp = Stamp::read(&bytes).map_err(LoadErrorKind::Stamp)?;
     stamp.check().map_err(LoadErrorKind::Stamp)?;
     Ok(stamp)
 }
 
-/// The root of a library whose stamp fits.
-fn open(path: &Path) -> Result<&'static Root, LoadErrorKind> {
-    // SAFETY: this runs the constructors of the library. It was made by sched-core's macro, as its stamp shows, and a
-    // Rust library has no constructors but those that its author wrote on purpose; whoever puts a plugin into a folder
-    // of the search path vouches for what it does. There are no destructors to vouch for: it is never unloaded.
-    let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
-        .map_err(|error| LoadErrorKind::Open(loader_message(&error, path)))?;
-    // The host refers to statics, thread-locals and code of the plugin everywhere.
-    let library: &'static Library = Box::leak(Box::new(library));
-    // SAFETY: a symbol of this name has this type in every library whose stamp is of this major version.
-    let entry = unsafe { library.get::<EntryFn>(root::SYMBOL) }.map_err(|_| LoadErrorKind::NoEntry)?;
-    // SAFETY: the stamp was checked, and the library was leaked.
-    unsafe { entry().open() }.map_err(LoadErrorKind::Layout)
+/// A library that was loaded and understood.
+pub(super) struct Opened {
+    pub(super) root: &'static Root,
+    pub(super) components: Vec<ComponentInfo>,
+}
+
+impl Opened {
+    /// Loads a content whose stamp fits. The library stays, whether it is understood or not.
+    pub(super) fn of(content: &Content) -> Result<Opened, LoadErrorKind> {
+        let path = content.loader_path();
+        // SAFETY: this runs the constructors of the library. It was made by sched-core's macro, as its stamp shows, and a
+        // Rust library has no constructors but those that its author wrote on purpose; whoever puts a plugin into a folder
+        // of the search path vouches for what it does. There are no destructors to vouch for: it is never unloaded.
+        let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) }
+            .map_err(|error| LoadErrorKind::Open(loader_message(&error, &path)))?;
+        // Statics, thread-locals and code of the plugin are referred to from all over the host.
+        let library: &'static Library = Box::leak(Box::new(library));
+        // SAFETY: a symbol of this name has this type in every library whose stamp is of this major version.
+        let entry = unsafe { library.get::<EntryFn>(root::SYMBOL) }.map_err(|_| LoadErrorKind::NoEntry)?;
+        // SAFETY: the stamp was checked, and the library was leaked.
+        let root = unsafe { entry().open() }.map_err(LoadErrorKind::Layout)?;
+        let components = root.components().map_err(LoadErrorKind::Manifest)?;
+        Ok(Opened { root, components })
+    }
 }
 
 /// Message of the loader without the path, which the report names anyway.

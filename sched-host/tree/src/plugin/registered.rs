@@ -2,6 +2,8 @@
 
 use super::error::ConstructError;
 use super::listing::PluginId;
+use crate::attendance::{Inside, Method, Post, PostNumber};
+use crate::attended::{Late, in_time};
 use sched_core::abi::ComponentObject;
 use sched_core::abi::root::Root;
 use sched_core::{ComponentInfo, Offer, Params};
@@ -19,10 +21,35 @@ pub struct Registered {
     maker: Maker,
 }
 
+/// Package of the stock components.
+const STOCK_PACKAGE: &str = "sched-components";
+
 /// Builds a component.
+#[derive(Clone, Copy)]
 pub(super) enum Maker {
     Plugin(&'static Root),
     BuiltIn(Offer),
+}
+
+/// Why a component was not made.
+enum Failure {
+    Refused(String),
+    Panicked(String),
+}
+
+impl Maker {
+    fn make(self, name: &str, params: &Params) -> Result<ComponentObject, Failure> {
+        match self {
+            Maker::Plugin(root) => root.build(name, params).map_err(|failure| {
+                let message = failure.message.to_string();
+                if failure.panicked { Failure::Panicked(message) } else { Failure::Refused(message) }
+            }),
+            Maker::BuiltIn(offer) => match catch_unwind(AssertUnwindSafe(|| offer.build(params))) {
+                Ok(built) => built.map_err(|error| Failure::Refused(error.to_string())),
+                Err(payload) => Err(Failure::Panicked(panic_text(&*payload))),
+            },
+        }
+    }
 }
 
 impl fmt::Debug for Maker {
@@ -56,6 +83,13 @@ impl Registered {
         &self.plugin
     }
 
+    /// Whether calls of such components are [noted](crate::attendance): all but the stock components', which are part of
+    /// this project.
+    #[must_use]
+    pub fn is_attended(&self) -> bool {
+        self.info.package != STOCK_PACKAGE
+    }
+
     /// Builds the component. Parameters absent from `params` have their defaults.
     ///
     /// # Errors
@@ -67,15 +101,24 @@ impl Registered {
         let plugin = || self.plugin.to_string();
         let refused = |message| ConstructError::Refused { component: component(), plugin: plugin(), message };
         let panicked = |message| ConstructError::Panicked { component: component(), plugin: plugin(), message };
-        match &self.maker {
-            Maker::Plugin(root) => root.build(&self.info.name, &params).map_err(|failure| {
-                let message = failure.message.to_string();
-                if failure.panicked { panicked(message) } else { refused(message) }
+        let (maker, name) = (self.maker, self.info.name.clone());
+        let made = match self.is_attended() {
+            true => {
+                let post = Post { node: String::new(), component: component(), plugin: plugin() };
+                in_time("build", move || {
+                    let post = PostNumber::new(post);
+                    let _inside = Inside::new(&post, Method::Build);
+                    maker.make(&name, &params)
+                })
+            }
+            false => Ok(maker.make(&name, &params)),
+        };
+        match made {
+            Ok(made) => made.map_err(|failure| match failure {
+                Failure::Refused(message) => refused(message),
+                Failure::Panicked(message) => panicked(message),
             }),
-            Maker::BuiltIn(offer) => match catch_unwind(AssertUnwindSafe(|| offer.build(&params))) {
-                Ok(built) => built.map_err(|error| refused(error.to_string())),
-                Err(payload) => Err(panicked(panic_text(&*payload))),
-            },
+            Err(Late) => Err(ConstructError::Late { component: component(), plugin: plugin() }),
         }
     }
 

@@ -1,0 +1,48 @@
+//! Ends the program when a component does not come back from a call.
+
+use super::reports;
+use miette::{Diagnostic, Report};
+use sched_tree::attendance::{OverdueCall, Watch};
+use std::fmt;
+use std::time::Duration;
+
+/// Seconds that a call of a component may take, unless the user says otherwise.
+pub(super) const PATIENCE_S: &str = "10";
+
+/// Calls that have not come back.
+#[derive(Debug, Diagnostic)]
+#[diagnostic(
+    code(sched::stuck),
+    help(
+        "a component must not wait or loop inside a call: its author can find out why it does; \
+         --patience SECONDS gives it more time"
+    )
+)]
+struct Stuck(Vec<OverdueCall>);
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("given up, since a component does not come back")?;
+        self.0.iter().try_for_each(|call| write!(f, "\n  {call}"))
+    }
+}
+
+impl std::error::Error for Stuck {}
+
+/// From now on, the program ends with an error when a call has not come back for `patience`: whatever waits for it, waits for
+/// ever. Runs and drops of a runtime that notice it themselves are faster, and say more.
+pub(super) fn begin(patience: Duration, json: bool) {
+    let look = move || {
+        let mut calls = Watch::default();
+        loop {
+            std::thread::sleep(patience / 4);
+            let overdue = calls.overdue(patience);
+            if !overdue.is_empty() {
+                reports::failed(&Report::new(Stuck(overdue)), json);
+                std::process::exit(1);
+            }
+        }
+    };
+    // Without the thread the program works; it only would not end by itself.
+    let _ = std::thread::Builder::new().name("watchdog".to_owned()).spawn(look);
+}

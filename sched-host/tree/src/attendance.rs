@@ -1,0 +1,329 @@
+//! Which thread is inside which component: so that a call that does not come back can be named.
+//!
+//! # Protocol
+//!
+//! Each thread has a *desk*, on which it notes every call into an [attended](super::attended) component: the node and the
+//! method, one above the other as calls nest, and a count that changes with every call and every return. Only the thread
+//! itself writes to its desk, with plain stores; nothing is timed and nothing is locked.
+//!
+//! A [`Watch`] looks at all desks from time to time. A desk whose count is the same as a while ago, with a call on it, is that
+//! of a thread that is inside that call since then: it is waiting or spinning there, or it is inside another component,
+//! which is not attended, that it called. Since a desk may change while it is read, the count is read again afterwards.
+//!
+//! The components of this project are not attended, and cost nothing more.
+
+use parking_lot::Mutex;
+use serde::Serialize;
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::*};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// A method of a component.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum Method {
+    /// [`push_task`](sched_core::Component::push_task).
+    PushTask = 1,
+    /// [`pull_task`](sched_core::Component::pull_task).
+    PullTask,
+    /// [`can_push`](sched_core::Component::can_push).
+    CanPush,
+    /// [`can_pull`](sched_core::Component::can_pull).
+    CanPull,
+    /// [`estimated_end`](sched_core::Component::estimated_end).
+    EstimatedEnd,
+    /// [`estimated_load`](sched_core::Component::estimated_load).
+    EstimatedLoad,
+    /// [`notify_change_workers`](sched_core::Component::notify_change_workers).
+    NotifyChangeWorkers,
+    /// [`drain`](sched_core::Component::drain).
+    Drain,
+    /// [`describe`](sched_core::Component::describe).
+    Describe,
+    /// Its constructor, [`Build::build`](sched_core::Build::build).
+    Build,
+    /// Its destructor.
+    Drop,
+}
+
+impl Method {
+    const ALL: [Method; 11] = [
+        Method::PushTask,
+        Method::PullTask,
+        Method::CanPush,
+        Method::CanPull,
+        Method::EstimatedEnd,
+        Method::EstimatedLoad,
+        Method::NotifyChangeWorkers,
+        Method::Drain,
+        Method::Describe,
+        Method::Build,
+        Method::Drop,
+    ];
+
+    fn of_code(code: u8) -> Option<Method> {
+        Method::ALL.into_iter().find(|method| *method as u8 == code)
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Method::PushTask => "push_task",
+            Method::PullTask => "pull_task",
+            Method::CanPush => "can_push",
+            Method::CanPull => "can_pull",
+            Method::EstimatedEnd => "estimated_end",
+            Method::EstimatedLoad => "estimated_load",
+            Method::NotifyChangeWorkers => "notify_change_workers",
+            Method::Drain => "drain",
+            Method::Describe => "describe",
+            Method::Build => "build",
+            Method::Drop => "drop",
+        })
+    }
+}
+
+/// What stands at a node: as the report of a call names it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Post {
+    /// The node, by its path in the tree; empty while the component is built.
+    pub node: String,
+    /// The component in it.
+    pub component: String,
+    /// The plugin it came from.
+    pub plugin: String,
+}
+
+/// A call that has not come back for a while.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct OverdueCall {
+    /// Where it is.
+    #[serde(flatten)]
+    pub post: Post,
+    /// The method that was called.
+    pub method: Method,
+    /// Name of the thread that called it.
+    pub thread: String,
+    /// Seconds since it was first seen there, at least.
+    pub seconds: f64,
+    /// Number of the post.
+    #[serde(skip)]
+    number: u32,
+}
+
+impl fmt::Display for OverdueCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OverdueCall { post: Post { node, component, plugin }, method, thread, seconds, .. } = self;
+        write!(f, "component `{component}` of {plugin}")?;
+        if !node.is_empty() {
+            write!(f, ", node `{node}`")?;
+        }
+        write!(f, ": `{method}` has not come back for {seconds:.1} s (thread `{thread}`)")
+    }
+}
+
+/// A registered [`Post`]: its number is what desks note.
+#[derive(Debug)]
+pub(crate) struct PostNumber {
+    number: u32,
+    /// The first method, if any, that the host stopped waiting for.
+    given_up: AtomicU8,
+}
+
+impl PostNumber {
+    pub(crate) fn new(post: Post) -> PostNumber {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Relaxed);
+        POSTS.lock().insert(number, post);
+        PostNumber { number, given_up: AtomicU8::new(0) }
+    }
+
+    /// Whether the call is one into the component here.
+    pub(crate) fn is_of(&self, call: &OverdueCall) -> bool {
+        self.number == call.number
+    }
+
+    /// The host does not wait any longer for a call.
+    pub(crate) fn give_up(&self, method: Method) {
+        let _ = self.given_up.compare_exchange(0, method as u8, Relaxed, Relaxed);
+    }
+
+    /// The call that the host stopped waiting for first.
+    pub(crate) fn given_up(&self) -> Option<Method> {
+        Method::of_code(self.given_up.load(Relaxed))
+    }
+}
+
+impl Drop for PostNumber {
+    fn drop(&mut self) {
+        POSTS.lock().remove(&self.number);
+    }
+}
+
+static POSTS: Mutex<BTreeMap<u32, Post>> = Mutex::new(BTreeMap::new());
+
+/// Calls nested deeper than this are not noted.
+const DEPTH: usize = 64;
+
+/// Where a thread notes its calls.
+struct Desk {
+    thread: String,
+    /// Calls and returns.
+    moves: AtomicU64,
+    depth: AtomicU32,
+    /// For each call that it is inside of, outermost first: number of the post, and method.
+    calls: [AtomicU64; DEPTH],
+}
+
+static DESKS: Mutex<Vec<Weak<Desk>>> = Mutex::new(Vec::new());
+
+thread_local! {
+    static DESK: OnceCell<Arc<Desk>> = const { OnceCell::new() };
+}
+
+fn new_desk() -> Arc<Desk> {
+    let thread = std::thread::current().name().unwrap_or("without a name").to_owned();
+    let calls = std::array::from_fn(|_| AtomicU64::new(0));
+    let desk = Arc::new(Desk { thread, moves: AtomicU64::new(0), depth: AtomicU32::new(0), calls });
+    let mut desks = DESKS.lock();
+    desks.retain(|desk| desk.strong_count() > 0);
+    desks.push(Arc::downgrade(&desk));
+    desk
+}
+
+/// While it lives, this thread is inside a call. Calls end in the reverse order of their beginning.
+pub(crate) struct Inside(());
+
+impl Inside {
+    /// This thread calls `method` of the component at `post`.
+    pub(crate) fn new(post: &PostNumber, method: Method) -> Inside {
+        // While the thread ends, its calls are not noted.
+        let _ = DESK.try_with(|desk| {
+            let desk = desk.get_or_init(new_desk);
+            let depth = desk.depth.load(Relaxed);
+            if let Some(call) = desk.calls.get(depth as usize) {
+                call.store(u64::from(post.number) << 8 | method as u64, Relaxed);
+            }
+            desk.depth.store(depth + 1, Relaxed);
+            desk.moves.store(desk.moves.load(Relaxed) + 1, Release);
+        });
+        Inside(())
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        let _ = DESK.try_with(|desk| {
+            let Some(desk) = desk.get() else { return };
+            desk.depth.store(desk.depth.load(Relaxed) - 1, Relaxed);
+            desk.moves.store(desk.moves.load(Relaxed) + 1, Release);
+        });
+    }
+}
+
+/// Looks at all threads of the process, time and again.
+#[derive(Debug, Default)]
+pub struct Watch {
+    /// What was seen of each desk, by its address: the count, and since when.
+    seen: BTreeMap<usize, (u64, Instant)>,
+}
+
+impl Watch {
+    /// The calls that have not come back for this long, as far as this watch has seen.
+    pub fn overdue(&mut self, patience: Duration) -> Vec<OverdueCall> {
+        let desks: Vec<Arc<Desk>> = DESKS.lock().iter().filter_map(Weak::upgrade).collect();
+        let address = |desk: &Arc<Desk>| Arc::as_ptr(desk).addr();
+        self.seen.retain(|seen, _| desks.iter().any(|desk| address(desk) == *seen));
+        let mut overdue = Vec::new();
+        for desk in &desks {
+            let moves = desk.moves.load(Acquire);
+            let Some(call) = desk.innermost() else {
+                self.seen.remove(&address(desk));
+                continue;
+            };
+            let (seen, since) = self.seen.entry(address(desk)).or_insert_with(|| (moves, Instant::now()));
+            if *seen != moves {
+                (*seen, *since) = (moves, Instant::now());
+            }
+            let waited = since.elapsed();
+            if waited >= patience && desk.moves.load(Acquire) == moves {
+                overdue.extend(overdue_call(call, desk, waited));
+            }
+        }
+        overdue
+    }
+}
+
+impl Desk {
+    /// The innermost call that is noted, if the thread is inside one.
+    fn innermost(&self) -> Option<u64> {
+        let depth = self.depth.load(Relaxed) as usize;
+        depth.checked_sub(1).map(|innermost| self.calls[innermost.min(DEPTH - 1)].load(Relaxed))
+    }
+}
+
+fn overdue_call(call: u64, desk: &Desk, waited: Duration) -> Option<OverdueCall> {
+    let number = u32::try_from(call >> 8).ok()?;
+    let post = POSTS.lock().get(&number)?.clone();
+    let method = Method::of_code(call as u8)?;
+    Some(OverdueCall { post, method, thread: desk.thread.clone(), seconds: waited.as_secs_f64(), number })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    fn post(component: &str) -> PostNumber {
+        PostNumber::new(Post { node: "root".to_owned(), component: component.to_owned(), plugin: "test".to_owned() })
+    }
+
+    #[test]
+    fn the_innermost_call_that_does_not_come_back_is_named() {
+        let (inside, begun) = mpsc::channel();
+        let (release, released) = mpsc::channel::<()>();
+        let stuck = std::thread::Builder::new().name("stuck".to_owned()).spawn(move || {
+            let (outer, inner) = (post("outer"), post("inner"));
+            let _outer = Inside::new(&outer, Method::PullTask);
+            drop(Inside::new(&inner, Method::EstimatedEnd));
+            let _inner = Inside::new(&inner, Method::CanPush);
+            inside.send(()).expect("the test waits");
+            let _ = released.recv();
+        });
+        begun.recv().expect("it begins");
+        let mut watch = Watch::default();
+        let mut named = || watch.overdue(Duration::ZERO).into_iter().find(|call| call.thread == "stuck");
+        let call = named().expect("it is stuck");
+        assert_eq!((&*call.post.component, call.method), ("inner", Method::CanPush));
+        drop(release);
+        stuck.expect("it began").join().expect("it ends");
+        assert_eq!(named(), None);
+    }
+
+    #[test]
+    fn calls_that_come_back_are_not_overdue() {
+        let busy = post("busy");
+        let mut watch = Watch::default();
+        for _ in 0..3 {
+            let _inside = Inside::new(&busy, Method::PushTask);
+            assert!(watch.overdue(Duration::from_secs(3600)).is_empty());
+        }
+        for code in 0..=u8::MAX {
+            assert_eq!(Method::of_code(code).map_or(code, |method| method as u8), code);
+        }
+    }
+
+    #[test]
+    fn a_call_nested_too_deep_is_counted_and_not_noted() {
+        let post = post("deep");
+        let all: Vec<Inside> = (0..DEPTH + 3).map(|_| Inside::new(&post, Method::PushTask)).collect();
+        drop(all);
+        assert_eq!(DESK.with(|desk| desk.get().map(|desk| desk.depth.load(Relaxed))), Some(0));
+    }
+}

@@ -1,0 +1,146 @@
+//! A component whose calls are noted, and that is not waited for without end when a tree is taken down.
+//!
+//! `push_task`, `pull_task` and the other calls of a run are [noted](super::attendance) and made. The calls that happen while a
+//! tree is built, exchanged or taken down are made by a thread of their own, and are waited for with patience: `drain` and the
+//! component's destructor. A drain that does not come back is a fault, and gives no tasks: the host takes them through the
+//! ledger, as it does for a component that panicked. The thread stays behind, and with it the component.
+
+use super::attendance::{Inside, Method, PostNumber};
+use super::deaf::Deaf;
+use sched_core::abi::component::WireComponent;
+use sched_core::abi::extension::RawExtension;
+use sched_core::abi::std_types::{ROption, RStr, RString, RVec, Tuple2};
+use sched_core::abi::wire::{RawNode, RawPush};
+use sched_core::abi::{ComponentObject, RawTask, object_of};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+/// How long a call is waited for that builds a component, drains it or drops it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// See the [module](self).
+struct Attended {
+    /// Empty once the component is dropped, or left behind.
+    inner: Option<Arc<ComponentObject>>,
+    post: Arc<PostNumber>,
+}
+
+/// The component, attended at this post.
+pub(super) fn attended(component: ComponentObject, post: Arc<PostNumber>) -> ComponentObject {
+    object_of(Attended { inner: Some(Arc::new(component)), post })
+}
+
+impl Attended {
+    fn note(&self, method: Method) -> (&ComponentObject, Inside) {
+        let Some(inner) = &self.inner else { unreachable!("a component is there until it is dropped") };
+        (inner, Inside::new(&self.post, method))
+    }
+}
+
+impl WireComponent for Attended {
+    fn push_task(&self, node: &RawNode, task: RawTask) -> RawPush {
+        let (inner, _inside) = self.note(Method::PushTask);
+        inner.push_task(node, task)
+    }
+
+    fn pull_task(&self, node: &RawNode, to: u32) -> RawTask {
+        let (inner, _inside) = self.note(Method::PullTask);
+        inner.pull_task(node, to)
+    }
+
+    fn can_push(&self, node: &RawNode, to: u32) -> bool {
+        let (inner, _inside) = self.note(Method::CanPush);
+        inner.can_push(node, to)
+    }
+
+    fn can_pull(&self, node: &RawNode) -> bool {
+        let (inner, _inside) = self.note(Method::CanPull);
+        inner.can_pull(node)
+    }
+
+    fn estimated_end(&self, node: &RawNode) -> u64 {
+        let (inner, _inside) = self.note(Method::EstimatedEnd);
+        inner.estimated_end(node)
+    }
+
+    fn estimated_load(&self, node: &RawNode) -> f64 {
+        let (inner, _inside) = self.note(Method::EstimatedLoad);
+        inner.estimated_load(node)
+    }
+
+    fn notify_change_workers(&self, node: &RawNode) {
+        let (inner, _inside) = self.note(Method::NotifyChangeWorkers);
+        inner.notify_change_workers(node);
+    }
+
+    fn drain(&self, node: &RawNode) -> RVec<RawTask> {
+        let Some(inner) = self.inner.clone() else { return RVec::new() };
+        let post = Arc::clone(&self.post);
+        let drained = in_time("drain", move || {
+            let _inside = Inside::new(&post, Method::Drain);
+            let host = Deaf::default();
+            let tasks = Handles(host.with(|alone| inner.drain(alone)));
+            (tasks, host.into_panic())
+        });
+        match drained {
+            Ok((tasks, panic)) => {
+                if let Some(panic) = panic {
+                    node.host().report_panic(node.call(), RStr::from(panic.as_str()));
+                }
+                tasks.0
+            }
+            Err(Late) => {
+                self.post.give_up(Method::Drain);
+                RVec::new()
+            }
+        }
+    }
+
+    fn describe(&self, node: &RawNode) -> RVec<Tuple2<RString, RString>> {
+        let (inner, _inside) = self.note(Method::Describe);
+        inner.describe(node)
+    }
+
+    fn extension(&self, name: RStr<'_>) -> ROption<RawExtension> {
+        self.inner.as_ref().map_or(ROption::RNone, |inner| inner.extension(name))
+    }
+}
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        let (inner, post) = (self.inner.take(), Arc::clone(&self.post));
+        let dropped = in_time("drop", move || {
+            let _inside = Inside::new(&post, Method::Drop);
+            drop(inner);
+        });
+        if let Err(Late) = dropped {
+            self.post.give_up(Method::Drop);
+        }
+    }
+}
+
+/// What a component gave up, on its way to another thread.
+struct Handles(RVec<RawTask>);
+
+// SAFETY: a handle is a pointer to a slot of a ledger, which is never given back, and a generation. What it stands for, a task,
+// may be sent to other threads.
+unsafe impl Send for Handles {}
+
+/// A call did not come back in time.
+#[derive(Debug)]
+pub(crate) struct Late;
+
+/// What `body` returns, if it does so within the [`PATIENCE`]. Else its thread is left behind.
+pub(crate) fn in_time<T: Send + 'static>(name: &str, body: impl FnOnce() -> T + Send + 'static) -> Result<T, Late> {
+    let (send, returned) = mpsc::channel();
+    let body = move || {
+        let _ = send.send(body());
+    };
+    // Where no thread can be had, the call is dropped: that is as late as can be.
+    std::thread::Builder::new().name(name.to_owned()).spawn(body).map_err(|_| Late)?;
+    match returned.recv_timeout(PATIENCE) {
+        Ok(value) => Ok(value),
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(Late),
+    }
+}

@@ -1,0 +1,198 @@
+//! Loading a plugin on trial, in a child process.
+//!
+//! A damaged library can end the process that loads it: in the system's loader, in its own code when it is asked what it
+//! offers, or in the comparison of layouts. So the first time that a content is seen, a child loads it: it asks the library
+//! for its manifest, builds every component with its default parameters, pushes tasks to it, pulls them, and drains it. If
+//! the child does not survive, the file is an error as any other. Contents that passed are remembered in the user's
+//! cache directory by their hash, so that a trial is paid for once.
+//!
+//! A trial finds damage in what it executes. It says nothing of code that only other parameters, or a panic, lead to.
+//!
+//! The child is a fork. It has one thread, the one that called, and memory as it was at that moment: locks that other threads
+//! held are held for ever. It touches none that matter: the allocator's are handled by the C library, loads are one at a time
+//! (so the loader's locks are free, unless the application itself loads a library at this moment), and its output goes
+//! nowhere. What is left is bounded: an alarm ends a child that takes too long, and a file whose trial came to no
+//! conclusion twice is rejected like one that crashes.
+
+use super::copy::Content;
+use super::error::LoadErrorKind;
+use super::load::Opened;
+use super::smoke;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+
+/// Seconds until a child is ended that neither passes nor fails.
+const PATIENCE_S: u32 = 10;
+
+/// What the child writes when it has come through.
+const PASSED: u8 = b'y';
+
+/// Loads a content in a child, unless an earlier trial of it passed.
+///
+/// # Errors
+/// [`LoadErrorKind::Fatal`]: the child died of it. Errors that the library reports in good order are no failure of the
+/// trial: the load itself will report them.
+pub(super) fn survives(content: &Content) -> Result<(), LoadErrorKind> {
+    let passed = Passed::of(content.hash);
+    if passed.as_ref().is_some_and(Passed::is_known) {
+        return Ok(());
+    }
+    match try_in_child(content) {
+        Ok(Ending::Passed) => {
+            if let Some(passed) = passed {
+                passed.remember();
+            }
+            Ok(())
+        }
+        Ok(Ending::Died(how)) => Err(LoadErrorKind::Fatal(how)),
+        Err(error) => {
+            tracing::warn!("a plugin is loaded without a trial, since no process could be started for it: {error}");
+            Ok(())
+        }
+    }
+}
+
+/// What became of a child.
+enum Ending {
+    Passed,
+    Died(String),
+}
+
+fn try_in_child(content: &Content) -> std::io::Result<Ending> {
+    let nowhere = File::options().write(true).open("/dev/null")?;
+    let (mut reader, writer) = pipe()?;
+    // SAFETY: the child calls `in_child` only, whose text (and the module's) says what it may rely on.
+    let child = unsafe { libc::fork() };
+    if child < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    if child == 0 {
+        drop(reader);
+        in_child(content, &nowhere, writer);
+    }
+    drop(writer);
+    let mut word = Vec::new();
+    // An error is as good as an end: it is judged by what came before.
+    let _ = reader.read_to_end(&mut word);
+    let status = wait_for(child);
+    if word == [PASSED] {
+        return Ok(Ending::Passed);
+    }
+    Ok(Ending::Died(match status {
+        Some(status) if libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGALRM => {
+            format!("it does not come back within {PATIENCE_S} s")
+        }
+        Some(status) if libc::WIFSIGNALED(status) => {
+            format!("it ends the process by {}", signal_name(libc::WTERMSIG(status)))
+        }
+        Some(_) | None => "it ends the process".to_owned(),
+    }))
+}
+
+/// The trial itself. Never returns.
+fn in_child(content: &Content, nowhere: &File, mut writer: File) -> ! {
+    // SAFETY: these change the child only, which has one thread. The handlers that are reset belong to the parent's program.
+    unsafe {
+        libc::dup2(nowhere.as_raw_fd(), 1);
+        libc::dup2(nowhere.as_raw_fd(), 2);
+        let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        libc::setrlimit(libc::RLIMIT_CORE, &raw const no_core);
+        for signal in [libc::SIGALRM, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT] {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
+        libc::alarm(PATIENCE_S);
+    }
+    // A panic is caught where the load itself would catch it, too.
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        if let Ok(opened) = Opened::of(content) {
+            smoke::every_component(opened.root, &opened.components);
+        }
+    }));
+    let passed = writer.write_all(&[PASSED]).is_ok();
+    // SAFETY: nothing is run at the exit: no handler of the parent's program, and no destructor of the library.
+    unsafe { libc::_exit(i32::from(!passed)) }
+}
+
+fn pipe() -> std::io::Result<(File, File)> {
+    let mut ends = [0; 2];
+    // SAFETY: the array has room for both ends.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: both descriptors are new and nobody else's.
+    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]).into(), OwnedFd::from_raw_fd(ends[1]).into()) })
+}
+
+/// The status of a child that ended, or `None` where somebody else has waited for it.
+fn wait_for(child: libc::pid_t) -> Option<i32> {
+    let mut status = 0;
+    loop {
+        // SAFETY: `status` lives through the call.
+        let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        if waited == child {
+            return Some(status);
+        }
+        if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+            return None;
+        }
+    }
+}
+
+fn signal_name(signal: i32) -> String {
+    match signal {
+        libc::SIGSEGV => "SIGSEGV (a wrong address)".to_owned(),
+        libc::SIGBUS => "SIGBUS (memory that is not there)".to_owned(),
+        libc::SIGILL => "SIGILL (no instruction)".to_owned(),
+        libc::SIGFPE => "SIGFPE (arithmetic)".to_owned(),
+        libc::SIGABRT => "SIGABRT (it gave up)".to_owned(),
+        libc::SIGKILL => "SIGKILL (somebody killed it, perhaps for memory)".to_owned(),
+        libc::SIGTRAP => "SIGTRAP (a trap)".to_owned(),
+        other => format!("signal {other}"),
+    }
+}
+
+/// The note that a content has passed its trial: an empty file in the user's cache directory.
+struct Passed(PathBuf);
+
+impl Passed {
+    /// `None` where there is no cache directory.
+    fn of(content: u128) -> Option<Passed> {
+        let env =
+            |name| std::env::var_os(name).filter(|value: &std::ffi::OsString| !value.is_empty()).map(PathBuf::from);
+        let cache = env("XDG_CACHE_HOME").or_else(|| env("HOME").map(|home| home.join(".cache")))?;
+        let host = env!("CARGO_PKG_VERSION");
+        Some(Passed(cache.join("sched/trials").join(format!("{content:032x}-{host}"))))
+    }
+
+    fn is_known(&self) -> bool {
+        self.0.symlink_metadata().is_ok_and(|metadata| metadata.is_file())
+    }
+
+    /// Best effort: without the note, the next start tries once more.
+    fn remember(&self) {
+        let Some(folder) = self.0.parent() else { return };
+        let _ = std::fs::create_dir_all(folder);
+        sweep(folder);
+        let _ = File::options().write(true).create_new(true).open(&self.0);
+    }
+}
+
+/// Number of notes that are kept.
+const NOTES: usize = 1024;
+
+/// Forgets everything when there are too many notes: what is in use is tried once more.
+fn sweep(folder: &std::path::Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let notes: Vec<_> = entries.flatten().collect();
+    if notes.len() >= NOTES {
+        for note in notes {
+            let _ = std::fs::remove_file(note.path());
+        }
+    }
+}
