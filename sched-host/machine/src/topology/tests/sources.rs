@@ -135,7 +135,7 @@ fn no_way_of_writing_a_number_passes_the_limit() -> Result<(), Box<dyn Error>> {
         assert!(refused.contains("more than 16384"), "{refused}");
     }
     let refused = refusal("core:2 pu:1(indexes=0,99999999999)");
-    assert!(refused.contains("column 24: an index is larger than 65536"), "{refused}");
+    assert!(refused.contains("column 23: an index is larger than 65536"), "{refused}");
     for (small, pus) in [
         ("core:2 pu:1(indexes=7,3)", 2),
         ("pu:0x10", 16),
