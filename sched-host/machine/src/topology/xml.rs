@@ -102,6 +102,8 @@ struct Check {
 struct Above {
     cpuset: Set,
     complete_cpuset: Set,
+    /// Memory nodes beside it or around it, which are local to all inside.
+    local: Set,
 }
 
 impl Check {
@@ -168,7 +170,12 @@ impl Check {
         }
         let before = self.problems.reported();
         let sets = self.sets(object, kind, second)?;
-        let within = Above { cpuset: sets.0, complete_cpuset: sets.1 };
+        let mut local = above.map_or_else(Set::default, |above| above.local.clone());
+        memory_beside(object, &mut local);
+        let within = Above { cpuset: sets.0, complete_cpuset: sets.1, local };
+        if second {
+            self.nodesets(object, kind, &within.local);
+        }
         self.compare(start, kind, &within, above);
         self.numbers(object, kind, &within)?;
         let (processors, together) = self.children(object, kind, &within, second, depth);
@@ -263,6 +270,37 @@ impl Check {
         }
     }
 
+    /// Checks that the memory nodes of an object are those inside, beside and around it.
+    fn nodesets(&mut self, object: Node<'_, '_>, kind: &str, local: &Set) {
+        let mut expected = Set::default();
+        if kind == "NUMANode" {
+            expected = os_index(object).map(Set::of).unwrap_or_default();
+        } else {
+            if !MEMORY.contains(&kind) {
+                expected.add(local);
+            }
+            object
+                .descendants()
+                .filter(is_memory_node)
+                .filter_map(os_index)
+                .for_each(|index| expected.add(&Set::of(index)));
+        }
+        for name in ["nodeset", "complete_nodeset"] {
+            let found = object.attribute_node(name);
+            let Some((found, set)) = found.and_then(|found| Some((found, Set::parse(found.value())?))) else {
+                continue;
+            };
+            // Nodes that nobody may use are in the complete set only, and not in the file.
+            let fits = if name == "nodeset" || kind == "NUMANode" { set == expected } else { expected.is_within(&set) };
+            if !fits {
+                self.report(
+                    found.range().start,
+                    format!("the `{name}` of the {kind} is not that of the memory nodes inside, beside and around it"),
+                );
+            }
+        }
+    }
+
     /// Checks the numbers of an object, and ends writing its attributes.
     fn numbers(&mut self, object: Node<'_, '_>, kind: &str, within: &Above) -> Option<()> {
         let start = object.range().start;
@@ -276,6 +314,7 @@ impl Check {
             // hwloc writes -1 for a cache without known associativity that is fully associative.
             let number = attribute.value().parse::<i64>().ok();
             let most = match name {
+                "os_index" if matches!(kind, "PU" | "NUMANode" | "NUMA") => Set::END as i64 - 1,
                 "os_index" => i64::from(u32::MAX >> 1),
                 "local_memory" | "cache_size" => i64::MAX >> 8,
                 "depth" => 5,
@@ -325,14 +364,36 @@ impl Check {
                 if !self.seen.memories.insert(index) {
                     self.report(start, format!("memory node {index} is there already"));
                 }
-                let nodeset = object.attribute("nodeset").and_then(Set::parse);
-                if nodeset.is_some_and(|set| set != Set::of(index)) {
-                    self.report(start, format!("the `nodeset` of memory node {index} is not that node"));
-                }
             }
             _ => {}
         }
         sound.then_some(())
+    }
+}
+
+fn is_memory_node(object: &Node<'_, '_>) -> bool {
+    object.has_tag_name("object") && object.attribute("type") == Some("NUMANode")
+}
+
+/// The number that the system has for an object, if any set can contain it.
+fn os_index(object: Node<'_, '_>) -> Option<u64> {
+    object.attribute("os_index")?.parse().ok().filter(|index| *index < Set::END)
+}
+
+/// Adds the memory nodes directly inside an object, perhaps in a cache.
+fn memory_beside(object: Node<'_, '_>, nodes: &mut Set) {
+    for child in object.children().filter(|child| child.has_tag_name("object")) {
+        match child.attribute("type") {
+            Some("NUMANode") => os_index(child).into_iter().for_each(|index| nodes.add(&Set::of(index))),
+            Some("MemCache") => {
+                child
+                    .descendants()
+                    .filter(is_memory_node)
+                    .filter_map(os_index)
+                    .for_each(|index| nodes.add(&Set::of(index)));
+            }
+            _ => {}
+        }
     }
 }
 

@@ -41,6 +41,9 @@ impl Set {
         Some(Set { groups, endless })
     }
 
+    /// All numbers in sets are below.
+    pub(super) const END: u64 = 32 * LONGEST as u64;
+
     /// The set of one number.
     pub(super) fn of(number: u64) -> Set {
         let place = usize::try_from(number / 32).unwrap_or(usize::MAX);
