@@ -42,6 +42,7 @@
 //! ```
 
 mod builder;
+mod change;
 mod copy;
 mod elf;
 mod error;
@@ -55,6 +56,7 @@ mod smoke;
 mod trial;
 
 pub use builder::{RegistryBuilder, RegistryError};
+pub use change::PluginChange;
 pub use copy::IN_PLACE_VARIABLE;
 pub use error::{ComponentError, ConstructError, LoadError, LoadErrorKind};
 pub use listing::{
