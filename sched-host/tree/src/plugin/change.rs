@@ -26,12 +26,12 @@ pub enum PluginChange {
 type Loaded<'a> = Result<u128, &'a LoadError>;
 
 fn files(registry: &Registry) -> BTreeMap<&Path, Loaded<'_>> {
-    let state = |state| match state {
-        &FileState::Loaded(ref plugin) => Some(Ok(plugin.content)),
-        FileState::Rejected(error) => Some(Err(error)),
+    let state = registry.files().iter().filter_map(|file| match &file.state {
+        FileState::Loaded(plugin) => Some((&*file.path, Ok(plugin.content))),
+        FileState::Rejected(error) => Some((&*file.path, Err(error))),
         FileState::NotAPlugin(_) | FileState::AlreadySeen(_) => None,
-    };
-    registry.files().iter().filter_map(|file| Some((&*file.path, state(&file.state)?))).collect()
+    });
+    state.collect()
 }
 
 impl PluginChange {

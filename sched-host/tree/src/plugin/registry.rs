@@ -120,7 +120,7 @@ impl Registry {
     /// Searches the folders again, as they are now. A file whose content is known is not loaded again; a new content is a new
     /// library, which is loaded beside the old one.
     ///
-    /// [`PluginChange::between`] lists the differences.
+    /// [`PluginChange::between`](super::PluginChange::between) lists the differences.
     #[must_use]
     pub fn rescan(&self) -> Registry {
         let mut registry = Registry::load(&self.recipe.path);
