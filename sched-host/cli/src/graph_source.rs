@@ -182,7 +182,7 @@ fn file(name: &str) -> miette::Result<TaskGraph> {
     let path = Path::new(name);
     let looks_like_a_file = name == STREAM || path.exists() || name.contains(['/', '.']);
     if !looks_like_a_file {
-        let near = GENERATORS.iter().map(|(known, _)| (strsim::damerau_levenshtein(known, name), *known)).min();
+        let near = GENERATORS.iter().map(|(known, _)| (sched_text::distance(known, name), *known)).min();
         let known: Vec<&str> = GENERATORS.iter().map(|(known, _)| *known).collect();
         let help = match near {
             Some((distance, near)) if distance <= 2 => format!("did you mean `{near}`?"),

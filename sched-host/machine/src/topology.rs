@@ -35,6 +35,7 @@ mod surroundings;
 mod synthetic;
 #[cfg(test)]
 mod tests;
+mod xml;
 
 use std::sync::Arc;
 

@@ -1,10 +1,14 @@
 //! The cost of transfers between memory nodes, in StarPU's terms.
 
+use super::flaw::FoundFlaws;
 use super::starpu::{Scan, Scientific};
 use super::store::write_whole;
 use super::{Flaw, ModelError};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+
+/// Maximum number of memory nodes in a file; StarPU has 64 at most.
+const MOST_NODES: usize = 1024;
 
 /// The links of one machine.
 ///
@@ -128,7 +132,7 @@ impl NodeMatrix {
     /// Every value that is not a number, or is negative.
     pub fn parse(text: &str) -> Result<NodeMatrix, Vec<Flaw>> {
         let mut scan = Scan::new(text);
-        let (mut rows, mut flaws) = (Vec::new(), Vec::new());
+        let (mut rows, mut flaws) = (Vec::new(), FoundFlaws::default());
         while let Some(line) = scan.line() {
             let mut row: Vec<f64> = Vec::new();
             for field in line.fields() {
@@ -143,7 +147,7 @@ impl NodeMatrix {
             rows.push(row);
         }
         if !flaws.is_empty() {
-            return Err(flaws);
+            return Err(flaws.into_flaws());
         }
         if rows.is_empty() {
             return Err(vec![scan.flaw("the file has no rows, expected one for each memory node".to_owned())]);
@@ -151,6 +155,9 @@ impl NodeMatrix {
         let known = |row: &Vec<f64>| row.iter().rposition(|value| !value.is_nan()).map_or(0, |last| last + 1);
         let height = rows.iter().rposition(|row| known(row) > 0).map_or(0, |last| last + 1);
         let nodes = rows.iter().map(known).max().unwrap_or(0).max(height);
+        if nodes > MOST_NODES {
+            return Err(vec![scan.flaw(format!("the file has {nodes} memory nodes, expected at most {MOST_NODES}"))]);
+        }
         let value = |from: usize, to: usize| rows.get(from).and_then(|row| row.get(to)).copied().unwrap_or(f64::NAN);
         let values = (0..nodes * nodes).map(|index| value(index / nodes, index % nodes)).collect();
         Ok(NodeMatrix { nodes, values })
@@ -201,7 +208,7 @@ impl BusConfig {
     /// Every line that does not start with a number.
     pub fn parse(text: &str) -> Result<BusConfig, Vec<Flaw>> {
         let mut scan = Scan::new(text);
-        let (mut config, mut flaws) = (BusConfig::default(), Vec::new());
+        let (mut config, mut flaws) = (BusConfig::default(), FoundFlaws::default());
         while let Some(line) = scan.line() {
             let fields = line.fields();
             match fields[0].parse("a number of devices") {
@@ -216,7 +223,7 @@ impl BusConfig {
             flaws.push(scan.flaw("the file has no lines, expected the number of CPUs".to_owned()));
         }
         if !flaws.is_empty() {
-            return Err(flaws);
+            return Err(flaws.into_flaws());
         }
         let find = |place: usize, name: &str| {
             let named = config.lines.iter().find(|(_, says)| says.contains(name));
@@ -241,7 +248,7 @@ impl BusConfig {
 pub(crate) fn affinity(path: &Path) -> Result<Vec<Vec<u32>>, ModelError> {
     read(path, |text| {
         let mut scan = Scan::new(text);
-        let (mut rows, mut flaws) = (Vec::new(), Vec::new());
+        let (mut rows, mut flaws) = (Vec::new(), FoundFlaws::default());
         while let Some(line) = scan.line() {
             let mut row = Vec::new();
             for field in line.fields() {
@@ -253,7 +260,7 @@ pub(crate) fn affinity(path: &Path) -> Result<Vec<Vec<u32>>, ModelError> {
             // The first field is the number of the device, which restarts for each kind.
             rows.push(row.split_off(1.min(row.len())));
         }
-        if flaws.is_empty() { Ok(rows) } else { Err(flaws) }
+        if flaws.is_empty() { Ok(rows) } else { Err(flaws.into_flaws()) }
     })
 }
 

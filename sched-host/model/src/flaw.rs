@@ -1,5 +1,6 @@
 //! Errors of stored models.
 
+use sched_text::{Earliest, count};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,43 @@ pub struct Flaw {
     pub column: usize,
     /// What was found and what was expected.
     pub message: String,
+}
+
+/// The errors of a file while it is read, of which the first are kept and the others counted.
+#[derive(Default)]
+pub(crate) struct FoundFlaws {
+    kept: Vec<Flaw>,
+    further: usize,
+}
+
+impl FoundFlaws {
+    pub(crate) fn push(&mut self, flaw: Flaw) {
+        match self.kept.len() {
+            // The last one is to be replaced by the number of those that are not kept.
+            most if most > Earliest::<Flaw>::MOST => self.further += 1,
+            _ => self.kept.push(flaw),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// At most a hundred errors, and one that counts the rest.
+    pub(crate) fn into_flaws(mut self) -> Vec<Flaw> {
+        if self.further > 0
+            && let Some(last) = self.kept.last_mut()
+        {
+            last.message = format!("{} from here on, which are not shown", count(self.further + 1, "further error"));
+        }
+        self.kept
+    }
+}
+
+impl Extend<Flaw> for FoundFlaws {
+    fn extend<I: IntoIterator<Item = Flaw>>(&mut self, flaws: I) {
+        flaws.into_iter().for_each(|flaw| self.push(flaw));
+    }
 }
 
 /// All errors in one file, with their positions.

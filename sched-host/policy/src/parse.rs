@@ -93,7 +93,7 @@ fn read_document(reader: &mut Reader, document: &KdlDocument) -> Vec<Policy> {
             }
         }
     }
-    if policies.is_empty() && reader.findings().is_empty() {
+    if policies.is_empty() && reader.reported() == 0 {
         let finding = Finding::error(format!("`{}` holds no policy", reader.source().name()))
             .help("write `policy \"name\" { … }`")
             .code("policy::no-policy");

@@ -1,7 +1,8 @@
 //! Findings: problems of a text with their places.
 
-use super::count;
+use super::excerpt::{self, Excerpts};
 use super::span::{SourceText, Span, line_and_column};
+use super::{Earliest, count};
 use miette::{Diagnostic, LabeledSpan, Severity, SourceCode, SourceSpan};
 use std::fmt;
 
@@ -14,7 +15,9 @@ pub struct Finding {
     message: String,
     labels: Vec<(Span, String)>,
     help: Option<String>,
-    source: Option<SourceText>,
+    source: Option<Excerpts<SourceText>>,
+    /// Number of problems that it stands for.
+    number: usize,
 }
 
 impl Finding {
@@ -28,7 +31,15 @@ impl Finding {
             labels: Vec::new(),
             help: None,
             source: None,
+            number: 1,
         }
+    }
+
+    /// The last finding of a list that leaves out `number` others.
+    #[must_use]
+    pub fn further(number: usize) -> Finding {
+        let further = Finding::error(format!("{} not shown", count(number, "further problem")));
+        Finding { number, ..further.help("correct those above first: they may be the cause of others") }
     }
 
     /// A finding that leaves the text usable, although it probably does not mean what was intended.
@@ -71,7 +82,7 @@ impl Finding {
     /// Sets the text that its places point into.
     #[must_use]
     pub fn in_source(mut self, source: Option<&SourceText>) -> Finding {
-        self.source = source.cloned();
+        self.source = source.cloned().map(Excerpts);
         self
     }
 
@@ -108,7 +119,7 @@ impl Finding {
     /// Name of the file, line and column of its main place, both from 1; `None` when it has no place.
     #[must_use]
     pub fn position(&self) -> Option<(&str, usize, usize)> {
-        let source = self.source.as_ref()?;
+        let Excerpts(source) = self.source.as_ref()?;
         let (line, column) = line_and_column(source.inner(), self.place()?.offset());
         Some((source.name(), line, column))
     }
@@ -152,11 +163,16 @@ impl Diagnostic for Finding {
                 _ => LabeledSpan::new_with_span(Some(label.clone()), span),
             })
             .collect();
+        let labels = match &self.source {
+            Some(Excerpts(source)) => excerpt::labels(source, labels),
+            None => labels,
+        };
         (!labels.is_empty()).then(|| Box::new(labels.into_iter()) as Box<dyn Iterator<Item = LabeledSpan>>)
     }
 }
 
-/// All findings about a file, a policy or a platform: at least one error, and all warnings.
+/// All findings about a file, a policy or a platform: at least one error, and all warnings. Of more than a hundred, the
+/// first are kept and the others counted.
 ///
 /// `miette` shows each with its place in the text; [`findings`](Self::findings) returns them as data.
 #[derive(Clone)]
@@ -168,7 +184,7 @@ pub struct Findings {
 impl Findings {
     /// `findings` about `what`, a file or a policy.
     pub fn new(what: impl Into<String>, findings: Vec<Finding>) -> Findings {
-        Findings { what: what.into(), findings }
+        Findings { what: what.into(), findings: kept(findings) }
     }
 
     /// Adds help to the first finding.
@@ -180,18 +196,35 @@ impl Findings {
         self
     }
 
-    /// Every finding, in the order of the rules that made them.
+    /// The findings, in the order of the rules that made them.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 }
 
+/// At most a hundred findings, and one that counts the rest. An error among the last says more than a warning among
+/// the first.
+fn kept(mut findings: Vec<Finding>) -> Vec<Finding> {
+    const MOST: usize = Earliest::<Finding>::MOST;
+    // One more may count those that a reader left out.
+    if findings.len() > MOST + 1 {
+        if !findings[..MOST].iter().any(Finding::is_error) {
+            findings.sort_by_key(|finding| !finding.is_error());
+        }
+        let further = findings.drain(MOST..).map(|finding| finding.number).sum();
+        findings.push(Finding::further(further));
+    }
+    findings
+}
+
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let errors = self.findings.iter().filter(|finding| finding.is_error()).count();
-        write!(f, "{}: {}", self.what, count(errors, "error"))?;
-        match self.findings.len() - errors {
+        let number = |errors: bool| -> usize {
+            self.findings.iter().filter(|finding| finding.is_error() == errors).map(|finding| finding.number).sum()
+        };
+        write!(f, "{}: {}", self.what, count(number(true), "error"))?;
+        match number(false) {
             0 => Ok(()),
             warnings => write!(f, " and {}", count(warnings, "warning")),
         }
@@ -207,3 +240,18 @@ impl Diagnostic for Findings {
 }
 
 crate::debug_as_text!(Findings);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_findings_the_first_are_kept_and_all_counted() {
+        let warnings = (0..300).map(|n| Finding::warning(format!("warning {n}")));
+        let findings = Findings::new("mine.kdl", warnings.chain([Finding::error("the error")]).collect());
+        assert_eq!(findings.findings().len(), 101);
+        assert_eq!(findings.findings()[0].message(), "the error");
+        assert_eq!(findings.findings()[100].message(), "201 further problems not shown");
+        assert_eq!(findings.to_string(), "mine.kdl: 202 errors and 99 warnings");
+    }
+}

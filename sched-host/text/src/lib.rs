@@ -6,6 +6,7 @@
 pub mod amount;
 mod count;
 pub mod dot;
+mod earliest;
 pub mod excerpt;
 mod file;
 mod finding;
@@ -22,6 +23,7 @@ pub mod svg;
 pub mod xml;
 
 pub use count::count;
+pub use earliest::Earliest;
 pub use file::{STANDARD_INPUT, Unread, decode, file_name, read, read_bytes};
 pub use finding::{Finding, Findings};
 pub use median::median;
@@ -29,4 +31,4 @@ pub use plain::Plain;
 pub use ranges::{ranges, workers};
 pub use span::{SourceText, Span, line_and_column};
 pub use spread::spread;
-pub use suggest::{closest, did_you_mean};
+pub use suggest::{closest, did_you_mean, distance};

@@ -1,5 +1,22 @@
 //! "Did you mean": the known name that is closest to a mistyped one.
 
+/// Number of edits by which two words differ; [`usize::MAX`] for words so different in length, or so long, that neither is
+/// a misspelling of the other. (Counting takes time and memory in the product of their lengths.)
+#[must_use]
+pub fn distance(one: &str, other: &str) -> usize {
+    const LONGEST: usize = 200;
+    if one == other {
+        0
+    } else if one.len().max(other.len()) > LONGEST || one.len().abs_diff(other.len()) > 16 {
+        usize::MAX
+    } else {
+        strsim::damerau_levenshtein(one, other)
+    }
+}
+
+/// Maximum number of names in a help text.
+const MOST_NAMES: usize = 50;
+
 /// The candidate closest to `wrong`, if it is close enough to be a misspelling of it.
 #[must_use]
 pub fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -8,7 +25,7 @@ pub fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
     let far = |candidate: &str| (wrong.len().max(candidate.len()) / 3).clamp(1, 3);
     candidates
         .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&wrong, &plain(candidate)), candidate))
+        .map(|candidate| (distance(&wrong, &plain(candidate)), candidate))
         // A prefix of a name matches the name, whatever its length.
         .filter(|(distance, name)| *distance <= far(name) || wrong.len() >= 3 && plain(name).starts_with(&wrong))
         .min_by_key(|(distance, _)| *distance)
@@ -21,8 +38,10 @@ pub fn did_you_mean<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a st
     match closest(wrong, candidates.clone()) {
         Some(name) => format!("did you mean `{name}`?"),
         None => {
-            let names: Vec<String> = candidates.into_iter().map(|name| format!("`{name}`")).collect();
-            if names.is_empty() { format!("there are no {known}") } else { format!("{known}: {}", names.join(", ")) }
+            let all = candidates.clone().into_iter().count();
+            let names: Vec<String> = candidates.into_iter().take(MOST_NAMES).map(|name| format!("`{name}`")).collect();
+            let more = if all > MOST_NAMES { format!(" and {} more", all - MOST_NAMES) } else { String::new() };
+            if all == 0 { format!("there are no {known}") } else { format!("{known}: {}{more}", names.join(", ")) }
         }
     }
 }

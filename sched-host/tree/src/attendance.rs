@@ -2,7 +2,7 @@
 //!
 //! # Protocol
 //!
-//! Each thread has a *desk*, on which it notes every call into an [attended](super::attended) component: the node and the
+//! Each thread has a *desk*, on which it notes every call into an attended component: the node and the
 //! method, one above the other as calls nest, and a count that changes with every call and every return. Only the thread
 //! itself writes to its desk, with plain stores; nothing is timed and nothing is locked.
 //!

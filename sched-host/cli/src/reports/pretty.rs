@@ -1,6 +1,9 @@
 //! Errors as text.
 
-use miette::{Diagnostic, LabeledSpan, MietteHandler, ReportHandler, Severity, SourceCode};
+use miette::{
+    Diagnostic, LabeledSpan, MietteError, MietteHandler, ReportHandler, Severity, SourceCode, SourceSpan, SpanContents,
+};
+use sched_text::excerpt::{self, Excerpts};
 use std::error::Error;
 use std::fmt::{self, Display};
 use std::io::{IsTerminal, stderr};
@@ -42,7 +45,7 @@ impl ReportHandler for Pretty {
         if f.alternate() {
             return fmt::Debug::fmt(error, f);
         }
-        self.with_parts(Alone { error, source: error.source_code() }, f)
+        self.with_parts(Alone::new(error, error.source_code()), f)
     }
 }
 
@@ -52,16 +55,37 @@ impl Pretty {
         for part in alone.error.related().into_iter().flatten() {
             writeln!(f)?;
             // A part without a source text uses that of the whole.
-            self.with_parts(Alone { error: part, source: part.source_code().or(alone.source) }, f)?;
+            let source = part.source_code().or(alone.source.as_ref().map(|excerpts| excerpts.0.0));
+            self.with_parts(Alone::new(part, source), f)?;
         }
         Ok(())
     }
 }
 
-/// An error without its parts.
+/// A text, whatever holds it.
+struct Text<'a>(&'a dyn SourceCode);
+
+impl SourceCode for Text<'_> {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        self.0.read_span(span, before, after)
+    }
+}
+
+/// An error without its parts. Of very long lines, the surroundings of the place are shown.
 struct Alone<'a> {
     error: &'a dyn Diagnostic,
-    source: Option<&'a dyn SourceCode>,
+    source: Option<Excerpts<Text<'a>>>,
+}
+
+impl<'a> Alone<'a> {
+    fn new(error: &'a dyn Diagnostic, source: Option<&'a dyn SourceCode>) -> Alone<'a> {
+        Alone { error, source: source.map(Text).map(Excerpts) }
+    }
 }
 
 impl fmt::Debug for Alone<'_> {
@@ -100,11 +124,15 @@ impl Diagnostic for Alone<'_> {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.source
+        self.source.as_ref().map(|source| source as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        self.error.labels()
+        let labels = self.error.labels()?.collect();
+        Some(Box::new(match &self.source {
+            Some(Excerpts(text)) => excerpt::labels(text, labels).into_iter(),
+            None => labels.into_iter(),
+        }))
     }
 
     fn diagnostic_source(&self) -> Option<&dyn Diagnostic> {

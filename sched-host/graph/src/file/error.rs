@@ -1,12 +1,13 @@
 //! Problems of the file of a task graph, with their places.
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
-use sched_text::excerpt::Position;
+use sched_text::Earliest;
+use sched_text::excerpt::{Excerpts, Position};
 use std::fmt;
 
 /// All problems of a file that is no valid task graph, each with its place.
 pub struct GraphFileError {
-    source: NamedSource<String>,
+    source: Excerpts<NamedSource<String>>,
     /// Format that the file was read in.
     format: &'static str,
     problems: Vec<GraphFileProblem>,
@@ -20,13 +21,13 @@ impl GraphFileError {
         problems: Vec<GraphFileProblem>,
         more: usize,
     ) -> GraphFileError {
-        GraphFileError { source, format, problems, more }
+        GraphFileError { source: Excerpts(source), format, problems, more }
     }
 
     /// Name of the file.
     #[must_use]
     pub fn file(&self) -> &str {
-        self.source.name()
+        self.source.0.name()
     }
 
     /// The problems in the order of their places: at least one, and at most [`MOST`](Self::MOST).
@@ -42,7 +43,7 @@ impl GraphFileError {
     }
 
     /// Maximum number of problems that are reported in full.
-    pub const MOST: usize = 100;
+    pub const MOST: usize = Earliest::<GraphFileProblem>::MOST;
 }
 
 impl fmt::Display for GraphFileError {

@@ -135,7 +135,7 @@ pub(super) fn needed<'v, 't, S: Shape<'v, 't>>(
 ) -> Option<S> {
     if object.get(name).is_none() {
         let near = object.properties.iter().map(|property| property.name.as_str());
-        let near = near.filter(|known| strsim::damerau_levenshtein(known, name) <= 2).min();
+        let near = near.filter(|known| sched_text::distance(known, name) <= 2).min();
         let help = near.map(|near| format!("is `{near}` meant to be `{name}`?"));
         let start = object.range.start;
         problems.report_at(start..start + 1, format!("the object that begins here has no `{name}`"), help);
@@ -222,7 +222,7 @@ pub(super) fn refuse_others(object: &Object<'_>, known: &[&str], problems: &mut 
         if known.contains(&name) {
             continue;
         }
-        let distance = |known: &&&str| strsim::damerau_levenshtein(known, name);
+        let distance = |known: &&&str| sched_text::distance(known, name);
         let near = known.iter().min_by_key(distance).filter(|near| distance(near) <= 2);
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),

@@ -124,7 +124,7 @@ impl<'v> Kinds<'v> {
             return Some(*known);
         }
         if self.listed {
-            let near = self.by_name.keys().map(|known| (strsim::damerau_levenshtein(known, word.text), *known)).min();
+            let near = self.by_name.keys().map(|known| (sched_text::distance(known, word.text), *known)).min();
             let near = near.filter(|(distance, _)| *distance <= 2);
             let help = near.map(|(_, near)| format!("did you mean `{near}`?"));
             problems.report_at(bytes(word.range), format!("there is no kind {} in `kinds`", quote(word.text)), help);

@@ -3,7 +3,7 @@
 use super::error::{GraphFileError, GraphFileProblem};
 use miette::NamedSource;
 use sched_text::excerpt::{Position, printable, quoted_word};
-use sched_text::line_and_column;
+use sched_text::{Earliest, line_and_column};
 use std::ops::Range;
 
 /// Length in bytes of the longest line that is shown with a problem: JSON often has no line breaks.
@@ -17,18 +17,18 @@ pub(super) fn quote(word: &str) -> String {
 struct Noted {
     message: String,
     help: Option<String>,
-    place: Option<Range<usize>>,
+    place: Range<usize>,
 }
 
 /// The problems found so far in a text.
 pub(super) struct Problems<'t> {
     text: &'t str,
-    found: Vec<Noted>,
+    found: Earliest<Noted>,
 }
 
 impl<'t> Problems<'t> {
     pub(super) fn new(text: &'t str) -> Problems<'t> {
-        Problems { text, found: Vec::new() }
+        Problems { text, found: Earliest::new() }
     }
 
     /// Range of `part` in the text.
@@ -56,7 +56,7 @@ impl<'t> Problems<'t> {
 
     /// Reports a problem at these bytes of the text.
     pub(super) fn report_at(&mut self, place: Range<usize>, message: impl Into<String>, help: Option<String>) {
-        self.found.push(Noted { message: message.into(), help, place: Some(place) });
+        self.found.report(place.start, Noted { message: message.into(), help, place });
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -64,19 +64,17 @@ impl<'t> Problems<'t> {
     }
 
     pub(super) fn count(&self) -> usize {
-        self.found.len()
+        self.found.reported()
     }
 
-    pub(super) fn done(mut self) -> Found {
-        self.found.sort_by_key(|noted| noted.place.as_ref().map_or(0, |place| place.start));
-        let more = self.found.len().saturating_sub(GraphFileError::MOST);
-        self.found.truncate(GraphFileError::MOST);
+    pub(super) fn done(self) -> Found {
+        let (found, more) = self.found.take();
         let text = self.text;
         let problem = |noted: Noted| {
-            let position = noted.place.map(|place| Position::of(text, place, LONGEST_SHOWN));
+            let position = Some(Position::of(text, noted.place, LONGEST_SHOWN));
             GraphFileProblem { message: noted.message, help: noted.help, position }
         };
-        Found { problems: self.found.into_iter().map(problem).collect(), more }
+        Found { problems: found.into_iter().map(problem).collect(), more }
     }
 }
 

@@ -140,7 +140,7 @@ fn places<'v>(tasks: &[Specified<'v>], problems: &mut Problems<'_>) -> HashMap<&
 fn place(word: Word<'_>, by_id: &HashMap<&str, FileTask>, problems: &mut Problems<'_>) -> Option<FileTask> {
     let place = by_id.get(word.text).copied();
     if place.is_none() {
-        let near = by_id.keys().map(|known| (strsim::damerau_levenshtein(known, word.text), *known));
+        let near = by_id.keys().map(|known| (sched_text::distance(known, word.text), *known));
         let near = if problems.count() < 10 {
             near.min().filter(|(distance, known)| *distance <= 2 && distance * 3 <= known.len())
         } else {

@@ -88,9 +88,9 @@ pub struct Nest {
 }
 
 impl Nest {
-    /// The nest of a topology object, with workers at these positions.
-    fn of(object: &Object, workers: &[WorkerBinding]) -> Nest {
-        let inside = workers.iter().filter(|worker| object.contains(worker.pu)).map(|worker| worker.worker);
+    /// The nest of a topology object, with the workers of each processing unit.
+    fn of(object: &Object, workers: &HashMap<u32, Vec<usize>>) -> Nest {
+        let inside = object.pus.iter().filter_map(|pu| workers.get(pu)).flatten().copied();
         let mut nest = Nest { title: object.title(), workers: inside.collect(), parts: Vec::new() };
         nest.workers.sort_unstable();
         if object.level != Level::Pu {
@@ -114,7 +114,9 @@ impl Nest {
 
 /// The combined workers of a machine whose workers are at these positions, each once, before those that it contains.
 pub(super) fn combine(topology: &Topology, workers: &[WorkerBinding], sizes: CombinedSizes) -> Vec<CombinedWorker> {
-    combine_nest(&Nest::of(topology.root(), workers), sizes)
+    let mut by_pu: HashMap<u32, Vec<usize>> = HashMap::new();
+    workers.iter().for_each(|worker| by_pu.entry(worker.pu).or_default().push(worker.worker));
+    combine_nest(&Nest::of(topology.root(), &by_pu), sizes)
 }
 
 /// The combined workers of a machine whose workers share these parts.

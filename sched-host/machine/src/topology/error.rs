@@ -44,6 +44,9 @@ pub enum TopologyError {
     },
 }
 
+/// Length in bytes of the longest description that is drawn with its problems.
+const LONGEST_DRAWN: usize = 4096;
+
 fn list(description: &str, problems: &[SyntheticProblem]) -> String {
     let column = |offset| description.get(..offset).map_or(offset, |before: &str| before.chars().count()) + 1;
     let reported = problems.iter().map(|p| format!("column {}: {}", column(p.offset), p.what));
@@ -79,9 +82,13 @@ impl Diagnostic for TopologyError {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let Self::Synthetic { problems, .. } = self else {
+        let Self::Synthetic { description, problems } = self else {
             return None;
         };
+        // A drawing of more would fill the screen; the message has the columns.
+        if description.len() > LONGEST_DRAWN {
+            return None;
+        }
         Some(Box::new(problems.iter().map(|p| LabeledSpan::new(Some(p.what.clone()), p.offset, p.length))))
     }
 }

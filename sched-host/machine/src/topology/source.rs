@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::error::TopologyError;
 use super::object::Object;
-use super::{Topology, synthetic};
+use super::{Topology, synthetic, xml};
 use sched_text as text;
 
 /// The source of a [`Topology`].
@@ -96,11 +96,10 @@ impl Topology {
     /// topology that the installed hwloc understands.
     pub fn from_xml_file(path: &Path) -> Result<Self, TopologyError> {
         // Read the file here and not in hwloc: the crate panics on a file that cannot be opened.
-        let xml =
+        let written =
             text::read(path).map_err(|why| TopologyError::UnreadableXml { path: path.to_owned(), why: why.into() })?;
-        let hwloc = TopologyBuilder::new()
-            .from_xml(&xml)
-            .map_err(|error| error.to_string())
+        let hwloc = xml::checked(&written)
+            .and_then(|xml| TopologyBuilder::new().from_xml(&xml).map_err(|error| error.to_string()))
             .and_then(build)
             .map_err(|why| TopologyError::BadXml { path: path.to_owned(), why })?;
         Ok(Self::new(Source::Xml { path: path.to_owned() }, hwloc))

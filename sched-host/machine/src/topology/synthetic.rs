@@ -5,6 +5,9 @@ use serde::Serialize;
 /// Maximum number of PUs in a description.
 const LARGEST: u64 = 1 << 14;
 
+/// Maximum number that the system has for a PU or another object of a description.
+const LARGEST_INDEX: u64 = 4 * LARGEST;
+
 /// The names that hwloc accepts for levels, besides any abbreviation of them.
 const NAMES: [&str; 25] = [
     "numanode", "numa", "node", "package", "socket", "die", "group", "core", "pu", "l1cache", "l2cache", "l3cache",
@@ -71,15 +74,88 @@ fn words(description: &str) -> Vec<Word<'_>> {
 }
 
 /// The problem of a description so large that building it would look like a hang.
+///
+/// It is divided into levels as by hwloc, which finds some where people see none: a level's name reaches to the next
+/// colon, and its count may be followed by the next level without a space.
 pub(super) fn too_large(description: &str) -> Option<SyntheticProblem> {
+    let problem = |rest: &str, length: usize, what: String| {
+        let offset = description.len() - rest.len();
+        Some(SyntheticProblem { offset, length, what })
+    };
+    if let Some(problem) = large_index(description) {
+        return Some(problem);
+    }
     let mut pus = 1_u64;
-    for word in words(description) {
-        pus = pus.saturating_mul(word.parts().1.parse().unwrap_or(1));
+    let mut memories = 0_u64;
+    let mut rest = description;
+    loop {
+        rest = rest.trim_start();
+        let level = rest;
+        if let Some(attributes) = rest.strip_prefix('(') {
+            rest = attributes.split_once(')')?.1;
+            continue;
+        }
+        if let Some(attached) = rest.strip_prefix('[') {
+            // Each object of the level before has such a memory.
+            memories = memories.saturating_add(pus);
+            if memories > LARGEST {
+                let what = format!("more than {LARGEST} memory nodes up to here, the maximum; use smaller counts");
+                return problem(level, level.find(']').map_or(level.len(), |end| end + 1), what);
+            }
+            rest = attached.split_once(']')?.1;
+            continue;
+        }
+        if !rest.starts_with(|c: char| c.is_ascii_digit()) {
+            rest = rest.split_once(':')?.1;
+        }
+        let (count, after) = leading_number(rest)?;
+        pus = pus.saturating_mul(count);
         if pus > LARGEST {
-            return Some(word.problem(format!("more than {LARGEST} PUs up to here, the maximum; use smaller counts")));
+            let what = format!("more than {LARGEST} PUs up to here, the maximum; use smaller counts");
+            return problem(level, level.len() - after.len(), what);
+        }
+        rest = after;
+    }
+}
+
+/// A number of the system that is too large: the sets of PUs have a bit for each number up to it.
+fn large_index(description: &str) -> Option<SyntheticProblem> {
+    for (start, attribute) in description.match_indices("indexes=") {
+        let list = &description[start + attribute.len()..];
+        let list = &list[..list.find([')', ' ']).unwrap_or(list.len())];
+        for piece in list.split([',', '*', ':']) {
+            if leading_number(piece).is_some_and(|(index, _)| index > LARGEST_INDEX) {
+                let offset = piece.as_ptr().addr() - description.as_ptr().addr();
+                let what = format!("an index is larger than {LARGEST_INDEX}, the maximum");
+                return Some(SyntheticProblem { offset, length: piece.len(), what });
+            }
         }
     }
     None
+}
+
+/// The number that `text` begins with, as C's `strtoul` reads it for hwloc: decimal, hexadecimal after `0x`, octal after
+/// `0`, perhaps after spaces and a sign. Also the text after it.
+fn leading_number(text: &str) -> Option<(u64, &str)> {
+    let text = text.trim_start();
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let hexadecimal = digits.strip_prefix("0x").or(digits.strip_prefix("0X"));
+    let hexadecimal = hexadecimal.filter(|digits| digits.starts_with(|c: char| c.is_ascii_hexdigit()));
+    let (radix, digits) = match hexadecimal {
+        Some(digits) => (16, digits),
+        None if digits.starts_with('0') => (8, digits),
+        None => (10, digits),
+    };
+    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
+    if end == 0 {
+        return None;
+    }
+    let number = u64::from_str_radix(&digits[..end], radix).ok();
+    let number = if negative { number.map(u64::wrapping_neg) } else { number };
+    Some((number.unwrap_or(u64::MAX), &digits[end..]))
 }
 
 /// All problems of a description that hwloc rejected with the message `why`.
@@ -143,7 +219,9 @@ fn diagnose_word(word: &Word<'_>) -> Option<SyntheticProblem> {
             return Some(word.problem(format!("`{name}` is not a level{}", guess.unwrap_or_default())));
         }
     }
-    match count.trim_end_matches('\0').parse::<u32>() {
+    let count = count.trim_end_matches('\0');
+    let number = leading_number(count).filter(|(_, rest)| rest.is_empty()).ok_or(());
+    match number.and_then(|(number, _)| u32::try_from(number).map_err(|_| ())) {
         Ok(0) => Some(word.problem("the count is 0; it must be at least 1".to_owned())),
         Ok(_) => None,
         Err(_) if count.is_empty() => {

@@ -1,6 +1,7 @@
 //! A codelet's performance model, in version 45 of StarPU's format.
 
 use super::scan::{Field, Line, Scan};
+use crate::flaw::FoundFlaws;
 use crate::{Flaw, ModelError};
 use sched_core::Arch;
 use std::path::Path;
@@ -154,13 +155,13 @@ impl CodeletFile {
     /// position.
     pub fn parse(text: &str) -> Result<CodeletFile, Vec<Flaw>> {
         let mut scan = Scan::new(text);
-        let mut flaws = Vec::new();
+        let mut flaws = FoundFlaws::default();
         match file(&mut scan, &mut flaws) {
             Ok(file) if flaws.is_empty() => Ok(file),
-            Ok(_) => Err(flaws),
+            Ok(_) => Err(flaws.into_flaws()),
             Err(flaw) => {
                 flaws.push(flaw);
-                Err(flaws)
+                Err(flaws.into_flaws())
             }
         }
     }
@@ -199,7 +200,7 @@ impl Implementation {
     }
 }
 
-fn file(scan: &mut Scan<'_>, flaws: &mut Vec<Flaw>) -> Result<CodeletFile, Flaw> {
+fn file(scan: &mut Scan<'_>, flaws: &mut FoundFlaws) -> Result<CodeletFile, Flaw> {
     if scan.is_at_end() {
         return Err(scan.flaw("the file is empty, expected a performance model".to_owned()));
     }
@@ -217,7 +218,7 @@ fn file(scan: &mut Scan<'_>, flaws: &mut Vec<Flaw>) -> Result<CodeletFile, Flaw>
     Ok(CodeletFile { combs })
 }
 
-fn comb(scan: &mut Scan<'_>, flaws: &mut Vec<Flaw>) -> Result<Comb, Flaw> {
+fn comb(scan: &mut Scan<'_>, flaws: &mut FoundFlaws) -> Result<Comb, Flaw> {
     let mut comb = Comb::default();
     let devices: u64 = scan.value("the number of devices of the combination")?;
     for _ in 0..devices {
@@ -234,7 +235,7 @@ fn comb(scan: &mut Scan<'_>, flaws: &mut Vec<Flaw>) -> Result<Comb, Flaw> {
     Ok(comb)
 }
 
-fn implementation(scan: &mut Scan<'_>, flaws: &mut Vec<Flaw>) -> Result<Implementation, Flaw> {
+fn implementation(scan: &mut Scan<'_>, flaws: &mut FoundFlaws) -> Result<Implementation, Flaw> {
     let entries: u64 = scan.value("the number of history lines")?;
     let linear = LinearRegression {
         sumlnx: scan.value("sumlnx, a number")?,
@@ -260,7 +261,7 @@ fn implementation(scan: &mut Scan<'_>, flaws: &mut Vec<Flaw>) -> Result<Implemen
         };
         match history_entry(&line) {
             Ok(entry) => history.push(entry),
-            Err(mut found) => flaws.append(&mut found),
+            Err(found) => flaws.extend(found),
         }
     }
     Ok(Implementation { linear, nonlinear, multiple, history })

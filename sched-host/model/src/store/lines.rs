@@ -2,6 +2,7 @@
 //! verifies that it is complete.
 
 use crate::crc32;
+use crate::flaw::FoundFlaws;
 use crate::{Flaw, ModelError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -63,7 +64,7 @@ impl Lines {
 /// The errors found in a text so far.
 #[derive(Default)]
 pub(super) struct Reader {
-    pub(super) flaws: Vec<Flaw>,
+    pub(super) flaws: FoundFlaws,
 }
 
 impl Reader {

@@ -134,7 +134,7 @@ pub(super) fn parse(bytes: &[u8], path: &Path, symbol: &str) -> Result<Stored, M
         }
         _ => {}
     }
-    Err(ModelError::damaged(path, lines.flaws))
+    Err(ModelError::damaged(path, lines.flaws.into_flaws()))
 }
 
 struct Reader<'a> {

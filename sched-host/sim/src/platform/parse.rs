@@ -95,7 +95,7 @@ impl Platform {
         let document = reader.document();
         let platform = document.and_then(|document| Builder::new(&mut reader).document(&document));
         match platform {
-            Some(platform) if reader.findings().is_empty() => Ok(platform),
+            Some(platform) if reader.reported() == 0 => Ok(platform),
             _ => Err(Findings::new(source_name, reader.into_findings())),
         }
     }
@@ -173,7 +173,7 @@ impl<'a> Builder<'a> {
         };
         let name = self.reader.open(node, &PLATFORM).argument(0, "a name").map(|(name, _)| name);
         node.iter_children().for_each(|part| self.part(part, 0));
-        if self.workers.is_empty() && self.reader.findings().is_empty() {
+        if self.workers.is_empty() && self.reader.reported() == 0 {
             let finding = Finding::error("the platform has no workers").at(self.reader.name_span(node), "this one");
             self.reader.report(
                 finding.help("write `workers \"cpu\" count=4 arch=\"cpu\" memory=\"ram\"`").code("platform::platform"),
@@ -242,7 +242,7 @@ impl<'a> Builder<'a> {
             return self.reader.report(finding);
         }
         for round in 0..rounds {
-            let before = self.reader.findings().len();
+            let before = self.reader.reported();
             for child in node.iter_children() {
                 self.repeated += 1;
                 if self.repeated > MAX_REPEATED {
@@ -259,7 +259,7 @@ impl<'a> Builder<'a> {
                 fill_in(&mut child, round);
                 self.part(&child, depth + 1);
             }
-            if self.reader.findings().len() > before {
+            if self.reader.reported() > before {
                 // The next rounds would repeat the problem.
                 break;
             }
@@ -384,7 +384,7 @@ impl<'a> Builder<'a> {
         }
         let mut kernels = Kernels::default();
         for on in std::mem::take(&mut self.on) {
-            if self.reader.findings().len() >= MOST_PROBLEMS {
+            if self.reader.reported() >= MOST_PROBLEMS {
                 break;
             }
             let Some(class) = self.classes.iter().position(|class| class.name == on.class) else {
@@ -400,7 +400,7 @@ impl<'a> Builder<'a> {
         let used = |memory: &usize| self.workers.iter().any(|worker| worker.memory.index() == *memory);
         for memory in (0..count).filter(used) {
             let cut_off = |to: usize| to != memory && routes[memory * count + to].links.is_empty();
-            if self.reader.findings().is_empty() && (cut_off(0) || (memory != 0 && routes[memory].links.is_empty())) {
+            if self.reader.reported() == 0 && (cut_off(0) || (memory != 0 && routes[memory].links.is_empty())) {
                 let (here, home) = (&self.memories[memory].name, &self.memories[0].name);
                 let finding = Finding::error(format!("there is no way between the memories `{home}` and `{here}`"));
                 self.reader.report(

@@ -2,7 +2,7 @@
 
 use super::node::{NodeReader, Signature};
 use super::syntax::{document, trimmed};
-use crate::{Finding, SourceText, Span, did_you_mean};
+use crate::{Earliest, Finding, SourceText, Span, did_you_mean};
 use kdl::{KdlDocument, KdlEntry, KdlNode};
 use miette::{NamedSource, SourceSpan};
 use std::sync::Arc;
@@ -23,7 +23,9 @@ pub struct Language {
 pub struct Reader {
     language: Language,
     source: SourceText,
+    /// The first; all others are counted.
     findings: Vec<Finding>,
+    further: usize,
 }
 
 impl Reader {
@@ -31,7 +33,7 @@ impl Reader {
     #[must_use]
     pub fn new(language: Language, source_name: &str, text: &str) -> Reader {
         let source = Arc::new(NamedSource::new(source_name, text.to_owned()).with_language("kdl"));
-        Reader { language, source, findings: Vec::new() }
+        Reader { language, source, findings: Vec::new(), further: 0 }
     }
 
     /// The document of the text; `None` if its syntax is wrong, which is reported.
@@ -51,15 +53,16 @@ impl Reader {
         &self.source
     }
 
-    /// The findings so far.
+    /// Number of findings so far.
     #[must_use]
-    pub fn findings(&self) -> &[Finding] {
-        &self.findings
+    pub fn reported(&self) -> usize {
+        self.findings.len() + self.further
     }
 
-    /// All findings.
+    /// The findings: the first hundred, and one that counts the others.
     #[must_use]
-    pub fn into_findings(self) -> Vec<Finding> {
+    pub fn into_findings(mut self) -> Vec<Finding> {
+        self.findings.extend((self.further > 0).then(|| Finding::further(self.further)));
         self.findings
     }
 
@@ -68,8 +71,12 @@ impl Reader {
     pub fn report(&mut self, finding: Finding) {
         let finding = finding.breaks(self.language.rule).in_source(Some(&self.source));
         let repeats = |last: &Finding| last.place() == finding.place() && last.message() == finding.message();
-        if !self.findings.last().is_some_and(repeats) {
-            self.findings.push(finding);
+        if self.findings.last().is_some_and(repeats) {
+            return;
+        }
+        match self.findings.len() < Earliest::<Finding>::MOST {
+            true => self.findings.push(finding),
+            false => self.further += 1,
         }
     }
 

@@ -197,9 +197,9 @@ impl<'t> Record<'t> {
 
 /// Reports a field that resembles one of those that StarPU writes, as a misspelling. Other fields may be of newer versions.
 fn unknown<'t>(field: &'t str, problems: &mut Problems<'t>) {
-    let near = FIELDS.into_iter().find(|known| strsim::damerau_levenshtein(known, field) <= 2 && field.len() > 4);
+    let near = FIELDS.into_iter().find(|known| sched_text::distance(known, field) <= 2 && field.len() > 4);
     if let Some(near) = near {
-        problems.report_with(field, format!("there is no field `{field}`"), format!("did you mean `{near}`?"));
+        problems.report_with(field, format!("there is no field {}", quote(field)), format!("did you mean `{near}`?"));
     }
 }
 

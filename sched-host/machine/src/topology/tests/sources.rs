@@ -116,6 +116,39 @@ fn a_description_of_a_machine_too_large_is_refused_at_once() {
 }
 
 #[test]
+fn no_way_of_writing_a_number_passes_the_limit() -> Result<(), Box<dyn Error>> {
+    for large in [
+        "pu:0x7fffffff",
+        "pu:0X7FFFFFFF",
+        "pu:017777777777",
+        "pu:+2147483647",
+        "pu: 2147483647",
+        "pu:-1",
+        "pu:99999999999999999999",
+        "core:40000pu:1",
+        "core:0x4000 0x2",
+        "core 4:40000 pu:1",
+        "(memory=1) node:4(memory=1)core:5000(x) pu:1",
+        "node:1 core:16384 [numa] [numa] pu:1",
+    ] {
+        let refused = refusal(large);
+        assert!(refused.contains("more than 16384"), "{refused}");
+    }
+    let refused = refusal("core:2 pu:1(indexes=0,99999999999)");
+    assert!(refused.contains("column 23: an index is larger than 65536"), "{refused}");
+    for (small, pus) in [
+        ("core:2 pu:1(indexes=7,3)", 2),
+        ("pu:0x10", 16),
+        ("core:010 pu:2", 16),
+        ("core:2 3", 6),
+        ("core:2 [numa] pu:+3", 6),
+    ] {
+        assert_eq!(Topology::from_synthetic(small)?.pus().len(), pus, "{small}");
+    }
+    Ok(())
+}
+
+#[test]
 fn every_problem_of_a_description_is_marked_in_the_report() {
     let error = Topology::from_synthetic("nood:2 core:x pu:0").expect_err("it has three problems");
     let marked: Vec<(usize, usize)> =

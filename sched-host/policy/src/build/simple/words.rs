@@ -87,7 +87,7 @@ impl SimpleFlags {
             Some(document) => found.extend(document.nodes().iter().map(|node| read(&mut reader, node))),
             None => {}
         }
-        match reader.findings().is_empty() {
+        match reader.reported() == 0 {
             true => Ok(found),
             false => Err(Findings::new(SOURCE, reader.into_findings())),
         }

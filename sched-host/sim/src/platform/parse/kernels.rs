@@ -130,7 +130,7 @@ fn teams(on: &mut NodeReader<'_>) -> Teams {
 
 /// Reads the execution time of an `on`.
 fn kernel_time(on: &mut NodeReader<'_>, node: &KdlNode) -> Option<KernelTime> {
-    let before = on.reader().findings().len();
+    let before = on.reader().reported();
     let fixed = on.quantity("time", quantity::parse_time, TIME);
     let overhead = on.quantity("overhead", quantity::parse_time, TIME).unwrap_or_default();
     let gflops = on.positive("gflops");
@@ -163,7 +163,7 @@ fn kernel_time(on: &mut NodeReader<'_>, node: &KdlNode) -> Option<KernelTime> {
     if let (Some(time), None) = found {
         return Some(time);
     }
-    if on.reader().findings().len() == before {
+    if on.reader().reported() == before {
         let finding = Finding::error("`on` says in one way how long a kernel takes");
         let span = on.span();
         let help = "write `time=\"3 ms\"`, `gflops=10.0`, `a=0.1 b=1.5`, or `{ at \"11.06 MB\" \"87.8 ms\" }`";

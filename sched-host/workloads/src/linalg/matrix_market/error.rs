@@ -7,7 +7,7 @@ use std::string::FromUtf8Error;
 use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode};
 use sched_text::amount::decimal_bytes;
 use sched_text::count;
-use sched_text::excerpt::Position;
+use sched_text::excerpt::{Excerpts, Position};
 
 use super::Wanted;
 use super::problems::{MAX_LINE, Place, Problems};
@@ -15,7 +15,7 @@ use super::problems::{MAX_LINE, Place, Problems};
 /// Why a file is not a matrix of the required kind in Matrix Market format: every problem found, up to the limit, with
 /// its position.
 pub struct MatrixMarketError {
-    source: NamedSource<String>,
+    source: Excerpts<NamedSource<String>>,
     problems: Vec<Problem>,
     gave_up: bool,
     wanted: Wanted,
@@ -23,7 +23,7 @@ pub struct MatrixMarketError {
 
 impl MatrixMarketError {
     pub(super) fn new(source: NamedSource<String>, problems: Vec<Problem>, gave_up: bool, wanted: Wanted) -> Self {
-        Self { source, problems, gave_up, wanted }
+        Self { source: Excerpts(source), problems, gave_up, wanted }
     }
 
     pub(super) fn unreadable(name: &str, error: &io::Error, wanted: Wanted) -> Self {
@@ -44,7 +44,7 @@ impl MatrixMarketError {
 
     /// Name of the file.
     pub fn file(&self) -> &str {
-        self.source.name()
+        self.source.0.name()
     }
 
     /// The problems; at least one.

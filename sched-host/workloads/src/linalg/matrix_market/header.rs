@@ -96,8 +96,8 @@ impl<T: Copy> Word<T> {
                 expected: expected(),
                 suggestion: names()
                     .chain(self.unsupported.iter().copied())
-                    .min_by_key(|name| strsim::damerau_levenshtein(name, &word))
-                    .filter(|name| strsim::damerau_levenshtein(name, &word) <= 2),
+                    .min_by_key(|name| sched_text::distance(name, &word))
+                    .filter(|name| sched_text::distance(name, &word) <= 2),
             }
         };
         problems.report(kind, Some(place))?;
