@@ -227,6 +227,18 @@ impl Drop for Inside {
     }
 }
 
+/// The method of the component at `post` that this thread called last, among the calls that it is inside of.
+pub(crate) fn method_at(post: &PostNumber) -> Option<Method> {
+    let innermost = |desk: &OnceCell<Arc<Desk>>| {
+        let desk = desk.get()?;
+        let noted = desk.calls.get(..(desk.depth.load(Relaxed) as usize).min(DEPTH))?;
+        let calls = noted.iter().rev().map(|call| call.load(Relaxed));
+        let call = calls.into_iter().find(|call| call >> 8 == u64::from(post.number))?;
+        Method::of_code(call as u8)
+    };
+    DESK.try_with(innermost).ok().flatten()
+}
+
 /// Looks at all threads of the process, time and again.
 #[derive(Debug, Default)]
 pub struct Watch {
