@@ -113,7 +113,10 @@ pub trait Component: Send + Sync + 'static {
         node.wake_one()
     }
 
-    /// The time at which the workers below run out of work.
+    /// The time at which the workers below run out of work, as far as that was [predicted](Task::set_predicted): tasks
+    /// stored here or below without a prediction add nothing. By default the
+    /// [earliest end below](Node::earliest_end_below), to which a component that stores tasks adds
+    /// [those](Node::end_below_with_queued).
     fn estimated_end(&self, node: Node<'_>) -> Time {
         node.earliest_end_below()
     }

@@ -101,6 +101,7 @@ impl Component for Bad {
             // Keeps the new task and hands back the previous one.
             "swap" => {
                 let other = self.kept.lock().replace(task);
+                node.children_can_pull();
                 return match other {
                     Some(other) => Err(Refused::new(other, Refusal::Full)),
                     None => Ok(()),
@@ -118,7 +119,15 @@ impl Component for Bad {
                 };
             }
             "ask" => {
-                let _ = (node.earliest_end_below(), node.load_below());
+                let load = node.load_below();
+                assert!((0.0..f64::INFINITY).contains(&load), "the host gives usable numbers: {load}");
+                let _ = node.earliest_end_below();
+            }
+            "name a child" => {
+                // None of them exists.
+                let _ = (node.child_can_pull(Child(7)), node.child_load(Child(8)), node.child_estimated_end(Child(9)));
+                let refused = node.push_to(Child(u32::MAX), task).expect_err("there is no such child");
+                return node.push_to(Child(0), refused.task);
             }
             "hold a lock" => {
                 let _lock = self.kept.lock();
@@ -134,6 +143,9 @@ impl Component for Bad {
             return None;
         }
         self.block_now("block in pull");
+        if self.what == "name a parent" {
+            let _ = node.pull_from(Parent(7));
+        }
         let task = self.take().or_else(|| node.pull_from_parents());
         self.panic_now("panic in pull");
         if task.is_some() && self.now_and_then("drop when pulled") {
@@ -174,11 +186,19 @@ impl Component for Bad {
 
     fn estimated_load(&self, node: Node<'_>) -> f64 {
         self.panic_now("panic in estimated_load");
-        node.load_below()
+        match &*self.what {
+            "no number" => f64::NAN,
+            "an infinite load" => f64::INFINITY,
+            "a negative load" => -1.0,
+            _ => node.load_below(),
+        }
     }
 
     fn drain(&self) -> Vec<Task> {
         self.block_now("block in drain");
+        if self.what == "keep when drained" {
+            return Vec::new();
+        }
         self.kept.lock().drain(..).collect()
     }
 

@@ -147,6 +147,7 @@ fn parts(plan: &TreePlan, registry: &Registry) -> Vec<Part> {
             forwards_pull: node.info.forwards_pull,
             empty_until_pushed: node.info.empty_until_pushed,
             end_is_noted: node.info.end_is_noted,
+            stores_any_number: node.stores_any_number(),
             attended: true,
         }
     };

@@ -36,6 +36,7 @@ fn over(
         forwards_pull: false,
         empty_until_pushed: false,
         end_is_noted: false,
+        stores_any_number: false,
         attended: true,
     };
     let all: WorkerSet = workers.iter().copied().map(WorkerId).collect();

@@ -36,6 +36,7 @@ fn order(registry: &Registry) -> (Vec<u64>, Vec<Request>) {
         forwards_pull: false,
         empty_until_pushed: false,
         end_is_noted: false,
+        stores_any_number: false,
         attended: true,
     };
     let root = part(registered.build(&Params::default()).unwrap(), &registered.info().name, vec![(1, String::new())]);

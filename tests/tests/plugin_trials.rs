@@ -1,14 +1,15 @@
 //! Damaged plugins are a line in a list, and a plugin that is rebuilt while it is used does no harm.
 #![expect(clippy::print_stdout, reason = "the figures are what longer runs are read for")]
 
-use sched_host::plugin::{FileState, LoadErrorKind, Registry, SearchPath};
+use sched_host::plugin::{FileState, LoadErrorKind, PluginChange, Registry, SearchPath};
 use sched_host::runtime::Runtime;
 use sched_host::text::hash::SplitMix64;
 use sched_host::topology::Topology;
 use sched_tests::chains::submit_chains;
-use sched_tests::fixtures::{Profile, stock_plugin};
+use sched_tests::fixtures::{self, Profile, stock_plugin};
 use sched_tests::plugin_folder::{LIFO, fixture_folder, load};
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The error of the only file of a folder.
@@ -48,21 +49,27 @@ fn a_plugin_with_a_wrong_bit_never_ends_the_process() {
     assert!(loaded > 0, "most bits are of no importance");
 }
 
-#[test]
-fn a_plugin_that_is_overwritten_while_tasks_run_does_no_harm() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("lifo.so");
-    fs::copy(stock_plugin(LIFO, Profile::Debug), &file).expect("copied");
-    let mut registry = Registry::load(&SearchPath::empty().with_folder(folder.path()));
+/// A runtime whose root is a `lifo` of this file.
+fn runtime_with(file: &Path) -> Runtime {
+    let folder = file.parent().expect("it is in a folder");
+    let mut registry = Registry::load(&SearchPath::empty().with_folder(folder));
     registry.add_builtin("stock", sched_components::stock()).expect("they are sound");
-    let runtime = Runtime::builder()
+    Runtime::builder()
         .registry(Arc::new(registry))
         .topology(Topology::this_machine().expect("the machine can be explored"))
         .policy_value(sched_tests::stock::policy(r#"lifo { eager { each "worker" { worker } } }"#))
         .workers(2)
         .bind(false)
         .build()
-        .expect("it starts");
+        .expect("it starts")
+}
+
+#[test]
+fn a_plugin_that_is_overwritten_while_tasks_run_does_no_harm() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("lifo.so");
+    fs::copy(stock_plugin(LIFO, Profile::Debug), &file).expect("copied");
+    let runtime = runtime_with(&file);
     for _ in 0..3 {
         let runs = submit_chains(&runtime, 100);
         // In place: the same file, with other content and shorter.
@@ -71,4 +78,34 @@ fn a_plugin_that_is_overwritten_while_tasks_run_does_no_harm() {
         runs.assert_once("");
     }
     assert_eq!(runtime.faults(), []);
+}
+
+#[test]
+fn a_rebuilt_plugin_is_taken_into_use_while_tasks_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("lifo.so");
+    fs::copy(stock_plugin(LIFO, Profile::Debug), &file).expect("copied");
+    let runtime = runtime_with(&file);
+    let package = || runtime.survey().swap_remove(0).plugin;
+    assert_eq!(runtime.rescan(), [], "nothing has changed");
+    assert_eq!(package(), LIFO);
+    let runs = submit_chains(&runtime, 200);
+    // Another plugin with a component of that name stands for the new build.
+    fs::copy(fixtures::plugin("duplicate-name"), &file).expect("copied");
+    assert_eq!(runtime.rescan(), [PluginChange::Rebuilt(file.clone())]);
+    assert_eq!(package(), LIFO, "what is in use stays");
+    runtime.default_context().rebuild().expect("it can be built");
+    assert_eq!(package(), "duplicate-name");
+    runtime.wait_all().expect("every task runs");
+    runs.assert_once("");
+    // A build that is no use, and the end of the file: the context goes on with what it has.
+    fs::write(&file, b"damaged").expect("written");
+    let [PluginChange::Rejected(error)] = &runtime.rescan()[..] else { panic!("it cannot be loaded") };
+    assert_eq!(error.path, file);
+    runtime.default_context().rebuild().expect_err("nothing offers the component");
+    fs::remove_file(&file).expect("removed");
+    assert_eq!(runtime.rescan(), [PluginChange::Removed(file)]);
+    let runs = submit_chains(&runtime, 50);
+    runtime.wait_all().expect("every task runs");
+    runs.assert_once("");
 }

@@ -85,6 +85,7 @@ fn part<C: Build>(children: &[u32], worker: Option<u32>) -> Part {
         forwards_pull: info.forwards_pull,
         empty_until_pushed: info.empty_until_pushed,
         end_is_noted: info.end_is_noted,
+        stores_any_number: false,
         attended: true,
     }
 }

@@ -26,6 +26,7 @@ fn part<C: Build>(path: &str, params: &[(&str, Value)], children: &[u32], worker
         forwards_pull: C::INFO.describe().forwards_pull,
         empty_until_pushed: C::INFO.describe().empty_until_pushed,
         end_is_noted: C::INFO.describe().end_is_noted,
+        stores_any_number: false,
         attended: true,
     }
 }

@@ -1,4 +1,12 @@
 //! When workers run out of work, and how much work is waiting.
+//!
+//! # Only tasks with a prediction count
+//!
+//! An end is a sum of [predictions](crate::Task::set_predicted). A task that nobody predicted adds nothing, neither while it is
+//! queued nor while it is executed, even if a model knows how long it takes: of two children, the one with a hundred such tasks
+//! ends as early as the one without any. So a component that chooses by ends must also set the prediction of each task that it
+//! pushes; without that, it sends all tasks to one child. Where no model knows the length, compare the
+//! [loads](crate::Node::child_load), which count tasks.
 
 use super::{Child, Node, in_chunks};
 use crate::abi::extension::{HostEnds, HostTeams, HostTimes, NO_TIME, offered};
@@ -8,7 +16,8 @@ use crate::workers::WorkerId;
 use std::time::Duration;
 
 impl Node<'_> {
-    /// *Hop.* The time at which the workers below a child run out of work.
+    /// *Hop.* The time at which the workers below a child run out of work, as far as that was
+    /// [predicted](crate::Task::set_predicted): a task without a prediction adds nothing.
     #[must_use]
     pub fn child_estimated_end(&self, child: Child) -> Time {
         assert_none_held("child_estimated_end");
@@ -17,6 +26,25 @@ impl Node<'_> {
 
     /// *Hop.* Calls `each` with every child, in order, and the time at which its workers run out of work. Cheaper than
     /// one query per child. (Falls back to these with a host older than 1.1.)
+    ///
+    /// Only tasks with a [prediction](crate::Task::set_predicted) count. A component that chooses by ends sets it for each task
+    /// that it pushes:
+    ///
+    /// ```
+    /// # use sched_core::*;
+    /// # fn push(node: Node<'_>, mut task: Task) -> Push {
+    /// let mut best = None;
+    /// node.ends_below(|child, end| {
+    ///     if let Some(length) = node.child_worker(child).and_then(|worker| node.expected_length(worker, &task).known()) {
+    ///         best = best.into_iter().chain([(end + length, child, length)]).min();
+    ///     }
+    /// });
+    /// let Some((_, child, length)) = best else { return Err(Refused::new(task, Refusal::Uncalibrated)) };
+    /// // Without this, the next task finds the same ends and goes to the same child.
+    /// task.set_predicted(Some(length));
+    /// node.push_to(child, task)
+    /// # }
+    /// ```
     pub fn ends_below(&self, mut each: impl FnMut(Child, Time)) {
         let Some(table) = offered::<HostEnds>(self.raw.host()) else {
             return self.children().for_each(|child| each(child, self.child_estimated_end(child)));
@@ -29,13 +57,15 @@ impl Node<'_> {
         in_chunks(place.children, 0, ask, |child, end| each(child, Time::from_nanos(end)));
     }
 
-    /// *Hop.* The earliest end among the children; now if there are none.
+    /// *Hop.* The earliest end among the children; now if there are none. Only tasks with a
+    /// [prediction](crate::Task::set_predicted) count.
     #[must_use]
     pub fn earliest_end_below(&self) -> Time {
         self.end_below_with_queued(Duration::ZERO)
     }
 
-    /// *Hop.* The average end of the children; now if there are none.
+    /// *Hop.* The average end of the children; now if there are none. Only tasks with a
+    /// [prediction](crate::Task::set_predicted) count.
     #[must_use]
     pub fn average_end_below(&self) -> Time {
         let count = self.children().len() as u128;

@@ -109,6 +109,7 @@ impl WireHost for FakeHost {
             return RawPush { refused: task, why: Refusal::NoWorker.code() };
         };
         let Some(id) = self.ledger.receive(task, holder, "push_to") else { return RawPush::TAKEN };
+        let (length, transfer) = self.ledger.look(id, |task| (task.predicted(), task.predicted_transfer()));
         let mut changing = self.changing.lock();
         let room = changing.rooms.entry(child).or_insert(fake.room);
         let full = *room == Some(0);
@@ -120,6 +121,11 @@ impl WireHost for FakeHost {
         } else {
             *room = room.map(|room| room - 1);
             changing.taken.entry(child).or_default().push(id);
+            if let Some(length) = length {
+                // A transfer is hidden behind the tasks ahead.
+                let ahead = changing.queued_below.entry(child).or_default();
+                *ahead = (*ahead).max(transfer.map_or(0, nanos)).saturating_add(nanos(length));
+            }
             drop(changing);
         }
         self.note(Hop::PushTo { child: Child(child), task: id, refused });
@@ -171,9 +177,13 @@ impl WireHost for FakeHost {
 
     fn child_estimated_end(&self, _call: CallRef<'_>, child: u32) -> u64 {
         self.note(Hop::EstimatedEnd(Child(child)));
-        let set = self.changing.lock().ends.get(&child).copied();
+        let changing = self.changing.lock();
+        let set = changing.ends.get(&child).copied();
         let end = set.or_else(|| Some(self.scene.children().get(child as usize)?.end)).unwrap_or(Time::ZERO);
-        end.as_nanos().max(self.now.load(Relaxed))
+        let queued = changing.queued_below.get(&child).copied().unwrap_or(0);
+        let below = self.scene.child_places.get(child as usize);
+        let workers = below.map_or(0, |place| WorkerSet::from_words(&place.workers_in_context).iter().count() as u64);
+        end.as_nanos().max(self.now.load(Relaxed)).saturating_add(queued / workers.max(1))
     }
 
     fn child_estimated_load(&self, _call: CallRef<'_>, child: u32) -> f64 {

@@ -82,9 +82,13 @@ impl Rig {
         self.host.changing.lock().rooms.insert(child.0, room);
     }
 
-    /// Sets a child's answer to `estimated_end`; once that time is past, it answers now.
+    /// Sets a child's answer to `estimated_end`; once that time is past, it answers now. Tasks that the child accepts
+    /// afterwards add their [predictions](crate::Task::set_predicted) to it, divided among its workers; those that it has do not
+    /// count any longer.
     pub fn set_end(&self, child: Child, end: Time) {
-        self.host.changing.lock().ends.insert(child.0, end);
+        let mut changing = self.host.changing.lock();
+        changing.ends.insert(child.0, end);
+        changing.queued_below.remove(&child.0);
     }
 
     /// Sets a child's answer to `estimated_load`.

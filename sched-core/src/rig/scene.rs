@@ -76,7 +76,8 @@ impl FakeChild {
         self
     }
 
-    /// Sets its answer to `estimated_end`: when its workers run out of work.
+    /// Sets its answer to `estimated_end`: when its workers run out of work. Each task that it accepts with a
+    /// [prediction](crate::Task::set_predicted) adds to it, divided among its workers; one without does not.
     #[must_use]
     pub fn end(mut self, end: Time) -> FakeChild {
         self.end = end;
@@ -312,6 +313,9 @@ pub(super) struct Changing {
     pub(super) rooms: HashMap<u32, Option<usize>>,
     pub(super) ends: HashMap<u32, Time>,
     pub(super) loads: HashMap<u32, f64>,
+    /// Total expected nanoseconds of the tasks that each child accepted since its end was set. Without a prediction a task does
+    /// not count.
+    pub(super) queued_below: HashMap<u32, u64>,
     pub(super) given: HashMap<u32, VecDeque<crate::TaskId>>,
     pub(super) taken: HashMap<u32, Vec<crate::TaskId>>,
     /// When each worker is expected to finish its current task.

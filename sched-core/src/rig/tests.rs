@@ -266,3 +266,32 @@ fn a_combined_worker_is_its_members() {
     let push = |width| rig.push(rig.task().width(width).make());
     assert_eq!((push(1), push(2), push(3)), (Err(Refusal::NoWorker), Err(Refusal::Full), Err(Refusal::Full)));
 }
+
+/// Pushes each task to the child that its number for schedulers names; its end is the earliest below.
+struct Chosen;
+
+impl Component for Chosen {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        node.push_to(Child(task.sched_data() as u32), task)
+    }
+}
+
+#[test]
+fn ends_below_count_only_tasks_with_a_prediction() {
+    let nanos = std::time::Duration::from_nanos;
+    let rig = Rig::new(Chosen).workers(2).child(FakeChild::over([0])).child(FakeChild::over([0, 1]));
+    for child in [0, 1].repeat(50) {
+        assert_eq!(rig.push(rig.task().sched_data(child).predicted_transfer(nanos(9)).make()), Ok(()));
+    }
+    assert_eq!(rig.estimated_end(), Time::ZERO, "nobody knows how long a hundred tasks take");
+    assert_eq!(rig.push(rig.task().sched_data(0).predicted(nanos(10)).make()), Ok(()));
+    assert_eq!(rig.estimated_end(), Time::ZERO, "the other child is free");
+    assert_eq!(rig.push(rig.task().sched_data(1).predicted(nanos(18)).predicted_transfer(nanos(6)).make()), Ok(()));
+    assert_eq!(rig.estimated_end(), Time::from_nanos(10), "18 ns after 6 ns for data, for two workers: 12");
+    assert_eq!(rig.push(rig.task().sched_data(0).predicted(nanos(5)).predicted_transfer(nanos(6)).make()), Ok(()));
+    assert_eq!(rig.estimated_end(), Time::from_nanos(12), "the other one ends at 15");
+    rig.set_end(Child(1), Time::from_nanos(20));
+    assert_eq!(rig.estimated_end(), Time::from_nanos(15), "the transfer is hidden behind the first task");
+    rig.set_end(Child(0), Time::from_nanos(30));
+    assert_eq!(rig.estimated_end(), Time::from_nanos(20), "what is set replaces what was counted");
+}

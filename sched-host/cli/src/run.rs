@@ -6,6 +6,7 @@ mod factorise;
 mod options;
 mod problem;
 mod report;
+mod watch;
 
 use clap::Subcommand;
 use factorise::factorise;

@@ -65,6 +65,12 @@ pub struct Child {
 }
 
 impl PlanNode {
+    /// Whether it is declared to store any number of tasks, so that it never refuses one.
+    #[must_use]
+    pub fn stores_any_number(&self) -> bool {
+        self.info.stores && self.bounds().next().is_none()
+    }
+
     /// The parameters whose value is not the default.
     pub fn changed_params(&self) -> impl Iterator<Item = (&str, &sched_core::Value)> {
         self.params.iter().filter(|(name, value)| self.info.param(name).is_none_or(|param| param.default != **value))

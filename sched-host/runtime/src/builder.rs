@@ -317,8 +317,7 @@ impl Builder {
         let sizes = self.combined.unwrap_or_else(|| CombinedSizes::from_environment(&mut warnings));
         let (binding, claim) = plan_binding(&topology, count, sizes, self.memory_nodes, self.bind)?;
         warnings.extend(binding.warnings().iter().map(ToString::to_string));
-        let policy_env =
-            PolicyEnv { registry, topology, binding: binding.clone(), unchecked: self.unchecked, seed: self.seed };
+        let policy_env = PolicyEnv::new(registry, topology, binding.clone(), self.unchecked, self.seed);
         let parts = policy_env.lay(&policy, &WorkerSet::first(count as u32))?;
         let facts = |worker: &WorkerBinding| WorkerFacts {
             arch: Arch::CPU,

@@ -50,6 +50,7 @@ pub use sched_tree::context::ContextError;
 
 use crate::{RunError, Submitter};
 use sched_tree::NodeState;
+use sched_tree::plugin::PluginChange;
 use serde::Serialize;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -112,6 +113,26 @@ impl Submitter {
     /// ```
     pub fn context(&self, name: impl Into<String>) -> ContextBuilder<'_> {
         ContextBuilder::new(self, name.into())
+    }
+
+    /// Searches the folders of plugins again, and loads what is new. Returns the differences.
+    ///
+    /// A rebuilt plugin is loaded beside its old build: contexts that are made or changed from now on use the new one, and
+    /// [`SchedContext::rebuild`] moves a context to it. The old build remains where it is in use.
+    ///
+    /// ```
+    /// use sched_runtime::Runtime;
+    /// # use std::sync::Arc;
+    /// # let components = sched_tree::plugin::Registry::compiled_in();
+    /// # let runtime = Runtime::builder().registry(Arc::new(components)).workers(2).build()?;
+    /// for change in runtime.rescan() {
+    ///     println!("{change}");
+    /// }
+    /// runtime.default_context().rebuild()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rescan(&self) -> Vec<PluginChange> {
+        self.core.policy_env.rescan()
     }
 
     /// The initial context of the runtime.

@@ -148,6 +148,11 @@ impl SimBackend {
         std::mem::swap(&mut *self.notes.lock(), empty);
     }
 
+    /// Whether there is this memory node: its number may come from a component.
+    fn has_memory(&self, memory_node: MemoryNode) -> bool {
+        memory_node.index() < self.platform.memories.len()
+    }
+
     /// Data accesses of a task.
     pub(super) fn accesses(&self, task: TaskId) -> &[Access] {
         &self.graph.task(task).accesses
@@ -250,7 +255,9 @@ impl Services for SimBackend {
     }
 
     fn expected_transfer(&self, memory_node: MemoryNode, task: &TaskHead) -> Duration {
-        let Some(replicas) = &self.replicas else { return Duration::ZERO };
+        let Some(replicas) = self.replicas.as_ref().filter(|_| self.has_memory(memory_node)) else {
+            return Duration::ZERO;
+        };
         let replicas = replicas.lock();
         let read = self.accesses(task_of(task)).iter().filter(|access| access.mode.reads());
         let missing = read.filter(|access| !replicas.is_valid(access.data, memory_node));
@@ -263,6 +270,9 @@ impl Services for SimBackend {
     }
 
     fn prefetch(&self, memory_node: MemoryNode, task: &TaskHead) {
+        if !self.has_memory(memory_node) {
+            return;
+        }
         self.noted.store(true, Relaxed);
         self.notes.lock().prefetch.push(Prefetch { memory: memory_node, task: task_of(task) });
     }

@@ -301,6 +301,7 @@ fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, f
             number: first + id as NodeId,
             empty_until_pushed: part.empty_until_pushed && has_expected_ends,
             end_is_noted: part.end_is_noted && has_expected_ends,
+            stores_any_number: part.stores_any_number,
             children: part.children.iter().map(|(child, _)| *child).collect(),
             parents: parents.into(),
             sources: sources.into(),

@@ -2,7 +2,7 @@
 //!
 //! # Protocol
 //!
-//! Each thread has a *desk*, on which it notes every call into an [attended](super::attended) component: the node and the
+//! Each thread has a *desk*, on which it notes every call into an attended component: the node and the
 //! method, one above the other as calls nest, and a count that changes with every call and every return. Only the thread
 //! itself writes to its desk, with plain stores; nothing is timed and nothing is locked.
 //!
@@ -225,6 +225,18 @@ impl Drop for Inside {
             desk.moves.store(desk.moves.load(Relaxed) + 1, Release);
         });
     }
+}
+
+/// The method of the component at `post` that this thread called last, among the calls that it is inside of.
+pub(crate) fn method_at(post: &PostNumber) -> Option<Method> {
+    let innermost = |desk: &OnceCell<Arc<Desk>>| {
+        let desk = desk.get()?;
+        let noted = desk.calls.get(..(desk.depth.load(Relaxed) as usize).min(DEPTH))?;
+        let calls = noted.iter().rev().map(|call| call.load(Relaxed));
+        let call = calls.into_iter().find(|call| call >> 8 == u64::from(post.number))?;
+        Method::of_code(call as u8)
+    };
+    DESK.try_with(innermost).ok().flatten()
 }
 
 /// Looks at all threads of the process, time and again.

@@ -2,6 +2,7 @@
 
 use super::attendance::Method;
 use super::attended::PATIENCE;
+use super::breach::Breach;
 use serde::Serialize;
 use std::fmt;
 
@@ -56,6 +57,15 @@ pub enum FaultKind {
         /// Number of tasks.
         tasks: u64,
     },
+    /// It did something that its contract rules out. The host made up for it.
+    Breach {
+        /// What it did.
+        breach: Breach,
+        /// The method that did it.
+        method: Method,
+        /// How often; for [`Breach::TasksKept`] the number of tasks.
+        count: u64,
+    },
 }
 
 impl fmt::Display for Fault {
@@ -88,6 +98,7 @@ impl fmt::Display for Fault {
             FaultKind::WrongWorker { tasks } => {
                 write!(f, "gave {tasks} tasks to workers that cannot execute them; they were executed elsewhere")
             }
+            FaultKind::Breach { breach, method, count } => f.write_str(&breach.describe(*method, *count)),
         }
     }
 }

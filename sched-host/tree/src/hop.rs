@@ -6,6 +6,7 @@
 //! fails.
 
 use super::LiveTree;
+use super::breach::{Breach, is_usable_load};
 use super::call::Call;
 use super::ledger::{NodeId, Slot};
 use super::node::TreeNode;
@@ -59,6 +60,9 @@ impl LiveTree {
             return answer;
         }
         node.note_refusal(answer.why);
+        if answer.refused.head != task.head {
+            node.look_at_other_task(answer);
+        }
         if let Some(observed) = &self.observed {
             observed.refused(call, node, answer.refused, answer.why);
         }
@@ -85,7 +89,13 @@ impl LiveTree {
     pub(super) fn hop_pull(&self, call: &Call<'_>, node: &TreeNode, parent: Option<u32>) -> RawTask {
         let parents = match parent {
             None => &node.sources[..],
-            Some(number) => node.parents.get(number as usize).map_or(&[][..], std::slice::from_ref),
+            Some(number) => match node.parents.get(number as usize) {
+                Some(parent) => std::slice::from_ref(parent),
+                None => {
+                    node.note_breach(Breach::NoSuchParent);
+                    &[]
+                }
+            },
         };
         match self.ask(call, parents) {
             Some((task, slot)) => {
@@ -187,7 +197,10 @@ impl LiveTree {
             woken && !all
         };
         match (child, &node.wake_routes) {
-            (Some(number), _) => _ = node.children.get(number as usize).is_some_and(|child| visit(*child)),
+            (Some(number), _) => match node.children.get(number as usize) {
+                Some(child) => _ = visit(*child),
+                None => node.note_breach(Breach::NoSuchChild),
+            },
             (None, Some(routes)) => {
                 let below = &node.place().raw().workers_in_context;
                 let asleep = self.sleeping.words(node.words.clone()).map(|(word, asleep)| (word, asleep & below[word]));
@@ -260,7 +273,8 @@ impl LiveTree {
         if node.is_quarantined() {
             node.children.iter().map(|child| self.hop_estimated_load(call, *child)).sum()
         } else {
-            node.with(call, |component, raw| component.estimated_load(raw))
+            let load = node.with(call, |component, raw| component.estimated_load(raw));
+            if is_usable_load(load) { load } else { node.usable_load(load) }
         }
     }
 

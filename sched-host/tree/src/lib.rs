@@ -11,6 +11,7 @@ mod assembly;
 pub mod attendance;
 mod attended;
 mod bare_tree;
+mod breach;
 mod call;
 pub mod combined;
 pub mod context;
@@ -34,6 +35,7 @@ mod teams;
 mod wake_routes;
 
 pub use bare_tree::BareTree;
+pub use breach::Breach;
 pub use fault::{Fault, FaultKind};
 pub use ledger::{Ledger, NodeId, Phase, Slot};
 pub use lookahead::Lookahead;
@@ -103,6 +105,8 @@ pub struct Part {
     pub empty_until_pushed: bool,
     /// Whether the estimated end of the component follows from what it notes, so that it need not be asked.
     pub end_is_noted: bool,
+    /// Whether the component is declared to store any number of tasks, so that it never refuses one.
+    pub stores_any_number: bool,
     /// Calls of the component are [noted](attendance), so that one that does not come back can be named.
     pub attended: bool,
 }
@@ -321,8 +325,8 @@ impl LiveTree {
             call.deferred = Some((slot.index(), deferred));
         }
         let answer = self.give(&call, root, slot.enter(root.number), slot);
-        if let Some(slot) = Slot::of(answer.refused) {
-            self.fall_back(slot);
+        if !answer.refused.is_none() {
+            self.refused_by_root(root, slot, answer);
         }
     }
 

@@ -24,7 +24,7 @@ pub trait Lookahead: Send + Sync {
 
     /// The next task after this one; the next number if that is unknown.
     fn next(&self, task: u64) -> u64 {
-        task + 1
+        task.saturating_add(1)
     }
 
     /// One of the tasks that wait for a task.

@@ -1,6 +1,7 @@
 //! One node of a tree: a component, its neighbours, and the component's view of the host.
 
 use super::attendance::PostNumber;
+use super::breach::{Breach, Breaches};
 use super::call::Call;
 use super::expected_ends;
 use super::fault::{Fault, FaultKind};
@@ -104,6 +105,8 @@ pub(super) struct TreeNode {
     pub(super) quarantined: AtomicBool,
     /// Whether the estimated end follows from notes, so that the component is not asked.
     pub(super) end_is_noted: bool,
+    /// Whether the component is declared to store any number of tasks.
+    pub(super) stores_any_number: bool,
     pub(super) component_name: String,
     pub(super) plugin: String,
     pub(super) children: Box<[NodeId]>,
@@ -142,6 +145,7 @@ pub(super) struct Health {
     pub(super) cycle: AtomicBool,
     pub(super) rehomed: AtomicU64,
     pub(super) wrong_worker: AtomicU64,
+    pub(super) breaches: Breaches,
     /// Code of the last refusal; 0 for none.
     pub(super) last_refusal: AtomicU32,
     /// Number of refusals; approximate if several threads refuse at once.
@@ -158,6 +162,7 @@ pub(super) struct NodeParts {
     pub(super) plugin: String,
     pub(super) empty_until_pushed: bool,
     pub(super) end_is_noted: bool,
+    pub(super) stores_any_number: bool,
     pub(super) children: Box<[NodeId]>,
     pub(super) parents: Box<[(NodeId, u32)]>,
     /// Nodes that a pull asks.
@@ -202,6 +207,7 @@ impl TreeNode {
             workers,
             untouched: AtomicBool::new(parts.empty_until_pushed),
             end_is_noted: parts.end_is_noted,
+            stores_any_number: parts.stores_any_number,
             straight: None,
             foresight: None,
             quarantined: AtomicBool::new(false),
@@ -269,6 +275,8 @@ impl TreeNode {
         if wrong > 0 {
             kinds.push(FaultKind::WrongWorker { tasks: wrong });
         }
+        let breaches = self.health.breaches.all().into_iter();
+        kinds.extend(breaches.map(|(breach, method, count)| FaultKind::Breach { breach, method, count }));
         let fault = |kind| Fault {
             context: String::new(),
             node: self.place().path().to_owned(),
@@ -297,7 +305,10 @@ impl WireHost for TreeNode {
         let call = record(call);
         match self.children.get(child as usize) {
             Some(target) => call.tree.hop_push(call, self.id, *target, task),
-            None => RawPush { refused: task, why: 2 },
+            None => {
+                self.note_breach(Breach::NoSuchChild);
+                RawPush { refused: task, why: 2 }
+            }
         }
     }
 
@@ -323,12 +334,24 @@ impl WireHost for TreeNode {
 
     fn child_estimated_end(&self, call: CallRef<'_>, child: u32) -> u64 {
         let call = record(call);
-        self.children.get(child as usize).map_or(0, |target| call.tree.hop_estimated_end(call, *target))
+        match self.children.get(child as usize) {
+            Some(target) => call.tree.hop_estimated_end(call, *target),
+            None => {
+                self.note_breach(Breach::NoSuchChild);
+                0
+            }
+        }
     }
 
     fn child_estimated_load(&self, call: CallRef<'_>, child: u32) -> f64 {
         let call = record(call);
-        self.children.get(child as usize).map_or(0.0, |target| call.tree.hop_estimated_load(call, *target))
+        match self.children.get(child as usize) {
+            Some(target) => call.tree.hop_estimated_load(call, *target),
+            None => {
+                self.note_breach(Breach::NoSuchChild);
+                0.0
+            }
+        }
     }
 
     fn place(&self) -> &RawPlace<'_> {

@@ -120,7 +120,9 @@ impl LiveTree {
             let holder = slot.phase();
             if slot.take_from(&numbers, Phase::Waiting) {
                 if let Phase::InTree(number) = holder {
-                    self.nodes[(number - self.first) as usize].health.rehomed.fetch_add(1, Relaxed);
+                    let node = &self.nodes[(number - self.first) as usize];
+                    node.health.rehomed.fetch_add(1, Relaxed);
+                    node.note_kept(1);
                 }
                 tasks.push(slot);
             }

@@ -86,6 +86,7 @@ impl Maker {
             forwards_pull: info.forwards_pull && self.without != Some(Shortcut::ForwardsPull),
             empty_until_pushed: info.empty_until_pushed && self.without != Some(Shortcut::EmptyUntilPushed),
             end_is_noted: info.end_is_noted && self.without != Some(Shortcut::EndIsNoted),
+            stores_any_number: info.stores && info.bounds.is_empty(),
             attended: true,
         });
         id

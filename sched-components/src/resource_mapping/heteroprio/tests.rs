@@ -20,6 +20,8 @@ fn hold(rig: &Rig, codelets: &[u32]) -> Vec<TaskId> {
 fn accelerators_take_what_they_accelerate_most() {
     let rig = core_and_gpu(&[], &[(20, 10), (80, 10), (40, 10)]);
     let tasks = hold(&rig, &[0, 1, 2]);
+    // Every task would end first on the accelerator.
+    rig.set_end(Child(0), Time::from_nanos(1_000_000));
     rig.set_room(Child(1), Some(9));
     assert!(rig.can_push(Child(1)));
     assert_eq!(rig.child_tasks(Child(1)), [tasks[1], tasks[2], tasks[0]]);
@@ -122,6 +124,7 @@ fn its_own_queue_counts_for_who_stands_above() {
 fn combined_workers_say_nothing_of_an_acceleration() {
     let rig = core_and_gpu(&[], &[(80, 10), (20, 10)]).combined([0, 0]).child(FakeChild::over([2]));
     let tasks = hold(&rig, &[1, 0]);
+    rig.set_end(Child(0), Time::from_nanos(1_000_000));
     rig.set_room(Child(1), Some(9));
     assert!(rig.can_push(Child(1)));
     assert_eq!(rig.child_tasks(Child(1)), [tasks[1], tasks[0]], "by acceleration, although the pair can run neither");

@@ -64,8 +64,9 @@ impl<W: Workload> Series<'_, W> {
         let tasks = W::tasks(self.problem.tiles as f64) as u64;
         let total = tasks * contexts.len() as u64;
         let (before, began) = (runtime.stats(), Instant::now());
-        let done =
-            self.progress.tasks(W::NAME, &runtime, 0, total, || self.run_all(&runtime, &contexts, tiles, tasks / 2));
+        let done = self.progress.tasks(W::NAME, &runtime, 0, total, || {
+            self.watching(&runtime, || self.run_all(&runtime, &contexts, tiles, tasks / 2))
+        });
         let (makespan, after) = (began.elapsed(), runtime.stats());
         let mut ran = Vec::new();
         for (context, done) in contexts.iter().zip(done) {

@@ -4,6 +4,7 @@ use super::comparison::Runs;
 use super::options::Options;
 use super::problem::Problem;
 use super::report::{Measured, Report, store_models, warn_of_faults};
+use super::watch::watch;
 use crate::pictures::PictureFiles;
 use crate::progress::Progress;
 use crate::size;
@@ -23,6 +24,7 @@ use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct Args {
@@ -152,7 +154,11 @@ impl<W: Workload> Series<'_, W> {
         // Sizes far beyond memory would overflow.
         let tasks = W::tasks(problem.tiles as f64) as u64;
         let total = tasks * (self.options.rounds(self.policies.len()) * self.policies.len()) as u64;
-        let work = || progress.tasks(what, &runtime, tasks * before as u64, total, || W::run(&runtime, tiles));
+        let work = || {
+            progress.tasks(what, &runtime, tasks * before as u64, total, || {
+                self.watching(&runtime, || W::run(&runtime, tiles))
+            })
+        };
         let (done, consumption) = match &self.meter {
             Some(meter) => meter.measure(work).map(|(done, consumption)| (done, Some(consumption)))?,
             None => (work(), None),
@@ -167,6 +173,22 @@ impl<W: Workload> Series<'_, W> {
         let residual = progress.phase("checking the result", || helpers.install(|| W::residual(matrix, &factors)));
         let measured = Measured::new(figures, consumption, residual, &runtime);
         Ok((runtime, measured))
+    }
+
+    /// Does the work, and takes plugins into use meanwhile that change, if that is asked for.
+    pub(super) fn watching<R>(&self, runtime: &Runtime, work: impl FnOnce() -> R) -> R {
+        if !self.options.watch_plugins {
+            return work();
+        }
+        let (registry, progress) = (&*self.registry, &self.progress);
+        std::thread::scope(|scope| {
+            // Dropped when the work ends or panics.
+            let (alive, end) = channel::<()>();
+            scope.spawn(move || watch(runtime, registry, progress, &end));
+            let result = work();
+            drop(alive);
+            result
+        })
     }
 
     /// The error when there is no result.

@@ -61,6 +61,16 @@ impl SchedContext {
         self.change(Some(policy), |_| {})
     }
 
+    /// Builds the tree of the context anew from its present policy, with the components that the last
+    /// [rescan](crate::Submitter::rescan) found. Tasks move to the new tree; components of the old one are dropped.
+    ///
+    /// # Errors
+    /// As for [`swap_policy`](Self::swap_policy).
+    pub fn rebuild(&self) -> Result<(), ContextError> {
+        let policy = Policy::clone(&self.context.config().policy);
+        self.change(Some(policy), |_| {})
+    }
+
     fn change(&self, policy: Option<Policy>, workers: impl FnOnce(&mut WorkerSet)) -> Result<(), ContextError> {
         let _changing = self.context.changing.lock();
         if !self.context.in_flight.is_there(self.serial) {

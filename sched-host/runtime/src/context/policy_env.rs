@@ -1,17 +1,19 @@
 //! Environment of the policies of all contexts: the machine and the available components.
 
+use parking_lot::RwLock;
 use sched_core::WorkerSet;
 use sched_machine::topology::{BindingPlan, Topology};
 use sched_policy::{BoundMachine, Policy};
 use sched_text::Findings;
 use sched_tree::Part;
 use sched_tree::context::lay;
-use sched_tree::plugin::Registry;
+use sched_tree::plugin::{PluginChange, Registry};
 use std::sync::Arc;
 
 /// See the [module](self).
 pub(crate) struct PolicyEnv {
-    pub(crate) registry: Arc<Registry>,
+    /// The components; a rescan replaces them.
+    registry: RwLock<Arc<Registry>>,
     pub(crate) topology: Topology,
     pub(crate) binding: BindingPlan,
     /// Whether policies may break the rules on progress.
@@ -21,11 +23,31 @@ pub(crate) struct PolicyEnv {
 }
 
 impl PolicyEnv {
+    pub(crate) fn new(
+        registry: Arc<Registry>,
+        topology: Topology,
+        binding: BindingPlan,
+        unchecked: bool,
+        seed: u64,
+    ) -> PolicyEnv {
+        PolicyEnv { registry: RwLock::new(registry), topology, binding, unchecked, seed }
+    }
+
+    /// Searches for plugins again; from now on policies are laid with what is found.
+    pub(crate) fn rescan(&self) -> Vec<PluginChange> {
+        let mut registry = self.registry.write();
+        let now = registry.rescan();
+        let changes = PluginChange::between(&registry, &now);
+        *registry = Arc::new(now);
+        changes
+    }
+
     /// Builds the components of a policy laid over a set of workers, which may be empty.
     ///
     /// # Errors
     /// All problems of the policy, also without workers, and errors of constructors of components.
     pub(crate) fn lay(&self, policy: &Policy, workers: &WorkerSet) -> Result<Vec<Part>, Findings> {
-        lay(policy, &BoundMachine::new(&self.topology, &self.binding), workers, &self.registry, self.unchecked)
+        let registry = Arc::clone(&self.registry.read());
+        lay(policy, &BoundMachine::new(&self.topology, &self.binding), workers, &registry, self.unchecked)
     }
 }

@@ -84,6 +84,7 @@ pub fn build_parts(plan: &TreePlan, registry: &Registry) -> Result<Vec<Part>, Fi
                 forwards_pull: node.info.forwards_pull,
                 empty_until_pushed: node.info.empty_until_pushed,
                 end_is_noted: node.info.end_is_noted,
+                stores_any_number: node.stores_any_number(),
                 attended: registered.is_attended(),
             }),
             Err(error) => findings.push(

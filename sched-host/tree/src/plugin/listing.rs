@@ -78,6 +78,8 @@ pub enum FileState {
 pub struct LoadedPlugin {
     /// Its identity.
     pub id: PluginId,
+    /// Hash of the file's content, which tells builds apart.
+    pub content: u128,
     /// Version of the interface that it was built against.
     pub abi: (u32, u32),
     /// Components that it offers.

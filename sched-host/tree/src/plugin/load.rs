@@ -17,6 +17,8 @@ use std::path::Path;
 /// A loaded plugin, which stays in memory.
 #[derive(Clone)]
 pub(super) struct Loaded {
+    /// Hash of the content.
+    pub(super) content: u128,
     pub(super) stamp: Stamp,
     pub(super) root: &'static Root,
     pub(super) components: Vec<ComponentInfo>,
@@ -38,7 +40,12 @@ pub(super) fn load(path: &Path) -> Result<Loaded, LoadErrorKind> {
     // From the copy: the file may be another one by now.
     let stamp = read_stamp(content.open().map_err(unreadable)?)?;
     trial::survives(&content)?;
-    let result = Opened::of(&content).map(|Opened { root, components }| Loaded { stamp, root, components });
+    let result = Opened::of(&content).map(|Opened { root, components }| Loaded {
+        content: content.hash,
+        stamp,
+        root,
+        components,
+    });
     if !matches!(result, Err(LoadErrorKind::Open(_))) {
         // The library is in memory, understood or not.
         loaded.insert(content.hash, result.clone());

@@ -27,6 +27,17 @@ pub struct Registry {
     components: BTreeMap<String, Named>,
     pub(super) overrides: Vec<Override>,
     pub(super) audience: Audience,
+    recipe: Recipe,
+}
+
+/// What a registry is made from.
+#[derive(Clone, Debug, Default)]
+struct Recipe {
+    path: SearchPath,
+    /// Whether the stock components are refused, if they are asked for at all.
+    stock: Option<bool>,
+    /// Components of the program, by package.
+    own: Vec<(String, Vec<Offer>)>,
 }
 
 /// All components of one name.
@@ -78,6 +89,7 @@ impl Registry {
     #[must_use]
     pub fn load(path: &SearchPath) -> Registry {
         let mut registry = Registry::empty();
+        registry.recipe.path = path.clone();
         let mut seen_folders = Vec::new();
         let mut seen_files = HashMap::new();
         for folder in path.folders() {
@@ -100,6 +112,26 @@ impl Registry {
                 let state = registry.load_file(&file, folder.origin, &mut seen_files);
                 registry.files.push(FileReport { path: file, folder: index, state });
             }
+        }
+        registry.settle();
+        registry
+    }
+
+    /// Searches the folders again, as they are now. A file whose content is known is not loaded again; a new content is a new
+    /// library, which is loaded beside the old one.
+    ///
+    /// [`PluginChange::between`](super::PluginChange::between) lists the differences.
+    #[must_use]
+    pub fn rescan(&self) -> Registry {
+        let mut registry = Registry::load(&self.recipe.path);
+        registry.overrides.clone_from(&self.overrides);
+        registry.audience = self.audience;
+        if let Some(refused) = self.recipe.stock {
+            registry.add_stock(refused);
+        }
+        for (package, offers) in &self.recipe.own {
+            // What cannot be used now could not be used before, or is replaced by a plugin; both are in the listing.
+            let _ = registry.add_builtin(package, offers.clone());
         }
         registry.settle();
         registry
@@ -135,7 +167,8 @@ impl Registry {
         let warnings = loaded.components.iter().flat_map(manifest::warnings).collect();
         let components = loaded.components.into_iter().map(|info| self.add(info, &shared, Maker::Plugin(loaded.root)));
         let components = components.collect();
-        LoadedPlugin { id, abi: (loaded.stamp.abi_major, loaded.stamp.abi_minor), components, warnings }
+        let content = loaded.content;
+        LoadedPlugin { id, content, abi: (loaded.stamp.abi_major, loaded.stamp.abi_minor), components, warnings }
     }
 
     /// Adds a component to those of its name, if its description is valid. The owner of the name is determined later.
@@ -158,6 +191,7 @@ impl Registry {
 
     /// Adds the compiled-in stock components. If they are excluded, they keep their names.
     pub(super) fn add_stock(&mut self, refused: bool) {
+        self.recipe.stock = Some(refused);
         #[cfg(feature = "stock")]
         {
             let (package, version) = (sched_components::PACKAGE.to_owned(), sched_components::VERSION.to_owned());
@@ -185,6 +219,7 @@ impl Registry {
     /// All components that cannot be used; the others are added. A name that is already taken is an error, unless both
     /// components are of one [package](sched_core::Info::package) or an override chooses this one.
     pub fn add_builtin(&mut self, package: &str, offers: Vec<Offer>) -> Result<(), Vec<ComponentError>> {
+        self.recipe.own.push((package.to_owned(), offers.clone()));
         let id = PluginId { package: package.to_owned(), version: String::new(), path: None };
         let shared = Arc::new(id.clone());
         let mut errors = Vec::new();

@@ -76,6 +76,12 @@ pub struct SearchPath {
 }
 
 impl SearchPath {
+    /// Whether a file is named like a library, so that a search looks at it.
+    #[must_use]
+    pub fn is_library(file: &Path) -> bool {
+        file.extension().is_some_and(|extension| extension == env::consts::DLL_EXTENSION)
+    }
+
     /// No folder.
     #[must_use]
     pub fn empty() -> SearchPath {
@@ -149,7 +155,7 @@ pub(super) fn libraries_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut names: Vec<OsString> = Vec::new();
     for entry in folder.read_dir()? {
         let name = entry?.file_name();
-        if Path::new(&name).extension().is_some_and(|extension| extension == env::consts::DLL_EXTENSION) {
+        if SearchPath::is_library(Path::new(&name)) {
             names.push(name);
         }
     }

@@ -103,6 +103,7 @@ fn part(
         forwards_pull: false,
         empty_until_pushed: false,
         end_is_noted: false,
+        stores_any_number: false,
         attended: false,
     }
 }

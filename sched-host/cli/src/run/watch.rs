@@ -1,0 +1,56 @@
+//! `sched run --watch-plugins`: plugins that are rebuilt while the tasks run are taken into use.
+
+use crate::progress::Progress;
+use sched_runtime::Runtime;
+use sched_tree::plugin::{Registry, SearchPath};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, SystemTime};
+
+/// Time between two looks at the folders.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// Time and size of each file in the folders.
+type Files = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
+
+/// Until `end` is closed, looks at the folders of the registry time and again. When files have changed, and have not changed
+/// since the look before, as those that a compiler is still writing do, the runtime takes them into use.
+pub(super) fn watch(runtime: &Runtime, registry: &Registry, progress: &Progress, end: &Receiver<()>) {
+    let folders: Vec<PathBuf> = registry.folders().iter().map(|report| report.folder.path.clone()).collect();
+    let (mut used, mut last) = (files(&folders), Files::new());
+    while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(INTERVAL) {
+        let now = files(&folders);
+        if now != used && now == last {
+            take_into_use(runtime, progress);
+            used.clone_from(&now);
+        }
+        last = now;
+    }
+}
+
+fn files(folders: &[PathBuf]) -> Files {
+    let entries = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+    let plugins = entries.filter(|entry| SearchPath::is_library(&entry.path()));
+    let state = |entry: std::fs::DirEntry| {
+        let metadata = std::fs::metadata(entry.path()).ok()?;
+        Some((entry.path(), (metadata.modified().ok(), metadata.len())))
+    };
+    plugins.filter_map(state).collect()
+}
+
+fn take_into_use(runtime: &Runtime, progress: &Progress) {
+    let changes = runtime.rescan();
+    if changes.is_empty() {
+        return;
+    }
+    for change in &changes {
+        progress.warn(&format!("plugins: {change}"));
+    }
+    for context in runtime.contexts() {
+        match context.rebuild() {
+            Ok(()) => progress.warn(&format!("plugins: context `{}` uses them", context.name())),
+            Err(error) => progress.warn(&format!("plugins: context `{}` goes on as it was: {error}", context.name())),
+        }
+    }
+}
