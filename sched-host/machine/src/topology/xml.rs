@@ -150,7 +150,7 @@ impl Check {
         above: Option<&Above>,
         second: bool,
         depth: usize,
-    ) -> Option<(Set, bool)> {
+    ) -> Option<(Above, bool)> {
         let start = object.range().start;
         let kind = object.attribute("type").unwrap_or_default();
         let memory = MEMORY.contains(&kind);
@@ -185,7 +185,7 @@ impl Check {
         }
         self.out.push_str("</object>\n");
         // In version 1, memories contain processors.
-        Some((within.cpuset, !memory || processors))
+        Some((within, !memory || processors))
     }
 
     /// Checks and writes the objects inside one: whether any of them contains processors, and the PUs of those.
@@ -198,15 +198,20 @@ impl Check {
         depth: usize,
     ) -> (bool, Set) {
         let start = object.range().start;
-        let mut together = Set::default();
+        let (mut together, mut all, mut last) = (Set::default(), Set::default(), None);
         let mut processors = false;
         for child in object.children().filter(|child| child.has_tag_name("object")) {
-            let Some((cpuset, contains)) = self.object(child, Some(within), second, depth + 1) else { continue };
+            let Some((inside, contains)) = self.object(child, Some(within), second, depth + 1) else { continue };
             if contains {
-                if together.meets(&cpuset) {
+                let first = inside.complete_cpuset.first();
+                if all.meets(&inside.complete_cpuset) {
                     self.report(child.range().start, "its PUs are also in an object beside it");
+                } else if first <= last {
+                    self.report(child.range().start, "it has no PU, or lower ones than the object before it");
                 }
-                together.add(&cpuset);
+                all.add(&inside.complete_cpuset);
+                last = first.max(last);
+                together.add(&inside.cpuset);
                 processors = true;
             }
         }

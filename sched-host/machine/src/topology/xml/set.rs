@@ -55,6 +55,12 @@ impl Set {
         Set { groups, endless: false }
     }
 
+    /// The lowest number among its groups.
+    pub(super) fn first(&self) -> Option<u64> {
+        let place = self.groups.iter().position(|group| *group != 0)?;
+        Some(32 * place as u64 + u64::from(self.groups[place].trailing_zeros()))
+    }
+
     /// Whether it has no highest number.
     pub(super) fn is_endless(&self) -> bool {
         self.endless
