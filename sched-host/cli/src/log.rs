@@ -7,6 +7,8 @@
 //! counts, for its report.
 
 mod events;
+#[cfg(test)]
+mod tests;
 
 use clap::ValueEnum;
 use indicatif::ProgressBar;
@@ -86,7 +88,7 @@ struct State {
     bar: Option<ProgressBar>,
     /// The policy that runs.
     policy: String,
-    /// Lines that were written: with which policy, and how often each was said.
+    /// Lines that were written: the policy, unless there were several, and how often each was said.
     written: BTreeMap<Line, (String, u64)>,
     /// Warnings that were written as they are, and how often each was given.
     warned: BTreeMap<String, u64>,
@@ -175,8 +177,11 @@ impl State {
         if let Some(count) = self.run.get_mut(&line) {
             *count += 1;
         }
-        if let Some((_, count)) = self.written.get_mut(&line) {
+        if let Some((policy, count)) = self.written.get_mut(&line) {
             *count += 1;
+            if *policy != self.policy {
+                policy.clear();
+            }
             self.run.entry(line).or_insert(1);
             return None;
         }
@@ -215,6 +220,7 @@ fn text(line: &Line, policy: &str, more: Option<u64>, json: bool) -> String {
     if json {
         #[derive(Serialize)]
         struct Shown<'a> {
+            #[serde(skip_serializing_if = "str::is_empty")]
             policy: &'a str,
             #[serde(flatten)]
             line: &'a Line,
