@@ -71,6 +71,7 @@ impl Bad {
 }
 
 impl Component for Bad {
+    // Long because there are many ways to misbehave.
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
         self.panic_now("panic in push");
         self.block_now("block in push");
@@ -89,11 +90,7 @@ impl Component for Bad {
         }
         match &*self.what {
             // Stores the task, and wakes nobody.
-            "mute" => {
-                self.kept.lock().push_back(task);
-                return Ok(());
-            }
-            "hoard" => {
+            "mute" | "hoard" => {
                 self.kept.lock().push_back(task);
                 return Ok(());
             }

@@ -1,6 +1,7 @@
 //! Options for the machine, equal for every command.
 
 use super::hints::PLATFORM;
+use super::reports;
 use super::values::{machine_name, positive};
 use clap::ValueHint;
 use miette::miette;
@@ -131,7 +132,11 @@ impl MachineOptions {
     fn described(&self) -> miette::Result<Option<Platform>> {
         let platform = match (&self.platform, &self.starpu_sampling, &self.host) {
             (Some(name), ..) => platform::find(name)?,
-            (None, Some(directory), Some(host)) => Platform::from_starpu(directory, host)?,
+            (None, Some(directory), Some(host)) => {
+                let platform = Platform::from_starpu(directory, host)?;
+                platform.left_out.iter().for_each(|problem| reports::warn(&format!("left out: {problem}")));
+                platform
+            }
             _ => return Ok(None),
         };
         self.cut(platform).map(Some)

@@ -4,6 +4,7 @@ mod json;
 mod pretty;
 
 use miette::{Diagnostic, Report};
+use sched_text::terminal::escaped;
 use std::ffi::OsString;
 use std::io::{Write, stderr};
 use std::process::ExitCode;
@@ -21,8 +22,11 @@ pub(super) fn json_is_wanted(words: &[OsString]) -> bool {
 pub(super) fn failed(report: &Report, json: bool) -> ExitCode {
     // A failure to write this cannot be reported anywhere.
     let _ = match json {
-        true => writeln!(stderr(), "{}", serde_json::json!({ "error": json::error(report.as_ref()) })),
-        false => writeln!(stderr(), "{report:?}"),
+        true => {
+            let line = serde_json::json!({ "error": json::error(report.as_ref()) }).to_string();
+            writeln!(stderr(), "{}", escaped(&line, false))
+        }
+        false => writeln!(stderr(), "{}", escaped(&format!("{report:?}"), true)),
     };
     ExitCode::FAILURE
 }
@@ -53,7 +57,15 @@ pub(super) fn without_repetition<E: Diagnostic>(errors: Vec<E>) -> Vec<E> {
 
 /// Writes a warning to the standard error.
 pub(super) fn warning(text: &str, json: bool) -> String {
-    if json { serde_json::json!({ "warning": text }).to_string() } else { text.to_owned() }
+    let shown = if json { serde_json::json!({ "warning": text }).to_string() } else { text.to_owned() };
+    escaped(&shown, false).into_owned()
+}
+
+/// Writes a warning to the standard error, where no progress line is.
+pub(super) fn warn(text: &str) {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    // A failure to write this cannot be reported anywhere.
+    let _ = writeln!(stderr(), "{}", warning(text, json_is_wanted(&words)));
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use clap::ArgMatches;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::convert::Infallible;
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -65,12 +65,13 @@ impl Target {
         Ok(Target::File(path.with_file_name(format!("{stem}-{}{ending}", name.trim_matches('-')))))
     }
 
-    /// Creates the file, before anything runs.
+    /// Creates a draft of the file beside it, before anything runs; it becomes the file when it is complete. Pipes and
+    /// devices are written directly.
     ///
     /// # Errors
     /// When it cannot be written.
     pub(super) fn create(&self) -> miette::Result<Sink> {
-        let file = self.path().map(File::create).transpose();
+        let file = self.path().map(Draft::new).transpose();
         let file = file.into_diagnostic().wrap_err_with(|| unwritten(self))?;
         Ok(Sink { target: self.clone(), file })
     }
@@ -86,7 +87,62 @@ pub(super) fn unwritten(target: &Target) -> String {
 pub(super) struct Sink {
     target: Target,
     /// None for the standard output.
-    file: Option<File>,
+    file: Option<Draft>,
+}
+
+/// A file that is being written. Until that is complete, the old one stays.
+#[derive(Debug)]
+struct Draft {
+    file: File,
+    /// Its path so far and at the end; `None` for a pipe or a device.
+    paths: Option<(PathBuf, PathBuf)>,
+}
+
+impl Draft {
+    fn new(path: &Path) -> std::io::Result<Draft> {
+        // What a link leads to is replaced, not the link.
+        let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        match fs::metadata(path) {
+            // The file must be writable itself, whatever its folder allows.
+            Ok(there) if there.is_file() => drop(File::options().append(true).open(path)?),
+            Ok(_) => return Ok(Draft { file: File::options().write(true).open(path)?, paths: None }),
+            Err(_) => {}
+        }
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{}.draft", std::process::id()));
+        let draft = PathBuf::from(name);
+        let file = File::create_new(&draft)?;
+        if let Ok(there) = fs::metadata(path) {
+            file.set_permissions(there.permissions())?;
+        }
+        Ok(Draft { file, paths: Some((draft, path.clone())) })
+    }
+
+    /// Makes it the file.
+    fn complete(&mut self) -> std::io::Result<()> {
+        match self.paths.take() {
+            Some((draft, path)) => fs::rename(&draft, path).inspect_err(|_| _ = fs::remove_file(&draft)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Some((draft, _)) = &self.paths {
+            let _ = fs::remove_file(draft);
+        }
+    }
 }
 
 impl Sink {
@@ -103,7 +159,7 @@ impl Sink {
     /// Writer of the target; the standard output is `out`.
     pub(super) fn writer<'a, 'w: 'a>(self, out: &mut Option<&'a mut (dyn Write + 'w)>) -> Box<dyn Write + 'a> {
         match (self.file, out) {
-            (Some(file), _) => Box::new(BufWriter::new(file)),
+            (Some(draft), _) => Box::new(Completing(BufWriter::new(draft))),
             (None, out) => out.take().map_or_else(|| Box::new(std::io::sink()) as Box<dyn Write>, |out| Box::new(out)),
         }
     }
@@ -118,9 +174,29 @@ impl Sink {
         write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
     ) -> miette::Result<()> {
         let target = self.target.clone();
-        let mut writer = self.writer(&mut Some(out));
-        let written = write(&mut *writer).and_then(|()| writer.flush());
+        let written = match self.file {
+            Some(draft) => {
+                let mut writer = BufWriter::new(draft);
+                let whole = write(&mut writer).and_then(|()| writer.into_inner().map_err(|error| error.into_error()));
+                whole.and_then(|mut draft| draft.complete())
+            }
+            None => write(out).and_then(|()| out.flush()),
+        };
         written.into_diagnostic().wrap_err_with(|| unwritten(&target))
+    }
+}
+
+/// A draft that is written while a command runs: it becomes the file when it is flushed, at the end.
+struct Completing(BufWriter<Draft>);
+
+impl Write for Completing {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()?;
+        self.0.get_mut().complete()
     }
 }
 
@@ -166,6 +242,27 @@ mod tests {
         assert_eq!(of("out.json", "../mine.kdl#x y").expect("a file"), "`out-..-mine.kdl-x-y.json`");
         assert_eq!(of("out.json", "HEFT (static)").expect("a file"), "`out-HEFT--static.json`");
         assert!(of("-", "tree-heft").is_err());
+    }
+
+    #[test]
+    fn the_old_file_stays_until_the_new_one_is_complete() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out.svg");
+        fs::write(&path, "old").expect("a file");
+        let read = || fs::read_to_string(&path).expect("it is there");
+        let file = target(path.to_str().expect("text"));
+        drop(file.create().expect("it can be written"));
+        let fails = |out: &mut dyn Write| {
+            out.write_all(b"half")?;
+            Err(std::io::ErrorKind::StorageFull.into())
+        };
+        assert!(file.create().expect("a draft").write(&mut Vec::new(), fails).is_err());
+        assert_eq!(read(), "old");
+        file.create().expect("a draft").write(&mut Vec::new(), |out| out.write_all(b"new")).expect("it is written");
+        assert_eq!(read(), "new");
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "no draft is left");
+        let device = target("/dev/null").create().expect("it is always there");
+        device.write(&mut Vec::new(), |out| out.write_all(b"x")).expect("it takes everything");
     }
 
     #[test]

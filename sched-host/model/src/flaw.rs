@@ -140,6 +140,17 @@ pub enum ModelError {
 }
 
 impl ModelError {
+    /// The file that is the problem, if it is one.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            ModelError::Damaged(Flaws { path, .. }) | ModelError::Newer { path, .. } | ModelError::Io { path, .. } => {
+                Some(path)
+            }
+            _ => None,
+        }
+    }
+
     pub(crate) fn io(path: &Path, doing: &'static str, source: io::Error) -> ModelError {
         ModelError::Io { path: path.to_owned(), doing, source }
     }

@@ -11,8 +11,10 @@ mod text;
 
 use super::flaw::ModelError;
 use super::{Fingerprint, Kind, Measurements};
+use rustix::fs::OFlags;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -35,6 +37,9 @@ pub struct Store {
 }
 
 const EXTENSION: &str = "model";
+
+/// Extension of files that are being written.
+const DRAFT: &str = "new";
 
 /// The directory of models, given the environment: `SCHED_MODEL_DIR`, or `sched/models` in the user's data directory,
 /// which is `XDG_DATA_HOME` or `~/.local/share`.
@@ -169,9 +174,21 @@ impl Store {
     fn lock(&self) -> Result<File, ModelError> {
         fs::create_dir_all(&self.directory).map_err(|error| ModelError::io(&self.directory, "made", error))?;
         let path = self.directory.join("lock");
-        let file = File::create(&path).map_err(|error| ModelError::io(&path, "written", error))?;
+        // Whoever may write to the directory must not have a file elsewhere created or opened through a link.
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let file = File::options().write(true).create(true).truncate(false).custom_flags(flags).open(&path);
+        let file = file.map_err(|error| ModelError::io(&path, "written", error))?;
         file.lock().map_err(|error| ModelError::io(&path, "locked", error))?;
+        self.sweep();
         Ok(file)
+    }
+
+    /// Removes drafts that killed processes left: with the lock held, nobody writes one.
+    fn sweep(&self) {
+        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten().map(|entry| entry.path());
+        for left in entries.filter(|path| path.extension().is_some_and(|extension| extension == DRAFT)) {
+            let _ = fs::remove_file(left);
+        }
     }
 }
 
@@ -215,7 +232,7 @@ fn move_aside(path: &Path, problem: ModelError) -> Result<MovedAside, ModelError
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ModelError> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}-{}.new", std::process::id(), NEXT.fetch_add(1, Relaxed)));
+    name.push(format!(".{}-{}.{DRAFT}", std::process::id(), NEXT.fetch_add(1, Relaxed)));
     let beside = PathBuf::from(name);
     let written = File::create_new(&beside).and_then(|mut file| {
         file.write_all(bytes)?;

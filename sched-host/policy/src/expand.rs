@@ -118,6 +118,13 @@ struct Draft {
     span: Span,
 }
 
+/// The groups of a level.
+struct LevelGroups {
+    all: Vec<Group>,
+    /// Numbers of the groups of each worker, and of each member of a combined one.
+    of_worker: HashMap<WorkerId, Vec<usize>>,
+}
+
 struct Expansion<'a> {
     policy: &'a Policy,
     catalogue: &'a Catalogue,
@@ -128,7 +135,7 @@ struct Expansion<'a> {
     combined: OnceCell<Vec<WorkerSet>>,
     /// The workers that the policy is laid over.
     present: WorkerSet,
-    groups: HashMap<(Level, Option<Arch>), Rc<[Group]>>,
+    groups: HashMap<(Level, Option<Arch>), Rc<LevelGroups>>,
     drafts: Vec<Draft>,
     /// Drafts of a shared definition for a group, by name and number of the group.
     instances: HashMap<(&'a str, usize), Vec<usize>>,
@@ -158,8 +165,9 @@ impl<'a> Expansion<'a> {
 
     fn each(&mut self, each: &'a Each, scope: &Scope) -> Vec<usize> {
         let mut drafts = Vec::new();
-        for group in self.groups(each.level, each.arch).iter() {
-            let mut group = group.clone();
+        let groups = self.groups(each.level, each.arch);
+        for number in self.near(&groups, &scope.workers) {
+            let mut group = groups.all[number].clone();
             match each.level {
                 Level::CombinedWorker if self.encloses(&scope.workers, &group.workers) => {}
                 _ => group.workers.intersect_with(&scope.workers),
@@ -199,8 +207,25 @@ impl<'a> Expansion<'a> {
         inner.is_subset(outer) || (has_combined(inner) && !has_combined(outer) && self.simple(inner).is_subset(outer))
     }
 
+    /// The workers of a set, and the members of those that are combined.
+    fn with_members(&self, workers: &WorkerSet) -> WorkerSet {
+        let mut all = self.simple(workers);
+        all.union_with(workers);
+        all
+    }
+
+    /// The groups that have a worker in common with `workers`, in their order: all that enclose it, or are enclosed.
+    fn near(&self, groups: &LevelGroups, workers: &WorkerSet) -> Vec<usize> {
+        let all = self.with_members(workers);
+        let mut near: Vec<usize> =
+            all.iter().filter_map(|worker| groups.of_worker.get(&worker)).flatten().copied().collect();
+        near.sort_unstable();
+        near.dedup();
+        near
+    }
+
     /// The groups of a level, restricted to workers of `arch`; empty groups are dropped.
-    fn groups(&mut self, level: Level, arch: Option<Arch>) -> Rc<[Group]> {
+    fn groups(&mut self, level: Level, arch: Option<Arch>) -> Rc<LevelGroups> {
         if let Some(groups) = self.groups.get(&(level, arch)) {
             return Rc::clone(groups);
         }
@@ -214,7 +239,13 @@ impl<'a> Expansion<'a> {
             groups.iter_mut().for_each(|group| group.workers.intersect_with(&of_arch));
         }
         groups.retain(|group| !group.workers.is_empty());
-        let groups: Rc<[Group]> = groups.into();
+        let mut of_worker: HashMap<WorkerId, Vec<usize>> = HashMap::new();
+        for (number, group) in groups.iter().enumerate() {
+            self.with_members(&group.workers)
+                .iter()
+                .for_each(|worker| of_worker.entry(worker).or_default().push(number));
+        }
+        let groups = Rc::new(LevelGroups { all: groups, of_worker });
         self.groups.insert((level, arch), Rc::clone(&groups));
         groups
     }
@@ -238,8 +269,9 @@ impl<'a> Expansion<'a> {
         let policy = self.policy;
         let Some(shared) = policy.find_shared(&link.name) else { return Vec::new() };
         let groups = self.groups(shared.each.unwrap_or(Level::Machine), shared.arch);
+        let near = self.near(&groups, &scope.workers);
         let numbers = |linked: &dyn Fn(&Group) -> bool| -> Vec<usize> {
-            groups.iter().enumerate().filter(|(_, group)| linked(group)).map(|(number, _)| number).collect()
+            near.iter().copied().filter(|number| linked(&groups.all[*number])).collect()
         };
         let mut linked = numbers(&|group| self.encloses(&scope.workers, &group.workers));
         if linked.is_empty() {
@@ -247,7 +279,7 @@ impl<'a> Expansion<'a> {
         }
         let mut drafts = Vec::new();
         for number in linked {
-            drafts.extend(self.instance(shared, number, groups[number].clone()));
+            drafts.extend(self.instance(shared, number, groups.all[number].clone()));
         }
         drafts
     }

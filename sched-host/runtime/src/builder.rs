@@ -334,25 +334,14 @@ impl Builder {
             Learning::Kept(models) => Some(models),
             Learning::Nothing => None,
         };
-        let nodes = by_memory_node(&workers);
-        let bus = match self.bus {
-            _ if nodes.len() <= 1 => None,
-            _ if nodes.len() > Coherence::MOST_NODES => {
-                let (last, most) = (nodes.len() - 1, Coherence::MOST_NODES);
-                warnings.push(format!(
-                    "there are workers on memory node {last}, and replicas can be on the first {most} only: data is not copied"
-                ));
-                None
-            }
-            Some(bus) => Some(bus),
-            None => {
-                // Simulated memory nodes do not describe the machine.
-                let store = models.as_deref().filter(|_| self.memory_nodes.is_none());
-                let Known { bus, problems } = measure_bus(&nodes, store, binding.as_ref())?;
-                warnings.extend(problems);
-                Some(bus)
-            }
-        };
+        let bus = bus_between(
+            &workers,
+            self.bus,
+            self.memory_nodes.is_some(),
+            models.as_deref(),
+            binding.as_ref(),
+            &mut warnings,
+        )?;
         let (seed, quiet_period, trace) = (self.seed, self.quiet_period, self.trace);
         let (policy, laid) = (policy.name.clone(), policy);
         Ok(Start {
@@ -374,6 +363,35 @@ impl Builder {
             bus,
         })
     }
+}
+
+/// The bus between the memory nodes of these workers, if there are several: the given one, or one that is measured.
+fn bus_between(
+    workers: &[WorkerFacts],
+    given: Option<Bus>,
+    simulated: bool,
+    models: Option<&Models>,
+    binding: Option<&BindingPlan>,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Bus>, StartError> {
+    let nodes = by_memory_node(workers);
+    if nodes.len() <= 1 {
+        return Ok(None);
+    }
+    if nodes.len() > Coherence::MOST_NODES {
+        let (last, most) = (nodes.len() - 1, Coherence::MOST_NODES);
+        warnings.push(format!(
+            "there are workers on memory node {last}, and replicas can be on the first {most} only: data is not copied"
+        ));
+        return Ok(None);
+    }
+    if let Some(bus) = given {
+        return Ok(Some(bus));
+    }
+    // Simulated memory nodes do not describe the machine.
+    let Known { bus, problems } = measure_bus(&nodes, models.filter(|_| !simulated), binding)?;
+    warnings.extend(problems);
+    Ok(Some(bus))
 }
 
 /// Plans where workers are bound, with warnings about other users of the machine, and claims their PUs.

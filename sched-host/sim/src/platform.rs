@@ -59,6 +59,8 @@ pub struct Platform {
     pub kernels: Kernels,
     /// Sizes of the combined workers that its CPU workers offer; see [`combined_workers`](Platform::combined_workers).
     pub combined_sizes: CombinedSizes,
+    /// Files that could not be used, with the reasons. Tasks of their kinds have no length.
+    pub left_out: Vec<String>,
 }
 
 /// A class of workers, which are all equally fast.
@@ -354,6 +356,7 @@ impl Platform {
             overheads: Overheads::default(),
             kernels,
             combined_sizes: CombinedSizes::default(),
+            left_out: Vec::new(),
         }
     }
 }

@@ -34,22 +34,34 @@ const fn mix_rest(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// A hash of many bytes, to tell contents apart that nobody made to collide. Two lanes of [`fold`] over words of 8 bytes,
-/// so it takes a fraction of a nanosecond for each.
+/// A hash of many bytes, to tell contents apart that nobody made to collide: two lanes, each of which takes in 16 of 32 bytes
+/// by one long multiplication.
 #[must_use]
 pub fn digest(bytes: &[u8]) -> u128 {
     let length = bytes.len() as u64;
-    let (mut one, mut other) = (mix(length), mix(length ^ GAMMA));
-    let mut words = bytes.chunks_exact(8);
-    for word in &mut words {
-        let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
-        one = fold(one, word);
-        other = fold(other, word.rotate_left(32) ^ GAMMA);
-    }
-    let mut rest = [0; 8];
-    rest[..words.remainder().len()].copy_from_slice(words.remainder());
-    let rest = u64::from_le_bytes(rest);
-    u128::from(fold(one, rest)) << 64 | u128::from(fold(other, rest.rotate_left(32) ^ GAMMA))
+    let mut lanes = [mix(length), mix(length ^ GAMMA)];
+    let mut take = |block: &[u8; 32]| {
+        let word = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&block[at..at + 8]);
+            u64::from_le_bytes(word)
+        };
+        lanes[0] = multiply(lanes[0] ^ word(0), word(8) ^ GAMMA).wrapping_add(lanes[0]);
+        lanes[1] = multiply(lanes[1] ^ word(16), word(24) ^ GAMMA).wrapping_add(lanes[1]);
+    };
+    let (blocks, rest) = bytes.as_chunks();
+    blocks.iter().for_each(&mut take);
+    let mut last = [0; 32];
+    last[..rest.len()].copy_from_slice(rest);
+    take(&last);
+    u128::from(mix(lanes[0])) << 64 | u128::from(mix(lanes[1]))
+}
+
+/// Both halves of a long product, one over the other.
+#[inline]
+const fn multiply(one: u64, other: u64) -> u64 {
+    let product = one as u128 * other as u128;
+    product as u64 ^ (product >> 64) as u64
 }
 
 /// SplitMix64, a generator of random numbers. The seed is its state.

@@ -20,6 +20,7 @@ mod span;
 mod spread;
 mod suggest;
 pub mod svg;
+pub mod terminal;
 pub mod xml;
 
 pub use count::count;

@@ -3,6 +3,7 @@
 use crate::format::{FormatOptions, text_or_json};
 use crate::hints::PLATFORM;
 use crate::json;
+use crate::reports;
 use crate::values::machine_name;
 use miette::{IntoDiagnostic, WrapErr};
 use sched_model::Bus;
@@ -224,7 +225,14 @@ pub(super) fn export(args: &ExportArgs, store: &Store, out: &mut dyn Write) -> m
     let names = if args.names.is_empty() { store.list()? } else { args.names.clone() };
     let mut files = Vec::new();
     for name in &names {
-        let stored = super::existing(store, name)?;
+        let stored = match super::existing(store, name) {
+            // Nobody asked for this one by name.
+            Err(problem @ (ModelError::Damaged(_) | ModelError::Newer { .. })) if args.names.is_empty() => {
+                reports::warn(&format!("left out: {problem}"));
+                continue;
+            }
+            stored => stored?,
+        };
         let file = CodeletFile::export(&stored.kind, &stored.measurements, quantity(args.energy), args.devices);
         let path = Sampling::codelet_path(&args.directory, name, &host);
         refuse_existing(args, &path)?;

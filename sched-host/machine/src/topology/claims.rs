@@ -5,14 +5,18 @@
 //! removed by whichever runtime finds it. Claims are only advice. If the directory or a file is unavailable, nothing is
 //! announced, and every runtime starts all the same.
 
+use rustix::fs::OFlags;
 use std::fs::{self, DirBuilder, File};
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Extension of complete files.
 const COMPLETE: &str = "claim";
+
+/// Maximum size of a file in bytes.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// The PUs of a runtime, announced to others until this is dropped.
 #[derive(Debug)]
@@ -34,7 +38,9 @@ impl Claim {
         let name = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
         // Others consider a file only under its final name: by then it is locked and written.
         let (draft, path) = (folder.join(format!("{name}.draft")), folder.join(format!("{name}.{COMPLETE}")));
-        let written = File::create(&draft).and_then(|mut file| {
+        // A process that ended early may have left a draft under the same number. A link is never followed.
+        let _ = fs::remove_file(&draft);
+        let written = File::create_new(&draft).and_then(|mut file| {
             file.try_lock()?;
             write!(file, "{}", std::process::id())?;
             pus.into_iter().try_for_each(|pu| write!(file, " {pu}"))?;
@@ -80,13 +86,18 @@ pub(super) fn neighbours(folder: &Path, own: Option<&Claim>) -> Vec<Neighbour> {
 
 /// The content of a claim file whose owner lives; otherwise removes the file.
 fn read(path: &Path) -> Option<Neighbour> {
-    let file = File::open(path).ok()?;
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+    let file = File::options().read(true).custom_flags(flags.cast_signed()).open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
     // A shared lock, so that two concurrent readers do not mistake each other for the owner.
     if file.try_lock_shared().is_ok() {
         let _ = fs::remove_file(path);
         return None;
     }
-    let text = fs::read_to_string(path).ok()?;
+    let mut text = String::new();
+    (&file).take(MOST_BYTES).read_to_string(&mut text).ok()?;
     let mut numbers = text.split_whitespace().map(str::parse);
     let process = numbers.next()?.ok()?;
     let mut pus: Vec<u32> = numbers.collect::<Result<_, _>>().ok()?;
@@ -140,6 +151,16 @@ mod tests {
         fs::write(&other, "").expect("it can be written");
         assert_eq!(neighbours(folder.path(), None), []);
         assert!(!left.exists() && other.exists());
+    }
+
+    #[test]
+    fn a_link_is_neither_followed_nor_removed() {
+        let (folder, other) = (empty(), empty());
+        let (kept, link) = (other.path().join("kept"), folder.path().join("1-0.claim"));
+        fs::write(&kept, "1 0 1 2").expect("it can be written");
+        std::os::unix::fs::symlink(&kept, &link).expect("a link");
+        assert_eq!(neighbours(folder.path(), None), []);
+        assert!(link.is_symlink() && kept.exists());
     }
 
     #[test]

@@ -102,6 +102,8 @@ struct Check {
 struct Above {
     cpuset: Set,
     complete_cpuset: Set,
+    /// Memory nodes beside it or around it, which are local to all inside.
+    local: Set,
 }
 
 impl Check {
@@ -148,7 +150,7 @@ impl Check {
         above: Option<&Above>,
         second: bool,
         depth: usize,
-    ) -> Option<(Set, bool)> {
+    ) -> Option<(Above, bool)> {
         let start = object.range().start;
         let kind = object.attribute("type").unwrap_or_default();
         let memory = MEMORY.contains(&kind);
@@ -168,7 +170,12 @@ impl Check {
         }
         let before = self.problems.reported();
         let sets = self.sets(object, kind, second)?;
-        let within = Above { cpuset: sets.0, complete_cpuset: sets.1 };
+        let mut local = above.map_or_else(Set::default, |above| above.local.clone());
+        memory_beside(object, &mut local);
+        let within = Above { cpuset: sets.0, complete_cpuset: sets.1, local };
+        if second {
+            self.nodesets(object, kind, &within.local);
+        }
         self.compare(start, kind, &within, above);
         self.numbers(object, kind, &within)?;
         let (processors, together) = self.children(object, kind, &within, second, depth);
@@ -178,7 +185,7 @@ impl Check {
         }
         self.out.push_str("</object>\n");
         // In version 1, memories contain processors.
-        Some((within.cpuset, !memory || processors))
+        Some((within, !memory || processors))
     }
 
     /// Checks and writes the objects inside one: whether any of them contains processors, and the PUs of those.
@@ -191,15 +198,20 @@ impl Check {
         depth: usize,
     ) -> (bool, Set) {
         let start = object.range().start;
-        let mut together = Set::default();
+        let (mut together, mut all, mut last) = (Set::default(), Set::default(), None);
         let mut processors = false;
         for child in object.children().filter(|child| child.has_tag_name("object")) {
-            let Some((cpuset, contains)) = self.object(child, Some(within), second, depth + 1) else { continue };
+            let Some((inside, contains)) = self.object(child, Some(within), second, depth + 1) else { continue };
             if contains {
-                if together.meets(&cpuset) {
+                let first = inside.complete_cpuset.first();
+                if all.meets(&inside.complete_cpuset) {
                     self.report(child.range().start, "its PUs are also in an object beside it");
+                } else if first <= last {
+                    self.report(child.range().start, "it has no PU, or lower ones than the object before it");
                 }
-                together.add(&cpuset);
+                all.add(&inside.complete_cpuset);
+                last = first.max(last);
+                together.add(&inside.cpuset);
                 processors = true;
             }
         }
@@ -263,6 +275,37 @@ impl Check {
         }
     }
 
+    /// Checks that the memory nodes of an object are those inside, beside and around it.
+    fn nodesets(&mut self, object: Node<'_, '_>, kind: &str, local: &Set) {
+        let mut expected = Set::default();
+        if kind == "NUMANode" {
+            expected = os_index(object).map(Set::of).unwrap_or_default();
+        } else {
+            if !MEMORY.contains(&kind) {
+                expected.add(local);
+            }
+            object
+                .descendants()
+                .filter(is_memory_node)
+                .filter_map(os_index)
+                .for_each(|index| expected.add(&Set::of(index)));
+        }
+        for name in ["nodeset", "complete_nodeset"] {
+            let found = object.attribute_node(name);
+            let Some((found, set)) = found.and_then(|found| Some((found, Set::parse(found.value())?))) else {
+                continue;
+            };
+            // Nodes that nobody may use are in the complete set only, and not in the file.
+            let fits = if name == "nodeset" || kind == "NUMANode" { set == expected } else { expected.is_within(&set) };
+            if !fits {
+                self.report(
+                    found.range().start,
+                    format!("the `{name}` of the {kind} is not that of the memory nodes inside, beside and around it"),
+                );
+            }
+        }
+    }
+
     /// Checks the numbers of an object, and ends writing its attributes.
     fn numbers(&mut self, object: Node<'_, '_>, kind: &str, within: &Above) -> Option<()> {
         let start = object.range().start;
@@ -276,6 +319,7 @@ impl Check {
             // hwloc writes -1 for a cache without known associativity that is fully associative.
             let number = attribute.value().parse::<i64>().ok();
             let most = match name {
+                "os_index" if matches!(kind, "PU" | "NUMANode" | "NUMA") => Set::END as i64 - 1,
                 "os_index" => i64::from(u32::MAX >> 1),
                 "local_memory" | "cache_size" => i64::MAX >> 8,
                 "depth" => 5,
@@ -325,14 +369,36 @@ impl Check {
                 if !self.seen.memories.insert(index) {
                     self.report(start, format!("memory node {index} is there already"));
                 }
-                let nodeset = object.attribute("nodeset").and_then(Set::parse);
-                if nodeset.is_some_and(|set| set != Set::of(index)) {
-                    self.report(start, format!("the `nodeset` of memory node {index} is not that node"));
-                }
             }
             _ => {}
         }
         sound.then_some(())
+    }
+}
+
+fn is_memory_node(object: &Node<'_, '_>) -> bool {
+    object.has_tag_name("object") && object.attribute("type") == Some("NUMANode")
+}
+
+/// The number that the system has for an object, if any set can contain it.
+fn os_index(object: Node<'_, '_>) -> Option<u64> {
+    object.attribute("os_index")?.parse().ok().filter(|index| *index < Set::END)
+}
+
+/// Adds the memory nodes directly inside an object, perhaps in a cache.
+fn memory_beside(object: Node<'_, '_>, nodes: &mut Set) {
+    for child in object.children().filter(|child| child.has_tag_name("object")) {
+        match child.attribute("type") {
+            Some("NUMANode") => os_index(child).into_iter().for_each(|index| nodes.add(&Set::of(index))),
+            Some("MemCache") => {
+                child
+                    .descendants()
+                    .filter(is_memory_node)
+                    .filter_map(os_index)
+                    .for_each(|index| nodes.add(&Set::of(index)));
+            }
+            _ => {}
+        }
     }
 }
 

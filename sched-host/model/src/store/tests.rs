@@ -197,3 +197,19 @@ fn the_directory_is_the_users_own_unless_it_is_said() {
     assert_eq!(with(&[home, ("SCHED_MODEL_DIR", "")]).expect("home"), Path::new("/home/me/.local/share/sched/models"));
     assert!(matches!(with(&[]), Err(ModelError::NoDirectory)));
 }
+
+#[test]
+fn drafts_of_killed_processes_are_removed_and_links_not_followed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = store(directory.path());
+    let add = || store.add("potrf", &Kind::History, &samples(1)).map(drop);
+    add().expect("it can be written");
+    let left = store.directory().join("potrf.model.1-0.new");
+    fs::write(&left, "half").expect("a file");
+    add().expect("it can be written");
+    assert!(!left.exists());
+    let (lock, elsewhere) = (store.directory().join("lock"), directory.path().join("elsewhere"));
+    fs::remove_file(&lock).expect("it is there");
+    std::os::unix::fs::symlink(&elsewhere, &lock).expect("a link");
+    assert!(add().is_err() && !elsewhere.exists());
+}

@@ -411,7 +411,19 @@ impl<'a> Builder<'a> {
             }
         }
         let Builder { memories, classes, workers, overheads, combined_sizes, .. } = self;
-        Some(Platform { name, doc, classes, workers, memories, links, routes, overheads, kernels, combined_sizes })
+        Some(Platform {
+            name,
+            doc,
+            classes,
+            workers,
+            memories,
+            links,
+            routes,
+            overheads,
+            kernels,
+            combined_sizes,
+            left_out: Vec::new(),
+        })
     }
 }
 

@@ -82,10 +82,16 @@ impl Platform {
     /// directions. Measurements on several cores together give the execution times of teams.
     ///
     /// # Errors
-    /// If files are missing or invalid.
+    /// If files other than models are missing or invalid. Models that are damaged are [left out](Platform::left_out).
     pub fn from_starpu(directory: &Path, host: &str) -> Result<Platform, StarpuError> {
         let mut sampling = Sampling::load(directory, host)?;
-        let mut causes: Vec<StarpuError> = sampling.problems.drain(..).map(StarpuError::from).collect();
+        // A damaged model matters only for tasks of its kind.
+        let models = directory.join("codelets");
+        let (left_out, causes): (Vec<_>, Vec<_>) = sampling
+            .problems
+            .drain(..)
+            .partition(|problem| problem.path().is_some_and(|path| path.starts_with(&models)));
+        let mut causes: Vec<StarpuError> = causes.into_iter().map(StarpuError::from).collect();
         let path = directory.join("bus").join(format!("{host}.platform.v4.xml"));
         let drawn = match std::fs::read_to_string(&path) {
             Ok(text) => Drawn::read(&text).map_err(|problems| {
@@ -95,10 +101,15 @@ impl Platform {
             Err(source) => Err(vec![StarpuError::Unreadable { path, source }]),
         };
         match drawn {
-            Ok(drawn) if causes.is_empty() => return Ok(drawn.platform(host, &sampling)),
+            Ok(drawn) if causes.is_empty() => {
+                let left_out = left_out.iter().map(ToString::to_string).collect();
+                return Ok(Platform { left_out, ..drawn.platform(host, &sampling) });
+            }
             Ok(_) => {}
             Err(problems) => causes.extend(problems),
         }
+        // Once it fails, all problems are reported.
+        causes.splice(..0, left_out.into_iter().map(StarpuError::from));
         Err(match causes.len() {
             1 => causes.remove(0),
             _ => StarpuError::Several { directory: directory.to_owned(), causes },
@@ -264,6 +275,7 @@ impl Drawn {
             overheads: STARPU_OVERHEADS,
             kernels,
             combined_sizes: CombinedSizes::default(),
+            left_out: Vec::new(),
         }
     }
 }

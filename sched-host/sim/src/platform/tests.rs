@@ -211,7 +211,10 @@ fn what_starpu_measured_on_several_cores_says_how_teams_do() {
     std::fs::write(path("bus/here.platform.v4.xml"), format!("<platform version=\"4\">{hosts}</platform>"))
         .expect("there is room");
 
-    let platform = Platform::from_starpu(directory.path(), "here").expect("the directory is sound");
+    std::fs::write(path("codelets/45/unused.here"), "rubbish").expect("there is room");
+    let platform = Platform::from_starpu(directory.path(), "here").expect("nobody needs the damaged file");
+    assert!(platform.left_out[0].contains("unused.here:1:1: found `rubbish`"), "{:?}", platform.left_out);
+    assert_eq!(platform.left_out.len(), 1);
     let mut graph = TaskGraph::new("one");
     let kind = graph.add_kind("wide");
     let task = Task { footprint: Some(7), ..Task::new(kind) };

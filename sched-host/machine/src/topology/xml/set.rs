@@ -41,6 +41,9 @@ impl Set {
         Some(Set { groups, endless })
     }
 
+    /// All numbers in sets are below.
+    pub(super) const END: u64 = 32 * LONGEST as u64;
+
     /// The set of one number.
     pub(super) fn of(number: u64) -> Set {
         let place = usize::try_from(number / 32).unwrap_or(usize::MAX);
@@ -50,6 +53,12 @@ impl Set {
         let mut groups = vec![0; place + 1];
         groups[place] = 1 << (number % 32);
         Set { groups, endless: false }
+    }
+
+    /// The lowest number among its groups.
+    pub(super) fn first(&self) -> Option<u64> {
+        let place = self.groups.iter().position(|group| *group != 0)?;
+        Some(32 * place as u64 + u64::from(self.groups[place].trailing_zeros()))
     }
 
     /// Whether it has no highest number.
