@@ -31,6 +31,20 @@
 //! default; [`plugin`] has the rules by which plugin files come on top. The `Debug` of errors is their text for people, since that
 //! is what a program prints whose `main` returns one.
 //!
+//! # What is logged
+//!
+//! Libraries print nothing. What components log and what cannot be returned as an error are events of the crate `tracing`; a
+//! program sees them with a subscriber of its choice, such as `tracing_subscriber::fmt::init()`:
+//!
+//! - target `sched::component` ([`LogLine::TARGET`](tree::LogLine::TARGET)): a line that a component wrote with
+//!   [`Node::log`](sched_core::Node::log), at its level, with the fields `node` (the path in the tree), `component` and `plugin`.
+//!   Simulations have the same events as runs.
+//! - targets that begin with `sched_runtime`, `sched_memory` and `sched_tree`: the host's own, such as tasks or a thread that are
+//!   left behind when a runtime is dropped, measurements that are not stored, and workers that cannot be bound.
+//!
+//! What components do wrong is no event but a [`Fault`](tree::Fault): see
+//! [`Runtime::faults`](runtime::Runtime::faults).
+//!
 //! If you are writing a component, you need `sched-core` only.
 
 pub use sched_graph as graph;

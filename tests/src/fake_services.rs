@@ -3,7 +3,7 @@
 use sched_core::abi::TaskHead;
 use sched_core::{Estimate, LogLevel, MemoryNode, SharedSet, Time, WorkerId};
 use sched_host::topology::WorkerDistances;
-use sched_host::tree::Services;
+use sched_host::tree::{LogLine, Services};
 use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -216,7 +216,7 @@ impl<E: Expectations> Services for FakeServices<E> {
         self.expectations.transfer(memory_node, task)
     }
 
-    fn log(&self, node: &str, level: LogLevel, line: &str) {
-        self.note(Request::Log { node: node.to_owned(), level, line: line.to_owned() });
+    fn log(&self, line: &LogLine<'_>) {
+        self.note(Request::Log { node: line.node.to_owned(), level: line.level, line: line.text.to_owned() });
     }
 }

@@ -11,6 +11,7 @@ pub mod graph;
 mod graph_source;
 mod hints;
 mod json;
+mod log;
 mod machine;
 pub mod man;
 pub mod model;
@@ -61,7 +62,7 @@ use values::seconds;
 ///
 /// With --json, the output is one object on the standard output. Its lists have one element for each run, policy or
 /// file, even if there is only one. An error is a line {"error": {"message": …}} on the standard error, a warning a
-/// line {"warning": …}.
+/// line {"warning": …}, and what is logged (--log) a line {"log": …}.
 ///
 /// Exit codes: 0 success; 1 the command failed (the message says why); 2 invalid command line.
 #[derive(Parser, Debug)]
@@ -75,6 +76,10 @@ struct Cli {
     #[arg(long, value_name = "SECONDS", env = "SCHED_PATIENCE", default_value = watchdog::PATIENCE_S, value_parser = seconds)]
     #[arg(global = true, help_heading = "Plugins")]
     patience: Duration,
+
+    /// Show what components and the program log, from this level up, on the standard error [default: warnings and errors]
+    #[arg(long = "log", value_name = "LEVEL", env = "SCHED_LOG", global = true, help_heading = "Log")]
+    log_level: Option<log::Level>,
 
     #[command(subcommand)]
     command: Command,
@@ -107,14 +112,16 @@ pub fn main() -> ExitCode {
         Err(error) => return reports::not_understood(&error, json),
     };
     reports::set_up();
+    log::begin(cli.log_level, json);
     watchdog::begin(cli.patience, json);
     let mut out = Output::new(std::io::BufWriter::new(std::io::stdout().lock()));
     let done = run(&cli, &mut out).and_then(|code| out.flush().into_diagnostic().map(|()| code));
-    done.unwrap_or_else(|report| {
+    if done.is_err() {
         // Earlier findings come first.
         let _ = out.flush();
-        reports::failed(&report, json)
-    })
+    }
+    log::finish();
+    done.unwrap_or_else(|report| reports::failed(&report, json))
 }
 
 /// The parsed command line.

@@ -1,6 +1,6 @@
 //! Progress on a terminal.
 
-use crate::reports;
+use crate::{log, reports};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use sched_runtime::Runtime;
 use std::io::Write;
@@ -25,7 +25,9 @@ impl Progress {
     /// Progress of one run, or of a `series`; [warnings](Self::warn) are JSON if `json`.
     pub(super) fn new(series: bool, json: bool) -> Progress {
         // indicatif draws on a terminal only.
-        Progress { bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()), series, json }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        log::around(&bar);
+        Progress { bar, series, json }
     }
 
     /// Shows a bar for `total` tasks, which [`done`](Self::done) advances.
@@ -108,6 +110,13 @@ impl Progress {
         self.bar.suspend(|| {
             let _ = writeln!(std::io::stderr(), "{}", reports::warning(line, self.json));
         });
+    }
+
+    /// [Writes](Self::warn) a warning, unless it was given before: how often it was, is written when the program ends.
+    pub(super) fn warn_once(&self, line: &str) {
+        if log::is_new_warning(line) {
+            self.warn(line);
+        }
     }
 
     /// Removes the line.

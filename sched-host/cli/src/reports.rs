@@ -3,7 +3,7 @@
 mod json;
 mod pretty;
 
-use miette::Report;
+use miette::{Diagnostic, Report};
 use sched_text::terminal::escaped;
 use std::ffi::OsString;
 use std::io::{Write, stderr};
@@ -39,6 +39,20 @@ pub(super) fn not_understood(error: &clap::Error, json: bool) -> ExitCode {
         let _ = error.print();
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// The errors without those that say what an earlier one says.
+pub(super) fn without_repetition<E: Diagnostic>(errors: Vec<E>) -> Vec<E> {
+    let mut said = Vec::new();
+    let is_new = |error: &E| {
+        let text = json::error(error);
+        let is_new = !said.contains(&text);
+        if is_new {
+            said.push(text);
+        }
+        is_new
+    };
+    errors.into_iter().filter(is_new).collect()
 }
 
 /// Writes a warning to the standard error.

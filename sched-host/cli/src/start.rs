@@ -1,12 +1,14 @@
 //! Checks before a run with several policies.
 
+use crate::reports;
 use sched_runtime::{Runtime, StartError};
 
 /// Policies that no runtime can start with.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
-#[error("{} of {given} policies cannot be used; nothing was run", causes.len())]
+#[error("{failed} of {given} policies cannot be used; nothing was run")]
 #[diagnostic(code(sched::policies))]
 struct NotStarted {
+    failed: usize,
     given: usize,
     #[related]
     causes: Vec<StartError>,
@@ -34,6 +36,6 @@ pub(super) fn start_all(
     match (causes.len(), policies.len()) {
         (0, _) => Ok(warnings),
         (_, 1) => Err(causes.remove(0).into()),
-        (_, given) => Err(NotStarted { given, causes }.into()),
+        (failed, given) => Err(NotStarted { failed, given, causes: reports::without_repetition(causes) }.into()),
     }
 }

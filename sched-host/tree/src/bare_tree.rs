@@ -1,8 +1,9 @@
 //! A tree without running workers, to measure the cost of a push and a pull.
 
+use super::services::LogLine;
 use super::{Ledger, Part, Phase, Services, Slot, Tree, WorkerFacts};
 use sched_core::abi::TaskHead;
-use sched_core::{Arch, ArchSet, Estimate, LogLevel, SharedSet, Time, WorkerId};
+use sched_core::{Arch, ArchSet, Estimate, SharedSet, Time, WorkerId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -53,7 +54,7 @@ impl Services for Idle {
         false
     }
 
-    fn log(&self, _node: &str, _level: LogLevel, _line: &str) {}
+    fn log(&self, _line: &LogLine<'_>) {}
 }
 
 impl BareTree {

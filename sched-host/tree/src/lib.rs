@@ -41,7 +41,7 @@ pub use ledger::{Ledger, NodeId, Phase, Slot};
 pub use lookahead::Lookahead;
 pub use memberships::Memberships;
 pub use observer::{ObservedNode, TreeObserver};
-pub use services::Services;
+pub use services::{LogLine, Services};
 pub use survey::NodeState;
 pub use swap::SwapError;
 

@@ -8,6 +8,7 @@ use super::fault::{Fault, FaultKind};
 use super::ledger::NodeId;
 use super::lookahead::{Foresight, GRAPH};
 use super::prospects::{Alike, PROSPECTS};
+use super::services::LogLine;
 use super::teams::TeamsBelow;
 use super::wake_routes::{WakeRoutes, words};
 use parking_lot::Mutex;
@@ -457,8 +458,10 @@ extern "C" fn log(call: CallRef<'_>, node: u32, level: u32, line: RStr<'_>) {
         3 => LogLevel::Info,
         _ => LogLevel::Debug,
     };
-    let path = tree.nodes.get(node as usize).map_or("", |node| node.place().path());
-    tree.services.log(path, level, line.as_str());
+    let from = tree.nodes.get(node as usize);
+    let (node, component, plugin) =
+        from.map_or(("", "", ""), |node| (node.place().path(), &*node.component_name, &*node.plugin));
+    tree.services.log(&LogLine { node, component, plugin, level, text: line.as_str() });
 }
 
 static WORKER_DISTANCE: WorkerDistance = WorkerDistance { between };

@@ -82,13 +82,38 @@ pub trait Services: Send + Sync {
         None
     }
 
-    /// Logs a line of a component.
-    fn log(&self, node: &str, level: LogLevel, line: &str) {
+    /// Logs a line of a component: by default as an event of `tracing`, with the target [`LogLine::TARGET`].
+    fn log(&self, line: &LogLine<'_>) {
+        line.emit();
+    }
+}
+
+/// A line that a component wrote to the log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogLine<'a> {
+    /// The node, by its path in the tree.
+    pub node: &'a str,
+    /// The component in it.
+    pub component: &'a str,
+    /// The plugin it came from.
+    pub plugin: &'a str,
+    /// Severity.
+    pub level: LogLevel,
+    /// The line.
+    pub text: &'a str,
+}
+
+impl LogLine<'_> {
+    /// Target of the events of components; they have fields `node`, `component` and `plugin`.
+    pub const TARGET: &'static str = "sched::component";
+
+    fn emit(&self) {
+        let LogLine { node, component, plugin, level, text } = self;
         match level {
-            LogLevel::Error => tracing::error!(node, "{line}"),
-            LogLevel::Warn => tracing::warn!(node, "{line}"),
-            LogLevel::Info => tracing::info!(node, "{line}"),
-            LogLevel::Debug => tracing::debug!(node, "{line}"),
+            LogLevel::Error => tracing::error!(target: LogLine::TARGET, node, component, plugin, "{text}"),
+            LogLevel::Warn => tracing::warn!(target: LogLine::TARGET, node, component, plugin, "{text}"),
+            LogLevel::Info => tracing::info!(target: LogLine::TARGET, node, component, plugin, "{text}"),
+            LogLevel::Debug => tracing::debug!(target: LogLine::TARGET, node, component, plugin, "{text}"),
         }
     }
 }

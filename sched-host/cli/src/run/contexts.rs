@@ -5,6 +5,7 @@ use super::comparison::{Runs, largest};
 use super::factorise::Series;
 use super::report::{Measured, Report, block};
 use crate::contexts::Wanted;
+use crate::log;
 use crate::pictures::PictureFiles;
 use crate::table::table;
 use miette::{WrapErr, miette};
@@ -54,6 +55,9 @@ impl<W: Workload> Series<'_, W> {
             // Checked before anything runs.
             Source::find(policy)?.policy()?;
         }
+        let of = |wanted: &Wanted| format!("{} ({})", wanted.policy.as_deref().unwrap_or(given), wanted.name);
+        let policies: Vec<String> = options.contexts.contexts.iter().map(of).collect();
+        log::of_run(&if policies.is_empty() { given.clone() } else { policies.join(", ") });
         let runtime = options.start(&self.registry, &self.topology, given)?;
         let contexts = self.make(&runtime)?;
         let mut tiles = Vec::new();

@@ -5,6 +5,7 @@ use super::options::Options;
 use super::problem::Problem;
 use super::report::{Measured, Report, store_models, warn_of_faults};
 use super::watch::watch;
+use crate::log;
 use crate::pictures::PictureFiles;
 use crate::progress::Progress;
 use crate::size;
@@ -78,7 +79,7 @@ pub(super) fn factorise<W: Workload>(
     size::check::<W>(Tiling::new(problem.order, *tile_size), options.contexts.contexts.len().max(1))?;
     let helpers = helpers(options, &topology)?;
     for warning in options.try_all(&policies, &registry, &topology)? {
-        progress.warn(&format!("warning: {warning}"));
+        progress.warn_once(&format!("warning: {warning}"));
     }
     let matrix = matrix.as_ref();
     let stored = Cell::new(true);
@@ -149,6 +150,7 @@ impl<W: Workload> Series<'_, W> {
     fn run(&self, policy: &str, what: &str, before: usize) -> miette::Result<(Runtime, Measured)> {
         let Series { progress, helpers, matrix, problem, .. } = self;
         let matrix: &(dyn Entries + Sync) = *matrix;
+        log::of_run(policy);
         let runtime = self.options.start(&self.registry, &self.topology, policy)?;
         let tiles = progress.phase("making the tiles", || helpers.install(|| W::cut(matrix, problem.tile_size)));
         // Sizes far beyond memory would overflow.

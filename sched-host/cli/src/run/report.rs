@@ -4,6 +4,7 @@ use super::comparison::Contender;
 use super::contexts::Ran;
 use super::problem::Problem;
 use crate::json;
+use crate::log::{self, Said};
 use crate::progress::Progress;
 use crate::streams;
 use crate::table::table;
@@ -69,6 +70,8 @@ pub(super) struct Measured {
     pub(super) contexts: Vec<Ran>,
     /// Faults of components.
     pub(super) faults: Vec<Fault>,
+    /// What was logged.
+    pub(super) log: Vec<Said>,
 }
 
 /// Transfers between memory nodes.
@@ -137,6 +140,7 @@ impl Measured {
             moves: Moves::of(runtime),
             contexts: Vec::new(),
             faults: runtime.faults(),
+            log: log::take(),
         }
     }
 }
@@ -220,15 +224,15 @@ pub(super) fn store_models(runtime: &Runtime, progress: &Progress) -> bool {
     let Some(models) = runtime.models() else { return true };
     let stored = models.save();
     for problem in models.take_problems() {
-        progress.warn(&format!("performance model: {problem}"));
+        progress.warn_once(&format!("performance model: {problem}"));
     }
     match stored {
         Ok(moved) => {
-            moved.iter().for_each(|moved| progress.warn(&format!("performance model: {moved}")));
+            moved.iter().for_each(|moved| progress.warn_once(&format!("performance model: {moved}")));
             true
         }
         Err(errors) => {
-            errors.iter().for_each(|error| progress.warn(&format!("measurements are not stored: {error}")));
+            errors.iter().for_each(|error| progress.warn_once(&format!("measurements are not stored: {error}")));
             false
         }
     }
@@ -237,7 +241,7 @@ pub(super) fn store_models(runtime: &Runtime, progress: &Progress) -> bool {
 /// Writes faults of components to stderr.
 pub(super) fn warn_of_faults(faults: &[Fault], progress: &Progress) {
     for fault in faults {
-        progress.warn(&format!("fault: {fault}"));
+        progress.warn_once(&format!("fault: {fault}"));
     }
 }
 
@@ -261,6 +265,7 @@ pub(super) mod tests {
             moves: Moves { memory_nodes: 1, transfers: Vec::new() },
             contexts: Vec::new(),
             faults: Vec::new(),
+            log: Vec::new(),
         }
     }
 

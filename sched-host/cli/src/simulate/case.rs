@@ -4,7 +4,9 @@ use super::report::{Failed, Run};
 use super::setup::Setup;
 use super::swap::Swap;
 use crate::contexts::Wanted;
+use crate::log;
 use crate::progress::Progress;
+use crate::reports;
 use miette::miette;
 use sched_graph::TaskGraph;
 use sched_sim::{Context, Platform, SimError, SimRecorder, Simulation, When};
@@ -29,9 +31,10 @@ pub(crate) struct Case {
 
 /// Unknown or invalid policies.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
-#[error("{} of {given} policies cannot be used; nothing was simulated", causes.len())]
+#[error("{failed} of {given} policies cannot be used; nothing was simulated")]
 #[diagnostic(code(sched::policies))]
 struct Unusable {
+    failed: usize,
     given: usize,
     #[related]
     causes: Vec<SimError>,
@@ -103,7 +106,7 @@ impl Case {
         match (causes.len(), policies.len()) {
             (0, _) => Ok(()),
             (1, 1) => Err(causes.remove(0).into()),
-            (_, given) => Err(Unusable { given, causes }.into()),
+            (failed, given) => Err(Unusable { failed, given, causes: reports::without_repetition(causes) }.into()),
         }
     }
 
@@ -147,6 +150,7 @@ impl Case {
         if let Some(recorder) = &watcher.recorder {
             simulation = simulation.tree_observer(recorder.tree_observer());
         }
+        log::of_run(&self.policies(policy));
         let began = Instant::now();
         let outcome = simulation.observe(&mut watcher)?;
         let wall: Duration = began.elapsed();

@@ -3,6 +3,7 @@
 use super::case::Case;
 use super::setup::CostsOption;
 use crate::json;
+use crate::log::{self, Said};
 use crate::table::table;
 use miette::IntoDiagnostic;
 use sched_graph::bound::Bounds;
@@ -72,6 +73,8 @@ pub(crate) struct Run {
     simulated_tasks_per_s: Option<f64>,
     /// Faults of components.
     pub(crate) faults: Vec<Fault>,
+    /// What was logged.
+    log: Vec<Said>,
 }
 
 /// The workload in one context.
@@ -166,6 +169,7 @@ impl Run {
             wall_s: Some(wall.as_secs_f64()),
             simulated_tasks_per_s: Some(outcome.tasks as f64 / wall.as_secs_f64().max(f64::MIN_POSITIVE)),
             faults: outcome.faults,
+            log: log::take(),
         }
     }
 
@@ -201,6 +205,7 @@ impl Run {
             wall_s: None,
             simulated_tasks_per_s: None,
             faults: Vec::new(),
+            log: Vec::new(),
         }
     }
 }
