@@ -11,8 +11,8 @@
 //! The child is a fork. It has one thread, the one that called, and memory as it was at that moment: locks that other threads
 //! held are held for ever. It touches none that matter: the allocator's are handled by the C library, loads are one at a time
 //! (so the loader's locks are free, unless the application itself loads a library at this moment), and its output goes
-//! nowhere. What is left is bounded: an alarm ends a child that takes too long, and a file whose trial came to no
-//! conclusion twice is rejected like one that crashes.
+//! nowhere. What is left is bounded: an alarm ends a child that takes too long, and its file is rejected like one that
+//! crashes, until the next search.
 
 use super::copy::Content;
 use super::error::LoadErrorKind;
