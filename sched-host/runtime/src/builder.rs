@@ -319,12 +319,7 @@ impl Builder {
         warnings.extend(binding.warnings().iter().map(ToString::to_string));
         let policy_env = PolicyEnv::new(registry, topology, binding.clone(), self.unchecked, self.seed);
         let parts = policy_env.lay(&policy, &WorkerSet::first(count as u32))?;
-        let facts = |worker: &WorkerBinding| WorkerFacts {
-            arch: Arch::CPU,
-            memory_node: MemoryNode(worker.numa.unwrap_or(0)),
-            relative_speedup: 1.0,
-        };
-        let workers: Vec<WorkerFacts> = binding.workers().iter().map(facts).collect();
+        let workers: Vec<WorkerFacts> = binding.workers().iter().map(facts_of).collect();
         let members = |members: &[usize]| members.iter().map(|member| WorkerId(*member as u32)).collect();
         let combined = binding.combined().iter().map(|combined| members(&combined.members)).collect();
         let distances = WorkerDistances::new(&policy_env.topology, &binding);
@@ -363,6 +358,11 @@ impl Builder {
             bus,
         })
     }
+}
+
+/// A core, on the memory node of its binding.
+fn facts_of(worker: &WorkerBinding) -> WorkerFacts {
+    WorkerFacts { arch: Arch::CPU, memory_node: MemoryNode(worker.numa.unwrap_or(0)), relative_speedup: 1.0 }
 }
 
 /// The bus between the memory nodes of these workers, if there are several: the given one, or one that is measured.

@@ -308,7 +308,6 @@ impl Check {
 
     /// Checks the numbers of an object, and ends writing its attributes.
     fn numbers(&mut self, object: Node<'_, '_>, kind: &str, within: &Above) -> Option<()> {
-        let start = object.range().start;
         let mut os_index = None;
         let mut sound = true;
         for attribute in object.attributes() {
@@ -350,12 +349,18 @@ impl Check {
             }
         }
         self.out.push_str(">\n");
+        self.os_index(object, kind, os_index, within).filter(|()| sound)
+    }
+
+    /// Checks that PUs and memory nodes have a number of their own, which agrees with their sets.
+    fn os_index(&mut self, object: Node<'_, '_>, kind: &str, os_index: Option<u64>, within: &Above) -> Option<()> {
+        let start = object.range().start;
         match (kind, os_index) {
             ("PU" | "NUMANode" | "NUMA", None) => {
                 if object.attribute("os_index").is_none() {
                     self.report(start, format!("the {kind} has no `os_index`"));
                 }
-                sound = false;
+                return None;
             }
             ("PU", Some(index)) => {
                 if !self.seen.pus.insert(index) {
@@ -366,13 +371,14 @@ impl Check {
                 }
             }
             ("NUMANode" | "NUMA", Some(index)) => {
-                if !self.seen.memories.insert(index) {
+                let is_new = self.seen.memories.insert(index);
+                if !is_new {
                     self.report(start, format!("memory node {index} is there already"));
                 }
             }
             _ => {}
         }
-        sound.then_some(())
+        Some(())
     }
 }
 

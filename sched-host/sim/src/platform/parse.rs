@@ -3,7 +3,7 @@
 mod kernels;
 
 use super::routes::{Edge, routes};
-use super::{Kernels, Link, MAX_MEMORIES, MAX_WORKERS, Memory, Overheads, Platform, Power, Worker, WorkerClass};
+use super::{Kernels, Link, MAX_MEMORIES, MAX_WORKERS, Memory, Overheads, Platform, Power, Route, Worker, WorkerClass};
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
 use kernels::On;
 use sched_core::{Arch, MemoryNode};
@@ -360,6 +360,24 @@ impl<'a> Builder<'a> {
         };
     }
 
+    /// Reports memories with workers that data cannot reach.
+    fn check_routes(&mut self, routes: &[Route]) {
+        let count = self.memories.len();
+        let used = |memory: &usize| self.workers.iter().any(|worker| worker.memory.index() == *memory);
+        for memory in (0..count).filter(used) {
+            let cut_off = |to: usize| to != memory && routes[memory * count + to].links.is_empty();
+            if self.reader.reported() == 0 && (cut_off(0) || (memory != 0 && routes[memory].links.is_empty())) {
+                let (here, home) = (&self.memories[memory].name, &self.memories[0].name);
+                let finding = Finding::error(format!("there is no way between the memories `{home}` and `{here}`"));
+                self.reader.report(
+                    finding
+                        .help(format!("write `link {home:?} {here:?} bandwidth=\"10 GB/s\"`"))
+                        .code("platform::link"),
+                );
+            }
+        }
+    }
+
     fn finish(mut self, name: String, doc: String) -> Option<Platform> {
         let places: Vec<String> = self.places().map(str::to_owned).collect();
         let (mut links, mut edges) = (Vec::new(), Vec::new());
@@ -397,19 +415,7 @@ impl<'a> Builder<'a> {
         let bandwidth: Vec<f64> = links.iter().map(|link| link.bandwidth).collect();
         let count = self.memories.len();
         let routes = routes(count, places.len(), &edges, &bandwidth, self.contention);
-        let used = |memory: &usize| self.workers.iter().any(|worker| worker.memory.index() == *memory);
-        for memory in (0..count).filter(used) {
-            let cut_off = |to: usize| to != memory && routes[memory * count + to].links.is_empty();
-            if self.reader.reported() == 0 && (cut_off(0) || (memory != 0 && routes[memory].links.is_empty())) {
-                let (here, home) = (&self.memories[memory].name, &self.memories[0].name);
-                let finding = Finding::error(format!("there is no way between the memories `{home}` and `{here}`"));
-                self.reader.report(
-                    finding
-                        .help(format!("write `link {home:?} {here:?} bandwidth=\"10 GB/s\"`"))
-                        .code("platform::link"),
-                );
-            }
-        }
+        self.check_routes(&routes);
         let Builder { memories, classes, workers, overheads, combined_sizes, .. } = self;
         Some(Platform {
             name,
