@@ -37,7 +37,7 @@
 //! program sees them with a subscriber of its choice, such as `tracing_subscriber::fmt::init()`:
 //!
 //! - target `sched::component` ([`LogLine::TARGET`](tree::LogLine::TARGET)): a line that a component wrote with
-//!   [`Node::log`](sched_core::Node::log), at its level, with the fields `node` (the path in the tree), `component` and `plugin`.
+//!   `Node::log` (of `sched-core`), at its level, with the fields `node` (the path in the tree), `component` and `plugin`.
 //!   Simulations have the same events as runs.
 //! - targets that begin with `sched_runtime`, `sched_memory` and `sched_tree`: the host's own, such as tasks or a thread that are
 //!   left behind when a runtime is dropped, measurements that are not stored, and workers that cannot be bound.
