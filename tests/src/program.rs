@@ -28,7 +28,14 @@ impl Ran {
     }
 
     fn reading(command: &mut Command, input: Stdio) -> Ran {
-        let output = command.stdin(input).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        command.stdin(input);
+        let output = loop {
+            match command.output() {
+                // A program that was just copied is open for writing in whatever another thread has started meanwhile.
+                Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+                other => break other.unwrap_or_else(|error| panic!("{command:?}: {error}")),
+            }
+        };
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         let code = output.status.code().unwrap_or_else(|| panic!("{command:?}: {}\n{err}", output.status));

@@ -259,11 +259,15 @@ fn the_verbose_list_says_what_the_scheduler_knows_of_components() {
           stores tasks without limit, wants 2 tasks in a queue below
         deep (flow-control, one child): Two of them, one in the other, call each other without end.
           stores tasks without limit, wants 2 tasks in a queue below
+        talkative (flow-control, one child): Writes to the log all the time.
+          stores tasks without limit, wants 2 tasks in a queue below
+        verbose (flow-control, one child): Writes a line for each task.
+          stores tasks without limit, wants 2 tasks in a queue below
       e.so: not a plugin: it is a library without the symbol `SCHED_PLUGIN_STAMP`, expected a plugin
 
     DIR/lib/sched/plugins (installed): there is no such folder
 
-    13 components from 3 plugins
+    15 components from 3 plugins
     ");
 }
 

@@ -15,7 +15,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use sched_text::hash;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
 /// Environment variable: if set and not empty, plugins are loaded from their own files.
@@ -47,6 +47,11 @@ impl Content {
             Some(copy) => format!("/proc/self/fd/{}", copy.as_raw_fd()).into(),
             None => self.path.clone(),
         }
+    }
+
+    /// The descriptor of the copy, by which the loader finds it.
+    pub(super) fn descriptor(&self) -> Option<RawFd> {
+        self.copy.as_ref().map(AsRawFd::as_raw_fd)
     }
 
     /// The copy as a file to read, or the file itself.

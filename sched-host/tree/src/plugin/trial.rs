@@ -20,7 +20,7 @@ use super::load::Opened;
 use super::smoke;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
@@ -98,6 +98,7 @@ fn in_child(content: &Content, nowhere: &File, mut writer: File) -> ! {
     unsafe {
         libc::dup2(nowhere.as_raw_fd(), 1);
         libc::dup2(nowhere.as_raw_fd(), 2);
+        close_all_but([Some(writer.as_raw_fd()), content.descriptor()].into_iter().flatten());
         let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         libc::setrlimit(libc::RLIMIT_CORE, &raw const no_core);
         for signal in [libc::SIGALRM, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT] {
@@ -117,6 +118,24 @@ fn in_child(content: &Content, nowhere: &File, mut writer: File) -> ! {
     let passed = writer.write_all(&[PASSED]).is_ok();
     // SAFETY: nothing is run at the exit: no handler of the parent's program, and no destructor of the library.
     unsafe { libc::_exit(i32::from(!passed)) }
+}
+
+/// Closes the descriptors of the parent's program, whose files and connections are none of the child's business: a program that
+/// is being written cannot be executed, and the end of a pipe is not seen, while somebody else has them open.
+///
+/// # Safety
+/// The process uses none of them afterwards, but standard input, output and error, and `kept`.
+unsafe fn close_all_but(kept: impl Iterator<Item = RawFd>) {
+    let mut kept: Vec<libc::c_uint> = kept.filter_map(|descriptor| libc::c_uint::try_from(descriptor).ok()).collect();
+    kept.sort_unstable();
+    let mut first = 3;
+    for kept in kept.into_iter().chain([libc::c_uint::MAX]) {
+        if first < kept {
+            // SAFETY: as the caller promises. Where the system has no such call, they stay open.
+            unsafe { libc::syscall(libc::SYS_close_range, first, kept - 1, 0) };
+        }
+        first = kept.saturating_add(1).max(first);
+    }
 }
 
 fn pipe() -> std::io::Result<(File, File)> {
