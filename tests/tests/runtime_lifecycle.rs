@@ -206,6 +206,7 @@ fn a_hundred_thousand_tasks() {
 
 #[test]
 fn more_workers_than_a_process_can_have_are_refused() {
-    let error = builder(EAGER, 100_000, Vec::new()).build().map(|_| ()).expect_err("so many threads end the process");
+    let error =
+        builder(EAGER, 100_000, Vec::new()).build().map(|_| ()).expect_err("100 000 threads would end the process");
     assert_eq!(error.to_string(), "100000 workers were asked for, expected at most 8192");
 }

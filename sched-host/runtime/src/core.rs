@@ -55,8 +55,6 @@ pub(crate) struct Core {
     pub(crate) stop: AtomicBool,
     /// Threads of the runtime that have ended.
     pub(crate) ended: Ended,
-    /// Whether a stall was reported.
-    pub(crate) stalled: AtomicBool,
     pub(crate) outcomes: Outcomes,
     pub(crate) quiet_period: Duration,
     pub(crate) models: Option<Arc<Models>>,
@@ -138,7 +136,6 @@ impl Core {
             fresh: Mutex::default(),
             stop: AtomicBool::new(false),
             ended: Ended::default(),
-            stalled: AtomicBool::new(false),
             outcomes: Outcomes::default(),
             quiet_period: start.quiet_period,
             models: start.models,

@@ -234,7 +234,7 @@ impl Runtime {
                 let kinds = ran.iter().map(|((variant, footprint), ran)| (*variant, *footprint, ran.tasks)).collect();
                 return Err(MeasureError::Unlike { codelet: name(), kinds });
             }
-            Some((alike, Ran { bytes, .. })) => (*alike, *bytes),
+            Some((kind, Ran { bytes, .. })) => (*kind, *bytes),
         };
         let joules = consumption.joules / own as f64;
         if joules <= 0.0 {

@@ -331,7 +331,10 @@ fn end(core: &Core, threads: Vec<JoinHandle<()>>, claim: Option<Claim>) {
         }
         let name = thread.thread().name().unwrap_or_default().to_owned();
         match overdue.iter().find(|call| call.thread == name) {
-            Some(call) => tracing::error!("the thread `{name}` is left behind: {call}"),
+            Some(call) => {
+                tracing::error!("the thread `{name}` is left behind: {call}");
+                call.give_up();
+            }
             None => tracing::error!("the thread `{name}` is left behind: it does not end within {STUCK_PATIENCE:?}"),
         }
     }

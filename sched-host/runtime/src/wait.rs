@@ -29,10 +29,7 @@ impl Core {
             stall.is_none()
         });
         match stall {
-            Some(report) => {
-                self.stalled.store(true, Relaxed);
-                Err(RunError::Stalled(report))
-            }
+            Some(report) => Err(RunError::Stalled(report)),
             None => Ok(()),
         }
     }

@@ -9,8 +9,9 @@ use super::fallback::Fallback;
 use super::fault::Fault;
 use super::ledger::{Ledger, NodeId, Phase, Slot};
 use super::lookahead::{Foresight, Lookahead};
-use super::node::{NodeParts, Place, TreeNode};
+use super::node::{NodeParts, TreeNode};
 use super::observer::Observed;
+use super::place::Place;
 use super::prospects;
 use super::services::Services;
 use super::survey::NodeState;
@@ -307,7 +308,7 @@ fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, f
             sources: sources.into(),
             places: Arc::clone(places),
             workers: Arc::clone(&env.workers),
-            alike: prospects::alike(&part.workers, env),
+            worker_groups: prospects::worker_groups(&part.workers, env),
             teams: env.teams.below(&part.workers, &env.workers),
             seed: env.seed,
             post,

@@ -117,6 +117,13 @@ pub struct OverdueCall {
     number: u32,
 }
 
+impl OverdueCall {
+    /// Nobody waits for the call any longer: no watch reports it again.
+    pub fn give_up(&self) {
+        POSTS.lock().remove(&self.number);
+    }
+}
+
 impl fmt::Display for OverdueCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let OverdueCall { post: Post { node, component, plugin }, method, thread, seconds, .. } = self;
@@ -149,8 +156,9 @@ impl PostNumber {
         self.number == call.number
     }
 
-    /// The host does not wait any longer for a call.
+    /// The host does not wait any longer for a call, and goes on without: no watch reports it.
     pub(crate) fn give_up(&self, method: Method) {
+        POSTS.lock().remove(&self.number);
         let _ = self.given_up.compare_exchange(0, method as u8, Relaxed, Relaxed);
     }
 
@@ -313,6 +321,8 @@ mod tests {
         let mut named = || watch.overdue(Duration::ZERO).into_iter().find(|call| call.thread == "stuck");
         let call = named().expect("it is stuck");
         assert_eq!((&*call.post.component, call.method), ("inner", Method::CanPush));
+        call.give_up();
+        assert_eq!(named(), None, "nobody waits for it any longer");
         drop(release);
         stuck.expect("it began").join().expect("it ends");
         assert_eq!(named(), None);

@@ -25,6 +25,7 @@ mod lookahead;
 mod memberships;
 mod node;
 mod observer;
+mod place;
 pub mod plugin;
 mod prospects;
 pub mod seat;

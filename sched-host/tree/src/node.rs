@@ -7,7 +7,8 @@ use super::expected_ends;
 use super::fault::{Fault, FaultKind};
 use super::ledger::NodeId;
 use super::lookahead::{Foresight, GRAPH};
-use super::prospects::{Alike, PROSPECTS};
+use super::place::Place;
+use super::prospects::{PROSPECTS, WorkerGroup};
 use super::services::LogLine;
 use super::teams::TeamsBelow;
 use super::wake_routes::{WakeRoutes, words};
@@ -24,69 +25,6 @@ use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
-
-/// Constant facts of a node, as components read them.
-pub(super) struct Place {
-    raw: RawPlace<'static>,
-    // Owners of the memory that `raw` points to.
-    _path: Box<str>,
-    _object: Box<str>,
-    _slot: Box<str>,
-    _workers: Box<[u64]>,
-}
-
-impl Place {
-    /// `fill` completes a place whose texts and workers are set.
-    pub(super) fn new(
-        path: &str,
-        object: &str,
-        slot: &str,
-        workers: &[u64],
-        fill: impl FnOnce(&mut RawPlace<'static>),
-    ) -> Place {
-        let (path, object, slot): (Box<str>, Box<str>, Box<str>) = (path.into(), object.into(), slot.into());
-        let workers: Box<[u64]> = workers.into();
-        // SAFETY: the boxes live as long as the place and their contents do not move with it; `raw` is lent out for no
-        // longer than the place lives.
-        let (raw_path, raw_object, raw_slot, raw_workers) =
-            unsafe { (extend(&*path), extend(&*object), extend(&*slot), extend(&*workers)) };
-        let mut raw = RawPlace {
-            id: 0,
-            children: 0,
-            parents: 0,
-            flags: 0,
-            memory_node: NO_ID,
-            worker: NO_ID,
-            relative_speedup: 0.0,
-            path: raw_path.into(),
-            object: raw_object.into(),
-            slot: raw_slot.into(),
-            workers: raw_workers.into(),
-            workers_in_context: raw_workers.into(),
-        };
-        fill(&mut raw);
-        Place { raw, _path: path, _object: object, _slot: slot, _workers: workers }
-    }
-
-    pub(super) fn raw(&self) -> &RawPlace<'_> {
-        &self.raw
-    }
-
-    pub(super) fn path(&self) -> &str {
-        self.raw.path.as_str()
-    }
-
-    pub(super) fn leaf_worker(&self) -> Option<WorkerId> {
-        (self.raw.worker != NO_ID).then_some(WorkerId(self.raw.worker))
-    }
-}
-
-/// # Safety
-/// The result is not used after what it refers to is gone.
-unsafe fn extend<T: ?Sized>(reference: &T) -> &'static T {
-    // SAFETY: as the caller promises.
-    unsafe { &*std::ptr::from_ref(reference) }
-}
 
 /// One node. Fields that nearly every hop reads come first, on one cache line: there may be a thousand leaves, and each
 /// task is pulled by another.
@@ -114,7 +52,7 @@ pub(super) struct TreeNode {
     /// Each parent, with the number of this node among its children.
     pub(super) parents: Box<[(NodeId, u32)]>,
     /// The workers below.
-    pub(super) alike: Box<[Alike]>,
+    pub(super) worker_groups: Box<[WorkerGroup]>,
     /// For each child, the first child with the same prospects for any task.
     pub(super) like: Box<[NodeId]>,
     /// Words of worker sets that have workers below.
@@ -170,7 +108,7 @@ pub(super) struct NodeParts {
     pub(super) sources: Box<[(NodeId, u32)]>,
     pub(super) places: Arc<[Place]>,
     pub(super) workers: Arc<[RawWorker]>,
-    pub(super) alike: Box<[Alike]>,
+    pub(super) worker_groups: Box<[WorkerGroup]>,
     pub(super) teams: Option<TeamsBelow>,
     /// Where calls of the component are noted, if they are.
     pub(super) post: Option<Arc<PostNumber>>,
@@ -200,7 +138,7 @@ impl TreeNode {
             parents: parts.parents,
             sources: parts.sources,
             archs,
-            alike: parts.alike,
+            worker_groups: parts.worker_groups,
             like: Box::default(),
             teams,
             queued: AtomicU64::new(0),

@@ -14,7 +14,7 @@ use sched_core::{Estimate, MemoryNode, WorkerId, WorkerSet};
 pub(super) static PROSPECTS: HostProspects = HostProspects { below, here };
 
 /// Workers below a node with the same prospects for any task.
-pub(super) struct Alike {
+pub(super) struct WorkerGroup {
     /// A representative.
     first: WorkerId,
     count: u32,
@@ -32,8 +32,8 @@ struct Kind {
 }
 
 /// Workers below a node, grouped by prospects.
-pub(super) fn alike(below: &WorkerSet, env: &TreeEnv) -> Box<[Alike]> {
-    let mut found: Vec<Alike> = Vec::new();
+pub(super) fn worker_groups(below: &WorkerSet, env: &TreeEnv) -> Box<[WorkerGroup]> {
+    let mut found: Vec<WorkerGroup> = Vec::new();
     for worker in below.iter() {
         let Some(facts) = env.workers.get(worker.index()) else { continue };
         let kind = Kind {
@@ -44,7 +44,7 @@ pub(super) fn alike(below: &WorkerSet, env: &TreeEnv) -> Box<[Alike]> {
         };
         match found.iter_mut().find(|other| other.kind == kind) {
             Some(other) => other.count += 1,
-            None => found.push(Alike { first: worker, count: 1, kind }),
+            None => found.push(WorkerGroup { first: worker, count: 1, kind }),
         }
     }
     found.into()
@@ -52,7 +52,8 @@ pub(super) fn alike(below: &WorkerSet, env: &TreeEnv) -> Box<[Alike]> {
 
 /// Computes [`TreeNode::like`] of `node`.
 pub(super) fn like(node: &TreeNode, nodes: &[TreeNode]) -> Box<[NodeId]> {
-    let below = |child: &NodeId| nodes[*child as usize].alike.iter().map(|workers| (workers.count, workers.kind));
+    let below =
+        |child: &NodeId| nodes[*child as usize].worker_groups.iter().map(|workers| (workers.count, workers.kind));
     let mut firsts: Vec<NodeId> = Vec::new();
     let first = |child: &NodeId| match firsts.iter().find(|first| below(first).eq(below(child))) {
         Some(first) => *first,
@@ -80,7 +81,7 @@ extern "C" fn below(
     for (like, prospect) in node.like.get(first as usize..).unwrap_or(&[]).iter().zip(into.as_mut_slice()) {
         // Most children equal the one before.
         if *like != last.0 {
-            last = (*like, answers.of(&tree.nodes[*like as usize].alike));
+            last = (*like, answers.of(&tree.nodes[*like as usize].worker_groups));
         }
         *prospect = last.1;
     }
@@ -90,7 +91,7 @@ extern "C" fn here(call: CallRef<'_>, node: NodeId, task: RawTask) -> u64 {
     let tree = record(call).tree;
     let mut least = Estimate::NoModel.to_wire();
     let (Some(head), Some(node)) = (head(task), tree.nodes.get(node as usize)) else { return least };
-    for workers in node.alike.iter().filter(|workers| tree.fits(workers.first.0, head)) {
+    for workers in node.worker_groups.iter().filter(|workers| tree.fits(workers.first.0, head)) {
         match tree.services.expected_length(workers.first, head, None) {
             Estimate::Uncalibrated => return Estimate::Uncalibrated.to_wire(),
             // An unknown value is longer than any known one.
@@ -113,7 +114,7 @@ struct Answers<'a> {
 }
 
 impl Answers<'_> {
-    fn of(&mut self, workers: &[Alike]) -> RawProspect {
+    fn of(&mut self, workers: &[WorkerGroup]) -> RawProspect {
         let mut found = RawProspect::NONE;
         let mut best = None;
         for workers in workers.iter().filter(|workers| self.tree.fits(workers.first.0, self.head)) {
@@ -138,7 +139,7 @@ impl Answers<'_> {
         found
     }
 
-    fn length(&mut self, workers: &Alike) -> u64 {
+    fn length(&mut self, workers: &WorkerGroup) -> u64 {
         match self.length {
             Some((class, length)) if class == workers.kind.class => length,
             _ => {
@@ -152,7 +153,7 @@ impl Answers<'_> {
         }
     }
 
-    fn transfer(&mut self, workers: &Alike) -> u64 {
+    fn transfer(&mut self, workers: &WorkerGroup) -> u64 {
         match self.transfer {
             Some((memory_node, transfer)) if memory_node == workers.kind.memory_node => transfer,
             _ => {

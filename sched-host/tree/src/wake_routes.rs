@@ -2,7 +2,7 @@
 //! at all of them.
 
 use super::ledger::NodeId;
-use super::node::Place;
+use super::place::Place;
 use sched_core::WorkerSet;
 use sched_core::abi::wire::RawPlace;
 use std::ops::Range;

@@ -60,8 +60,8 @@ impl Buckets {
 
     /// The bucket for an acceleration: the first close enough, or a new one.
     fn bucket(&mut self, acceleration: f64) -> &mut ByArchs {
-        let alike = |bucket: &Bucket| (bucket.acceleration - acceleration).abs() <= TOLERANCE * bucket.acceleration;
-        let index = self.buckets.iter().position(alike).unwrap_or_else(|| {
+        let is_near = |bucket: &Bucket| (bucket.acceleration - acceleration).abs() <= TOLERANCE * bucket.acceleration;
+        let index = self.buckets.iter().position(is_near).unwrap_or_else(|| {
             let index = self.buckets.partition_point(|bucket| bucket.acceleration > acceleration);
             self.buckets.insert(index, Bucket { acceleration, tasks: ByArchs::default() });
             index

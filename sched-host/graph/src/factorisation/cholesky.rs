@@ -84,7 +84,7 @@ impl CholeskyStep {
     /// It is the number of steps on the longest chain of dependent steps that begins with this one (its *bottom level* with
     /// steps of equal length), or, below the diagonal, with the most urgent step of the same column: those steps share a
     /// tile, and a worker that runs them one after the other finds it in its cache. (With the exact bottom level, which is
-    /// alike along antidiagonals, one worker took 5 % longer for 16 × 16 tiles of 256.) The regular shape of the graph gives
+    /// the same along antidiagonals, one worker took 5 % longer for 16 × 16 tiles of 256.) The regular shape of the graph gives
     /// it in closed form: with N rows of tiles, 3·(N − 1) + 1 less
     ///
     /// | step | less |

@@ -158,7 +158,7 @@ fn heft_has_the_known_makespan_on_fifteen_workflows() {
         for (name, schedule) in [("CPOP", cpop(&problem)), ("PEFT", peft(&problem))] {
             assert_eq!(schedule.check(&problem), Ok(()), "{name} on {}", path.display());
         }
-        // Many tasks of a workflow are alike, and which of them comes first matters.
+        // Many tasks of a workflow have the same length and rank, and which of them comes first matters.
         let makespans = [Ties::Lower, Ties::Higher].map(|ties| {
             let schedule = heft_with(&problem, ties);
             assert_eq!(schedule.check(&problem), Ok(()), "HEFT on {}", path.display());

@@ -54,7 +54,7 @@ impl Scene {
         }
     }
 
-    /// Attends so many gatherings, asleep while there is none.
+    /// Attends `count` gatherings, asleep while there is none.
     fn work(&self, me: usize, count: usize, members: usize) {
         for _ in 0..count {
             let gathering = loop {

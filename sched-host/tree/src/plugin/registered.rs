@@ -105,11 +105,13 @@ impl Registered {
         let made = match self.is_attended() {
             true => {
                 let post = Post { node: String::new(), component: component(), plugin: plugin() };
-                in_time("build", move || {
-                    let post = PostNumber::new(post);
-                    let _inside = Inside::new(&post, Method::Build);
+                let post = Arc::new(PostNumber::new(post));
+                let at = Arc::clone(&post);
+                let made = in_time("build", move || {
+                    let _inside = Inside::new(&at, Method::Build);
                     maker.make(&name, &params)
-                })
+                });
+                made.inspect_err(|Late| post.give_up(Method::Build))
             }
             false => Ok(maker.make(&name, &params)),
         };

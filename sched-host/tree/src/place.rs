@@ -1,0 +1,67 @@
+//! The fixed properties of a node, in the form in which components read them.
+
+use sched_core::WorkerId;
+use sched_core::abi::wire::{NO_ID, RawPlace};
+
+/// Constant facts of a node, as components read them.
+pub(super) struct Place {
+    raw: RawPlace<'static>,
+    // Owners of the memory that `raw` points to.
+    _path: Box<str>,
+    _object: Box<str>,
+    _slot: Box<str>,
+    _workers: Box<[u64]>,
+}
+
+impl Place {
+    /// `fill` completes a place whose texts and workers are set.
+    pub(super) fn new(
+        path: &str,
+        object: &str,
+        slot: &str,
+        workers: &[u64],
+        fill: impl FnOnce(&mut RawPlace<'static>),
+    ) -> Place {
+        let (path, object, slot): (Box<str>, Box<str>, Box<str>) = (path.into(), object.into(), slot.into());
+        let workers: Box<[u64]> = workers.into();
+        // SAFETY: the boxes live as long as the place and their contents do not move with it; `raw` is lent out for no
+        // longer than the place lives.
+        let (raw_path, raw_object, raw_slot, raw_workers) =
+            unsafe { (extend(&*path), extend(&*object), extend(&*slot), extend(&*workers)) };
+        let mut raw = RawPlace {
+            id: 0,
+            children: 0,
+            parents: 0,
+            flags: 0,
+            memory_node: NO_ID,
+            worker: NO_ID,
+            relative_speedup: 0.0,
+            path: raw_path.into(),
+            object: raw_object.into(),
+            slot: raw_slot.into(),
+            workers: raw_workers.into(),
+            workers_in_context: raw_workers.into(),
+        };
+        fill(&mut raw);
+        Place { raw, _path: path, _object: object, _slot: slot, _workers: workers }
+    }
+
+    pub(super) fn raw(&self) -> &RawPlace<'_> {
+        &self.raw
+    }
+
+    pub(super) fn path(&self) -> &str {
+        self.raw.path.as_str()
+    }
+
+    pub(super) fn leaf_worker(&self) -> Option<WorkerId> {
+        (self.raw.worker != NO_ID).then_some(WorkerId(self.raw.worker))
+    }
+}
+
+/// # Safety
+/// The result is not used after what it refers to is gone.
+unsafe fn extend<T: ?Sized>(reference: &T) -> &'static T {
+    // SAFETY: as the caller promises.
+    unsafe { &*std::ptr::from_ref(reference) }
+}
