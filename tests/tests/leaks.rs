@@ -61,7 +61,7 @@ fn one_codelet(runtime: &Runtime, tasks: usize) {
         runtime.task(&add, (&data,)).submit().unwrap();
     }
     // Some codelets are dropped while their tasks are executed.
-    if tasks % 2 == 0 {
+    if tasks.is_multiple_of(2) {
         assert_eq!(*runtime.read(&data).unwrap(), tasks as u64);
     }
 }
