@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 /// Options that mean the same wherever they are.
-const SHARED: [&str; 14] = [
+const SHARED: [&str; 15] = [
     "policy",
+    "set",
     "platform",
     "synthetic",
     "xml",
