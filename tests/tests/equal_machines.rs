@@ -14,7 +14,8 @@ const LENGTH: Duration = Duration::from_millis(1);
 /// Shipped policies that decide by expected lengths.
 fn policies_with_models() -> Vec<&'static str> {
     let uses_models = |text: &str| text.lines().any(|line| line.trim_start().starts_with("perfmodel-select"));
-    let found: Vec<&str> = library().iter().filter(|shipped| uses_models(shipped.text)).map(|shipped| shipped.name).collect();
+    let found: Vec<&str> =
+        library().iter().filter(|shipped| uses_models(shipped.text)).map(|shipped| shipped.name).collect();
     assert!(found.len() >= 10, "{found:?}");
     found
 }

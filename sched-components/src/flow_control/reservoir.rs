@@ -241,7 +241,9 @@ impl Reservoir {
         let memory_node = self.ready.pushed_to(node);
         let pop = |eligible: &dyn Fn(&Held) -> bool| {
             let (task, at) = match memory_node {
-                Some(memory_node) => self.pop_ready(node, memory_node, eligible, &|change| self.note(node, change.after))?,
+                Some(memory_node) => {
+                    self.pop_ready(node, memory_node, eligible, &|change| self.note(node, change.after))?
+                }
                 None => self.pop(eligible, self.noted(node))?,
             };
             place.set(Some(at));
