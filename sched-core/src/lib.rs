@@ -7,6 +7,9 @@
 //! component depends on: write a type, compile it into a plugin, and put the file where the host looks for plugins.
 //! Nothing else is recompiled.
 //!
+//! `sched plugin new my-queue --family flow-control` writes a crate that builds at once, with a component to be changed, a
+//! test and a policy. The rest of this page explains what is in it.
+//!
 //! # The four verbs
 //!
 //! ```text
@@ -149,7 +152,7 @@
 //!
 //! ```toml
 //! [dev-dependencies]
-//! sched-core = { version = "1.1", features = ["rig"] }
+//! sched-core = { path = "…/sched-core", features = ["rig"] }   # or git = "…"
 //! ```
 //!
 //! # A plugin, and a policy that uses it
@@ -161,7 +164,7 @@
 //! crate-type = ["cdylib"]
 //!
 //! [dependencies]
-//! sched-core = "1.1"
+//! sched-core = { path = "…/sched-core" }   # or git = "…"
 //! ```
 //!
 //! ```

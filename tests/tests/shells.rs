@@ -3,11 +3,12 @@
 use sched_tests::program;
 use std::fs;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "run",
     "simulate",
     "compare",
     "plugins",
+    "plugin",
     "policies",
     "tree",
     "check",

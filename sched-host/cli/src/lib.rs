@@ -17,6 +17,7 @@ pub mod man;
 pub mod model;
 mod output;
 mod pictures;
+pub mod plugin;
 pub mod plugins;
 pub mod policies;
 mod policy;
@@ -91,6 +92,7 @@ enum Command {
     Simulate(simulate::Args),
     Compare(compare::Args),
     Plugins(plugins::Args),
+    Plugin(plugin::Args),
     Policies(policies::Args),
     Tree(tree::Args),
     Check(check::Args),
@@ -139,6 +141,7 @@ fn run(cli: &Cli, out: &mut dyn Write) -> miette::Result<ExitCode> {
         Command::Simulate(args) => simulate::run(args, Arc::new(registry()?), out),
         Command::Compare(args) => compare::run(args, Arc::new(registry()?), out),
         Command::Plugins(args) => plugins::run(args, &registry()?, out),
+        Command::Plugin(args) => plugin::run(args, out),
         Command::Policies(args) => policies::run(args, &registry()?.catalogue(), out),
         Command::Tree(args) => tree::run(args, &registry()?.catalogue(), out),
         Command::Check(args) => check::run(args, &registry()?.catalogue(), out),

@@ -147,13 +147,6 @@ impl Core {
         core
     }
 
-    pub(crate) fn register_codelet(&self, make: impl FnOnce(u32, u64) -> CodeletFacts) -> Arc<CodeletFacts> {
-        let mut codelets = self.backend.codelets.write();
-        let facts = Arc::new(make(codelets.len() as u32, self.id));
-        codelets.push(Arc::clone(&facts));
-        facts
-    }
-
     /// The place of the task in a slot.
     #[inline(always)]
     pub(crate) fn place(&self, slot: u32) -> TaskPlace {

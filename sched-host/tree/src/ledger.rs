@@ -240,6 +240,9 @@ pub fn fetch_to_write(address: usize) {
 /// handle while its library is loaded, and libraries are never unloaded.
 static UNUSED: Mutex<Vec<&'static [Slot]>> = Mutex::new(Vec::new());
 
+/// Homes that no ledger uses, for reuse: a thread that drops a stale handle may still read one.
+static UNUSED_HOMES: Mutex<Vec<&'static Home>> = Mutex::new(Vec::new());
+
 /// The slots of all tasks of a runtime.
 pub struct Ledger {
     chunks: [OnceLock<&'static [Slot]>; CHUNKS],
@@ -252,7 +255,8 @@ impl Ledger {
     /// No slots yet.
     #[must_use]
     pub fn new() -> Ledger {
-        let home = Box::leak(Box::new(Home { trees: Mutex::default() }));
+        let unused = UNUSED_HOMES.lock().pop();
+        let home = unused.unwrap_or_else(|| Box::leak(Box::new(Home { trees: Mutex::default() })));
         Ledger { chunks: [const { OnceLock::new() }; CHUNKS], len: AtomicUsize::new(0), grow: Mutex::new(()), home }
     }
 
@@ -356,5 +360,7 @@ impl Drop for Ledger {
                 UNUSED.lock().push(chunk);
             }
         }
+        self.home.trees.lock().clear();
+        UNUSED_HOMES.lock().push(self.home);
     }
 }

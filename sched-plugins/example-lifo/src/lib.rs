@@ -1,4 +1,4 @@
-//! The smallest useful component: a stack. Copy this crate to start your own.
+//! The smallest useful component: a stack. `sched plugin new` begins one of your own.
 #![forbid(unsafe_code)]
 
 use sched_core::*;

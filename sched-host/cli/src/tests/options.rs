@@ -83,15 +83,27 @@ fn commands_have_the_options_that_they_can_have() {
     };
     assert_eq!(without(&["completions", "man", "model plot"], "json"), [""; 0]);
     assert_eq!(without(&["completions", "man", "model plot"], "format"), [""; 0]);
-    let no_policy = ["plugins", "policies", "topology", "graph", "model", "bench decision", "completions", "man"];
+    let no_policy =
+        ["plugins", "plugin", "policies", "topology", "graph", "model", "bench decision", "completions", "man"];
     assert_eq!(without(&no_policy, "policy"), [""; 0]);
-    let this_machine = ["run", "plugins", "policies", "graph", "model", "bench", "completions", "man"];
+    let this_machine = ["run", "plugins", "plugin", "policies", "graph", "model", "bench", "completions", "man"];
     for long in ["platform", "synthetic", "xml", "starpu-sampling"] {
         assert_eq!(without(&this_machine, long), [""; 0], "--{long}");
     }
     for long in ["context", "trace", "gantt"] {
-        let others =
-            ["plugins", "policies", "tree", "check", "topology", "graph", "model", "bench", "completions", "man"];
+        let others = [
+            "plugins",
+            "plugin",
+            "policies",
+            "tree",
+            "check",
+            "topology",
+            "graph",
+            "model",
+            "bench",
+            "completions",
+            "man",
+        ];
         assert_eq!(without(&others, long), [""; 0], "--{long}");
     }
 }

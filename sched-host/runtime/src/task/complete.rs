@@ -376,14 +376,25 @@ impl Core {
     }
 
     fn put_back(&self, codelet: u32, add: impl FnOnce(&mut Vec<Vacant>)) {
-        match self.backend.codelets.read().get(codelet as usize) {
-            Some(facts) => facts.slots.put_back(add),
-            None => {
-                let mut without_codelet = Vec::new();
-                add(&mut without_codelet);
-                self.keep_fresh(&without_codelet);
-            }
+        let mut left = Vec::new();
+        match self.backend.codelets.get(codelet) {
+            Some(facts) => facts.slots.put_back(&mut left, add),
+            None => add(&mut left),
         }
+        if !left.is_empty() {
+            self.release(&left);
+        }
+    }
+
+    /// Drops the jobs that slots hold, for tasks of any codelet. That drops kernels, code of the application: the
+    /// caller holds no lock.
+    #[cold]
+    pub(crate) fn release(&self, vacant: &[Vacant]) {
+        for TaskPlace { slot, record } in vacant.iter().map(|vacant| vacant.place) {
+            let job = record.body.lock().job.take();
+            aside(&slot.head().sequence, "the drop of a kernel", || drop(job));
+        }
+        self.keep_fresh(vacant);
     }
 }
 
