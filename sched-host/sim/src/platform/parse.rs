@@ -368,7 +368,7 @@ impl<'a> Builder<'a> {
         match by.as_str() {
             "latency" => self.sharing = Sharing::ByLatency,
             "even" => self.sharing = Sharing::Even,
-            _ => self.reader.unknown_name("way of sharing links", &by, span, ["latency", "even"].into_iter()),
+            _ => self.reader.unknown_name("way of sharing links", &by, span, ["latency", "even"]),
         }
     }
 
