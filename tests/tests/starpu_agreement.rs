@@ -26,7 +26,7 @@ struct Pair {
     starpu: &'static str,
     /// In StarPU's runs tasks have no priorities.
     flat: bool,
-    /// Per cent that the median and the worst distance may be; nothing where ours take at most 0.7 of the time.
+    /// Per cent that the median and the worst distance may be; nothing where ours take at most 0.75 of the time.
     limits: Option<(f64, f64)>,
 }
 
@@ -246,7 +246,7 @@ fn check(rows: &[Row], limits: impl Fn(&Pair) -> Option<(f64, f64)>) -> Vec<&Row
         let _ = writeln!(table, "{line}");
         let too_far = match limits(pair) {
             Some((of_median, of_worst)) => median > of_median || worst > of_worst,
-            None => of.iter().any(|row| row.ratio > 0.7),
+            None => of.iter().any(|row| row.ratio > 0.75),
         };
         if too_far {
             wrong.push(line);
