@@ -64,7 +64,7 @@ impl LiveTree {
             if queued == 0 {
                 continue;
             }
-            let below = &self.nodes[*child as usize];
+            let below = &self.nodes[child.index()];
             if below.count_in_context() <= 1 {
                 (sum, count) = (sum.saturating_add(end), count + 1);
                 continue;
