@@ -328,3 +328,15 @@ fn wrong_contexts_on_the_command_line_are_corrected() {
     error(2, &["--swap-to", "tree-ws@noon"], &["`noon` is not a time"]);
     error(2, &["--parallel", "2"], &["must be a number from 0 to 1"]);
 }
+
+#[test]
+fn contexts_that_share_a_worker_see_what_it_has_to_do_for_the_other() {
+    let tasks = TaskGraph::side_by_side("both", &[&independent(20, ms(1)), &independent(20, ms(1))]);
+    let simulation = start(&tasks, &Platform::flat(3, ms(1)));
+    let context = |name: &str| Context::new(name).policy("tree-heft");
+    let simulation = simulation.context(context("a").workers([0, 1])).context(context("b").workers([1, 2]));
+    let (outcome, log) = run(simulation).expect("it runs to the end");
+    assert_eq!(started(&tasks, &log).len(), 40);
+    // 40 tasks on three workers take 14 ms. If neither context saw the other's, the shared worker would get 20 of them.
+    assert!(outcome.makespan <= ms(15), "{:?}", outcome.makespan);
+}

@@ -78,11 +78,13 @@ impl LiveTree {
         let foresight = env.lookahead.as_ref().map(|lookahead| Arc::new(Foresight::new(Arc::clone(lookahead))));
         let nodes = nodes(parts, links, &places, env, first);
         let nodes = linked(nodes, &leaves, foresight.as_ref());
+        let leaves_for: Box<[Box<[NodeId]>]> = leaves.for_member.into_iter().map(Vec::into_boxed_slice).collect();
+        env.ledger.backlogs.add(first, &nodes, &leaves_for);
         Some(LiveTree {
             nodes,
             first,
             leaves: leaves.of_worker.into(),
-            leaves_for: leaves.for_member.into_iter().map(Vec::into_boxed_slice).collect(),
+            leaves_for,
             teams: Arc::clone(&env.teams),
             workers: Arc::clone(&env.workers),
             services: Arc::clone(&env.services),
@@ -194,6 +196,7 @@ impl Drop for LiveTree {
         for slot in self.ledger.slots() {
             slot.take_from(&numbers, Phase::Waiting);
         }
+        self.ledger.backlogs.remove(self.first);
         self.ledger.give_numbers_back(self.first);
     }
 }

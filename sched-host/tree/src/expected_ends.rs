@@ -16,7 +16,6 @@ use sched_core::abi::std_types::RSliceMut;
 use sched_core::abi::wire::{CallRef, NO_ID};
 use sched_core::{Time, WorkerId};
 use smallvec::SmallVec;
-use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) static TIMES: HostTimes = HostTimes { busy_until, free_at, note_queued };
 pub(super) static ENDS: HostEnds = HostEnds { below: ends_below };
@@ -31,11 +30,13 @@ impl LiveTree {
         }
     }
 
-    /// Expected time when a simple worker is done with its current task and with everything queued in its leaves.
+    /// Expected time when a simple worker is done with its current task, with everything queued in its leaves, and with
+    /// what other contexts have queued for it.
     pub(super) fn free_at(&self, worker: WorkerId, now: Time) -> Option<Time> {
         let busy = self.services.busy_until(worker)?.max(now);
         let leaves = self.leaves_for.get(worker.index()).map_or(&[][..], |leaves| leaves);
-        let queued = leaves.iter().map(|leaf| self.queued_at(*leaf)).fold(0, u64::saturating_add);
+        let queued =
+            leaves.iter().map(|leaf| self.queued_at(*leaf)).fold(self.queued_elsewhere(worker), u64::saturating_add);
         Some(busy + std::time::Duration::from_nanos(queued))
     }
 
@@ -44,7 +45,8 @@ impl LiveTree {
     pub(super) fn straight_end(&self, call: &Call<'_>, node: &TreeNode) -> Option<u64> {
         let (worker, nodes) = node.straight.as_ref()?;
         let busy = self.services.busy_until(*worker)?;
-        let queued = nodes.iter().map(|node| self.queued_at(*node)).fold(0, u64::saturating_add);
+        let queued =
+            nodes.iter().map(|node| self.queued_at(*node)).fold(self.queued_elsewhere(*worker), u64::saturating_add);
         Some(busy.max(call.now()).as_nanos().saturating_add(queued))
     }
 
@@ -56,7 +58,7 @@ impl LiveTree {
             let now = call.now();
             return self.latest(worker.0, |member| self.free_at(member, now)).unwrap_or(now).as_nanos();
         }
-        let queued = node.queued.load(Relaxed);
+        let queued = node.queued.nanos();
         let (mut first, mut sum, mut count) = (u64::MAX, 0_u64, 0);
         for child in &node.children {
             let end = self.hop_estimated_end(call, *child);
@@ -85,10 +87,16 @@ impl LiveTree {
         first.saturating_add(queued.saturating_add(later) / node.count_in_context())
     }
 
+    /// Nanoseconds queued for a worker in the trees of other contexts.
+    #[inline]
+    fn queued_elsewhere(&self, worker: WorkerId) -> u64 {
+        self.ledger.backlogs.of_others(self.first, worker)
+    }
+
     fn queued_at(&self, node: NodeId) -> u64 {
         let node = &self.nodes[node.index()];
         // Tasks of a failed node are elsewhere.
-        if node.is_quarantined() { 0 } else { node.queued.load(Relaxed) }
+        if node.is_quarantined() { 0 } else { node.queued.nanos() }
     }
 }
 
@@ -128,7 +136,7 @@ extern "C" fn free_at(call: CallRef<'_>, worker: u32) -> u64 {
 
 extern "C" fn note_queued(call: CallRef<'_>, node: u32, nanos: u64) {
     if let Some(node) = record(call).tree.nodes.get(node as usize) {
-        node.queued.store(nanos, Relaxed);
+        node.queued.set(nanos);
     }
 }
 

@@ -289,6 +289,7 @@ impl LiveTree {
     /// tree.
     pub(super) fn quarantine(&self, node: &TreeNode) {
         node.quarantined.store(true, Relaxed);
+        node.queued.set(0);
         self.repairs.store(true, Release);
     }
 }

@@ -12,6 +12,7 @@
 //! All trees of a runtime share one ledger. Each tree takes a range of numbers for its nodes, and returns it at its
 //! end: so a slot also tells which tree holds its task.
 
+use super::backlog::Backlogs;
 use super::fallback::Fallback;
 use parking_lot::Mutex;
 use sched_core::abi::{RawTask, TaskHead};
@@ -294,6 +295,8 @@ pub struct Ledger {
     len: AtomicUsize,
     grow: Mutex<()>,
     home: &'static Home,
+    /// Queues of the trees.
+    pub(super) backlogs: Backlogs,
 }
 
 impl Ledger {
@@ -302,7 +305,13 @@ impl Ledger {
     pub fn new() -> Ledger {
         let unused = UNUSED_HOMES.lock().pop();
         let home = unused.unwrap_or_else(|| Box::leak(Box::new(Home { trees: Mutex::default() })));
-        Ledger { chunks: [const { OnceLock::new() }; CHUNKS], len: AtomicUsize::new(0), grow: Mutex::new(()), home }
+        Ledger {
+            chunks: [const { OnceLock::new() }; CHUNKS],
+            len: AtomicUsize::new(0),
+            grow: Mutex::new(()),
+            home,
+            backlogs: Backlogs::default(),
+        }
     }
 
     /// Creates free slots, in order of their numbers.

@@ -10,6 +10,7 @@
 mod assembly;
 pub mod attendance;
 mod attended;
+mod backlog;
 mod bare_tree;
 mod breach;
 mod call;

@@ -1,6 +1,7 @@
 //! One node of a tree: a component, its neighbours, and the component's view of the host.
 
 use super::attendance::PostNumber;
+use super::backlog::Queued;
 use super::breach::{Breach, Breaches};
 use super::call::Call;
 use super::expected_ends;
@@ -70,7 +71,7 @@ pub(super) struct TreeNode {
     /// The combined workers below, if there are any.
     pub(super) teams: Option<TeamsBelow>,
     /// Expected length of the queue in nanoseconds, as noted by the component.
-    pub(super) queued: AtomicU64,
+    pub(super) queued: Arc<Queued>,
     pub(super) places: Arc<[Place]>,
     pub(super) workers: Arc<[RawWorker]>,
     /// If all nodes down to the leaf of a single simple worker note their queues: that worker, and all nodes whose
@@ -149,7 +150,7 @@ impl TreeNode {
             worker_groups: parts.worker_groups,
             first_equals: Box::default(),
             teams,
-            queued: AtomicU64::new(0),
+            queued: Arc::default(),
             places,
             workers,
             untouched: AtomicBool::new(parts.empty_until_pushed),

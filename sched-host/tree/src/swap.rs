@@ -112,7 +112,7 @@ impl LiveTree {
         let call = Call::new(self, None, u32::MAX);
         for node in nodes.into_iter().filter(|node| !node.is_quarantined()) {
             let given = node.with(&call, |component, raw| component.drain(raw));
-            node.queued.store(0, Relaxed);
+            node.queued.set(0);
             let slots = given.into_iter().filter_map(Slot::of);
             tasks.extend(slots.filter(|slot| slot.take_from(&numbers, Phase::Waiting)));
         }

@@ -1,0 +1,83 @@
+//! What is queued for a worker in the trees of other contexts.
+//!
+//! Contexts may share workers, which then serve them in turn. A tree that compares ends must know what a worker has to do
+//! for the others, or two contexts both take it for idle. So nodes keep the expected length of their queues where other
+//! trees can read it, and the ledger, which all trees of a runtime share, lists these counters by worker. With one tree
+//! the list is not read.
+
+use super::ledger::{NodeId, NodeNumber};
+use super::node::TreeNode;
+use parking_lot::RwLock;
+use sched_core::WorkerId;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// Expected length in nanoseconds of the tasks queued at a node. It has a cache line of its own, since each worker writes
+/// those of its leaves.
+#[derive(Default)]
+#[repr(align(64))]
+pub(super) struct Queued(AtomicU64);
+
+impl Queued {
+    #[inline]
+    pub(super) fn nanos(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn set(&self, nanos: u64) {
+        self.0.store(nanos, Relaxed);
+    }
+}
+
+/// The queues of one tree.
+struct Backlog {
+    /// Number of the tree's first node.
+    tree: NodeNumber,
+    /// Queues in which tasks for a worker wait, by worker.
+    by_worker: Box<[Vec<Arc<Queued>>]>,
+}
+
+/// The queues of all trees that share a ledger.
+#[derive(Default)]
+pub(super) struct Backlogs {
+    count: AtomicUsize,
+    trees: RwLock<Vec<Backlog>>,
+}
+
+impl Backlogs {
+    /// Adds a tree, whose first node has this number. `leaves_for` are the leaves of each worker, alone or in a team.
+    pub(super) fn add(&self, tree: NodeNumber, nodes: &[TreeNode], leaves_for: &[Box<[NodeId]>]) {
+        let queue = |node: &NodeId| Arc::clone(&nodes[node.index()].queued);
+        let mut by_worker: Box<[Vec<_>]> = leaves_for.iter().map(|leaves| leaves.iter().map(queue).collect()).collect();
+        for node in nodes.iter().filter(|node| node.place().leaf_worker().is_none()) {
+            if let Some((worker, _)) = &node.straight {
+                by_worker[worker.index()].push(Arc::clone(&node.queued));
+            }
+        }
+        let mut trees = self.trees.write();
+        trees.push(Backlog { tree, by_worker });
+        self.count.store(trees.len(), Relaxed);
+    }
+
+    /// Removes a tree.
+    pub(super) fn remove(&self, tree: NodeNumber) {
+        let mut trees = self.trees.write();
+        trees.retain(|backlog| backlog.tree != tree);
+        self.count.store(trees.len(), Relaxed);
+    }
+
+    /// Expected length in nanoseconds of what is queued for a worker in all trees but one.
+    #[inline]
+    pub(super) fn of_others(&self, tree: NodeNumber, worker: WorkerId) -> u64 {
+        if self.count.load(Relaxed) < 2 { 0 } else { self.sum_of_others(tree, worker) }
+    }
+
+    #[cold]
+    fn sum_of_others(&self, tree: NodeNumber, worker: WorkerId) -> u64 {
+        let trees = self.trees.read();
+        let others = trees.iter().filter(|backlog| backlog.tree != tree);
+        let queues = others.filter_map(|backlog| backlog.by_worker.get(worker.index())).flatten();
+        queues.map(|queued| queued.nanos()).fold(0, u64::saturating_add)
+    }
+}
