@@ -69,7 +69,11 @@ pub struct Topology {
 
 impl Topology {
     fn new(source: Source, hwloc: hwlocality::Topology) -> Self {
-        let root = convert::tree(&hwloc);
+        let root = convert::tree(&hwloc, &[]);
+        Self::of(source, hwloc, root)
+    }
+
+    fn of(source: Source, hwloc: hwlocality::Topology, root: Object) -> Self {
         let distances = Distances::new(&root);
         let this_machine = hwloc.is_this_system();
         let allowed = source::allowed_pus(&hwloc, &root);

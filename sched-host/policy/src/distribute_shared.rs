@@ -1,30 +1,31 @@
 //! Distribution of a file's top-level definitions to the policies that use them.
 
 use super::element::{Element, Policy, Shared};
+use std::collections::{BTreeSet, HashMap};
 
 /// Gives each policy the definitions of the file that it uses, directly or through others. An unused definition goes to
 /// the first policy, so that the check reports it.
 pub(super) fn distribute_shared(policies: &mut [Policy], definitions: &[Shared]) {
     let mut given = vec![false; definitions.len()];
+    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, definition) in definitions.iter().enumerate() {
+        by_name.entry(&definition.name).or_default().push(index);
+    }
     for policy in policies.iter_mut() {
         let mut wanted: Vec<String> = Vec::new();
         uses(&policy.root, &mut wanted);
         policy.shared.iter().for_each(|shared| uses(&shared.children, &mut wanted));
-        let mut taken = vec![false; definitions.len()];
-        let mut next = 0;
-        while let Some(name) = wanted.get(next).cloned() {
+        let mut taken = BTreeSet::new();
+        while let Some(name) = wanted.pop() {
             // A definition of the same name in the policy stays; the check reports the duplicate.
-            for (index, definition) in definitions.iter().enumerate() {
-                if definition.name == name && !taken[index] {
-                    taken[index] = true;
+            for index in by_name.get(name.as_str()).into_iter().flatten().copied() {
+                if taken.insert(index) {
                     given[index] = true;
-                    uses(&definition.children, &mut wanted);
+                    uses(&definitions[index].children, &mut wanted);
                 }
             }
-            next += 1;
         }
-        let taken = definitions.iter().zip(taken).filter(|(_, taken)| *taken).map(|(definition, _)| definition.clone());
-        policy.shared.extend(taken);
+        policy.shared.extend(taken.into_iter().map(|index| definitions[index].clone()));
     }
     if let Some(first) = policies.first_mut() {
         let unused =

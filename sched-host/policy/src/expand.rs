@@ -64,9 +64,12 @@ fn lay(
         groups: HashMap::new(),
         drafts: Vec::new(),
         instances: HashMap::new(),
+        // The check guarantees that each name is given once.
+        shared: policy.shared.iter().map(|shared| (shared.name.as_str(), shared)).collect(),
         findings: Vec::new(),
+        reported: HashSet::new(),
     };
-    let everything = Scope { workers: machine.present(), place: "machine".to_owned(), path: String::new() };
+    let everything = Scope { workers: machine.present(), place: "machine".to_owned(), path: String::new(), depth: 0 };
     let root = expansion.elements(&policy.root, &everything).first().copied();
     let Some(root) = root.filter(|_| expansion.findings.is_empty()) else {
         if expansion.findings.is_empty() {
@@ -90,16 +93,22 @@ struct Scope {
     workers: WorkerSet,
     place: String,
     path: String,
+    /// Number of components above.
+    depth: usize,
 }
+
+/// Maximum number of components on a path from the root to a leaf: tasks pass them in nested calls.
+const DEEPEST: usize = 128;
 
 impl Scope {
     /// The scope of a child: same workers, path extended by `step`.
     fn below(&self, step: &str) -> Scope {
-        Scope { workers: self.workers.clone(), place: self.place.clone(), path: join(&self.path, step) }
+        let (workers, place) = (self.workers.clone(), self.place.clone());
+        Scope { workers, place, path: join(&self.path, step), depth: self.depth + 1 }
     }
 
     fn inside(&self, group: Group) -> Scope {
-        Scope { path: join(&self.path, &group.label), workers: group.workers, place: group.label }
+        Scope { path: join(&self.path, &group.label), workers: group.workers, place: group.label, depth: self.depth }
     }
 }
 
@@ -139,7 +148,11 @@ struct Expansion<'a> {
     drafts: Vec<Draft>,
     /// Drafts of a shared definition for a group, by name and number of the group.
     instances: HashMap<(&'a str, usize), Vec<usize>>,
+    /// What the policy shares, by name.
+    shared: HashMap<&'a str, &'a Shared>,
     findings: Vec<Finding>,
+    /// Rules and places of the findings.
+    reported: HashSet<(String, usize)>,
 }
 
 impl<'a> Expansion<'a> {
@@ -266,8 +279,7 @@ impl<'a> Expansion<'a> {
     }
 
     fn link(&mut self, link: &Use, scope: &Scope) -> Vec<usize> {
-        let policy = self.policy;
-        let Some(shared) = policy.find_shared(&link.name) else { return Vec::new() };
+        let Some(shared) = self.shared.get(link.name.as_str()).copied() else { return Vec::new() };
         let groups = self.groups(shared.each.unwrap_or(Level::Machine), shared.arch);
         let near = self.near(&groups, &scope.workers);
         let numbers = |linked: &dyn Fn(&Group) -> bool| -> Vec<usize> {
@@ -279,20 +291,20 @@ impl<'a> Expansion<'a> {
         }
         let mut drafts = Vec::new();
         for number in linked {
-            drafts.extend(self.instance(shared, number, groups.all[number].clone()));
+            drafts.extend(self.instance(shared, number, groups.all[number].clone(), scope.depth));
         }
         drafts
     }
 
-    fn instance(&mut self, shared: &'a Shared, number: usize, group: Group) -> Vec<usize> {
+    fn instance(&mut self, shared: &'a Shared, number: usize, group: Group, depth: usize) -> Vec<usize> {
         let key = (shared.name.as_str(), number);
         if let Some(drafts) = self.instances.get(&key) {
             return drafts.clone();
         }
-        let top = Scope { workers: WorkerSet::new(), place: String::new(), path: shared.name.clone() };
+        let top = Scope { workers: WorkerSet::new(), place: String::new(), path: shared.name.clone(), depth };
         let scope = match shared.each {
             Some(_) => top.inside(group),
-            None => Scope { workers: group.workers, place: "machine".to_owned(), path: shared.name.clone() },
+            None => Scope { workers: group.workers, place: "machine".to_owned(), ..top },
         };
         let drafts = self.elements(&shared.children, &scope);
         self.instances.insert(key, drafts.clone());
@@ -302,6 +314,10 @@ impl<'a> Expansion<'a> {
     fn component(&mut self, component: &'a Component, scope: &Scope) -> Option<usize> {
         // The check guarantees that the catalogue has every component.
         let entry = self.catalogue.get(&component.name)?.clone();
+        if scope.depth >= DEEPEST {
+            self.report_once(too_deep(component));
+            return None;
+        }
         let scope = scope.below(&component.name);
         let mut leaf_worker = None;
         let children = if entry.info.family == Family::Worker {
@@ -405,8 +421,8 @@ impl<'a> Expansion<'a> {
 
     /// Reports a finding once, not for each worker or group.
     fn report_once(&mut self, finding: Finding) {
-        let known = self.findings.iter().any(|old| old.rule() == finding.rule() && old.place() == finding.place());
-        if !known || finding.place().is_none() {
+        let place = finding.place().map(|place| (finding.rule().to_owned(), place.offset()));
+        if place.is_none_or(|place| self.reported.insert(place)) {
             self.findings.push(finding);
         }
     }
@@ -470,6 +486,15 @@ impl<'a> Expansion<'a> {
         }
         TreePlan { policy: self.policy.name.clone(), nodes, source: self.policy.source.clone() }
     }
+}
+
+fn too_deep(component: &Component) -> Finding {
+    Finding::error(format!("`{}` has {DEEPEST} components above it, the maximum", component.name))
+        .at(component.span, "too deep")
+        .help("leave out components above it, or shared definitions that lead to it")
+        .help("why: a task passes the components from the root to a leaf in nested calls")
+        .breaks("V6")
+        .code("policy::depth")
 }
 
 /// Name of one group of a level of leaves.

@@ -5,6 +5,7 @@ use super::plan::{PlanNode, TreePlan};
 use sched_core::{WorkerId, WorkerSet};
 use sched_text as text;
 use sched_text::Finding;
+use std::collections::HashSet;
 
 /// Reports workers without a leaf, and those with several. Combined workers are numbered from `first_combined` on.
 pub(super) fn check_leaves(plan: &TreePlan, policy: &Policy, workers: &WorkerSet, first_combined: u32) -> Vec<Finding> {
@@ -39,13 +40,12 @@ pub(super) fn check_leaves(plan: &TreePlan, policy: &Policy, workers: &WorkerSet
             (text::workers(&simple), worker.to_string(), ("leaf", "worker"))
         };
         let mut finding = Finding::error(format!("policy `{}` has several leaves for {whom}", policy.name));
-        let mut spans = Vec::new();
+        let mut spans = HashSet::new();
         for leaf in &leaves {
-            let span = leaf.span.get();
-            if span.is_none() || !spans.contains(&span) {
+            let span = leaf.span.get().map(|span| (span.offset(), span.len()));
+            if span.is_none() || spans.insert(span) {
                 finding = finding.at(leaf.span, format!("a leaf of {one}"));
             }
-            spans.push(span);
         }
         findings.push(
             finding

@@ -5,6 +5,7 @@ use sched_core::{Arch, WorkerId, WorkerSet};
 use sched_machine::topology::combined::aligned;
 use sched_machine::topology::{self, BindingPlan, CombinedSizes, Level as Kind, Topology};
 use sched_text as text;
+use std::collections::{BTreeMap, HashMap};
 
 /// The workers of one object of a level.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -164,22 +165,21 @@ impl<'a> BoundMachine<'a> {
 
     /// Groups workers by a number.
     fn by(&self, level: Level, number: impl Fn(&topology::WorkerBinding) -> Option<u32>) -> Vec<Group> {
-        let mut groups: Vec<(u32, WorkerSet)> = Vec::new();
+        let mut groups: BTreeMap<u32, WorkerSet> = BTreeMap::new();
         for worker in self.plan.workers() {
             let Some(number) = number(worker) else { continue };
-            let at = groups.binary_search_by_key(&number, |group| group.0).unwrap_or_else(|at| {
-                groups.insert(at, (number, WorkerSet::new()));
-                at
-            });
-            groups[at].1.insert(WorkerId(worker.worker as u32));
+            groups.entry(number).or_default().insert(WorkerId(worker.worker as u32));
         }
         groups.into_iter().map(|(number, workers)| Group { label: format!("{level} {number}"), workers }).collect()
     }
 
     /// Groups workers by the object of the topology that contains their processing unit; `None` without such objects.
     fn within(&self, level: Level, kind: Kind) -> Option<Vec<Group>> {
-        let index = |pu| self.topology.containing(kind, pu).first().map(|object| object.index());
-        Some(self.by(level, |worker| index(worker.pu))).filter(|groups| !groups.is_empty())
+        let mut of_pu: HashMap<u32, u32> = HashMap::new();
+        for object in self.topology.root().walk().filter(|object| object.level == kind) {
+            object.pus.iter().for_each(|pu| _ = of_pu.entry(*pu).or_insert(object.index()));
+        }
+        Some(self.by(level, |worker| of_pu.get(&worker.pu).copied())).filter(|groups| !groups.is_empty())
     }
 
     /// All workers as the only group of a level.

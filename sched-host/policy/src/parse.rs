@@ -9,6 +9,7 @@ use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
 use sched_core::Value;
 use sched_text::kdl::{Language, Reader, Signature, comment_above};
 use sched_text::{Finding, Findings, Span, did_you_mean};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A policy file as far as it could be understood.
@@ -70,11 +71,13 @@ fn read_document(reader: &mut Reader, document: &KdlDocument) -> Vec<Policy> {
     let mut policies: Vec<Policy> = Vec::new();
     let mut shared: Vec<Shared> = Vec::new();
     let mut overrides: Vec<Override> = Vec::new();
+    let mut names: HashMap<String, usize> = HashMap::new();
     for node in document.nodes() {
         match node.name().value() {
             "policy" => {
                 let policy = read_policy(reader, node);
-                if let Some(first) = policies.iter().find(|first| first.name == policy.name) {
+                let first = *names.entry(policy.name.clone()).or_insert(policies.len());
+                if let Some(first) = policies.get(first) {
                     let finding = Finding::error(format!("two policies are called `{}`", policy.name))
                         .at(policy.span, "again here")
                         .at(first.span, "first here")

@@ -4,6 +4,7 @@ mod combined;
 mod connecting;
 mod drawing;
 mod expansion;
+mod growth;
 mod library;
 mod machines;
 mod models;

@@ -2,9 +2,8 @@
 
 use super::memory::Memories;
 use super::parallel::combined::arch_and_size;
-use super::task::codelet::CodeletFacts;
+use super::task::codelets::Codelets;
 use super::worker::times::Times;
-use parking_lot::RwLock;
 use sched_core::abi::TaskHead;
 use sched_core::{Arch, Estimate, MemoryNode, SharedSet, Time, WorkerId};
 use sched_machine::topology::WorkerDistances;
@@ -27,7 +26,7 @@ pub(crate) struct ThreadBackend {
     combined: Box<[Box<[WorkerId]>]>,
     distances: WorkerDistances,
     /// Codelets by number.
-    pub(crate) codelets: RwLock<Vec<Arc<CodeletFacts>>>,
+    pub(crate) codelets: Arc<Codelets>,
     /// Present if events are recorded.
     pub(crate) recorder: Option<Arc<Recorder>>,
     /// Present if there are several memory nodes.
@@ -51,7 +50,7 @@ impl ThreadBackend {
             combined: combined.into(),
             archs: workers.iter().map(|worker| worker.arch).collect(),
             distances,
-            codelets: RwLock::default(),
+            codelets: Arc::new(Codelets::new(recorder.is_some())),
             recorder,
             memories,
         }
@@ -97,15 +96,13 @@ impl Services for ThreadBackend {
     }
 
     fn implementations(&self, arch: Arch, task: &TaskHead) -> u32 {
-        let codelets = self.codelets.read();
-        let facts = codelets.get(task.codelet.load(Relaxed) as usize);
+        let facts = self.codelets.get(task.codelet.load(Relaxed));
         facts.map_or(0, |facts| facts.count(arch))
     }
 
     fn expected_length(&self, worker: WorkerId, task: &TaskHead, implementation: Option<u32>) -> Estimate {
         let Some((arch, size)) = self.arch_and_size(worker) else { return Estimate::NoModel };
-        let codelets = self.codelets.read();
-        let facts = codelets.get(task.codelet.load(Relaxed) as usize);
+        let facts = self.codelets.get(task.codelet.load(Relaxed));
         let footprint = task.footprint.load(Relaxed);
         facts.map_or(Estimate::NoModel, |facts| facts.expected_length(arch, size, implementation, footprint))
     }
@@ -116,8 +113,7 @@ impl Services for ThreadBackend {
 
     fn expected_energy(&self, worker: WorkerId, task: &TaskHead, implementation: Option<u32>) -> Option<f64> {
         let (arch, size) = self.arch_and_size(worker)?;
-        let codelets = self.codelets.read();
-        let facts = codelets.get(task.codelet.load(Relaxed) as usize)?;
+        let facts = self.codelets.get(task.codelet.load(Relaxed))?;
         facts.expected_energy(arch, size, implementation, task.footprint.load(Relaxed))
     }
 

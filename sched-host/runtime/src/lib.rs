@@ -269,7 +269,7 @@ impl Runtime {
         let recorder = self.core.backend.recorder.as_ref()?;
         let workers = self.core.facts.iter().enumerate();
         let workers = workers.map(|(id, facts)| WorkerTrack::new(id, facts.arch.to_string()));
-        let codelets = self.core.backend.codelets.read().iter().map(|facts| facts.name.clone()).collect();
+        let codelets = self.core.backend.codelets.names();
         let mut trace = recorder.take(self.policy.clone(), workers.collect(), codelets);
         if let Some(memories) = &self.core.backend.memories {
             trace.memories = (0..memories.nodes()).map(|node| format!("memory {node}")).collect();

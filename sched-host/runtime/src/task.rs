@@ -2,6 +2,7 @@
 
 pub(crate) mod ahead;
 pub(crate) mod codelet;
+pub(crate) mod codelets;
 pub(crate) mod complete;
 pub(crate) mod failure;
 pub(crate) mod measure;

@@ -6,6 +6,9 @@ use super::{Earliest, count};
 use miette::{Diagnostic, LabeledSpan, Severity, SourceCode, SourceSpan};
 use std::fmt;
 
+/// Number of places that a finding shows.
+const MOST_PLACES: usize = 20;
+
 /// One problem of a text or of what it describes: message, places, and fix.
 #[derive(Clone, Debug)]
 pub struct Finding {
@@ -14,6 +17,8 @@ pub struct Finding {
     code: String,
     message: String,
     labels: Vec<(Span, String)>,
+    /// Number of places that are not shown.
+    further_places: usize,
     help: Option<String>,
     source: Option<Excerpts<SourceText>>,
     /// Number of problems that it stands for.
@@ -29,6 +34,7 @@ impl Finding {
             code: String::new(),
             message: message.into(),
             labels: Vec::new(),
+            further_places: 0,
             help: None,
             source: None,
             number: 1,
@@ -47,10 +53,13 @@ impl Finding {
         Finding { severity: Severity::Warning, ..Finding::error(message) }
     }
 
-    /// Points at `span`. The first place is the main one.
+    /// Points at `span`. The first place is the main one. Beyond the first 20, places are counted.
     #[must_use]
     pub fn at(mut self, span: Span, label: impl Into<String>) -> Finding {
-        self.labels.push((span, label.into()));
+        match self.labels.len() < MOST_PLACES {
+            true => self.labels.push((span, label.into())),
+            false => self.further_places += 1,
+        }
         self
     }
 
@@ -147,7 +156,10 @@ impl Diagnostic for Finding {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        let places =
+            (self.further_places > 0).then(|| format!("{} not shown", count(self.further_places, "further place")));
+        let help = self.help.iter().cloned().chain(places).collect::<Vec<_>>().join("\n");
+        (!help.is_empty()).then(|| Box::new(help) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {

@@ -5,7 +5,7 @@
 
 use super::assembly::LiveTree;
 use super::attendance::{self, Method};
-use super::ledger::Slot;
+use super::ledger::{Slot, SlotId};
 use super::node::TreeNode;
 use parking_lot::Mutex;
 use sched_core::Refusal;
@@ -78,7 +78,7 @@ const LARGEST_LOAD: f64 = 1e300;
 
 thread_local! {
     /// The task that a component last handed back in place of another: the nodes above only pass it on.
-    static HANDED_BACK: Cell<Option<(u32, u64)>> = const { Cell::new(None) };
+    static HANDED_BACK: Cell<Option<(SlotId, u64)>> = const { Cell::new(None) };
 }
 
 impl TreeNode {
@@ -102,7 +102,7 @@ impl TreeNode {
     #[cold]
     pub(super) fn look_at_other_task(&self, answer: RawPush) {
         let Some(slot) = Slot::of(answer.refused).filter(|_| !self.is_quarantined()) else { return };
-        let task = Some((slot.index(), answer.refused.generation));
+        let task = Some((slot.id(), answer.refused.generation));
         if HANDED_BACK.replace(task) != task {
             self.health.breaches.add(Breach::OtherTaskRefused, Method::PushTask, 1);
         }
@@ -127,7 +127,7 @@ impl LiveTree {
     #[cold]
     pub(super) fn refused_by_root(&self, root: &TreeNode, given: &Slot, answer: RawPush) {
         let Some(slot) = Slot::of(answer.refused) else { return };
-        let is_given = slot.index() == given.index();
+        let is_given = slot.id() == given.id();
         let for_nobody = Refusal::from_code(answer.why) == Refusal::NoWorker && !root.some_fits(slot.head());
         if root.stores_any_number && is_given && !for_nobody && !root.is_quarantined() {
             root.health.breaches.add(Breach::UnboundedRefused, Method::PushTask, 1);

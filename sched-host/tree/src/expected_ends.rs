@@ -74,7 +74,7 @@ impl LiveTree {
     }
 
     fn queued_at(&self, node: NodeId) -> u64 {
-        let node = &self.nodes[node as usize];
+        let node = &self.nodes[node.index()];
         // Tasks of a failed node are elsewhere.
         if node.is_quarantined() { 0 } else { node.queued.load(Relaxed) }
     }
@@ -92,7 +92,7 @@ pub(super) fn straight(
     match (node.place().leaf_worker(), &*node.children) {
         (Some(worker), _) => Some((worker, leaves_for.get(worker.index())?.as_slice().into())),
         (None, [child]) => {
-            let (worker, below) = nodes[*child as usize].straight.as_ref()?;
+            let (worker, below) = nodes[child.index()].straight.as_ref()?;
             Some((*worker, below.iter().copied().chain([node.id]).collect()))
         }
         _ => None,
@@ -120,7 +120,7 @@ extern "C" fn note_queued(call: CallRef<'_>, node: u32, nanos: u64) {
     }
 }
 
-extern "C" fn ends_below(call: CallRef<'_>, node: NodeId, first: u32, mut into: RSliceMut<'_, u64>) {
+extern "C" fn ends_below(call: CallRef<'_>, node: u32, first: u32, mut into: RSliceMut<'_, u64>) {
     let call = record(call);
     let Some(node) = call.tree.nodes.get(node as usize) else { return };
     let children = node.children.get(first as usize..).unwrap_or(&[]);

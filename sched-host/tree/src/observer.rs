@@ -55,7 +55,7 @@ impl Observed {
     }
 
     fn node(&self, node: &TreeNode) -> ObservedNode {
-        ObservedNode(self.first.0 + node.id)
+        ObservedNode(self.first.0 + node.id.0)
     }
 
     #[cold]

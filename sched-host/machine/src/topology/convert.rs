@@ -2,20 +2,26 @@
 
 use hwlocality::object::TopologyObject;
 use hwlocality::object::attributes::ObjectAttributes;
+use hwlocality::object::depth::Depth;
 use hwlocality::object::types::ObjectType;
 
 use super::object::{Level, Object};
+use std::collections::HashMap;
 
-/// The whole tree below the root of `hwloc`.
-pub(super) fn tree(hwloc: &hwlocality::Topology) -> Object {
-    let mut roots = convert(hwloc.root_object());
+/// The whole tree below the root of `hwloc`, without its levels of this many groups, which were added for hwloc.
+pub(super) fn tree(hwloc: &hwlocality::Topology, added: &[usize]) -> Object {
+    let mut of_depth: HashMap<Depth, usize> = HashMap::new();
+    hwloc.objects_with_type(ObjectType::Group).for_each(|group| *of_depth.entry(group.depth()).or_default() += 1);
+    let left_out = of_depth.into_iter().filter(|(_, count)| added.contains(count));
+    let left_out: Vec<Depth> = left_out.map(|(depth, _)| depth).collect();
+    let mut roots = convert(hwloc.root_object(), &left_out);
     debug_assert_eq!(roots.len(), 1, "hwloc's root is always a machine");
     roots.swap_remove(0)
 }
 
-/// The converted `object`, or its converted children if this crate has no such level.
-fn convert(object: &TopologyObject) -> Vec<Object> {
-    let inside: Vec<Object> = object.normal_children().flat_map(convert).collect();
+/// The converted `object`, or its converted children if this crate has no such level or the level is left out.
+fn convert(object: &TopologyObject, left_out: &[Depth]) -> Vec<Object> {
+    let inside: Vec<Object> = object.normal_children().flat_map(|child| convert(child, left_out)).collect();
     let mut memory = Vec::new();
     object.memory_children().for_each(|child| memory_nodes(child, &mut memory));
     let pus = pus(object);
@@ -30,7 +36,7 @@ fn convert(object: &TopologyObject) -> Vec<Object> {
         }
         _ => inside.into_iter().chain(memory).collect(),
     };
-    match level(object.object_type()) {
+    match level(object.object_type()).filter(|_| !left_out.contains(&object.depth())) {
         Some(level) => {
             vec![Object {
                 level,

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::error::TopologyError;
 use super::object::Object;
-use super::{Topology, synthetic, xml};
+use super::{Topology, convert, synthetic, xml};
 use sched_text as text;
 
 /// The source of a [`Topology`].
@@ -80,12 +80,14 @@ impl Topology {
         if let Some(problem) = synthetic::too_large(description) {
             return Err(refused(vec![problem]));
         }
+        let grouped = synthetic::grouped(description);
         let hwloc = TopologyBuilder::new()
-            .from_synthetic(description)
+            .from_synthetic(&grouped.description)
             .map_err(|error| error.to_string())
             .and_then(build)
             .map_err(|why| refused(synthetic::diagnose(description, &why)))?;
-        Ok(Self::new(Source::Synthetic { description: description.to_owned() }, hwloc))
+        let root = convert::tree(&hwloc, &grouped.added);
+        Ok(Self::of(Source::Synthetic { description: description.to_owned() }, hwloc, root))
     }
 
     /// Reads the description of a machine from an XML file, as written by `lstopo machine.xml`.

@@ -6,6 +6,7 @@ use crate::catalogue::Entry;
 use crate::element::{Component, Element, Setting};
 use sched_core::{Arity, ComponentInfo, Family};
 use sched_text::Span;
+use std::collections::HashSet;
 
 /// A component of a policy that the catalogue knows.
 #[derive(Clone, Copy)]
@@ -66,11 +67,11 @@ impl<'a> Subject<'a> {
     /// The components directly below `elements`, without those that the catalogue lacks.
     pub(super) fn components_of(&self, elements: &'a [Element]) -> Vec<KnownComponent<'a>> {
         let mut found = Vec::new();
-        self.collect(elements, &mut Vec::new(), &mut found);
+        self.collect(elements, &mut HashSet::new(), &mut found);
         found
     }
 
-    fn collect(&self, elements: &'a [Element], names: &mut Vec<&'a str>, found: &mut Vec<KnownComponent<'a>>) {
+    fn collect(&self, elements: &'a [Element], names: &mut HashSet<&'a str>, found: &mut Vec<KnownComponent<'a>>) {
         for element in elements {
             match element {
                 Element::Component(component) => {
@@ -79,13 +80,13 @@ impl<'a> Subject<'a> {
                 }
                 Element::Each(each) => self.collect(&each.children, names, found),
                 // Shared definitions may form a cycle, which another rule reports.
-                Element::Use(link) if !names.contains(&link.name.as_str()) => {
-                    names.push(&link.name);
-                    if let Some(shared) = self.policy.find_shared(&link.name) {
+                Element::Use(link) => {
+                    if names.insert(&link.name)
+                        && let Some(shared) = self.shared(&link.name)
+                    {
                         self.collect(&shared.children, names, found);
                     }
                 }
-                Element::Use(_) => {}
             }
         }
     }
@@ -124,11 +125,10 @@ impl<'a> Subject<'a> {
         from: Vec<KnownComponent<'a>>,
         mut step: impl FnMut(KnownComponent<'a>) -> Vec<KnownComponent<'a>>,
     ) {
-        let mut seen: Vec<*const Component> = Vec::new();
+        let mut seen: HashSet<*const Component> = HashSet::new();
         let mut next: Vec<KnownComponent<'a>> = from.into_iter().rev().collect();
         while let Some(known) = next.pop() {
-            if !seen.contains(&std::ptr::from_ref(known.component)) {
-                seen.push(known.component);
+            if seen.insert(std::ptr::from_ref(known.component)) {
                 next.extend(step(known).into_iter().rev());
             }
         }

@@ -7,6 +7,7 @@ use crate::print;
 use sched_core::{Arity, ParamInfo};
 use sched_text::Finding;
 use sched_text::did_you_mean;
+use std::collections::HashMap;
 
 /// Words of the language, which no component can have as its name.
 const WORDS: [&str; 5] = ["policy", "shared", "override", "each", "use"];
@@ -14,6 +15,7 @@ const WORDS: [&str; 5] = ["policy", "shared", "override", "each", "use"];
 pub(super) fn component(subject: &Subject<'_>) -> Vec<Finding> {
     // One finding for each name, however often the policy uses it.
     let mut unknown: Vec<Vec<&Component>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     let mut findings = Vec::new();
     for (component, entry) in subject.components() {
         let name = &component.name;
@@ -24,7 +26,8 @@ pub(super) fn component(subject: &Subject<'_>) -> Vec<Finding> {
                     .help("a component of this name cannot be used in a policy: rename it in its plugin"),
             );
         } else if entry.is_none() {
-            match unknown.iter_mut().find(|places| places[0].name == *name) {
+            let place = *places.entry(name).or_insert(unknown.len());
+            match unknown.get_mut(place) {
                 Some(places) => places.push(component),
                 None => unknown.push(vec![component]),
             }

@@ -150,7 +150,7 @@ fn several(subject: &Subject<'_>, elements: &[Element]) -> bool {
     match children(elements).as_slice() {
         [] | [Element::Component(_)] => false,
         [Element::Use(link)] => {
-            let shared = subject.policy.find_shared(&link.name);
+            let shared = subject.shared(&link.name);
             shared.and_then(|shared| shared.each).is_some_and(|level| level != Level::Machine)
         }
         _ => true,

@@ -1,16 +1,17 @@
 //! Rules about `shared` and `use`.
 
 use super::site::{Role, Subject};
-use crate::element::{Element, Policy, Shared, Use};
+use crate::element::{Element, Shared, Use};
 use crate::level::Level;
 use sched_text::Finding;
 use sched_text::did_you_mean;
+use std::collections::{HashMap, HashSet};
 
 pub(super) fn defined(subject: &Subject<'_>) -> Vec<Finding> {
     let policy = subject.policy;
     let mut findings = Vec::new();
-    for (index, shared) in policy.shared.iter().enumerate() {
-        if let Some(first) = policy.shared[..index].iter().find(|first| first.name == shared.name) {
+    for shared in &policy.shared {
+        if let Some(first) = subject.shared(&shared.name).filter(|first| !std::ptr::eq(*first, shared)) {
             findings.push(
                 Finding::error(format!("`shared \"{}\"` is given twice", shared.name))
                     .at(shared.span, "again here")
@@ -22,7 +23,7 @@ pub(super) fn defined(subject: &Subject<'_>) -> Vec<Finding> {
     }
     for site in &subject.sites {
         if let Role::Use(link) = site.role
-            && policy.find_shared(&link.name).is_none()
+            && subject.shared(&link.name).is_none()
         {
             let names = policy.shared.iter().map(|shared| shared.name.as_str());
             findings.push(
@@ -71,7 +72,7 @@ pub(super) fn single(subject: &Subject<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for site in &subject.sites {
         let Role::Use(link) = site.role else { continue };
-        let Some(shared) = subject.policy.find_shared(&link.name) else { continue };
+        let Some(shared) = subject.shared(&link.name) else { continue };
         let Some(level) = shared.each.filter(|level| *level != Level::Machine) else { continue };
         if site.once && site.owner.takes_one() {
             let (owner, owner_span) = site.owner.name();
@@ -88,10 +89,10 @@ pub(super) fn single(subject: &Subject<'_>) -> Vec<Finding> {
 
 pub(super) fn unused(subject: &Subject<'_>) -> Vec<Finding> {
     let policy = subject.policy;
-    let mut used = Vec::new();
-    follow(policy, &policy.root, &mut used);
+    let mut used = HashSet::new();
+    follow(subject, &policy.root, &mut used);
     // A misspelt `use` makes what it means look unused.
-    if used.iter().any(|name| policy.find_shared(name).is_none()) {
+    if used.iter().any(|name| subject.shared(name).is_none()) {
         return Vec::new();
     }
     let unused = policy.shared.iter().filter(|shared| !used.contains(&shared.name.as_str()));
@@ -105,52 +106,67 @@ pub(super) fn unused(subject: &Subject<'_>) -> Vec<Finding> {
 }
 
 /// Adds the names that `elements` use, directly or through others.
-fn follow<'a>(policy: &'a Policy, elements: &'a [Element], used: &mut Vec<&'a str>) {
-    for link in links(elements) {
-        if !used.contains(&link.name.as_str()) {
-            used.push(&link.name);
-            if let Some(shared) = policy.find_shared(&link.name) {
-                follow(policy, &shared.children, used);
-            }
+fn follow<'a>(subject: &Subject<'a>, elements: &'a [Element], used: &mut HashSet<&'a str>) {
+    let mut next = links(elements);
+    while let Some(link) = next.pop() {
+        if used.insert(&link.name)
+            && let Some(shared) = subject.shared(&link.name)
+        {
+            next.extend(links(&shared.children));
         }
     }
 }
 
 pub(super) fn cycle(subject: &Subject<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut done = Vec::new();
+    let mut search = Search { subject, above: HashMap::new(), done: HashSet::new(), findings: Vec::new() };
     for shared in &subject.policy.shared {
-        search(subject.policy, shared, &mut Vec::new(), &mut done, &mut findings);
+        search.below(shared);
     }
-    findings
+    search.findings
 }
 
-/// Depth-first search of the definitions below `shared`; `above` are those that lead to it.
-fn search<'a>(
-    policy: &'a Policy,
-    shared: &'a Shared,
-    above: &mut Vec<&'a str>,
-    done: &mut Vec<&'a str>,
-    findings: &mut Vec<Finding>,
-) {
-    if done.contains(&shared.name.as_str()) {
-        return;
-    }
-    above.push(&shared.name);
-    for link in links(&shared.children) {
-        if let Some(start) = above.iter().position(|name| *name == link.name) {
-            let round: Vec<&str> = above[start..].iter().copied().chain([link.name.as_str()]).collect();
-            findings.push(
-                Finding::error(format!("`shared \"{}\"` is below itself", link.name))
-                    .at(link.span, format!("leads back: {}", round.join(" → ")))
-                    .help("leave out one `use` of the round"),
-            );
-        } else if let Some(next) = policy.find_shared(&link.name) {
-            search(policy, next, above, done, findings);
+/// Depth-first search for definitions that lead back to themselves.
+struct Search<'a> {
+    subject: &'a Subject<'a>,
+    /// The definitions that lead to the current one, with their depths.
+    above: HashMap<&'a str, usize>,
+    done: HashSet<&'a str>,
+    findings: Vec<Finding>,
+}
+
+impl<'a> Search<'a> {
+    /// Searches below one definition, without recursion: a chain of definitions may be long.
+    fn below(&mut self, top: &'a Shared) {
+        let mut path: Vec<(&'a Shared, std::vec::IntoIter<&'a Use>)> = Vec::new();
+        let mut next = Some(top);
+        loop {
+            if let Some(shared) = next.take().filter(|shared| !self.done.contains(shared.name.as_str())) {
+                self.above.insert(&shared.name, path.len());
+                path.push((shared, links(&shared.children).into_iter()));
+            }
+            let Some((shared, links)) = path.last_mut() else { return };
+            let Some(link) = links.next() else {
+                self.above.remove(shared.name.as_str());
+                self.done.insert(&shared.name);
+                path.pop();
+                continue;
+            };
+            match self.above.get(link.name.as_str()) {
+                Some(start) => {
+                    let round = path[*start..].iter().map(|(shared, _)| shared.name.as_str());
+                    let round: Vec<&str> = round.chain([link.name.as_str()]).collect();
+                    self.findings.push(leads_back(link, &round));
+                }
+                None => next = self.subject.shared(&link.name),
+            }
         }
     }
-    above.pop();
-    done.push(&shared.name);
+}
+
+fn leads_back(link: &Use, round: &[&str]) -> Finding {
+    Finding::error(format!("`shared \"{}\"` is below itself", link.name))
+        .at(link.span, format!("leads back: {}", round.join(" → ")))
+        .help("leave out one `use` of the round")
 }
 
 fn links(elements: &[Element]) -> Vec<&Use> {

@@ -5,6 +5,7 @@ use crate::element::{Component, Each, Element, Policy, Shared, Use};
 use crate::level::Level;
 use sched_core::Arity;
 use sched_text::Span;
+use std::collections::HashMap;
 
 /// The policy that the rules examine.
 pub(crate) struct Subject<'a> {
@@ -12,6 +13,8 @@ pub(crate) struct Subject<'a> {
     pub catalogue: &'a Catalogue,
     /// Every element, parents before children.
     pub sites: Vec<Site<'a>>,
+    /// What the policy shares, by name; of two definitions of one name, the first.
+    by_name: HashMap<&'a str, &'a Shared>,
 }
 
 /// One element at its place.
@@ -68,7 +71,9 @@ impl Owner<'_> {
 
 impl<'a> Subject<'a> {
     pub(super) fn new(policy: &'a Policy, catalogue: &'a Catalogue) -> Subject<'a> {
-        let mut subject = Subject { policy, catalogue, sites: Vec::new() };
+        let mut by_name = HashMap::new();
+        policy.shared.iter().for_each(|shared| _ = by_name.entry(shared.name.as_str()).or_insert(shared));
+        let mut subject = Subject { policy, catalogue, sites: Vec::new(), by_name };
         subject.place(&policy.root, Owner::Policy, &[], true);
         for shared in &policy.shared {
             let once = shared.each.is_none_or(|level| level == Level::Machine);
@@ -96,6 +101,11 @@ impl<'a> Subject<'a> {
                 Role::Use(_) => {}
             }
         }
+    }
+
+    /// What is shared under this name.
+    pub(crate) fn shared(&self, name: &str) -> Option<&'a Shared> {
+        self.by_name.get(name).copied()
     }
 
     /// Every component that is not a slot.

@@ -3,6 +3,7 @@
 use super::title;
 use crate::plan::{NodeIndex, PlanNode, TreePlan};
 use sched_text::ranges;
+use std::collections::HashSet;
 
 /// Whether a drawing combines similar children.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,12 +101,10 @@ impl<'a> Pen<'a> {
             let run = run.count().max(1);
             let end = if self.fold == Fold::Runs && run >= shortest { start + run } else { start + 1 };
             let mut all: Vec<NodeIndex> = Vec::new();
+            let mut found = HashSet::new();
             for node in nodes {
-                for child in &plan[*node].children[start..end] {
-                    if !all.contains(&child.node) {
-                        all.push(child.node);
-                    }
-                }
+                let children = plan[*node].children[start..end].iter().map(|child| child.node);
+                all.extend(children.filter(|child| found.insert(*child)));
             }
             // Some may have been drawn below another parent.
             let (known, new): (Vec<_>, Vec<_>) = all.into_iter().partition(|node| self.drawn[node.0]);

@@ -1,5 +1,6 @@
 //! Codelets: a kernel by name, with an implementation for each architecture that can run it.
 
+use super::codelets::Codelets;
 use super::measure;
 use super::submit::Submitter;
 use super::variant_counts::VariantCounts;
@@ -15,7 +16,7 @@ use sched_graph::AccessMode;
 use sched_model::{CodeletModel, Model};
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Arguments of a kernel beside its data.
@@ -55,17 +56,33 @@ pub(crate) type Kernel<L, P> = Box<dyn for<'a> Fn(&Context<'_, P>, <L as AccessL
 /// Made with [`Submitter::codelet`]; belongs to that runtime. Cheap to clone.
 pub struct Codelet<L: AccessList, P = ()> {
     pub(crate) inner: Arc<CodeletInner<L, P>>,
+    held: Arc<Held>,
 }
 
 impl<L: AccessList, P> Clone for Codelet<L, P> {
     fn clone(&self) -> Codelet<L, P> {
-        Codelet { inner: Arc::clone(&self.inner) }
+        Codelet { inner: Arc::clone(&self.inner), held: Arc::clone(&self.held) }
     }
 }
 
 impl<L: AccessList, P> fmt::Debug for Codelet<L, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Codelet").field("name", &self.inner.facts.name).finish_non_exhaustive()
+    }
+}
+
+/// What the handles of one codelet share. Records of ended tasks keep the codelet for its next task, so it ends with
+/// the last handle.
+struct Held {
+    core: Weak<Core>,
+    facts: Arc<CodeletFacts>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(core) = self.core.upgrade() {
+            core.release(&self.facts.slots.retire());
+        }
     }
 }
 
@@ -100,7 +117,15 @@ const FETCHED_AHEAD: usize = 8;
 #[derive(Default)]
 pub(crate) struct FreeSlots {
     to_take: CachePadded<Mutex<Vec<Vacant>>>,
-    put_back: CachePadded<Mutex<Vec<Vacant>>>,
+    put_back: CachePadded<Mutex<PutBack>>,
+}
+
+/// Slots that were put back.
+#[derive(Default)]
+struct PutBack {
+    slots: Vec<Vacant>,
+    /// Whether the codelet has no handle any more, so that nobody will take them.
+    retired: bool,
 }
 
 impl FreeSlots {
@@ -118,12 +143,22 @@ impl FreeSlots {
 
     #[cold]
     fn take_what_was_put_back(&self, slots: &mut Vec<Vacant>) {
-        std::mem::swap(slots, &mut *self.put_back.lock());
+        std::mem::swap(slots, &mut self.put_back.lock().slots);
     }
 
-    /// Calls `add` to put slots on the list.
-    pub(crate) fn put_back(&self, add: impl FnOnce(&mut Vec<Vacant>)) {
-        add(&mut self.put_back.lock());
+    /// Calls `add` to put slots on the list, or in `left` if the codelet has no handle any more.
+    pub(crate) fn put_back(&self, left: &mut Vec<Vacant>, add: impl FnOnce(&mut Vec<Vacant>)) {
+        let mut list = self.put_back.lock();
+        add(if list.retired { left } else { &mut list.slots });
+    }
+
+    /// Takes all slots, since the codelet has no handle any more.
+    fn retire(&self) -> Vec<Vacant> {
+        let mut slots = std::mem::take(&mut *self.to_take.lock());
+        let mut list = self.put_back.lock();
+        list.retired = true;
+        slots.append(&mut list.slots);
+        slots
     }
 }
 
@@ -145,6 +180,15 @@ pub(crate) struct CodeletInner<L: AccessList, P> {
     pub(crate) facts: Arc<CodeletFacts>,
     kernels: Vec<Code<L, P>>,
     parameters: Option<Parameters<P>>,
+    listed: Weak<Codelets>,
+}
+
+impl<L: AccessList, P> Drop for CodeletInner<L, P> {
+    fn drop(&mut self) {
+        if let Some(codelets) = self.listed.upgrade() {
+            codelets.remove(self.facts.number);
+        }
+    }
 }
 
 /// Parameters of a multiple regression, made from those of a task.
@@ -274,10 +318,11 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
         let archs = self.implementations.iter().map(|of| of.arch).collect();
         let width = self.implementations.iter().map(|of| of.most).max().unwrap_or(1);
         let model = self.model.zip(self.core.models.as_ref()).map(|(model, models)| models.codelet(&model));
-        let facts = self.core.register_codelet(|number, runtime| CodeletFacts {
+        let codelets = &self.core.backend.codelets;
+        let facts = codelets.add(|number| CodeletFacts {
             name: self.name,
             number,
-            runtime,
+            runtime: self.core.id,
             archs,
             width,
             implementations: self.implementations,
@@ -288,7 +333,10 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
             keeps_nothing: !std::mem::needs_drop::<(L::Handles, P)>(),
             slots: FreeSlots::default(),
         });
-        Codelet { inner: Arc::new(CodeletInner { facts, kernels: self.kernels, parameters: self.parameters }) }
+        let listed = Arc::downgrade(codelets);
+        let held = Arc::new(Held { core: Arc::downgrade(&self.core), facts: Arc::clone(&facts) });
+        let inner = CodeletInner { facts, kernels: self.kernels, parameters: self.parameters, listed };
+        Codelet { inner: Arc::new(inner), held }
     }
 }
 

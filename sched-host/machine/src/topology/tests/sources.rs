@@ -37,6 +37,27 @@ fn a_synthetic_machine_has_every_level_that_it_names() -> Result<(), Box<dyn Err
 }
 
 #[test]
+fn very_wide_machines_are_read_quickly_and_have_no_level_that_they_do_not_name() -> Result<(), Box<dyn Error>> {
+    for (description, cores, pus) in [
+        ("pu:16384", 0, 16384),
+        ("core:8192 pu:2", 8192, 16384),
+        ("package:2 core:2000 pu:2", 4000, 8000),
+        // A prime number of objects cannot be divided into groups.
+        ("pu:1021", 0, 1021),
+    ] {
+        let machine = Topology::from_synthetic(description)?;
+        let counts = [Level::Group, Level::Core, Level::Pu].map(|level| machine.level(level).len());
+        assert_eq!(counts, [0, cores, pus], "{description}");
+        assert_eq!(machine.pus(), (0..pus as u32).collect::<Vec<_>>());
+        assert_eq!(machine.distance(0, pus as u32 - 1), machine.distance(0, pus as u32 / 2), "{description}");
+    }
+    // Groups of the description stay.
+    assert_eq!(Topology::from_synthetic("group:2 group:300 pu:2")?.level(Level::Group).len(), 602);
+    assert!(refusal("core:999 pu:x").contains("core:999 pu:x"));
+    Ok(())
+}
+
+#[test]
 fn numa_nodes_are_levels_of_the_tree_that_enclose_their_pus() -> Result<(), Box<dyn Error>> {
     let machine = Topology::from_synthetic("node:2 package:1 core:2 pu:1")?;
     for node in machine.level(Level::Numa) {

@@ -1,0 +1,53 @@
+//! Policies and machines of a size for which anything quadratic takes minutes.
+
+use super::{HEFT, catalogue, policy, shown};
+use crate::{FlatMachine, Fold, check, expand};
+
+const MANY: usize = 10_000;
+
+/// One element for each number, a line each.
+fn lines(element: impl Fn(usize) -> String) -> String {
+    (0..MANY).map(|number| element(number) + "\n").collect()
+}
+
+#[test]
+fn many_siblings_are_checked_laid_out_and_drawn() {
+    let leaf = "shared \"leaf\" each=\"worker\" { worker }";
+    let siblings = lines(|_| "eager { use \"leaf\" }".to_owned());
+    let policy = policy(&format!("policy \"p\" {{ fifo {{ eager {{\n{siblings}}}; }}; {leaf}; }}"));
+    let plan = expand(&policy, &catalogue(), &FlatMachine { workers: 2 }).unwrap_or_else(|why| panic!("{why:?}"));
+    assert_eq!(plan.nodes.len(), MANY + 4);
+    assert!(plan.to_text(Fold::Runs).contains("eager × 10000"));
+    assert_eq!(plan.areas().len(), 2);
+}
+
+#[test]
+fn one_problem_in_many_places_is_one_error_that_counts_them() {
+    let leaves = lines(|_| "eager { each \"worker\" { worker; }; }".to_owned());
+    let several = policy(&format!("policy \"p\" {{ fifo {{ eager {{\n{leaves}}}; }}; }}"));
+    let why = expand(&several, &catalogue(), &FlatMachine { workers: 2 }).expect_err("each worker has many leaves");
+    let shown = shown(&why);
+    assert!(shown.contains("9980 further places not shown") && shown.len() < 10_000, "{}", shown.len());
+
+    let unknown = lines(|number| format!("c{} {{ worker; }}", number % 5_000));
+    let unknown = policy(&format!("policy \"p\" {{ eager {{\n{unknown}}}; }}"));
+    assert_eq!(check(&unknown, &catalogue()).len(), 5_000, "one for each name");
+}
+
+#[test]
+fn long_chains_of_definitions_are_checked_and_refused() {
+    let chain = lines(|number| format!("shared \"s{number}\" {{ eager {{ use \"s{}\"; }}; }}", number + 1));
+    let last = format!("shared \"s{MANY}\" {{ eager {{ each \"worker\" {{ worker; }}; }}; }}");
+    let chain = policy(&format!("policy \"p\" {{ fifo {{ use \"s0\"; }}\n{chain}{last}; }}"));
+    assert!(check(&chain, &catalogue()).is_empty());
+    let why = expand(&chain, &catalogue(), &FlatMachine { workers: 2 }).expect_err("no stack is that deep");
+    assert_eq!(why.findings()[0].message(), "`eager` has 128 components above it, the maximum");
+}
+
+#[test]
+fn shared_leaves_of_many_workers_are_drawn() {
+    let plan = expand(&policy(HEFT), &catalogue(), &FlatMachine { workers: 4_000 });
+    let plan = plan.unwrap_or_else(|why| panic!("{why:?}"));
+    let drawn = plan.to_text(Fold::Runs);
+    assert!(drawn.contains("× 4000 (workers 0-3999)") && drawn.lines().count() < 40, "{drawn}");
+}

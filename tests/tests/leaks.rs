@@ -1,0 +1,84 @@
+//! What a program makes and drops again and again does not fill its memory: runtimes, codelets, data, contexts.
+//!
+//! A file of its own, with one test: it counts the memory of the whole process.
+
+use sched_host::runtime::{ReadWrite, Runtime};
+use sched_tests::stock;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+/// The system's allocator, which counts the bytes in use.
+struct Counting;
+
+static LIVE: AtomicI64 = AtomicI64::new(0);
+
+// SAFETY: every call is handed on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.fetch_add(layout.size() as i64, Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size() as i64, Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Bytes by which memory grows for each call of `body`: the least of several series, since lists that are reused may
+/// still grow in some.
+fn growth(mut body: impl FnMut()) -> i64 {
+    let series = (0..6).map(|_| {
+        let before = LIVE.load(Relaxed);
+        (0..ROUNDS).for_each(|_| body());
+        (LIVE.load(Relaxed) - before) / ROUNDS
+    });
+    series.min().unwrap_or_default().max(0)
+}
+
+const ROUNDS: i64 = 32;
+
+/// A runtime that executes tasks of two codelets, with data and without.
+fn one_runtime() {
+    let runtime = stock::runtime(stock::EAGER, 2);
+    one_codelet(&runtime, 3);
+    one_codelet(&runtime, 2);
+}
+
+/// A codelet whose kernel owns memory, and `tasks` tasks of it.
+fn one_codelet(runtime: &Runtime, tasks: usize) {
+    let owned = Arc::new([1_u8; 256]);
+    let add =
+        runtime.codelet::<(ReadWrite<u64>,), ()>("add").cpu("add", move |_, (to,)| *to += u64::from(owned[0])).build();
+    let data = runtime.register(0);
+    for _ in 0..tasks {
+        runtime.task(&add, (&data,)).submit().unwrap();
+    }
+    // Some codelets are dropped while their tasks are executed.
+    if tasks.is_multiple_of(2) {
+        assert_eq!(*runtime.read(&data).unwrap(), tasks as u64);
+    }
+}
+
+#[test]
+fn what_is_dropped_is_freed() {
+    let runtimes = growth(one_runtime);
+    let runtime = stock::runtime(stock::EAGER, 2);
+    let unused = growth(|| drop(runtime.codelet::<(), ()>("unused").cpu("unused", |_, ()| {}).build()));
+    let used = growth(|| one_codelet(&runtime, 4));
+    let dropped_early = growth(|| {
+        one_codelet(&runtime, 5);
+        runtime.wait_all().unwrap();
+    });
+    let part = || runtime.context("part").policy_value(stock::policy(stock::EAGER)).workers([0]).build().unwrap();
+    let contexts = growth(|| part().delete().unwrap());
+    let swapped = part();
+    let swaps = growth(|| swapped.swap_policy_value(stock::policy(stock::EAGER)).unwrap());
+    assert_eq!([runtimes, unused, used, dropped_early, contexts, swaps], [0; 6], "bytes for each round");
+}
