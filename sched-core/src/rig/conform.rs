@@ -38,7 +38,7 @@ pub type Maker<'a> = dyn Fn(&Params) -> Result<ComponentObject, String> + Sync +
 
 /// Hears what an examination does. It may be called by an examination that then hangs, or ends the process: what it heard
 /// last is what did it.
-pub trait Listener: Sync {
+pub trait Listener {
     /// A sequence begins, in this environment.
     fn trial(&self, setting: &str);
     /// A call begins.
@@ -64,6 +64,12 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// A finding, as an examination in another process reported it.
+    #[must_use]
+    pub fn new(property: Property, message: String, setting: String, calls: Vec<String>) -> Finding {
+        Finding { property, message, setting, calls }
+    }
+
     /// A finding about a call that did not come back, or ended the process: the last of `calls`.
     #[must_use]
     pub fn about_return(message: String, setting: String, calls: Vec<String>) -> Finding {

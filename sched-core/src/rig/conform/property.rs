@@ -117,6 +117,12 @@ impl Property {
         }
     }
 
+    /// The property of this name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Property> {
+        Property::ALL.into_iter().find(|property| property.name() == name)
+    }
+
     /// What holds of a sound component.
     #[must_use]
     pub fn says(self) -> &'static str {

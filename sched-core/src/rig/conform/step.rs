@@ -90,6 +90,9 @@ impl Step {
             Step::Push(task, worker) => vec![
                 Step::Push(TaskSpec::default(), None),
                 Step::Push(plain(task), *worker),
+                Step::Push(TaskSpec { only_for: None, ..task.clone() }, *worker),
+                Step::Push(TaskSpec { priority: 0, codelet: 0, ..task.clone() }, *worker),
+                Step::Push(TaskSpec { predicted: None, ..task.clone() }, *worker),
                 Step::Push(task.clone(), None),
             ],
             Step::PushAgain(number) if *number > 0 => vec![Step::PushAgain(0)],
