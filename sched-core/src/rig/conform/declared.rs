@@ -69,8 +69,8 @@ fn refusal(running: &Running<'_>, call: &Call<'_>) -> Option<Flaw> {
     Some((Property::ForwardsPush, format!("it refuses {task} ({why}), and did not ask child {}", first.0)))
 }
 
-/// A task that stays here has to wake somebody, unless a child refused it, or has an earlier one: that child says when it has
-/// room.
+/// A task that stays here has to wake somebody, unless a child refused it, or some child has an earlier
+/// one: that child says when it has room.
 fn wakes(running: &Running<'_>, call: &Call<'_>) -> Option<Flaw> {
     if call.woke {
         return None;
@@ -78,8 +78,7 @@ fn wakes(running: &Running<'_>, call: &Call<'_>) -> Option<Flaw> {
     match (&call.answer, call.step) {
         (Answer::Pushed(task, Ok(())), _) => {
             let refused = call.hops.iter().any(|hop| matches!(hop, Hop::PushTo { refused: Some(_), .. }));
-            let busy =
-                |child: usize| able(running, child, *task) && !running.rig.child_tasks(Child(child as u32)).is_empty();
+            let busy = |child: usize| !running.rig.child_tasks(Child(child as u32)).is_empty();
             let refused = refused || (0..running.setting.children.len()).any(busy);
             let stays = running.rig.held().contains(task) && !refused;
             let why = format!("{task} waits here, a worker that can execute it sleeps, and nobody was woken");

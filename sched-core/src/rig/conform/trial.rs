@@ -77,7 +77,6 @@ pub(super) struct Running<'a> {
     pub(super) is_unbounded: bool,
     /// Whether a task was pushed to it so far.
     pub(super) was_pushed: bool,
-    pub(super) given: usize,
     /// Faults of the rig that were reported. Calls after one say nothing: the component is not itself any longer.
     seen: usize,
     journal: &'a Journal<'a>,
@@ -135,6 +134,7 @@ impl Running<'_> {
             return None;
         }
         self.journal.steps.borrow_mut().push(step.clone());
+        self.arrange(step);
         let (words, call) = self.prepared(step)?;
         self.journal.step(&words);
         self.rig.host.changing.lock().awake = WorkerSet::new();
@@ -158,8 +158,32 @@ impl Running<'_> {
         self.judge(&call)
     }
 
+    /// Changes the environment, if the step does.
+    fn arrange(&mut self, step: &Step) {
+        match step {
+            Step::Give(parent, spec) if self.setting.parents > 0 => {
+                let (parent, task) = ((parent % self.setting.parents) as u32, self.task(spec));
+                self.rig.give_parent(Parent(parent), task);
+                self.journal.note(&format!("parent {parent} gets {}", self.described(task)));
+            }
+            Step::Room(child, room) if !self.setting.children.is_empty() => {
+                let child = child % self.setting.children.len();
+                if !self.setting.children[child].is_worker {
+                    self.rig.set_room(Child(child as u32), *room);
+                    let words = room.map_or("any number of".to_owned(), |room| room.to_string());
+                    self.journal.note(&format!("child {child} has room for {words} more"));
+                }
+            }
+            Step::Wait(time) => {
+                let now = self.rig.host.now.load(Relaxed);
+                self.rig.set_now(Time::from_nanos(now) + *time);
+            }
+            _ => {}
+        }
+    }
+
     /// The words of a step, and the call; `None` where it makes no sense, or changes the environment only.
-    fn prepared(&mut self, step: &Step) -> Option<(String, Box<dyn FnOnce(&Rig) -> Answer>)> {
+    fn prepared(&self, step: &Step) -> Option<(String, Box<dyn FnOnce(&Rig) -> Answer>)> {
         let child_of =
             |child: usize| if self.setting.leaf.is_some() { 0 } else { child % self.setting.children.len().max(1) };
         let worker_of = |child: usize, worker: usize| {
@@ -177,17 +201,6 @@ impl Running<'_> {
                 let mine = self.rig.host.ledger.held_by(Holder::Test);
                 let task = *mine.get(number % mine.len().max(1))?;
                 (format!("push {task} again"), Box::new(move |rig| push(rig, NO_ID, task)))
-            }
-            Step::Give(parent, spec) => {
-                let count = self.setting.parents;
-                if count == 0 {
-                    return None;
-                }
-                let (parent, task) = ((parent % count) as u32, self.task(spec));
-                self.rig.give_parent(Parent(parent), task);
-                self.given += 1;
-                self.journal.note(&format!("parent {parent} gets {}", self.described(task)));
-                return None;
             }
             Step::Pull { child, worker } => {
                 let child = child_of(*child);
@@ -212,20 +225,7 @@ impl Running<'_> {
                 ("notify_change_workers".to_owned(), Box::new(|rig| nothing(|| rig.notify_change_workers())))
             }
             Step::Drain => ("drain".to_owned(), Box::new(|rig| Answer::Drained(rig.drain()))),
-            Step::Room(child, room) => {
-                let child = child_of(*child);
-                if self.setting.children.get(child).is_some_and(|child| !child.is_worker) {
-                    self.rig.set_room(Child(child as u32), *room);
-                    let words = room.map_or("any number of".to_owned(), |room| room.to_string());
-                    self.journal.note(&format!("child {child} has room for {words} more"));
-                }
-                return None;
-            }
-            Step::Wait(time) => {
-                let now = self.rig.host.now.load(Relaxed);
-                self.rig.set_now(Time::from_nanos(now) + *time);
-                return None;
-            }
+            Step::Give(..) | Step::Room(..) | Step::Wait(_) => return None,
         })
     }
 
@@ -399,7 +399,6 @@ impl Trial {
             rig: self.setting.rig(component),
             is_unbounded: info.stores && info.bounds.iter().all(is_zero),
             was_pushed: false,
-            given: 0,
             seen: 0,
             journal,
             known,

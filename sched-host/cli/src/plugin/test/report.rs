@@ -184,6 +184,9 @@ impl<'a> Document<'a> {
     }
 }
 
+/// A simulation that takes so many times as long as with the stock component is marked.
+const SLOW: f64 = 4.0;
+
 fn write_component(examined: &Examined, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "\n{} ({})", examined.info.name, examined.info.family)?;
     for (message, fix) in &examined.described {
@@ -204,11 +207,16 @@ fn write_component(examined: &Examined, out: &mut dyn Write) -> std::io::Result<
     }
     for compared in &examined.runs {
         let policy: Vec<&str> = compared.policy.split_whitespace().collect();
+        let slow = compared.ratio.is_some_and(|ratio| ratio > SLOW);
         let mut line = |name: &str, outcome: &Outcome, more: &str| match &outcome.problem {
             Some(problem) => {
                 writeln!(out, "  FINDING  {name:18}  {}\n             {problem}", policy.join(" "))
             }
-            None => writeln!(out, "  ok       {name:18}  {}{more}", policy.join(" ")),
+            None => {
+                // A policy may have reasons to be slow.
+                let state = if slow && !more.is_empty() { "slow" } else { "ok" };
+                writeln!(out, "  {state:7}  {name:18}  {}{more}", policy.join(" "))
+            }
         };
         line("run", &compared.run, "")?;
         let ratio = compared.ratio.zip(compared.stock);
