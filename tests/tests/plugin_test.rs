@@ -113,7 +113,42 @@ fn the_report_has_a_line_for_each_property() {
     let file = plugin("misbehaving");
     let ran = tested(&file, &["--component", "drops-tasks"]);
     let shown = ran.out.replace(file.to_str().expect("its name is text"), "FILE");
-    insta::assert_snapshot!(shown, @"");
+    insta::assert_snapshot!(shown, @r#"
+    FILE: misbehaving 0.1.0
+
+    drops-tasks (flow-control)
+      ok       builds              it is built from its default parameters
+      ok       returns             every call comes back, and none ends the process
+      ok       panics              no call panics
+      ok       locks               no lock is held across a hop
+      FINDING  tasks               no task is dropped, made up or given away twice
+                 the component dropped task 0: it must keep a task, hand it on or hand it back
+                 workers: cpu; child 0
+                   1. push task 0: taken
+      ok       refusals            a refusal hands back the task that was pushed
+      ok       neighbours          the children and parents that it names exist
+      ok       able                a worker gets tasks that it can execute
+      ok       drain               a drain gives up every task, after whatever calls
+      ok       storage             it stores and refuses tasks as declared
+      ok       wakes               work that waits wakes a worker
+      ok       flow                tasks come, and go to workers that pull and children that have room
+      ok       estimates           ends and loads are usable, and asking for them moves nothing
+      ok       repeats             the same calls have the same results
+      ok       log                 warnings are few, and lines are plain text
+      ok       threads             calls from several threads lose no task
+      FINDING  run                 drops-tasks { eager { each "worker" { worker } } }
+                 node `drops-tasks`: dropped
+      FINDING  simulate            drops-tasks { eager { each "worker" { worker } } }
+                 node `drops-tasks`: dropped
+      ok       run                 fifo { eager { each "worker" { drops-tasks { worker } } } }
+      slow     simulate            fifo { eager { each "worker" { drops-tasks { worker } } } }: 4.33 times the time of fifo
+      FINDING  run                 drops-tasks { drops-tasks { eager { each "worker" { worker } } } }
+                 node `drops-tasks`: dropped
+      FINDING  simulate            drops-tasks { drops-tasks { eager { each "worker" { worker } } } }
+                 node `drops-tasks`: dropped
+
+    1 component, 150 sequences each, seed 42: 1 with findings
+    "#);
     assert_eq!((ran.code, &*ran.err), (1, ""));
     let again = tested(&file, &["--component", "drops-tasks"]);
     assert_eq!(again.out, ran.out, "the same seed finds the same");

@@ -168,6 +168,14 @@ impl TreeNode {
         &self.places[self.id.index()]
     }
 
+    /// The workers below that are in the context.
+    pub(super) fn workers_in_context(&self) -> impl Iterator<Item = WorkerId> {
+        (0..).zip(self.place().raw().workers_in_context.iter()).flat_map(|(place, word)| {
+            let bits = (0..64).filter(move |bit| word >> bit & 1 == 1);
+            bits.map(move |bit| WorkerId(place * 64 + bit))
+        })
+    }
+
     /// Number of workers below, at least 1.
     pub(super) fn count_in_context(&self) -> u64 {
         let words = self.place().raw().workers_in_context.iter();

@@ -147,7 +147,8 @@ fn movement(running: &Running<'_>, call: &Call<'_>) -> Option<Flaw> {
             Hop::PushTo { child, task, .. } if info.pulled_only => {
                 return Some((Property::PulledOnly, format!("it pushes {task} to child {}", child.0)));
             }
-            Hop::ParentsCanPush { .. } if info.pulled_only => {
+            // The default `can_push` passes the request of a child on.
+            Hop::ParentsCanPush { .. } if info.pulled_only && !matches!(call.step, Step::CanPush { .. }) => {
                 return Some((Property::PulledOnly, "it asks its parents for more".to_owned()));
             }
             _ => {}

@@ -96,7 +96,12 @@ impl Step {
                 Step::Push(task.clone(), None),
             ],
             Step::PushAgain(number) if *number > 0 => vec![Step::PushAgain(0)],
-            Step::Give(parent, task) => vec![Step::Give(0, plain(task)), Step::Give(*parent, plain(task))],
+            Step::Give(parent, task) => vec![
+                Step::Push(TaskSpec::default(), None),
+                Step::Push(task.clone(), None),
+                Step::Give(0, plain(task)),
+                Step::Give(*parent, plain(task)),
+            ],
             Step::Pull { child, worker } => {
                 vec![Step::Pull { child: 0, worker: 0 }, Step::Pull { child: *child, worker: *worker % 2 }]
             }
