@@ -150,7 +150,7 @@ thread_local! {
 /// component's panic, once, with the name of the node; the hook only records the location.
 #[doc(hidden)]
 pub fn quiet_panics() {
-    std::panic::set_hook(Box::new(|panic| note_location(panic)));
+    std::panic::set_hook(Box::new(note_location));
 }
 
 /// Records the location of a panic, for [`last_panic_location`].

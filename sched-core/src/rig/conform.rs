@@ -1,6 +1,6 @@
 //! Examines a component: random sequences of every call, in random environments, against its contract and what it declares.
 //!
-//! An author's own tests do it by [`conforms`](super::conforms), and `sched plugin test` does it to a plugin. What is found
+//! An author's own tests do it by [`conforms`], and `sched plugin test` does it to a plugin. What is found
 //! comes with the shortest sequence of calls that shows it. Equal seeds give equal examinations, apart from calls by several
 //! threads.
 
@@ -180,7 +180,7 @@ impl<'a> Examination<'a> {
 
     /// Makes it, and gives what was found: at most one finding for each property.
     ///
-    /// A call that does not come back is not noticed here: [`conforms`](super::conforms) and `sched plugin test` watch it.
+    /// A call that does not come back is not noticed here: [`conforms`] and `sched plugin test` watch it.
     #[must_use]
     pub fn run(self) -> Vec<Finding> {
         let _quiet = quiet::Quiet::new();
@@ -302,7 +302,7 @@ impl Listener for Watched {
     fn found(&self, _finding: &Finding) {}
 }
 
-/// Examines a component, for a test of its author; see [`conform`](self).
+/// Examines a component, for a test of its author; see the [module](self).
 ///
 /// ```no_run
 /// # use sched_core::*;

@@ -69,7 +69,7 @@ impl Setting {
             _ => Models::Known,
         };
         Setting {
-            leaf: is_leaf.then(|| WorkerId(if info.combined { workers as u32 } else { 0 })),
+            leaf: is_leaf.then_some(WorkerId(if info.combined { workers as u32 } else { 0 })),
             outside: (workers > 1 && !is_leaf && dice.chance(15)).then(|| dice.below(workers) as u32),
             archs,
             children,

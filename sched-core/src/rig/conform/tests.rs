@@ -92,7 +92,11 @@ impl Component for Odd {
             return false;
         }
         let pump = || node.pump(to, || self.pop(node), |task| self.tasks.lock().insert(0, task));
-        pump() || (node.parents_can_push() && (pump() || true))
+        pump()
+            || node.parents_can_push() && {
+                pump();
+                true
+            }
     }
 
     fn can_pull(&self, node: Node<'_>) -> bool {

@@ -56,6 +56,9 @@ pub(super) enum Answer {
     Nothing,
 }
 
+/// A call to be made.
+type Made = Box<dyn FnOnce(&Rig) -> Answer>;
+
 /// A call that was made.
 pub(super) struct Call<'a> {
     pub(super) step: &'a Step,
@@ -183,7 +186,7 @@ impl Running<'_> {
     }
 
     /// The words of a step, and the call; `None` where it makes no sense, or changes the environment only.
-    fn prepared(&self, step: &Step) -> Option<(String, Box<dyn FnOnce(&Rig) -> Answer>)> {
+    fn prepared(&self, step: &Step) -> Option<(String, Made)> {
         let child_of =
             |child: usize| if self.setting.leaf.is_some() { 0 } else { child % self.setting.children.len().max(1) };
         let worker_of = |child: usize, worker: usize| {

@@ -129,8 +129,8 @@ pub(super) fn run(
 /// The plugin of a registry of one file.
 fn loaded(registry: &Registry) -> &LoadedPlugin {
     let states = registry.files().iter().map(|file| &file.state);
-    let loaded = states.filter_map(|state| if let FileState::Loaded(plugin) = state { Some(plugin) } else { None });
-    loaded.last().expect("a file that is not rejected is loaded: it was not seen before, and was asked for")
+    let mut loaded = states.filter_map(|state| if let FileState::Loaded(plugin) = state { Some(plugin) } else { None });
+    loaded.next().expect("a file that is not rejected is loaded: it was not seen before, and was asked for")
 }
 
 fn no_component(args: &Args, plugin: &LoadedPlugin, name: &str) -> TestError {

@@ -138,8 +138,8 @@ fn faults(run: &Json) -> Option<String> {
 
 /// The message of an error that a command wrote as JSON.
 fn error_of(err: &str) -> Option<String> {
-    let lines = err.lines().filter_map(|line| serde_json::from_str::<Json>(line).ok());
-    let message = lines.filter_map(|line| line["error"]["message"].as_str().map(str::to_owned)).last()?;
+    let lines = err.lines().rev().filter_map(|line| serde_json::from_str::<Json>(line).ok());
+    let message = lines.filter_map(|line| line["error"]["message"].as_str().map(str::to_owned)).next()?;
     Some(message.lines().take(4).map(str::trim).collect::<Vec<_>>().join(": "))
 }
 
