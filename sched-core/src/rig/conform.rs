@@ -203,12 +203,9 @@ impl<'a> Examination<'a> {
                 note(shrink::shrunk(&examined, &journal, trial, flaw), &mut findings);
                 continue;
             }
-            if round % REPEATED == 0 && !known.contains(&Property::Repeats) {
-                let first = journal.lines.borrow().clone();
-                let _ = trial.run(&examined, &journal, &known);
-                if let Some(finding) = difference(&trial, &first, &journal.lines.borrow()) {
-                    note(finding, &mut findings);
-                }
+            let repeats = round % REPEATED == 0 && !known.contains(&Property::Repeats);
+            if let Some(finding) = repeats.then(|| repeated(&examined, &journal, trial, &known)).flatten() {
+                note(finding, &mut findings);
             }
         }
         if findings.is_empty() {
@@ -254,14 +251,29 @@ fn other_value(param: &ParamInfo, dice: &mut Dice) -> Option<(String, Value)> {
     Some((param.name.clone(), value))
 }
 
-/// The finding that two executions of a trial differ.
-fn difference(trial: &Trial, first: &[String], second: &[String]) -> Option<Finding> {
-    let place = (0..first.len().max(second.len())).find(|place| first.get(*place) != second.get(*place))?;
-    let at = |lines: &[String]| lines.get(place).cloned().unwrap_or_default();
-    let message =
-        format!("the same calls with the same clock and random numbers give `{}`, then `{}`", at(first), at(second));
-    let calls = first.iter().take(place + 1).filter(|line| *line != "build").cloned().collect();
-    Some(Finding { property: Property::Repeats, message, setting: trial.setting_words(), calls })
+/// Executes a trial twice; a finding if the two differ.
+fn repeated(
+    examined: &Examined<'_>,
+    journal: &Journal<'_>,
+    trial: Trial,
+    known: &BTreeSet<Property>,
+) -> Option<Finding> {
+    let lines = |trial: &Trial| {
+        let _ = trial.run(examined, journal, known);
+        journal.lines.borrow().clone()
+    };
+    let differs = |trial: &Trial| lines(trial) != lines(trial);
+    if !differs(&trial) {
+        return None;
+    }
+    let trial = shrink::smallest(trial, differs);
+    let (first, second) = (lines(&trial), lines(&trial));
+    let place = (0..first.len().max(second.len())).find(|place| first.get(*place) != second.get(*place));
+    let at = |lines: &[String]| place.and_then(|place| lines.get(place)).cloned().unwrap_or_default();
+    let (one, other) = (at(&first), at(&second));
+    let message = format!("the same calls with the same clock and random numbers give `{one}`, then `{other}`");
+    let shown = first.iter().take(place.map_or(first.len(), |place| place + 1)).filter(|line| *line != "build");
+    Some(Finding::new(Property::Repeats, message, trial.setting_words(), shown.cloned().collect()))
 }
 
 /// Seconds that a call may take in a test.

@@ -148,7 +148,9 @@ fn movement(running: &Running<'_>, call: &Call<'_>) -> Option<Flaw> {
                 return Some((Property::PulledOnly, format!("it pushes {task} to child {}", child.0)));
             }
             // The default `can_push` passes the request of a child on.
-            Hop::ParentsCanPush { .. } if info.pulled_only && !matches!(call.step, Step::CanPush { .. }) => {
+            Hop::ParentsCanPush { .. }
+                if info.pulled_only && !running.setting.nosy && !matches!(call.step, Step::CanPush { .. }) =>
+            {
                 return Some((Property::PulledOnly, "it asks its parents for more".to_owned()));
             }
             _ => {}

@@ -12,26 +12,29 @@ const TRIES: usize = 2000;
 /// The smallest trial that was found with the same property.
 pub(super) fn shrunk(examined: &Examined<'_>, journal: &Journal<'_>, trial: Trial, flaw: Flaw) -> Finding {
     let others: BTreeSet<Property> = Property::ALL.into_iter().filter(|other| *other != flaw.0).collect();
+    // What was done at the end to empty the component becomes part of the sequence, so that it can be left out.
+    let whole = Trial { steps: journal.steps.borrow().clone(), settles: Settles::Not, ..trial.clone() };
+    let fails = |trial: &Trial| trial.run(examined, journal, &others).is_some();
+    let best = smallest(if fails(&whole) { whole } else { trial }, fails);
+    // Once more, for the words.
+    let message = best.run(examined, journal, &others).map_or(flaw.1, |(_, message)| message);
+    let calls = journal.lines.borrow().iter().filter(|line| *line != "build" && *line != "drop").cloned().collect();
+    Finding { property: flaw.0, message, setting: best.setting_words(), calls }
+}
+
+/// The smallest trial that was found to fail as well.
+pub(super) fn smallest(mut best: Trial, fails: impl Fn(&Trial) -> bool) -> Trial {
     let mut left = TRIES;
-    let mut best = trial;
     let mut fails = |trial: &Trial| {
         left = left.saturating_sub(1);
-        left > 0 && trial.run(examined, journal, &others).is_some()
+        left > 0 && fails(trial)
     };
-    // What was done at the end to empty the component becomes part of the sequence, so that it can be left out.
-    let whole = Trial { steps: journal.steps.borrow().clone(), settles: Settles::Not, ..best.clone() };
-    if fails(&whole) {
-        best = whole;
-    }
     let mut changed = true;
     while changed {
         changed = shorter(&mut best, &mut fails);
         changed |= simpler(&mut best, &mut fails);
     }
-    // Once more, for the words.
-    let message = best.run(examined, journal, &others).map_or(flaw.1, |(_, message)| message);
-    let calls = journal.lines.borrow().iter().filter(|line| *line != "build" && *line != "drop").cloned().collect();
-    Finding { property: flaw.0, message, setting: best.setting_words(), calls }
+    best
 }
 
 /// Leaves out steps, many at a time first.

@@ -80,6 +80,8 @@ pub(super) struct Running<'a> {
     pub(super) is_unbounded: bool,
     /// Whether a task was pushed to it so far.
     pub(super) was_pushed: bool,
+    /// Whether it asked a parent for tasks since the component is being emptied.
+    asked: bool,
     /// Faults of the rig that were reported. Calls after one say nothing: the component is not itself any longer.
     seen: usize,
     journal: &'a Journal<'a>,
@@ -157,6 +159,7 @@ impl Running<'_> {
         {
             self.was_pushed = true;
         }
+        self.asked |= hops.iter().any(|hop| matches!(hop, Hop::ParentsCanPush { .. } | Hop::PullFrom { .. }));
         let call = Call { step, answer, hops, held_before, woke };
         self.judge(&call)
     }
@@ -296,6 +299,7 @@ impl Running<'_> {
             let above = above.flat_map(|holder| running.rig.host.ledger.held_by(holder));
             (running.rig.held(), above.collect::<Vec<_>>())
         };
+        self.asked = false;
         let (mut idle, mut left) = (0, 8 + 4 * trial_tasks(self));
         while idle < 2 && left > 0 {
             left -= 1;
@@ -321,7 +325,7 @@ impl Running<'_> {
         let (held, above) = waiting(self);
         let flaw = match (held.first(), above.first()) {
             (Some(task), _) => format!("the component holds {task}, and gives it neither to workers nor to children"),
-            (None, Some(task)) if !self.info.pulled_only => {
+            (None, Some(task)) if !self.info.pulled_only && !self.asked => {
                 format!("a parent offers {task}, and the component does not ask for it")
             }
             _ => return None,
@@ -402,6 +406,7 @@ impl Trial {
             rig: self.setting.rig(component),
             is_unbounded: info.stores && info.bounds.iter().all(is_zero),
             was_pushed: false,
+            asked: false,
             seen: 0,
             journal,
             known,
