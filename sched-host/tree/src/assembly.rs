@@ -4,6 +4,7 @@ use super::Part;
 use super::attendance::{Post, PostNumber};
 use super::attended::attended;
 use super::call::Call;
+use super::claims::Claims;
 use super::expected_ends;
 use super::fallback::Fallback;
 use super::fault::Fault;
@@ -180,6 +181,7 @@ impl LiveTree {
                 refusals: node.health.refusals.load(Relaxed),
                 last_refusal: (code != 0).then(|| Refusal::from_code(code).to_string()),
                 quarantined: node.is_quarantined(),
+                silences: node.silences(),
                 facts,
             }
         });
@@ -222,7 +224,8 @@ impl Links {
         // Parents come first, so their sources are known.
         let mut sources: Vec<Vec<(NodeId, u32)>> = Vec::with_capacity(parts.len());
         for above in &parents {
-            let asked = |(parent, number): &(NodeId, u32)| match parts[*parent as usize].forwards_pull {
+            let forwards = |part: &Part| part.claims.forwards_pull && !part.attended;
+            let asked = |(parent, number): &(NodeId, u32)| match forwards(&parts[*parent as usize]) {
                 true => sources[*parent as usize].clone(),
                 false => vec![(*parent, *number)],
             };
@@ -294,15 +297,19 @@ fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, f
         let mut post = None;
         if part.attended {
             let number = Arc::new(PostNumber::new(post_of(&part)));
-            part.component = attended(part.component, Arc::clone(&number));
+            let end_is_noted = part.claims.end_is_noted && has_expected_ends;
+            let claims = Claims { end_is_noted, ..part.claims };
+            part.component = attended(part.component, Arc::clone(&number), claims);
             post = Some(number);
         }
+        // Declarations of an attended component are compared with what it does, so it is called.
+        let relies = has_expected_ends && !part.attended;
         TreeNode::new(NodeParts {
             id: id as NodeId,
             number: first + id as NodeId,
-            empty_until_pushed: part.empty_until_pushed && has_expected_ends,
-            end_is_noted: part.end_is_noted && has_expected_ends,
-            stores_any_number: part.stores_any_number,
+            empty_until_pushed: part.claims.empty_until_pushed && relies,
+            end_is_noted: part.claims.end_is_noted && relies,
+            stores_any_number: part.claims.stores_any_number,
             children: part.children.iter().map(|(child, _)| *child).collect(),
             parents: parents.into(),
             sources: sources.into(),
