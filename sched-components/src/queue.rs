@@ -11,7 +11,7 @@ pub(crate) use counted::{Counted, Len};
 pub(crate) use least::Reach;
 use level::{Entry, Level};
 use sched_core::{Arch, ArchSet, Node, Task};
-pub(crate) use shared::SharedQueue;
+pub(crate) use shared::{Change, SharedQueue};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

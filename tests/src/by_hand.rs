@@ -5,7 +5,7 @@ use sched_core::{Arch, MemoryNode, WorkerId};
 use sched_host::plugin::Registry;
 use sched_host::policy::{Group, Level, Machine, Policy, TreePlan, expand};
 use sched_host::topology::WorkerDistances;
-use sched_host::tree::{Claims, Ledger, Part, Phase, Slot, Tree, WorkerFacts};
+use sched_host::tree::{Claims, Ledger, NodeId, Part, Phase, SlotId, Tree, WorkerFacts};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::time::Duration;
@@ -92,19 +92,19 @@ impl ByHand {
 
     /// Pushes a task for the workers of one architecture, as a worker or as the application.
     pub fn push(&self, arch: Arch, by: Option<u32>) -> u32 {
-        let slot = self.ledger.slot(self.next.fetch_add(1, Relaxed));
+        let slot = self.ledger.slot(SlotId(self.next.fetch_add(1, Relaxed)));
         slot.set_phase(Phase::Waiting);
         slot.head().reset();
         slot.head().priority.store(0, Relaxed);
         slot.head().archs.store(1 << arch.number(), Relaxed);
         self.tree.push(slot, by.map(WorkerId), None);
-        slot.index()
+        slot.id().0
     }
 
     /// Pulls a task as a worker.
     #[must_use]
     pub fn pull(&self, worker: u32) -> Option<u32> {
-        self.tree.pull(WorkerId(worker)).map(Slot::index)
+        self.tree.pull(WorkerId(worker)).map(|slot| slot.id().0)
     }
 
     /// Puts workers to sleep.
@@ -140,7 +140,7 @@ fn parts(plan: &TreePlan, registry: &Registry) -> Vec<Part> {
             children: node
                 .children
                 .iter()
-                .map(|child| (child.node.0 as u32, child.slot.clone().unwrap_or_default()))
+                .map(|child| (NodeId::at(child.node.0), child.slot.clone().unwrap_or_default()))
                 .collect(),
             workers: node.workers.clone(),
             worker: node.leaf_worker,

@@ -10,7 +10,7 @@ use sched_host::graph::TaskGraph;
 use sched_host::graph::generate::{cholesky, fork_join, independent};
 use sched_host::sim::{Platform, Simulation};
 use sched_host::trace::{Event, Observer};
-use sched_host::tree::{Claims, Ledger, Part, Phase, Slot, Tree, WorkerFacts};
+use sched_host::tree::{Claims, Ledger, NodeId, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
 use sched_tests::fake_services::FakeServices;
 use sched_tests::stock;
 use std::sync::atomic::Ordering::*;
@@ -24,7 +24,7 @@ fn over(
     facts: &[WorkerFacts],
     lengths: Vec<Estimate>,
 ) -> (Tree, Arc<Ledger>, Arc<FakeServices<Vec<Estimate>>>) {
-    let part = |component, name: &str, children: Vec<(u32, String)>, workers: WorkerSet, worker| Part {
+    let part = |component, name: &str, children: Vec<(NodeId, String)>, workers: WorkerSet, worker| Part {
         component,
         name: name.to_owned(),
         plugin: "test".to_owned(),
@@ -37,7 +37,7 @@ fn over(
         attended: true,
     };
     let all: WorkerSet = workers.iter().copied().map(WorkerId).collect();
-    let children = (1..=workers.len() as u32).map(|child| (child, String::new())).collect();
+    let children = (1..=workers.len() as u32).map(|child| (NodeId(child), String::new())).collect();
     let mut parts = vec![part(adapt(component), "top", children, all, None)];
     for worker in workers.iter().copied().map(WorkerId) {
         let leaf = Simple::build(&Params::defaults(Simple::INFO.declared_params())).expect("it has no parameters");
@@ -52,7 +52,7 @@ fn over(
 
 /// Task number `index`, for workers of these architectures.
 fn task(ledger: &Ledger, index: u32, archs: &[Arch]) -> &'static Slot {
-    let slot = ledger.slot(index);
+    let slot = ledger.slot(SlotId(index));
     slot.set_phase(Phase::Waiting);
     slot.head().reset();
     slot.head().priority.store(0, Relaxed);
@@ -76,7 +76,8 @@ fn the_first_sleeper_in_the_order_of_children_is_woken() {
             tree.push(task(&ledger, index, &[Arch::CPU]), Some(WorkerId(5)), None);
         }
         assert_eq!(services.take_woken(), woken);
-        let robbed: Vec<Option<u32>> = woken.iter().map(|thief| tree.pull(WorkerId(*thief)).map(Slot::index)).collect();
+        let robbed: Vec<Option<u32>> =
+            woken.iter().map(|thief| tree.pull(WorkerId(*thief)).map(|slot| slot.id().0)).collect();
         assert_eq!(robbed, [Some(0), Some(1), Some(2)]);
         assert!(tree.pull(WorkerId(999)).is_none());
     }

@@ -2,7 +2,7 @@
 
 use sched_core::{Component, LogLevel, Node, Params, Push, Refusal, Refused, Task, WorkerId, WorkerSet, adapt};
 use sched_host::plugin::{FileState, Registry};
-use sched_host::tree::{Claims, Ledger, Part, Tree, WorkerFacts};
+use sched_host::tree::{Claims, Ledger, NodeId, Part, Tree, WorkerFacts};
 use sched_tests::fake_services::{FakeServices, Request};
 use sched_tests::fixtures::{self, Profile, stock_plugin};
 use sched_tests::plugin_folder::{LIFO, fixture_folder, folder_of, load};
@@ -36,12 +36,12 @@ fn order(registry: &Registry) -> (Vec<u64>, Vec<Request>) {
         claims: Claims::from(registered.info()),
         attended: true,
     };
-    let root = part(registered.build(&Params::default()).unwrap(), &registered.info().name, vec![(1, String::new())]);
+    let root =
+        part(registered.build(&Params::default()).unwrap(), &registered.info().name, vec![(NodeId(1), String::new())]);
     let leaf = Part { worker: Some(WorkerId(0)), ..part(adapt(Leaf), "worker", Vec::new()) };
     let (services, ledger) = (Arc::new(FakeServices::new(1)), Arc::new(Ledger::new()));
     let tree = Tree::assemble(vec![root, leaf], &[WorkerFacts::CPU], services.clone(), Arc::clone(&ledger), 0);
-    for (sequence, index) in ledger.grow().take(4).enumerate() {
-        let slot = ledger.slot(index);
+    for (sequence, slot) in ledger.grow().iter().take(4).enumerate() {
         slot.head().sequence.store(sequence as u64, Relaxed);
         slot.head().archs.store(1, Relaxed);
         tree.push(slot, None, None);

@@ -265,7 +265,7 @@ fn the_verbose_list_says_what_the_scheduler_knows_of_components() {
           stores tasks without limit, wants 2 tasks in a queue below
         sticks (flow-control, one child): Does not come back from a method.
           stores tasks without limit, wants 2 tasks in a queue below
-          in="" (text): the method that does not come back
+          in=\"\" (text): the method that does not come back
         lies-of-storage (special-purpose, one child): Passes tasks on, and does not do what it declares.
           stores no tasks, wants 2 tasks in a queue below
         lies-of-bounds (flow-control, one child): Is a queue that does not do what it declares.

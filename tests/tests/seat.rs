@@ -6,7 +6,7 @@ use sched_components::worker::{Combined, Simple};
 use sched_core::{Arch, Build, MemoryNode, Params, WorkerId, WorkerSet, adapt};
 use sched_host::tree::combined::CombinedWorkers;
 use sched_host::tree::seat::{DeferredWake, Seat, Seated, Work};
-use sched_host::tree::{Claims, Ledger, Part, Phase, Services, Slot, Tree, WorkerFacts};
+use sched_host::tree::{Claims, Ledger, NodeId, Part, Phase, Services, Slot, SlotId, Tree, WorkerFacts};
 use sched_tests::fake_services::{FakeServices, Request};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
@@ -67,7 +67,7 @@ impl Seated for Fake {
     }
 
     fn purpose(&mut self, slot: &'static Slot, combined: WorkerId) -> (u32, u32) {
-        (slot.index(), combined.0)
+        (slot.id().0, combined.0)
     }
 }
 
@@ -79,7 +79,7 @@ fn part<C: Build>(children: &[u32], worker: Option<u32>) -> Part {
         plugin: "test".to_owned(),
         path: format!("{} {worker:?}", info.name),
         object: String::new(),
-        children: children.iter().map(|child| (*child, String::new())).collect(),
+        children: children.iter().map(|child| (NodeId(*child), String::new())).collect(),
         workers: worker.map_or_else(|| WorkerSet::first(6), |worker| [WorkerId(worker)].into_iter().collect()),
         worker: worker.map(WorkerId),
         claims: Claims::from(&info),
@@ -128,19 +128,19 @@ impl Fake {
     fn push(&mut self, context: usize, width: u16) -> u32 {
         let slot = self.task(width);
         self.contexts[context].push_from_outside(slot);
-        slot.index()
+        slot.id().0
     }
 
     /// Pushes a task into a context, by this worker, which is about to pull. Its slot.
     fn push_before_pull(&mut self, context: usize) -> u32 {
         let slot = self.task(1);
-        self.deferred.note_pushed(slot.index());
+        self.deferred.note_pushed(slot.id());
         self.contexts[context].push(slot, Some(self.seat.worker()), Some(self.deferred.cell()));
-        slot.index()
+        slot.id().0
     }
 
     fn task(&mut self, width: u16) -> &'static Slot {
-        let slot = self.ledger.slot(self.tasks);
+        let slot = self.ledger.slot(SlotId(self.tasks));
         self.tasks += 1;
         slot.set_phase(Phase::Waiting);
         slot.head().reset();
@@ -166,7 +166,7 @@ impl Fake {
     /// What each of `count` looks found: a task's slot, and the worker, simple or combined, that is to execute it.
     fn looks(&mut self, count: usize) -> Vec<Option<(u32, u32)>> {
         let mut look = || match self.look()? {
-            Work::Alone(slot) => Some((slot.index(), 0)),
+            Work::Alone(slot) => Some((slot.id().0, 0)),
             Work::Together(gathering) => Some(gathering.purpose),
         };
         (0..count).map(|_| look()).collect()
@@ -181,7 +181,7 @@ fn contexts_are_asked_in_turn() {
     fake.push(not_served, 1);
     let of_a: Vec<u32> = (0..3).map(|_| fake.push(a, 1)).collect();
     let of_b: Vec<u32> = (0..2).map(|_| fake.push(b, 1)).collect();
-    let pulled: Vec<Option<u32>> = (0..6).map(|_| fake.pull().map(Slot::index)).collect();
+    let pulled: Vec<Option<u32>> = (0..6).map(|_| fake.pull().map(|slot| slot.id().0)).collect();
     let expected = [of_a[0], of_b[0], of_a[1], of_b[1], of_a[2]];
     assert_eq!(pulled, expected.map(Some).into_iter().chain([None]).collect::<Vec<_>>());
 }
@@ -192,10 +192,10 @@ fn a_worker_learns_that_it_serves_further_contexts() {
     assert!(fake.pull().is_none(), "it serves no context");
     let a = fake.context(&[0]);
     let first = fake.push(a, 1);
-    assert_eq!(fake.pull().map(Slot::index), Some(first));
+    assert_eq!(fake.pull().map(|slot| slot.id().0), Some(first));
     let b = fake.context(&[0]);
     let second = fake.push(b, 1);
-    assert_eq!(fake.pull().map(Slot::index), Some(second));
+    assert_eq!(fake.pull().map(|slot| slot.id().0), Some(second));
 }
 
 #[test]
@@ -309,12 +309,12 @@ fn a_wake_that_was_put_off_is_done_unless_the_pull_gives_the_very_task() {
     let context = fake.context(&[0, 1, PAIR]);
     fake.sleep(&[1]);
     let own = fake.push_before_pull(context);
-    assert_eq!(fake.pull().map(Slot::index), Some(own));
+    assert_eq!(fake.pull().map(|slot| slot.id().0), Some(own));
     assert!(fake.woken().is_empty(), "it has the task itself");
 
     let earlier = fake.push_before_pull(context);
     fake.push_before_pull(context);
-    assert_eq!(fake.pull().map(Slot::index), Some(earlier));
+    assert_eq!(fake.pull().map(|slot| slot.id().0), Some(earlier));
     assert_eq!(fake.woken(), [1], "somebody has to come for the other");
 
     assert!(matches!(fake.look(), Some(Work::Alone(_))), "teams come next");

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use sched_core::WorkerId;
 use sched_host::graph::generate::{Layered, cholesky, independent, layered};
-use sched_host::graph::{Task, TaskGraph, TaskId};
+use sched_host::graph::{ContextId, Task, TaskGraph, TaskId};
 use sched_host::policy::library;
 use sched_host::sim::platform::find;
 use sched_host::sim::{Context, Platform, SimError, SimOutcome, Simulation, When};
@@ -69,7 +69,7 @@ fn workers_do_tasks_of_their_contexts_only() {
         .context(Context::new("b").policy("tree-heft").workers(8..24));
     let (outcome, log) = run(simulation).expect("it runs to the end");
     for (_, task, worker) in started(&graph, &log) {
-        let workers = if graph.task(TaskId(task)).context == 1 { 0..12 } else { 8..24 };
+        let workers = if graph.task(TaskId(task)).context == ContextId(1) { 0..12 } else { 8..24 };
         assert!(workers.contains(&worker), "worker {worker} executed task {task}");
     }
     let [default, a, b] = &outcome.contexts[..] else { panic!("there are three contexts") };
@@ -89,7 +89,7 @@ fn a_shared_worker_serves_its_contexts_in_turn() {
     }
     let (_, log) = run(simulation).expect("it runs to the end");
     let order: Vec<u16> =
-        started(&graph, &log).iter().map(|(_, task, _)| graph.tasks[*task as usize].context).collect();
+        started(&graph, &log).iter().map(|(_, task, _)| graph.tasks[*task as usize].context.0).collect();
     assert!(order.chunks(3).all(|three| three == [1, 2, 3]), "{order:?}");
 }
 
@@ -133,7 +133,7 @@ fn workers_come_and_go() {
     let mut graph = TaskGraph::new("ten");
     let kind = graph.add_kind("k");
     for _ in 0..10 {
-        graph.add_task(Task::new(kind).in_context(1));
+        graph.add_task(Task::new(kind).in_context(ContextId(1)));
     }
     let simulation = start(&graph, &Platform::flat(3, ms(1)))
         .context(Context::new("c").policy("tree-ws").workers([]))
@@ -212,7 +212,7 @@ fn the_workers_of_a_context_do_the_same_tasks_in_a_simulation_and_in_a_run() {
     for number in 0..tasks {
         let context = number * 7 % 3;
         runtime.task(&codelet, ()).context(&made[context]).submit().expect("the task is sound");
-        graph.add_task(Task::new(kind).in_context(context as u16 + 1));
+        graph.add_task(Task::new(kind).in_context(ContextId(context as u16 + 1)));
     }
     runtime.wait_all().expect("all tasks end");
     let trace = runtime.take_trace().expect("it was asked for");
@@ -241,7 +241,7 @@ fn the_workers_of_a_context_do_the_same_tasks_in_a_simulation_and_in_a_run() {
 fn what_is_wrong_with_contexts_is_said() {
     let mut graph = TaskGraph::new("one");
     let kind = graph.add_kind("k");
-    graph.add_task(Task { priority: 7, ..Task::new(kind) }.in_context(1));
+    graph.add_task(Task { priority: 7, ..Task::new(kind) }.in_context(ContextId(1)));
     let machine = Platform::flat(2, ms(1));
     let error = |simulation: Simulation| {
         let error = simulation.run().expect_err("it is wrong");

@@ -1,7 +1,7 @@
 //! Simulations of parallel tasks: the members of a team are busy together, from a common start to the end.
 
 use sched_host::graph::generate::cholesky;
-use sched_host::graph::{Task, TaskGraph};
+use sched_host::graph::{ContextId, Task, TaskGraph};
 use sched_host::sim::platform::{KernelTime, Parallel, find};
 use sched_host::sim::{Context, Platform, SimOutcome, SimRecorder, Simulation};
 use sched_host::trace::{Activity, Digest, Event, EventLog, Observer, Span, Stamped, Timeline};
@@ -200,10 +200,10 @@ fn a_worker_does_its_own_tasks_and_those_of_its_teams_in_turn() {
     let mut graph = TaskGraph::new("together and alone");
     let (wide, narrow) = (graph.add_kind("wide"), graph.add_kind("narrow"));
     for _ in 0..6 {
-        graph.add_task(Task::new(wide).in_context(1));
+        graph.add_task(Task::new(wide).in_context(ContextId(1)));
     }
     for _ in 0..3 {
-        graph.add_task(Task::new(narrow).in_context(2));
+        graph.add_task(Task::new(narrow).in_context(ContextId(2)));
     }
     let mut platform = Platform::flat(2, Duration::from_millis(10));
     platform.kernels.set("wide", 0, KernelTime::Fixed(Duration::from_millis(10)));
@@ -226,7 +226,7 @@ fn teams_serve_contexts_in_turn() {
     let kind = graph.add_kind("k");
     for _ in 0..2 {
         for context in [1, 1, 2, 2] {
-            graph.add_task(Task::new(kind).in_context(context));
+            graph.add_task(Task::new(kind).in_context(ContextId(context)));
         }
     }
     let platform = Platform::flat(2, Duration::from_millis(10)).with_parallel(1.0);
@@ -234,10 +234,10 @@ fn teams_serve_contexts_in_turn() {
     let context = |name| Context::new(name).policy("tree-pheft");
     let simulation = Simulation::new(graph.clone(), platform).registry(stock::registry(Vec::new()));
     simulation.context(context("a")).context(context("b")).observe(&mut log).expect("it runs to the end");
-    let mut begun: Vec<(u64, u16)> =
+    let mut begun: Vec<(u64, ContextId)> =
         teams(&log).iter().map(|(task, (_, start, _))| (*start, graph.tasks[*task as usize].context)).collect();
     begun.sort_unstable();
-    let order: Vec<u16> = begun.into_iter().map(|(_, context)| context).collect();
+    let order: Vec<u16> = begun.into_iter().map(|(_, context)| context.0).collect();
     assert_eq!(order, [1, 2, 1, 2, 1, 2, 1, 2]);
 }
 

@@ -15,8 +15,8 @@ use std::time::Duration;
 /// that decide late follow priorities strictly: what `tree-heft` has queued for a worker stays there.
 const ASKED: [(&str, Priorities, f64); 6] = [
     ("tree-prio", Priorities::UpwardRank, 1.02),
-    ("tree-heft-prio", Priorities::UpwardRank, f64::INFINITY),
-    ("tree-heft", Priorities::UpwardRank, f64::INFINITY),
+    ("tree-heft-prio", Priorities::UpwardRank, 1.05),
+    ("tree-heft", Priorities::UpwardRank, 1.06),
     ("tree-prio", Priorities::CriticalPath, 1.02),
     ("tree-prio", Priorities::AsGiven, f64::INFINITY),
     ("tree-ws", Priorities::AsGiven, f64::INFINITY),

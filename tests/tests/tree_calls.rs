@@ -4,7 +4,7 @@ use sched_components::flow_control::Fifo;
 use sched_components::resource_mapping::Eager;
 use sched_components::worker::{Combined, Simple};
 use sched_core::{Arch, Build, MemoryNode, Params, Value, WorkerId, WorkerSet, adapt};
-use sched_host::tree::{Claims, FaultKind, Ledger, Part, Phase, Slot, Tree, WorkerFacts};
+use sched_host::tree::{Claims, FaultKind, Ledger, NodeId, NodeNumber, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
 use sched_tests::bad::{Bad, Deal};
 use sched_tests::fake_services::FakeServices;
 use std::cell::Cell;
@@ -20,7 +20,7 @@ fn part<C: Build>(path: &str, params: &[(&str, Value)], children: &[u32], worker
         plugin: "test".to_owned(),
         path: path.to_owned(),
         object: String::new(),
-        children: children.iter().map(|child| (*child, String::new())).collect(),
+        children: children.iter().map(|child| (NodeId(*child), String::new())).collect(),
         workers: worker.map_or_else(|| WorkerSet::first(2), |worker| [WorkerId(worker)].into_iter().collect()),
         worker: worker.map(WorkerId),
         claims: Claims::from(&C::INFO.describe()),
@@ -40,7 +40,7 @@ impl Scene {
     fn new(mut above: Vec<Part>) -> Scene {
         let first = above.len() as u32;
         let last = above.last_mut().expect("there is a root");
-        last.children = vec![(first, String::new()), (first + 1, String::new())];
+        last.children = vec![(NodeId(first), String::new()), (NodeId(first + 1), String::new())];
         above.push(part::<Simple>("cpu", &[], &[], Some(0)));
         above.push(part::<Simple>("cuda", &[], &[], Some(1)));
         let cuda = WorkerFacts { arch: Arch::CUDA, memory_node: MemoryNode(1), relative_speedup: 10.0 };
@@ -52,7 +52,7 @@ impl Scene {
 
     /// A task for the workers of these architectures.
     fn task(&mut self, archs: &[Arch]) -> &'static Slot {
-        let slot = self.ledger.slot(self.next);
+        let slot = self.ledger.slot(SlotId(self.next));
         self.next += 1;
         slot.set_phase(Phase::Waiting);
         slot.head().reset();
@@ -66,7 +66,7 @@ impl Scene {
     }
 
     fn pull(&self, worker: u32) -> Option<u32> {
-        self.tree.pull(WorkerId(worker)).map(Slot::index)
+        self.tree.pull(WorkerId(worker)).map(|slot| slot.id().0)
     }
 }
 
@@ -77,7 +77,7 @@ fn a_task_for_another_worker_goes_elsewhere() {
     let cuda = scene.task(&[Arch::CUDA]);
     scene.push(cuda);
     assert_eq!(scene.pull(0), None, "it cannot run this");
-    assert_eq!(scene.pull(1), Some(cuda.index()));
+    assert_eq!(scene.pull(1), Some(cuda.id().0));
     assert_eq!(cuda.phase(), Phase::Running);
     let faults = scene.tree.faults();
     assert_eq!(faults.len(), 1);
@@ -91,8 +91,8 @@ fn a_task_that_everybody_refuses_waits_for_who_can_run_it() {
     scene.push(cuda);
     scene.push(cpu);
     assert_eq!((cpu.phase(), cuda.phase()), (Phase::Fallback, Phase::Fallback));
-    assert_eq!((scene.pull(0), scene.pull(0)), (Some(cpu.index()), None));
-    assert_eq!((scene.pull(1), scene.pull(1)), (Some(cuda.index()), None));
+    assert_eq!((scene.pull(0), scene.pull(0)), (Some(cpu.id().0), None));
+    assert_eq!((scene.pull(1), scene.pull(1)), (Some(cuda.id().0), None));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn handles_of_a_failed_node_are_stale() {
     let tasks: Vec<_> = (0..4).map(|_| scene.task(&[Arch::CPU, Arch::CUDA])).collect();
     for task in &tasks[..2] {
         scene.push(task);
-        assert_eq!(task.phase(), Phase::InTree(0));
+        assert_eq!(task.phase(), Phase::InTree(NodeNumber(0)));
     }
     let before = tasks[0].generation();
     scene.push(tasks[2]);
@@ -156,7 +156,7 @@ fn a_combined_worker_is_woken_for_what_it_can_execute_only() {
     let push = |number: u32, width: u16, sleeping: &[u32]| {
         (0..2).for_each(|worker| _ = services.sleeping.remove(worker));
         sleeping.iter().for_each(|worker| services.sleeping.insert(*worker));
-        let slot = ledger.slot(number);
+        let slot = ledger.slot(SlotId(number));
         slot.set_phase(Phase::Waiting);
         slot.head().reset();
         slot.head().priority.store(0, Relaxed);
@@ -170,9 +170,12 @@ fn a_combined_worker_is_woken_for_what_it_can_execute_only() {
     assert_eq!(push(2, 2, &[1]), [0, 1], "its members are woken, whoever sleeps");
     let pull = |member: u32, combined: u32| {
         let slot = tree.pull_for_team(WorkerId(member), WorkerId(combined));
-        slot.map(Slot::index)
+        slot.map(|slot| slot.id().0)
     };
     assert_eq!((pull(1, 2), pull(0, 2)), (Some(2), None));
-    assert_eq!((tree.pull(WorkerId(0)).map(Slot::index), tree.pull(WorkerId(1)).map(Slot::index)), (Some(0), None));
+    assert_eq!(
+        (tree.pull(WorkerId(0)).map(|slot| slot.id().0), tree.pull(WorkerId(1)).map(|slot| slot.id().0)),
+        (Some(0), None)
+    );
     assert!(tree.has_leaf(WorkerId(2)) && !tree.has_leaf(WorkerId(1)) && !tree.has_leaf(WorkerId(3)));
 }

@@ -5,10 +5,11 @@
 mod ready;
 
 use crate::facts::Facts;
-use crate::queue::{Held, Place, SharedQueue, TaskQueue, arch_to_find, expected_addition, load_here, nanos};
+use crate::queue::{Change, Held, Place, SharedQueue, TaskQueue, arch_to_find, expected_addition, load_here, nanos};
 use ready::Ready;
 use sched_core::*;
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// A queue ordered by priority, then by arrival; bounded if a threshold is set.
@@ -23,6 +24,9 @@ pub(super) struct Reservoir {
     /// In nanoseconds.
     exp_len_threshold: Option<u64>,
     ready: Ready,
+    /// Expected length in nanoseconds of popped tasks that are not handed over yet: the components above decide where to
+    /// send the next tasks meanwhile, and must not take the worker for idle.
+    leaving: AtomicU64,
     facts: Facts,
 }
 
@@ -109,6 +113,7 @@ impl Reservoir {
             ntasks_threshold,
             exp_len_threshold,
             ready: Ready::read(params)?,
+            leaving: AtomicU64::new(0),
             facts: Facts::default(),
         })
     }
@@ -120,47 +125,82 @@ impl Reservoir {
                 || self.exp_len_threshold.is_some_and(|limit| longer() >= limit))
     }
 
-    #[inline(always)]
-    fn pop(&self, node: Node<'_>, eligible: impl FnMut(&Held) -> bool) -> Option<(Task, Place)> {
-        self.queue.pop(eligible, noted(node)).map(|(held, place)| (held.task, place))
+    /// Expected length of the tasks here, including those that are about to leave.
+    fn expected(&self) -> Duration {
+        Duration::from_nanos(self.queue.expected().saturating_add(self.leaving.load(Relaxed)))
     }
 
-    fn unpop(&self, node: Node<'_>, task: Task, place: Place) {
+    /// Reports the total expected length to the node.
+    fn note(&self, node: Node<'_>, queued: u64) {
+        node.note_queued(Duration::from_nanos(queued.saturating_add(self.leaving.load(Relaxed))));
+    }
+
+    /// Reports each change of the expected length to the node.
+    fn noted(&self, node: Node<'_>) -> impl FnOnce(Change) {
+        move |change| self.note(node, change.after)
+    }
+
+    #[inline(always)]
+    fn pop(&self, eligible: impl FnMut(&Held) -> bool, changed: impl FnOnce(Change)) -> Option<(Task, Place)> {
+        self.queue.pop(eligible, changed).map(|(held, place)| (held.task, place))
+    }
+
+    fn unpop(&self, task: Task, place: Place, changed: impl FnOnce(Change)) {
         let held = Held::new(task);
-        self.queue.change(|queue| queue.unpop(held, place), noted(node));
+        self.queue.change(|queue| queue.unpop(held, place), changed);
     }
 
-    /// The first task that the requesting worker can execute.
+    /// The first task that the requesting worker can execute. `changed` receives each change of the expected length.
     #[inline(always)]
-    fn first_for_requester(&self, node: Node<'_>) -> Option<Task> {
+    fn first_for_requester(&self, node: Node<'_>, changed: impl Fn(Change)) -> Option<Task> {
         let archs = self.facts.of(node).archs();
         if archs.is_empty() || self.ready != Ready::Off {
-            return self.find_for_requester(node);
+            return self.find_for_requester(node, &changed);
         }
-        self.pop(node, |held| held.archs().intersects(archs)).map(|(task, _)| task)
+        self.pop(|held| held.archs().intersects(archs), changed).map(|(task, _)| task)
     }
 
     /// [`first_for_requester`](Self::first_for_requester), where workers below differ in what they can execute, or
     /// where the location of data decides.
     #[inline(never)]
-    fn find_for_requester(&self, node: Node<'_>) -> Option<Task> {
+    fn find_for_requester(&self, node: Node<'_>, changed: &dyn Fn(Change)) -> Option<Task> {
         if self.queue.is_empty() {
             return None;
         }
         if let Some(memory_node) = self.ready.pulled_to(node) {
             let able = |held: &Held| node.requester_can_execute(&held.task);
-            return self.pop_ready(node, memory_node, able).map(|(task, _)| task);
+            return self.pop_ready(node, memory_node, able, changed).map(|(task, _)| task);
         }
         let arch = arch_to_find(node);
-        let (task, place) = self.pop(node, |held| held.suits(arch))?;
+        let (task, place) = self.pop(|held| held.suits(arch), changed)?;
         if node.requester_can_execute(&task) {
             return Some(task);
         }
         // A worker that wants the first task may have found the queue empty while the host was asked about each task.
-        self.unpop(node, task, place);
-        let found = self.pop(node, |held| node.requester_can_execute(&held.task)).map(|(task, _)| task);
+        self.unpop(task, place, changed);
+        let found = self.pop(|held| node.requester_can_execute(&held.task), changed).map(|(task, _)| task);
         node.children_can_pull();
         found
+    }
+
+    /// Takes the first task for the requesting worker out of a bounded queue, and lets the components above send others
+    /// into its place. Until they are done, the task counts here: the host learns of it when it is handed over.
+    #[inline(never)]
+    fn replace_first(&self, node: Node<'_>) -> Option<Task> {
+        let taken = Cell::new(0_u64);
+        let task = self.first_for_requester(node, |Change { before, after }| {
+            let more = before.wrapping_sub(after);
+            taken.set(taken.get().wrapping_add(more));
+            self.leaving.fetch_add(more, Relaxed);
+        });
+        if task.is_some() {
+            let _ = node.parents_can_push();
+        }
+        if taken.get() != 0 {
+            self.leaving.fetch_sub(taken.get(), Relaxed);
+            self.queue.with_expected(|queued| self.note(node, queued));
+        }
+        task
     }
 
     /// Stores a task, unless a threshold forbids it, and counts its expected length.
@@ -182,7 +222,7 @@ impl Reservoir {
             queue.push(Held::new(task), priority, expected);
             Ok(())
         };
-        self.queue.change(push, noted(node))?;
+        self.queue.change(push, self.noted(node))?;
         node.children_can_pull();
         Ok(())
     }
@@ -190,7 +230,7 @@ impl Reservoir {
     /// [`first_for_requester`](Self::first_for_requester), after components above have sent tasks.
     #[inline(never)]
     fn first_after_push(&self, node: Node<'_>) -> Option<Task> {
-        self.first_for_requester(node)
+        self.first_for_requester(node, |change| self.note(node, change.after))
     }
 
     /// Sends tasks down in order until one is refused. If the requesting worker could not have executed that one, the
@@ -201,8 +241,10 @@ impl Reservoir {
         let memory_node = self.ready.pushed_to(node);
         let pop = |eligible: &dyn Fn(&Held) -> bool| {
             let (task, at) = match memory_node {
-                Some(memory_node) => self.pop_ready(node, memory_node, eligible)?,
-                None => self.pop(node, eligible)?,
+                Some(memory_node) => {
+                    self.pop_ready(node, memory_node, eligible, &|change| self.note(node, change.after))?
+                }
+                None => self.pop(eligible, self.noted(node))?,
             };
             place.set(Some(at));
             Some(task)
@@ -212,7 +254,7 @@ impl Reservoir {
             put_back.set(true);
             stuck.set(!node.requester_can_execute(&task));
             if let Some(at) = place.take() {
-                self.unpop(node, task, at);
+                self.unpop(task, at, self.noted(node));
             }
         };
         let mut moved = node.pump(to, || pop(&|_| true), unpop);
@@ -227,11 +269,6 @@ impl Reservoir {
         }
         moved
     }
-}
-
-/// Reports the expected length to the node whenever it changes.
-fn noted(node: Node<'_>) -> impl FnOnce(u64) {
-    move |expected| node.note_queued(Duration::from_nanos(expected))
 }
 
 impl Component for Reservoir {
@@ -252,11 +289,13 @@ impl Component for Reservoir {
 
     #[inline(always)]
     fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
-        if let Some(task) = self.first_for_requester(node) {
-            if self.is_bounded {
-                let _ = node.parents_can_push();
-            }
-            return Some(task);
+        let task = if self.is_bounded {
+            self.replace_first(node)
+        } else {
+            self.first_for_requester(node, |change| self.note(node, change.after))
+        };
+        if task.is_some() {
+            return task;
         }
         if node.parents_can_push() { self.first_after_push(node) } else { None }
     }
@@ -273,7 +312,7 @@ impl Component for Reservoir {
     }
 
     fn estimated_end(&self, node: Node<'_>) -> Time {
-        node.end_below_with_queued(Duration::from_nanos(self.queue.expected()))
+        node.end_below_with_queued(self.expected())
     }
 
     fn estimated_load(&self, node: Node<'_>) -> f64 {

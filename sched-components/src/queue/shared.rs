@@ -30,6 +30,13 @@ pub(crate) struct SharedQueue<T, B = ()> {
     others: Mutex<Vec<(i32, T)>>,
 }
 
+/// A change of a queue's expected length, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Change {
+    pub(crate) before: u64,
+    pub(crate) after: u64,
+}
+
 /// The priority of tasks that were given none.
 const USUAL: i32 = 0;
 
@@ -122,21 +129,27 @@ impl<T, B> SharedQueue<T, B> {
         }
     }
 
-    /// Updates the counters; call it under the queue's lock after each change. `changed` receives a changed expected
-    /// length.
+    /// Updates the counters; call it under the queue's lock after each change. `changed` receives a change of the
+    /// expected length.
     #[inline(always)]
-    fn note(&self, queue: &TaskQueue<T>, changed: impl FnOnce(u64)) {
+    fn note(&self, queue: &TaskQueue<T>, changed: impl FnOnce(Change)) {
         let Front { len, expected, .. } = &self.queue.0;
         len.store(queue.len(), Release);
-        if expected.load(Relaxed) != queue.expected() {
+        let before = expected.load(Relaxed);
+        if before != queue.expected() {
             expected.store(queue.expected(), Relaxed);
-            changed(queue.expected());
+            changed(Change { before, after: queue.expected() });
         }
     }
 
-    /// Takes the first `eligible` task. `changed` receives a changed expected length, under the lock.
+    /// Calls `then` with the expected length, under the lock that each change of it is made under.
+    pub(crate) fn with_expected(&self, then: impl FnOnce(u64)) {
+        then(self.queue.0.tasks.lock().expected());
+    }
+
+    /// Takes the first `eligible` task. `changed` receives a change of the expected length, under the lock.
     #[inline(always)]
-    pub(crate) fn pop(&self, eligible: impl FnMut(&T) -> bool, changed: impl FnOnce(u64)) -> Option<(T, Place)> {
+    pub(crate) fn pop(&self, eligible: impl FnMut(&T) -> bool, changed: impl FnOnce(Change)) -> Option<(T, Place)> {
         self.take::<false>(eligible, changed)
     }
 
@@ -150,7 +163,7 @@ impl<T, B> SharedQueue<T, B> {
     fn take<const NEWEST: bool>(
         &self,
         mut eligible: impl FnMut(&T) -> bool,
-        changed: impl FnOnce(u64),
+        changed: impl FnOnce(Change),
     ) -> Option<(T, Place)> {
         if self.is_empty() {
             return None;
@@ -199,9 +212,9 @@ impl<T, B> SharedQueue<T, B> {
         queue.len() > before
     }
 
-    /// Changes the queue, arrivals included, while nobody else pushes or pops. `changed` receives a changed expected
+    /// Changes the queue, arrivals included, while nobody else pushes or pops. `changed` receives a change of the expected
     /// length.
-    pub(crate) fn change<A>(&self, change: impl FnOnce(&mut TaskQueue<T>) -> A, changed: impl FnOnce(u64)) -> A {
+    pub(crate) fn change<A>(&self, change: impl FnOnce(&mut TaskQueue<T>) -> A, changed: impl FnOnce(Change)) -> A {
         let mut queue = self.queue.0.tasks.lock();
         let mut arrived = self.arrived.0.tasks.lock();
         self.take_over_from(&mut arrived, &mut queue);

@@ -78,17 +78,28 @@ impl Node<'_> {
     }
 
     /// *Hop.* The time at which the workers below would finish if tasks of total length `queued`, waiting here, filled
-    /// them up evenly: the work of the children beyond the earliest end, plus the queue, divided among all workers
+    /// them up evenly: the work of the workers beyond the earliest end, plus the queue, divided among all workers
     /// below. With an empty queue it is [`earliest_end_below`](Self::earliest_end_below).
     #[must_use]
     pub fn end_below_with_queued(&self, queued: Duration) -> Time {
         let (mut first, mut sum, mut count) = (Time::FAR, Duration::ZERO, 0);
-        self.ends_below(|_, end| {
+        self.ends_below(|child, end| {
             first = first.min(end);
-            sum = sum.saturating_add(end.since(Time::ZERO));
-            count += 1;
+            if !queued.is_zero() {
+                let mut add = |end: Time| {
+                    sum = sum.saturating_add(end.since(Time::ZERO));
+                    count += 1;
+                };
+                let workers = || self.each_child_worker_in_context(child);
+                if workers().nth(1).is_none() {
+                    add(end);
+                } else {
+                    // The end of a child with several workers is that of the first; the others may be busy for longer.
+                    workers().for_each(|worker| add(self.worker_free_at(worker).map_or(end, |free| free.max(end))));
+                }
+            }
         });
-        if count == 0 {
+        if self.children().len() == 0 {
             first = self.now();
         }
         if queued.is_zero() {

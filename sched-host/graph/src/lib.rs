@@ -47,5 +47,5 @@ pub use flows::Flows;
 pub use lengths::Lengths;
 pub use order::AccessOrder;
 pub use summary::{KindSummary, Summary, Weight};
-pub use task::{Kind, KindId, Task, TaskId};
+pub use task::{ContextId, Kind, KindId, Task, TaskId};
 pub use task_graph::{TaskGraph, WontUse};

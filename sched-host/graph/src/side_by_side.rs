@@ -1,6 +1,6 @@
 //! Merges graphs, each in a scheduling context of its own.
 
-use super::{Access, DataId, KindId, Task, TaskGraph, TaskId, WontUse};
+use super::{Access, ContextId, DataId, KindId, Task, TaskGraph, TaskId, WontUse};
 
 impl TaskGraph {
     /// Merges graphs that share nothing into one. Their tasks are submitted in turn: the first of each graph, then the
@@ -37,7 +37,7 @@ impl TaskGraph {
         }
         let longest = graphs.iter().map(|graph| graph.tasks.len()).max().unwrap_or(0);
         for number in 0..longest {
-            for ((graph, part), context) in graphs.iter().zip(&mut parts).zip(1..=u16::MAX) {
+            for ((graph, part), context) in graphs.iter().zip(&mut parts).zip((1..=u16::MAX).map(ContextId)) {
                 if let Some(task) = graph.tasks.get(number) {
                     let id = whole.add_task(part.moved(task, context));
                     part.tasks.push(id);
@@ -64,7 +64,7 @@ impl Copied {
         DataId(data.0 + self.first_data)
     }
 
-    fn moved(&self, task: &Task, context: u16) -> Task {
+    fn moved(&self, task: &Task, context: ContextId) -> Task {
         Task {
             kind: self.kinds[task.kind.index()],
             context,
@@ -94,7 +94,8 @@ mod tests {
         assert_eq!(whole.wont_use, [WontUse { submitted: 3, data: DataId(1) }]);
         let dependencies = whole.dependencies();
         for (graph, context) in [(&first, 1), (&second, 2)] {
-            let of_whole: Vec<TaskId> = whole.ids().filter(|task| whole.task(*task).context == context).collect();
+            let of_whole: Vec<TaskId> =
+                whole.ids().filter(|task| whole.task(*task).context == ContextId(context)).collect();
             assert_eq!(of_whole.len(), graph.tasks.len());
             let alone = graph.dependencies();
             for (task, moved) in graph.ids().zip(&of_whole) {

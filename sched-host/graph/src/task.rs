@@ -25,6 +25,23 @@ pub struct Kind {
     pub runs: bool,
 }
 
+/// A scheduling context of a run or a simulation. 0 is the default context; others count in the order in which they are
+/// added.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct ContextId(pub u16);
+
+impl ContextId {
+    /// The context that every run and simulation has.
+    pub const DEFAULT: ContextId = ContextId(0);
+
+    /// Its number as an index of lists by context.
+    #[inline]
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A task in a graph: its place in [`TaskGraph::tasks`](super::TaskGraph::tasks), which is in the order of submission.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TaskId(pub u32);
@@ -57,9 +74,9 @@ pub struct Task {
     pub kind: KindId,
     /// Priority: larger is more urgent.
     pub priority: i32,
-    /// Scheduling context that it is submitted to. 0 is the default context; others count in the order in which they are
-    /// added to a simulation (`Simulation::context`).
-    pub context: u16,
+    /// Scheduling context that it is submitted to, in the order in which contexts are added to a simulation
+    /// (`Simulation::context`).
+    pub context: ContextId,
     /// Footprint under which performance models know a task of these sizes, if the graph gives it.
     pub footprint: Option<u32>,
     /// Name in pictures and messages, if it has one of its own.
@@ -81,7 +98,7 @@ impl Task {
         Task {
             kind,
             priority: 0,
-            context: 0,
+            context: ContextId::DEFAULT,
             footprint: None,
             name: None,
             flops: 0.0,
@@ -107,7 +124,7 @@ impl Task {
 
     /// Sets the [context](Self::context).
     #[must_use]
-    pub fn in_context(mut self, context: u16) -> Task {
+    pub fn in_context(mut self, context: ContextId) -> Task {
         self.context = context;
         self
     }

@@ -1,5 +1,7 @@
 //! Which replicas of a piece of data are valid.
 
+use sched_core::MemoryNode;
+
 /// The state of a replica (MSI).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
@@ -18,18 +20,22 @@ pub enum State {
 /// neither read nor freed while it is written, and that at least one replica stays valid.
 ///
 /// ```
+/// use sched_core::MemoryNode;
 /// use sched_memory::{Coherence, State};
 ///
-/// let mut replicas = Coherence::at(0);
-/// assert_eq!(replicas.state(0), State::Modified);
+/// const MAIN: MemoryNode = MemoryNode(0);
+/// const DEVICE: MemoryNode = MemoryNode(1);
+///
+/// let mut replicas = Coherence::at(MAIN);
+/// assert_eq!(replicas.state(MAIN), State::Modified);
 /// let version = replicas.version();
-/// replicas.allocate(1);
-/// assert!(replicas.arrive(1, version));
-/// assert_eq!((replicas.state(0), replicas.state(1)), (State::Shared, State::Shared));
-/// replicas.write(1);
-/// assert_eq!((replicas.state(0), replicas.state(1)), (State::Invalid, State::Modified));
+/// replicas.allocate(DEVICE);
+/// assert!(replicas.arrive(DEVICE, version));
+/// assert_eq!((replicas.state(MAIN), replicas.state(DEVICE)), (State::Shared, State::Shared));
+/// replicas.write(DEVICE);
+/// assert_eq!((replicas.state(MAIN), replicas.state(DEVICE)), (State::Invalid, State::Modified));
 /// // Its memory stays allocated, for the next copy.
-/// assert!(replicas.is_allocated(0));
+/// assert!(replicas.is_allocated(MAIN));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coherence {
@@ -44,8 +50,8 @@ impl Coherence {
 
     /// The only valid replica is on `node`.
     #[must_use]
-    pub const fn at(node: u32) -> Coherence {
-        Coherence { valid: 1 << node, allocated: 1 << node, version: 0 }
+    pub const fn at(node: MemoryNode) -> Coherence {
+        Coherence { valid: 1 << node.0, allocated: 1 << node.0, version: 0 }
     }
 
     /// The nodes with a valid replica: bit *n* stands for memory node *n*.
@@ -62,14 +68,14 @@ impl Coherence {
 
     /// Whether the replica on `node` is valid.
     #[must_use]
-    pub const fn is_valid(&self, node: u32) -> bool {
-        self.valid & 1 << node != 0
+    pub const fn is_valid(&self, node: MemoryNode) -> bool {
+        self.valid & 1 << node.0 != 0
     }
 
     /// Whether memory is allocated for a replica on `node`.
     #[must_use]
-    pub const fn is_allocated(&self, node: u32) -> bool {
-        self.allocated & 1 << node != 0
+    pub const fn is_allocated(&self, node: MemoryNode) -> bool {
+        self.allocated & 1 << node.0 != 0
     }
 
     /// The nodes with memory for a replica, valid or not: bit *n* stands for memory node *n*.
@@ -80,42 +86,42 @@ impl Coherence {
 
     /// The state of the replica on `node`.
     #[must_use]
-    pub const fn state(&self, node: u32) -> State {
+    pub const fn state(&self, node: MemoryNode) -> State {
         match self.is_valid(node) {
-            true if self.valid == 1 << node => State::Modified,
+            true if self.valid == 1 << node.0 => State::Modified,
             true => State::Shared,
             false => State::Invalid,
         }
     }
 
     /// Records that memory for a replica on `node` was allocated. Returns whether there was none.
-    pub const fn allocate(&mut self, node: u32) -> bool {
+    pub const fn allocate(&mut self, node: MemoryNode) -> bool {
         let is_new = !self.is_allocated(node);
-        self.allocated |= 1 << node;
+        self.allocated |= 1 << node.0;
         is_new
     }
 
     /// Records that the memory of the replica on `node` was freed.
-    pub const fn free(&mut self, node: u32) {
-        self.allocated &= !(1 << node);
-        self.valid &= !(1 << node);
+    pub const fn free(&mut self, node: MemoryNode) {
+        self.allocated &= !(1 << node.0);
+        self.valid &= !(1 << node.0);
     }
 
     /// Records that a copy of the data at `version` has arrived on `node`, which has memory for it. Returns whether the
     /// copy is valid, that is, whether no write has overtaken it.
-    pub const fn arrive(&mut self, node: u32, version: u32) -> bool {
+    pub const fn arrive(&mut self, node: MemoryNode, version: u32) -> bool {
         let is_current = self.version == version;
         if is_current {
-            self.valid |= 1 << node;
+            self.valid |= 1 << node.0;
         }
         is_current
     }
 
     /// Records a write to the replica on `node`, which invalidates all others.
-    pub const fn write(&mut self, node: u32) {
+    pub const fn write(&mut self, node: MemoryNode) {
         self.version = self.version.wrapping_add(1);
-        self.allocated |= 1 << node;
-        self.valid = 1 << node;
+        self.allocated |= 1 << node.0;
+        self.valid = 1 << node.0;
     }
 }
 
@@ -130,19 +136,19 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Step {
         /// A read on a node, after a copy if necessary.
-        Read(u32),
+        Read(MemoryNode),
         /// A write on a node, which may have no replica yet.
-        Write(u32),
+        Write(MemoryNode),
         /// The start of a copy to a node.
-        Begin(u32),
+        Begin(MemoryNode),
         /// The end of the copy that started first.
         End,
         /// The removal of a replica, unless it is the last valid one.
-        Free(u32),
+        Free(MemoryNode),
     }
 
     fn step() -> impl Strategy<Value = Step> {
-        let node = 0..NODES;
+        let node = (0..NODES).prop_map(MemoryNode);
         prop_oneof![
             node.clone().prop_map(Step::Read),
             node.clone().prop_map(Step::Write),
@@ -157,14 +163,14 @@ mod tests {
         /// never becomes valid.
         #[test]
         fn every_valid_replica_holds_what_was_written_last(steps in prop::collection::vec(step(), 0..200)) {
-            let mut replicas = Coherence::at(0);
-            let mut memories: BTreeMap<u32, u64> = BTreeMap::from([(0, 0)]);
+            let mut replicas = Coherence::at(MemoryNode(0));
+            let mut memories: BTreeMap<MemoryNode, u64> = BTreeMap::from([(MemoryNode(0), 0)]);
             let (mut written, mut on_their_way) = (0, Vec::new());
             for step in steps {
                 match step {
                     Step::Read(node) => {
                         if !replicas.is_valid(node) {
-                            let value = memories[&replicas.valid().trailing_zeros()];
+                            let value = memories[&MemoryNode(replicas.valid().trailing_zeros())];
                             prop_assert_eq!(replicas.allocate(node), memories.insert(node, value).is_none());
                             prop_assert!(replicas.arrive(node, replicas.version()));
                         }
@@ -177,7 +183,7 @@ mod tests {
                         prop_assert_eq!(replicas.state(node), State::Modified);
                     }
                     Step::Begin(node) if !replicas.is_valid(node) => {
-                        let value = memories[&replicas.valid().trailing_zeros()];
+                        let value = memories[&MemoryNode(replicas.valid().trailing_zeros())];
                         on_their_way.push((node, replicas.version(), value));
                     }
                     Step::End if !on_their_way.is_empty() => {
@@ -196,7 +202,7 @@ mod tests {
                     Step::Begin(_) | Step::End | Step::Free(_) => {}
                 }
                 prop_assert!(replicas.valid() != 0, "the value is somewhere");
-                for node in 0..NODES {
+                for node in (0..NODES).map(MemoryNode) {
                     prop_assert_eq!(replicas.is_allocated(node), memories.contains_key(&node));
                     let expected = match (replicas.is_valid(node), replicas.valid().count_ones()) {
                         (true, 1) => State::Modified,

@@ -49,6 +49,8 @@ pub(crate) use roster::{ContextCore, Roster};
 pub use sched_tree::context::ContextError;
 
 use crate::{RunError, Submitter};
+use sched_graph::ContextId;
+use sched_sync::in_flight::Counts;
 use sched_tree::NodeState;
 use sched_tree::plugin::PluginChange;
 use serde::Serialize;
@@ -193,7 +195,7 @@ impl SchedContext {
     pub fn stats(&self) -> ContextStats {
         let config = self.context.config();
         let before = self.context.before.load(SeqCst);
-        let (finished, submitted) = self.submitter.core.task_counts(&self.context);
+        let Counts { finished, submitted } = self.submitter.core.task_counts(&self.context);
         ContextStats {
             name: config.name,
             policy: config.policy.name.clone(),
@@ -249,18 +251,18 @@ impl SchedContext {
 pub(crate) struct Current {
     runtime: u64,
     /// 0 is the default context of any runtime.
-    number: u16,
+    number: ContextId,
     /// `None` inside a task of that context, which exists while the task runs.
     serial: Option<u64>,
 }
 
 thread_local! {
-    static CURRENT: Cell<Current> = const { Cell::new(Current { runtime: 0, number: 0, serial: None }) };
+    static CURRENT: Cell<Current> = const { Cell::new(Current { runtime: 0, number: ContextId::DEFAULT, serial: None }) };
 }
 
 /// Notes that this thread, a worker, executes or ends a task of this context.
 #[inline]
-pub(crate) fn enter_task(runtime: u64, number: u16) {
+pub(crate) fn enter_task(runtime: u64, number: ContextId) {
     if CURRENT.get().number != number {
         CURRENT.set(Current { runtime, number, serial: None });
     }
@@ -268,7 +270,11 @@ pub(crate) fn enter_task(runtime: u64, number: u16) {
 
 /// Current context of this thread at a runtime: its number, and its serial number unless it cannot end now.
 #[inline]
-pub(crate) fn current(runtime: u64) -> (u16, Option<u64>) {
+pub(crate) fn current(runtime: u64) -> (ContextId, Option<u64>) {
     let current = CURRENT.get();
-    if current.number != 0 && current.runtime == runtime { (current.number, current.serial) } else { (0, None) }
+    if current.number != ContextId::DEFAULT && current.runtime == runtime {
+        (current.number, current.serial)
+    } else {
+        (ContextId::DEFAULT, None)
+    }
 }

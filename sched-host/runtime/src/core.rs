@@ -16,13 +16,14 @@ use crate::wait::ended::Ended;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{ArchSet, Time, WorkerId, WorkerSet};
-use sched_graph::AccessMode;
+use sched_graph::{AccessMode, ContextId};
 use sched_model::Models;
+use sched_sync::in_flight::Counts;
 use sched_trace::Recorder;
 use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{faults_of, survey_of};
 use sched_tree::ledger::fetch_to_write;
-use sched_tree::{Fault, Ledger, NodeState, Part, Phase, Slot, Tree, WorkerFacts};
+use sched_tree::{Fault, Ledger, NodeState, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
@@ -108,7 +109,7 @@ impl Core {
         let backend = ThreadBackend::new(&facts, &start.combined, start.distances, recorder, start.bus);
         let backend = Arc::new(backend);
         let has_teams = has_team_leaves(&start.parts, count);
-        let ahead = Arc::new(Ahead::new(0, Arc::clone(&backend), Arc::clone(&ledger)));
+        let ahead = Arc::new(Ahead::new(ContextId::DEFAULT, Arc::clone(&backend), Arc::clone(&ledger)));
         let (services, lookahead) = (Arc::<ThreadBackend>::clone(&backend), Some(Arc::<Ahead>::clone(&ahead) as _));
         let tree = Tree::assemble_foreseeing(start.parts, &facts, services, Arc::clone(&ledger), start.seed, lookahead);
         let crews = Crews::new(count, &start.combined, start.binding);
@@ -117,7 +118,7 @@ impl Core {
             combined.workers.begin_use();
         }
         let workers = WorkerSet::first(count as u32);
-        let default = ContextCore::new(0, tree, ahead, "default".to_owned(), start.laid, workers);
+        let default = ContextCore::new(ContextId::DEFAULT, tree, ahead, "default".to_owned(), start.laid, workers);
         default.set_priorities(&start.priorities);
         let core = Arc::new(Core {
             id: NEXT.fetch_add(1, Relaxed),
@@ -149,7 +150,7 @@ impl Core {
 
     /// The place of the task in a slot.
     #[inline(always)]
-    pub(crate) fn place(&self, slot: u32) -> TaskPlace {
+    pub(crate) fn place(&self, slot: SlotId) -> TaskPlace {
         TaskPlace { slot: self.ledger.slot(slot), record: self.records.get(slot) }
     }
 
@@ -185,8 +186,8 @@ impl Core {
         let mut fresh = self.fresh.lock();
         if fresh.is_empty() {
             let grown = self.ledger.grow();
-            self.records.grow(&grown);
-            fresh.extend(grown.rev().map(|slot| self.place(slot)));
+            self.records.grow(grown);
+            fresh.extend(grown.iter().rev().map(|slot| self.place(slot.id())));
         }
         fresh.pop().expect("the ledger grows by one slot at least")
     }
@@ -213,27 +214,28 @@ impl Core {
         by_workers + self.finished_outside.load(SeqCst)
     }
 
-    /// Number of tasks finished and number submitted at the place of a context. If they are equal, nothing was left to
-    /// do at some moment during the call.
-    pub(crate) fn counts(&self, context: &ContextCore) -> (u64, u64) {
-        if context.number != 0 {
+    /// Tasks finished and submitted at the place of a context. If they are equal, nothing was left to do at some moment
+    /// during the call.
+    pub(crate) fn counts(&self, context: &ContextCore) -> Counts {
+        if context.number != ContextId::DEFAULT {
             return context.in_flight.counts();
         }
         // The default context has what the other contexts have not. A task gets its sequence before another context
         // counts it, so the result is never too low.
         let finished = self.finished_by_default();
         let further: u64 = self.roster.places().skip(1).map(|context| context.in_flight.numbered()).sum();
-        (finished, self.submitted() - further)
+        Counts { finished, submitted: self.submitted() - further }
     }
 
     /// [`counts`](Self::counts) without the accesses of the application itself. Exact only while no thread submits.
-    pub(crate) fn task_counts(&self, context: &ContextCore) -> (u64, u64) {
-        let (finished, submitted) = self.counts(context);
-        if context.number != 0 {
-            return (finished, submitted);
+    pub(crate) fn task_counts(&self, context: &ContextCore) -> Counts {
+        let counts = self.counts(context);
+        if context.number != ContextId::DEFAULT {
+            return counts;
         }
         let OwnAccesses { begun, ended } = &self.own_accesses;
-        (finished.saturating_sub(ended.load(SeqCst)), submitted.saturating_sub(begun.load(SeqCst)))
+        let finished = counts.finished.saturating_sub(ended.load(SeqCst));
+        Counts { finished, submitted: counts.submitted.saturating_sub(begun.load(SeqCst)) }
     }
 
     /// Each context with its tree, by its name in reports; the name is empty if there is only the default context.
@@ -290,7 +292,7 @@ impl Core {
     #[inline(always)]
     pub(crate) fn enter(&self, entry: Entry<'_>) -> (TaskKey, u32) {
         let TaskPlace { slot, record } = entry.place;
-        let key = TaskKey { slot: slot.index(), sequence: self.submitted.fetch_add(1, SeqCst) + 1 };
+        let key = TaskKey { slot: slot.id(), sequence: self.submitted.fetch_add(1, SeqCst) + 1 };
         let head = slot.head();
         head.reset();
         head.priority.store(entry.priority, Relaxed);
@@ -304,7 +306,7 @@ impl Core {
         }
         head.footprint.store(entry.footprint, Relaxed);
         record.open(&head.sequence, key.sequence, entry.context);
-        if entry.context != 0 {
+        if entry.context != ContextId::DEFAULT {
             self.roster.get(entry.context).in_flight.number();
         }
         let waits = !(entry.after.is_empty() && entry.accesses.is_empty());
@@ -357,7 +359,7 @@ impl Core {
 pub(crate) struct Entry<'a> {
     pub(crate) place: TaskPlace,
     /// Number of its context.
-    pub(crate) context: u16,
+    pub(crate) context: ContextId,
     pub(crate) priority: i32,
     pub(crate) archs: ArchSet,
     pub(crate) codelet: u32,

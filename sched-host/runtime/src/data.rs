@@ -15,6 +15,7 @@ use super::task::record::TaskKey;
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use sched_core::{MemoryNode, WorkerId};
 use sched_graph::AccessOrder;
+use sched_tree::SlotId;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -220,7 +221,7 @@ pub struct DataHeader {
 struct CommuteTurn {
     taken: bool,
     /// Slots of ready tasks that wait for their turn.
-    waiting: VecDeque<u32>,
+    waiting: VecDeque<SlotId>,
 }
 
 impl DataHeader {
@@ -241,7 +242,7 @@ impl DataHeader {
     }
 
     /// Takes the turn for the task in `slot`. If it is taken, the task waits for the next one.
-    pub(crate) fn take_turn(&self, slot: u32) -> bool {
+    pub(crate) fn take_turn(&self, slot: SlotId) -> bool {
         let mut turn = self.commute.lock();
         if turn.taken {
             turn.waiting.push_back(slot);
@@ -253,7 +254,7 @@ impl DataHeader {
     }
 
     /// Gives the turn back. The tasks that wait for it may try again.
-    pub(crate) fn give_turn(&self, retry: &mut Vec<u32>) {
+    pub(crate) fn give_turn(&self, retry: &mut Vec<SlotId>) {
         let mut turn = self.commute.lock();
         turn.taken = false;
         retry.extend(turn.waiting.drain(..));

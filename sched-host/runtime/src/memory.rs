@@ -15,7 +15,7 @@ use sched_core::abi::TaskHead;
 use sched_core::{MemoryNode, WorkerId};
 use sched_model::Bus;
 use sched_trace::{Event, Recorder, Transfer};
-use sched_tree::WorkerFacts;
+use sched_tree::{SlotId, WorkerFacts};
 use serde::Serialize;
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -120,7 +120,7 @@ impl Memories {
         let node = self.node_of(worker);
         job.visit(&mut |header, mode| match &header.places {
             Places::Replicated(copies) => {
-                if mode.reads() || !copies.coherence().is_allocated(node.0) {
+                if mode.reads() || !copies.coherence().is_allocated(node) {
                     copies.bring(node, Errand::Demand(worker));
                 }
             }
@@ -135,7 +135,7 @@ impl Memories {
     /// Expected time to bring the inputs of a task to `node`. The number comes from a component, so it may be invalid.
     pub(crate) fn expected_transfer(&self, node: MemoryNode, task: &TaskHead) -> Duration {
         let mut nanos = 0u64;
-        self.visit_inputs(node, task.record, task.sequence.load(Relaxed), |header| {
+        self.visit_inputs(node, SlotId(task.record), task.sequence.load(Relaxed), |header| {
             nanos = nanos.saturating_add(self.cost(header, node));
         });
         Duration::from_nanos(nanos)
@@ -143,7 +143,7 @@ impl Memories {
 
     /// Requests that the data of a queued task, which is to run on `node`, is fetched ahead.
     pub(crate) fn prefetch(&self, node: MemoryNode, task: &TaskHead) {
-        let key = TaskKey { slot: task.record, sequence: task.sequence.load(Relaxed) };
+        let key = TaskKey { slot: SlotId(task.record), sequence: task.sequence.load(Relaxed) };
         let mut is_any_missing = false;
         self.visit_inputs(node, key.slot, key.sequence, |header| is_any_missing |= missing(header, node).is_some());
         if is_any_missing {
@@ -173,7 +173,7 @@ impl Memories {
     }
 
     /// Visits the inputs of a task that has not started, if `node` is valid.
-    fn visit_inputs(&self, node: MemoryNode, slot: u32, sequence: u64, mut visit: impl FnMut(&DataHeader)) {
+    fn visit_inputs(&self, node: MemoryNode, slot: SlotId, sequence: u64, mut visit: impl FnMut(&DataHeader)) {
         let Some(core) = self.core.get().and_then(Weak::upgrade).filter(|_| (node.index()) < self.nodes) else {
             return;
         };
@@ -268,7 +268,7 @@ impl Memories {
 fn missing(header: &DataHeader, node: MemoryNode) -> Option<(Arc<dyn Copies>, u32)> {
     let Places::Replicated(copies) = &header.places else { return None };
     let state = copies.coherence();
-    (!state.is_valid(node.0)).then(|| (Arc::clone(copies), state.version()))
+    (!state.is_valid(node)).then(|| (Arc::clone(copies), state.version()))
 }
 
 /// A transfer in progress. In a trace it ends when this is dropped, successful or not.

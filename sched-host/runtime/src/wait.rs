@@ -13,7 +13,8 @@ use super::task::submit::{Submitter, TaskRef};
 use super::{Runtime, core::Core};
 use crate::context::{ContextCore, SchedContext};
 use crate::worker::executed_here;
-use sched_graph::AccessMode;
+use sched_graph::{AccessMode, ContextId};
+use sched_tree::SlotId;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -35,7 +36,7 @@ impl Core {
     }
 
     /// Ends an access of the application itself.
-    fn end_access(&self, slot: u32) {
+    fn end_access(&self, slot: SlotId) {
         let mut scratch = WorkerScratch::default();
         self.own_accesses.ended.fetch_add(1, SeqCst);
         self.end(self.place(slot), &Outcome::Done, Taken::default(), None, &mut scratch);
@@ -54,7 +55,7 @@ impl Core {
         self.report_failures(None)
     }
 
-    fn report_failures(&self, context: Option<u16>) -> Result<(), RunError> {
+    fn report_failures(&self, context: Option<ContextId>) -> Result<(), RunError> {
         let (failed, cancelled) = self.outcomes.report(context);
         if failed.is_empty() && cancelled == 0 { Ok(()) } else { Err(RunError::Failed { failed, cancelled }) }
     }
@@ -72,11 +73,8 @@ impl Core {
     /// Waits for every task of a context, without a report.
     pub(crate) fn wait_until_ended(&self, context: &SchedContext) -> Result<(), RunError> {
         let core = &*context.context;
-        let is_done = || {
-            let (finished, submitted) = self.counts(core);
-            finished == submitted || !core.in_flight.is_there(context.serial)
-        };
-        let is_default = core.number == 0;
+        let is_done = || self.counts(core).is_finished() || !core.in_flight.is_there(context.serial);
+        let is_default = core.number == ContextId::DEFAULT;
         match is_default {
             true => self.outcomes.await_default(),
             false => core.in_flight.await_end(),
@@ -132,7 +130,7 @@ impl Runtime {
     pub fn wait_current(&self) -> Result<(), RunError> {
         let number = crate::context::current(self.core.id).0;
         match number {
-            0 => self.wait_all(),
+            ContextId::DEFAULT => self.wait_all(),
             _ => self.contexts().into_iter().find(|c| c.context.number == number).map_or(Ok(()), |c| c.wait_all()),
         }
     }
@@ -204,7 +202,7 @@ const READY: u64 = u64::MAX - 1;
 /// The application's turn at data; its drop ends the turn.
 struct Turn<'a> {
     submitter: &'a Submitter,
-    slot: u32,
+    slot: SlotId,
 }
 
 impl<'a> Turn<'a> {
@@ -228,7 +226,7 @@ impl<'a> Turn<'a> {
                 let given_up = noted.swap(READY, AcqRel);
                 match of.upgrade() {
                     Some(core) if given_up == WAITS => core.outcomes.tell(),
-                    Some(core) => core.end_access(given_up as u32),
+                    Some(core) => core.end_access(SlotId(given_up as u32)),
                     None => {}
                 }
             }),
@@ -237,7 +235,7 @@ impl<'a> Turn<'a> {
             let waited = core.wait_until(None, || state.load(Acquire) == READY);
             // The turn has not come, so it cannot end yet: the thread that would report it ends it then.
             if let Err(stalled) = waited
-                && state.compare_exchange(WAITS, u64::from(key.slot), AcqRel, Acquire).is_ok()
+                && state.compare_exchange(WAITS, u64::from(key.slot.0), AcqRel, Acquire).is_ok()
             {
                 return Err(DataError::Stalled(stalled));
             }

@@ -15,7 +15,7 @@ use super::task::record::{RareFields, Taken};
 use super::task::submit::Submitter;
 use crate::context::{ContextCore, enter_task};
 use sched_core::{Arch, TaskId, WorkerId};
-use sched_graph::AccessMode;
+use sched_graph::{AccessMode, ContextId};
 use sched_trace::{CodeletId, Event};
 use sched_tree::seat::{Seat, Seated, Work};
 use sched_tree::{Services, Slot};
@@ -45,9 +45,9 @@ pub(crate) fn this_worker(core: &Core) -> Option<WorkerId> {
 }
 
 /// The context of the task that this thread executes for `core`, by its number.
-pub(crate) fn executed_here(core: &Core) -> Option<u16> {
-    let executing = core.counters[this_worker(core)?.index()].executing.load(Relaxed);
-    executing.checked_sub(1).map(|slot| core.records.get(slot).context())
+pub(crate) fn executed_here(core: &Core) -> Option<ContextId> {
+    let executing = core.counters[this_worker(core)?.index()].executing.get()?;
+    Some(core.records.get(executing).context())
 }
 
 /// One worker at work.
@@ -137,19 +137,19 @@ impl Worker {
     #[inline]
     fn execute(&mut self, slot: &'static Slot) {
         let counters = &self.core.counters[self.id.index()];
-        counters.executing.store(slot.index() + 1, Relaxed);
+        counters.executing.set(Some(slot.id()));
         let predicted = slot.head().predicted.load(Relaxed);
         if predicted != u64::MAX {
             self.core.backend.times.pre_exec(self.id, self.core.backend.now(), predicted);
         }
-        let task = TaskPlace { slot, record: self.core.records.get(slot.index()) };
+        let task = TaskPlace { slot, record: self.core.records.get(slot.id()) };
         enter_task(self.core.id, task.record.context());
         let mut taken = task.record.body.lock().take();
         let outcome = self.outcome(slot, &mut taken, &Crew::alone(&self.id, &self.submitter), self.id);
         if predicted != u64::MAX {
             self.core.backend.times.post_exec(self.id);
         }
-        counters.executing.store(0, Relaxed);
+        counters.executing.set(None);
         counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
         match outcome {
             Outcome::Done => self.core.end_here(task, &Outcome::Done, taken, Some(self.id), &mut self.scratch),

@@ -103,7 +103,7 @@ impl<'a> Engine<'a> {
         let ledger = Arc::new(Ledger::new());
         let open = |opening| LiveContext::new(opening, &backend, &ledger, policy_env.seed);
         let mut contexts: Vec<LiveContext> = contexts.into_iter().map(open).collect();
-        backend.graph.tasks.iter().for_each(|task| contexts[usize::from(task.context)].count_task());
+        backend.graph.tasks.iter().for_each(|task| contexts[task.context.index()].count_task());
         let platform = Arc::clone(&backend.platform);
         let workers = platform.workers.iter().zip(0..).map(|(worker, id)| {
             let class = &platform.classes[worker.class];

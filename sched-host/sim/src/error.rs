@@ -1,5 +1,6 @@
 //! Errors of simulations.
 
+use sched_graph::ContextId;
 use sched_text::{Findings, closest, did_you_mean};
 use sched_tree::context::ContextError;
 use sched_tree::fault::task_count;
@@ -102,13 +103,13 @@ pub enum SimError {
         known: Vec<String>,
     },
     /// A task belongs to a context that does not exist.
-    #[error("task {task} belongs to context {context}, and the simulation has contexts 0 to {}", .contexts - 1)]
+    #[error("task {task} belongs to context {}, and the simulation has contexts 0 to {}", context.0, .contexts - 1)]
     #[diagnostic(help("add a context to the simulation for each number that tasks of the graph have"))]
     TaskContext {
         /// Number of the task.
         task: u32,
         /// Number of the context.
-        context: u16,
+        context: ContextId,
         /// Number of contexts, with the default one.
         contexts: usize,
     },

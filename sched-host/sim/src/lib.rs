@@ -289,7 +289,7 @@ fn planned(requests: Vec<ChangeRequest>, contexts: &[Opening], workers: usize) -
 /// Checks that the context of each task exists, and that the priority of each task is in its range.
 fn check_contexts(graph: &TaskGraph, contexts: &[Opening]) -> Result<(), SimError> {
     for (TaskId(number), task) in graph.ids().zip(&graph.tasks) {
-        let Some(context) = contexts.get(usize::from(task.context)) else {
+        let Some(context) = contexts.get(task.context.index()) else {
             return Err(SimError::TaskContext { task: number, context: task.context, contexts: contexts.len() });
         };
         if task.priority != 0 && !context.priorities.contains(&task.priority) {

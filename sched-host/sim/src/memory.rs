@@ -66,12 +66,8 @@ pub(super) enum Room {
 impl Replicas {
     /// All data at home: the size and home of each; the capacity of each memory node.
     pub(super) fn new(data: impl Iterator<Item = (u64, MemoryNode)>, capacities: &[Option<u64>]) -> Replicas {
-        let state = |(bytes, home): (u64, MemoryNode)| DataState {
-            bytes,
-            home,
-            copies: Coherence::at(home.0),
-            unwanted: false,
-        };
+        let state =
+            |(bytes, home): (u64, MemoryNode)| DataState { bytes, home, copies: Coherence::at(home), unwanted: false };
         let data: Vec<DataState> = data.map(state).collect();
         let ends = DataId(data.len() as u32);
         let nodes = (0..).map(MemoryNode).zip(capacities).map(|(node, capacity)| {
@@ -108,11 +104,11 @@ impl Replicas {
     }
 
     pub(super) fn is_valid(&self, data: DataId, node: MemoryNode) -> bool {
-        self.data[data.index()].copies.is_valid(node.0)
+        self.data[data.index()].copies.is_valid(node)
     }
 
     pub(super) fn is_allocated(&self, data: DataId, node: MemoryNode) -> bool {
-        self.data[data.index()].copies.is_allocated(node.0)
+        self.data[data.index()].copies.is_allocated(node)
     }
 
     /// Maximum number of bytes that were in use on a node.
@@ -138,7 +134,7 @@ impl Replicas {
             if victim == ends {
                 return Room::None;
             }
-            if self.data[victim.index()].copies.state(node.0) == State::Modified {
+            if self.data[victim.index()].copies.state(node) == State::Modified {
                 self.pin(victim, node);
                 return Room::WriteBack(victim);
             }
@@ -166,7 +162,7 @@ impl Replicas {
     /// Allocates memory for a replica, which must be pinned. Returns whether there was none.
     pub(super) fn allocate(&mut self, data: DataId, node: MemoryNode) -> bool {
         let entry = &mut self.data[data.index()];
-        if !entry.copies.allocate(node.0) {
+        if !entry.copies.allocate(node) {
             return false;
         }
         let bytes = entry.bytes;
@@ -177,7 +173,7 @@ impl Replicas {
     fn free(&mut self, data: DataId, node: MemoryNode) {
         self.unlist(data, node);
         let entry = &mut self.data[data.index()];
-        entry.copies.free(node.0);
+        entry.copies.free(node);
         let bytes = entry.bytes;
         self.give_back(node, bytes);
     }
@@ -203,14 +199,14 @@ impl Replicas {
 
     /// Records the arrival of a copy of the data at `version`. Returns whether no write has overtaken it.
     pub(super) fn arrive(&mut self, data: DataId, node: MemoryNode, version: u32) -> bool {
-        self.data[data.index()].copies.arrive(node.0, version)
+        self.data[data.index()].copies.arrive(node, version)
     }
 
     /// Records a write to the replica on `node`, which invalidates all others.
     pub(super) fn write(&mut self, data: DataId, node: MemoryNode) {
         let entry = &mut self.data[data.index()];
         let others = entry.copies.allocated() & !(1 << node.0) & !(1 << entry.home.0);
-        entry.copies.write(node.0);
+        entry.copies.write(node);
         entry.unwanted = false;
         for other in self.node_ids().filter(|other| others & 1 << other.0 != 0) {
             // Invalid replicas are evicted first.
@@ -226,7 +222,7 @@ impl Replicas {
             self.list_anew(data, node);
         }
         let entry = &self.data[data.index()];
-        if entry.copies.is_valid(entry.home.0) {
+        if entry.copies.is_valid(entry.home) {
             return None;
         }
         let node = MemoryNode(entry.copies.valid().trailing_zeros());
@@ -259,10 +255,10 @@ impl Replicas {
     fn list(&mut self, data: DataId, node: MemoryNode) {
         let (entry, ends) = (&self.data[data.index()], self.ends());
         let memory = &mut self.nodes[node.index()];
-        if memory.next.is_empty() || entry.home == node || !entry.copies.is_allocated(node.0) {
+        if memory.next.is_empty() || entry.home == node || !entry.copies.is_allocated(node) {
             return;
         }
-        let goes_first = entry.unwanted || !entry.copies.is_valid(node.0);
+        let goes_first = entry.unwanted || !entry.copies.is_valid(node);
         let before = if goes_first { ends } else { memory.previous[ends.index()] };
         let after = memory.next[before.index()];
         memory.next[before.index()] = data;

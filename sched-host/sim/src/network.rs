@@ -1,8 +1,10 @@
 //! Transfers that share links: how fast each of them goes at any moment.
 //!
-//! Bandwidth is shared max-min fairly (Bertsekas and Gallager, *Data Networks*, 6.5): the rates of all flows grow equally until
-//! a link is full; those of its flows stop there, and the others go on growing. A flow that passes a link twice counts twice
-//! there. Between two changes rates are constant, so only the beginning and the end of a flow are events.
+//! Bandwidth is shared max-min fairly (Bertsekas and Gallager, *Data Networks*, 6.5): the rates of all flows grow in proportion
+//! to their weights until a link is full; those of its flows stop there, and the others go on growing. A flow that passes a link
+//! twice counts twice there. Between two changes rates are constant, so only the beginning and the end of a flow are events.
+//!
+//! The weights are those of [`Sharing`](super::platform::Sharing).
 
 /// A transfer: its place in the engine's list until it ends.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -19,6 +21,8 @@ impl TransferId {
 struct Flow {
     transfer: TransferId,
     passages: Vec<Passage>,
+    /// Its share of a link, relative to that of other flows.
+    weight: f64,
     /// Bytes that have not arrived.
     left: f64,
     /// Bytes per nanosecond.
@@ -39,8 +43,10 @@ struct Passage {
 struct OpenLink {
     /// Bandwidth that is not given to flows.
     left: f64,
-    /// Number of passages of flows without a rate.
+    /// Total weight of the passages of flows without a rate.
     passing: f64,
+    /// Number of these passages.
+    count: f64,
 }
 
 /// See the [module](self).
@@ -72,8 +78,8 @@ impl Network {
         self.bandwidth.len()
     }
 
-    /// Begins a flow of `bytes` bytes over `links` at `now`.
-    pub(super) fn begin(&mut self, now: u64, transfer: TransferId, links: &[usize], bytes: u64) {
+    /// Begins a flow of `bytes` bytes over `links` at `now`. Flows share a link in proportion to their weights.
+    pub(super) fn begin(&mut self, now: u64, transfer: TransferId, links: &[usize], bytes: u64, weight: f64) {
         self.advance(now);
         let mut passages = self.spare.pop().unwrap_or_default();
         for link in links {
@@ -82,7 +88,7 @@ impl Network {
                 None => passages.push(Passage { link: *link, times: 1.0 }),
             }
         }
-        self.flows.push(Flow { transfer, passages, left: bytes as f64, rate: 0.0 });
+        self.flows.push(Flow { transfer, passages, weight, left: bytes as f64, rate: 0.0 });
         self.share();
     }
 
@@ -127,27 +133,29 @@ impl Network {
         self.used.clear();
         for flow in &self.flows {
             for Passage { link, .. } in &flow.passages {
-                self.open[*link] = OpenLink { left: self.bandwidth[*link], passing: 0.0 };
+                self.open[*link] = OpenLink { left: self.bandwidth[*link], ..OpenLink::default() };
             }
         }
         for flow in &self.flows {
             for Passage { link, times } in &flow.passages {
                 let open = &mut self.open[*link];
-                if open.passing == 0.0 {
+                if open.count == 0.0 {
                     self.used.push(*link);
                 }
-                open.passing += times;
+                open.passing += times * flow.weight;
+                open.count += times;
             }
         }
         self.settled.clear();
         self.settled.resize(self.flows.len(), false);
         let mut unsettled = self.flows.len();
         while unsettled > 0 {
+            // The rate of a flow is its weight times the share.
             let mut share = f64::INFINITY;
             let mut narrowest = None;
             for link in &self.used {
-                let OpenLink { left, passing } = self.open[*link];
-                if passing > 0.0 && left / passing < share {
+                let OpenLink { left, passing, count } = self.open[*link];
+                if count > 0.0 && left / passing < share {
                     (share, narrowest) = (left / passing, Some(*link));
                 }
             }
@@ -157,12 +165,18 @@ impl Network {
                 if *settled || !through {
                     continue;
                 }
-                (flow.rate, *settled) = (share, true);
+                (flow.rate, *settled) = (share * flow.weight, true);
                 unsettled -= 1;
                 for Passage { link, times } in &flow.passages {
                     let open = &mut self.open[*link];
-                    open.left = (open.left - share * times).max(0.0);
-                    open.passing -= times;
+                    open.left = (open.left - flow.rate * times).max(0.0);
+                    open.count -= times;
+                    // Rounding must not leave a weight where no flow is left.
+                    open.passing = if open.count > 0.0 {
+                        (open.passing - times * flow.weight).max(f64::MIN_POSITIVE)
+                    } else {
+                        0.0
+                    };
                 }
             }
         }
@@ -182,9 +196,9 @@ mod tests {
     #[test]
     fn flows_over_one_link_share_it_and_speed_up_when_one_arrives() {
         let mut network = Network::new(vec![10.0]);
-        network.begin(0, TransferId(1), &[0], 1000);
+        network.begin(0, TransferId(1), &[0], 1000, 1.0);
         assert_eq!(network.next(), Some(100));
-        network.begin(50, TransferId(2), &[0], 1000);
+        network.begin(50, TransferId(2), &[0], 1000, 1.0);
         // 500 bytes are left of the first, at half the rate.
         assert_eq!((network.rates(), network.next()), (vec![5.0, 5.0], Some(150)));
         let mut arrived = Vec::new();
@@ -198,31 +212,41 @@ mod tests {
     fn what_a_narrow_link_leaves_goes_to_others() {
         // The textbook's case: one flow over a narrow and a wide link, two over the wide one alone.
         let mut network = Network::new(vec![2.0, 12.0]);
-        network.begin(0, TransferId(0), &[0, 1], 1 << 20);
-        network.begin(0, TransferId(1), &[1], 1 << 20);
-        network.begin(0, TransferId(2), &[1], 1 << 20);
+        network.begin(0, TransferId(0), &[0, 1], 1 << 20, 1.0);
+        network.begin(0, TransferId(1), &[1], 1 << 20, 1.0);
+        network.begin(0, TransferId(2), &[1], 1 << 20, 1.0);
         assert_eq!(network.rates(), [2.0, 5.0, 5.0]);
+    }
+
+    #[test]
+    fn flows_share_a_link_by_weight_and_a_limited_one_leaves_the_rest() {
+        let mut network = Network::new(vec![12.0, 2.0]);
+        network.begin(0, TransferId(0), &[0], 1 << 20, 3.0);
+        network.begin(0, TransferId(1), &[0], 1 << 20, 1.0);
+        assert_eq!(network.rates(), [9.0, 3.0]);
+        network.begin(0, TransferId(2), &[0, 1], 1 << 20, 8.0);
+        assert_eq!(network.rates(), [7.5, 2.5, 2.0]);
     }
 
     #[test]
     fn a_link_that_is_passed_twice_carries_half() {
         let mut network = Network::new(vec![6.0]);
-        network.begin(0, TransferId(0), &[0, 0], 600);
+        network.begin(0, TransferId(0), &[0, 0], 600, 1.0);
         assert_eq!((network.rates(), network.next()), (vec![3.0], Some(200)));
     }
 
     proptest! {
-        /// No link exceeds its bandwidth, and each flow is limited by a full link on which no flow is faster.
+        /// No link exceeds its bandwidth, and each flow is limited by a full link on which no flow is faster for its weight.
         #[test]
         fn rates_are_max_min_fair(
             bandwidth in prop::collection::vec(1u32..50, 1..6),
-            routes in prop::collection::vec(prop::collection::vec(0usize..6, 1..4), 1..12),
+            routes in prop::collection::vec((prop::collection::vec(0usize..6, 1..4), 1u32..9), 1..12),
         ) {
             let bandwidth: Vec<f64> = bandwidth.into_iter().map(f64::from).collect();
             let mut network = Network::new(bandwidth.clone());
-            for (transfer, route) in (0..).map(TransferId).zip(&routes) {
+            for (transfer, (route, weight)) in (0..).map(TransferId).zip(&routes) {
                 let links: Vec<usize> = route.iter().map(|link| link % bandwidth.len()).collect();
-                network.begin(0, transfer, &links, 1000);
+                network.begin(0, transfer, &links, 1000, f64::from(*weight));
             }
             let load = |link: usize| network.flows.iter().map(|flow| {
                 flow.passages.iter().filter(|passage| passage.link == link).map(|passage| passage.times * flow.rate).sum::<f64>()
@@ -234,7 +258,8 @@ mod tests {
                 let stopped = flow.passages.iter().any(|Passage { link, .. }| {
                     let full = load(*link) >= bandwidth[*link] * (1.0 - 1e-9);
                     let through = |other: &&Flow| other.passages.iter().any(|passage| passage.link == *link);
-                    full && network.flows.iter().filter(through).all(|other| other.rate <= flow.rate * (1.0 + 1e-9))
+                    let share = |flow: &Flow| flow.rate / flow.weight;
+                    full && network.flows.iter().filter(through).all(|other| share(other) <= share(flow) * (1.0 + 1e-9))
                 });
                 prop_assert!(stopped, "{flow:?}");
             }
@@ -246,7 +271,7 @@ mod tests {
             let (mut now, mut arrived) = (0, Vec::new());
             for (transfer, (bytes, link, gap)) in (0..).map(TransferId).zip(&sizes) {
                 now += gap;
-                network.begin(now, transfer, &[*link], *bytes);
+                network.begin(now, transfer, &[*link], *bytes, 1.0);
             }
             while let Some(next) = network.next() {
                 let before = arrived.len();

@@ -53,6 +53,8 @@ pub struct Platform {
     pub links: Vec<Link>,
     /// The routes between memory nodes: row by source, column by destination.
     pub routes: Vec<Route>,
+    /// How simultaneous transfers share a link.
+    pub sharing: Sharing,
     /// Costs other than those of kernels and transfers.
     pub overheads: Overheads,
     /// Execution times of tasks on each class of workers.
@@ -99,6 +101,27 @@ pub struct Memory {
     pub capacity: Option<u64>,
     /// Whether allocations there cost [`Overheads::allocation`].
     pub device: bool,
+}
+
+/// How simultaneous transfers share the bandwidth of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Sharing {
+    /// Evenly.
+    #[default]
+    Even,
+    /// In proportion to 1/latency of their routes, as in SimGrid with the settings that StarPU writes into its platform files
+    /// (`network/weight-S` is 0): a transfer over a long route gets less.
+    ByLatency,
+}
+
+impl Sharing {
+    /// Weight of a transfer over a route of this latency in nanoseconds, relative to other transfers.
+    pub(super) fn weight(self, latency: u64) -> f64 {
+        match self {
+            Sharing::Even => 1.0,
+            Sharing::ByLatency => 1e3 / latency.max(1) as f64,
+        }
+    }
 }
 
 /// A link in one direction. Simultaneous transfers share its bandwidth.
@@ -353,6 +376,7 @@ impl Platform {
             memories: vec![memory],
             links: Vec::new(),
             routes: vec![Route::default()],
+            sharing: Sharing::default(),
             overheads: Overheads::default(),
             kernels,
             combined_sizes: CombinedSizes::default(),

@@ -47,6 +47,24 @@ pub struct InFlight {
     state: AtomicU64,
 }
 
+/// Tasks of a context so far, in all uses of its place.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counts {
+    /// Tasks ended.
+    pub finished: u64,
+    /// Tasks taken.
+    pub submitted: u64,
+}
+
+impl Counts {
+    /// Whether nothing was left to do, at some moment between the reads of the two counts.
+    #[inline]
+    #[must_use]
+    pub const fn is_finished(self) -> bool {
+        self.finished == self.submitted
+    }
+}
+
 /// A refused submission: the context does not take the task.
 pub struct Refused {
     /// Whether a thread waits that has to be notified to look again.
@@ -104,12 +122,11 @@ impl InFlight {
         self.awaited.load(SeqCst) != 0 && finished == self.submitted.load(SeqCst)
     }
 
-    /// Number of tasks ended and number taken so far, in all uses of the place. If they are equal, nothing was left to
-    /// do at the moment between the two reads.
+    /// Tasks ended and taken so far, read in this order.
     #[inline]
-    pub fn counts(&self) -> (u64, u64) {
+    pub fn counts(&self) -> Counts {
         let finished = self.finished.load(SeqCst);
-        (finished, self.submitted.load(SeqCst))
+        Counts { finished, submitted: self.submitted.load(SeqCst) }
     }
 
     /// Announces a thread that waits.

@@ -8,9 +8,9 @@ use super::claims::Claims;
 use super::expected_ends;
 use super::fallback::Fallback;
 use super::fault::Fault;
-use super::ledger::{Ledger, NodeId, Phase, Slot};
+use super::ledger::{Ledger, NodeId, NodeNumber, Phase, Slot};
 use super::lookahead::{Foresight, Lookahead};
-use super::node::{NodeParts, TreeNode};
+use super::node::{NodeParts, ParentLink, TreeNode};
 use super::observer::Observed;
 use super::place::Place;
 use super::prospects;
@@ -43,7 +43,7 @@ pub(super) struct TreeEnv {
 pub(crate) struct LiveTree {
     pub(super) nodes: Box<[TreeNode]>,
     /// Number of its first node among the nodes of all trees.
-    pub(super) first: NodeId,
+    pub(super) first: NodeNumber,
     /// The leaf of each worker, simple or combined.
     pub(super) leaves: Box<[Option<NodeId>]>,
     /// For each simple worker: its leaf, and those of its combined workers.
@@ -97,8 +97,8 @@ impl LiveTree {
     }
 
     /// Numbers of its nodes among the nodes of all trees.
-    pub(super) fn numbers(&self) -> Range<NodeId> {
-        self.first..self.first + self.nodes.len() as NodeId
+    pub(super) fn numbers(&self) -> Range<NodeNumber> {
+        self.first..self.first.of(NodeId::at(self.nodes.len()))
     }
 
     pub(super) fn can_execute(&self, worker: WorkerId, slot: &Slot) -> bool {
@@ -132,7 +132,7 @@ impl LiveTree {
     pub(super) fn repair(&self) {
         self.repairs.store(false, Release);
         for node in self.nodes.iter().filter(|node| node.is_quarantined()) {
-            let numbers = node.number..node.number + 1;
+            let numbers = node.number.alone();
             for slot in self.ledger.held_by(&numbers) {
                 if slot.take_from(&numbers, Phase::Fallback) {
                     node.health.rehomed.fetch_add(1, Relaxed);
@@ -157,7 +157,7 @@ impl LiveTree {
     /// State of each node. Components describe themselves only if the caller is alone: one that hangs may hold its own
     /// lock.
     pub(super) fn survey(&self, alone: bool) -> Vec<NodeState> {
-        let mut held: BTreeMap<NodeId, u64> = BTreeMap::new();
+        let mut held: BTreeMap<NodeNumber, u64> = BTreeMap::new();
         for slot in self.ledger.slots() {
             if let Phase::InTree(node) = slot.phase() {
                 *held.entry(node).or_insert(0) += 1;
@@ -203,11 +203,11 @@ impl Drop for LiveTree {
 /// Links between the nodes of a tree, by node id.
 struct Links {
     /// For each node: its parents, with its number among the children of each.
-    parents: Vec<Vec<(NodeId, u32)>>,
+    parents: Vec<Vec<ParentLink>>,
     /// For each node: its slot at its parent; empty for an unnamed slot.
     slots: Vec<String>,
     /// For each node: the nodes that a pull asks, past parents that only forward pulls.
-    sources: Vec<Vec<(NodeId, u32)>>,
+    sources: Vec<Vec<ParentLink>>,
 }
 
 impl Links {
@@ -216,18 +216,18 @@ impl Links {
         let mut slots = vec![String::new(); parts.len()];
         for (id, part) in parts.iter().enumerate() {
             for (number, (child, slot)) in part.children.iter().enumerate() {
-                assert!(*child as usize > id, "a child comes after its parent");
-                parents[*child as usize].push((id as NodeId, number as u32));
-                slots[*child as usize].clone_from(slot);
+                assert!(child.index() > id, "a child comes after its parent");
+                parents[child.index()].push(ParentLink { parent: NodeId::at(id), child: number as u32 });
+                slots[child.index()].clone_from(slot);
             }
         }
         // Parents come first, so their sources are known.
-        let mut sources: Vec<Vec<(NodeId, u32)>> = Vec::with_capacity(parts.len());
+        let mut sources: Vec<Vec<ParentLink>> = Vec::with_capacity(parts.len());
         for above in &parents {
             let forwards = |part: &Part| part.claims.forwards_pull && !part.attended;
-            let asked = |(parent, number): &(NodeId, u32)| match forwards(&parts[*parent as usize]) {
-                true => sources[*parent as usize].clone(),
-                false => vec![(*parent, *number)],
+            let asked = |link: &ParentLink| match forwards(&parts[link.parent.index()]) {
+                true => sources[link.parent.index()].clone(),
+                false => vec![*link],
             };
             let asked = above.iter().flat_map(asked).collect();
             sources.push(asked);
@@ -250,9 +250,9 @@ impl Leaves {
             Leaves { of_worker: vec![None; teams.count()], for_member: vec![Vec::new(); teams.count_simple()] };
         for (id, part) in parts.iter().enumerate() {
             if let Some(leaf) = part.worker.and_then(|worker| leaves.of_worker.get_mut(worker.index())) {
-                *leaf = Some(id as NodeId);
+                *leaf = Some(NodeId::at(id));
                 for member in teams.simple(&part.workers).iter() {
-                    leaves.for_member[member.index()].push(id as NodeId);
+                    leaves.for_member[member.index()].push(NodeId::at(id));
                 }
             }
         }
@@ -263,7 +263,7 @@ impl Leaves {
 /// The place of a node in the tree, as its component sees it.
 fn place_of(id: usize, part: &Part, links: &Links, env: &TreeEnv) -> Place {
     Place::new(&part.path, &part.object, &links.slots[id], part.workers.words(), |raw| {
-        raw.id = id as NodeId;
+        raw.id = id as u32;
         raw.children = part.children.len() as u32;
         raw.parents = links.parents[id].len() as u32;
         raw.worker = part.worker.map_or(NO_ID, |worker| worker.0);
@@ -289,7 +289,7 @@ fn place_of(id: usize, part: &Part, links: &Links, env: &TreeEnv) -> Place {
 }
 
 /// Creates the nodes, without the fields that depend on other nodes.
-fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, first: NodeId) -> Box<[TreeNode]> {
+fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, first: NodeNumber) -> Box<[TreeNode]> {
     // Without expected ends, leaves note at each pull how long their worker should be busy.
     let has_expected_ends = env.services.busy_until(WorkerId(0)).is_some();
     let linked = parts.into_iter().zip(links.parents).zip(links.sources).enumerate();
@@ -305,8 +305,8 @@ fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, f
         // Declarations of an attended component are compared with what it does, so it is called.
         let relies = has_expected_ends && !part.attended;
         TreeNode::new(NodeParts {
-            id: id as NodeId,
-            number: first + id as NodeId,
+            id: NodeId::at(id),
+            number: first.of(NodeId::at(id)),
             empty_until_pushed: part.claims.empty_until_pushed && relies,
             end_is_noted: part.claims.end_is_noted && relies,
             stores_any_number: part.claims.stores_any_number,

@@ -1,7 +1,7 @@
 //! A tree without running workers, to measure the cost of a push and a pull.
 
 use super::services::LogLine;
-use super::{Ledger, Part, Phase, Services, Slot, Tree, WorkerFacts};
+use super::{Ledger, Part, Phase, Services, Slot, SlotId, Tree, WorkerFacts};
 use sched_core::abi::TaskHead;
 use sched_core::{Arch, ArchSet, Estimate, SharedSet, Time, WorkerId};
 use std::sync::Arc;
@@ -61,8 +61,8 @@ impl BareTree {
     /// Assembles a tree of these parts.
     pub fn new(parts: Vec<Part>, workers: &[WorkerFacts], combined: Vec<Box<[WorkerId]>>) -> BareTree {
         let ledger = Arc::new(Ledger::new());
-        for index in ledger.grow() {
-            ledger.slot(index).head().archs.store(ArchSet::EMPTY.with(Arch::CPU).bits(), Relaxed);
+        for slot in ledger.grow() {
+            slot.head().archs.store(ArchSet::EMPTY.with(Arch::CPU).bits(), Relaxed);
         }
         let idle = Arc::new(Idle {
             began: Instant::now(),
@@ -85,7 +85,7 @@ impl BareTree {
     /// # Panics
     /// If the tree does not return the task, so that the measurement would be invalid.
     pub fn pairs(&self, pairs: u32) {
-        let slot = self.ledger.slot(0);
+        let slot = self.ledger.slot(SlotId(0));
         for _ in 0..pairs {
             self.tree.push(slot, Some(WorkerId(0)), None);
             let pulled = self.tree.pull(WorkerId(0)).expect("the tree gives back what it was given");
@@ -105,8 +105,8 @@ impl BareTree {
             if !matches!(slot.phase(), Phase::InTree(_) | Phase::Fallback) {
                 self.tree.push(slot, None, None);
             }
-            if slot.index() % 2 == 0 {
-                pull(slot.index());
+            if slot.id().0 % 2 == 0 {
+                pull(slot.id().0);
             }
         }
         (0..tasks * self.workers).for_each(pull);

@@ -6,7 +6,7 @@
 use super::assembly::LiveTree;
 use super::attendance::{self, Method};
 use super::call::Call;
-use super::ledger::Slot;
+use super::ledger::{Slot, SlotId};
 use super::node::TreeNode;
 use super::observer::NoteKind;
 use parking_lot::Mutex;
@@ -89,7 +89,7 @@ const LARGEST_LOAD: f64 = 1e300;
 
 thread_local! {
     /// The task that a component last handed back in place of another: the nodes above only pass it on.
-    static HANDED_BACK: Cell<Option<(u32, u64)>> = const { Cell::new(None) };
+    static HANDED_BACK: Cell<Option<(SlotId, u64)>> = const { Cell::new(None) };
 }
 
 impl TreeNode {
@@ -121,7 +121,7 @@ impl TreeNode {
     #[cold]
     pub(super) fn look_at_other_task(&self, call: &Call<'_>, answer: RawPush) {
         let Some(slot) = Slot::of(answer.refused).filter(|_| !self.is_quarantined()) else { return };
-        let task = Some((slot.index(), answer.refused.generation));
+        let task = Some((slot.id(), answer.refused.generation));
         if HANDED_BACK.replace(task) != task {
             self.count_breach(call, Breach::OtherTaskRefused, Method::PushTask);
         }
@@ -146,7 +146,7 @@ impl LiveTree {
     #[cold]
     pub(super) fn refused_by_root(&self, call: &Call<'_>, root: &TreeNode, given: &Slot, answer: RawPush) {
         let Some(slot) = Slot::of(answer.refused) else { return };
-        let is_given = slot.index() == given.index();
+        let is_given = slot.id() == given.id();
         let for_nobody = Refusal::from_code(answer.why) == Refusal::NoWorker && !root.some_fits(slot.head());
         if root.stores_any_number && is_given && !for_nobody && !root.is_quarantined() {
             root.count_breach(call, Breach::UnboundedRefused, Method::PushTask);

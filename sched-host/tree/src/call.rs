@@ -1,6 +1,7 @@
 //! One call into the tree, from entry to exit.
 
 use super::LiveTree;
+use super::ledger::SlotId;
 use sched_core::abi::wire::CallRef;
 use sched_core::{Time, WorkerId};
 use std::cell::Cell;
@@ -20,7 +21,7 @@ pub(super) struct Call<'a> {
     /// Largest width of these tasks: combined workers up to this size are useful.
     width: Cell<u16>,
     /// The pushed task and the place of its deferred wake, if the requester is about to pull that task itself.
-    pub(super) deferred: Option<(u32, &'a Cell<Option<WorkerId>>)>,
+    pub(super) deferred: Option<(SlotId, &'a Cell<Option<WorkerId>>)>,
     /// Whether another task moved as well, which a wake may be for.
     others: Cell<bool>,
     /// Time of the last clock read; `FAR` for none.
@@ -71,7 +72,7 @@ impl<'a> Call<'a> {
     /// Notes the move of a task that these architectures can execute. It may differ from the pushed task: a component
     /// that stores tasks sends others on.
     #[inline]
-    pub(super) fn note_move(&self, slot: u32, archs: u32, width: u16) {
+    pub(super) fn note_move(&self, slot: SlotId, archs: u32, width: u16) {
         self.archs.set(self.archs.get() | archs);
         self.width.set(self.width.get().max(width));
         if self.deferred.is_some_and(|(pushed, _)| pushed != slot) {

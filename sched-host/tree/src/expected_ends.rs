@@ -56,25 +56,37 @@ impl LiveTree {
             let now = call.now();
             return self.latest(worker.0, |member| self.free_at(member, now)).unwrap_or(now).as_nanos();
         }
-        let (mut first, mut sum) = (u64::MAX, 0_u64);
+        let queued = node.queued.load(Relaxed);
+        let (mut first, mut sum, mut count) = (u64::MAX, 0_u64, 0);
         for child in &node.children {
             let end = self.hop_estimated_end(call, *child);
             first = first.min(end);
-            sum = sum.saturating_add(end);
+            if queued == 0 {
+                continue;
+            }
+            let below = &self.nodes[child.index()];
+            if below.count_in_context() <= 1 {
+                (sum, count) = (sum.saturating_add(end), count + 1);
+                continue;
+            }
+            // The end of a child with several workers is that of the first; the others may be busy for longer.
+            for worker in below.workers_in_context() {
+                let free = self.latest(worker.0, |member| self.free_at(member, call.now())).map_or(0, Time::as_nanos);
+                (sum, count) = (sum.saturating_add(free.max(end)), count + 1);
+            }
         }
         if node.children.is_empty() {
             first = call.now().as_nanos();
         }
-        let queued = node.queued.load(Relaxed);
         if queued == 0 {
             return first;
         }
-        let later = sum.saturating_sub(first.saturating_mul(node.children.len() as u64));
+        let later = sum.saturating_sub(first.saturating_mul(count));
         first.saturating_add(queued.saturating_add(later) / node.count_in_context())
     }
 
     fn queued_at(&self, node: NodeId) -> u64 {
-        let node = &self.nodes[node as usize];
+        let node = &self.nodes[node.index()];
         // Tasks of a failed node are elsewhere.
         if node.is_quarantined() { 0 } else { node.queued.load(Relaxed) }
     }
@@ -92,7 +104,7 @@ pub(super) fn straight(
     match (node.place().leaf_worker(), &*node.children) {
         (Some(worker), _) => Some((worker, leaves_for.get(worker.index())?.as_slice().into())),
         (None, [child]) => {
-            let (worker, below) = nodes[*child as usize].straight.as_ref()?;
+            let (worker, below) = nodes[child.index()].straight.as_ref()?;
             Some((*worker, below.iter().copied().chain([node.id]).collect()))
         }
         _ => None,
@@ -120,7 +132,7 @@ extern "C" fn note_queued(call: CallRef<'_>, node: u32, nanos: u64) {
     }
 }
 
-extern "C" fn ends_below(call: CallRef<'_>, node: NodeId, first: u32, mut into: RSliceMut<'_, u64>) {
+extern "C" fn ends_below(call: CallRef<'_>, node: u32, first: u32, mut into: RSliceMut<'_, u64>) {
     let call = record(call);
     let Some(node) = call.tree.nodes.get(node as usize) else { return };
     let children = node.children.get(first as usize..).unwrap_or(&[]);

@@ -9,7 +9,7 @@ use super::LiveTree;
 use super::breach::{Breach, is_usable_load};
 use super::call::Call;
 use super::ledger::{NodeId, Slot};
-use super::node::TreeNode;
+use super::node::{ParentLink, TreeNode};
 use super::observer::NoteKind;
 use sched_core::WorkerId;
 use sched_core::abi::RawTask;
@@ -21,7 +21,7 @@ const FULL: u32 = 1;
 
 impl LiveTree {
     fn node(&self, id: NodeId) -> &TreeNode {
-        &self.nodes[id as usize]
+        &self.nodes[id.index()]
     }
 
     /// Node `from` pushes `task` to node `to`. A stale task is dropped: it has another owner.
@@ -33,12 +33,12 @@ impl LiveTree {
         };
         let node = self.node(to);
         call.forget_time();
-        call.note_move(slot.index(), slot.head().archs.load(Relaxed), slot.head().width.load(Relaxed));
+        call.note_move(slot.id(), slot.head().archs.load(Relaxed), slot.head().width.load(Relaxed));
         slot.hold(task, node.number);
         let answer = self.give(call, node, task, slot);
         match Slot::of(answer.refused) {
             Some(slot) => {
-                slot.hold(answer.refused, self.first + from);
+                slot.hold(answer.refused, self.first.of(from));
                 answer
             }
             None => RawPush::TAKEN,
@@ -109,13 +109,13 @@ impl LiveTree {
 
     /// A task from one of these nodes, for its child of the given number. In the ledger the node still holds the task.
     #[inline(always)]
-    pub(super) fn ask(&self, call: &Call<'_>, nodes: &[(NodeId, u32)]) -> Option<(RawTask, &'static Slot)> {
-        for (id, number) in nodes {
+    pub(super) fn ask(&self, call: &Call<'_>, nodes: &[ParentLink]) -> Option<(RawTask, &'static Slot)> {
+        for ParentLink { parent, child } in nodes {
             let Some(_hop) = call.descend() else {
-                self.note_cycle(call, *id);
+                self.note_cycle(call, *parent);
                 return None;
             };
-            let task = self.pull_at(call, self.node(*id), *number);
+            let task = self.pull_at(call, self.node(*parent), *child);
             if let Some(slot) = Slot::of(task) {
                 return Some((task, slot));
             }
@@ -125,8 +125,8 @@ impl LiveTree {
 
     /// A task from one of these nodes for the host itself, whose call is not nested in a hop yet.
     #[inline(always)]
-    pub(super) fn ask_first(&self, call: &Call<'_>, nodes: &[(NodeId, u32)]) -> Option<&'static Slot> {
-        nodes.iter().find_map(|(id, number)| Slot::of(self.pull_at(call, self.node(*id), *number)))
+    pub(super) fn ask_first(&self, call: &Call<'_>, nodes: &[ParentLink]) -> Option<&'static Slot> {
+        nodes.iter().find_map(|link| Slot::of(self.pull_at(call, self.node(link.parent), link.child)))
     }
 
     /// A task from `node` for child number `to`. A component without tasks is passed by, unless a task was pushed to it
@@ -144,7 +144,7 @@ impl LiveTree {
 
     /// Reports room at `node` to each parent in order, until one sends a task.
     pub(super) fn hop_can_push(&self, call: &Call<'_>, node: &TreeNode) -> bool {
-        node.parents.iter().any(|(parent, number)| {
+        node.parents.iter().any(|ParentLink { parent, child }| {
             let Some(_hop) = call.descend() else {
                 self.note_cycle(call, *parent);
                 return false;
@@ -153,7 +153,7 @@ impl LiveTree {
             if above.is_quarantined() {
                 self.hop_can_push(call, above)
             } else {
-                above.with(call, |component, raw| component.can_push(raw, *number))
+                above.with(call, |component, raw| component.can_push(raw, *child))
             }
         })
     }

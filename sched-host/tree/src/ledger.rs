@@ -20,8 +20,48 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
 use std::sync::{Arc, OnceLock};
 
-/// Number of a node: in its tree, or among the nodes of all trees where the documentation says so.
-pub type NodeId = u32;
+/// A node: its number in its tree, where parents come before their children.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The node at this place of its tree's list.
+    #[inline]
+    #[must_use]
+    pub const fn at(index: usize) -> NodeId {
+        NodeId(index as u32)
+    }
+
+    /// Its place in its tree's list.
+    #[inline]
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A node: its number among the nodes of all trees that share a ledger.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeNumber(pub u32);
+
+impl NodeNumber {
+    /// Number of the node `id` of the tree whose first node has this number.
+    #[inline]
+    pub(super) const fn of(self, id: NodeId) -> NodeNumber {
+        NodeNumber(self.0 + id.0)
+    }
+
+    /// The node of this number in the tree whose first node has number `first`.
+    #[inline]
+    pub(super) const fn in_tree(self, first: NodeNumber) -> NodeId {
+        NodeId(self.0 - first.0)
+    }
+
+    /// The range of this node alone.
+    pub(super) const fn alone(self) -> Range<NodeNumber> {
+        self..NodeNumber(self.0 + 1)
+    }
+}
 
 /// State of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,7 +71,7 @@ pub enum Phase {
     /// The task waits for others, or is being submitted.
     Waiting,
     /// A node holds it, given by its number among the nodes of all trees.
-    InTree(NodeId),
+    InTree(NodeNumber),
     /// It left the tree other than by a pull, and waits in the fallback store of its context.
     Fallback,
     /// A worker executes it.
@@ -53,7 +93,7 @@ impl Phase {
         match self {
             Phase::Free => FREE,
             Phase::Waiting => WAITING,
-            Phase::InTree(node) => IN_TREE | u64::from(node),
+            Phase::InTree(node) => IN_TREE | u64::from(node.0),
             Phase::Fallback => FALLBACK,
             Phase::Running => RUNNING,
         }
@@ -63,12 +103,16 @@ impl Phase {
         match bits & KIND_MASK {
             FREE => Phase::Free,
             WAITING => Phase::Waiting,
-            IN_TREE => Phase::InTree((bits & NODE_MASK) as NodeId),
+            IN_TREE => Phase::InTree(NodeNumber((bits & NODE_MASK) as u32)),
             FALLBACK => Phase::Fallback,
             _ => Phase::Running,
         }
     }
 }
+
+/// A slot of the ledger. Slots are numbered from 0 in their ledger.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SlotId(pub u32);
 
 /// Slot of a task in the ledger: two cache lines, the second of which is rarely needed except for `state`.
 #[repr(C, align(128))]
@@ -93,8 +137,9 @@ impl Slot {
     }
 
     /// Number of the slot.
-    pub fn index(&self) -> u32 {
-        self.head.record
+    #[inline]
+    pub fn id(&self) -> SlotId {
+        SlotId(self.head.record)
     }
 
     /// Current generation.
@@ -130,7 +175,7 @@ impl Slot {
 
     /// Takes the task away from the node that holds it, if that is one of `nodes`: every handle becomes stale. If it
     /// returns true, the caller owns the task.
-    pub(super) fn take_from(&self, nodes: &Range<NodeId>, phase: Phase) -> bool {
+    pub(super) fn take_from(&self, nodes: &Range<NodeNumber>, phase: Phase) -> bool {
         let bits = self.head.state.load(Acquire);
         let held = matches!(Phase::from_bits(bits), Phase::InTree(node) if nodes.contains(&node));
         let next = u64::from(((bits >> 32) as u32).wrapping_add(1)) << 32 | phase.to_bits();
@@ -139,7 +184,7 @@ impl Slot {
 
     /// Notes that `node` holds the task, which the caller owns, and returns a handle.
     #[inline]
-    pub(super) fn enter(&self, node: NodeId) -> RawTask {
+    pub(super) fn enter(&self, node: NodeNumber) -> RawTask {
         let generation = self.head.state.load(Relaxed) >> 32;
         let task = RawTask { head: &raw const self.head, generation };
         self.hold(task, node);
@@ -161,8 +206,8 @@ impl Slot {
 
     /// Notes that `node` holds the task, of which the caller has the current handle.
     #[inline]
-    pub(super) fn hold(&self, task: RawTask, node: NodeId) {
-        self.head.state.store(task.generation << 32 | IN_TREE | u64::from(node), Release);
+    pub(super) fn hold(&self, task: RawTask, node: NodeNumber) {
+        self.head.state.store(task.generation << 32 | IN_TREE | u64::from(node.0), Release);
     }
 
     fn of_any(task: RawTask) -> Option<&'static Slot> {
@@ -175,7 +220,7 @@ impl Slot {
 /// State shared by all slots of one ledger. Never returned to the system, like the slots.
 struct Home {
     /// Trees, by their first node numbers.
-    trees: Mutex<BTreeMap<NodeId, Numbered>>,
+    trees: Mutex<BTreeMap<NodeNumber, Numbered>>,
 }
 
 /// The nodes of one tree.
@@ -183,7 +228,7 @@ struct Numbered {
     count: u32,
     fallback: Arc<Fallback>,
     /// Number of tasks dropped by each node.
-    lost_by: BTreeMap<NodeId, u64>,
+    lost_by: BTreeMap<NodeNumber, u64>,
 }
 
 /// A component dropped a handle: moves the task to the fallback store, and counts the drop at the node that held it.
@@ -201,7 +246,7 @@ extern "C" fn lost(task: RawTask) {
         let mut trees = home.trees.lock();
         // A tree that is gone holds nothing: its tasks were taken away.
         let Some((_, tree)) = trees.range_mut(..=node).next_back() else { return };
-        if !slot.take_from(&(node..node + 1), Phase::Fallback) {
+        if !slot.take_from(&node.alone(), Phase::Fallback) {
             return;
         }
         *tree.lost_by.entry(node).or_insert(0) += 1;
@@ -215,10 +260,10 @@ const FIRST_CHUNK: usize = 1024;
 /// Number of chunks: with doubling sizes, enough for all 32-bit indices.
 pub const CHUNKS: usize = 22;
 
-/// Chunk of an index, and the offset in it.
+/// Chunk of a slot, and its place in the chunk.
 #[inline]
-pub fn chunk_of(index: u32) -> (usize, usize) {
-    let place = index as usize + FIRST_CHUNK;
+pub fn chunk_of(slot: SlotId) -> (usize, usize) {
+    let place = slot.0 as usize + FIRST_CHUNK;
     let chunk = (place.ilog2() - FIRST_CHUNK.ilog2()) as usize;
     (chunk, place - (FIRST_CHUNK << chunk))
 }
@@ -260,11 +305,11 @@ impl Ledger {
         Ledger { chunks: [const { OnceLock::new() }; CHUNKS], len: AtomicUsize::new(0), grow: Mutex::new(()), home }
     }
 
-    /// Creates free slots, and returns their indices.
+    /// Creates free slots, in order of their numbers.
     ///
     /// # Panics
     /// Beyond 2³² slots.
-    pub fn grow(&self) -> std::ops::Range<u32> {
+    pub fn grow(&self) -> &'static [Slot] {
         let _one_at_a_time = self.grow.lock();
         let number = self.chunks.iter().position(|chunk| chunk.get().is_none()).expect("fewer than 2^32 tasks at once");
         let size = FIRST_CHUNK << number;
@@ -274,7 +319,7 @@ impl Ledger {
             let fits = unused.iter().position(|slots| slots.len() == size);
             fits.map(|fits| unused.swap_remove(fits))
         };
-        let slots = unused.unwrap_or_else(|| {
+        let slots: &'static [Slot] = unused.unwrap_or_else(|| {
             let slot = |index| Slot {
                 head: TaskHead::new((first + index) as u32, lost),
                 home: AtomicPtr::new(std::ptr::null_mut()),
@@ -286,54 +331,55 @@ impl Ledger {
         }
         let _ = self.chunks[number].set(slots);
         self.len.store(first + size, Release);
-        first as u32..(first + size) as u32
+        slots
     }
 
-    /// The slot with this index.
+    /// The slot with this number.
     ///
     /// # Panics
     /// If there is none.
     #[inline]
-    pub fn slot(&self, index: u32) -> &'static Slot {
-        let (chunk, offset) = chunk_of(index);
+    pub fn slot(&self, id: SlotId) -> &'static Slot {
+        let (chunk, offset) = chunk_of(id);
         let slots: &'static [Slot] = self.chunks[chunk].get().expect("numbers of slots come from `grow`");
         &slots[offset]
     }
 
     /// All slots.
     pub fn slots(&self) -> impl Iterator<Item = &'static Slot> {
-        (0..self.len.load(Acquire) as u32).map(|index| self.slot(index))
+        (0..self.len.load(Acquire) as u32).map(|number| self.slot(SlotId(number)))
     }
 
     /// Numbers for the nodes of a tree, whose dropped tasks go to this store. `None` if the numbers are used up.
-    pub(super) fn take_numbers(&self, count: u32, fallback: Arc<Fallback>) -> Option<NodeId> {
+    pub(super) fn take_numbers(&self, count: u32, fallback: Arc<Fallback>) -> Option<NodeNumber> {
         let mut trees = self.home.trees.lock();
         let mut first = 0;
         for (start, tree) in trees.iter() {
-            if start - first >= count.max(1) {
+            if start.0 - first >= count.max(1) {
                 break;
             }
-            first = start + tree.count.max(1);
+            first = start.0 + tree.count.max(1);
         }
         if u64::from(first) + u64::from(count.max(1)) > NODE_MASK {
             return None;
         }
+        let first = NodeNumber(first);
         trees.insert(first, Numbered { count, fallback, lost_by: BTreeMap::new() });
         Some(first)
     }
 
     /// Returns the numbers of a tree that is dropped and holds no tasks.
-    pub(super) fn give_numbers_back(&self, first: NodeId) {
+    pub(super) fn give_numbers_back(&self, first: NodeNumber) {
         self.home.trees.lock().remove(&first);
     }
 
     /// Number of tasks dropped so far by each node of this tree.
-    pub(super) fn lost_by(&self, first: NodeId) -> BTreeMap<NodeId, u64> {
+    pub(super) fn lost_by(&self, first: NodeNumber) -> BTreeMap<NodeNumber, u64> {
         self.home.trees.lock().get(&first).map_or_else(BTreeMap::new, |tree| tree.lost_by.clone())
     }
 
     /// Slots of the tasks that these nodes hold, in order of submission.
-    pub(super) fn held_by(&self, nodes: &Range<NodeId>) -> Vec<&'static Slot> {
+    pub(super) fn held_by(&self, nodes: &Range<NodeNumber>) -> Vec<&'static Slot> {
         let held = |slot: &&Slot| matches!(slot.phase(), Phase::InTree(node) if nodes.contains(&node));
         let mut slots: Vec<_> = self.slots().filter(held).collect();
         slots.sort_unstable_by_key(|slot| slot.head().sequence.load(Relaxed));

@@ -41,7 +41,7 @@ pub use bare_tree::BareTree;
 pub use breach::Breach;
 pub use claims::{Claims, Declaration, Silence};
 pub use fault::{Fault, FaultKind};
-pub use ledger::{Ledger, NodeId, Phase, Slot};
+pub use ledger::{Ledger, NodeId, NodeNumber, Phase, Slot, SlotId};
 pub use lookahead::Lookahead;
 pub use memberships::Memberships;
 pub use observer::{NoteKind, ObservedNode, TreeObserver};
@@ -321,7 +321,7 @@ impl LiveTree {
         if let (Some(deferred), Some(worker)) = (deferred, requester)
             && self.can_execute(worker, slot)
         {
-            call.deferred = Some((slot.index(), deferred));
+            call.deferred = Some((slot.id(), deferred));
         }
         let answer = self.give(&call, root, slot.enter(root.number), slot);
         if !answer.refused.is_none() {
@@ -333,7 +333,7 @@ impl LiveTree {
     fn pull(&self, worker: WorkerId) -> Option<&'static Slot> {
         let leaf = self.leaf(worker)?;
         let call = Call::new(self, Some(worker), u32::MAX);
-        let slot = self.pull_at_leaf(&call, &self.nodes[leaf as usize])?;
+        let slot = self.pull_at_leaf(&call, &self.nodes[leaf.index()])?;
         if !self.can_execute(worker, slot) {
             self.note_wrong_worker(leaf, slot);
             return None;
@@ -359,10 +359,10 @@ impl LiveTree {
     #[cold]
     fn note_wrong_worker(&self, leaf: NodeId, slot: &'static Slot) {
         let held_by = match slot.phase() {
-            Phase::InTree(node) if self.numbers().contains(&node) => node - self.first,
+            Phase::InTree(node) if self.numbers().contains(&node) => node.in_tree(self.first),
             _ => leaf,
         };
-        self.nodes[held_by as usize].health.wrong_worker.fetch_add(1, Relaxed);
+        self.nodes[held_by.index()].health.wrong_worker.fetch_add(1, Relaxed);
         self.fall_back(slot);
     }
 }

@@ -6,7 +6,7 @@ use super::call::Call;
 use super::claims::{Lies, Silence, Silences};
 use super::expected_ends;
 use super::fault::{Fault, FaultKind};
-use super::ledger::NodeId;
+use super::ledger::{NodeId, NodeNumber};
 use super::lookahead::{Foresight, GRAPH};
 use super::observer::NoteKind;
 use super::place::Place;
@@ -28,16 +28,24 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
+/// The way from a node to a parent.
+#[derive(Clone, Copy)]
+pub(super) struct ParentLink {
+    pub(super) parent: NodeId,
+    /// Number of the node among the children of the parent.
+    pub(super) child: u32,
+}
+
 /// One node. Fields that nearly every hop reads come first, on one cache line: there may be a thousand leaves, and each
 /// task is pulled by another.
 #[repr(C, align(64))]
 pub(super) struct TreeNode {
     /// Nodes that a pull asks: the parents, or the sources of parents that only forward pulls.
-    pub(super) sources: Box<[(NodeId, u32)]>,
+    pub(super) sources: Box<[ParentLink]>,
     pub(super) component: ComponentObject,
     pub(super) id: NodeId,
     /// Number among the nodes of all trees.
-    pub(super) number: NodeId,
+    pub(super) number: NodeNumber,
     /// Architectures of the workers below.
     pub(super) archs: u32,
     /// Whether no task was pushed to the component yet, if it has none before that.
@@ -52,7 +60,7 @@ pub(super) struct TreeNode {
     pub(super) plugin: String,
     pub(super) children: Box<[NodeId]>,
     /// Each parent, with the number of this node among its children.
-    pub(super) parents: Box<[(NodeId, u32)]>,
+    pub(super) parents: Box<[ParentLink]>,
     /// The workers below.
     pub(super) worker_groups: Box<[WorkerGroup]>,
     /// For each child, the first child with the same prospects for any task.
@@ -99,7 +107,7 @@ pub(super) struct Health {
 pub(super) struct NodeParts {
     pub(super) id: NodeId,
     /// Number among the nodes of all trees.
-    pub(super) number: NodeId,
+    pub(super) number: NodeNumber,
     pub(super) component: ComponentObject,
     pub(super) component_name: String,
     pub(super) plugin: String,
@@ -107,9 +115,9 @@ pub(super) struct NodeParts {
     pub(super) end_is_noted: bool,
     pub(super) stores_any_number: bool,
     pub(super) children: Box<[NodeId]>,
-    pub(super) parents: Box<[(NodeId, u32)]>,
+    pub(super) parents: Box<[ParentLink]>,
     /// Nodes that a pull asks.
-    pub(super) sources: Box<[(NodeId, u32)]>,
+    pub(super) sources: Box<[ParentLink]>,
     pub(super) places: Arc<[Place]>,
     pub(super) workers: Arc<[RawWorker]>,
     pub(super) worker_groups: Box<[WorkerGroup]>,
@@ -123,19 +131,19 @@ pub(super) struct NodeParts {
 impl TreeNode {
     pub(super) fn new(parts: NodeParts) -> TreeNode {
         let NodeParts { id, places, workers, teams, children, .. } = parts;
-        let below = sched_core::WorkerSet::from_words(&places[id as usize].raw().workers_in_context);
+        let below = sched_core::WorkerSet::from_words(&places[id.index()].raw().workers_in_context);
         let archs = below
             .iter()
             .filter_map(|worker| workers.get(worker.index()))
             .fold(0, |archs, worker| archs | 1 << worker.arch);
-        let random = AtomicU64::new(mix(parts.seed ^ mix(u64::from(id) + 1)));
+        let random = AtomicU64::new(mix(parts.seed ^ mix(u64::from(id.0) + 1)));
         TreeNode {
             id,
             number: parts.number,
             component: parts.component,
             component_name: parts.component_name,
             plugin: parts.plugin,
-            words: words(places[id as usize].raw()),
+            words: words(places[id.index()].raw()),
             // Combined workers do not sleep: their members do.
             wake_routes: if teams.is_none() { WakeRoutes::new(&children, &places) } else { None },
             children,
@@ -161,7 +169,15 @@ impl TreeNode {
     }
 
     pub(super) fn place(&self) -> &Place {
-        &self.places[self.id as usize]
+        &self.places[self.id.index()]
+    }
+
+    /// The workers below that are in the context.
+    pub(super) fn workers_in_context(&self) -> impl Iterator<Item = WorkerId> {
+        (0..).zip(self.place().raw().workers_in_context.iter()).flat_map(|(place, word)| {
+            let bits = (0..64).filter(move |bit| word >> bit & 1 == 1);
+            bits.map(move |bit| WorkerId(place * 64 + bit))
+        })
     }
 
     /// Number of workers below, at least 1.
@@ -309,7 +325,7 @@ impl WireHost for TreeNode {
     }
 
     fn child_place(&self, child: u32) -> ROption<&RawPlace<'_>> {
-        self.children.get(child as usize).map(|target| self.places[*target as usize].raw()).into()
+        self.children.get(child as usize).map(|target| self.places[target.index()].raw()).into()
     }
 
     fn worker(&self, worker: u32) -> ROption<RawWorker> {
@@ -339,7 +355,7 @@ impl WireHost for TreeNode {
 
     fn child_can_execute(&self, call: CallRef<'_>, child: u32, task: RawTask) -> bool {
         let (Some(head), Some(target)) = (head(task), self.children.get(child as usize)) else { return false };
-        record(call).tree.nodes[*target as usize].some_fits(head)
+        record(call).tree.nodes[target.index()].some_fits(head)
     }
 
     fn implementations(&self, call: CallRef<'_>, worker: u32, task: RawTask) -> u32 {

@@ -81,7 +81,7 @@ impl Observed {
     }
 
     fn node(&self, node: &TreeNode) -> ObservedNode {
-        ObservedNode(self.first.0 + node.id)
+        ObservedNode(self.first.0 + node.id.0)
     }
 
     #[cold]
@@ -112,7 +112,7 @@ impl LiveTree {
     pub(super) fn note(&self, call: &Call<'_>, node: &TreeNode, kind: NoteKind, text: impl FnOnce() -> String) {
         if let Some(Observed { observer, first }) = &self.observed {
             let now = self.services.now().as_nanos();
-            observer.noted(now, call.requester, ObservedNode(first.0 + node.id), kind, &text());
+            observer.noted(now, call.requester, ObservedNode(first.0 + node.id.0), kind, &text());
         }
     }
 }

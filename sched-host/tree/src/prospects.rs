@@ -7,7 +7,7 @@ use super::ledger::NodeId;
 use super::node::{TreeNode, head, record};
 use sched_core::abi::extension::{HostProspects, RawProspect};
 use sched_core::abi::std_types::RSliceMut;
-use sched_core::abi::wire::{CallRef, NO_ID, place};
+use sched_core::abi::wire::{CallRef, place};
 use sched_core::abi::{RawTask, TaskHead};
 use sched_core::{Estimate, MemoryNode, WorkerId, WorkerSet};
 
@@ -52,8 +52,7 @@ pub(super) fn worker_groups(below: &WorkerSet, env: &TreeEnv) -> Box<[WorkerGrou
 
 /// Computes [`TreeNode::like`] of `node`.
 pub(super) fn like(node: &TreeNode, nodes: &[TreeNode]) -> Box<[NodeId]> {
-    let below =
-        |child: &NodeId| nodes[*child as usize].worker_groups.iter().map(|workers| (workers.count, workers.kind));
+    let below = |child: &NodeId| nodes[child.index()].worker_groups.iter().map(|workers| (workers.count, workers.kind));
     let mut firsts: Vec<NodeId> = Vec::new();
     let first = |child: &NodeId| match firsts.iter().find(|first| below(first).eq(below(child))) {
         Some(first) => *first,
@@ -67,7 +66,7 @@ pub(super) fn like(node: &TreeNode, nodes: &[TreeNode]) -> Box<[NodeId]> {
 
 extern "C" fn below(
     call: CallRef<'_>,
-    node: NodeId,
+    node: u32,
     first: u32,
     task: RawTask,
     with_energy: bool,
@@ -77,17 +76,17 @@ extern "C" fn below(
     let (Some(head), Some(node)) = (head(task), tree.nodes.get(node as usize)) else { return };
     let moves = node.place().raw().flags & place::NO_TRANSFERS == 0;
     let mut answers = Answers { tree, head, moves, with_energy, length: None, transfer: None };
-    let mut last = (NO_ID, RawProspect::NONE);
+    let mut last = (None, RawProspect::NONE);
     for (like, prospect) in node.like.get(first as usize..).unwrap_or(&[]).iter().zip(into.as_mut_slice()) {
         // Most children equal the one before.
-        if *like != last.0 {
-            last = (*like, answers.of(&tree.nodes[*like as usize].worker_groups));
+        if Some(*like) != last.0 {
+            last = (Some(*like), answers.of(&tree.nodes[like.index()].worker_groups));
         }
         *prospect = last.1;
     }
 }
 
-extern "C" fn here(call: CallRef<'_>, node: NodeId, task: RawTask) -> u64 {
+extern "C" fn here(call: CallRef<'_>, node: u32, task: RawTask) -> u64 {
     let tree = record(call).tree;
     let mut least = Estimate::NoModel.to_wire();
     let (Some(head), Some(node)) = (head(task), tree.nodes.get(node as usize)) else { return least };

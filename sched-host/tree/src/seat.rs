@@ -17,7 +17,7 @@
 //! A back end implements the required methods of [`Seated`] for one of its workers; the provided methods are the rules.
 
 use super::combined::CombinedWorkers;
-use super::{Slot, Tree};
+use super::{Slot, SlotId, Tree};
 use sched_core::WorkerId;
 use sched_sync::gathering::Gathering;
 use std::cell::Cell;
@@ -55,14 +55,14 @@ pub enum Work<P> {
 #[derive(Default)]
 pub struct DeferredWake {
     /// Slots of the tasks.
-    pushed: Vec<u32>,
+    pushed: Vec<SlotId>,
     worker: Cell<Option<WorkerId>>,
 }
 
 impl DeferredWake {
     /// Notes that the worker pushes a task.
     #[inline]
-    pub fn note_pushed(&mut self, slot: u32) {
+    pub fn note_pushed(&mut self, slot: SlotId) {
         self.pushed.push(slot);
     }
 
@@ -264,7 +264,7 @@ fn wake_deferred_unless(at: &mut impl Seated, slot: Option<&Slot>) {
     let deferred = at.deferred();
     let Some(other) = deferred.worker.take() else { return };
     // If the pull gave another task, or several were pushed, the other worker may be the only one to find the rest.
-    if slot.is_none_or(|slot| deferred.pushed != [slot.index()]) {
+    if slot.is_none_or(|slot| deferred.pushed != [slot.id()]) {
         at.wake(other);
     }
 }

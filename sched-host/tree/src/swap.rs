@@ -31,7 +31,7 @@
 
 use super::assembly::LiveTree;
 use super::fault::Fault;
-use super::ledger::{Phase, Slot};
+use super::ledger::{Phase, Slot, SlotId};
 use super::{Call, Part, Tree};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::*;
@@ -104,11 +104,11 @@ impl LiveTree {
         let mut depths = vec![0; self.nodes.len()];
         for node in &self.nodes {
             for child in &node.children {
-                depths[*child as usize] = depths[*child as usize].max(depths[node.id as usize] + 1);
+                depths[child.index()] = depths[child.index()].max(depths[node.id.index()] + 1);
             }
         }
         let mut nodes: Vec<_> = self.nodes.iter().collect();
-        nodes.sort_by_key(|node| std::cmp::Reverse(depths[node.id as usize]));
+        nodes.sort_by_key(|node| std::cmp::Reverse(depths[node.id.index()]));
         let call = Call::new(self, None, u32::MAX);
         for node in nodes.into_iter().filter(|node| !node.is_quarantined()) {
             let given = node.with(&call, |component, raw| component.drain(raw));
@@ -120,7 +120,7 @@ impl LiveTree {
             let holder = slot.phase();
             if slot.take_from(&numbers, Phase::Waiting) {
                 if let Phase::InTree(number) = holder {
-                    let node = &self.nodes[(number - self.first) as usize];
+                    let node = &self.nodes[number.in_tree(self.first).index()];
                     node.health.rehomed.fetch_add(1, Relaxed);
                     node.note_kept(1);
                 }
@@ -139,10 +139,10 @@ impl LiveTree {
         let numbers = self.numbers();
         let fallen = self.fallback.take_all();
         fallen.iter().for_each(|slot| slot.set_phase(Phase::Waiting));
-        let mut rest: BTreeSet<u32> = fallen.iter().map(|slot| slot.index()).collect();
-        let is_back = |slot: &&Slot| slot.take_from(&numbers, Phase::Waiting) || rest.remove(&slot.index());
+        let mut rest: BTreeSet<SlotId> = fallen.iter().map(|slot| slot.id()).collect();
+        let is_back = |slot: &&Slot| slot.take_from(&numbers, Phase::Waiting) || rest.remove(&slot.id());
         let mut back: Vec<_> = given.into_iter().filter(is_back).collect();
-        back.extend(fallen.into_iter().filter(|slot| rest.contains(&slot.index())));
+        back.extend(fallen.into_iter().filter(|slot| rest.contains(&slot.id())));
         back
     }
 

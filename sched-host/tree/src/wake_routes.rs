@@ -35,7 +35,7 @@ impl WakeRoutes {
         let mut start = None;
         let mut below = Vec::new();
         for (number, child) in children.iter().enumerate() {
-            for worker in WorkerSet::from_words(&places[*child as usize].raw().workers_in_context).iter() {
+            for worker in WorkerSet::from_words(&places[child.index()].raw().workers_in_context).iter() {
                 let start = *start.get_or_insert(worker.index());
                 let at = worker.index().checked_sub(start).filter(|at| *at >= below.len())?;
                 below.resize(at, NOBODY);
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn sleepers_lead_to_each_child_once_and_in_order() {
         let places = places(&[&[2, 3], &[5], &[70, 71], &[130]]);
-        let routes = WakeRoutes::new(&[0, 1, 2, 3], &places).expect("they stand in order");
+        let routes = WakeRoutes::new(&[0, 1, 2, 3].map(NodeId), &places).expect("they stand in order");
         assert_eq!(to_sleepers(&routes, 0..3, &[0b10_1110, 1 << 6 | 1 << 7, 1 << 2]), [0, 1, 2, 3]);
         assert_eq!(to_sleepers(&routes, 0..3, &[0, 1 << 7, 0]), [2]);
         assert_eq!(to_sleepers(&routes, 0..3, &[0b1_0011, 0, 0b1001]), [] as [u32; 0], "they are below no child");
@@ -101,11 +101,11 @@ mod tests {
 
     #[test]
     fn children_in_another_order_have_no_routes() {
-        assert!(WakeRoutes::new(&[1, 0], &places(&[&[0], &[1]])).is_none());
-        assert!(WakeRoutes::new(&[0, 1], &places(&[&[0, 2], &[1]])).is_none());
-        assert!(WakeRoutes::new(&[0, 1], &places(&[&[0, 1], &[1]])).is_none());
-        assert!(WakeRoutes::new(&[0, 1], &places(&[&[], &[]])).is_none());
-        assert!(WakeRoutes::new(&[0], &places(&[&[0]])).is_none());
+        assert!(WakeRoutes::new(&[1, 0].map(NodeId), &places(&[&[0], &[1]])).is_none());
+        assert!(WakeRoutes::new(&[0, 1].map(NodeId), &places(&[&[0, 2], &[1]])).is_none());
+        assert!(WakeRoutes::new(&[0, 1].map(NodeId), &places(&[&[0, 1], &[1]])).is_none());
+        assert!(WakeRoutes::new(&[0, 1].map(NodeId), &places(&[&[], &[]])).is_none());
+        assert!(WakeRoutes::new(&[0].map(NodeId), &places(&[&[0]])).is_none());
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use super::attendance::Method;
 use super::call::Call;
 use super::claims::{Claims, Declaration};
-use super::ledger::{Phase, Slot};
+use super::ledger::{NodeId, Phase, Slot};
 use super::node::{TreeNode, record};
 use super::observer::NoteKind;
 use parking_lot::Mutex;
@@ -78,7 +78,7 @@ impl Witness {
 impl WireHost for Witness {
     fn push_to(&self, call: CallRef<'_>, child: u32, task: RawTask) -> RawPush {
         let node = self.node();
-        let below = node.children.get(child as usize).map(|child| node.places[*child as usize].raw());
+        let below = node.children.get(child as usize).map(|child| node.places[child.index()].raw());
         let is_worker = below.is_some_and(|below| below.flags & place::LEAF != 0);
         {
             let mut seen = self.seen.lock();
@@ -221,8 +221,8 @@ impl Testimony<'_> {
                     lie(Declaration::StoresAnyNumber);
                 }
             } else if claims.forwards_push {
-                let is_able_worker = |child: &u32| {
-                    let below = &call.tree.nodes[*child as usize];
+                let is_able_worker = |child: &NodeId| {
+                    let below = &call.tree.nodes[child.index()];
                     below.place().leaf_worker().is_some() && below.some_fits(slot.head())
                 };
                 // Workers refuse by not being woken.

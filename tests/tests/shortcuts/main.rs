@@ -9,7 +9,7 @@ use components::{Keep, Probe};
 use proptest::prelude::*;
 use scenario::{Scenario, scenario};
 use sched_core::*;
-use sched_host::tree::{Ledger, Phase, Services, Slot, Tree, WorkerFacts};
+use sched_host::tree::{Ledger, Phase, Services, Slot, SlotId, Tree, WorkerFacts};
 use sched_tests::fake_services::FakeServices;
 use sched_tests::stock;
 use shape::{Maker, Shape, Shortcut, shape};
@@ -66,7 +66,7 @@ impl Play {
     fn act(&mut self, act: &Act) -> Option<&'static Slot> {
         match act {
             Act::Push { codelet, archs, width, priority, by } => {
-                let slot = self.ledger.slot(self.pushed);
+                let slot = self.ledger.slot(SlotId(self.pushed));
                 self.pushed += 1;
                 let head = slot.head();
                 head.reset();
@@ -135,8 +135,8 @@ fn history(
     let mut play = Play { tree, ledger, services, pushed: 0 };
     for act in acts {
         let _ = writeln!(history, "{act:?}");
-        let pulled = play.act(act).map(Slot::index);
-        let phases: Vec<Phase> = (0..play.pushed).map(|slot| play.ledger.slot(slot).phase()).collect();
+        let pulled = play.act(act).map(Slot::id);
+        let phases: Vec<Phase> = (0..play.pushed).map(|slot| play.ledger.slot(SlotId(slot)).phase()).collect();
         let requests = play.services.take_requests();
         let _ = writeln!(history, "{requests:?} {pulled:?} {phases:?}");
     }

@@ -75,12 +75,12 @@ impl Maker {
         if info.param("ntasks-threshold").is_some() {
             params.set("ntasks-threshold", Value::Int(room));
         }
-        let id = self.parts.len() as NodeId;
+        let id = NodeId::at(self.parts.len());
         self.parts.push(Part {
             component: component.build(&params).expect("the parameters are sound"),
             name: name.to_owned(),
             plugin: "test".to_owned(),
-            path: format!("{id} {name}"),
+            path: format!("{} {name}", id.0),
             object: String::new(),
             children: Vec::new(),
             workers: worker.map(WorkerId).into_iter().collect(),
@@ -117,11 +117,11 @@ impl Maker {
         let lowest = if nodes.len() == 1 { &nodes[..] } else { &nodes[1..] };
         let children: Vec<NodeId> = below.iter().map(|shape| self.add(shape)).collect();
         let workers: WorkerSet =
-            children.iter().flat_map(|child| self.parts[*child as usize].workers.iter().collect::<Vec<_>>()).collect();
+            children.iter().flat_map(|child| self.parts[child.index()].workers.iter().collect::<Vec<_>>()).collect();
         let links = |children: &[NodeId]| children.iter().map(|child| (*child, String::new())).collect();
         for node in &nodes {
             let below = if lowest.contains(node) { &children[..] } else { lowest };
-            let part = &mut self.parts[*node as usize];
+            let part = &mut self.parts[node.index()];
             (part.children, part.workers) = (links(below), workers.clone());
         }
         nodes[0]

@@ -1,7 +1,7 @@
 //! Ready pop: among the tasks that may leave next, chooses the one with the shortest transfers to where it will run.
 
-use super::{Reservoir, noted};
-use crate::queue::{Held, Place, Reach, nanos};
+use super::Reservoir;
+use crate::queue::{Change, Held, Place, Reach, nanos};
 use sched_core::*;
 
 /// Whether a reservoir considers the location of data when it chooses the task that leaves.
@@ -57,16 +57,17 @@ impl Ready {
 
 impl Reservoir {
     /// Takes the `eligible` task with the shortest transfers to `memory_node`; the first on ties. It stops at the first
-    /// task whose data is complete there.
+    /// task whose data is complete there. `changed` receives a change of the expected length.
     pub(super) fn pop_ready(
         &self,
         node: Node<'_>,
         memory_node: MemoryNode,
         eligible: impl Fn(&Held) -> bool,
+        changed: &dyn Fn(Change),
     ) -> Option<(Task, Place)> {
         let reach = if self.ready == Ready::All { Reach::AllLevels } else { Reach::HighestLevel };
         let transfer = |held: &Held| eligible(held).then(|| nanos(node.expected_transfer(memory_node, &held.task)));
-        let (held, place) = self.queue.change(|queue| queue.pop_least(reach, transfer), noted(node))?;
+        let (held, place) = self.queue.change(|queue| queue.pop_least(reach, transfer), changed)?;
         Some((held.task, place))
     }
 }

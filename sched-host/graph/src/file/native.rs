@@ -9,7 +9,7 @@ pub use write::to_json;
 use super::json::{Number, Seconds, Signed, Truth, Whole, Word};
 use super::json::{Shape, bytes, document, member, needed, nothing, refuse_others, shaped};
 use super::problems::{Found, Problems, quote};
-use crate::{Access, AccessMode, DataId, Datum, Kind, KindId, Lengths, Task, TaskGraph, TaskId, WontUse};
+use crate::{Access, AccessMode, ContextId, DataId, Datum, Kind, KindId, Lengths, Task, TaskGraph, TaskId, WontUse};
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use sched_core::{Arch, MemoryNode};
@@ -177,7 +177,8 @@ fn read_task<'v, 't>(
     let mut read = Task::new(kind.unwrap_or(KindId(0)));
     read.name = optional::<Word<'_>>(task, "name", problems).map(|name| name.text.into());
     read.priority = optional::<Signed>(task, "priority", problems).map_or(0, |Signed(priority)| priority);
-    read.context = optional::<Short>(task, "context", problems).map_or(0, |Short(context)| context);
+    read.context =
+        optional::<Short>(task, "context", problems).map_or(ContextId::DEFAULT, |Short(context)| ContextId(context));
     read.footprint = optional::<Footprint>(task, "footprint", problems).map(|Footprint(footprint)| footprint);
     read.flops = optional::<Number>(task, "flops", problems).map_or(0.0, |Number(flops)| flops);
     read.lengths = lengths(task, problems);

@@ -99,7 +99,7 @@ impl<'a> ContextBuilder<'a> {
         {
             let mut config = context.config.lock();
             *config = ContextConfig::new(self.name, policy, workers);
-            context.before.store(context.in_flight.counts().1, SeqCst);
+            context.before.store(context.in_flight.counts().submitted, SeqCst);
         }
         context.in_flight.open();
         core.roster.renew();

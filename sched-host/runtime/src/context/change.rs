@@ -3,6 +3,7 @@
 use super::{ContextCore, ContextError, SchedContext};
 use crate::Core;
 use sched_core::WorkerSet;
+use sched_graph::ContextId;
 use sched_policy::Policy;
 use sched_tree::context::{WantedPolicy, exchange, faults_of, worker_ids};
 use std::sync::atomic::Ordering::SeqCst;
@@ -86,7 +87,7 @@ impl SchedContext {
     /// See [`ContextError`]; the context then continues.
     pub fn delete(&self) -> Result<(), ContextError> {
         let (core, context) = (&self.submitter.core, &self.context);
-        if context.number == 0 {
+        if context.number == ContextId::DEFAULT {
             return Err(ContextError::Default);
         }
         if self.is_inside() {

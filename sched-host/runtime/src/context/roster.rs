@@ -3,6 +3,7 @@
 use crate::task::ahead::Ahead;
 use parking_lot::Mutex;
 use sched_core::WorkerSet;
+use sched_graph::ContextId;
 use sched_policy::Policy;
 use sched_sync::in_flight::InFlight;
 use sched_tree::context::ContextConfig;
@@ -17,7 +18,7 @@ pub(crate) const MOST: usize = 256;
 /// One context. Its place is reused by a later context after deletion.
 pub(crate) struct ContextCore {
     /// Number by which records of tasks refer to it; 0 is the default context.
-    pub(crate) number: u16,
+    pub(crate) number: ContextId,
     pub(crate) tree: Tree,
     /// Its submitted tasks, for components that look ahead.
     pub(crate) ahead: Arc<Ahead>,
@@ -35,7 +36,7 @@ pub(crate) struct ContextCore {
 
 impl ContextCore {
     pub(crate) fn new(
-        number: u16,
+        number: ContextId,
         tree: Tree,
         ahead: Arc<Ahead>,
         name: String,
@@ -113,17 +114,17 @@ impl Roster {
 
     /// The place with this number.
     #[inline]
-    pub(crate) fn get(&self, number: u16) -> &Arc<ContextCore> {
-        if number == 0 { &self.default } else { self.further(number) }
+    pub(crate) fn get(&self, number: ContextId) -> &Arc<ContextCore> {
+        if number == ContextId::DEFAULT { &self.default } else { self.further(number) }
     }
 
-    fn further(&self, number: u16) -> &Arc<ContextCore> {
-        self.all[number as usize].get().expect("tasks know contexts that there were")
+    fn further(&self, number: ContextId) -> &Arc<ContextCore> {
+        self.all[number.index()].get().expect("tasks know contexts that there were")
     }
 
     /// Every place, with or without a context.
     pub(crate) fn places(&self) -> impl Iterator<Item = &Arc<ContextCore>> {
-        (0..self.len.load(Acquire)).map(|number| self.get(number as u16))
+        (0..self.len.load(Acquire)).map(|number| self.get(ContextId(number as u16)))
     }
 
     /// Every context.
@@ -137,13 +138,13 @@ impl Roster {
     }
 
     /// A place without a context; `make` creates a new one if necessary. The caller holds `opening`.
-    pub(super) fn free_place(&self, make: impl FnOnce(u16) -> ContextCore) -> Option<&Arc<ContextCore>> {
+    pub(super) fn free_place(&self, make: impl FnOnce(ContextId) -> ContextCore) -> Option<&Arc<ContextCore>> {
         if let Some(free) = self.places().find(|place| !place.is_there()) {
             return Some(free);
         }
         let number = self.len.load(Acquire);
         let place = self.all.get(number)?;
-        let _ = place.set(Arc::new(make(number as u16)));
+        let _ = place.set(Arc::new(make(ContextId(number as u16))));
         self.len.store(number + 1, Release);
         place.get()
     }

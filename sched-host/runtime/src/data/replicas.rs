@@ -84,7 +84,7 @@ impl<T> Replicas<T> {
         };
         let places = (0..memories.nodes()).map(place).collect();
         memories.note_allocated(node, bytes);
-        Replicas { data, bytes, state: Mutex::new(Coherence::at(node.0)), places, memories: Arc::clone(memories) }
+        Replicas { data, bytes, state: Mutex::new(Coherence::at(node)), places, memories: Arc::clone(memories) }
     }
 
     /// The node of a worker.
@@ -103,7 +103,7 @@ impl<T> Replicas<T> {
     pub(crate) fn read(&self, node: MemoryNode) -> MappedRwLockReadGuard<'_, T> {
         // Recursive, since a task may name the same data twice while a prefetch waits for the write lock.
         let value = self.places[node.index()].value.read_recursive();
-        debug_assert!(self.state.lock().is_valid(node.0), "{IN_PLACE}");
+        debug_assert!(self.state.lock().is_valid(node), "{IN_PLACE}");
         RwLockReadGuard::map(value, |value| value.as_ref().expect(IN_PLACE))
     }
 
@@ -112,7 +112,7 @@ impl<T> Replicas<T> {
     pub(crate) fn write(&self, node: MemoryNode) -> MappedRwLockWriteGuard<'_, T> {
         let value = self.places[node.index()].value.write();
         // Under the lock, so that no thread that sees the new version sees the old value.
-        self.state.lock().write(node.0);
+        self.state.lock().write(node);
         RwLockWriteGuard::map(value, |value| value.as_mut().expect(IN_PLACE))
     }
 
@@ -128,7 +128,7 @@ impl<T> Replicas<T> {
     fn keep_one(&self) -> MemoryNode {
         let kept = self.some_valid();
         // A prefetch in progress is invalidated.
-        self.state.lock().write(kept.0);
+        self.state.lock().write(kept);
         for (node, place) in self.places.iter().enumerate().filter(|(node, _)| *node != kept.index()) {
             let mut value = place.value.write();
             if value.is_some() {
@@ -144,7 +144,7 @@ impl<T> Replicas<T> {
 
     /// Notes that the memory on `node` is given back. The caller has locked the place.
     fn free(&self, node: MemoryNode) {
-        self.state.lock().free(node.0);
+        self.state.lock().free(node);
         self.memories.note_freed(node, self.bytes);
     }
 }
@@ -171,8 +171,8 @@ impl<T: Clone> Replicas<T> {
         }
         underway.arrived();
         let mut now = self.state.lock();
-        if now.arrive(node.0, state.version()) {
-            if now.allocate(node.0) {
+        if now.arrive(node, state.version()) {
+            if now.allocate(node) {
                 self.memories.note_allocated(node, self.bytes);
             }
         } else if is_new {
@@ -192,8 +192,8 @@ impl<T: Clone + Send + Sync + 'static> Copies for Replicas<T> {
 
     fn bring(&self, node: MemoryNode, errand: Errand) {
         let is_done = |state: Coherence| match errand {
-            Errand::Demand(_) => state.is_valid(node.0),
-            Errand::Prefetch(version) => state.is_valid(node.0) || state.version() != version,
+            Errand::Demand(_) => state.is_valid(node),
+            Errand::Prefetch(version) => state.is_valid(node) || state.version() != version,
         };
         if is_done(self.coherence()) {
             return;
@@ -227,8 +227,8 @@ impl<T: Clone + Send + Sync + 'static> Copies for Replicas<T> {
 impl<T> Drop for Replicas<T> {
     fn drop(&mut self) {
         let state = *self.state.get_mut();
-        let there = (0..self.places.len() as u32).filter(|node| state.is_allocated(*node));
-        there.for_each(|node| self.memories.note_freed(MemoryNode(node), self.bytes));
+        let there = (0..self.places.len() as u32).map(MemoryNode).filter(|node| state.is_allocated(*node));
+        there.for_each(|node| self.memories.note_freed(node, self.bytes));
     }
 }
 
@@ -299,7 +299,7 @@ mod tests {
                 random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 let (node, what) = (MemoryNode((random >> 16) % NODES), (random >> 24) % 8);
                 // As `Memories::bring` does it.
-                if what > 1 || !replicas.coherence().is_allocated(node.0) {
+                if what > 1 || !replicas.coherence().is_allocated(node) {
                     replicas.bring(node, Errand::Demand(WorkerId(node.0)));
                 }
                 match what {

@@ -69,7 +69,7 @@ impl Worker {
             core.backend.times.joined_team(self.id, expected);
             core.backend.times.pre_exec(self.id, core.backend.now(), expected);
         }
-        counters.in_team.store(slot.index() + 1, Relaxed);
+        counters.in_team.set(Some(slot.id()));
         if gathering.is_led_by(me) {
             let team = gathering.lead();
             if expected > 0 {
@@ -78,8 +78,8 @@ impl Worker {
                 let begin = |member: &WorkerId| core.backend.times.pre_exec(*member, now, expected);
                 teams.workers.memberships().team(combined).iter().for_each(begin);
             }
-            counters.executing.store(slot.index() + 1, Relaxed);
-            let task = TaskPlace { slot, record: core.records.get(slot.index()) };
+            counters.executing.set(Some(slot.id()));
+            let task = TaskPlace { slot, record: core.records.get(slot.id()) };
             let mut taken = task.record.body.lock().take();
             let submitter = self.submitter.clone();
             enter_task(core.id, task.record.context());
@@ -89,13 +89,13 @@ impl Worker {
                 members.iter().for_each(|member| core.backend.times.post_exec(*member));
             }
             drop(team);
-            counters.executing.store(0, Relaxed);
+            counters.executing.set(None);
             counters.executed.store(counters.executed.load(Relaxed) + 1, Relaxed);
-            counters.in_team.store(0, Relaxed);
+            counters.in_team.set(None);
             core.end(task, &outcome, taken, Some(self.id), &mut self.scratch);
         } else {
             gathering.follow();
-            counters.in_team.store(0, Relaxed);
+            counters.in_team.set(None);
         }
     }
 }

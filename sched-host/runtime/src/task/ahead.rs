@@ -38,6 +38,7 @@ use crate::backend::ThreadBackend;
 use crate::core::{Core, NO_CODELET, TaskPlace};
 use crate::data::DataHeader;
 use sched_core::{ArchSet, DataAccess, Estimate, MemoryNode, Stage, WorkerId};
+use sched_graph::ContextId;
 use sched_sync::follow::Follow;
 use sched_tree::{Ledger, Lookahead, Phase, Services, Slot};
 use std::collections::{BTreeMap, VecDeque};
@@ -48,7 +49,7 @@ use std::sync::{Arc, OnceLock, Weak};
 /// The tasks of one context; see the [module](self).
 pub(crate) struct Ahead {
     /// Number of the context.
-    context: u16,
+    context: ContextId,
     list: Follow<List>,
     backend: Arc<ThreadBackend>,
     ledger: Arc<Ledger>,
@@ -132,7 +133,7 @@ impl List {
 }
 
 impl Ahead {
-    pub(crate) fn new(context: u16, backend: Arc<ThreadBackend>, ledger: Arc<Ledger>) -> Ahead {
+    pub(crate) fn new(context: ContextId, backend: Arc<ThreadBackend>, ledger: Arc<Ledger>) -> Ahead {
         // Traces record submissions, too.
         let list = Follow::new(backend.recorder.is_some());
         Ahead { context, list, backend, ledger, core: OnceLock::new() }
@@ -164,7 +165,7 @@ impl Ahead {
         let Some(core) = self.core.get().and_then(Weak::upgrade) else { return List::default() };
         let line = |slot: &Slot| {
             let sequence = slot.head().sequence.load(Acquire);
-            (sequence != 0).then(|| Line { sequence, place: core.place(slot.index()) })
+            (sequence != 0).then(|| Line { sequence, place: core.place(slot.id()) })
         };
         // The context is read between two reads of the sequence, so it belongs to that task.
         let is_ours = |line: &Line| line.place.record.context() == self.context && !line.has_ended();
@@ -295,8 +296,8 @@ mod tests {
         let mut places = Vec::new();
         while places.len() < count {
             let grown = ledger.grow();
-            records.grow(&grown);
-            places.extend(grown.map(|slot| TaskPlace { slot: ledger.slot(slot), record: records.get(slot) }));
+            records.grow(grown);
+            places.extend(grown.iter().map(|slot| TaskPlace { slot, record: records.get(slot.id()) }));
         }
         places
     }

@@ -7,9 +7,10 @@ use crate::context::{ContextCore, enter_task};
 use crate::core::{Core, TaskPlace, Vacant};
 use crate::data::{DataHeader, Places};
 use sched_core::WorkerId;
+use sched_graph::ContextId;
 use sched_sync::light_fence;
 use sched_tree::seat::DeferredWake;
-use sched_tree::{Phase, Slot, Tree};
+use sched_tree::{Phase, Slot, SlotId, Tree};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,9 +21,9 @@ use std::sync::atomic::{AtomicU64, Ordering::*, fence};
 pub(crate) struct WorkerScratch {
     dependents: Vec<Dependent>,
     /// Tasks that end without having run, with their outcomes.
-    ending: Vec<(u32, Outcome)>,
+    ending: Vec<(SlotId, Outcome)>,
     /// Tasks to schedule again after a commute turn was given back.
-    retry: Vec<u32>,
+    retry: Vec<SlotId>,
     /// Whether this thread will pull a task next.
     will_pull: bool,
     /// Its deferred wake, if so.
@@ -147,7 +148,7 @@ impl Core {
 
     /// Pushes a ready task into the tree, or notes that it ends without running.
     fn schedule(&self, task: TaskPlace, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
-        let (slot, record) = (task.slot.index(), task.record);
+        let (slot, record) = (task.slot.id(), task.record);
         if record.is_special() {
             let mut body = record.body.lock();
             let is_task = body.job.is_some();
@@ -286,7 +287,7 @@ impl Core {
 
     /// Notes a task that failed or was cancelled, and marks the data that it should have written.
     #[cold]
-    fn note_bad(&self, context: u16, task: u64, outcome: &Outcome, cause: &Cause, job: Option<&dyn Job>) {
+    fn note_bad(&self, context: ContextId, task: u64, outcome: &Outcome, cause: &Cause, job: Option<&dyn Job>) {
         self.outcomes.note_bad(context, task, outcome, cause);
         if let Some(job) = job {
             job.visit(&mut |header, mode| {
@@ -309,10 +310,10 @@ impl Core {
         if let Some(callback) = rare.callback {
             // A long callback is no stall. Only the worker itself writes this counter.
             let executing = requester.map(|worker| &self.counters[worker.index()].executing);
-            let before = executing.map(|executing| executing.load(Relaxed));
-            executing.inspect(|executing| executing.store(slot.index() + 1, Relaxed));
+            let before = executing.and_then(|executing| executing.get());
+            executing.inspect(|executing| executing.set(Some(slot.id())));
             aside(&slot.head().sequence, "a callback", || callback(outcome));
-            executing.inspect(|executing| executing.store(before.unwrap_or(0), Relaxed));
+            executing.inspect(|executing| executing.set(before));
         }
         for header in &rare.turns {
             header.give_turn(&mut scratch.retry);
@@ -320,9 +321,9 @@ impl Core {
     }
 
     #[inline(always)]
-    fn count_finished(&self, context: u16, requester: Option<WorkerId>) {
+    fn count_finished(&self, context: ContextId, requester: Option<WorkerId>) {
         match requester {
-            _ if context != 0 => {
+            _ if context != ContextId::DEFAULT => {
                 if self.roster.get(context).in_flight.end() {
                     self.outcomes.tell();
                 }
@@ -352,8 +353,7 @@ impl Core {
     fn note_if_default_finished(&self) {
         // The last two tasks may end at once: one of them sees the other.
         fence(SeqCst);
-        let (finished, submitted) = self.counts(&self.roster.default);
-        if finished == submitted {
+        if self.counts(&self.roster.default).is_finished() {
             self.outcomes.tell();
         }
     }
@@ -413,7 +413,7 @@ fn aside(task: &AtomicU64, what: &str, body: impl FnOnce()) {
 }
 
 /// Takes the turn at each data, or none: then the task waits for the first turn that is taken.
-fn take_turns(slot: u32, turns: &[Arc<DataHeader>], retry: &mut Vec<u32>) -> bool {
+fn take_turns(slot: SlotId, turns: &[Arc<DataHeader>], retry: &mut Vec<SlotId>) -> bool {
     for (number, header) in turns.iter().enumerate() {
         if !header.take_turn(slot) {
             turns[..number].iter().for_each(|taken| taken.give_turn(retry));

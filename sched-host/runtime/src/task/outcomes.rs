@@ -2,6 +2,7 @@
 
 use super::failure::{Cause, Outcome, TaskFailure};
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use sched_graph::ContextId;
 use sched_sync::heavy_fence;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,9 +24,9 @@ pub(crate) struct Outcomes {
 #[derive(Default)]
 struct EndState {
     /// Kernels that panicked since the last report, by context.
-    failed: Vec<(u16, Arc<TaskFailure>)>,
+    failed: Vec<(ContextId, Arc<TaskFailure>)>,
     /// Number of tasks cancelled since the last report, by context.
-    cancelled: BTreeMap<u16, u64>,
+    cancelled: BTreeMap<ContextId, u64>,
     /// Every task that failed or was cancelled, by sequence.
     bad: HashMap<u64, Outcome>,
 }
@@ -36,7 +37,7 @@ impl Outcomes {
         self.any_bad.load(Acquire)
     }
 
-    pub(crate) fn note_bad(&self, context: u16, task: u64, outcome: &Outcome, cause: &Cause) {
+    pub(crate) fn note_bad(&self, context: ContextId, task: u64, outcome: &Outcome, cause: &Cause) {
         let mut state = self.state.lock();
         match outcome {
             Outcome::Failed(_) => state.failed.push((context, Arc::clone(cause))),
@@ -61,7 +62,7 @@ impl Outcomes {
     }
 
     /// Failures, and the number of cancelled tasks, since the last report; in one context, or in all.
-    pub(crate) fn report(&self, context: Option<u16>) -> (Vec<Arc<TaskFailure>>, u64) {
+    pub(crate) fn report(&self, context: Option<ContextId>) -> (Vec<Arc<TaskFailure>>, u64) {
         let mut state = self.state.lock();
         let (reported, rest): (Vec<_>, Vec<_>) =
             state.failed.drain(..).partition(|(of, _)| context.is_none_or(|context| context == *of));
@@ -74,11 +75,11 @@ impl Outcomes {
     }
 
     /// Assigns the unreported failures of a deleted context to the default one.
-    pub(crate) fn forget_context(&self, context: u16) {
+    pub(crate) fn forget_context(&self, context: ContextId) {
         let mut state = self.state.lock();
-        state.failed.iter_mut().filter(|(of, _)| *of == context).for_each(|(of, _)| *of = 0);
+        state.failed.iter_mut().filter(|(of, _)| *of == context).for_each(|(of, _)| *of = ContextId::DEFAULT);
         if let Some(cancelled) = state.cancelled.remove(&context) {
-            *state.cancelled.entry(0).or_insert(0) += cancelled;
+            *state.cancelled.entry(ContextId::DEFAULT).or_insert(0) += cancelled;
         }
     }
 

@@ -4,17 +4,18 @@ use super::codelet::Job;
 use super::failure::{Cause, Outcome};
 use crate::data::DataHeader;
 use parking_lot::Mutex;
+use sched_graph::ContextId;
 use sched_sync::link::{self, Pending};
 use sched_tree::ledger::{CHUNKS, chunk_of};
+use sched_tree::{Slot, SlotId};
 use smallvec::SmallVec;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering::*};
 use std::sync::{Arc, OnceLock};
 
 /// Identifies a task: a slot, and its sequence among the tasks that used the slot.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct TaskKey {
-    pub(crate) slot: u32,
+    pub(crate) slot: SlotId,
     /// Place in the order of submission, from 1.
     pub(crate) sequence: u64,
 }
@@ -63,14 +64,15 @@ static UNUSED: Mutex<Vec<&'static [Record]>> = Mutex::new(Vec::new());
 
 impl Records {
     /// Creates records for slots that [`Ledger::grow`](sched_tree::Ledger::grow) created.
-    pub(crate) fn grow(&self, slots: &Range<u32>) {
-        let (chunk, _) = chunk_of(slots.start);
+    pub(crate) fn grow(&self, slots: &[Slot]) {
+        let Some(first) = slots.first() else { return };
+        let (chunk, _) = chunk_of(first.id());
         let unused = {
             let mut unused = UNUSED.lock();
             let fits = unused.iter().position(|records| records.len() == slots.len());
             fits.map(|fits| unused.swap_remove(fits))
         };
-        let records = unused.unwrap_or_else(|| Vec::leak(slots.clone().map(|_| Record::default()).collect()));
+        let records = unused.unwrap_or_else(|| Vec::leak(slots.iter().map(|_| Record::default()).collect()));
         let _ = self.chunks[chunk].set(records);
     }
 
@@ -79,7 +81,7 @@ impl Records {
     /// # Panics
     /// If there is none.
     #[inline]
-    pub(crate) fn get(&self, slot: u32) -> &'static Record {
+    pub(crate) fn get(&self, slot: SlotId) -> &'static Record {
         let (chunk, offset) = chunk_of(slot);
         let records: &'static [Record] = self.chunks[chunk].get().expect("records grow with the slots");
         &records[offset]
@@ -147,13 +149,13 @@ pub(crate) struct Dependent(u32);
 impl Dependent {
     /// The task in `slot` waits; `explicit` if the application requested it, so that the failure of the other task
     /// cancels it. (For an order by data, the data carries the failure.)
-    pub(crate) fn new(slot: u32, explicit: bool) -> Dependent {
-        debug_assert!(slot < 1 << 31, "a ledger has fewer than 2^31 slots");
-        Dependent(slot << 1 | u32::from(explicit))
+    pub(crate) fn new(slot: SlotId, explicit: bool) -> Dependent {
+        debug_assert!(slot.0 < 1 << 31, "a ledger has fewer than 2^31 slots");
+        Dependent(slot.0 << 1 | u32::from(explicit))
     }
 
-    pub(crate) fn slot(self) -> u32 {
-        self.0 >> 1
+    pub(crate) fn slot(self) -> SlotId {
+        SlotId(self.0 >> 1)
     }
 
     pub(crate) fn is_explicit(self) -> bool {
@@ -164,13 +166,13 @@ impl Dependent {
 impl Record {
     /// The context of the task.
     #[inline]
-    pub(crate) fn context(&self) -> u16 {
-        self.context.load(Relaxed)
+    pub(crate) fn context(&self) -> ContextId {
+        ContextId(self.context.load(Relaxed))
     }
 
     /// Sets up the record for a new task, which is not released before [`submitted`](Self::submitted).
-    pub(crate) fn open(&self, current: &AtomicU64, sequence: u64, context: u16) {
-        self.context.store(context, Relaxed);
+    pub(crate) fn open(&self, current: &AtomicU64, sequence: u64, context: ContextId) {
+        self.context.store(context.0, Relaxed);
         self.pending.open();
         current.store(sequence, Release);
     }

@@ -11,7 +11,7 @@ use crate::data::{DataHeader, DataSize, Handle, Places, Scratchpad};
 use crate::wait::DataError;
 use crate::worker::{executed_here, this_worker};
 use sched_core::{ArchSet, TaskId};
-use sched_graph::AccessMode;
+use sched_graph::{AccessMode, ContextId};
 use sched_model::DataShape;
 use sched_sync::in_flight::Refused;
 use sched_text::hash::FNV_1A_EMPTY;
@@ -165,7 +165,7 @@ impl Submitter {
         let (archs, codelet) = (ArchSet::EMPTY, NO_CODELET);
         let (key, links) = core.enter(Entry {
             place,
-            context: 0,
+            context: ContextId::DEFAULT,
             priority: 0,
             archs,
             codelet,
@@ -385,7 +385,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
                 max: greatest,
             });
         }
-        if number != 0 {
+        if number != ContextId::DEFAULT {
             // A task of the context itself may still submit to it while it is being deleted.
             let inside = executed_here(core) == Some(number);
             if let Err(Refused { tell }) = context.in_flight.reserve(serial.filter(|_| !inside)) {

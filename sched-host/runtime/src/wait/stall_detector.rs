@@ -9,16 +9,27 @@ use crate::context::ContextCore;
 use crate::core::Core;
 use crate::task::failure::{ContextState, StallReport, WorkerDoing, WorkerState};
 use sched_core::{ArchSet, WorkerId};
+use sched_graph::ContextId;
+use sched_sync::in_flight::Counts;
 use sched_tree::Phase;
 use sched_tree::attendance::{OverdueCall, Watch};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
+/// What two looks are compared by.
+#[derive(Clone, Copy, PartialEq)]
+struct Progress {
+    /// Of all contexts.
+    all: Counts,
+    /// Of the context that a thread waits for.
+    context: Counts,
+}
+
 /// Observes a runtime while a thread waits for it, or for one of its contexts.
 #[derive(Default)]
 pub(crate) struct StallDetector {
-    last: Option<[(u64, u64); 2]>,
+    last: Option<Progress>,
     quiet: Duration,
     calls: Watch,
 }
@@ -31,13 +42,16 @@ impl StallDetector {
         context: Option<&ContextCore>,
         period: Duration,
     ) -> Option<Box<StallReport>> {
-        let progress = [(core.finished(), core.submitted()), context.map_or((0, 0), |context| core.counts(context))];
+        let progress = Progress {
+            all: Counts { finished: core.finished(), submitted: core.submitted() },
+            context: context.map_or(Counts::default(), |context| core.counts(context)),
+        };
         let abandoned =
             context.is_some_and(|context| context.config().workers.is_empty() && context.tree.fallen_back() > 0);
-        let executing = core.counters.iter().any(|counters| counters.executing.load(Relaxed) != 0);
+        let executing = core.counters.iter().any(|counters| counters.executing.get().is_some());
         let moved = match (self.last, abandoned) {
             (None, _) => true,
-            (Some(last), true) => last[1] != progress[1],
+            (Some(last), true) => last.context != progress.context,
             (Some(last), false) => executing || last != progress,
         };
         self.last = Some(progress);
@@ -55,24 +69,24 @@ impl StallDetector {
 
 fn report(core: &Core, quiet: Duration, overdue: Vec<OverdueCall>) -> StallReport {
     let (mut waiting, mut fallback) = (0, 0);
-    let mut in_trees: BTreeMap<u16, Vec<ArchSet>> = BTreeMap::new();
+    let mut in_trees: BTreeMap<ContextId, Vec<ArchSet>> = BTreeMap::new();
     for slot in core.ledger.slots() {
         match slot.phase() {
             Phase::Waiting => waiting += 1,
             Phase::Fallback => fallback += 1,
             Phase::InTree(_) => {
                 let archs = ArchSet::from_bits(slot.head().archs.load(Relaxed));
-                in_trees.entry(core.records.get(slot.index()).context()).or_default().push(archs);
+                in_trees.entry(core.records.get(slot.id()).context()).or_default().push(archs);
             }
             Phase::Free | Phase::Running => {}
         }
     }
     let workers = core.counters.iter().zip(&core.facts).enumerate().map(|(id, (counters, facts))| {
         let asleep = core.backend.sleep.sleeping().contains(id as u32);
-        let doing = match (asleep, counters.executing.load(Relaxed)) {
-            (_, executing) if executing != 0 => WorkerDoing::Executing,
+        let doing = match (asleep, counters.executing.get()) {
+            (_, Some(_)) => WorkerDoing::Executing,
             (true, _) => WorkerDoing::Sleeping,
-            (false, _) if counters.in_team.load(Relaxed) != 0 => WorkerDoing::Gathering,
+            (false, _) if counters.in_team.get().is_some() => WorkerDoing::Gathering,
             (false, _) => WorkerDoing::Scheduling,
         };
         let served = in_trees.iter().filter(|(number, _)| core.roster.get(**number).tree.serves(WorkerId(id as u32)));
@@ -81,7 +95,7 @@ fn report(core: &Core, quiet: Duration, overdue: Vec<OverdueCall>) -> StallRepor
     });
     let contexts = core.roster.contexts().map(|context| {
         let config = context.config();
-        let (finished, submitted) = core.counts(context);
+        let Counts { finished, submitted } = core.counts(context);
         ContextState {
             name: config.name,
             policy: config.policy.name.clone(),

@@ -1,7 +1,8 @@
 //! Counters of workers.
 
+use sched_tree::SlotId;
 use serde::Serialize;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Written by one worker, read by any thread.
@@ -15,16 +16,33 @@ pub(crate) struct WorkerCounters {
     pub(crate) idle: AtomicU64,
     /// Start of the current idle period in nanoseconds since the start of the runtime, plus 1; 0 while it has a task.
     pub(crate) idle_since: AtomicU64,
-    /// Slot of the task that it executes, plus 1; 0 for none.
-    pub(crate) executing: AtomicU32,
-    /// Slot of the parallel task that it executes or gathers for, plus 1; 0 for none.
-    pub(crate) in_team: AtomicU32,
+    /// The task that it executes.
+    pub(crate) executing: AtomicSlot,
+    /// The parallel task that it executes or gathers for.
+    pub(crate) in_team: AtomicSlot,
     /// Number of times that it parked.
     pub(crate) sleeps: AtomicU64,
     /// Number of times that it was woken.
     pub(crate) wakes: AtomicU64,
     /// Wakes after which it found no task.
     pub(crate) wakes_in_vain: AtomicU64,
+}
+
+/// The slot of a task, or none. One thread writes it; others may read an older value.
+#[derive(Default)]
+pub(crate) struct AtomicSlot(AtomicU32);
+
+impl AtomicSlot {
+    #[inline]
+    pub(crate) fn set(&self, slot: Option<SlotId>) {
+        // 0 is no slot. (There are fewer than 2³¹ slots.)
+        self.0.store(slot.map_or(0, |slot| slot.0 + 1), Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> Option<SlotId> {
+        self.0.load(Relaxed).checked_sub(1).map(SlotId)
+    }
 }
 
 /// Counters of one worker since the start of the runtime.

@@ -115,7 +115,7 @@ impl LiveContext {
 impl Engine<'_> {
     /// The context of a task.
     pub(super) fn context_of(&self, task: TaskId) -> usize {
-        usize::from(self.graph.task(task).context)
+        self.graph.task(task).context.index()
     }
 
     /// Records the submission of a task, which may be the first of its context.

@@ -333,11 +333,12 @@ impl Engine<'_> {
         let Move { data, from, to, .. } = *self.moves.get(transfer);
         let bytes = self.backend.graph.data[data.index()].bytes;
         let platform = Arc::clone(&self.backend.platform);
-        let links = &platform.route(from, to).links;
-        for link in links {
+        let route = platform.route(from, to);
+        for link in &route.links {
             self.moves.link_bytes[*link] += bytes;
         }
-        self.moves.network.begin(self.now, transfer, links, bytes);
+        let weight = platform.sharing.weight(route.latency);
+        self.moves.network.begin(self.now, transfer, &route.links, bytes, weight);
         self.network_changed();
     }
 

@@ -140,7 +140,7 @@ impl Tasks {
     pub(super) fn slot_for(&mut self, task: TaskId, priority: i32, backend: &SimBackend) -> &'static Slot {
         let slot = self.free_slots.pop().unwrap_or_else(|| {
             let ledger = &self.ledger;
-            self.free_slots.extend(ledger.grow().rev().map(|index| ledger.slot(index)));
+            self.free_slots.extend(ledger.grow().iter().rev());
             self.free_slots.pop().expect("the ledger grows by one slot at least")
         });
         let (head, row) = (slot.head(), backend.lengths.row(task));

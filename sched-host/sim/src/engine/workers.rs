@@ -107,7 +107,7 @@ impl Engine<'_> {
                 let mut deferred = std::mem::take(&mut state.deferred);
                 let will_pull = room && push == 0;
                 let slot = self.push(task, Some(worker), will_pull.then_some(deferred.cell()));
-                deferred.note_pushed(slot.index());
+                deferred.note_pushed(slot.id());
                 self.workers[worker.index()].deferred = deferred;
                 if push > 0 {
                     return self.occupy(worker, push, Action::Host(worker));

@@ -3,7 +3,9 @@
 mod kernels;
 
 use super::routes::{Edge, routes};
-use super::{Kernels, Link, MAX_MEMORIES, MAX_WORKERS, Memory, Overheads, Platform, Power, Route, Worker, WorkerClass};
+use super::{
+    Kernels, Link, MAX_MEMORIES, MAX_WORKERS, Memory, Overheads, Platform, Power, Route, Sharing, Worker, WorkerClass,
+};
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
 use kernels::On;
 use sched_core::{Arch, MemoryNode};
@@ -33,6 +35,7 @@ const LINK: Signature = Signature {
 };
 const EXPECTED: Signature =
     Signature { arguments: 0, properties: &["contention"], example: "expected-transfers contention=6.0" };
+const SHARING: Signature = Signature { arguments: 1, properties: &[], example: "sharing \"latency\"" };
 const OVERHEADS: Signature = Signature {
     arguments: 0,
     properties: &["submission", "push", "fetch", "kernel-queueing", "transfer-queueing", "allocation", "wake-up"],
@@ -40,11 +43,21 @@ const OVERHEADS: Signature = Signature {
 };
 const REPEAT: Signature = Signature { arguments: 1, properties: &[], example: "repeat 8 { … }" };
 
-const PARTS: &[&str] =
-    &["memory", "switch", "workers", "combined-workers", "link", "expected-transfers", "overheads", "kernel", "repeat"];
+const PARTS: &[&str] = &[
+    "memory",
+    "switch",
+    "workers",
+    "combined-workers",
+    "link",
+    "expected-transfers",
+    "sharing",
+    "overheads",
+    "kernel",
+    "repeat",
+];
 
 /// Parts that a platform has at most once.
-const ONCE: &[&str] = &["combined-workers", "expected-transfers", "overheads"];
+const ONCE: &[&str] = &["combined-workers", "expected-transfers", "sharing", "overheads"];
 
 /// Number of problems after which those of kernels are not searched for any more.
 const MOST_PROBLEMS: usize = 100;
@@ -60,6 +73,8 @@ impl Platform {
     /// - `switch "pci"`: a place where links meet.
     /// - `link "ram" "pci" bandwidth="6 GB/s" latency="10 us" back="6.5 GB/s" shared=#true`: a link between two places in both
     ///   directions, which share bandwidth only if `shared`. Transfers take the route of least latency.
+    /// - `sharing "latency"`: simultaneous transfers share a link in proportion to 1/latency of their routes; `"even"`, the
+    ///   default, gives each the same ([`Sharing`]).
     /// - `workers "cpu" count=9 arch="cpu" memory="ram" package=0 speed=1.0 pipeline=1`: workers of a class.
     /// - `workers "cpu" … watts="9.5 W" idle-watts="2 W"`: power of each of them while it executes a kernel, alone or in a team
     ///   (or `kernel "gemm" { on "cpu" gflops=30.0 watts="11 W"; }` for that kernel), and while it is idle. With this,
@@ -111,6 +126,7 @@ struct Builder<'a> {
     links: Vec<Wire>,
     overheads: Overheads,
     contention: f64,
+    sharing: Sharing,
     combined_sizes: CombinedSizes,
     on: Vec<On>,
     /// The parts of [`ONCE`] that were found.
@@ -143,6 +159,7 @@ impl<'a> Builder<'a> {
             links: Vec::new(),
             overheads: Overheads::default(),
             contention: 1.0,
+            sharing: Sharing::default(),
             combined_sizes: CombinedSizes::default(),
             on: Vec::new(),
             said: Vec::new(),
@@ -223,6 +240,7 @@ impl<'a> Builder<'a> {
             "expected-transfers" => {
                 self.contention = self.reader.open(node, &EXPECTED).positive("contention").unwrap_or(1.0);
             }
+            "sharing" => self.sharing(node),
             "overheads" => self.overheads(node),
             "kernel" => self.kernel(node),
             "repeat" => self.repeat(node, depth),
@@ -345,6 +363,15 @@ impl<'a> Builder<'a> {
         self.links.push(Wire { from, to, there, back, shared, latency });
     }
 
+    fn sharing(&mut self, node: &KdlNode) {
+        let Some((by, span)) = self.reader.open(node, &SHARING).argument(0, "`latency` or `even`") else { return };
+        match by.as_str() {
+            "latency" => self.sharing = Sharing::ByLatency,
+            "even" => self.sharing = Sharing::Even,
+            _ => self.reader.unknown_name("way of sharing links", &by, span, ["latency", "even"]),
+        }
+    }
+
     fn overheads(&mut self, node: &KdlNode) {
         let mut open = self.reader.open(node, &OVERHEADS);
         let mut time = |name| open.quantity(name, quantity::parse_time, TIME).unwrap_or(Duration::ZERO);
@@ -416,7 +443,7 @@ impl<'a> Builder<'a> {
         let count = self.memories.len();
         let routes = routes(count, places.len(), &edges, &bandwidth, self.contention);
         self.check_routes(&routes);
-        let Builder { memories, classes, workers, overheads, combined_sizes, .. } = self;
+        let Builder { memories, classes, workers, sharing, overheads, combined_sizes, .. } = self;
         Some(Platform {
             name,
             doc,
@@ -425,6 +452,7 @@ impl<'a> Builder<'a> {
             memories,
             links,
             routes,
+            sharing,
             overheads,
             kernels,
             combined_sizes,

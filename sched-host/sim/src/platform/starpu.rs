@@ -2,8 +2,8 @@
 //! models.
 
 use super::{
-    KernelTime, Kernels, Link, Memory, Overheads, Parallel, Platform, Power, Route, Sized, TransferCost, Worker,
-    WorkerClass,
+    KernelTime, Kernels, Link, Memory, Overheads, Parallel, Platform, Power, Route, Sharing, Sized, TransferCost,
+    Worker, WorkerClass,
 };
 use roxmltree::Node;
 use sched_core::{Arch, MemoryNode};
@@ -219,13 +219,7 @@ impl Drawn {
         let route = pairs.map(|(from, to)| {
             let links = self.way(from, to);
             let latency = links.iter().map(|link| self.links[*link].1).sum();
-            // StarPU's schedulers expect transfers between devices to go through main memory.
-            let hops: &[(usize, usize)] =
-                if from > 0 && to > 0 && from != to { &[(from, 0), (0, to)] } else { &[(from, to)] };
-            let measured = |bytes| {
-                let bus = sampling.bus.as_ref()?;
-                hops.iter().map(|(from, to)| bus.predicted_transfer(*from, *to, bytes, devices)).sum::<Option<f64>>()
-            };
+            let measured = |bytes| sampling.bus.as_ref()?.predicted_transfer(from, to, bytes, devices);
             // A straight line through the times of no bytes and of many.
             let expected = match (measured(0), measured(1 << 30)) {
                 (Some(none), Some(many)) => {
@@ -272,6 +266,7 @@ impl Drawn {
             memories,
             links: self.links.into_iter().map(|(link, _)| link).collect(),
             routes,
+            sharing: Sharing::ByLatency,
             overheads: STARPU_OVERHEADS,
             kernels,
             combined_sizes: CombinedSizes::default(),

@@ -44,8 +44,7 @@ impl Context {
     }
 
     fn is_finished(&self) -> bool {
-        let (finished, submitted) = self.in_flight.counts();
-        finished == submitted
+        self.in_flight.counts().is_finished()
     }
 }
 

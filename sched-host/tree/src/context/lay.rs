@@ -1,7 +1,7 @@
 //! From a policy to the parts of a tree: lays the policy over workers, and builds its components.
 
 use crate::plugin::Registry;
-use crate::{Claims, Part};
+use crate::{Claims, NodeId, Part};
 use sched_core::WorkerSet;
 use sched_policy::{Machine, Policy, SomeWorkers, Source, TreePlan, expand, expand_unchecked};
 use sched_text::{Finding, Findings};
@@ -77,7 +77,7 @@ pub fn build_parts(plan: &TreePlan, registry: &Registry) -> Result<Vec<Part>, Fi
                 children: node
                     .children
                     .iter()
-                    .map(|child| (child.node.0 as u32, child.slot.clone().unwrap_or_default()))
+                    .map(|child| (NodeId::at(child.node.0), child.slot.clone().unwrap_or_default()))
                     .collect(),
                 workers: node.workers.clone(),
                 worker: node.leaf_worker,

@@ -67,7 +67,7 @@ fn exercise(info: &ComponentInfo, component: ComponentObject) {
     };
     let (workers, alone) = (WorkerSet::first(leaves.len() as u32), leaves.len() == 1);
     let numbered = (0..).zip(leaves);
-    let children = numbered.map(|(leaf, slot): (u32, String)| (leaf as NodeId + 1, slot)).collect();
+    let children = numbered.map(|(leaf, slot): (u32, String)| (NodeId(leaf + 1), slot)).collect();
     let mut neighbours = std::iter::repeat_with(|| adapt(Neighbour::default()));
     let facts = vec![WorkerFacts::CPU; workers.iter().count()];
     let (root, first_leaf) = match info.arity {

@@ -1,7 +1,7 @@
 //! What is written is read again, and what is malformed is refused line by line.
 
 use super::*;
-use crate::generate;
+use crate::{ContextId, generate};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -137,7 +137,7 @@ fn task(kinds: u32, data: u32) -> impl Strategy<Value = Task> {
         |(kind, (priority, context, footprint, name, flops), lengths, accesses, after)| Task {
             kind: KindId(kind),
             priority,
-            context,
+            context: ContextId(context),
             footprint,
             name: name.map(Into::into),
             flops,

@@ -127,7 +127,7 @@ impl<'g> TaskRow<'g> {
             kind,
             name: task.name.as_deref(),
             priority: task.priority,
-            context: task.context,
+            context: task.context.0,
             footprint: task.footprint,
             flops: task.flops,
             seconds: seconds.collect(),

@@ -1,0 +1,70 @@
+//! Equal tasks on equal workers: every policy that uses models keeps all workers busy.
+
+use proptest::prelude::*;
+use sched_core::Arch;
+use sched_host::graph::{Lengths, Task, TaskGraph};
+use sched_host::policy::library;
+use sched_host::sim::{Platform, Simulation};
+use sched_tests::stock;
+use std::time::Duration;
+
+/// Length of each task.
+const LENGTH: Duration = Duration::from_millis(1);
+
+/// Shipped policies that decide by expected lengths.
+fn policies_with_models() -> Vec<&'static str> {
+    let uses_models = |text: &str| text.lines().any(|line| line.trim_start().starts_with("perfmodel-select"));
+    let found: Vec<&str> =
+        library().iter().filter(|shipped| uses_models(shipped.text)).map(|shipped| shipped.name).collect();
+    assert!(found.len() >= 10, "{found:?}");
+    found
+}
+
+/// `nodes` NUMA nodes with `cores` equal cores each.
+fn machine(nodes: usize, cores: usize) -> Platform {
+    let mut text = String::from("platform \"equal\" {\n");
+    for node in 0..nodes {
+        text += &format!("memory \"m{node}\"\nworkers \"c{node}\" arch=\"cpu\" count={cores} memory=\"m{node}\"\n");
+        if node > 0 {
+            text += &format!("link \"m0\" \"m{node}\" bandwidth=\"10 GB/s\" latency=\"1 us\"\n");
+        }
+    }
+    Platform::parse("equal.kdl", &(text + "}\n")).expect("the text is sound")
+}
+
+/// Independent tasks of [`LENGTH`].
+fn independent(tasks: usize) -> TaskGraph {
+    let mut graph = TaskGraph::new("independent");
+    let kind = graph.add_kind("k");
+    for _ in 0..tasks {
+        graph.add_task(Task { lengths: Lengths::default().with(Arch::CPU, LENGTH), ..Task::new(kind) });
+    }
+    graph
+}
+
+/// Makespan of `tasks` independent tasks.
+fn makespan(platform: &Platform, tasks: usize, policy: &str) -> Duration {
+    let simulation = Simulation::new(independent(tasks), platform.clone()).policy(policy);
+    simulation.registry(stock::registry(Vec::new())).run().expect("it runs to the end").makespan
+}
+
+#[test]
+fn as_many_tasks_as_workers_take_the_time_of_one() {
+    for policy in policies_with_models() {
+        assert_eq!(makespan(&machine(2, 12), 24, policy), LENGTH, "{policy}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Nobody is idle while tasks wait: there are no overheads, and no data.
+    #[test]
+    fn equal_tasks_take_no_more_rounds_than_they_must(nodes in 1usize..4, cores in 1usize..24, tasks in 0usize..200) {
+        let platform = machine(nodes, cores);
+        let rounds = tasks.div_ceil(nodes * cores) as u32;
+        for policy in policies_with_models() {
+            prop_assert_eq!(makespan(&platform, tasks, policy), LENGTH * rounds, "{}", policy);
+        }
+    }
+}
