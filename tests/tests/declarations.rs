@@ -187,3 +187,40 @@ fn a_stall_names_the_node_that_sleeps_and_not_the_queue_above() {
         assert!(stall.to_string().contains(&expected), "{what}: {stall}");
     }
 }
+
+#[test]
+fn faults_and_lines_of_the_log_are_marks_in_traces() {
+    let plugins = fixture_folder(&["misbehaving"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let (policy, trace) = (folder.path().join("policy.kdl"), folder.path().join("trace"));
+    let tree = "verbose { eager { each \"worker\" { lies-of-sorting { worker } } } }";
+    std::fs::write(&policy, format!("policy \"lied-to\" {{ {tree}; }}")).expect("it can be written");
+    let [plugins, policy, trace] = [plugins.path(), &*policy, &*trace].map(|path| path.to_str().expect("text"));
+    let options = ["--plugin-dir", plugins, "--policy", policy, "--tiles", "4", "--tile-size", "24"];
+    let node = "verbose/eager/worker 0/lies-of-sorting";
+    for command in [&["run", "cholesky", "-w", "1"][..], &["simulate", "cholesky"]] {
+        let traced = |name: &str| {
+            let file = format!("{trace}.{name}");
+            let ran = sched(&[command, &options, &["--trace", &file]].concat());
+            assert_eq!(ran.code, 0, "{ran:?}");
+            std::fs::read_to_string(file).expect("it was written")
+        };
+        let whole: serde_json::Value = serde_json::from_str(&traced("json")).expect("it is JSON");
+        let events = whole["traceEvents"].as_array().expect("a list");
+        let track = |event: &&serde_json::Value| event["name"] == "thread_name" && event["args"]["name"] == node;
+        let track = events.iter().find(track).unwrap_or_else(|| panic!("the node has a track: {whole}"));
+        let marks = |cat: &str| events.iter().filter(|event| event["cat"] == cat).collect::<Vec<_>>();
+        let fault = marks("fault").into_iter().find(|mark| mark["tid"] == track["tid"]).expect("it lies");
+        let text = fault["args"]["text"].as_str().expect("what the fault is");
+        assert!(fault["ph"] == "i" && text.starts_with("declares `pushes_on_pull`, but `pull_task`"), "{fault}");
+        let lines = marks("log");
+        assert_eq!(lines.len(), 20, "one for each task");
+        assert!(lines.iter().all(|line| line["ph"] == "i" && line["args"]["text"].as_str() > Some("")), "{lines:?}");
+        let paje = traced("paje");
+        let marked = |start: &str, what: &str| {
+            paje.lines().filter(|line| line.starts_with("9 ") && line.contains(start) && line.contains(what)).count()
+        };
+        assert!(marked(" F n", "\"fault: declares `pushes_on_pull`") > 0, "{paje}");
+        assert_eq!(marked(" G n", ""), 20, "{paje}");
+    }
+}
