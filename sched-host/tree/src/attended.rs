@@ -77,7 +77,7 @@ impl Attended {
     /// How the next call is made.
     fn way(&self) -> Way {
         let number = self.calls.fetch_add(1, Relaxed);
-        match number < FIRST || number % PERIOD == 0 {
+        match number < FIRST || number.is_multiple_of(PERIOD) {
             true => Way::Witnessed,
             false if self.lied.load(Relaxed) => Way::Plain,
             false => Way::Trusted,
