@@ -338,7 +338,7 @@ fn linked(mut nodes: Box<[TreeNode]>, leaves: &Leaves, foresight: Option<&Arc<Fo
     for id in (0..nodes.len()).rev() {
         nodes[id].straight = expected_ends::straight(&nodes[id], &nodes, &leaves.for_member);
         nodes[id].foresight = foresight.cloned();
-        nodes[id].like = prospects::like(&nodes[id], &nodes);
+        nodes[id].first_equals = prospects::first_equals(&nodes[id], &nodes);
     }
     nodes
 }

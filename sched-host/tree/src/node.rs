@@ -64,7 +64,7 @@ pub(super) struct TreeNode {
     /// The workers below.
     pub(super) worker_groups: Box<[WorkerGroup]>,
     /// For each child, the first child with the same prospects for any task.
-    pub(super) like: Box<[NodeId]>,
+    pub(super) first_equals: Box<[NodeId]>,
     /// Words of worker sets that have workers below.
     pub(super) words: Range<usize>,
     /// Routes from sleepers to children, if they exist.
@@ -151,7 +151,7 @@ impl TreeNode {
             sources: parts.sources,
             archs,
             worker_groups: parts.worker_groups,
-            like: Box::default(),
+            first_equals: Box::default(),
             teams,
             queued: AtomicU64::new(0),
             places,
@@ -409,11 +409,11 @@ impl WireHost for TreeNode {
             HostTimes::NAME => ROption::RSome(RawExtension::new(&expected_ends::TIMES)),
             HostProspects::NAME => ROption::RSome(RawExtension::new(&PROSPECTS)),
             HostGraph::NAME => {
-                let told = self.foresight.as_ref().map(|foresight| {
+                let lines = self.foresight.as_ref().map(|foresight| {
                     foresight.ask();
                     RawExtension::new(&GRAPH)
                 });
-                told.into()
+                lines.into()
             }
             HostEnds::NAME => ROption::RSome(RawExtension::new(&expected_ends::ENDS)),
             HostTeams::NAME => ROption::RSome(RawExtension::new(&expected_ends::TEAMS)),

@@ -11,11 +11,11 @@ use std::time::Duration;
 /// What is wrong with `text`, a line for each problem.
 fn wrong(name: &str, text: &str) -> String {
     let error = parse(name, text.to_owned(), None).expect_err("the text is malformed");
-    let told = error.problems().iter().map(|problem| match problem.fix() {
+    let shown = error.problems().iter().map(|problem| match problem.fix() {
         Some(fix) => format!("{problem} ({fix})"),
         None => problem.to_string(),
     });
-    std::iter::once(error.to_string()).chain(told).collect::<Vec<_>>().join("\n")
+    std::iter::once(error.to_string()).chain(shown).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -232,8 +232,8 @@ fn what_is_in_no_format_is_told_so() {
     cannot read a task graph from `t.txt`: one problem
     it is in no known format (known are this program's format (*.json, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json) and the Standard Task Graph format (*.stg))
     ");
-    let told = read(Path::new("/nowhere/graph.stg")).expect_err("there is no such file").to_string();
-    assert!(told.starts_with("cannot read a task graph from `/nowhere/graph.stg`"), "{told}");
+    let shown = read(Path::new("/nowhere/graph.stg")).expect_err("there is no such file").to_string();
+    assert!(shown.starts_with("cannot read a task graph from `/nowhere/graph.stg`"), "{shown}");
 }
 
 #[test]
