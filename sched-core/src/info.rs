@@ -202,8 +202,8 @@ impl Info {
         self
     }
 
-    /// Declares that it stores no tasks and refuses one only when every child that could take it refuses. A policy then
-    /// needs no queue above it if the children never refuse. (Since 1.1; ignored by an older host.)
+    /// Declares that it stores no tasks and refuses one only when a child refuses it, or is a worker that it
+    /// [wakes](Self::wakes_workers) instead. A policy then needs no queue above it if the children never refuse. (Since 1.1; ignored by an older host.)
     #[must_use]
     pub const fn forwards_push(mut self) -> Info {
         self.forwards_push = true;
@@ -356,7 +356,7 @@ pub struct ComponentInfo {
     pub needs_models: bool,
     /// Whether it only pulls from its parents when pulled from, so that the host can skip the call.
     pub forwards_pull: bool,
-    /// Whether it refuses a task only when its children do.
+    /// Whether it refuses a task only when a child does.
     pub forwards_push: bool,
     /// Whether it wakes a child that is a worker instead of pushing to it.
     pub wakes_workers: bool,

@@ -155,7 +155,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> 
         json::write(out, &document)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut told = || {
+    let mut shown = || {
         writeln!(
             out,
             "{}: the component `{}`, of the family {}",
@@ -174,7 +174,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> 
         let width = next.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
         next.iter().try_for_each(|(command, what)| writeln!(out, "  {command:width$}  # {what}"))
     };
-    told().into_diagnostic()?;
+    shown().into_diagnostic()?;
     Ok(ExitCode::SUCCESS)
 }
 
