@@ -192,6 +192,46 @@ fn all_policies_are_looked_at_before_any_is_simulated() {
 }
 
 #[test]
+fn control_characters_of_arguments_do_not_reach_the_terminal() {
+    let clear = "\u{1b}[2Jx\u{9b}2J";
+    for words in [
+        &["graph", clear][..],
+        &["tree", clear],
+        &["check", clear],
+        &["run", "cholesky", "--policy", clear],
+        &["run", "cholesky", "--workers", clear],
+        &["simulate", "cholesky", "--platform", clear],
+        &["topology", "--synthetic", clear],
+        &[clear],
+    ] {
+        for json in [&[][..], &["--json"]] {
+            let ran = sched(&[words, json].concat());
+            let shown = |text: &str| text.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\t'));
+            assert!(
+                ran.code != 0 && ran.err.len() + ran.out.len() > 0 && shown(&ran.err) && shown(&ran.out),
+                "{words:?}: {ran:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn manual_pages_replace_old_ones_when_they_are_complete() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pages = folder.path().join("man1");
+    let words = ["man", "--dir", pages.to_str().expect("text")];
+    good(sched(&words));
+    let (page, reader) = (pages.join("sched-run.1"), folder.path().join("reader"));
+    fs::write(&page, "an old page").expect("it can be written");
+    fs::hard_link(&page, &reader).expect("a second name");
+    good(sched(&words));
+    assert_eq!(fs::read_to_string(&reader).expect("it is there"), "an old page", "who reads the old page goes on");
+    assert!(fs::read_to_string(&page).expect("it is there").contains("sched"));
+    let others = fs::read_dir(&pages).expect("a folder").flatten();
+    assert!(others.into_iter().all(|file| file.path().extension().is_some_and(|end| end == "1")), "no draft is left");
+}
+
+#[test]
 fn parameters_are_set_for_all_policies_or_for_one_of_several() {
     let machine = ["--synthetic", "pu:2", "--json"];
     let drawn = |words: &[&str]| good(sched(&[&["tree"], words, &machine].concat())).json();

@@ -320,3 +320,17 @@ fn names_cannot_steer_a_terminal() {
     let graph = parse("t.json", text.to_owned(), None).expect("it is one task");
     assert_eq!((&*graph.name, &*graph.kinds[0].name), ("a [31m", "k "));
 }
+
+#[test]
+fn of_a_file_with_an_error_in_each_line_the_first_hundred_are_shown() {
+    const LINES: usize = 200_000;
+    let same_job = "JobId: 7\n\n".repeat(LINES);
+    let error = parse("t.rec", same_job, None).expect_err("each job but the first is there already");
+    assert_eq!((error.problems().len(), error.more()), (100, LINES - 101));
+    assert_eq!(error.problems()[0].to_string(), "line 3, column 8: job `7` is there already, at line 1");
+    assert_eq!(error.problems()[99].position(), Some((201, 8)));
+
+    let rows: String = (0..LINES).map(|row| format!("{row} x 1 0\n")).collect();
+    let error = parse("t.stg", format!("{LINES}\n{rows}"), None).expect_err("no length is a number");
+    assert_eq!((error.problems().len(), error.more()), (100, LINES - 100));
+}
