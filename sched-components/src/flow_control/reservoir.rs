@@ -152,10 +152,10 @@ impl Reservoir {
 
     /// The first task that the requesting worker can execute. `changed` receives each change of the expected length.
     #[inline(always)]
-    fn first_for_requester(&self, node: Node<'_>, changed: impl Fn(Change)) -> Option<Task> {
+    fn first_for_requester(&self, node: Node<'_>, changed: impl Fn(Change) + Copy) -> Option<Task> {
         let archs = self.facts.of(node).archs();
         if archs.is_empty() || self.ready != Ready::Off {
-            return self.find_for_requester(node, &changed);
+            return self.find_for_requester(node, changed);
         }
         self.pop(|held| held.archs().intersects(archs), changed).map(|(task, _)| task)
     }
@@ -163,13 +163,13 @@ impl Reservoir {
     /// [`first_for_requester`](Self::first_for_requester), where workers below differ in what they can execute, or
     /// where the location of data decides.
     #[inline(never)]
-    fn find_for_requester(&self, node: Node<'_>, changed: &dyn Fn(Change)) -> Option<Task> {
+    fn find_for_requester(&self, node: Node<'_>, changed: impl Fn(Change) + Copy) -> Option<Task> {
         if self.queue.is_empty() {
             return None;
         }
         if let Some(memory_node) = self.ready.pulled_to(node) {
             let able = |held: &Held| node.requester_can_execute(&held.task);
-            return self.pop_ready(node, memory_node, able, changed).map(|(task, _)| task);
+            return self.pop_ready(node, memory_node, able, &changed).map(|(task, _)| task);
         }
         let arch = arch_to_find(node);
         let (task, place) = self.pop(|held| held.suits(arch), changed)?;
@@ -183,9 +183,17 @@ impl Reservoir {
         found
     }
 
+    /// A pull from a bounded queue.
+    #[inline(never)]
+    fn pull_bounded(&self, node: Node<'_>) -> Option<Task> {
+        if let Some(task) = self.replace_first(node) {
+            return Some(task);
+        }
+        if node.parents_can_push() { self.first_after_push(node) } else { None }
+    }
+
     /// Takes the first task for the requesting worker out of a bounded queue, and lets the components above send others
     /// into its place. Until they are done, the task counts here: the host learns of it when it is handed over.
-    #[inline(never)]
     fn replace_first(&self, node: Node<'_>) -> Option<Task> {
         let taken = Cell::new(0_u64);
         let task = self.first_for_requester(node, |Change { before, after }| {
@@ -289,13 +297,13 @@ impl Component for Reservoir {
 
     #[inline(always)]
     fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
-        let task = if self.is_bounded {
-            self.replace_first(node)
-        } else {
-            self.first_for_requester(node, |change| self.note(node, change.after))
-        };
-        if task.is_some() {
-            return task;
+        if self.is_bounded {
+            return self.pull_bounded(node);
+        }
+        // Tasks leave a queue without a bound as they are popped: nothing else is to be counted.
+        let noted = |change: Change| node.note_queued(Duration::from_nanos(change.after));
+        if let Some(task) = self.first_for_requester(node, noted) {
+            return Some(task);
         }
         if node.parents_can_push() { self.first_after_push(node) } else { None }
     }

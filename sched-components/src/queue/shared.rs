@@ -137,9 +137,15 @@ impl<T, B> SharedQueue<T, B> {
         len.store(queue.len(), Release);
         let before = expected.load(Relaxed);
         if before != queue.expected() {
-            expected.store(queue.expected(), Relaxed);
-            changed(Change { before, after: queue.expected() });
+            self.note_expected(before, queue.expected(), changed);
         }
+    }
+
+    /// Out of line, for the sake of queues whose tasks nobody predicts.
+    #[inline(never)]
+    fn note_expected(&self, before: u64, after: u64, changed: impl FnOnce(Change)) {
+        self.queue.0.expected.store(after, Relaxed);
+        changed(Change { before, after });
     }
 
     /// Calls `then` with the expected length, under the lock that each change of it is made under.
