@@ -94,6 +94,7 @@ pub struct Info {
     combined: bool,
     pushes_on_pull: bool,
     end_is_noted: bool,
+    keeps_state: bool,
 }
 
 impl Info {
@@ -127,6 +128,7 @@ impl Info {
             combined: false,
             pushes_on_pull: false,
             end_is_noted: false,
+            keeps_state: false,
         }
     }
 
@@ -269,6 +271,17 @@ impl Info {
         self
     }
 
+    /// Declares that it lives on when workers join its context or leave it, with its tasks and all that it has learnt, as long as
+    /// its node is still there. Its neighbours may be others afterwards, in another order:
+    /// [`notify_change_workers`](crate::Component::notify_change_workers) is called before anything else, and has to bring what
+    /// it keeps of [children](crate::Node::children) and workers up to date. Without this declaration a new component is built,
+    /// which gets the tasks. (Since 1.1; an older host builds a new one.)
+    #[must_use]
+    pub const fn keeps_state(mut self) -> Info {
+        self.keeps_state = true;
+        self
+    }
+
     /// Its name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -313,6 +326,7 @@ impl Info {
             combined: self.combined,
             pushes_on_pull: self.pushes_on_pull,
             end_is_noted: self.end_is_noted,
+            keeps_state: self.keeps_state,
         }
     }
 }
@@ -369,6 +383,8 @@ pub struct ComponentInfo {
     pub pushes_on_pull: bool,
     /// Whether its estimated end follows from the length that it reports, so that the host can skip the call.
     pub end_is_noted: bool,
+    /// Whether it lives on when workers join its context or leave it.
+    pub keeps_state: bool,
 }
 
 impl ComponentInfo {

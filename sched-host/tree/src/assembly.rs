@@ -140,12 +140,7 @@ impl LiveTree {
                 }
             }
         }
-        for member in self.members() {
-            let member = WorkerId(member as u32);
-            if self.sleeping.contains(member.0) {
-                self.services.wake(member);
-            }
-        }
+        self.wake_members();
     }
 
     /// Faults of components so far, in order of nodes.
@@ -310,6 +305,7 @@ fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, f
             empty_until_pushed: part.claims.empty_until_pushed && relies,
             end_is_noted: part.claims.end_is_noted && relies,
             stores_any_number: part.claims.stores_any_number,
+            keeps_state: part.claims.keeps_state,
             children: part.children.iter().map(|(child, _)| *child).collect(),
             parents: parents.into(),
             sources: sources.into(),

@@ -37,6 +37,8 @@ pub struct Claims {
     pub wakes_workers: bool,
     /// It answers a pull by having its parents push.
     pub pushes_on_pull: bool,
+    /// It lives on when workers join its context or leave it.
+    pub keeps_state: bool,
 }
 
 impl Claims {
@@ -61,6 +63,7 @@ impl From<&ComponentInfo> for Claims {
             pulled_only: info.pulled_only,
             wakes_workers: info.wakes_workers,
             pushes_on_pull: info.pushes_on_pull,
+            keeps_state: info.keeps_state,
         }
     }
 }

@@ -182,6 +182,16 @@ impl Slot {
         held && self.head.state.compare_exchange(bits, next, AcqRel, Relaxed).is_ok()
     }
 
+    /// Notes that the task which node `from` holds is held by node `to`: its component has moved there. Handles stay valid.
+    pub(super) fn move_with(&self, from: NodeNumber, to: NodeNumber) {
+        let bits = self.head.state.load(Acquire);
+        if Phase::from_bits(bits) == Phase::InTree(from) {
+            let next = bits >> 32 << 32 | IN_TREE | u64::from(to.0);
+            // It fails if a thread of the plugin drops the handle right now: then nobody holds the task.
+            let _ = self.head.state.compare_exchange(bits, next, AcqRel, Relaxed);
+        }
+    }
+
     /// Notes that `node` holds the task, which the caller owns, and returns a handle.
     #[inline]
     pub(super) fn enter(&self, node: NodeNumber) -> RawTask {
