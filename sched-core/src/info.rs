@@ -222,7 +222,8 @@ impl Info {
 
     /// Declares that its tasks move only when they are pulled: it neither sends them down when a child has room
     /// ([`Node::pump`](crate::Node::pump)), nor asks its parents for more
-    /// ([`Node::parents_can_push`](crate::Node::parents_can_push)). No other queue works directly above or below it. A
+    /// ([`Node::parents_can_push`](crate::Node::parents_can_push)), apart from the default
+    /// [`can_push`](crate::Component::can_push), which passes a child's request on. No other queue works directly above or below it. A
     /// component that stores tasks without this declaration is assumed to do both. (Since 1.1; ignored by an older
     /// host.)
     #[must_use]

@@ -121,4 +121,10 @@ mod tests {
         assert_eq!(rig.push(task), Ok(()));
         assert_eq!(rig.child_tasks(Child(1)), [task]);
     }
-__CONFORMS__}
+
+    #[test]
+    fn it_keeps_the_contract_of_a_component() {
+        // Random sequences of every call; `sched plugin test` makes them too.
+        sched_core::rig::conforms::<__TYPE__>();
+    }
+}
