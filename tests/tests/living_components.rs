@@ -1,4 +1,5 @@
-//! Components that keep their state live on when workers join a context or leave it, with their tasks and what they have learnt.
+//! Components that keep their state live on when workers join a context or leave it, with their tasks and what they
+//! have learnt.
 
 use sched_core::*;
 use sched_host::context::ContextError;

@@ -127,8 +127,9 @@ impl LiveTree {
 
     /// Takes back the tasks of quarantined nodes, and wakes every sleeping worker. The caller is alone.
     ///
-    /// The call that failed may have been about to wake somebody (`can_pull`), or to fetch tasks from above (`can_push`). Which
-    /// tasks those were is not known, so every worker looks once more, now that calls pass through the node.
+    /// The call that failed may have been about to wake somebody (`can_pull`), or to fetch tasks from above
+    /// (`can_push`). Which tasks those were is not known, so every worker looks once more, now that calls pass through
+    /// the node.
     pub(super) fn repair(&self) {
         self.repairs.store(false, Release);
         for node in self.nodes.iter().filter(|node| node.is_quarantined()) {

@@ -21,11 +21,12 @@
 //!
 //! # Workers join or leave
 //!
-//! With the same policy, nodes of both trees correspond that have the same path, component and plugin. Where that component
-//! [keeps its state](sched_core::Info::keeps_state), it moves to the new tree with its tasks: it is not drained, and the ledger
-//! notes the new number of its node for each task. The component that was built for the new tree goes to the old one, and is
-//! dropped with it. All other tasks move as above. A task that stays is not pushed, so every sleeping worker is woken once to
-//! look. If the new tree fails, these components are drained, get their old nodes back, and the old tree gets all tasks.
+//! With the same policy, nodes of both trees correspond that have the same path, component and plugin. Where that
+//! component [keeps its state](sched_core::Info::keeps_state), it moves to the new tree with its tasks: it is not
+//! drained, and the ledger notes the new number of its node for each task. The component that was built for the new
+//! tree goes to the old one, and is dropped with it. All other tasks move as above. A task that stays is not pushed, so
+//! every sleeping worker is woken once to look. If the new tree fails, these components are drained, get their old
+//! nodes back, and the old tree gets all tasks.
 //!
 //! *No task is lost.* A task is in a call, held by a node, in the fallback store, or owned by the swapping thread. No
 //! call is left once the gate is closed; the ledger knows the tasks of nodes. A pull marks its task as running before
@@ -179,8 +180,8 @@ impl LiveTree {
         }
     }
 
-    /// Takes every task that this tree holds, or that fell out of it, but those of components that are `kept`. The caller
-    /// is alone, and then owns them.
+    /// Takes every task that this tree holds, or that fell out of it, but those of components that are `kept`. The
+    /// caller is alone, and then owns them.
     fn give_up_tasks(&self, kept: &[Pair]) -> Vec<&'static Slot> {
         let numbers = self.numbers();
         let stays: HashSet<NodeId> = kept.iter().map(|pair| pair.old).collect();
