@@ -3,7 +3,7 @@
 use super::kernels::Sized;
 use super::{KernelTime, Platform, work_of};
 use sched_core::Arch;
-use sched_graph::TaskGraph;
+use sched_graph::{Task, TaskGraph};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Platform {
@@ -22,9 +22,15 @@ impl Platform {
     /// Tasks that bring lengths of their own, where the platform has some too.
     fn overridden(&self, graph: &TaskGraph) -> Option<String> {
         let own = || graph.tasks.iter().filter(|task| !task.lengths.is_empty());
-        let has_time = |kind: &str| (0..self.classes.len()).any(|class| self.kernels.get(kind, class).is_some());
-        let mut kinds: BTreeSet<&str> = BTreeSet::new();
-        kinds.extend(own().map(|task| graph.kind_of(task).name.as_str()).filter(|kind| has_time(kind)));
+        // A time that the graph gives too is not overridden.
+        let differs = |task: &Task, class: usize| {
+            let time =
+                self.kernels.get(&graph.kind_of(task).name, class).and_then(|time| time.nanos(work_of(graph, task)));
+            let own = task.lengths.get(self.classes[class].arch).map(|length| length.as_nanos());
+            time.is_some() && time.map(u128::from) != own
+        };
+        let others = own().filter(|task| (0..self.classes.len()).any(|class| differs(task, class)));
+        let kinds: BTreeSet<&str> = others.map(|task| graph.kind_of(task).name.as_str()).collect();
         // Workers of one architecture that differ only by `speed` are equally fast then.
         let speeds = |arch: Arch| {
             let of_arch = self.classes.iter().filter(move |class| class.arch == arch);
