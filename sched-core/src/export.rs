@@ -150,14 +150,17 @@ thread_local! {
 /// component's panic, once, with the name of the node; the hook only records the location.
 #[doc(hidden)]
 pub fn quiet_panics() {
-    std::panic::set_hook(Box::new(|panic| {
-        let location = panic.location().map(ToString::to_string);
-        let _ = LOCATION.try_with(|last| {
-            if let Ok(mut last) = last.try_borrow_mut() {
-                *last = location;
-            }
-        });
-    }));
+    std::panic::set_hook(Box::new(note_location));
+}
+
+/// Records the location of a panic, for [`last_panic_location`].
+pub(crate) fn note_location(panic: &std::panic::PanicHookInfo<'_>) {
+    let location = panic.location().map(ToString::to_string);
+    let _ = LOCATION.try_with(|last| {
+        if let Ok(mut last) = last.try_borrow_mut() {
+            *last = location;
+        }
+    });
 }
 
 /// Takes the location of this thread's last panic, if the hook recorded one.

@@ -202,8 +202,8 @@ impl Info {
         self
     }
 
-    /// Declares that it stores no tasks and refuses one only when every child that could take it refuses. A policy then
-    /// needs no queue above it if the children never refuse. (Since 1.1; ignored by an older host.)
+    /// Declares that it stores no tasks and refuses one only when a child refuses it, or is a worker that it
+    /// [wakes](Self::wakes_workers) instead. A policy then needs no queue above it if the children never refuse. (Since 1.1; ignored by an older host.)
     #[must_use]
     pub const fn forwards_push(mut self) -> Info {
         self.forwards_push = true;
@@ -220,7 +220,8 @@ impl Info {
 
     /// Declares that its tasks move only when they are pulled: it neither sends them down when a child has room
     /// ([`Node::pump`](crate::Node::pump)), nor asks its parents for more
-    /// ([`Node::parents_can_push`](crate::Node::parents_can_push)). No other queue works directly above or below it. A
+    /// ([`Node::parents_can_push`](crate::Node::parents_can_push)), apart from the default
+    /// [`can_push`](crate::Component::can_push), which passes a child's request on. No other queue works directly above or below it. A
     /// component that stores tasks without this declaration is assumed to do both. (Since 1.1; ignored by an older
     /// host.)
     #[must_use]
@@ -355,7 +356,7 @@ pub struct ComponentInfo {
     pub needs_models: bool,
     /// Whether it only pulls from its parents when pulled from, so that the host can skip the call.
     pub forwards_pull: bool,
-    /// Whether it refuses a task only when its children do.
+    /// Whether it refuses a task only when a child does.
     pub forwards_push: bool,
     /// Whether it wakes a child that is a worker instead of pushing to it.
     pub wakes_workers: bool,

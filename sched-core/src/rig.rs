@@ -31,6 +31,7 @@
 //! assert_eq!(rig.push(b), Ok(()));
 //! ```
 
+pub mod conform;
 mod drive;
 mod graph;
 mod hop;
@@ -40,6 +41,7 @@ mod look;
 mod scene;
 mod task;
 
+pub use conform::{Examination, Finding, Property, conforms};
 pub use hop::Hop;
 pub use ledger::Holder;
 pub use scene::{FakeChild, FakeParent};
@@ -56,7 +58,7 @@ use ledger::Ledger;
 use parking_lot::Mutex;
 use scene::{Changing, Scene, fake_worker};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 /// One component in a fake environment; see the [module](self).
 ///
@@ -124,6 +126,7 @@ impl Rig {
                 hops: Mutex::default(),
                 services: Mutex::default(),
                 panics: Mutex::default(),
+                called_back: AtomicBool::new(false),
             },
             requester: AtomicU32::new(NO_ID),
             lenient: false,

@@ -1,9 +1,9 @@
-//! A task runtime whose scheduler is a tree of component plugins, and the `sched` command.
+//! A task runtime whose scheduler is a tree of component plugins.
 //!
 //! An application needs [`runtime`]: it registers data, defines codelets, submits tasks and waits. Which policy schedules
-//! them is a [`policy`] text; the components that it names come from [`plugin`]s. What else is here serves the `sched`
-//! command, and whoever wants to build on the same parts: [`topology`] explores the machine, [`tree`] is the tree itself,
-//! [`bench`](mod@bench) measures it.
+//! them is a [`policy`] text; the components that it names come from [`plugin`]s. The other modules serve the program
+//! `sched` and similar ones: [`topology`] explores the machine, [`tree`] is the tree itself; the features `simulation` and
+//! `workloads` add simulated machines, factorisations and benchmarks.
 //!
 //! ```
 //! use sched_host::runtime::{ReadWrite, Runtime};

@@ -5,7 +5,7 @@ use sched_core::{Arch, MemoryNode, WorkerId};
 use sched_host::plugin::Registry;
 use sched_host::policy::{Group, Level, Machine, Policy, TreePlan, expand};
 use sched_host::topology::WorkerDistances;
-use sched_host::tree::{Ledger, NodeId, Part, Phase, SlotId, Tree, WorkerFacts};
+use sched_host::tree::{Claims, Ledger, NodeId, Part, Phase, SlotId, Tree, WorkerFacts};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::time::Duration;
@@ -144,10 +144,7 @@ fn parts(plan: &TreePlan, registry: &Registry) -> Vec<Part> {
                 .collect(),
             workers: node.workers.clone(),
             worker: node.leaf_worker,
-            forwards_pull: node.info.forwards_pull,
-            empty_until_pushed: node.info.empty_until_pushed,
-            end_is_noted: node.info.end_is_noted,
-            stores_any_number: node.stores_any_number(),
+            claims: Claims::of(node),
             attended: true,
         }
     };

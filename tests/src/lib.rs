@@ -8,6 +8,9 @@ pub mod conformance;
 pub mod fake_services;
 pub mod fixtures;
 pub mod hold;
+/// Components that declare what they do not do, compiled in as those of another package.
+#[path = "../fixtures/plugins/misbehaving/src/liars.rs"]
+pub mod liars;
 pub mod onlooker;
 pub mod plugin_folder;
 pub mod program;

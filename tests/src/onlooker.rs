@@ -48,13 +48,13 @@ impl Build for Onlooker {
 impl Component for Onlooker {
     fn push_task(&self, node: Node<'_>, task: Task) -> Push {
         if let Some(submitted) = node.submitted() {
-            let told = submitted.tasks().map(|(sequence, task)| {
+            let shown = submitted.tasks().map(|(sequence, task)| {
                 let successors = submitted.successors(sequence, task).collect();
                 let accesses = submitted.accesses(sequence, task).collect();
                 (sequence, Told { stage: task.stage, passes: task.passes, successors, accesses })
             });
-            let told = told.collect();
-            SEEN.lock().expect("nobody panics with it").insert(self.0, told);
+            let shown = shown.collect();
+            SEEN.lock().expect("nobody panics with it").insert(self.0, shown);
         }
         match node.children().next() {
             Some(child) => node.push_to(child, task),

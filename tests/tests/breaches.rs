@@ -64,7 +64,7 @@ fn breaches_in_a_run_are_counted_and_do_no_harm() {
             let count = assert_named(&runtime.faults(), breach, methods, &tree);
             match breach {
                 Breach::UnboundedRefused => assert_eq!(count, 2 * TASKS as u64, "{tree}"),
-                // A child is only told that it can pull while somebody sleeps, even a wrong one.
+                // A child is notified that it can pull only while somebody sleeps, even a wrong one.
                 Breach::NoSuchChild => {
                     assert!((6 * TASKS as u64..=8 * TASKS as u64).contains(&count), "{tree}: {count}")
                 }

@@ -191,3 +191,73 @@ fn all_policies_are_looked_at_before_any_is_simulated() {
     assert!(ran.code == 1 && ran.out.is_empty(), "{ran:?}");
     assert!(ran.err.contains("1 of 2 policies cannot be used; nothing was simulated"), "{ran:?}");
 }
+
+#[test]
+fn control_characters_of_arguments_do_not_reach_the_terminal() {
+    let clear = "\u{1b}[2Jx\u{9b}2J";
+    for words in [
+        &["graph", clear][..],
+        &["tree", clear],
+        &["check", clear],
+        &["run", "cholesky", "--policy", clear],
+        &["run", "cholesky", "--workers", clear],
+        &["simulate", "cholesky", "--platform", clear],
+        &["topology", "--synthetic", clear],
+        &[clear],
+    ] {
+        for json in [&[][..], &["--json"]] {
+            let ran = sched(&[words, json].concat());
+            let shown = |text: &str| text.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\t'));
+            assert!(
+                ran.code != 0 && ran.err.len() + ran.out.len() > 0 && shown(&ran.err) && shown(&ran.out),
+                "{words:?}: {ran:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn manual_pages_replace_old_ones_when_they_are_complete() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pages = folder.path().join("man1");
+    let words = ["man", "--dir", pages.to_str().expect("text")];
+    good(sched(&words));
+    let (page, reader) = (pages.join("sched-run.1"), folder.path().join("reader"));
+    fs::write(&page, "an old page").expect("it can be written");
+    fs::hard_link(&page, &reader).expect("a second name");
+    good(sched(&words));
+    assert_eq!(fs::read_to_string(&reader).expect("it is there"), "an old page", "who reads the old page goes on");
+    assert!(fs::read_to_string(&page).expect("it is there").contains("sched"));
+    let others = fs::read_dir(&pages).expect("a folder").flatten();
+    assert!(others.into_iter().all(|file| file.path().extension().is_some_and(|end| end == "1")), "no draft is left");
+}
+
+#[test]
+fn parameters_are_set_for_all_policies_or_for_one_of_several() {
+    let machine = ["--synthetic", "pu:2", "--json"];
+    let drawn = |words: &[&str]| good(sched(&[&["tree"], words, &machine].concat())).json();
+    let beta = |tree: &Value| {
+        let nodes = tree["policies"][0]["nodes"].as_array().expect("a list").clone();
+        let mct = nodes.iter().find(|node| node["component"] == "mct").expect("there is one").clone();
+        mct["params"]["beta"].clone()
+    };
+    assert_eq!(beta(&drawn(&["tree-heft"])), "1.0");
+    assert_eq!(beta(&drawn(&["tree-heft", "--set", "mct.beta=3"])), "3.0");
+    assert_eq!(beta(&drawn(&["tree-heft+mct.beta=2.5"])), "2.5");
+    let words = ["compare", "cholesky", "--tiles", "4", "--platform", "cpu9-gpu3", "--json"];
+    let policies =
+        ["--policy", "tree-heft,tree-heft+mct.beta=9.0+mct/prio.ntasks-threshold=2", "--set", "mct.alpha=1.5"];
+    let seen = good(sched(&[&words[..], &policies].concat())).json();
+    let names: Vec<&Value> = seen["runs"].as_array().expect("a list").iter().map(|run| &run["policy"]).collect();
+    assert!(names.contains(&&"tree-heft+mct.alpha=1.5".into()), "{names:?}");
+    assert!(
+        names.contains(&&"tree-heft+mct.beta=9.0+mct/prio.ntasks-threshold=2+mct.alpha=1.5".into()),
+        "the one with more of them: {names:?}"
+    );
+    let ran = sched(&["check", "tree-heft", "--set", "mct.betta=3"]);
+    assert!(ran.code == 1 && ran.err.contains("did you mean `beta`?") && ran.err.contains("tree-heft.kdl:"), "{ran:?}");
+    let ran = sched(&["run", "cholesky", "--policy", "tree-eager", "--set", "mct.beta=3"]);
+    assert!(ran.code == 1 && ran.err.contains("policy `tree-eager` has no component `mct`"), "{ran:?}");
+    let ran = sched(&["tree", "--set", "beta=3"]);
+    assert!(ran.code == 2 && ran.err.contains("sets no parameter of a component"), "{ran:?}");
+}

@@ -66,8 +66,8 @@ fn without_files_and_what_is_compiled_in_there_is_one_error() {
     assert_eq!(run.code, 1);
     // Lines break where the paths have them break.
     let words: Vec<&str> = run.err.split_whitespace().filter(|word| *word != "│").collect();
-    let told = words.join(" ").replace(&folder, "DIR");
-    insta::assert_snapshot!(told, @r#"× policy `tree-eager`: 1 error V7 policy::component × no component plugins were found: looked in DIR/bin/plugins, DIR/bin, DIR/lib/sched/plugins help: name the folder of the plugins with `--plugin-dir` or SCHED_PLUGIN_PATH or leave out `--no-builtin`, which refuses the components that are compiled in why: a policy is made of the components that plugins offer and that are compiled in"#);
+    let display_text = words.join(" ").replace(&folder, "DIR");
+    insta::assert_snapshot!(display_text, @r#"× policy `tree-eager`: 1 error V7 policy::component × no component plugins were found: looked in DIR/bin/plugins, DIR/bin, DIR/lib/sched/plugins help: name the folder of the plugins with `--plugin-dir` or SCHED_PLUGIN_PATH or leave out `--no-builtin`, which refuses the components that are compiled in why: a policy is made of the components that plugins offer and that are compiled in"#);
     assert!(ran(&sched, &["plugins", "--no-builtin"]).out.contains("compiled in: refused\n  sched-components"));
 }
 
@@ -105,12 +105,13 @@ fn the_name_of_a_stock_component_is_not_taken_by_a_plugin_of_somebody_else() {
     let run = |more: &[&'static str]| ran(&sched, &words(more).split(' ').collect::<Vec<_>>());
     let refused = run(&[]);
     assert_eq!(refused.code, 1);
-    let told = refused.err.split_whitespace().collect::<Vec<_>>().join(" ").replace(text(plugins.path()), "DIR");
+    let display_text =
+        refused.err.split_whitespace().collect::<Vec<_>>().join(" ").replace(text(plugins.path()), "DIR");
     assert!(
-        told.contains("component `fifo` is offered by DIR/libmine.so and by sched-components (compiled in)"),
-        "{told}"
+        display_text.contains("component `fifo` is offered by DIR/libmine.so and by sched-components (compiled in)"),
+        "{display_text}"
     );
-    assert!(told.contains("`--override fifo=libmine.so`"), "{told}");
+    assert!(display_text.contains("`--override fifo=libmine.so`"), "{display_text}");
     // A policy that does not name it is not affected.
     assert_eq!(run(&["--policy", "tree-prio"]).code, 0);
     for chosen in ["fifo", "fifo=libmine.so", "fifo=own-fifo", "fifo=sched-components"] {

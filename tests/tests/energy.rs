@@ -144,7 +144,7 @@ fn what_one_runtime_measures_the_next_one_knows() {
             }
             Ok(())
         });
-        let found = found.expect("they are alike");
+        let found = found.expect("the runs agree");
         assert!((found.joules - 0.25).abs() < 1e-12, "{found:?}");
         assert_eq!((found.tasks, found.variant), (20, Variant::of(Arch::CPU)));
         assert_eq!((found.consumption.joules, found.consumption.idle), (5.0, 0.0));
@@ -160,7 +160,7 @@ fn what_two_runtimes_measure_at_once_is_added_up() {
     let runtimes = [(); 2].map(|()| runtime(&models(directory.path())));
     for runtime in &runtimes {
         let tasks = burning(runtime, &powercap, "burn");
-        assert_eq!(measure(runtime, &powercap, &tasks, &[5_000; 6]).expect("they are alike"), 0.005);
+        assert_eq!(measure(runtime, &powercap, &tasks, &[5_000; 6]).expect("the runs agree"), 0.005);
     }
     drop(runtimes);
     let learned = known(&models(directory.path()), "burn").expect("six alone would be too few");
@@ -183,7 +183,7 @@ fn schedulers_go_by_what_was_measured_where_nothing_is_said() {
             powercap.burn(500_000_000);
             Ok(())
         });
-        let found = found.expect("they are alike");
+        let found = found.expect("the runs agree");
         assert_eq!((found.joules, found.variant), (50.0, Variant::of(Arch::CPU)), "what is not known counts as none");
         runtime.task(&codelet, ()).submit().expect("the task is sound");
         runtime.wait_all().expect("it runs");
@@ -223,9 +223,12 @@ fn batches_that_say_nothing_are_refused_and_teach_nothing() {
         submitter.task_with(&tasks, 9, (&large,)).submit()?;
         submitter.task_with(&tasks, 9, (&large,)).submit().map(|_| ())
     });
-    let told = unlike.expect_err("they differ in size").to_string();
+    let display_text = unlike.expect_err("they differ in size").to_string();
     let expected = "the tasks of codelet `burn` differ in variant or footprint while their energy is measured: ";
-    assert!(told.starts_with(expected) && told.contains("2 ran on cpu implementation 0 with footprint "), "{told}");
+    assert!(
+        display_text.starts_with(expected) && display_text.contains("2 ran on cpu implementation 0 with footprint "),
+        "{display_text}"
+    );
     let mixed = runtime.measure_energy(&tasks, &meter, |submitter| {
         submitter.task_with(&tasks, 9, (&small,)).submit()?;
         submitter.task_with(&other, 9, (&large,)).submit().map(|_| ())
@@ -236,7 +239,7 @@ fn batches_that_say_nothing_are_refused_and_teach_nothing() {
     assert_eq!(samples(), 1, "times are learned all the same, and no energy");
 
     // Later measurements still succeed.
-    assert_eq!(measure(&runtime, &powercap, &tasks, &[2_000, 4_000]).expect("they are alike"), 0.003);
+    assert_eq!(measure(&runtime, &powercap, &tasks, &[2_000, 4_000]).expect("the runs agree"), 0.003);
     assert_eq!(samples(), 2);
 }
 

@@ -10,7 +10,7 @@ use sched_host::graph::TaskGraph;
 use sched_host::graph::generate::{cholesky, fork_join, independent};
 use sched_host::sim::{Platform, Simulation};
 use sched_host::trace::{Event, Observer};
-use sched_host::tree::{Ledger, NodeId, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
+use sched_host::tree::{Claims, Ledger, NodeId, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
 use sched_tests::fake_services::FakeServices;
 use sched_tests::stock;
 use std::sync::atomic::Ordering::*;
@@ -33,10 +33,7 @@ fn over(
         children,
         workers,
         worker,
-        forwards_pull: false,
-        empty_until_pushed: false,
-        end_is_noted: false,
-        stores_any_number: false,
+        claims: Claims::default(),
         attended: true,
     };
     let all: WorkerSet = workers.iter().copied().map(WorkerId).collect();

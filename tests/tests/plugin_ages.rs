@@ -2,7 +2,7 @@
 
 use sched_core::{Component, LogLevel, Node, Params, Push, Refusal, Refused, Task, WorkerId, WorkerSet, adapt};
 use sched_host::plugin::{FileState, Registry};
-use sched_host::tree::{Ledger, NodeId, Part, Tree, WorkerFacts};
+use sched_host::tree::{Claims, Ledger, NodeId, Part, Tree, WorkerFacts};
 use sched_tests::fake_services::{FakeServices, Request};
 use sched_tests::fixtures::{self, Profile, stock_plugin};
 use sched_tests::plugin_folder::{LIFO, fixture_folder, folder_of, load};
@@ -33,10 +33,7 @@ fn order(registry: &Registry) -> (Vec<u64>, Vec<Request>) {
         children,
         workers: WorkerSet::first(1),
         worker: None,
-        forwards_pull: false,
-        empty_until_pushed: false,
-        end_is_noted: false,
-        stores_any_number: false,
+        claims: Claims::from(registered.info()),
         attended: true,
     };
     let root =

@@ -101,7 +101,7 @@ fn every_misbehaving_component_is_offered_and_can_be_built() {
     let folder = fixture_folder(&["misbehaving"]);
     let registry = load(folder.path());
     let names: Vec<&str> = registry.components().map(|component| component.info().name.as_str()).collect();
-    insta::assert_snapshot!(names.join(" "), @"deep drops-tasks hoarder leaks-tasks panics-in-can-pull panics-in-can-push panics-in-estimates panics-in-pull panics-in-push refuser talkative verbose");
+    insta::assert_snapshot!(names.join(" "), @"deep drops-tasks hoarder leaks-tasks lies-of-bounds lies-of-emptiness lies-of-ends lies-of-pulls lies-of-pumping lies-of-pushes lies-of-refusals lies-of-sorting lies-of-storage lies-of-waking panics-in-can-pull panics-in-can-push panics-in-estimates panics-in-pull panics-in-push refuser sticks talkative verbose");
     for component in registry.components() {
         component.build(&Params::default()).unwrap();
     }

@@ -99,7 +99,7 @@ fn a_component_that_is_missed_may_be_in_what_was_not_loaded() {
     assert_eq!(ran.code, 1);
     // Paths are whole, however long the lines are.
     let rejected = format!("not loaded: {}/other-abi.so: it was built for ABI 2,", named(folder.path()));
-    let told = ran.err.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-    assert!(told.contains(&rejected), "{told}");
-    assert!(told.contains(&format!("{} (there is no such folder)", named(&missing))), "{told}");
+    let text = ran.err.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+    assert!(text.contains(&rejected), "{text}");
+    assert!(text.contains(&format!("{} (there is no such folder)", named(&missing))), "{text}");
 }

@@ -263,11 +263,34 @@ fn the_verbose_list_says_what_the_scheduler_knows_of_components() {
           stores tasks without limit, wants 2 tasks in a queue below
         verbose (flow-control, one child): Writes a line for each task.
           stores tasks without limit, wants 2 tasks in a queue below
+        sticks (flow-control, one child): Does not come back from a method.
+          stores tasks without limit, wants 2 tasks in a queue below
+          in=\"\" (a text): the method that does not come back
+        lies-of-storage (special-purpose, one child): Passes tasks on, and does not do what it declares.
+          stores no tasks, may refuse a task, wants 2 tasks in a queue below
+        lies-of-bounds (flow-control, one child): Is a queue that does not do what it declares.
+          stores tasks without limit, wants 2 tasks in a queue below
+        lies-of-refusals (special-purpose, one child): Passes tasks on, and does not do what it declares.
+          stores no tasks, wants 2 tasks in a queue below
+        lies-of-pushes (special-purpose, one child): Passes tasks on, and does not do what it declares.
+          stores no tasks, may refuse a task that its children refuse, wants 2 tasks in a queue below
+        lies-of-pulls (flow-control, one child): Is a queue that does not do what it declares.
+          stores tasks without limit, wants 2 tasks in a queue below
+        lies-of-emptiness (flow-control, one child): Is a queue that does not do what it declares.
+          stores tasks without limit, wants 2 tasks in a queue below
+        lies-of-ends (special-purpose, one child): Passes tasks on, and does not do what it declares.
+          stores no tasks, may refuse a task that its children refuse, wants 2 tasks in a queue below
+        lies-of-pumping (flow-control, one child): Is a queue that does not do what it declares.
+          stores tasks without limit, lets them go only when it is pulled, wants 2 tasks in a queue below
+        lies-of-waking (special-purpose, one child): Passes tasks on, and does not do what it declares.
+          stores no tasks, may refuse a task that its children refuse, leaves tasks to be pulled by its workers, wants 2 tasks in a queue below
+        lies-of-sorting (special-purpose, one child): Passes tasks on, and does not do what it declares.
+          stores no tasks, may refuse a task that its children refuse, has tasks pushed when it is pulled, wants 2 tasks in a queue below
       e.so: not a plugin: it is a library without the symbol `SCHED_PLUGIN_STAMP`, expected a plugin
 
     DIR/lib/sched/plugins (installed): there is no such folder
 
-    15 components from 3 plugins
+    26 components from 3 plugins
     ");
 }
 

@@ -49,18 +49,18 @@ fn what_is_submitted_is_reported_with_its_dependencies_and_data() {
     let second = runtime.task(&sum, (&one, &two)).submit().expect("the task is sound");
     let third = runtime.task(&nothing(&runtime), ()).after(second).submit().expect("the task is sound").sequence();
     let last = runtime.task(&nothing(&runtime), ()).submit().expect("the task is sound").sequence();
-    let (second, told) = (second.sequence(), seen(1));
-    assert_eq!(told.keys().copied().collect::<Vec<_>>(), [1, first, second, third, last]);
-    assert_eq!(told[&1].stage, Stage::Taken, "it keeps the worker busy");
-    assert_eq!((told[&first].stage, &*told[&first].successors), (Stage::Ready, &[second][..]));
-    assert_eq!((told[&second].stage, &*told[&second].successors), (Stage::Waiting, &[third][..]));
-    assert_eq!((told[&last].stage, told[&last].successors.len()), (Stage::Ready, 0));
+    let (second, shown) = (second.sequence(), seen(1));
+    assert_eq!(shown.keys().copied().collect::<Vec<_>>(), [1, first, second, third, last]);
+    assert_eq!(shown[&1].stage, Stage::Taken, "it keeps the worker busy");
+    assert_eq!((shown[&first].stage, &*shown[&first].successors), (Stage::Ready, &[second][..]));
+    assert_eq!((shown[&second].stage, &*shown[&second].successors), (Stage::Waiting, &[third][..]));
+    assert_eq!((shown[&last].stage, shown[&last].successors.len()), (Stage::Ready, 0));
     let of = |task: u64| -> Vec<_> {
-        told[&task].accesses.iter().map(|access| (access.bytes, access.reads, access.writes)).collect()
+        shown[&task].accesses.iter().map(|access| (access.bytes, access.reads, access.writes)).collect()
     };
     assert_eq!((of(first), of(second)), (vec![(8, false, true)], vec![(8, true, false), (12, true, true)]));
-    assert_eq!(told[&first].accesses[0].data, told[&second].accesses[0].data);
-    assert!(told.values().all(|task| !task.passes));
+    assert_eq!(shown[&first].accesses[0].data, shown[&second].accesses[0].data);
+    assert!(shown.values().all(|task| !task.passes));
     drop(held);
     runtime.wait_all().expect("every task runs");
     let after = runtime.task(&nothing(&runtime), ()).submit().expect("the task is sound").sequence();
@@ -76,9 +76,9 @@ fn an_access_of_the_application_is_reported_as_what_ends_by_itself() {
     let waits = runtime.task(&set, (&data,)).submit().expect("the task is sound").sequence();
     runtime.task(&nothing(&runtime), ()).submit().expect("the task is sound");
     // Only the one without data was pushed, and it has seen both others.
-    let told = seen(2);
-    let access = told.values().find(|task| task.passes).expect("the application reads");
-    assert_eq!((&*access.successors, told[&waits].stage), (&[waits][..], Stage::Waiting));
+    let shown = seen(2);
+    let access = shown.values().find(|task| task.passes).expect("the application reads");
+    assert_eq!((&*access.successors, shown[&waits].stage), (&[waits][..], Stage::Waiting));
     drop(reads);
     runtime.wait_all().expect("every task runs");
 }
@@ -96,8 +96,8 @@ fn each_context_hears_of_its_own_tasks() {
         let task = if number % 2 == 0 { task } else { task.context(&other) };
         sequences[number % 2].push(task.submit().expect("the task is sound").sequence());
     }
-    let told = |number| seen(number).into_keys().filter(|task| *task > 2).collect::<Vec<_>>();
-    assert_eq!([told(3), told(4)], sequences);
+    let shown = |number| seen(number).into_keys().filter(|task| *task > 2).collect::<Vec<_>>();
+    assert_eq!([shown(3), shown(4)], sequences);
     drop(held);
     runtime.wait_all().expect("every task runs");
 }
@@ -114,8 +114,8 @@ fn who_comes_late_hears_of_what_was_submitted_before() {
             (0..50).map(|_| runtime.task(&step, (&data,)).submit().expect("the task is sound").sequence()).collect();
         context.swap_policy_value(policy(&onlooker(5))).expect("it fits");
         // The first of the chain was pushed into the new tree.
-        let told = seen(5);
-        let lines: Vec<(u64, usize)> = told.iter().map(|(task, told)| (*task, told.successors.len())).collect();
+        let shown = seen(5);
+        let lines: Vec<(u64, usize)> = shown.iter().map(|(task, shown)| (*task, shown.successors.len())).collect();
         let of_chain = chain.iter().map(|task| (*task, usize::from(task != &chain[49])));
         let expected: Vec<_> = std::iter::once((chain[0] - 1, 0)).chain(of_chain).collect();
         assert_eq!(lines, expected, "round {round}");

@@ -61,11 +61,11 @@ fn what_depends_on_a_failure_is_not_run() {
         let fails = runtime.task(&solve, (&bad,)).submit().expect("the task is sound");
         let through_data = runtime.task(&copy, (&bad, &out)).submit().expect("the task is sound");
         let further = runtime.task(&increment, (&out,)).submit().expect("the task is sound");
-        let told = runtime.task(&increment, (&good,)).after(fails).submit().expect("the task is sound");
-        let after_told = runtime.task(&increment, (&good,)).after(told).submit().expect("the task is sound");
+        let shown = runtime.task(&increment, (&good,)).after(fails).submit().expect("the task is sound");
+        let after_told = runtime.task(&increment, (&good,)).after(shown).submit().expect("the task is sound");
         let apart = runtime.register(0);
         let runs_on = runtime.task(&increment, (&apart,)).submit().expect("the task is sound");
-        for task in [through_data, further, told, after_told] {
+        for task in [through_data, further, shown, after_told] {
             let Ok(Outcome::Cancelled(cause)) = runtime.wait(task) else { panic!("{task:?} is cancelled") };
             assert_eq!(cause.task, fails.sequence());
         }

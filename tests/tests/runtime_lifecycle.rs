@@ -104,12 +104,12 @@ fn a_submitter_may_outlive_its_runtime() {
 #[test]
 fn a_task_may_drop_its_runtime() {
     let place: Arc<Mutex<Option<Runtime>>> = Arc::default();
-    let (told, hears) = std::sync::mpsc::channel();
+    let (shown, hears) = std::sync::mpsc::channel();
     let mut held = place.lock().expect("nobody panicked");
     let runtime = runtime(EAGER, 2);
-    let (its, after) = (Arc::clone(&place), told.clone());
+    let (its, after) = (Arc::clone(&place), shown.clone());
     let last =
-        runtime.codelet::<(), ()>("last").cpu("last", move |_, ()| told.send("ran").expect("it is heard")).build();
+        runtime.codelet::<(), ()>("last").cpu("last", move |_, ()| shown.send("ran").expect("it is heard")).build();
     let ends = runtime
         .codelet::<(), ()>("ends")
         .cpu("ends", move |context, ()| {
@@ -136,26 +136,26 @@ fn a_task_that_would_wait_for_itself_is_reported() {
         let kernel = move |_: &Context<'_, ()>, _: (&mut u64,)| wait(&inner.upgrade().expect("it is there"), &own);
         let codelet = runtime.codelet::<(ReadWrite<u64>,), ()>(name).cpu(name, kernel).build();
         runtime.task(&codelet, (&data,)).submit().expect("the task is sound");
-        let told = runtime.wait_all().expect_err("it cannot wait").to_string();
+        let shown = runtime.wait_all().expect_err("it cannot wait").to_string();
         // The data is good again for the next one.
         let fix = runtime.codelet::<(Write<u64>,), ()>("fix").cpu("fix", |_, (data,)| *data = 1).build();
         runtime.task(&fix, (&data,)).submit().expect("the task is sound");
         runtime.wait_all().expect("the data is written again");
-        told
+        shown
     };
     let all = waits("all", |runtime, _| runtime.wait_all().expect("never reached"));
     assert!(
         all.ends_with("all tasks are waited for by a task of the same runtime, which might wait for itself"),
         "{all}"
     );
-    for told in [
+    for shown in [
         waits("read", |runtime, data| drop(runtime.read(data))),
         waits("write", |runtime, data| drop(runtime.write(data))),
         waits("unregister", |runtime, data| drop(runtime.unregister(data.clone()))),
     ] {
         assert!(
-            told.ends_with("data is waited for by a task of the same runtime, which might wait for itself"),
-            "{told}"
+            shown.ends_with("data is waited for by a task of the same runtime, which might wait for itself"),
+            "{shown}"
         );
     }
 }

@@ -6,7 +6,7 @@ use sched_components::worker::{Combined, Simple};
 use sched_core::{Arch, Build, MemoryNode, Params, WorkerId, WorkerSet, adapt};
 use sched_host::tree::combined::CombinedWorkers;
 use sched_host::tree::seat::{DeferredWake, Seat, Seated, Work};
-use sched_host::tree::{Ledger, NodeId, Part, Phase, Services, Slot, SlotId, Tree, WorkerFacts};
+use sched_host::tree::{Claims, Ledger, NodeId, Part, Phase, Services, Slot, SlotId, Tree, WorkerFacts};
 use sched_tests::fake_services::{FakeServices, Request};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
@@ -82,10 +82,7 @@ fn part<C: Build>(children: &[u32], worker: Option<u32>) -> Part {
         children: children.iter().map(|child| (NodeId(*child), String::new())).collect(),
         workers: worker.map_or_else(|| WorkerSet::first(6), |worker| [WorkerId(worker)].into_iter().collect()),
         worker: worker.map(WorkerId),
-        forwards_pull: info.forwards_pull,
-        empty_until_pushed: info.empty_until_pushed,
-        end_is_noted: info.end_is_noted,
-        stores_any_number: false,
+        claims: Claims::from(&info),
         attended: true,
     }
 }

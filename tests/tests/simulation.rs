@@ -114,8 +114,8 @@ fn priorities_come_from_the_graph_or_from_the_longest_chain() {
     let machine = path("two.kdl", machine);
     let makespan = |priorities: &str| {
         let words = ["simulate", "--graph", &graph, "--platform", &machine, "--policy", "tree-prio", "--json"];
-        let told = program::sched(&[&words[..], &["--priorities", priorities]].concat()).json();
-        told["runs"][0]["makespan_s"].as_f64().expect("a makespan")
+        let shown = program::sched(&[&words[..], &["--priorities", priorities]].concat()).json();
+        shown["runs"][0]["makespan_s"].as_f64().expect("a makespan")
     };
     assert_eq!(["as-given", "none"].map(makespan), [0.012; 2]);
     assert_eq!(["upward-rank", "critical-path"].map(makespan), [0.008; 2]);
@@ -348,19 +348,19 @@ static TOLD: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
 impl Component for Curious {
     fn push_task(&self, node: Node<'_>, task: sched_core::Task) -> Push {
         let submitted = node.submitted().expect("the simulator tells of tasks to come");
-        let mut told = format!("{:?}", submitted.range());
+        let mut shown = format!("{:?}", submitted.range());
         for number in submitted.range() {
             let of = submitted.task(number).expect("it is in the range");
             let next: Vec<u64> = submitted.successors(number, of).collect();
             let length = submitted.expected_length(number, WorkerId(1)).known();
-            told += &format!("; {number} {:?}, before {next:?}, {length:?}", of.stage);
+            shown += &format!("; {number} {:?}, before {next:?}, {length:?}", of.stage);
             for access in submitted.accesses(number, of) {
                 let copies = [0, 1].map(|memory| submitted.has_copy(access.data, MemoryNode(memory)));
                 let way = submitted.expected_transfer(MemoryNode(0), MemoryNode(1), access.bytes);
-                told += &format!(", data {} {}{} {copies:?} {way:?}", access.data, access.reads, access.writes);
+                shown += &format!(", data {} {}{} {copies:?} {way:?}", access.data, access.reads, access.writes);
             }
         }
-        TOLD.lock().expect("nobody panics").push(told);
+        TOLD.lock().expect("nobody panics").push(shown);
         node.push_to(Child(0), task)
     }
 }

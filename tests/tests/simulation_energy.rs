@@ -40,22 +40,22 @@ fn ms(count: u64) -> Duration {
 }
 
 /// The time of a schedule, and its energy in thousandths of a joule.
-fn told(outcome: &SimOutcome) -> (Duration, u64) {
+fn shown(outcome: &SimOutcome) -> (Duration, u64) {
     (outcome.makespan, (outcome.energy.expect("it is known") * 1e3).round() as u64)
 }
 
 #[test]
 fn a_joule_has_its_price() {
     // 3 ms more against 60 mJ less: worth it from 50 ms a joule on. The idle worker draws 1 W or 5 W meanwhile.
-    assert_eq!(told(&simulate(MACHINE, "work", &mct("0.0"))), (ms(1), 100 + 1));
-    assert_eq!(told(&simulate(MACHINE, "work", &mct("49000.0"))), (ms(1), 100 + 1));
-    assert_eq!(told(&simulate(MACHINE, "work", &mct("51000.0"))), (ms(4), 40 + 20));
+    assert_eq!(shown(&simulate(MACHINE, "work", &mct("0.0"))), (ms(1), 100 + 1));
+    assert_eq!(shown(&simulate(MACHINE, "work", &mct("49000.0"))), (ms(1), 100 + 1));
+    assert_eq!(shown(&simulate(MACHINE, "work", &mct("51000.0"))), (ms(4), 40 + 20));
 }
 
 #[test]
 fn what_is_said_of_a_kernel_counts_more_than_what_is_said_of_workers() {
-    assert_eq!(told(&simulate(MACHINE, "hot", &mct("0.0"))), (ms(4), 2000 + 20));
-    assert_eq!(told(&simulate(MACHINE, "hot", &mct("10000.0"))), (ms(8), 800 + 8));
+    assert_eq!(shown(&simulate(MACHINE, "hot", &mct("0.0"))), (ms(4), 2000 + 20));
+    assert_eq!(shown(&simulate(MACHINE, "hot", &mct("10000.0"))), (ms(8), 800 + 8));
 }
 
 #[test]
@@ -65,11 +65,11 @@ fn every_member_of_a_team_draws() {
         workers "cpu" count=2 watts="10 W"
         kernel "work" { on "cpu" time="4 ms" parallel=1.0; }
     "#;
-    assert_eq!(told(&simulate(machine, "work", &mct("0.0"))), (ms(2), 40));
+    assert_eq!(shown(&simulate(machine, "work", &mct("0.0"))), (ms(2), 40));
     let half = machine.replace("1.0", "0.5");
     // 1 ms less, for 20 mJ.
-    assert_eq!(told(&simulate(&half, "work", &mct("49000.0"))), (ms(3), 60));
-    assert_eq!(told(&simulate(&half, "work", &mct("51000.0"))), (ms(4), 40));
+    assert_eq!(shown(&simulate(&half, "work", &mct("49000.0"))), (ms(3), 60));
+    assert_eq!(shown(&simulate(&half, "work", &mct("51000.0"))), (ms(4), 40));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_schedule_has_an_energy_where_all_that_executed_something_is_known() {
     let device = MACHINE.replace(r#"watts="100 W""#, "");
     assert_eq!(simulate(&device, "work", &mct("0.0")).energy, None);
     let core = MACHINE.replace(r#"watts="10 W""#, "");
-    assert_eq!(told(&simulate(&core, "work", &mct("0.0"))), (ms(1), 100 + 1));
+    assert_eq!(shown(&simulate(&core, "work", &mct("0.0"))), (ms(1), 100 + 1));
 }
 
 #[test]
@@ -95,8 +95,8 @@ fn the_program_reports_the_energy_of_a_schedule() {
     assert!(ran.out.contains("\nenergy    0.200 J\n"), "{ran:?}");
     let energy = |words: &[&str]| -> serde_json::Value {
         let ran = program::sched(&[words, &["--json"]].concat());
-        let told: serde_json::Value = serde_json::from_str(&ran.out).expect("it is JSON");
-        told["runs"][0]["energy_j"].clone()
+        let shown: serde_json::Value = serde_json::from_str(&ran.out).expect("it is JSON");
+        shown["runs"][0]["energy_j"].clone()
     };
     assert!((energy(&words).as_f64().expect("it is known") - 0.2).abs() < 1e-9);
     assert_eq!(energy(&["simulate", "cholesky", "--tiles", "4", "--platform", "numa-2x12"]), serde_json::Value::Null);

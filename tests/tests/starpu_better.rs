@@ -183,7 +183,12 @@ fn looking_ahead_is_best_where_there_is_much_to_come() {
 fn machine(data: &Path, host: &str, devices: usize) -> Platform {
     let mut machine = Platform::from_starpu(&data.join("starpu-sampling"), host).expect("the directory is sound");
     let mut left = devices;
-    machine.workers.retain(|worker| worker.memory.0 == 0 || std::mem::replace(&mut left, left.saturating_sub(1)) > 0);
+    machine.workers.retain(|worker| {
+        let is_device = worker.memory.0 != 0;
+        let stays = !is_device || left > 0;
+        left -= usize::from(is_device && stays);
+        stays
+    });
     machine
 }
 

@@ -7,11 +7,11 @@ use sched_tests::by_hand::ByHand;
 use sched_tests::conformance::Origin;
 
 /// `tree-ws` on a synthetic machine, with a task of its own for each worker; and the tasks' workers.
-fn each_with_a_task(origin: Origin, description: &str, told: bool) -> (ByHand, Topology, BindingPlan) {
+fn each_with_a_task(origin: Origin, description: &str, shown: bool) -> (ByHand, Topology, BindingPlan) {
     let topology = Topology::from_synthetic(description).expect("the description is sound");
     let binding = BindingPlan::new(&topology, topology.pus().len()).expect("there are PUs");
     let policy = Source::find("tree-ws").and_then(|source| source.policy()).expect("it is shipped");
-    let distances = told.then(|| WorkerDistances::new(&topology, &binding));
+    let distances = shown.then(|| WorkerDistances::new(&topology, &binding));
     let tree = ByHand::new(&policy, &origin.registry(), &BoundMachine::new(&topology, &binding), distances);
     for worker in 0..binding.workers().len() as u32 {
         assert_eq!(tree.push(Arch::CPU, Some(worker)), worker);

@@ -4,7 +4,7 @@ use sched_components::flow_control::Fifo;
 use sched_components::resource_mapping::Eager;
 use sched_components::worker::{Combined, Simple};
 use sched_core::{Arch, Build, MemoryNode, Params, Value, WorkerId, WorkerSet, adapt};
-use sched_host::tree::{FaultKind, Ledger, NodeId, NodeNumber, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
+use sched_host::tree::{Claims, FaultKind, Ledger, NodeId, NodeNumber, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
 use sched_tests::bad::{Bad, Deal};
 use sched_tests::fake_services::FakeServices;
 use std::cell::Cell;
@@ -23,10 +23,7 @@ fn part<C: Build>(path: &str, params: &[(&str, Value)], children: &[u32], worker
         children: children.iter().map(|child| (NodeId(*child), String::new())).collect(),
         workers: worker.map_or_else(|| WorkerSet::first(2), |worker| [WorkerId(worker)].into_iter().collect()),
         worker: worker.map(WorkerId),
-        forwards_pull: C::INFO.describe().forwards_pull,
-        empty_until_pushed: C::INFO.describe().empty_until_pushed,
-        end_is_noted: C::INFO.describe().end_is_noted,
-        stores_any_number: false,
+        claims: Claims::from(&C::INFO.describe()),
         attended: true,
     }
 }

@@ -86,6 +86,7 @@ impl Drop for Head {
 }
 
 /// The rig's record of one call.
+#[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     /// The worker on whose behalf it happens, or `NO_ID`.
     pub(crate) requester: u32,

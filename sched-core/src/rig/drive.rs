@@ -2,7 +2,7 @@
 
 use super::Rig;
 use super::host::FakeHost;
-use super::ledger::Holder;
+use super::ledger::{Breach, Holder};
 use crate::abi::ComponentObject;
 use crate::abi::fake::{Call, with_node};
 use crate::abi::wire::{NO_ID, RawNode};
@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Calling the component under test.
 impl Rig {
     #[track_caller]
-    fn call<T>(&self, requester: u32, body: impl FnOnce(&ComponentObject, &RawNode) -> T) -> T {
+    pub(super) fn call<T>(&self, requester: u32, body: impl FnOnce(&ComponentObject, &RawNode) -> T) -> T {
         let component = self.host.component.as_ref().expect("the component is there until the rig is dropped");
         let FakeHost { log, distances, .. } = &self.host;
         let call = Call { requester, log, distances, books: &self.host, graph: &self.host };
@@ -39,21 +39,26 @@ impl Rig {
     /// The reason of the refusal.
     #[track_caller]
     pub fn push(&self, task: TaskId) -> Result<(), Refusal> {
+        self.push_for(self.requester.load(Relaxed), task)
+    }
+
+    #[track_caller]
+    pub(super) fn push_for(&self, requester: u32, task: TaskId) -> Result<(), Refusal> {
         let raw = match self.host.ledger.give(task, Holder::Test, Holder::Component) {
             Ok(raw) => raw,
             Err(holder) => panic!("{task} is not the test's to push; its holder is {holder}"),
         };
-        let answer = self.call(self.requester.load(Relaxed), |component, node| component.push_task(node, raw));
+        let answer = self.call(requester, |component, node| component.push_task(node, raw));
         let mut result = Ok(());
         if !answer.refused.is_none() {
             match self.host.ledger.receive(answer.refused, Holder::Test, "push_task") {
                 Some(other) if other != task => {
-                    self.host
-                        .ledger
-                        .fault(format!("push_task: the component refused {task} with {other} in its place"));
+                    let fault = format!("push_task: the component refused {task} with {other} in its place");
+                    self.host.ledger.fault(Breach::OtherRefused, fault);
                 }
-                _ => result = Err(Refusal::from_code(answer.why)),
+                _ => {}
             }
+            result = Err(Refusal::from_code(answer.why));
         }
         self.settle();
         result
@@ -64,7 +69,11 @@ impl Rig {
     /// is [busy](Rig::set_busy_until) for the task's expected length, if it has one.
     #[track_caller]
     pub fn pull(&self, to: Child) -> Option<TaskId> {
-        let requester = self.requester_for(to);
+        self.pull_for(self.requester_for(to), to)
+    }
+
+    #[track_caller]
+    pub(super) fn pull_for(&self, requester: u32, to: Child) -> Option<TaskId> {
         let raw = self.call(requester, |component, node| component.pull_task(node, to.0));
         let mut task = None;
         if !raw.is_none() {
@@ -72,7 +81,7 @@ impl Rig {
             if let Some(task) = task.filter(|task| !self.host.requester_can(requester, *task)) {
                 let fault =
                     format!("pull_task: the component gave {task} to worker {requester}, which cannot execute it");
-                self.host.ledger.fault(fault);
+                self.host.ledger.fault(Breach::Unable, fault);
             }
         }
         if let (Some(leaf), Some(task)) = (self.host.scene.leaf, task)
@@ -103,7 +112,12 @@ impl Rig {
     /// any task was sent.
     #[track_caller]
     pub fn can_push(&self, to: Child) -> bool {
-        let sent = self.call(self.requester_for(to), |component, node| component.can_push(node, to.0));
+        self.can_push_for(self.requester_for(to), to)
+    }
+
+    #[track_caller]
+    pub(super) fn can_push_for(&self, requester: u32, to: Child) -> bool {
+        let sent = self.call(requester, |component, node| component.can_push(node, to.0));
         self.settle();
         sent
     }
@@ -146,7 +160,8 @@ impl Rig {
         let tasks =
             drained.into_iter().filter_map(|raw| self.host.ledger.receive(raw, Holder::Test, "drain")).collect();
         for kept in self.host.ledger.held_by(Holder::Component) {
-            self.host.ledger.fault(format!("drain: the component did not give up {kept}, which it holds"));
+            let fault = format!("drain: the component did not give up {kept}, which it holds");
+            self.host.ledger.fault(Breach::Kept, fault);
         }
         self.settle();
         tasks

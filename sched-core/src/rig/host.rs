@@ -1,7 +1,7 @@
 //! The fake host: what the component under test sees behind its node.
 
 use super::hop::Hop;
-use super::ledger::{Holder, Ledger};
+use super::ledger::{Breach, Holder, Ledger};
 use super::scene::{Changing, Scene};
 use crate::abi::ComponentObject;
 use crate::abi::extension::RawExtension;
@@ -18,7 +18,7 @@ use abi_stable::std_types::{ROption, RStr};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 pub(super) struct FakeHost {
     /// `None` while the rig is being dropped.
@@ -32,9 +32,33 @@ pub(super) struct FakeHost {
     pub(super) hops: Mutex<Vec<Hop>>,
     pub(super) services: Mutex<BTreeMap<&'static str, usize>>,
     pub(super) panics: Mutex<Vec<String>>,
+    /// A neighbour has called back; see [`Scene::nosy`].
+    pub(super) called_back: AtomicBool,
 }
 
 impl FakeHost {
+    /// Whether there is such a child; if not, that is a fault.
+    fn has_child(&self, child: u32, hop: &str) -> bool {
+        let there = (child as usize) < self.scene.child_places.len();
+        if !there {
+            self.ledger.fault(Breach::NoNeighbour, format!("{hop}: there is no child {child}"));
+        }
+        there
+    }
+
+    /// A nosy child asks for more at once, on the thread of the hop: once for each call that the rig makes.
+    fn call_back(&self, call: CallRef<'_>, child: u32) {
+        if !self.scene.nosy || self.called_back.swap(true, Relaxed) {
+            return;
+        }
+        let words = self.scene.child_places.get(child as usize).map(|place| &place.workers_in_context);
+        let first = words.and_then(|words| crate::workers::members(words).next());
+        if let (Some(component), Some(first)) = (&self.component, first) {
+            let call = Call { requester: first.0, ..*call_of(call) };
+            with_node(self, &call, |node| component.can_push(node, child));
+        }
+    }
+
     fn note(&self, hop: Hop) {
         self.hops.lock().push(hop);
     }
@@ -84,8 +108,15 @@ impl FakeHost {
                 sent = true;
                 continue;
             }
-            if self.ledger.receive(answer.refused, from, "push_task") == Some(task) {
-                self.changing.lock().given.entry(parent).or_default().push_front(task);
+            match self.ledger.receive(answer.refused, from, "push_task") {
+                Some(back) if back == task => {
+                    self.changing.lock().given.entry(parent).or_default().push_front(task);
+                }
+                Some(other) => {
+                    let fault = format!("push_task: the component refused {task} with {other} in its place");
+                    self.ledger.fault(Breach::OtherRefused, fault);
+                }
+                None => {}
             }
             break;
         }
@@ -102,10 +133,10 @@ impl FakeHost {
 }
 
 impl WireHost for FakeHost {
-    fn push_to(&self, _call: CallRef<'_>, child: u32, task: RawTask) -> RawPush {
+    fn push_to(&self, call: CallRef<'_>, child: u32, task: RawTask) -> RawPush {
         let holder = Holder::Child(Child(child));
         let Some(fake) = self.scene.children().into_iter().nth(child as usize) else {
-            self.ledger.fault(format!("push_to: there is no child {child}"));
+            self.has_child(child, "push_to");
             return RawPush { refused: task, why: Refusal::NoWorker.code() };
         };
         let Some(id) = self.ledger.receive(task, holder, "push_to") else { return RawPush::TAKEN };
@@ -129,13 +160,20 @@ impl WireHost for FakeHost {
             drop(changing);
         }
         self.note(Hop::PushTo { child: Child(child), task: id, refused });
+        if !full {
+            self.call_back(call, child);
+        }
         refused.map_or(RawPush::TAKEN, |why| RawPush { refused: task, why: why.code() })
     }
 
     fn pull_from(&self, call: CallRef<'_>, parent: u32) -> RawTask {
         let requester = call_of(call).requester;
         let count = self.scene.parents.len() as u32;
-        let asked = if parent == NO_ID { 0..count } else { parent..(parent + 1).min(count) };
+        if parent != NO_ID && parent >= count {
+            self.ledger.fault(Breach::NoNeighbour, format!("pull_from: there is no parent {parent}"));
+            return RawTask::NONE;
+        }
+        let asked = if parent == NO_ID { 0..count } else { parent..parent + 1 };
         let mut found = None;
         let mut raw = RawTask::NONE;
         for parent in asked {
@@ -158,13 +196,17 @@ impl WireHost for FakeHost {
         sent
     }
 
-    fn child_can_pull(&self, _call: CallRef<'_>, child: u32) -> bool {
+    fn child_can_pull(&self, call: CallRef<'_>, child: u32) -> bool {
+        if child != NO_ID && !self.has_child(child, "child_can_pull") {
+            return false;
+        }
         let places = &self.scene.child_places;
         let woke = match child {
             NO_ID => places.iter().find_map(|place| self.rouse(&place.workers_in_context, false).pop()),
             child => places.get(child as usize).and_then(|place| self.rouse(&place.workers_in_context, false).pop()),
         };
         self.note(Hop::ChildCanPull { child: (child != NO_ID).then_some(Child(child)), woke });
+        self.call_back(call, if child == NO_ID { 0 } else { child });
         woke.is_some()
     }
 
@@ -176,6 +218,9 @@ impl WireHost for FakeHost {
     }
 
     fn child_estimated_end(&self, _call: CallRef<'_>, child: u32) -> u64 {
+        if !self.has_child(child, "child_estimated_end") {
+            return self.now.load(Relaxed);
+        }
         self.note(Hop::EstimatedEnd(Child(child)));
         let changing = self.changing.lock();
         let set = changing.ends.get(&child).copied();
@@ -187,6 +232,9 @@ impl WireHost for FakeHost {
     }
 
     fn child_estimated_load(&self, _call: CallRef<'_>, child: u32) -> f64 {
+        if !self.has_child(child, "child_load") {
+            return 0.0;
+        }
         self.note(Hop::EstimatedLoad(Child(child)));
         let set = self.changing.lock().loads.get(&child).copied();
         set.or_else(|| Some(self.scene.children().get(child as usize)?.load)).unwrap_or(0.0)
@@ -279,7 +327,7 @@ impl WireHost for FakeHost {
 
     fn report_panic(&self, _call: CallRef<'_>, message: RStr<'_>) {
         self.panics.lock().push(message.to_string());
-        self.ledger.fault(format!("the component panicked: {message}"));
+        self.ledger.fault(Breach::Panicked, format!("the component panicked: {message}"));
     }
 
     fn extension(&self, name: RStr<'_>) -> ROption<RawExtension> {

@@ -38,11 +38,30 @@ impl fmt::Display for Holder {
     }
 }
 
+/// What the component did wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Breach {
+    /// It dropped a task.
+    Dropped,
+    /// It gave a task that it does not hold.
+    NotHeld,
+    /// It handed back another task than the one that it was given.
+    OtherRefused,
+    /// It named a child or a parent that does not exist.
+    NoNeighbour,
+    /// It gave a worker a task that the worker cannot execute.
+    Unable,
+    /// It kept a task when it was drained.
+    Kept,
+    /// It panicked.
+    Panicked,
+}
+
 #[derive(Default)]
 struct Books {
     entries: Vec<(Head, Holder)>,
     by_address: HashMap<usize, usize>,
-    faults: Vec<String>,
+    faults: Vec<(Breach, String)>,
     lost: Vec<TaskId>,
     closed: bool,
 }
@@ -87,7 +106,7 @@ impl Ledger {
     pub(super) fn receive(&self, raw: RawTask, to: Holder, what: &str) -> Option<TaskId> {
         let mut books = self.books.lock();
         let Some(index) = books.by_address.get(&raw.head.addr()).copied() else {
-            books.faults.push(format!("{what}: the component gave a task that this rig never made"));
+            books.faults.push((Breach::NotHeld, format!("{what}: the component gave a task that this rig never made")));
             return None;
         };
         let id = TaskId::new(index as u64);
@@ -100,7 +119,7 @@ impl Ledger {
             return Some(id);
         }
         let fault = format!("{what}: the component gave {id}, which it does not hold; its holder is {holder}");
-        books.faults.push(fault);
+        books.faults.push((Breach::NotHeld, fault));
         None
     }
 
@@ -127,7 +146,8 @@ impl Ledger {
         if !books.closed {
             let id = TaskId::new(index as u64);
             books.lost.push(id);
-            books.faults.push(format!("the component dropped {id}: it must keep a task, hand it on or hand it back"));
+            let fault = format!("the component dropped {id}: it must keep a task, hand it on or hand it back");
+            books.faults.push((Breach::Dropped, fault));
         }
     }
 
@@ -154,12 +174,17 @@ impl Ledger {
         held.map(|(index, _)| TaskId::new(index as u64)).collect()
     }
 
-    pub(super) fn fault(&self, fault: String) {
-        self.books.lock().faults.push(fault);
+    pub(super) fn fault(&self, breach: Breach, fault: String) {
+        self.books.lock().faults.push((breach, fault));
     }
 
     pub(super) fn faults(&self) -> Vec<String> {
-        self.books.lock().faults.clone()
+        self.books.lock().faults.iter().map(|(_, fault)| fault.clone()).collect()
+    }
+
+    /// The faults from this number on.
+    pub(super) fn faults_from(&self, first: usize) -> Vec<(Breach, String)> {
+        self.books.lock().faults.get(first..).unwrap_or_default().to_vec()
     }
 
     pub(super) fn lost(&self) -> Vec<TaskId> {

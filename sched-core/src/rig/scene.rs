@@ -76,6 +76,12 @@ impl FakeChild {
         self
     }
 
+    /// [`slot`](Self::slot), for a name that is read at run time.
+    pub(super) fn in_slot(mut self, name: &str) -> Self {
+        self.slot = leaked(name).as_str();
+        self
+    }
+
     /// Sets its answer to `estimated_end`: when its workers run out of work. Each task that it accepts with a
     /// [prediction](crate::Task::set_predicted) adds to it, divided among its workers; one without does not.
     #[must_use]
@@ -123,6 +129,8 @@ pub(super) struct Scene {
     pub(super) bare: bool,
     /// The host provides the submitted tasks.
     pub(super) foresees: bool,
+    /// Children call back during the hops that reach them.
+    pub(super) nosy: bool,
     pub(super) in_context: Option<WorkerSet>,
     pub(super) children: Vec<FakeChild>,
     pub(super) parents: Vec<FakeParent>,
@@ -138,6 +146,7 @@ impl Scene {
             combined: Vec::new(),
             bare: false,
             foresees: false,
+            nosy: false,
             in_context: None,
             children: Vec::new(),
             parents: Vec::new(),

@@ -57,7 +57,7 @@ fn who_stays_is_seen_while_others_come_and_go() {
     });
 }
 
-/// Of two who take the same number out, one is told that it was there.
+/// Of two who take the same number out, one learns that it was there.
 #[test]
 fn a_member_is_taken_out_once() {
     model(|| {

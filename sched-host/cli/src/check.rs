@@ -113,15 +113,20 @@ fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine) -> Checked {
     let Parsed { policies, findings: mut problems } = read(&source.name, &source.text);
     let mut checked = Checked { file: source.name.clone(), problems: Vec::new(), plans: Vec::new() };
     let broken = problems.iter().any(Finding::is_error);
-    let chosen: Vec<&Policy> = match &source.wanted {
-        Some(wanted) => policies.iter().filter(|policy| policy.name == *wanted).collect(),
-        None => policies.iter().collect(),
-    };
+    let wanted = |policy: &Policy| source.wanted.as_ref().is_none_or(|wanted| policy.name == *wanted);
+    let mut chosen: Vec<Policy> = policies.into_iter().filter(wanted).collect();
     if chosen.is_empty() && !broken {
         // It says which policies the file holds.
         problems.extend(source.policy().err().iter().flat_map(|errors| errors.findings().to_vec()));
     }
-    for policy in chosen {
+    for policy in &mut chosen {
+        match policy.clone().adjusted(&source.adjustments) {
+            Ok(adjusted) => *policy = adjusted,
+            Err(errors) => {
+                problems.extend(errors.findings().to_vec());
+                continue;
+            }
+        }
         let found = check(policy, catalogue);
         let wrong = found.iter().any(Finding::is_error);
         problems.extend(found);

@@ -136,9 +136,9 @@ mod tests {
         let file = tempfile::Builder::new().suffix(".stg").tempfile().into_diagnostic()?;
         std::fs::write(file.path(), "2\n0 0 0\n1 10 1 0\n2 20 1 0\n3 0 2 1 2\n").into_diagnostic()?;
         let path = file.path().display().to_string();
-        let told = sched(&[&path])?;
-        let told: Vec<&str> = told.lines().skip(1).collect();
-        insta::assert_snapshot!(told.join("\n"), @"
+        let shown = sched(&[&path])?;
+        let shown: Vec<&str> = shown.lines().skip(1).collect();
+        insta::assert_snapshot!(shown.join("\n"), @"
         tasks          4
         dependencies   4
         data           0 (0 B)
@@ -167,8 +167,8 @@ mod tests {
             (&["lu", "--graph", "a.stg"], "'[GRAPH|FILE]' cannot be used with"),
             (&["lu", "--json", "--format", "dot"], "'--json' cannot be used with"),
         ] {
-            let told = sched(words).expect_err("a graph is named once, and a format").to_string();
-            assert!(told.contains(says), "{told}");
+            let shown = sched(words).expect_err("a graph is named once, and a format").to_string();
+            assert!(shown.contains(says), "{shown}");
         }
     }
 }

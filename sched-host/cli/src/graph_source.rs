@@ -223,7 +223,7 @@ mod tests {
         cli.sizes.graph(&cli.name, 42)
     }
 
-    fn told(words: &[&str]) -> String {
+    fn shown(words: &[&str]) -> String {
         let report = graph(words).expect_err("this is refused");
         match report.help() {
             Some(help) => format!("{report} ({help})"),
@@ -246,12 +246,12 @@ mod tests {
 
     #[test]
     fn what_is_not_meant_so_is_refused() {
-        insta::assert_snapshot!(told(&["choleski"]), @"there is no graph `choleski`, and no file of that name (did you mean `cholesky`?)");
-        insta::assert_snapshot!(told(&["sort"]), @"there is no graph `sort`, and no file of that name (graphs that can be generated: cholesky, lu, qr, stencil, fork-join, layered, independent)");
-        insta::assert_snapshot!(told(&["cholesky", "--width", "3", "--bytes", "9"]), @"cholesky has no --width, --bytes (the sizes of cholesky are --tiles, --tile-size, --element-bytes)");
-        insta::assert_snapshot!(told(&["cholesky", "--tiles", "100000"]), @"cholesky of these sizes has some 1.7e14 tasks and dependencies, the maximum is 3e7 (take fewer)");
-        insta::assert_snapshot!(told(&["missing.stg"]), @"cannot read a task graph from `missing.stg`: one problem");
-        insta::assert_snapshot!(told(&["missing.stg", "--tiles", "4"]), @"--tiles set the size of generated graphs, and `missing.stg` is a file");
+        insta::assert_snapshot!(shown(&["choleski"]), @"there is no graph `choleski`, and no file of that name (did you mean `cholesky`?)");
+        insta::assert_snapshot!(shown(&["sort"]), @"there is no graph `sort`, and no file of that name (graphs that can be generated: cholesky, lu, qr, stencil, fork-join, layered, independent)");
+        insta::assert_snapshot!(shown(&["cholesky", "--width", "3", "--bytes", "9"]), @"cholesky has no --width, --bytes (the sizes of cholesky are --tiles, --tile-size, --element-bytes)");
+        insta::assert_snapshot!(shown(&["cholesky", "--tiles", "100000"]), @"cholesky of these sizes has some 1.7e14 tasks and dependencies, the maximum is 3e7 (take fewer)");
+        insta::assert_snapshot!(shown(&["missing.stg"]), @"cannot read a task graph from `missing.stg`: one problem");
+        insta::assert_snapshot!(shown(&["missing.stg", "--tiles", "4"]), @"--tiles set the size of generated graphs, and `missing.stg` is a file");
         assert!(graph(&["layered", "--density", "2"]).is_err());
     }
 }

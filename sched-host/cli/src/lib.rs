@@ -141,7 +141,7 @@ fn run(cli: &Cli, out: &mut dyn Write) -> miette::Result<ExitCode> {
         Command::Simulate(args) => simulate::run(args, Arc::new(registry()?), out),
         Command::Compare(args) => compare::run(args, Arc::new(registry()?), out),
         Command::Plugins(args) => plugins::run(args, &registry()?, out),
-        Command::Plugin(args) => plugin::run(args, out),
+        Command::Plugin(args) => plugin::run(args, &cli.plugins, cli.patience, out),
         Command::Policies(args) => policies::run(args, &registry()?.catalogue(), out),
         Command::Tree(args) => tree::run(args, &registry()?.catalogue(), out),
         Command::Check(args) => check::run(args, &registry()?.catalogue(), out),

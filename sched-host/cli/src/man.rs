@@ -1,10 +1,11 @@
 //! `sched man`: manual pages.
 
+use super::streams::Target;
 use clap::Command;
 use clap_mangen::Man;
 use miette::{IntoDiagnostic, WrapErr};
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -29,18 +30,19 @@ pub fn run(args: &Args, of: Command, out: &mut dyn Write) -> miette::Result<Exit
     match &args.dir {
         None => out.write_all(page(&of).1.as_bytes()).into_diagnostic()?,
         Some(dir) => {
-            let written = fs::create_dir_all(dir).and_then(|()| write_all(&of, dir));
-            written.into_diagnostic().wrap_err_with(|| format!("`{}` cannot be written", dir.display()))?;
+            let made = fs::create_dir_all(dir).into_diagnostic();
+            made.wrap_err_with(|| format!("`{}` cannot be written", dir.display()))?;
+            write_all(&of, dir, out)?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the pages of a command and of those below it.
-fn write_all(command: &Command, dir: &Path) -> io::Result<()> {
+/// Writes the pages of a command and of those below it. Each replaces an old one when it is complete.
+fn write_all(command: &Command, dir: &Path, out: &mut dyn Write) -> miette::Result<()> {
     let (file, text) = page(command);
-    fs::write(dir.join(file), text)?;
-    command.get_subcommands().try_for_each(|below| write_all(below, dir))
+    Target::File(dir.join(file)).create()?.write(out, |page| page.write_all(text.as_bytes()))?;
+    command.get_subcommands().try_for_each(|below| write_all(below, dir, out))
 }
 
 /// The name of a command's page, and its text.

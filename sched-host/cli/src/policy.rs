@@ -2,7 +2,7 @@
 
 use super::hints::POLICY;
 use miette::miette;
-use sched_policy::library;
+use sched_policy::{Adjustment, library};
 use std::path::Path;
 
 /// The environment variable that names the policy where the command line does not.
@@ -20,6 +20,24 @@ pub(super) struct PolicyOptions {
     #[arg(long = "policy", short, visible_alias = "policies", value_name = "POLICY")]
     #[arg(value_parser = POLICY, hide_possible_values = true)]
     policies: Vec<String>,
+
+    /// Set a parameter of the policies: --set mct.beta=2.0 (several times for several)
+    ///
+    /// Before the point stands a component, or a path such as mct/prio where a policy has several of that name. To set
+    /// it for one policy of several, write it behind its name, wherever a policy is named: tree-heft+mct.beta=2.0
+    #[arg(long, value_name = "NODE.PARAM=VALUE", value_parser = adjustment)]
+    set: Vec<String>,
+}
+
+/// Checks the form; the policy is checked when it is read.
+fn adjustment(text: &str) -> Result<String, String> {
+    match Adjustment::parse(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(errors) => {
+            let findings = errors.findings().iter();
+            Err(findings.map(|finding| finding.message().to_owned()).collect::<Vec<_>>().join("; "))
+        }
+    }
 }
 
 impl PolicyOptions {
@@ -40,16 +58,21 @@ impl PolicyOptions {
             true => vec![default],
             false => self.policies.iter().map(String::as_str).collect(),
         };
-        let named: Vec<String> = given.into_iter().flat_map(listed).collect();
+        let named: Vec<String> = given.into_iter().flat_map(listed).map(|name| self.adjusted(name)).collect();
         if named.is_empty() {
             return Err(miette!(help = "name some: --policy tree-eager,tree-heft", "--policy names no policy"));
         }
         Ok(named)
     }
 
+    /// The policy of this name with the parameters that are set for all.
+    fn adjusted(&self, name: String) -> String {
+        self.set.iter().fold(name, |name, set| format!("{name}+{set}"))
+    }
+
     /// `others` followed by these.
     pub(super) fn with(&self, others: &[String]) -> PolicyOptions {
-        PolicyOptions { policies: others.iter().chain(&self.policies).cloned().collect() }
+        PolicyOptions { policies: others.iter().chain(&self.policies).cloned().collect(), set: self.set.clone() }
     }
 }
 
@@ -79,7 +102,7 @@ mod tests {
     use super::*;
 
     fn of(words: &[&str]) -> PolicyOptions {
-        PolicyOptions { policies: words.iter().map(ToString::to_string).collect() }
+        PolicyOptions { policies: words.iter().map(ToString::to_string).collect(), set: Vec::new() }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::{log, reports};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use sched_runtime::Runtime;
+use sched_text::terminal::escaped;
 use std::io::Write;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -38,7 +39,7 @@ impl Progress {
 
     /// Shows the current phase.
     pub(super) fn doing(&self, what: &str) {
-        self.bar.set_message(what.to_owned());
+        self.bar.set_message(escaped(what, false).into_owned());
     }
 
     /// Shows how many tasks are done.
@@ -89,7 +90,7 @@ impl Progress {
             self.bar.set_position(0);
             self.bar.reset();
         }
-        self.bar.set_message(what.to_owned());
+        self.doing(what);
         std::thread::scope(|scope| {
             // Dropped when the work ends or panics.
             let (alive, ended) = channel::<()>();

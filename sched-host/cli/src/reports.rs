@@ -33,11 +33,18 @@ pub(super) fn failed(report: &Report, json: bool) -> ExitCode {
 
 /// Writes the error about the command line, or the requested help.
 pub(super) fn not_understood(error: &clap::Error, json: bool) -> ExitCode {
-    if json && error.use_stderr() {
-        let _ = writeln!(stderr(), "{}", serde_json::json!({ "error": json::usage(error) }));
+    // A failure to write this cannot be reported anywhere.
+    let _ = if !error.use_stderr() {
+        error.print()
+    } else if json {
+        let line = serde_json::json!({ "error": json::usage(error) }).to_string();
+        writeln!(stderr(), "{}", escaped(&line, false))
     } else {
-        let _ = error.print();
-    }
+        // Arguments are shown in it.
+        let plain = pretty::is_plain();
+        let text = if plain { error.render().to_string() } else { error.render().ansi().to_string() };
+        write!(stderr(), "{}", escaped(&text, !plain))
+    };
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 

@@ -16,8 +16,8 @@ const TASK_BYTES: f64 = 400.0;
 /// Available memory in bytes, where the system reports it. (hwloc reports the installed memory, and in some virtual
 /// machines half of it.)
 fn available_memory() -> Option<u64> {
-    let told = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let kib = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?.trim().strip_suffix("kB")?;
+    let shown = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let kib = shown.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?.trim().strip_suffix("kB")?;
     kib.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn what_cannot_fit_is_refused_with_the_reason() {
         let machine = Some(16 << 30);
-        let told = |order, size| {
+        let shown = |order, size| {
             check_within::<Cholesky>(machine, Tiling::new(order, size), 1).expect_err("too large").to_string()
         };
         assert!(check_within::<Cholesky>(machine, Tiling::new(4096, 256), 1).is_ok());
@@ -70,13 +70,13 @@ mod tests {
         assert!(check_within::<Cholesky>(machine, Tiling::new(32768, 256), 4).is_err());
         // A tile larger than the matrix is cut to its size.
         assert!(check_within::<Cholesky>(machine, Tiling::new(100, usize::MAX), 1).is_ok());
-        insta::assert_snapshot!(told(1 << 17, 256), @"cholesky of 512 × 512 tiles of 256 × 256 numbers takes 64.1 GiB, and 16.0 GiB of memory are available");
-        insta::assert_snapshot!(told(8192, 4), @"2048 × 2048 tiles make 1433753600 tasks, for which the runtime would need some 534.1 GiB, and 16.0 GiB of memory are available");
+        insta::assert_snapshot!(shown(1 << 17, 256), @"cholesky of 512 × 512 tiles of 256 × 256 numbers takes 64.1 GiB, and 16.0 GiB of memory are available");
+        insta::assert_snapshot!(shown(8192, 4), @"2048 × 2048 tiles make 1433753600 tasks, for which the runtime would need some 534.1 GiB, and 16.0 GiB of memory are available");
         assert!(check_within::<Cholesky>(None, Tiling::new(1 << 17, 256), 1).is_ok(), "nobody knows");
         let half = Tiling::new(40_000, 256);
         assert!(check_within::<Cholesky>(machine, half, 1).is_ok() && check_within::<Lu>(machine, half, 1).is_ok());
         assert!(check_within::<Cholesky>(machine, half, 2).is_ok() && check_within::<Lu>(machine, half, 2).is_err());
         assert!(order(usize::MAX, 2).is_err());
-        assert!(told(usize::MAX, usize::MAX).contains("GiB"));
+        assert!(shown(usize::MAX, usize::MAX).contains("GiB"));
     }
 }

@@ -139,25 +139,29 @@ mod tests {
     fn more_workers_than_pus_is_a_warning_and_none_an_error() -> miette::Result<()> {
         let printed = sched(&["--synthetic", "pu:2", "--workers", "8"])?;
         assert!(printed.contains("warning: oversubscribed: workers 2-7 share PUs"), "{printed}");
-        let told = sched(&["--synthetic", "pu:2", "--workers", "0"]).expect_err("nobody would work").to_string();
-        assert!(told.contains("at least 1") || told.contains("worker"), "{told}");
+        let display_text =
+            sched(&["--synthetic", "pu:2", "--workers", "0"]).expect_err("nobody would work").to_string();
+        assert!(display_text.contains("at least 1") || display_text.contains("worker"), "{display_text}");
         Ok(())
     }
 
     #[test]
     fn options_that_contradict_each_other_are_refused() {
         for words in [["--synthetic", "pu:2", "--xml", "machine.xml"].as_slice(), &["--json", "--format", "svg"]] {
-            let told = sched(words).expect_err("they contradict each other").to_string();
-            assert!(told.contains("cannot be used with"), "{told}");
+            let display_text = sched(words).expect_err("they contradict each other").to_string();
+            assert!(display_text.contains("cannot be used with"), "{display_text}");
         }
     }
 
     #[test]
     fn a_bad_description_is_reported_with_its_place_and_fix() {
         let report = sched(&["--synthetic", "nood:2 core:2 pu:1"]).expect_err("there is no level `nood`");
-        let mut told = String::new();
+        let mut display_text = String::new();
         let narrow = miette::NarratableReportHandler::new();
-        narrow.render_report(&mut told, report.as_ref()).expect("writing to a string never fails");
-        assert!(told.contains("did you mean `node`?") && told.contains("line 1, column 1"), "{told}");
+        narrow.render_report(&mut display_text, report.as_ref()).expect("writing to a string never fails");
+        assert!(
+            display_text.contains("did you mean `node`?") && display_text.contains("line 1, column 1"),
+            "{display_text}"
+        );
     }
 }

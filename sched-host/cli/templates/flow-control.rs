@@ -131,4 +131,10 @@ mod tests {
         assert_eq!(rig.child_tasks(Child(0)), [tasks[0]], "the child had room for one");
         assert_eq!(rig.pull(Child(0)), Some(tasks[1]));
     }
-__CONFORMS__}
+
+    #[test]
+    fn it_keeps_the_contract_of_a_component() {
+        // Random sequences of every call; `sched plugin test` makes them too.
+        sched_core::rig::conforms::<__TYPE__>();
+    }
+}

@@ -23,7 +23,7 @@ impl Build for __TYPE__ {
         Info::new("__NAME__", Family::ResourceMapping, "Gives each task to the child that would finish it first.")
             .package(env!("CARGO_PKG_NAME"))
             .params(const { &[Param::float("transfer-weight", 1.0, "weight of data transfers").at_least(0)] })
-            // It refuses a task only when every child that could take it refuses.
+            // It refuses a task only when a child does.
             .forwards_push()
             // `pull_task` and `estimated_end` are the default ones, so that the host can skip the calls. Remove these two
             // lines when you write the methods yourself.
@@ -121,4 +121,10 @@ mod tests {
         assert_eq!(rig.push(task), Ok(()));
         assert_eq!(rig.child_tasks(Child(1)), [task]);
     }
-__CONFORMS__}
+
+    #[test]
+    fn it_keeps_the_contract_of_a_component() {
+        // Random sequences of every call; `sched plugin test` makes them too.
+        sched_core::rig::conforms::<__TYPE__>();
+    }
+}

@@ -69,4 +69,10 @@ mod tests {
         assert_eq!(rig.push(second), Err(Refusal::Full));
         assert_eq!(rig.read(second, Task::priority), 3, "a refused task is as it was");
     }
-__CONFORMS__}
+
+    #[test]
+    fn it_keeps_the_contract_of_a_component() {
+        // Random sequences of every call; `sched plugin test` makes them too.
+        sched_core::rig::conforms::<__TYPE__>();
+    }
+}

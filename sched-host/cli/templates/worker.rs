@@ -102,4 +102,10 @@ mod tests {
         assert_eq!(rig.woken(), [WorkerId(0)]);
         assert_eq!((rig.pull(Child(0)), rig.pull(Child(0))), (Some(tasks[0]), Some(tasks[1])));
     }
-__CONFORMS__}
+
+    #[test]
+    fn it_keeps_the_contract_of_a_component() {
+        // Random sequences of every call; `sched plugin test` makes them too.
+        sched_core::rig::conforms::<__TYPE__>();
+    }
+}

@@ -34,6 +34,7 @@
 //!   a file; see [`Override`].
 //! - `use "name"` links to it: within an `each`, to the instances of those workers; elsewhere, to all instances.
 
+mod adjustment;
 mod areas;
 mod build;
 mod catalogue;
@@ -53,6 +54,7 @@ mod print;
 #[cfg(test)]
 mod tests;
 
+pub use adjustment::Adjustment;
 pub use areas::Area;
 pub use build::{ComponentId, Connect, Decide, Limit, Queue, QueuesBelow, Ready, Recipe, SimpleFlags, TopologySpecs};
 pub use catalogue::{Audience, Catalogue, Entry, Offers, Stock};

@@ -1,5 +1,6 @@
 //! Shipped policies, and lookup of a policy by name or file.
 
+use super::adjustment::Adjustment;
 use super::element::Policy;
 use super::parse;
 use sched_text::closest;
@@ -72,7 +73,7 @@ pub fn library() -> &'static [Shipped] {
 /// assert_eq!(policy.name, "tree-eager");
 /// # Ok::<(), sched_text::Findings>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Source {
     /// Name of the text in errors: the path, or the file name of a shipped policy.
     pub name: String,
@@ -80,6 +81,8 @@ pub struct Source {
     pub text: Cow<'static, str>,
     /// Name of the requested policy, if one was given.
     pub wanted: Option<String>,
+    /// Parameters that are set from outside the text.
+    pub adjustments: Vec<Adjustment>,
 }
 
 /// The environment variable that names the policy where a program names none: a shipped policy, or the path of a file.
@@ -110,14 +113,32 @@ impl Source {
     /// - a policy file, by its path (`mine.kdl`), with `#name` if it holds several policies (`mine.kdl#second`); `-` is
     ///   the standard input.
     ///
+    /// After either may stand parameters that are to be set, each behind a `+`: `tree-heft+mct.beta=2.0`; see
+    /// [`Adjustment`].
+    ///
     /// # Errors
-    /// If no shipped policy has this name, or the file cannot be read.
+    /// If no shipped policy has this name, the file cannot be read, or a parameter is not written like one.
     pub fn find(name_or_path: &str) -> Result<Source, Findings> {
+        let (name, adjustments) = match Path::new(name_or_path).exists() {
+            true => (name_or_path, Vec::new()),
+            false => Adjustment::split(name_or_path),
+        };
+        let adjustments = adjustments.iter().map(|text| Adjustment::parse(text)).collect::<Result<_, _>>()?;
+        Ok(Source { adjustments, ..Source::of_text(name)? })
+    }
+
+    /// The text of a shipped policy or of a file.
+    fn of_text(name_or_path: &str) -> Result<Source, Findings> {
         let tree_name = name_or_path.strip_prefix("modular-").map(|rest| format!("tree-{rest}"));
         let name = tree_name.as_deref().unwrap_or(name_or_path);
         if let Some(shipped) = library().iter().find(|shipped| shipped.name == name) {
             let text = Cow::Borrowed(shipped.text);
-            return Ok(Source { name: format!("{name}.kdl"), text, wanted: Some(name.to_owned()) });
+            return Ok(Source {
+                name: format!("{name}.kdl"),
+                text,
+                wanted: Some(name.to_owned()),
+                adjustments: Vec::new(),
+            });
         }
         let (path, wanted) = match name_or_path.rsplit_once('#') {
             Some((path, wanted)) if !Path::new(name_or_path).exists() => (path, Some(wanted.to_owned())),
@@ -127,7 +148,7 @@ impl Source {
         if path == text::STANDARD_INPUT || is_file() {
             let name = text::file_name(Path::new(path));
             return match text::read(Path::new(path)) {
-                Ok(text) => Ok(Source { name, text: text.into(), wanted }),
+                Ok(text) => Ok(Source { name, text: text.into(), wanted, adjustments: Vec::new() }),
                 Err(error) => Err(unreadable(&name, &error)),
             };
         }
@@ -138,7 +159,7 @@ impl Source {
     ///
     /// # Errors
     /// All findings of [`parse`](parse::parse); or if the text has no policy of the name, or several and none was
-    /// requested.
+    /// requested, or the policy has no component of which a parameter is to be set.
     pub fn policy(&self) -> Result<Policy, Findings> {
         let mut policies = parse::parse(&self.name, &self.text)?;
         let names: Vec<String> = policies.iter().map(|policy| policy.name.clone()).collect();
@@ -147,7 +168,7 @@ impl Source {
             None => (names.len() == 1).then_some(0),
         };
         if let Some(position) = position {
-            return Ok(policies.swap_remove(position));
+            return policies.swap_remove(position).adjusted(&self.adjustments);
         }
         let finding = match &self.wanted {
             Some(wanted) => {

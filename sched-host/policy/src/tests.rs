@@ -1,5 +1,6 @@
 //! Tests of policies, with a small catalogue and machines made by hand.
 
+mod adjusting;
 mod combined;
 mod connecting;
 mod drawing;

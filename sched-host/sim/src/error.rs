@@ -4,7 +4,7 @@ use sched_graph::ContextId;
 use sched_text::{Findings, closest, did_you_mean};
 use sched_tree::context::ContextError;
 use sched_tree::fault::task_count;
-use sched_tree::{Fault, NodeState};
+use sched_tree::{Fault, NodeState, suspect};
 use std::fmt;
 
 /// Reason why a simulation has no result.
@@ -211,8 +211,9 @@ fn places(nodes: &[NodeState], faults: &[Fault]) -> String {
             format!("\n  {context}node `{node}` ({component} of {plugin}) holds {}{refusal}", task_count(*tasks))
         })
         .collect();
+    let suspect = suspect(nodes, faults).map(|(node, why)| format!("\n  look at `{}` first: {why}", node.node));
     let faults = faults.iter().map(|fault| format!("\n  fault: {fault}"));
-    held.into_iter().chain(faults).collect()
+    held.into_iter().chain(faults).chain(suspect).collect()
 }
 
 sched_text::debug_as_text!(SimError);

@@ -5,8 +5,8 @@ use super::platform::Worker;
 use parking_lot::Mutex;
 use sched_core::{Refusal, TaskId, WorkerId};
 use sched_graph::TaskGraph;
-use sched_trace::{Event, Observer, Stamped, Trace, WorkerTrack, add_nodes};
-use sched_tree::{ObservedNode, TreeObserver};
+use sched_trace::{Event, Note, Notes, Observer, Stamped, Trace, WorkerTrack, add_nodes};
+use sched_tree::{NoteKind, ObservedNode, TreeObserver};
 use std::sync::Arc;
 
 /// Records the events of a simulation for a [`Trace`]. It is an [`Observer`], and has a [`TreeObserver`](Self::tree_observer).
@@ -21,7 +21,11 @@ pub struct SimRecorder {
 struct Recorded {
     events: Mutex<Vec<Stamped>>,
     nodes: Mutex<Vec<String>>,
+    notes: Notes,
 }
+
+/// Maximum number of remarks about nodes; further ones are dropped.
+const MOST_NOTES: usize = 100_000;
 
 impl Recorded {
     fn note(&self, nanos: u64, event: Event) {
@@ -48,6 +52,7 @@ impl SimRecorder {
     pub fn finish(self, title: &str) -> Trace {
         let mut trace = self.platform.empty_trace(&self.graph, title);
         trace.nodes = std::mem::take(&mut self.recorded.nodes.lock());
+        trace.notes = self.recorded.notes.take();
         let events = std::mem::take(&mut *self.recorded.events.lock());
         trace.with_events(events)
     }
@@ -86,5 +91,12 @@ impl TreeObserver for Recorded {
 
     fn refused(&self, nanos: u64, _by: Option<WorkerId>, task: TaskId, node: ObservedNode, why: Refusal) {
         self.note(nanos, Event::Refused { task, node, why });
+    }
+
+    fn noted(&self, nanos: u64, _by: Option<WorkerId>, node: ObservedNode, kind: NoteKind, text: &str) {
+        let note = Note { node, kind, text: text.to_owned() };
+        if let Some(note) = self.notes.add(note, MOST_NOTES) {
+            self.note(nanos, Event::Noted { note });
+        }
     }
 }

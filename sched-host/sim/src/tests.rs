@@ -16,7 +16,8 @@ fn digest(policy: &Policy, platform: &Arc<Platform>, registry: &Arc<Registry>, c
     let dependencies = graph.dependencies();
     let mut digest = Digest::default();
     let backend = SimBackend::new(graph, Arc::new(dependencies), Arc::clone(platform), lengths, combined);
-    Engine::new(backend, policy_env, contexts, Vec::new(), &mut digest).run().expect("it runs to the end");
+    let outcome = Engine::new(backend, policy_env, contexts, Vec::new(), &mut digest).run();
+    assert_eq!(outcome.expect("it runs to the end").faults, [], "{}: every component is as it declares", policy.name);
     digest.value()
 }
 
@@ -31,9 +32,10 @@ fn components_that_are_called_after_all_change_nothing() {
             let check = |what: &str, change: fn(&mut Part)| {
                 assert_eq!(digest(&policy, &platform, &registry, change), expected, "{} without {what}", shipped.name);
             };
-            check("forwards-pull", |part| part.forwards_pull = false);
-            check("empty-until-pushed", |part| part.empty_until_pushed = false);
-            check("end-is-noted", |part| part.end_is_noted = false);
+            check("forwards-pull", |part| part.claims.forwards_pull = false);
+            check("empty-until-pushed", |part| part.claims.empty_until_pushed = false);
+            check("end-is-noted", |part| part.claims.end_is_noted = false);
+            check("any shortcut, and as it declares,", |part| part.attended = true);
         }
     }
 }

@@ -102,7 +102,20 @@ pub fn labels(source: &dyn SourceCode, labels: Vec<LabeledSpan>) -> Vec<LabeledS
     let in_line = place.data().iter().take(main.len()).position(|byte| is_break(*byte)).unwrap_or(main.len());
     let length = boundary(place.data(), in_line.min(AFTER / 2));
     let label = main.label().map(str::to_owned);
-    vec![LabeledSpan::new_primary_with_span(label, SourceSpan::new(main.offset().into(), length))]
+    // At the end of the text there is nothing to point at but the last character.
+    let offset = if length == 0 { last_of_line(source, main.offset()) } else { main.offset() };
+    let length = length.max(main.offset() - offset);
+    vec![LabeledSpan::new_primary_with_span(label, SourceSpan::new(offset.into(), length))]
+}
+
+/// Offset of the character before `end` in its line; `end` at the beginning of a line.
+fn last_of_line(source: &dyn SourceCode, end: usize) -> usize {
+    let from = end.saturating_sub(char::MAX_LEN_UTF8);
+    let Ok(before) = source.read_span(&SourceSpan::new(from.into(), end - from), 0, 0) else { return end };
+    match before.data().get(..end - from) {
+        Some(before @ [.., last]) if !is_break(*last) => from + boundary(before, before.len() - 1),
+        _ => end,
+    }
 }
 
 fn has_long_line(text: &[u8]) -> bool {
@@ -152,6 +165,9 @@ mod tests {
             ("x".repeat(100_000), (0, 100_000)),
             ("x".repeat(100_000), (99_999, 1)),
             ("x".repeat(100_000), (99_999, 0)),
+            ("x".repeat(100_000), (100_000, 0)),
+            (format!("{}\nshort\n", "x".repeat(70_000)), (70_000, 0)),
+            (format!("short\r\n{}\r\nshort", "é".repeat(35_000)), (70_007, 0)),
             (format!("{}\n{}", "é".repeat(70_000), "x".repeat(70_000)), (139_000, 2_000)),
             (format!("{}\nshort\r\n{}", "x".repeat(70_000), "x".repeat(70_000)), (70_001, 5)),
         ] {

@@ -130,7 +130,7 @@ impl fmt::Display for Unread {
 mod tests {
     use super::*;
 
-    fn told(bytes: &[u8]) -> String {
+    fn shown(bytes: &[u8]) -> String {
         match decode(bytes.to_vec()) {
             Ok(text) => format!("{text:?}"),
             Err(error) => format!("{error} ({})", error.help().unwrap_or_default()),
@@ -139,14 +139,14 @@ mod tests {
 
     #[test]
     fn the_mark_of_an_editor_is_no_part_of_the_text() {
-        assert_eq!(told("\u{feff}4\n\u{feff}".as_bytes()), r#""4\n\u{feff}""#);
-        assert_eq!(told(b""), r#""""#);
+        assert_eq!(shown("\u{feff}4\n\u{feff}".as_bytes()), r#""4\n\u{feff}""#);
+        assert_eq!(shown(b""), r#""""#);
     }
 
     #[test]
     fn what_is_no_text_has_a_place_and_a_fix() {
-        insta::assert_snapshot!(told(b"a\n\xc3\xa9b\x80c"), @"line 2, column 3: the byte 0x80 is not text in UTF-8 (text in UTF-8 is expected; a compressed file must be unpacked first)");
-        insta::assert_snapshot!(told(b"\xff\xfea\0"), @"line 1, column 1: the byte 0xff is not text in UTF-8 (this looks like UTF-16: save it as UTF-8)");
-        insta::assert_snapshot!(told(b"\x1f\x8b\x08"), @"line 1, column 2: the byte 0x8b is not text in UTF-8 (text in UTF-8 is expected; a compressed file must be unpacked first)");
+        insta::assert_snapshot!(shown(b"a\n\xc3\xa9b\x80c"), @"line 2, column 3: the byte 0x80 is not text in UTF-8 (text in UTF-8 is expected; a compressed file must be unpacked first)");
+        insta::assert_snapshot!(shown(b"\xff\xfea\0"), @"line 1, column 1: the byte 0xff is not text in UTF-8 (this looks like UTF-16: save it as UTF-8)");
+        insta::assert_snapshot!(shown(b"\x1f\x8b\x08"), @"line 1, column 2: the byte 0x8b is not text in UTF-8 (text in UTF-8 is expected; a compressed file must be unpacked first)");
     }
 }

@@ -48,7 +48,7 @@ pub fn did_you_mean<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a st
 
 #[cfg(test)]
 mod tests {
-    use super::closest;
+    use super::{closest, did_you_mean, distance};
 
     #[test]
     fn finds_what_was_meant() {
@@ -60,5 +60,16 @@ mod tests {
         assert_eq!(closest("perfmodel", names), Some("perfmodel-select"));
         assert_eq!(closest("eag", ["eager-prio", "eager"]), Some("eager"));
         assert_eq!(closest("pe", names), None);
+    }
+
+    #[test]
+    fn very_long_words_are_compared_with_nothing() {
+        // Comparing two such words letter by letter would take hours.
+        let long = ["x".repeat(1 << 20), "x".repeat((1 << 20) - 1)];
+        assert_eq!(distance(&long[0], &long[1]), usize::MAX);
+        assert_eq!(distance(&long[0], &long[0].clone()), 0);
+        assert_eq!(closest(&long[0], ["eager", &long[1]]), None);
+        assert_eq!(closest("eager", [long[0].as_str(), "eagre"]), Some("eagre"));
+        assert_eq!(did_you_mean(&long[0], ["eager"], "components"), "components: `eager`");
     }
 }

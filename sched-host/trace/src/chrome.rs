@@ -1,13 +1,14 @@
 //! The Trace Event Format of Perfetto and `chrome://tracing`.
 //!
 //! Three "processes" group the tracks: the workers, the links between memories, and the scheduler, with a counter for each
-//! node that stored tasks and a mark for each refusal. An arrow leads from a task to each that it made ready. Times are in
+//! node that stored tasks and a mark for each refusal, fault and line of the log. An arrow leads from a task to each that it made ready. Times are in
 //! microseconds, as the format requires, with nanoseconds as decimals.
 
-use super::event::Event;
+use super::event::{Event, Note};
 use super::timeline::{Activity, Timeline};
 use super::track::Trace;
 use sched_core::{TaskId, WorkerId};
+use sched_tree::NoteKind;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -68,6 +69,9 @@ enum Args<'a> {
     },
     Length {
         tasks: u32,
+    },
+    Remark {
+        text: &'a str,
     },
 }
 
@@ -177,7 +181,7 @@ fn write_links(trace: &Trace, timeline: &Timeline, lines: &mut Lines<'_>) -> io:
 /// Writes marks, counters and arrows, in the order of time.
 fn write_moments(trace: &Trace, lines: &mut Lines<'_>) -> io::Result<()> {
     lines.group(SCHEDULER, "scheduler")?;
-    let mut refusing = BTreeSet::new();
+    let mut marked = BTreeSet::new();
     let mut arrows = Arrows::default();
     for stamped in &trace.events {
         let ts = micros(stamped.nanos);
@@ -191,7 +195,7 @@ fn write_moments(trace: &Trace, lines: &mut Lines<'_>) -> io::Result<()> {
             }
             Event::Refused { task, node, why } => {
                 let path = trace.node_path(node);
-                if refusing.insert(node) {
+                if marked.insert(node) {
                     lines.track(SCHEDULER, tid(node.0), path)?;
                 }
                 let args = Args::Refusal { task: task.sequence(), why: why.to_string() };
@@ -208,6 +212,17 @@ fn write_moments(trace: &Trace, lines: &mut Lines<'_>) -> io::Result<()> {
                     ..Line::default()
                 };
                 lines.add(&mark)?;
+            }
+            Event::Noted { note } => {
+                let Some(note) = trace.notes.get(&note) else { continue };
+                let Note { node, kind, text } = note;
+                if marked.insert(*node) {
+                    lines.track(SCHEDULER, tid(node.0), trace.node_path(*node))?;
+                }
+                let cat = if *kind == NoteKind::Fault { "fault" } else { "log" };
+                let (name, args, tid) = (kind.to_string(), Args::Remark { text }, tid(node.0));
+                let (ph, s, pid) = ("i", Some("t"), SCHEDULER);
+                lines.add(&Line { name: &name, cat, ph, s, ts, pid, tid, args, ..Line::default() })?;
             }
             Event::QueueLength { node, length } => {
                 let path = trace.node_path(node);

@@ -3,7 +3,7 @@
 use sched_core::{MemoryNode, Refusal, TaskId, WorkerId};
 use sched_graph::DataId;
 use sched_memory::Reason;
-use sched_tree::ObservedNode;
+use sched_tree::{NoteKind, ObservedNode};
 use std::fmt;
 
 /// An event of a run or a simulation.
@@ -81,6 +81,11 @@ pub enum Event {
         /// The node: its place in [`Trace::nodes`](super::Trace::nodes).
         node: ObservedNode,
     },
+    /// A node of the scheduler wrote a line to the log, or a fault of it was seen for the first time.
+    Noted {
+        /// The remark: its key in [`Trace::notes`](super::Trace::notes).
+        note: NoteId,
+    },
     /// The number of tasks that a node of the scheduler stores has changed.
     QueueLength {
         /// The node: its place in [`Trace::nodes`](super::Trace::nodes).
@@ -88,6 +93,21 @@ pub enum Event {
         /// Number of tasks.
         length: u32,
     },
+}
+
+/// A remark in a trace: its key in [`Trace::notes`](super::Trace::notes).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NoteId(pub u32);
+
+/// A remark about a node of the scheduler.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Note {
+    /// The node: its place in [`Trace::nodes`](super::Trace::nodes).
+    pub node: ObservedNode,
+    /// Kind of the remark.
+    pub kind: NoteKind,
+    /// The line of the log, or what the fault is.
+    pub text: String,
 }
 
 /// A codelet in a trace: its place in [`Trace::codelets`](super::Trace::codelets).
@@ -141,6 +161,7 @@ impl fmt::Display for Event {
             Event::TransferStarted(transfer) => write!(f, "transfer {transfer}"),
             Event::TransferEnded(transfer) => write!(f, "arrived {transfer}"),
             Event::Refused { task, node, why } => write!(f, "refused {task} by node {} ({why})", node.0),
+            Event::Noted { note } => write!(f, "remark {}", note.0),
             Event::Held { task, node } => write!(f, "held {task} by node {}", node.0),
             Event::QueueLength { node, length } => write!(f, "length {length} of node {}", node.0),
         }

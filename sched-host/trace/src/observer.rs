@@ -73,7 +73,7 @@ impl Observer for Digest {
             Event::TransferStarted(transfer) => (8, moved(transfer)),
             Event::TransferEnded(transfer) => (9, moved(transfer)),
             // Moves within the scheduler are reported by a tree observer, where there is one. They are not part of the schedule.
-            Event::Refused { .. } | Event::Held { .. } | Event::QueueLength { .. } => return,
+            Event::Refused { .. } | Event::Held { .. } | Event::QueueLength { .. } | Event::Noted { .. } => return,
         };
         self.fold(nanos << 4 | kind);
         self.fold(word);

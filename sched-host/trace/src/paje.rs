@@ -2,8 +2,8 @@
 //! event.
 //!
 //! The file is a tree of containers: workers with a state, links between memories with a state (and an arrow between their
-//! memories for each transfer), and nodes of the scheduler with a variable, the number of tasks in them. Refusals and wakes
-//! are events. Times are in milliseconds.
+//! memories for each transfer), and nodes of the scheduler with a variable, the number of tasks in them. Refusals, wakes,
+//! faults and lines of the log are events. Times are in milliseconds.
 
 use super::event::{Event, Transfer};
 use super::gantt::reason_colour;
@@ -12,6 +12,7 @@ use super::track::Trace;
 use sched_core::{MemoryNode, WorkerId};
 use sched_graph::DataId;
 use sched_memory::Reason;
+use sched_tree::NoteKind;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -122,6 +123,8 @@ fn write_types(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{STATE_TYPE} T K \"Transfer\"")?;
     writeln!(out, "{EVENT_TYPE} E W \"Wake\" \"0 0 0\"")?;
     writeln!(out, "{EVENT_TYPE} R N \"Refusal\" \"0.8 0.1 0.1\"")?;
+    writeln!(out, "{EVENT_TYPE} F N \"Fault\" \"0.9 0 0.5\"")?;
+    writeln!(out, "{EVENT_TYPE} G N \"Log\" \"0.4 0.4 0.4\"")?;
     writeln!(out, "{VARIABLE_TYPE} Q N \"Tasks\" \"0.2 0.4 0.7\"")?;
     writeln!(out, "{LINK_TYPE} L P M M \"Data\"")?;
     let colours = trace.kernel_colours();
@@ -195,7 +198,9 @@ fn moments(trace: &Trace, changes: &mut Vec<(u64, Change)>) {
     let mut number = 0;
     for stamped in &trace.events {
         let change = match stamped.event {
-            Event::Woken { .. } | Event::Refused { .. } | Event::QueueLength { .. } => Change::Event(stamped.event),
+            Event::Woken { .. } | Event::Refused { .. } | Event::QueueLength { .. } | Event::Noted { .. } => {
+                Change::Event(stamped.event)
+            }
             Event::TransferStarted(of) => {
                 number += 1;
                 moving.insert((of.data, of.from, of.to), number);
@@ -233,13 +238,19 @@ impl Change {
                 let (event, end) = if *begins { (START_LINK, of.from) } else { (END_LINK, of.to) };
                 writeln!(out, "{event} {time} L p m{} {} {number}", end.0, quoted(&trace.data_name(of.data)))
             }
-            Change::Event(event) => write_event(event, &time, out),
+            Change::Event(event) => write_event(trace, event, &time, out),
         }
     }
 }
 
-fn write_event(event: &Event, time: &str, out: &mut dyn Write) -> io::Result<()> {
+fn write_event(trace: &Trace, event: &Event, time: &str, out: &mut dyn Write) -> io::Result<()> {
     match event {
+        Event::Noted { note } => {
+            let Some(note) = trace.notes.get(note) else { return Ok(()) };
+            let kind = if note.kind == NoteKind::Fault { "F" } else { "G" };
+            let text = quoted(&format!("{}: {}", note.kind, note.text));
+            writeln!(out, "{NEW_EVENT} {time} {kind} n{} {text}", note.node.0)
+        }
         Event::Woken { worker } => writeln!(out, "{NEW_EVENT} {time} E w{} \"wake\"", worker.0),
         Event::Refused { node, why, .. } => {
             writeln!(out, "{NEW_EVENT} {time} R n{} {}", node.0, quoted(&why.to_string()))

@@ -1,12 +1,13 @@
 //! Recorder of the events of a runtime.
 
-use super::event::{Event, Stamped};
+use super::event::{Event, Note, Stamped};
+use super::notes::Notes;
 use super::track::{Trace, WorkerTrack};
 use crossbeam::queue::SegQueue;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{Refusal, TaskId, WorkerId};
-use sched_tree::{ObservedNode, TreeObserver};
+use sched_tree::{NoteKind, ObservedNode, TreeObserver};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -17,6 +18,7 @@ pub struct Recorder {
     lanes: Box<[CachePadded<Lane>]>,
     most: usize,
     nodes: Mutex<Vec<String>>,
+    notes: Notes,
     names: SegQueue<(TaskId, Arc<str>)>,
 }
 
@@ -32,7 +34,7 @@ impl Recorder {
     #[must_use]
     pub fn new(workers: usize, most: usize) -> Recorder {
         let lanes = (0..=workers).map(|_| CachePadded::default()).collect();
-        Recorder { lanes, most, nodes: Mutex::default(), names: SegQueue::new() }
+        Recorder { lanes, most, nodes: Mutex::default(), notes: Notes::default(), names: SegQueue::new() }
     }
 
     /// Records an event of a worker, or of the application.
@@ -71,7 +73,8 @@ impl Recorder {
         }
         let names = std::iter::from_fn(|| self.names.pop()).collect();
         let nodes = self.nodes.lock().clone();
-        Trace { title, workers, nodes, codelets, names, dropped, ..Trace::default() }.with_events(events)
+        let notes = self.notes.take();
+        Trace { title, workers, nodes, codelets, names, notes, dropped, ..Trace::default() }.with_events(events)
     }
 }
 
@@ -90,6 +93,13 @@ impl TreeObserver for Recorder {
 
     fn refused(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: ObservedNode, why: Refusal) {
         self.note(nanos, by, Event::Refused { task, node, why });
+    }
+
+    fn noted(&self, nanos: u64, by: Option<WorkerId>, node: ObservedNode, kind: NoteKind, text: &str) {
+        let note = Note { node, kind, text: text.to_owned() };
+        if let Some(note) = self.notes.add(note, self.most) {
+            self.note(nanos, by, Event::Noted { note });
+        }
     }
 }
 

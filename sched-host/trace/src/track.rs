@@ -1,6 +1,6 @@
 //! Traces.
 
-use super::event::{CodeletId, Event, Stamped};
+use super::event::{CodeletId, Event, Note, NoteId, Stamped};
 use super::queues::queue_lengths;
 use sched_core::{MemoryNode, TaskId};
 use sched_graph::{DataId, TaskGraph};
@@ -27,6 +27,8 @@ pub struct Trace {
     pub names: BTreeMap<TaskId, Arc<str>>,
     /// Names of the data that has one.
     pub data: BTreeMap<DataId, Arc<str>>,
+    /// Faults of nodes of the scheduler, and what they logged.
+    pub notes: BTreeMap<NoteId, Note>,
     /// Events, in the order of time.
     pub events: Vec<Stamped>,
     /// End of the last task in nanoseconds since the first submission.

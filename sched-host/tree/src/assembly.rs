@@ -4,6 +4,7 @@ use super::Part;
 use super::attendance::{Post, PostNumber};
 use super::attended::attended;
 use super::call::Call;
+use super::claims::Claims;
 use super::expected_ends;
 use super::fallback::Fallback;
 use super::fault::Fault;
@@ -180,6 +181,7 @@ impl LiveTree {
                 refusals: node.health.refusals.load(Relaxed),
                 last_refusal: (code != 0).then(|| Refusal::from_code(code).to_string()),
                 quarantined: node.is_quarantined(),
+                silences: node.silences(),
                 facts,
             }
         });
@@ -222,7 +224,8 @@ impl Links {
         // Parents come first, so their sources are known.
         let mut sources: Vec<Vec<ParentLink>> = Vec::with_capacity(parts.len());
         for above in &parents {
-            let asked = |link: &ParentLink| match parts[link.parent.index()].forwards_pull {
+            let forwards = |part: &Part| part.claims.forwards_pull && !part.attended;
+            let asked = |link: &ParentLink| match forwards(&parts[link.parent.index()]) {
                 true => sources[link.parent.index()].clone(),
                 false => vec![*link],
             };
@@ -294,15 +297,19 @@ fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, f
         let mut post = None;
         if part.attended {
             let number = Arc::new(PostNumber::new(post_of(&part)));
-            part.component = attended(part.component, Arc::clone(&number));
+            let end_is_noted = part.claims.end_is_noted && has_expected_ends;
+            let claims = Claims { end_is_noted, ..part.claims };
+            part.component = attended(part.component, Arc::clone(&number), claims);
             post = Some(number);
         }
+        // Declarations of an attended component are compared with what it does, so it is called.
+        let relies = has_expected_ends && !part.attended;
         TreeNode::new(NodeParts {
             id: NodeId::at(id),
             number: first.of(NodeId::at(id)),
-            empty_until_pushed: part.empty_until_pushed && has_expected_ends,
-            end_is_noted: part.end_is_noted && has_expected_ends,
-            stores_any_number: part.stores_any_number,
+            empty_until_pushed: part.claims.empty_until_pushed && relies,
+            end_is_noted: part.claims.end_is_noted && relies,
+            stores_any_number: part.claims.stores_any_number,
             children: part.children.iter().map(|(child, _)| *child).collect(),
             parents: parents.into(),
             sources: sources.into(),
@@ -331,7 +338,7 @@ fn linked(mut nodes: Box<[TreeNode]>, leaves: &Leaves, foresight: Option<&Arc<Fo
     for id in (0..nodes.len()).rev() {
         nodes[id].straight = expected_ends::straight(&nodes[id], &nodes, &leaves.for_member);
         nodes[id].foresight = foresight.cloned();
-        nodes[id].like = prospects::like(&nodes[id], &nodes);
+        nodes[id].first_equals = prospects::first_equals(&nodes[id], &nodes);
     }
     nodes
 }

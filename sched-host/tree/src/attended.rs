@@ -1,18 +1,25 @@
 //! A component whose calls are noted, and that is not waited for without end when a tree is taken down.
 //!
-//! `push_task`, `pull_task` and the other calls of a run are [noted](super::attendance) and made. The calls that happen while a
+//! `push_task`, `pull_task` and the other calls of a run are [noted](super::attendance) and made; the first ones and a sample of
+//! the others are [witnessed](super::witness). Where the component declares that the host can do without the call, the host
+//! does so between two witnessed calls, unless the component was seen to lie. The calls that happen while a
 //! tree is built, exchanged or taken down are made by a thread of their own, and are waited for with patience: `drain` and the
 //! component's destructor. A drain that does not come back is a fault, and gives no tasks: the host takes them through the
 //! ledger, as it does for a component that panicked. The thread stays behind, and with it the component.
 
 use super::attendance::{Inside, Method, PostNumber};
+use super::call::Call;
+use super::claims::{Claims, Declaration};
 use super::deaf::Deaf;
+use super::node::{TreeNode, record};
+use super::witness::{Witness, note_lie};
 use sched_core::abi::component::WireComponent;
 use sched_core::abi::extension::RawExtension;
 use sched_core::abi::std_types::{ROption, RStr, RString, RVec, Tuple2};
-use sched_core::abi::wire::{RawNode, RawPush};
+use sched_core::abi::wire::{NO_ID, RawNode, RawPush};
 use sched_core::abi::{ComponentObject, RawTask, object_of};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
@@ -24,14 +31,66 @@ struct Attended {
     /// Empty once the component is dropped, or left behind.
     inner: Option<Arc<ComponentObject>>,
     post: Arc<PostNumber>,
+    claims: Claims,
+    /// Number of calls so far.
+    calls: AtomicU64,
+    /// Whether a task was pushed to it.
+    touched: AtomicBool,
+    /// Whether a declaration was seen not to hold.
+    lied: AtomicBool,
 }
 
-/// The component, attended at this post.
-pub(super) fn attended(component: ComponentObject, post: Arc<PostNumber>) -> ComponentObject {
-    object_of(Attended { inner: Some(Arc::new(component)), post })
+/// Number of calls of a component that are witnessed at first.
+const FIRST: u64 = 1024;
+
+/// Afterwards, one call out of so many is witnessed.
+const PERIOD: u64 = 64;
+
+/// How a call is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// What the component does is compared with what it declares.
+    Witnessed,
+    /// The component declares what the host relies on, and was not seen to do otherwise.
+    Trusted,
+    Plain,
+}
+
+/// The component, attended at this post, with these declarations.
+pub(super) fn attended(component: ComponentObject, post: Arc<PostNumber>, claims: Claims) -> ComponentObject {
+    object_of(Attended {
+        inner: Some(Arc::new(component)),
+        post,
+        claims,
+        calls: AtomicU64::new(0),
+        touched: AtomicBool::new(false),
+        lied: AtomicBool::new(false),
+    })
+}
+
+/// The node that a call is made at.
+fn node_of<'a>(raw: &RawNode, call: &'a Call<'a>) -> Option<&'a TreeNode> {
+    call.tree.nodes.get(raw.host().place().id as usize)
 }
 
 impl Attended {
+    /// How the next call is made.
+    fn way(&self) -> Way {
+        let number = self.calls.fetch_add(1, Relaxed);
+        match number < FIRST || number.is_multiple_of(PERIOD) {
+            true => Way::Witnessed,
+            false if self.lied.load(Relaxed) => Way::Plain,
+            false => Way::Trusted,
+        }
+    }
+
+    /// Notes that a call was seen to be as declared, or not.
+    fn conclude(&self, lied: bool) {
+        if lied {
+            self.lied.store(true, Relaxed);
+        }
+    }
+
     fn note(&self, method: Method) -> (&ComponentObject, Inside) {
         let Some(inner) = &self.inner else { unreachable!("a component is there until it is dropped") };
         (inner, Inside::new(&self.post, method))
@@ -41,27 +100,80 @@ impl Attended {
 impl WireComponent for Attended {
     fn push_task(&self, node: &RawNode, task: RawTask) -> RawPush {
         let (inner, _inside) = self.note(Method::PushTask);
-        inner.push_task(node, task)
+        if !self.touched.load(Relaxed) {
+            self.touched.store(true, Relaxed);
+        }
+        let call = record(node.call());
+        match node_of(node, call).filter(|_| self.way() == Way::Witnessed) {
+            Some(at) => {
+                let (answer, seen) = Witness::of(at, node.call(), |raw| inner.push_task(raw, task));
+                self.conclude(seen.of_push(&self.claims, task, answer));
+                answer
+            }
+            None => inner.push_task(node, task),
+        }
     }
 
     fn pull_task(&self, node: &RawNode, to: u32) -> RawTask {
+        let way = self.way();
+        if way == Way::Trusted && self.claims.forwards_pull {
+            return node.host().pull_from(node.call(), NO_ID);
+        }
         let (inner, _inside) = self.note(Method::PullTask);
-        inner.pull_task(node, to)
+        let call = record(node.call());
+        match node_of(node, call).filter(|_| way == Way::Witnessed) {
+            Some(at) => {
+                let (task, seen) = Witness::of(at, node.call(), |raw| inner.pull_task(raw, to));
+                self.conclude(seen.of_pull(&self.claims, !self.touched.load(Relaxed), task));
+                task
+            }
+            None => inner.pull_task(node, to),
+        }
     }
 
     fn can_push(&self, node: &RawNode, to: u32) -> bool {
         let (inner, _inside) = self.note(Method::CanPush);
-        inner.can_push(node, to)
+        let call = record(node.call());
+        match node_of(node, call).filter(|_| self.way() == Way::Witnessed) {
+            Some(at) => {
+                let (sent, seen) = Witness::of(at, node.call(), |raw| inner.can_push(raw, to));
+                self.conclude(seen.of_can_push(&self.claims, sent));
+                sent
+            }
+            None => inner.can_push(node, to),
+        }
     }
 
     fn can_pull(&self, node: &RawNode) -> bool {
         let (inner, _inside) = self.note(Method::CanPull);
-        inner.can_pull(node)
+        let call = record(node.call());
+        match node_of(node, call).filter(|_| self.way() == Way::Witnessed) {
+            Some(at) => {
+                let (woke, seen) = Witness::of(at, node.call(), |raw| inner.can_pull(raw));
+                self.conclude(seen.of_can_pull(&self.claims, woke));
+                woke
+            }
+            None => inner.can_pull(node),
+        }
     }
 
     fn estimated_end(&self, node: &RawNode) -> u64 {
+        let way = if self.claims.end_is_noted { self.way() } else { Way::Plain };
+        let call = record(node.call());
+        let at = node_of(node, call);
+        if let (Way::Trusted, Some(at)) = (way, at) {
+            return call.tree.noted_end(call, at);
+        }
         let (inner, _inside) = self.note(Method::EstimatedEnd);
-        inner.estimated_end(node)
+        let Some(at) = at.filter(|_| way == Way::Witnessed) else { return inner.estimated_end(node) };
+        let before = call.tree.noted_end(call, at);
+        let end = inner.estimated_end(node);
+        // Other threads may change notes meanwhile, and time may go by.
+        if end != before && call.tree.noted_end(call, at) == before && !at.is_quarantined() {
+            note_lie(call, at, Declaration::EndIsNoted, Method::EstimatedEnd);
+            self.conclude(true);
+        }
+        end
     }
 
     fn estimated_load(&self, node: &RawNode) -> f64 {

@@ -5,8 +5,10 @@
 
 use super::assembly::LiveTree;
 use super::attendance::{self, Method};
+use super::call::Call;
 use super::ledger::{Slot, SlotId};
 use super::node::TreeNode;
+use super::observer::NoteKind;
 use parking_lot::Mutex;
 use sched_core::Refusal;
 use sched_core::abi::wire::RawPush;
@@ -36,11 +38,7 @@ pub enum Breach {
 impl Breach {
     /// The breach by `method`, in words.
     pub(super) fn describe(self, method: Method, count: u64) -> String {
-        let times = match count {
-            1 => "once".to_owned(),
-            2 => "twice".to_owned(),
-            count => format!("{count} times"),
-        };
+        let times = times(count);
         match self {
             Breach::OtherTaskRefused => format!("`{method}` handed back another task than it was given, {times}"),
             Breach::UnboundedRefused => {
@@ -57,14 +55,27 @@ impl Breach {
     }
 }
 
+/// How often, in words.
+pub(super) fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        count => format!("{count} times"),
+    }
+}
+
 /// The breaches of one component, counted.
 #[derive(Default)]
 pub(super) struct Breaches(Mutex<BTreeMap<(Breach, Method), u64>>);
 
 impl Breaches {
+    /// Counts a breach. Returns whether it is the first of its kind.
     #[cold]
-    fn add(&self, breach: Breach, method: Method, count: u64) {
-        *self.0.lock().entry((breach, method)).or_insert(0) += count;
+    fn add(&self, breach: Breach, method: Method, count: u64) -> bool {
+        let mut breaches = self.0.lock();
+        let all = breaches.entry((breach, method)).or_insert(0);
+        *all += count;
+        *all == count
     }
 
     /// Each breach, the method, and how often.
@@ -84,9 +95,17 @@ thread_local! {
 impl TreeNode {
     /// Notes a breach by the call of the component that this thread is in.
     #[cold]
-    pub(super) fn note_breach(&self, breach: Breach) {
+    pub(super) fn note_breach(&self, call: &Call<'_>, breach: Breach) {
         let method = self.post.as_ref().and_then(|post| attendance::method_at(post));
-        self.health.breaches.add(breach, method.unwrap_or(Method::PushTask), 1);
+        self.count_breach(call, breach, method.unwrap_or(Method::PushTask));
+    }
+
+    /// Counts a breach; the first of its kind is reported to an observer.
+    #[cold]
+    fn count_breach(&self, call: &Call<'_>, breach: Breach, method: Method) {
+        if self.health.breaches.add(breach, method, 1) {
+            call.tree.note(call, self, NoteKind::Fault, || breach.describe(method, 1));
+        }
     }
 
     /// Notes that a drain did not give these tasks. Failed components have a fault already.
@@ -100,18 +119,18 @@ impl TreeNode {
 
     /// Looks at a refusal that hands back another task.
     #[cold]
-    pub(super) fn look_at_other_task(&self, answer: RawPush) {
+    pub(super) fn look_at_other_task(&self, call: &Call<'_>, answer: RawPush) {
         let Some(slot) = Slot::of(answer.refused).filter(|_| !self.is_quarantined()) else { return };
         let task = Some((slot.id(), answer.refused.generation));
         if HANDED_BACK.replace(task) != task {
-            self.health.breaches.add(Breach::OtherTaskRefused, Method::PushTask, 1);
+            self.count_breach(call, Breach::OtherTaskRefused, Method::PushTask);
         }
     }
 
     /// A load in place of one that the component gave.
     #[cold]
-    pub(super) fn usable_load(&self, load: f64) -> f64 {
-        self.health.breaches.add(Breach::UnusableLoad, Method::EstimatedLoad, 1);
+    pub(super) fn usable_load(&self, call: &Call<'_>, load: f64) -> f64 {
+        self.count_breach(call, Breach::UnusableLoad, Method::EstimatedLoad);
         if load > LARGEST_LOAD { LARGEST_LOAD } else { 0.0 }
     }
 }
@@ -125,12 +144,12 @@ pub(super) fn is_usable_load(load: f64) -> bool {
 impl LiveTree {
     /// Moves the task that the root handed back, which was pushed `given`, to the fallback store.
     #[cold]
-    pub(super) fn refused_by_root(&self, root: &TreeNode, given: &Slot, answer: RawPush) {
+    pub(super) fn refused_by_root(&self, call: &Call<'_>, root: &TreeNode, given: &Slot, answer: RawPush) {
         let Some(slot) = Slot::of(answer.refused) else { return };
         let is_given = slot.id() == given.id();
         let for_nobody = Refusal::from_code(answer.why) == Refusal::NoWorker && !root.some_fits(slot.head());
         if root.stores_any_number && is_given && !for_nobody && !root.is_quarantined() {
-            root.health.breaches.add(Breach::UnboundedRefused, Method::PushTask, 1);
+            root.count_breach(call, Breach::UnboundedRefused, Method::PushTask);
         }
         self.fall_back(slot);
     }

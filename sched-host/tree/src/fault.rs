@@ -3,6 +3,7 @@
 use super::attendance::Method;
 use super::attended::PATIENCE;
 use super::breach::Breach;
+use super::claims::Declaration;
 use serde::Serialize;
 use std::fmt;
 
@@ -66,6 +67,15 @@ pub enum FaultKind {
         /// How often; for [`Breach::TasksKept`] the number of tasks.
         count: u64,
     },
+    /// It did not do what it declares. Calls of third-party components are compared with their declarations in samples.
+    Declaration {
+        /// What it declares.
+        declaration: Declaration,
+        /// The method that did something else.
+        method: Method,
+        /// How often that was seen.
+        count: u64,
+    },
 }
 
 impl fmt::Display for Fault {
@@ -99,6 +109,9 @@ impl fmt::Display for Fault {
                 write!(f, "gave {tasks} tasks to workers that cannot execute them; they were executed elsewhere")
             }
             FaultKind::Breach { breach, method, count } => f.write_str(&breach.describe(*method, *count)),
+            FaultKind::Declaration { declaration, method, count } => {
+                f.write_str(&declaration.describe(*method, *count))
+            }
         }
     }
 }

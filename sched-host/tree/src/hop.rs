@@ -10,6 +10,7 @@ use super::breach::{Breach, is_usable_load};
 use super::call::Call;
 use super::ledger::{NodeId, Slot};
 use super::node::{ParentLink, TreeNode};
+use super::observer::NoteKind;
 use sched_core::WorkerId;
 use sched_core::abi::RawTask;
 use sched_core::abi::wire::RawPush;
@@ -27,7 +28,7 @@ impl LiveTree {
     pub(super) fn hop_push(&self, call: &Call<'_>, from: NodeId, to: NodeId, task: RawTask) -> RawPush {
         let Some(slot) = Slot::of(task) else { return RawPush::TAKEN };
         let Some(_hop) = call.descend() else {
-            self.note_cycle(to);
+            self.note_cycle(call, to);
             return RawPush { refused: task, why: FULL };
         };
         let node = self.node(to);
@@ -61,7 +62,7 @@ impl LiveTree {
         }
         node.note_refusal(answer.why);
         if answer.refused.head != task.head {
-            node.look_at_other_task(answer);
+            node.look_at_other_task(call, answer);
         }
         if let Some(observed) = &self.observed {
             observed.refused(call, node, answer.refused, answer.why);
@@ -92,7 +93,7 @@ impl LiveTree {
             Some(number) => match node.parents.get(number as usize) {
                 Some(parent) => std::slice::from_ref(parent),
                 None => {
-                    node.note_breach(Breach::NoSuchParent);
+                    node.note_breach(call, Breach::NoSuchParent);
                     &[]
                 }
             },
@@ -111,7 +112,7 @@ impl LiveTree {
     pub(super) fn ask(&self, call: &Call<'_>, nodes: &[ParentLink]) -> Option<(RawTask, &'static Slot)> {
         for ParentLink { parent, child } in nodes {
             let Some(_hop) = call.descend() else {
-                self.note_cycle(*parent);
+                self.note_cycle(call, *parent);
                 return None;
             };
             let task = self.pull_at(call, self.node(*parent), *child);
@@ -145,7 +146,7 @@ impl LiveTree {
     pub(super) fn hop_can_push(&self, call: &Call<'_>, node: &TreeNode) -> bool {
         node.parents.iter().any(|ParentLink { parent, child }| {
             let Some(_hop) = call.descend() else {
-                self.note_cycle(*parent);
+                self.note_cycle(call, *parent);
                 return false;
             };
             let above = self.node(*parent);
@@ -186,7 +187,7 @@ impl LiveTree {
                 return false;
             }
             let Some(_hop) = call.descend() else {
-                self.note_cycle(child);
+                self.note_cycle(call, child);
                 return true;
             };
             woken |= if below.is_quarantined() {
@@ -199,7 +200,7 @@ impl LiveTree {
         match (child, &node.wake_routes) {
             (Some(number), _) => match node.children.get(number as usize) {
                 Some(child) => _ = visit(*child),
-                None => node.note_breach(Breach::NoSuchChild),
+                None => node.note_breach(call, Breach::NoSuchChild),
             },
             (None, Some(routes)) => {
                 let below = &node.place().raw().workers_in_context;
@@ -212,7 +213,7 @@ impl LiveTree {
     }
 
     /// Whether a worker below sleeps that is useful to the call.
-    fn sleeps_below(&self, call: &Call<'_>, node: &TreeNode) -> bool {
+    pub(super) fn sleeps_below(&self, call: &Call<'_>, node: &TreeNode) -> bool {
         node.archs & call.archs() != 0
             && (self.sleeping.meets(&node.place().raw().workers_in_context, node.words.clone())
                 || node.teams.as_ref().is_some_and(|teams| teams.sleeps(call, &self.sleeping)))
@@ -247,7 +248,7 @@ impl LiveTree {
     #[inline(never)]
     fn ask_estimated_end(&self, call: &Call<'_>, node: &TreeNode) -> u64 {
         let Some(_hop) = call.descend() else {
-            self.note_cycle(node.id);
+            self.note_cycle(call, node.id);
             return 0;
         };
         node.with(call, |component, raw| component.estimated_end(raw))
@@ -256,7 +257,7 @@ impl LiveTree {
     #[cold]
     fn pass_estimated_end(&self, call: &Call<'_>, node: &TreeNode) -> u64 {
         let Some(_hop) = call.descend() else {
-            self.note_cycle(node.id);
+            self.note_cycle(call, node.id);
             return 0;
         };
         let ends = node.children.iter().map(|child| self.hop_estimated_end(call, *child));
@@ -266,7 +267,7 @@ impl LiveTree {
     /// Load of a node.
     pub(super) fn hop_estimated_load(&self, call: &Call<'_>, target: NodeId) -> f64 {
         let Some(_hop) = call.descend() else {
-            self.note_cycle(target);
+            self.note_cycle(call, target);
             return 0.0;
         };
         let node = self.node(target);
@@ -274,14 +275,16 @@ impl LiveTree {
             node.children.iter().map(|child| self.hop_estimated_load(call, *child)).sum()
         } else {
             let load = node.with(call, |component, raw| component.estimated_load(raw));
-            if is_usable_load(load) { load } else { node.usable_load(load) }
+            if is_usable_load(load) { load } else { node.usable_load(call, load) }
         }
     }
 
     #[cold]
-    fn note_cycle(&self, node: NodeId) {
+    fn note_cycle(&self, call: &Call<'_>, node: NodeId) {
         let node = self.node(node);
-        node.health.cycle.store(true, Relaxed);
+        if !node.health.cycle.swap(true, Relaxed) {
+            self.note(call, node, NoteKind::Fault, || "calls went in a circle through it".to_owned());
+        }
         self.quarantine(node);
     }
 

@@ -13,6 +13,7 @@ mod attended;
 mod bare_tree;
 mod breach;
 mod call;
+mod claims;
 pub mod combined;
 pub mod context;
 mod deaf;
@@ -34,16 +35,18 @@ mod survey;
 mod swap;
 mod teams;
 mod wake_routes;
+mod witness;
 
 pub use bare_tree::BareTree;
 pub use breach::Breach;
+pub use claims::{Claims, Declaration, Silence};
 pub use fault::{Fault, FaultKind};
 pub use ledger::{Ledger, NodeId, NodeNumber, Phase, Slot, SlotId};
 pub use lookahead::Lookahead;
 pub use memberships::Memberships;
-pub use observer::{ObservedNode, TreeObserver};
+pub use observer::{NoteKind, ObservedNode, TreeObserver};
 pub use services::{LogLine, Services};
-pub use survey::NodeState;
+pub use survey::{NodeState, suspect};
 pub use swap::SwapError;
 
 pub(crate) use assembly::LiveTree;
@@ -100,15 +103,10 @@ pub struct Part {
     pub workers: WorkerSet,
     /// Worker of the node, if it is a leaf.
     pub worker: Option<WorkerId>,
-    /// Whether pulls may pass the component by, because it would only ask its parents.
-    pub forwards_pull: bool,
-    /// Whether pulls may pass the component by until a task is pushed to it, because it would only ask its parents.
-    pub empty_until_pushed: bool,
-    /// Whether the estimated end of the component follows from what it notes, so that it need not be asked.
-    pub end_is_noted: bool,
-    /// Whether the component is declared to store any number of tasks, so that it never refuses one.
-    pub stores_any_number: bool,
-    /// Calls of the component are [noted](attendance), so that one that does not come back can be named.
+    /// Declarations of the component. Where calls are not attended, the host relies on them and saves calls.
+    pub claims: Claims,
+    /// Calls of the component are [noted](attendance), so that one that does not come back can be named, and are compared with
+    /// its declarations in samples.
     pub attended: bool,
 }
 
@@ -327,7 +325,7 @@ impl LiveTree {
         }
         let answer = self.give(&call, root, slot.enter(root.number), slot);
         if !answer.refused.is_none() {
-            self.refused_by_root(root, slot, answer);
+            self.refused_by_root(&call, root, slot, answer);
         }
     }
 

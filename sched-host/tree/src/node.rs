@@ -3,10 +3,12 @@
 use super::attendance::PostNumber;
 use super::breach::{Breach, Breaches};
 use super::call::Call;
+use super::claims::{Lies, Silence, Silences};
 use super::expected_ends;
 use super::fault::{Fault, FaultKind};
 use super::ledger::{NodeId, NodeNumber};
 use super::lookahead::{Foresight, GRAPH};
+use super::observer::NoteKind;
 use super::place::Place;
 use super::prospects::{PROSPECTS, WorkerGroup};
 use super::services::LogLine;
@@ -62,7 +64,7 @@ pub(super) struct TreeNode {
     /// The workers below.
     pub(super) worker_groups: Box<[WorkerGroup]>,
     /// For each child, the first child with the same prospects for any task.
-    pub(super) like: Box<[NodeId]>,
+    pub(super) first_equals: Box<[NodeId]>,
     /// Words of worker sets that have workers below.
     pub(super) words: Range<usize>,
     /// Routes from sleepers to children, if they exist.
@@ -93,6 +95,8 @@ pub(super) struct Health {
     pub(super) rehomed: AtomicU64,
     pub(super) wrong_worker: AtomicU64,
     pub(super) breaches: Breaches,
+    pub(super) lies: Lies,
+    pub(super) silences: Silences,
     /// Code of the last refusal; 0 for none.
     pub(super) last_refusal: AtomicU32,
     /// Number of refusals; approximate if several threads refuse at once.
@@ -147,7 +151,7 @@ impl TreeNode {
             sources: parts.sources,
             archs,
             worker_groups: parts.worker_groups,
-            like: Box::default(),
+            first_equals: Box::default(),
             teams,
             queued: AtomicU64::new(0),
             places,
@@ -207,6 +211,11 @@ impl TreeNode {
         body(&self.component, &raw)
     }
 
+    /// Methods that passed nothing on.
+    pub(super) fn silences(&self) -> Vec<Silence> {
+        self.health.silences.all()
+    }
+
     pub(super) fn note_refusal(&self, code: u32) {
         self.health.last_refusal.store(code, Relaxed);
         self.health.refusals.store(self.health.refusals.load(Relaxed) + 1, Relaxed);
@@ -232,6 +241,8 @@ impl TreeNode {
         }
         let breaches = self.health.breaches.all().into_iter();
         kinds.extend(breaches.map(|(breach, method, count)| FaultKind::Breach { breach, method, count }));
+        let lies = self.health.lies.all().into_iter();
+        kinds.extend(lies.map(|(declaration, method, count)| FaultKind::Declaration { declaration, method, count }));
         let fault = |kind| Fault {
             context: String::new(),
             node: self.place().path().to_owned(),
@@ -261,7 +272,7 @@ impl WireHost for TreeNode {
         match self.children.get(child as usize) {
             Some(target) => call.tree.hop_push(call, self.id, *target, task),
             None => {
-                self.note_breach(Breach::NoSuchChild);
+                self.note_breach(call, Breach::NoSuchChild);
                 RawPush { refused: task, why: 2 }
             }
         }
@@ -292,7 +303,7 @@ impl WireHost for TreeNode {
         match self.children.get(child as usize) {
             Some(target) => call.tree.hop_estimated_end(call, *target),
             None => {
-                self.note_breach(Breach::NoSuchChild);
+                self.note_breach(call, Breach::NoSuchChild);
                 0
             }
         }
@@ -303,7 +314,7 @@ impl WireHost for TreeNode {
         match self.children.get(child as usize) {
             Some(target) => call.tree.hop_estimated_load(call, *target),
             None => {
-                self.note_breach(Breach::NoSuchChild);
+                self.note_breach(call, Breach::NoSuchChild);
                 0.0
             }
         }
@@ -378,8 +389,17 @@ impl WireHost for TreeNode {
     }
 
     fn report_panic(&self, call: CallRef<'_>, message: RStr<'_>) {
-        self.health.panic.lock().get_or_insert_with(|| message.to_string());
-        record(call).tree.quarantine(self);
+        let call = record(call);
+        let is_first = {
+            let mut panic = self.health.panic.lock();
+            let is_first = panic.is_none();
+            panic.get_or_insert_with(|| message.to_string());
+            is_first
+        };
+        if is_first {
+            call.tree.note(call, self, NoteKind::Fault, || format!("panicked: {message}"));
+        }
+        call.tree.quarantine(self);
     }
 
     fn extension(&self, name: RStr<'_>) -> ROption<RawExtension> {
@@ -389,11 +409,11 @@ impl WireHost for TreeNode {
             HostTimes::NAME => ROption::RSome(RawExtension::new(&expected_ends::TIMES)),
             HostProspects::NAME => ROption::RSome(RawExtension::new(&PROSPECTS)),
             HostGraph::NAME => {
-                let told = self.foresight.as_ref().map(|foresight| {
+                let lines = self.foresight.as_ref().map(|foresight| {
                     foresight.ask();
                     RawExtension::new(&GRAPH)
                 });
-                told.into()
+                lines.into()
             }
             HostEnds::NAME => ROption::RSome(RawExtension::new(&expected_ends::ENDS)),
             HostTeams::NAME => ROption::RSome(RawExtension::new(&expected_ends::TEAMS)),
@@ -405,7 +425,8 @@ impl WireHost for TreeNode {
 static HOST_LOG: HostLog = HostLog { log };
 
 extern "C" fn log(call: CallRef<'_>, node: u32, level: u32, line: RStr<'_>) {
-    let tree = record(call).tree;
+    let call = record(call);
+    let tree = call.tree;
     let level = match level {
         1 => LogLevel::Error,
         2 => LogLevel::Warn,
@@ -413,6 +434,9 @@ extern "C" fn log(call: CallRef<'_>, node: u32, level: u32, line: RStr<'_>) {
         _ => LogLevel::Debug,
     };
     let from = tree.nodes.get(node as usize);
+    if let Some(from) = from {
+        tree.note(call, from, NoteKind::Log(level), || line.to_string());
+    }
     let (node, component, plugin) =
         from.map_or(("", "", ""), |node| (node.place().path(), &*node.component_name, &*node.plugin));
     tree.services.log(&LogLine { node, component, plugin, level, text: line.as_str() });

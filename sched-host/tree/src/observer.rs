@@ -6,7 +6,8 @@ use super::ledger::{Phase, Slot};
 use super::node::TreeNode;
 use super::services::Services;
 use sched_core::abi::RawTask;
-use sched_core::{Refusal, TaskId, WorkerId};
+use sched_core::{LogLevel, Refusal, TaskId, WorkerId};
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -37,6 +38,31 @@ pub trait TreeObserver: Send + Sync {
 
     /// A node refused a task.
     fn refused(&self, nanos: u64, by: Option<WorkerId>, task: TaskId, node: ObservedNode, why: Refusal);
+
+    /// A node wrote a line to the log, or a fault of it was seen for the first time.
+    fn noted(&self, nanos: u64, by: Option<WorkerId>, node: ObservedNode, kind: NoteKind, text: &str);
+}
+
+/// Kind of a remark about a node.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum NoteKind {
+    /// A fault, at its first occurrence.
+    Fault,
+    /// A line of the log.
+    Log(LogLevel),
+}
+
+impl fmt::Display for NoteKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NoteKind::Fault => "fault",
+            NoteKind::Log(LogLevel::Error) => "error",
+            NoteKind::Log(LogLevel::Warn) => "warning",
+            NoteKind::Log(LogLevel::Info) => "information",
+            NoteKind::Log(LogLevel::Debug) => "detail",
+        })
+    }
 }
 
 /// The observer of one tree.
@@ -77,6 +103,17 @@ impl Observed {
         let Some(slot) = Slot::of(task) else { return };
         let now = call.tree.services.now().as_nanos();
         self.observer.refused(now, call.requester, id(slot), self.node(node), Refusal::from_code(why));
+    }
+}
+
+impl LiveTree {
+    /// Reports a remark about a node to the observer, if there is one.
+    #[cold]
+    pub(super) fn note(&self, call: &Call<'_>, node: &TreeNode, kind: NoteKind, text: impl FnOnce() -> String) {
+        if let Some(Observed { observer, first }) = &self.observed {
+            let now = self.services.now().as_nanos();
+            observer.noted(now, call.requester, ObservedNode(first.0 + node.id.0), kind, &text());
+        }
     }
 }
 

@@ -50,8 +50,8 @@ pub(super) fn worker_groups(below: &WorkerSet, env: &TreeEnv) -> Box<[WorkerGrou
     found.into()
 }
 
-/// Computes [`TreeNode::like`] of `node`.
-pub(super) fn like(node: &TreeNode, nodes: &[TreeNode]) -> Box<[NodeId]> {
+/// Computes [`TreeNode::first_equals`] of `node`.
+pub(super) fn first_equals(node: &TreeNode, nodes: &[TreeNode]) -> Box<[NodeId]> {
     let below = |child: &NodeId| nodes[child.index()].worker_groups.iter().map(|workers| (workers.count, workers.kind));
     let mut firsts: Vec<NodeId> = Vec::new();
     let first = |child: &NodeId| match firsts.iter().find(|first| below(first).eq(below(child))) {
@@ -77,10 +77,12 @@ extern "C" fn below(
     let moves = node.place().raw().flags & place::NO_TRANSFERS == 0;
     let mut answers = Answers { tree, head, moves, with_energy, length: None, transfer: None };
     let mut last = (None, RawProspect::NONE);
-    for (like, prospect) in node.like.get(first as usize..).unwrap_or(&[]).iter().zip(into.as_mut_slice()) {
+    for (first_equal, prospect) in
+        node.first_equals.get(first as usize..).unwrap_or(&[]).iter().zip(into.as_mut_slice())
+    {
         // Most children equal the one before.
-        if Some(*like) != last.0 {
-            last = (Some(*like), answers.of(&tree.nodes[like.index()].worker_groups));
+        if Some(*first_equal) != last.0 {
+            last = (Some(*first_equal), answers.of(&tree.nodes[first_equal.index()].worker_groups));
         }
         *prospect = last.1;
     }

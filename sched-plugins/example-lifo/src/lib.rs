@@ -62,4 +62,9 @@ mod tests {
         assert_eq!((rig.push(cpu), rig.push(cuda)), (Ok(()), Ok(())));
         assert_eq!(rig.pull(Child(0)), Some(cpu));
     }
+
+    #[test]
+    fn it_keeps_the_contract_of_a_component() {
+        sched_core::rig::conforms::<Lifo>();
+    }
 }

@@ -37,9 +37,9 @@ fn a_clone_that_panics_fails_the_task_and_nothing_else() {
     let task = runtime.task(&add, (&data, &lost)).name("the unlucky one").submit().expect("the task is sound");
     drop(gate_of_1);
     let Outcome::Failed(failure) = runtime.wait(task).expect("it ends") else { panic!("its data cannot be copied") };
-    let told = failure.to_string();
-    assert!(told.contains("the unlucky one") && told.contains("codelet `add`"), "{told}");
-    assert!(told.ends_with("while its data was copied to the worker's memory node: it broke"), "{told}");
+    let shown = failure.to_string();
+    assert!(shown.contains("the unlucky one") && shown.contains("codelet `add`"), "{shown}");
+    assert!(shown.ends_with("while its data was copied to the worker's memory node: it broke"), "{shown}");
     runtime.read(&lost).map(|_| ()).expect_err("it was not computed");
     // Once it can be copied, all is well: what was there is still good.
     broken.store(false, SeqCst);

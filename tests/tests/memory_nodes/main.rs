@@ -218,7 +218,7 @@ fn a_trace_has_the_transfers() {
 #[test]
 fn memory_nodes_need_workers() {
     for nodes in [0, 3] {
-        let Err(told) = on_nodes(CHOSEN, 2, nodes).build() else { panic!("there are two workers") };
-        assert_eq!(told.to_string(), format!("{nodes} memory nodes were asked for, expected 1 to 2 for 2 workers"));
+        let Err(shown) = on_nodes(CHOSEN, 2, nodes).build() else { panic!("there are two workers") };
+        assert_eq!(shown.to_string(), format!("{nodes} memory nodes were asked for, expected 1 to 2 for 2 workers"));
     }
 }

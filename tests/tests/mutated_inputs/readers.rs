@@ -72,17 +72,17 @@ pub(super) static POLICY: Reader = Reader {
         static CATALOGUE: OnceLock<sched_host::policy::Catalogue> = OnceLock::new();
         let catalogue = CATALOGUE.get_or_init(|| stock::registry(Vec::new()).catalogue());
         let found = read("policy.kdl", &text(input)?);
-        let mut told = String::new();
+        let mut display_text = String::new();
         assert!(found.findings.len() <= 101, "{} findings are kept", found.findings.len());
-        found.findings.iter().for_each(|finding| told.push_str(&drawn(finding)));
+        found.findings.iter().for_each(|finding| display_text.push_str(&drawn(finding)));
         for policy in &found.policies {
-            check(policy, catalogue).iter().take(100).for_each(|finding| told.push_str(&drawn(finding)));
+            check(policy, catalogue).iter().take(100).for_each(|finding| display_text.push_str(&drawn(finding)));
             match expand(policy, catalogue, &FlatMachine { workers: 4 }) {
                 Ok(plan) => assert!(!plan.to_text(Fold::Runs).is_empty()),
-                Err(findings) => told.push_str(&shown(&findings)),
+                Err(findings) => display_text.push_str(&shown(&findings)),
             }
         }
-        if told.is_empty() { Ok(()) } else { Err(told) }
+        if display_text.is_empty() { Ok(()) } else { Err(display_text) }
     },
 };
 

@@ -58,8 +58,9 @@ fn all_policies_that_do_not_start_are_reported_before_anything_runs() {
     let policies = ["tree-eager", "tree-prioo", path(&mine)].map(|policy| ["--policy", policy]).concat();
     let ran = cholesky(&[&SMALL[..], &policies].concat());
     assert_eq!((ran.code, ran.out.as_str()), (1, ""));
-    for told in ["2 of 3 policies cannot be used; nothing was run", "`tree-prioo`", "`tree-prio`?", "`fifi`", "`fifo`?"]
+    for shown in
+        ["2 of 3 policies cannot be used; nothing was run", "`tree-prioo`", "`tree-prio`?", "`fifi`", "`fifo`?"]
     {
-        assert!(ran.err.contains(told), "`{told}` is not in {}", ran.err);
+        assert!(ran.err.contains(shown), "`{shown}` is not in {}", ran.err);
     }
 }

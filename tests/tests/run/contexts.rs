@@ -10,15 +10,15 @@ fn contexts_run_the_workload_beside_each_other() {
     for workload in ["cholesky", "lu"] {
         let seen = json_of(workload, &[&SMALL[..], &["--workers", "2"], &contexts].concat());
         let tasks = if workload == "cholesky" { 20 } else { 30 };
-        let told = |of: &str| {
+        let shown = |of: &str| {
             seen["runs"][0]["contexts"].as_array().unwrap().iter().map(|ran| ran[of].clone()).collect::<Vec<_>>()
         };
-        assert_eq!(told("context"), ["a", "b"]);
-        assert_eq!(told("policy"), ["tree-prio", "tree-ws"]);
-        assert_eq!(told("workers"), [Value::from(vec![0]), Value::from(vec![1])]);
-        assert_eq!(told("tasks"), [tasks, tasks]);
-        assert_eq!(told("swap"), [Value::Null, Value::Null]);
-        for residual in told("residual") {
+        assert_eq!(shown("context"), ["a", "b"]);
+        assert_eq!(shown("policy"), ["tree-prio", "tree-ws"]);
+        assert_eq!(shown("workers"), [Value::from(vec![0]), Value::from(vec![1])]);
+        assert_eq!(shown("tasks"), [tasks, tasks]);
+        assert_eq!(shown("swap"), [Value::Null, Value::Null]);
+        for residual in shown("residual") {
             assert!(residual.as_f64() < seen["residual_tolerance"].as_f64(), "{seen}");
         }
         assert_eq!(seen["runs"][0]["faults"], Value::Array(Vec::new()));
@@ -59,11 +59,11 @@ fn people_read_a_table_of_contexts() {
 
 #[test]
 fn wrong_contexts_are_reported() {
-    let error = |code: i32, options: &[&str], told: &[&str]| {
+    let error = |code: i32, options: &[&str], shown: &[&str]| {
         let ran = cholesky(&[&SMALL[..], &["--workers", "2"], options].concat());
         assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{ran:?}");
-        for told in told {
-            assert!(ran.err.contains(told), "`{told}` is not in {}", ran.err);
+        for shown in shown {
+            assert!(ran.err.contains(shown), "`{shown}` is not in {}", ran.err);
         }
     };
     error(1, &["--context", "a:workers=0-5"], &["context `a` cannot be made", "there is no worker"]);

@@ -43,9 +43,9 @@ fn energy_without_counters_is_an_error_before_anything_runs() {
     let there = folder.path().join("powercap");
     let ran = cholesky(&["--energy", "--tiles", "100000", "--powercap", there.to_str().unwrap()]);
     assert_eq!((ran.code, ran.out.as_str()), (1, ""));
-    for told in ["there is no such folder", "expected the kernel's energy counters", "modprobe intel_rapl_msr"] {
-        assert!(ran.err.contains(told), "{ran:?}");
+    for shown in ["there is no such folder", "expected the kernel's energy counters", "modprobe intel_rapl_msr"] {
+        assert!(ran.err.contains(shown), "{ran:?}");
     }
     let ran = cholesky(&["--energy", "--context", "a:policy=tree-ws"]);
-    assert_eq!(ran.code, 2, "energy is not told by context: {ran:?}");
+    assert_eq!(ran.code, 2, "energy is not reported by context: {ran:?}");
 }

@@ -221,7 +221,7 @@ fn a_policy_that_is_not_there_is_reported_with_the_nearest_one() {
 
 #[test]
 fn options_that_make_no_sense_are_refused_before_anything_runs() {
-    for (options, told) in [
+    for (options, display_text) in [
         (&["--tiles", "0"][..], "must be at least 1"),
         (&["--tile-size", "x"], "must be a whole number"),
         (&["--workers", "0"], "must be at least 1"),
@@ -231,14 +231,14 @@ fn options_that_make_no_sense_are_refused_before_anything_runs() {
         (&["--repeat", "0"], "must be at least 1"),
     ] {
         let ran = cholesky(options);
-        assert!(ran.code == 2 && ran.err.contains(told), "{ran:?}");
+        assert!(ran.code == 2 && ran.err.contains(display_text), "{ran:?}");
     }
-    for (options, told) in [
+    for (options, display_text) in [
         (&["--tiles", "100000", "--tile-size", "1000"][..], "GiB"),
         (&["--tiles", "9999999999999", "--tile-size", "9999999999999"], "more rows than can be counted"),
     ] {
         let ran = cholesky(options);
-        assert!(ran.code == 1 && ran.err.contains(told) && ran.out.is_empty(), "{ran:?}");
+        assert!(ran.code == 1 && ran.err.contains(display_text) && ran.out.is_empty(), "{ran:?}");
     }
 }
 
@@ -269,10 +269,11 @@ fn what_one_run_learns_the_next_one_goes_by() {
         let seen = json(&[&heft[..], &["--calibrate"]].concat());
         assert!(seen["residual"].as_f64() < seen["residual_tolerance"].as_f64(), "{seen}");
         let models = listed();
-        let told = |of: &str| models.as_array().unwrap().iter().map(|model| model[of].clone()).collect::<Vec<_>>();
-        assert_eq!(told("name"), ["cholesky_gemm", "cholesky_potrf", "cholesky_syrk", "cholesky_trsm"]);
-        assert_eq!(told("samples"), [4, 4, 6, 6].map(|count| Value::from(count * run)));
-        assert_eq!(told("calibrated").iter().all(|sizes| *sizes == 1), run >= 3, "run {run}");
+        let display_text =
+            |of: &str| models.as_array().unwrap().iter().map(|model| model[of].clone()).collect::<Vec<_>>();
+        assert_eq!(display_text("name"), ["cholesky_gemm", "cholesky_potrf", "cholesky_syrk", "cholesky_trsm"]);
+        assert_eq!(display_text("samples"), [4, 4, 6, 6].map(|count| Value::from(count * run)));
+        assert_eq!(display_text("calibrated").iter().all(|sizes| *sizes == 1), run >= 3, "run {run}");
     }
     let error = cholesky(&[&SMALL[..], &["--calibrate", "--models", "/dev/null/models"]].concat());
     assert_eq!(error.code, 1, "{error:?}");

@@ -78,19 +78,19 @@ fn a_matrix_that_would_need_pivoting_is_reported_with_its_row() {
 
 #[test]
 fn a_file_that_holds_no_symmetric_matrix_is_reported_with_the_place() {
-    let told = |text: &str| {
+    let shown = |text: &str| {
         let ran = on_matrix(text, &[]);
         assert_eq!((ran.code, ran.out.as_str()), (1, ""));
         ran.err
     };
-    let not_symmetric = told(&DENSE.replacen("\n1\n", "\n1.5\n", 1));
+    let not_symmetric = shown(&DENSE.replacen("\n1\n", "\n1.5\n", 1));
     assert!(not_symmetric.contains("not symmetric") && not_symmetric.contains("a.mtx:"), "{not_symmetric}");
-    let not_square = told("%%MatrixMarket matrix array real general\n2 3\n1\n2\n3\n4\n5\n6\n");
+    let not_square = shown("%%MatrixMarket matrix array real general\n2 3\n1\n2\n3\n4\n5\n6\n");
     assert!(not_square.contains("a.mtx:2:1") && not_square.contains("2 rows and 3 columns"), "{not_square}");
-    let malformed = told(&SPARSE.replace("2 1 1", "2 1 one").replace("3 3 2", "3 3"));
+    let malformed = shown(&SPARSE.replace("2 1 1", "2 1 one").replace("3 3 2", "3 3"));
     assert!(malformed.contains("2 problems") && malformed.contains("a.mtx:4:5"), "{malformed}");
     assert!(malformed.contains("a.mtx:7:4"), "{malformed}");
-    let empty = told("");
+    let empty = shown("");
     assert!(empty.contains("a.mtx"), "{empty}");
 }
 

@@ -25,13 +25,13 @@ fn simulations_and_comparisons_tell_what_components_did_wrong() {
     let text = r#"policy "bad" { panics-in-push after=3 { eager { each "worker" { worker } } } }"#;
     fs::write(&policy, text).unwrap();
     let common = ["cholesky", "--tiles", "4", "--plugin-dir", path(folder.path())];
-    let told = "component `panics-in-push` of misbehaving, node `panics-in-push`: panicked: as asked for";
+    let shown = "component `panics-in-push` of misbehaving, node `panics-in-push`: panicked: as asked for";
     let simulated = program::sched(&[&["simulate"][..], &common, &["--policy", path(&policy)]].concat());
-    assert!(simulated.code == 0 && simulated.out.contains(told), "{simulated:?}");
+    assert!(simulated.code == 0 && simulated.out.contains(shown), "{simulated:?}");
     let options = ["--policies", path(&policy), "--html", path(&page)];
     let compared = program::sched(&[&["compare"][..], &common, &options].concat());
-    assert!(compared.code == 0 && compared.out.contains(told), "{compared:?}");
-    assert!(fs::read_to_string(&page).unwrap().contains(told), "the page tells it too");
+    assert!(compared.code == 0 && compared.out.contains(shown), "{compared:?}");
+    assert!(fs::read_to_string(&page).unwrap().contains(shown), "the page tells it too");
     let json = program::sched(&[&["compare"][..], &common, &options[..2], &["--json"]].concat()).json();
     let contenders = json["runs"].as_array().unwrap();
     let bad = contenders.iter().find(|contender| contender["planned"] == false).unwrap();
@@ -51,8 +51,8 @@ fn a_component_that_panics_is_named_and_the_result_is_right() {
         assert!(faults[0]["message"].as_str().unwrap().contains("as asked for, after 3 calls"), "{seen}");
     }
     let ran = with_bad("panics-in-push after=3", &[]);
-    let told = "component `panics-in-push` of ";
-    assert!(ran.code == 0 && ran.out.contains("(ok, ") && ran.err.contains(told), "{ran:?}");
+    let shown = "component `panics-in-push` of ";
+    assert!(ran.code == 0 && ran.out.contains("(ok, ") && ran.err.contains(shown), "{ran:?}");
 }
 
 #[test]
@@ -66,8 +66,8 @@ fn tasks_that_a_component_drops_run_all_the_same() {
 fn a_run_that_cannot_go_on_says_where_every_task_sits() {
     let ran = with_bad("hoarder", &["--quiet-period", "0.2"]);
     assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran:?}");
-    for told in ["the run has stalled", "hoarder", "20 tasks are left", "1 are in the tree, 19 wait for others"] {
-        assert!(ran.err.contains(told), "`{told}` is not in {}", ran.err);
+    for shown in ["the run has stalled", "hoarder", "20 tasks are left", "1 are in the tree, 19 wait for others"] {
+        assert!(ran.err.contains(shown), "`{shown}` is not in {}", ran.err);
     }
 }
 

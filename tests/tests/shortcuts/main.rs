@@ -140,6 +140,7 @@ fn history(
         let requests = play.services.take_requests();
         let _ = writeln!(history, "{requests:?} {pulled:?} {phases:?}");
     }
+    // Not even one about a declaration, where those are looked at.
     prop_assert_eq!(play.tree.faults(), []);
     Ok(history)
 }
@@ -154,7 +155,7 @@ proptest! {
         acts in prop::collection::vec(act(), 1..60),
     ) {
         let with_all = history(&shape, &scenario, &acts, None)?;
-        for without in [Shortcut::ForwardsPull, Shortcut::EmptyUntilPushed, Shortcut::EndIsNoted] {
+        for without in [Shortcut::ForwardsPull, Shortcut::EmptyUntilPushed, Shortcut::EndIsNoted, Shortcut::All] {
             let other = history(&shape, &scenario, &acts, Some(without))?;
             let differ = with_all.lines().zip(other.lines()).find(|(a, b)| a != b);
             prop_assert!(with_all == other, "without {:?}: {:?}\n{}", without, differ, with_all);

@@ -4,7 +4,7 @@ use super::WORKERS;
 use proptest::prelude::*;
 use sched_core::*;
 use sched_host::plugin::Registry;
-use sched_host::tree::{NodeId, Part};
+use sched_host::tree::{Claims, NodeId, Part};
 use std::sync::Arc;
 
 /// A tree to be; its leaves are for worker after worker, or for two of them together.
@@ -52,6 +52,8 @@ pub(super) enum Shortcut {
     ForwardsPull,
     EmptyUntilPushed,
     EndIsNoted,
+    /// Calls are attended: each is made, and compared with what the component declares.
+    All,
 }
 
 /// A tree in the making.
@@ -83,11 +85,14 @@ impl Maker {
             children: Vec::new(),
             workers: worker.map(WorkerId).into_iter().collect(),
             worker: worker.map(WorkerId),
-            forwards_pull: info.forwards_pull && self.without != Some(Shortcut::ForwardsPull),
-            empty_until_pushed: info.empty_until_pushed && self.without != Some(Shortcut::EmptyUntilPushed),
-            end_is_noted: info.end_is_noted && self.without != Some(Shortcut::EndIsNoted),
-            stores_any_number: info.stores && info.bounds.is_empty(),
-            attended: true,
+            claims: Claims {
+                stores_any_number: info.stores && (info.bounds.is_empty() || room == 0),
+                forwards_pull: info.forwards_pull && self.without != Some(Shortcut::ForwardsPull),
+                empty_until_pushed: info.empty_until_pushed && self.without != Some(Shortcut::EmptyUntilPushed),
+                end_is_noted: info.end_is_noted && self.without != Some(Shortcut::EndIsNoted),
+                ..Claims::from(info)
+            },
+            attended: self.without == Some(Shortcut::All),
         });
         id
     }

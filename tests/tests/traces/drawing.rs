@@ -22,9 +22,9 @@ fn texts(drawing: &str) -> Vec<String> {
             assert!(!attribute.value().contains("://"), "{attribute:?}");
         }
     }
-    let told = document.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "text")));
+    let shown = document.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "text")));
     let titles = document.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "title")));
-    told.chain(titles).filter_map(|node| node.text().map(str::to_owned)).collect()
+    shown.chain(titles).filter_map(|node| node.text().map(str::to_owned)).collect()
 }
 
 #[test]

@@ -144,7 +144,7 @@ fn the_beginning_of_a_file() {
     let mut out = Vec::new();
     Format::Paje.write(&factorisation(), &mut out).expect("memory can be written");
     let text = String::from_utf8(out).expect("it is text");
-    let definitions: Vec<&str> = text.lines().filter(|line| !line.starts_with('%')).take(18).collect();
+    let definitions: Vec<&str> = text.lines().filter(|line| !line.starts_with('%')).take(20).collect();
     insta::assert_snapshot!(definitions.join("\n"), @r#"
     0 P 0 "Program"
     0 W P "Worker"
@@ -155,6 +155,8 @@ fn the_beginning_of_a_file() {
     1 T K "Transfer"
     2 E W "Wake" "0 0 0"
     2 R N "Refusal" "0.8 0.1 0.1"
+    2 F N "Fault" "0.9 0 0.5"
+    2 G N "Log" "0.4 0.4 0.4"
     3 Q N "Tasks" "0.2 0.4 0.7"
     4 L P M M "Data"
     5 c0 S "potrf" "0.902 0.624 0.000"

@@ -107,10 +107,10 @@ fn policies_side_by_side_on_one_page_that_needs_nothing_else() {
 #[test]
 fn every_shipped_policy_for_programs() {
     let ran = good(&["compare", "lu", "--tiles", "4", "--platform", "numa-2x12", "--policies", "all", "--json"]);
-    let told = ran.json();
-    let contenders = told["runs"].as_array().unwrap();
+    let shown = ran.json();
+    let contenders = shown["runs"].as_array().unwrap();
     let shipped = sched_host::policy::library().len();
-    assert_eq!(contenders.iter().filter(|contender| contender["planned"] == false).count(), shipped, "{told}");
+    assert_eq!(contenders.iter().filter(|contender| contender["planned"] == false).count(), shipped, "{shown}");
     for contender in contenders {
         assert!(contender["ratio_to_bound"].as_f64().unwrap() >= 1.0 - 1e-9, "{contender}");
     }

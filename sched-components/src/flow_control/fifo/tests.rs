@@ -89,7 +89,7 @@ fn an_empty_pull_asks_above_once_and_tries_again() {
     }
     assert_eq!(rig.pull(DOWN), Some(tasks[0]));
     assert_eq!(rig.held(), [tasks[1]], "the parent pumped until the queue was full");
-    assert_eq!(rig.pull(DOWN), Some(tasks[1]), "and was told of the free slot");
+    assert_eq!(rig.pull(DOWN), Some(tasks[1]), "and was notified of the free slot");
     assert_eq!(rig.held(), [tasks[2]]);
 }
 

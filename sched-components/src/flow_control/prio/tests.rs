@@ -58,7 +58,7 @@ fn it_is_bounded_by_number_and_by_length() {
     assert_eq!(rig.push(high), Err(Refusal::Full), "a priority does not make room");
     rig.give_parent(Parent(0), high);
     assert_eq!(rig.pull(DOWN), Some(low));
-    assert_eq!(rig.held(), [high], "the parent was told of the free slot");
+    assert_eq!(rig.held(), [high], "the parent was notified of the free slot");
 
     let rig = Rig::build::<Prio>(&[("exp-len-threshold", Value::Float(100.0))]);
     let tasks: Vec<TaskId> =

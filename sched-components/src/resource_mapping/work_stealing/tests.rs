@@ -179,7 +179,7 @@ fn queues_below_are_sent_a_few_of_their_own_or_one_that_is_stolen() {
     assert_eq!(rig.pull(Child(1)), Some(tasks[1]), "the refused task is in its place");
     rig.drain();
     rig.give_parent(Parent(0), tasks[1]);
-    assert!(rig.can_push(Child(0)), "nothing is here: the parent is told");
+    assert!(rig.can_push(Child(0)), "nothing is here: the parent is notified");
 }
 
 #[test]

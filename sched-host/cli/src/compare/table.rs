@@ -13,7 +13,7 @@ pub(super) fn header(comparison: &Report) -> Vec<&'static str> {
 
 /// The cells for one policy.
 pub(super) fn cells(comparison: &Report, contender: &Run) -> Vec<String> {
-    let or_none = |told: Option<String>| told.unwrap_or_else(|| "-".to_owned());
+    let or_none = |shown: Option<String>| shown.unwrap_or_else(|| "-".to_owned());
     let mut cells = vec![
         contender.policy.clone(),
         format!("{:.6}", contender.makespan_s),
@@ -35,27 +35,27 @@ pub(super) const LEFT_OUT: &str = "(static): planned from the whole graph, witho
 /// The comparison as text.
 pub(super) fn text(comparison: &Report) -> String {
     let Report { workload, platform, workers, tasks, bounds_s, .. } = comparison;
-    let mut told = String::new();
+    let mut shown = String::new();
     // Writing to a string cannot fail.
-    let _ = writeln!(told, "workload  {workload}, {tasks} tasks");
-    let _ = writeln!(told, "platform  {platform} ({workers} workers)");
+    let _ = writeln!(shown, "workload  {workload}, {tasks} tasks");
+    let _ = writeln!(shown, "platform  {platform} ({workers} workers)");
     if let Some(bounds) = bounds_s {
-        let _ = writeln!(told, "bound     {:.6} s: no schedule is shorter", bounds.best());
-        let _ = writeln!(told, "          {bounds}");
+        let _ = writeln!(shown, "bound     {:.6} s: no schedule is shorter", bounds.best());
+        let _ = writeln!(shown, "          {bounds}");
     }
     let header = header(comparison);
     let (columns, rows) = (header.len(), comparison.runs.iter().map(|contender| cells(comparison, contender)));
-    let _ = writeln!(told, "\n{}", table(header, rows, 1..columns));
+    let _ = writeln!(shown, "\n{}", table(header, rows, 1..columns));
     if comparison.runs.iter().any(|contender| contender.planned) {
-        let _ = writeln!(told, "\n{LEFT_OUT}");
+        let _ = writeln!(shown, "\n{LEFT_OUT}");
     }
     for contender in &comparison.runs {
         for fault in &contender.faults {
-            let _ = writeln!(told, "{}: fault: {fault}", contender.policy);
+            let _ = writeln!(shown, "{}: fault: {fault}", contender.policy);
         }
     }
     for Failed { policy, why } in &comparison.failed {
-        let _ = writeln!(told, "{policy} did not complete: {why}");
+        let _ = writeln!(shown, "{policy} did not complete: {why}");
     }
-    told
+    shown
 }

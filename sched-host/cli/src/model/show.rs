@@ -145,13 +145,16 @@ fn text(shown: &Shown, out: &mut dyn Write) -> std::io::Result<()> {
             continue;
         }
         let rows = variant.entries.iter().map(|entry| {
-            let told = |value: f64| amount(value, variant.quantity);
+            let display_text = |value: f64| amount(value, variant.quantity);
             [
                 entry.footprint.clone(),
                 bytes(entry.bytes as f64),
                 entry.samples.to_string(),
-                entry.estimate.map(told).unwrap_or_default(),
-                entry.quartiles.map(|[low, high]| format!("{} to {}", told(low), told(high))).unwrap_or_default(),
+                entry.estimate.map(display_text).unwrap_or_default(),
+                entry
+                    .quartiles
+                    .map(|[low, high]| format!("{} to {}", display_text(low), display_text(high)))
+                    .unwrap_or_default(),
                 entry.outliers.to_string(),
                 if entry.calibrated { String::new() } else { format!("needs {}", MINIMUM_SAMPLES - entry.samples) },
             ]

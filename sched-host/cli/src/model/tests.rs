@@ -230,3 +230,21 @@ fn what_transfers_take_is_shown_and_measured_for_this_machine_alone() -> miette:
     assert_eq!((&shown["memory_nodes"], &shown["file"]), (&1.into(), &serde_json::Value::Null));
     Ok(())
 }
+
+#[test]
+fn an_export_of_all_models_leaves_a_damaged_one_out() -> miette::Result<()> {
+    let directory = measured();
+    let models = directory.path().join("here");
+    let files = || std::fs::read_dir(&models).into_diagnostic().map(|files| files.flatten().map(|file| file.path()));
+    let good = files()?.find(|path| path.to_string_lossy().contains("gemm")).expect("it was measured");
+    let bad = good.with_file_name(good.file_name().expect("a name").to_string_lossy().replace("gemm", "bad"));
+    std::fs::write(&bad, "no model").into_diagnostic()?;
+    let target = tempfile::tempdir().into_diagnostic()?;
+    let to = target.path().to_str().expect("text");
+    let exported = sched(directory.path(), &["export", to, "--host", "there"])?;
+    assert!(exported.ends_with("codelets/45/gemm.there\n") && exported.lines().count() == 1, "{exported}");
+    // One that is asked for by name has to be sound.
+    let error = sched(directory.path(), &["export", to, "bad", "--host", "there"]).expect_err("it is damaged");
+    assert!(format!("{error:?}").contains("bad"), "{error:?}");
+    Ok(())
+}

@@ -155,7 +155,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> 
         json::write(out, &document)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut told = || {
+    let mut shown = || {
         writeln!(
             out,
             "{}: the component `{}`, of the family {}",
@@ -174,7 +174,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> 
         let width = next.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
         next.iter().try_for_each(|(command, what)| writeln!(out, "  {command:width$}  # {what}"))
     };
-    told().into_diagnostic()?;
+    shown().into_diagnostic()?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -184,9 +184,9 @@ fn next(name: &Name) -> Vec<(String, &'static str)> {
     vec![
         ("cargo test".to_owned(), "in the rig: with fake neighbours and a fake clock"),
         ("cargo build --release".to_owned(), "the plugin"),
+        (format!("sched plugin test target/release/lib{library}.so"), "random calls, runs and simulations"),
         (format!("sched --plugin-dir target/release check {component}.kdl"), "is the policy sound?"),
         (format!("sched --plugin-dir target/release run cholesky --policy {component}.kdl"), "real work"),
-        (format!("ls target/release/lib{library}.so"), "the file to deliver"),
     ]
 }
 
@@ -241,7 +241,7 @@ fn files(name: &Name, family: Family, dependency: &str) -> Vec<(String, String)>
     let filled = |text: &str| {
         let text = text.replace("__NAME__", name.component()).replace("__TYPE__", &name.of_type());
         let text = text.replace("__CRATE__", name.krate()).replace("__LIB__", &name.library());
-        text.replace("__FAMILY__", family.name()).replace("__DEPENDENCY__", dependency).replace("__CONFORMS__", "")
+        text.replace("__FAMILY__", family.name()).replace("__DEPENDENCY__", dependency)
     };
     vec![
         ("Cargo.toml".to_owned(), filled(include_str!("../../templates/Cargo.toml.in"))),

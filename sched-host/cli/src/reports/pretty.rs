@@ -16,10 +16,15 @@ const WIDEST: usize = 110;
 /// Colours are used on a terminal only, and lines are no wider than it. Lines break at spaces only, so that paths and
 /// names can be copied.
 pub(crate) fn set_up() {
-    // https://no-color.org: unless it is empty.
-    let plain = !stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let plain = is_plain();
     let width = terminal_size_of(stderr()).map_or(WIDEST, |(Width(columns), _)| WIDEST.min(columns.into()));
     let _ = miette::set_hook(Box::new(move |_| Box::new(Pretty { one: handler(plain, width) })));
+}
+
+/// Whether the standard error takes no colours.
+pub(super) fn is_plain() -> bool {
+    // https://no-color.org: unless it is empty.
+    !stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 fn handler(plain: bool, width: usize) -> MietteHandler {

@@ -105,8 +105,8 @@ pub(super) mod tests {
     #[test]
     fn a_wrong_result_is_plain_to_see_and_the_matrix_may_be_why() {
         for residual in [1e-3, f64::NAN, f64::INFINITY] {
-            let (_, told) = problem().residual_line(residual);
-            assert!(told.contains("TOO LARGE"), "{told}");
+            let (_, shown) = problem().residual_line(residual);
+            assert!(shown.contains("TOO LARGE"), "{shown}");
         }
         let help = |caveat: Option<String>| {
             let error = problem().check(f64::NAN, || caveat).expect_err("it is wrong");

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 /// Options that mean the same wherever they are.
-const SHARED: [&str; 14] = [
+const SHARED: [&str; 15] = [
     "policy",
+    "set",
     "platform",
     "synthetic",
     "xml",
@@ -139,8 +140,8 @@ fn the_standard_streams_are_given_once() {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         understood(&words).err().map(|error| (error.exit_code(), error.to_string()))
     };
-    let (code, told) = refused("sched simulate - --policy -").expect("there is one standard input");
-    assert!(code == 2 && told.contains("`-` is given 2 times for the standard input"), "{told}");
+    let (code, display_text) = refused("sched simulate - --policy -").expect("there is one standard input");
+    assert!(code == 2 && display_text.contains("`-` is given 2 times for the standard input"), "{display_text}");
     assert!(refused("sched simulate lu --trace - --gantt -").is_some());
     assert!(refused("sched simulate - --gantt -").is_none());
 }

@@ -13,7 +13,13 @@ const UNIT: Duration = Duration::from_millis(1);
 struct Row<'t> {
     line: &'t str,
     length: u32,
-    waits_for: Vec<&'t str>,
+}
+
+impl<'t> Row<'t> {
+    /// The numbers of the tasks that it waits for, as they are written.
+    fn waits_for(&self) -> impl Iterator<Item = &'t str> {
+        self.line.split_whitespace().skip(3)
+    }
 }
 
 pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
@@ -67,7 +73,7 @@ fn waits_for<'t>(rows: &[Row<'t>], problems: &mut Problems<'t>) -> Vec<Vec<FileT
         }
         None => None,
     };
-    rows.iter().map(|row| row.waits_for.iter().filter_map(|word| known(word)).collect()).collect()
+    rows.iter().map(|row| row.waits_for().filter_map(&mut known).collect()).collect()
 }
 
 /// The graph of the tasks in this order; the first and the last task do nothing if they are dummies.
@@ -102,7 +108,7 @@ fn row<'t>(line: &'t str, expected: usize, problems: &mut Problems<'t>) -> Optio
             .report(whole, "a task is its number, its processing time, how many tasks it waits for, and their numbers");
         return None;
     };
-    let waits_for: Vec<&str> = words.collect();
+    let waits_for = words.count();
     if let Some(id) = number(id, problems, "the number of the task")
         && id as usize != expected
     {
@@ -111,12 +117,11 @@ fn row<'t>(line: &'t str, expected: usize, problems: &mut Problems<'t>) -> Optio
     }
     let length = number(length, problems, "the processing time");
     if let Some(count) = number(count, problems, "the number of tasks to wait for")
-        && count as usize != waits_for.len()
+        && count as usize != waits_for
     {
-        problems
-            .report(whole, format!("it says that the task waits for {count} others, and names {}", waits_for.len()));
+        problems.report(whole, format!("it says that the task waits for {count} others, and names {waits_for}"));
     }
-    Some(Row { line, length: length.unwrap_or(0), waits_for })
+    Some(Row { line, length: length.unwrap_or(0) })
 }
 
 fn number<'t>(word: &'t str, problems: &mut Problems<'t>, what: &str) -> Option<u32> {

@@ -11,11 +11,11 @@ use std::time::Duration;
 /// What is wrong with `text`, a line for each problem.
 fn wrong(name: &str, text: &str) -> String {
     let error = parse(name, text.to_owned(), None).expect_err("the text is malformed");
-    let told = error.problems().iter().map(|problem| match problem.fix() {
+    let shown = error.problems().iter().map(|problem| match problem.fix() {
         Some(fix) => format!("{problem} ({fix})"),
         None => problem.to_string(),
     });
-    std::iter::once(error.to_string()).chain(told).collect::<Vec<_>>().join("\n")
+    std::iter::once(error.to_string()).chain(shown).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -244,8 +244,8 @@ fn what_is_in_no_format_is_told_so() {
     cannot read a task graph from `t.txt`: one problem
     it is in no known format (known are this program's format (*.json, as `sched graph --json` writes it), StarPU's tasks.rec (*.rec), WfFormat (*.json) and the Standard Task Graph format (*.stg))
     ");
-    let told = read(Path::new("/nowhere/graph.stg")).expect_err("there is no such file").to_string();
-    assert!(told.starts_with("cannot read a task graph from `/nowhere/graph.stg`"), "{told}");
+    let shown = read(Path::new("/nowhere/graph.stg")).expect_err("there is no such file").to_string();
+    assert!(shown.starts_with("cannot read a task graph from `/nowhere/graph.stg`"), "{shown}");
 }
 
 #[test]
@@ -331,4 +331,18 @@ fn names_cannot_steer_a_terminal() {
     let text = r#"{"name":"a\u001b[31m","workflow":{"specification":{"tasks":[{"id":"a","name":"k\u0007"}]}}}"#;
     let graph = parse("t.json", text.to_owned(), None).expect("it is one task");
     assert_eq!((&*graph.name, &*graph.kinds[0].name), ("a [31m", "k "));
+}
+
+#[test]
+fn of_a_file_with_an_error_in_each_line_the_first_hundred_are_shown() {
+    const LINES: usize = 200_000;
+    let same_job = "JobId: 7\n\n".repeat(LINES);
+    let error = parse("t.rec", same_job, None).expect_err("each job but the first is there already");
+    assert_eq!((error.problems().len(), error.more()), (100, LINES - 101));
+    assert_eq!(error.problems()[0].to_string(), "line 3, column 8: job `7` is there already, at line 1");
+    assert_eq!(error.problems()[99].position(), Some((201, 8)));
+
+    let rows: String = (0..LINES).map(|row| format!("{row} x 1 0\n")).collect();
+    let error = parse("t.stg", format!("{LINES}\n{rows}"), None).expect_err("no length is a number");
+    assert_eq!((error.problems().len(), error.more()), (100, LINES - 100));
 }

@@ -50,7 +50,7 @@ fn ten_tasks() -> Problem {
 }
 
 /// Processor, start and end of each task, processors and tasks from 1 as in the paper.
-fn told(schedule: &Schedule) -> String {
+fn shown(schedule: &Schedule) -> String {
     let lines = schedule
         .placements()
         .iter()
@@ -62,9 +62,9 @@ fn told(schedule: &Schedule) -> String {
 #[test]
 fn ranks_are_the_published_ones() {
     let problem = ten_tasks();
-    let told = |ranks: Vec<f64>| ranks.iter().map(|rank| format!("{rank:.3}")).collect::<Vec<_>>().join(" ");
-    insta::assert_snapshot!(told(problem.upward_ranks()), @"108.000 77.000 80.000 80.000 69.000 63.333 42.667 35.667 44.333 14.667");
-    insta::assert_snapshot!(told(problem.downward_ranks()), @"0.000 31.000 25.000 22.000 24.000 27.000 62.333 66.667 63.667 93.333");
+    let shown = |ranks: Vec<f64>| ranks.iter().map(|rank| format!("{rank:.3}")).collect::<Vec<_>>().join(" ");
+    insta::assert_snapshot!(shown(problem.upward_ranks()), @"108.000 77.000 80.000 80.000 69.000 63.333 42.667 35.667 44.333 14.667");
+    insta::assert_snapshot!(shown(problem.downward_ranks()), @"0.000 31.000 25.000 22.000 24.000 27.000 62.333 66.667 63.667 93.333");
 }
 
 /// The ranks of tasks 3 and 4 are the same: either may come first. With the lower number first the schedule is that of the
@@ -75,7 +75,7 @@ fn heft_gives_the_published_schedule() {
     let schedule = heft(&problem);
     assert_eq!(schedule.makespan(), 80.0);
     assert_eq!(schedule.check(&problem), Ok(()));
-    insta::assert_snapshot!(told(&schedule), @"
+    insta::assert_snapshot!(shown(&schedule), @"
      1: P3  0-9
      2: P1 27-40
      3: P3  9-28
@@ -95,7 +95,7 @@ fn cpop_gives_the_published_schedule() {
     let schedule = cpop(&problem);
     assert_eq!(schedule.makespan(), 86.0);
     assert_eq!(schedule.check(&problem), Ok(()));
-    insta::assert_snapshot!(told(&schedule), @"
+    insta::assert_snapshot!(shown(&schedule), @"
      1: P2  0-16
      2: P2 16-35
      3: P1 28-39
@@ -233,9 +233,9 @@ fn what_is_wrong_with_a_plan_is_told() {
     placements[9].start = 60.0;
     placements[9].end = 67.0;
     placements[3].processor = ProcessorId(0);
-    let told = Schedule::new(placements).check(&problem).expect_err("the plan is bad");
-    let told: Vec<String> = told.iter().map(Violation::to_string).collect();
-    insta::assert_snapshot!(told.join("\n"), @"
+    let shown = Schedule::new(placements).check(&problem).expect_err("the plan is bad");
+    let shown: Vec<String> = shown.iter().map(Violation::to_string).collect();
+    insta::assert_snapshot!(shown.join("\n"), @"
     task 3 takes 13 s on processor 0, and is planned from 18 s to 26 s
     task 9 begins at 60 s, and what task 6 hands to it comes at 66 s
     task 9 begins at 60 s, and what task 7 hands to it comes at 73 s

@@ -109,8 +109,8 @@ impl TopologySpecs {
     pub fn policy(&self, name: impl Into<String>, machine: &dyn Machine) -> Policy {
         let groups = WorkerGroups::new(machine);
         let archs: Vec<Arch> = groups.archs.iter().map(|(arch, _)| *arch).collect();
-        let alike = archs.len() <= 1 || (self.mix && self.levels(&groups, None).is_some());
-        let below: Vec<Element> = match alike {
+        let is_uniform = archs.len() <= 1 || (self.mix && self.levels(&groups, None).is_some());
+        let below: Vec<Element> = match is_uniform {
             true => self.branches(&groups, None),
             false => archs.into_iter().flat_map(|arch| self.branches(&groups, Some(arch))).collect(),
         };

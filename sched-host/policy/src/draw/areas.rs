@@ -9,16 +9,16 @@ impl TreePlan {
     /// The scheduling areas with their reservoirs and pumps; equal ones are listed once.
     #[must_use]
     pub fn areas_to_text(&self) -> String {
-        let mut told: Vec<(String, usize, usize)> = Vec::new();
+        let mut shown: Vec<(String, usize, usize)> = Vec::new();
         for (index, area) in self.areas().iter().enumerate() {
             let text = self.words(area);
-            match told.iter_mut().find(|(known, ..)| *known == text) {
+            match shown.iter_mut().find(|(known, ..)| *known == text) {
                 Some((_, _, count)) => *count += 1,
-                None => told.push((text, index + 1, 1)),
+                None => shown.push((text, index + 1, 1)),
             }
         }
         let mut text = String::new();
-        for (words, first, count) in told {
+        for (words, first, count) in shown {
             let times = if count > 1 { format!(" × {count}") } else { String::new() };
             text += &format!("area {first}{times}: {words}");
         }

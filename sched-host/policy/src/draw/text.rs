@@ -95,9 +95,9 @@ impl<'a> Pen<'a> {
         let mut bundles = Vec::new();
         let mut start = 0;
         while start < children.len() {
-            let run = children[start..]
-                .iter()
-                .take_while(|child| child.slot == children[start].slot && self.alike(children[start].node, child.node));
+            let run = children[start..].iter().take_while(|child| {
+                child.slot == children[start].slot && self.is_same_shape(children[start].node, child.node)
+            });
             let run = run.count().max(1);
             let end = if self.fold == Fold::Runs && run >= shortest { start + run } else { start + 1 };
             let mut all: Vec<NodeIndex> = Vec::new();
@@ -116,7 +116,7 @@ impl<'a> Pen<'a> {
     }
 
     /// Whether two nodes differ in their workers only.
-    fn alike(&self, one: NodeIndex, other: NodeIndex) -> bool {
+    fn is_same_shape(&self, one: NodeIndex, other: NodeIndex) -> bool {
         let (a, b): (&PlanNode, &PlanNode) = (&self.plan[one], &self.plan[other]);
         one == other
             || (a.info.name == b.info.name
@@ -125,7 +125,10 @@ impl<'a> Pen<'a> {
                 && a.leaf_worker.is_some() == b.leaf_worker.is_some()
                 && self.drawn[one.0] == self.drawn[other.0]
                 && a.children.len() == b.children.len()
-                && a.children.iter().zip(&b.children).all(|(a, b)| a.slot == b.slot && self.alike(a.node, b.node)))
+                && a.children
+                    .iter()
+                    .zip(&b.children)
+                    .all(|(a, b)| a.slot == b.slot && self.is_same_shape(a.node, b.node)))
     }
 }
 

@@ -29,7 +29,7 @@ fn contested() -> Catalogue {
     Catalogue::of_offers(offers.collect()).audience(Audience::CommandLine)
 }
 
-fn told(text: &str) -> String {
+fn display_text(text: &str) -> String {
     let Parsed { policies, findings } = read("test.kdl", text);
     assert!(findings.is_empty(), "{findings:?}");
     let findings = policies.iter().flat_map(|policy| check(policy, &contested()));
@@ -74,7 +74,7 @@ fn an_override_at_the_top_of_a_file_holds_for_all_policies_that_it_concerns() {
 
 #[test]
 fn a_stock_name_that_a_plugin_offers_too_has_to_be_chosen() {
-    assert_snapshot!(told(r#"policy "p" { fifo { eager { each "worker" { fifo ntasks-threshold=2 { worker } } } } }"#), @r#"
+    assert_snapshot!(display_text(r#"policy "p" { fifo { eager { each "worker" { fifo ntasks-threshold=2 { worker } } } } }"#), @r#"
     V7 policy::component
 
       × component `fifo` is offered by /plugins/libmine.so and by sched-components (compiled in)
@@ -93,7 +93,7 @@ fn a_stock_name_that_a_plugin_offers_too_has_to_be_chosen() {
 
 #[test]
 fn an_override_of_nothing_is_an_error() {
-    assert_snapshot!(told(r#"
+    assert_snapshot!(display_text(r#"
 policy "p" {
     override "fifo" from="libmin.so"
     override "eager"

@@ -37,12 +37,12 @@ fn each_machine_counts_as_one_child() {
 #[test]
 fn without_components_there_is_one_error_which_says_where_they_were_looked_for() {
     let nothing = Catalogue::default().looked_at(["/usr/lib/sched/libflow.so", "./plugins"]);
-    let told = |catalogue: &Catalogue| {
+    let display_text = |catalogue: &Catalogue| {
         let problems =
             check(&policy("policy \"p\" {\n    fifo { eager { each \"worker\" { worker } } }\n}"), catalogue);
         problems.iter().map(|problem| shown(problem)).collect::<Vec<_>>().join("\n")
     };
-    assert_snapshot!(told(&nothing), @r#"
+    assert_snapshot!(display_text(&nothing), @r#"
     V7 policy::component
 
       × no component plugins were found: looked in /usr/lib/sched/libflow.so, ./plugins
@@ -51,7 +51,7 @@ fn without_components_there_is_one_error_which_says_where_they_were_looked_for()
             why: a policy is made of the components that plugins offer and that are compiled in
     "#);
     let refused = nothing.stock(Stock::Refused).not_loaded(["libflow.so: it is empty"]);
-    assert_snapshot!(told(&refused.clone().audience(Audience::CommandLine)), @r#"
+    assert_snapshot!(display_text(&refused.clone().audience(Audience::CommandLine)), @r#"
     V7 policy::component
 
       × no component plugins were found: looked in /usr/lib/sched/libflow.so, ./plugins
@@ -60,7 +60,7 @@ fn without_components_there_is_one_error_which_says_where_they_were_looked_for()
             not loaded: libflow.so: it is empty
             why: a policy is made of the components that plugins offer and that are compiled in
     "#);
-    assert_snapshot!(told(&refused), @r#"
+    assert_snapshot!(display_text(&refused), @r#"
     V7 policy::component
 
       × no component plugins were found: looked in /usr/lib/sched/libflow.so, ./plugins
@@ -94,8 +94,8 @@ fn a_component_that_is_unknown_in_several_places_is_one_error() {
 fn plugins_that_were_looked_in_are_named_once_each() {
     let info = |name: &'static str| Info::new(name, Family::FlowControl, "").describe();
     let mixed = Catalogue::new([(info("a"), "two"), (info("b"), "one"), (info("c"), "two")]);
-    let told = shown(&check(&policy(r#"policy "p" { fifo { worker } }"#), &mixed)[0]);
-    assert!(told.contains("components come from: one, two\n"), "{told}");
+    let display_text = shown(&check(&policy(r#"policy "p" { fifo { worker } }"#), &mixed)[0]);
+    assert!(display_text.contains("components come from: one, two\n"), "{display_text}");
 }
 
 #[test]

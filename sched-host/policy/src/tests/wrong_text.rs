@@ -52,13 +52,13 @@ V7 policy::syntax
 fn a_brace_too_many() {
     assert_snapshot!(wrong(r#"policy "p" {
     fifo { worker }}
-    // What is told of } in a comment, or in a "}", does not count.
+    // What is said of } in a comment, or in a "}", does not count.
 }"#), @r#"
 V7 policy::syntax
 
   × a `}` closes nothing
    ╭─[test.kdl:4:1]
- 3 │     // What is told of } in a comment, or in a "}", does not count.
+ 3 │     // What is said of } in a comment, or in a "}", does not count.
  4 │ }
    · ┬
    · ╰── nothing is open here

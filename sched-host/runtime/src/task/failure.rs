@@ -2,7 +2,7 @@
 
 use sched_tree::attendance::OverdueCall;
 use sched_tree::fault::task_count;
-use sched_tree::{Fault, NodeState};
+use sched_tree::{Fault, NodeState, suspect};
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
@@ -156,7 +156,9 @@ impl fmt::Display for StallReport {
         for context in self.contexts.iter().filter(|context| several || context.workers.is_empty()) {
             write_context(f, context)?;
         }
-        for node in self.nodes.iter().filter(|node| node.tasks > 0 || node.refusals > 0 || node.quarantined) {
+        let is_of_interest =
+            |node: &&NodeState| node.tasks > 0 || node.refusals > 0 || node.quarantined || !node.silences.is_empty();
+        for node in self.nodes.iter().filter(is_of_interest) {
             write_node(f, node)?;
         }
         for worker in &self.workers {
@@ -170,6 +172,9 @@ impl fmt::Display for StallReport {
         }
         if !self.overdue.is_empty() {
             return Ok(());
+        }
+        if let Some((node, why)) = suspect(&self.nodes, &self.faults) {
+            return write!(f, "  look at `{}` first: {why}", node.node);
         }
         if let Some(worst) = self.nodes.iter().max_by_key(|node| node.tasks).filter(|node| node.tasks > 0) {
             let sleeping = self.workers.iter().filter(|w| w.doing == WorkerDoing::Sleeping && w.eligible > 0).count();
@@ -202,6 +207,9 @@ fn write_node(f: &mut fmt::Formatter<'_>, node: &NodeState) -> fmt::Result {
     }
     if node.quarantined {
         f.write_str(", is quarantined")?;
+    }
+    for silence in &node.silences {
+        write!(f, ", {silence}")?;
     }
     for (name, value) in &node.facts {
         write!(f, ", {name}: {value}")?;

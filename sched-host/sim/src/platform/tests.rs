@@ -308,9 +308,9 @@ fn all_that_is_wrong_with_a_machine_of_starpus_is_said() {
     let directory = sampling(machine);
     std::fs::write(directory.path().join("codelets/45/gemm.here"), "44").expect("there is room");
     let error = Platform::from_starpu(directory.path(), "here").expect_err("all of it is wrong");
-    let told = |error: &dyn miette::Diagnostic| error.to_string().replace(&directory.path().display().to_string(), "");
+    let shown = |error: &dyn miette::Diagnostic| error.to_string().replace(&directory.path().display().to_string(), "");
     let related = miette::Diagnostic::related(&error).into_iter().flatten();
-    insta::assert_snapshot!(related.map(told).collect::<Vec<_>>().join("\n"), @r#"
+    insta::assert_snapshot!(related.map(shown).collect::<Vec<_>>().join("\n"), @r#"
     /codelets/45/gemm.here:1:1: found version 44 of the format, expected 45
     /bus/here.platform.v4.xml:1: a `host` without `id`
     /bus/here.platform.v4.xml:2: `bandwidth` is `-infBps`, expected a number of Bps, more than 0

@@ -1,4 +1,4 @@
-//! The counts of a context under loom: none of its tasks is left when it goes, and who waits for the last is told.
+//! The counts of a context under loom: none of its tasks is left when it goes, and a thread that waits for the last one is notified.
 //!
 //! Loom takes sequentially consistent loads and stores for weaker ones, so that only fences count: without those in
 //! `in_flight.rs` the models fail.
@@ -14,13 +14,13 @@ struct Context {
     in_flight: InFlight,
     /// What tasks use, and deletion takes away.
     tree: UnsafeCell<bool>,
-    told: AtomicBool,
+    notified: AtomicBool,
 }
 
 impl Context {
     fn new() -> Arc<Context> {
         let context =
-            Context { in_flight: InFlight::default(), tree: UnsafeCell::new(true), told: AtomicBool::new(false) };
+            Context { in_flight: InFlight::default(), tree: UnsafeCell::new(true), notified: AtomicBool::new(false) };
         assert_eq!(context.in_flight.open(), 1);
         Arc::new(context)
     }
@@ -32,14 +32,14 @@ impl Context {
                 self.tree.with(|_| ());
                 self.end();
             }
-            Err(refused) if refused.tell => self.told.store(true, SeqCst),
+            Err(refused) if refused.tell => self.notified.store(true, SeqCst),
             Err(_) => {}
         }
     }
 
     fn end(&self) {
         if self.in_flight.end() {
-            self.told.store(true, SeqCst);
+            self.notified.store(true, SeqCst);
         }
     }
 
@@ -80,7 +80,7 @@ fn who_waits_is_told_of_the_last_task() {
         let finished = context.is_finished();
         one.join().expect("it comes through");
         other.join().expect("it comes through");
-        assert!(finished || context.told.load(SeqCst), "whoever does not see the end is told of it");
+        assert!(finished || context.notified.load(SeqCst), "whoever does not see the end is notified");
     });
 }
 
@@ -96,6 +96,6 @@ fn a_refusal_hides_no_end() {
         let finished = context.is_finished();
         late.join().expect("it is refused");
         last.join().expect("it comes through");
-        assert!(finished || context.told.load(SeqCst), "whoever does not see the end is told of it");
+        assert!(finished || context.notified.load(SeqCst), "whoever does not see the end is notified");
     });
 }

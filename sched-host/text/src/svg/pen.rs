@@ -153,8 +153,8 @@ mod tests {
 
     #[test]
     fn pixels_have_one_decimal_at_most() {
-        let told = [0.0, -0.01, 3.0, 3.04, 3.06, -2.5].map(|pixels| Px(pixels).to_string());
-        assert_eq!(told, ["0", "0", "3", "3", "3.1", "-2.5"]);
+        let shown = [0.0, -0.01, 3.0, 3.04, 3.06, -2.5].map(|pixels| Px(pixels).to_string());
+        assert_eq!(shown, ["0", "0", "3", "3", "3.1", "-2.5"]);
     }
 
     #[test]

@@ -54,16 +54,19 @@ impl Axis {
 mod tests {
     use super::*;
 
-    fn told(end: f64) -> String {
+    fn labels(end: f64) -> String {
         Axis::new(end).ticks().into_iter().map(|(_, label)| label).collect::<Vec<_>>().join(", ")
     }
 
     #[test]
     fn ticks_are_round_numbers_in_a_unit_that_suits_them() {
-        assert_eq!(told(1e9), "0.0 s, 0.1 s, 0.2 s, 0.3 s, 0.4 s, 0.5 s, 0.6 s, 0.7 s, 0.8 s, 0.9 s, 1.0 s");
-        assert_eq!(told(37e6), "0 ms, 5 ms, 10 ms, 15 ms, 20 ms, 25 ms, 30 ms, 35 ms");
-        assert_eq!(told(1.3e6), "0.0 ms, 0.2 ms, 0.4 ms, 0.6 ms, 0.8 ms, 1.0 ms, 1.2 ms");
-        assert_eq!(told(250_000.0), "0 µs, 50 µs, 100 µs, 150 µs, 200 µs, 250 µs");
-        assert_eq!(told(0.0), "0.0 ns, 0.1 ns, 0.2 ns, 0.3 ns, 0.4 ns, 0.5 ns, 0.6 ns, 0.7 ns, 0.8 ns, 0.9 ns, 1.0 ns");
+        assert_eq!(labels(1e9), "0.0 s, 0.1 s, 0.2 s, 0.3 s, 0.4 s, 0.5 s, 0.6 s, 0.7 s, 0.8 s, 0.9 s, 1.0 s");
+        assert_eq!(labels(37e6), "0 ms, 5 ms, 10 ms, 15 ms, 20 ms, 25 ms, 30 ms, 35 ms");
+        assert_eq!(labels(1.3e6), "0.0 ms, 0.2 ms, 0.4 ms, 0.6 ms, 0.8 ms, 1.0 ms, 1.2 ms");
+        assert_eq!(labels(250_000.0), "0 µs, 50 µs, 100 µs, 150 µs, 200 µs, 250 µs");
+        assert_eq!(
+            labels(0.0),
+            "0.0 ns, 0.1 ns, 0.2 ns, 0.3 ns, 0.4 ns, 0.5 ns, 0.6 ns, 0.7 ns, 0.8 ns, 0.9 ns, 1.0 ns"
+        );
     }
 }

@@ -54,7 +54,7 @@ impl Detail {
             let shown = if width > 4.0 { width - 0.6 } else { width };
             let [x, shown, height] = [from, shown, height].map(Px);
             boxes.raw(format_args!("<rect x=\"{x}\" width=\"{shown}\" height=\"{height}\">"));
-            boxes.tooltip(&format!("{}: {length} from {at}", of.what.told()));
+            boxes.tooltip(&format!("{}: {length} from {at}", of.what.label()));
             boxes.raw(format_args!("</rect>\n"));
         }
         columns.draw(pen, height);

@@ -37,7 +37,7 @@ pub(super) enum What<'a> {
 }
 
 impl What<'_> {
-    pub(super) fn told(&self) -> String {
+    pub(super) fn label(&self) -> String {
         match self {
             What::Work(trace, Activity::Task { task, codelet }) => match trace.names.get(task) {
                 Some(name) => format!("{name} ({}, {task})", trace.codelet(*codelet)),

@@ -1,7 +1,7 @@
 //! From a policy to the parts of a tree: lays the policy over workers, and builds its components.
 
 use crate::plugin::Registry;
-use crate::{NodeId, Part};
+use crate::{Claims, NodeId, Part};
 use sched_core::WorkerSet;
 use sched_policy::{Machine, Policy, SomeWorkers, Source, TreePlan, expand, expand_unchecked};
 use sched_text::{Finding, Findings};
@@ -81,10 +81,7 @@ pub fn build_parts(plan: &TreePlan, registry: &Registry) -> Result<Vec<Part>, Fi
                     .collect(),
                 workers: node.workers.clone(),
                 worker: node.leaf_worker,
-                forwards_pull: node.info.forwards_pull,
-                empty_until_pushed: node.info.empty_until_pushed,
-                end_is_noted: node.info.end_is_noted,
-                stores_any_number: node.stores_any_number(),
+                claims: Claims::of(node),
                 attended: registered.is_attended(),
             }),
             Err(error) => findings.push(

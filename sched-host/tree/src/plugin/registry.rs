@@ -6,7 +6,7 @@ use super::listing::{
     PluginId,
 };
 use super::registered::{Maker, Registered};
-use super::search::{Origin, SearchPath, libraries_in};
+use super::search::{Origin, SearchFolder, SearchPath, libraries_in};
 use super::{load, manifest};
 use sched_core::{ComponentInfo, Offer};
 use sched_policy::{Audience, Catalogue, Offers, Override, Stock};
@@ -115,6 +115,24 @@ impl Registry {
         }
         registry.settle();
         registry
+    }
+
+    /// The components of one file alone, wherever it is.
+    ///
+    /// # Errors
+    /// Why it was not loaded.
+    pub fn of_file(path: &Path) -> Result<Registry, LoadError> {
+        let mut registry = Registry::empty();
+        let state = registry.load_file(path, Origin::Named, &mut HashMap::new());
+        if let FileState::Rejected(error) = state {
+            return Err(error);
+        }
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let folder = SearchFolder { path: folder, origin: Origin::Named };
+        registry.folders.push(FolderReport { folder, state: FolderState::Searched });
+        registry.files.push(FileReport { path: path.to_owned(), folder: 0, state });
+        registry.settle();
+        Ok(registry)
     }
 
     /// Searches the folders again, as they are now. A file whose content is known is not loaded again; a new content is a new

@@ -1,7 +1,7 @@
 //! Every component of a plugin, used a little: what a trial executes.
 
 use crate::bare_tree::BareTree;
-use crate::{NodeId, Part, WorkerFacts};
+use crate::{Claims, NodeId, Part, WorkerFacts};
 use sched_core::abi::ComponentObject;
 use sched_core::abi::root::Root;
 use sched_core::{
@@ -100,10 +100,7 @@ fn part(
         children,
         workers,
         worker,
-        forwards_pull: false,
-        empty_until_pushed: false,
-        end_is_noted: false,
-        stores_any_number: false,
+        claims: Claims::default(),
         attended: false,
     }
 }

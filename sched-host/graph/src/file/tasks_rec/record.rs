@@ -12,6 +12,8 @@ pub(super) struct Record<'t> {
     /// First line.
     start: &'t str,
     pub(super) job_id: &'t str,
+    /// Number of the line of its job, from 1.
+    job_line: usize,
     /// `WontUse`, if it is no task.
     pub(super) control: Option<&'t str>,
     pub(super) name: Option<&'t str>,
@@ -83,27 +85,33 @@ fn split(line: &str) -> Option<(&str, &str)> {
     fits.then(|| (name, value.trim()))
 }
 
-/// The records of `text`; reports their problems.
+/// The records of `text`; reports their problems. Records after a problem are not kept, since nobody will use them.
 pub(super) fn records<'t>(text: &'t str, problems: &mut Problems<'t>) -> Vec<Record<'t>> {
     let mut records: Vec<Record<'t>> = Vec::new();
-    let mut jobs: HashMap<&'t str, &'t str> = HashMap::new();
+    // The line of each job.
+    let mut jobs: HashMap<&'t str, usize> = HashMap::new();
     let mut open: Option<Record<'t>> = None;
-    for line in text.lines().chain([""]) {
+    for (number, line) in (1..).zip(text.lines().chain([""])) {
         if line.trim().is_empty() {
             if let Some(record) = open.take() {
                 record.check(problems);
                 if !record.job_id.is_empty()
-                    && let Some(first) = jobs.insert(record.job_id, record.job_id)
+                    && let Some(line) = jobs.insert(record.job_id, record.job_line)
                 {
-                    let (line, _) = problems.line_and_column(first);
                     let message = format!("job {} is there already, at line {line}", quote(record.job_id));
                     problems.report(record.job_id, message);
                 }
-                records.push(record);
+                match problems.is_empty() {
+                    true => records.push(record),
+                    false => records = Vec::new(),
+                }
             }
         } else if !line.starts_with('#') {
             let record = open.get_or_insert_with(|| Record { start: line, ..Record::default() });
             record.line(line, problems);
+            if record.job_line == 0 && !record.job_id.is_empty() {
+                record.job_line = number;
+            }
         }
     }
     records

@@ -1,0 +1,96 @@
+//! The program ends with an error that names node and call when a component does not come back; and it takes plugins into use
+//! that are rebuilt while tasks run.
+
+use sched_tests::fixtures::{self, Profile, stock_plugin};
+use sched_tests::plugin_folder::{LIFO, fixture_folder};
+use sched_tests::program::{command, sched};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Writes a policy of this tree; gives the path of its file.
+fn policy(folder: &Path, tree: &str) -> String {
+    let file = folder.join("stuck.kdl");
+    fs::write(&file, format!("policy \"stuck\" {{ {tree}; }}")).expect("it can be written");
+    file.into_os_string().into_string().expect("text")
+}
+
+const RUN: &[&str] = &["run", "cholesky", "--workers", "1"];
+const SIMULATE: &[&str] = &["simulate", "cholesky"];
+
+#[test]
+fn a_component_that_does_not_come_back_ends_the_program_which_names_it() {
+    let plugins = fixture_folder(&["misbehaving"]);
+    let plugins = plugins.path().to_str().expect("text");
+    let folder = tempfile::tempdir().expect("a folder");
+    let every = "eager { each \"worker\" { worker } }";
+    for (method, command, tree, node) in [
+        ("push_task", RUN, format!("sticks in=push_task {{ {every} }}"), "sticks"),
+        ("pull_task", RUN, format!("fifo {{ sticks in=pull_task {{ {every} }} }}"), "fifo/sticks"),
+        ("push_task", SIMULATE, format!("sticks in=push_task {{ {every} }}"), "sticks"),
+        ("pull_task", SIMULATE, format!("fifo {{ sticks in=pull_task {{ {every} }} }}"), "fifo/sticks"),
+        ("build", RUN, format!("sticks in=build {{ {every} }}"), ""),
+        ("build", SIMULATE, format!("sticks in=build {{ {every} }}"), ""),
+    ] {
+        let policy = policy(folder.path(), &tree);
+        let options =
+            ["--patience", "0.5", "--plugin-dir", plugins, "--policy", &policy, "--tiles", "3", "--tile-size", "24"];
+        let ran = sched(&[command, &options].concat());
+        // Before it is built, there is only its file.
+        let of = match node {
+            "" => format!("{plugins}/misbehaving.so"),
+            node => format!("misbehaving, node `{node}`"),
+        };
+        let named = format!("component `sticks` of {of}: `{method}` has not come back for");
+        // Long lines are broken.
+        let words: Vec<&str> = ran.err.split_whitespace().filter(|word| *word != "│").collect();
+        let said = words.join(" ");
+        assert!(ran.code == 1 && said.contains(&named), "{command:?} {tree}: {ran:?}");
+        assert!(said.contains("--patience SECONDS gives it more time"), "{ran:?}");
+        let ran = sched(&[command, &options, &["--json"]].concat());
+        let error: serde_json::Value = serde_json::from_str(&ran.err).unwrap_or_else(|why| panic!("{why}: {ran:?}"));
+        let said = error["error"]["message"].as_str().expect("a message");
+        assert!(ran.code == 1 && said.contains(&named) && error["error"]["code"] == "sched::stuck", "{ran:?}");
+    }
+}
+
+#[test]
+fn a_program_that_watches_its_plugins_takes_a_new_build_into_use() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let builds = [stock_plugin(LIFO, Profile::Debug), fixtures::plugin("duplicate-name")];
+    let file = folder.path().join("lifo.so");
+    // As a linker does it that does not write in place.
+    let put = |build: usize| {
+        let next = folder.path().join("next");
+        fs::copy(&builds[build], &next).and_then(|_| fs::rename(&next, &file)).expect("it can be replaced");
+    };
+    put(0);
+    let policy = policy(folder.path(), "lifo { eager { each \"worker\" { worker } } }");
+    let plugins = folder.path().to_str().expect("text");
+    // The run would take minutes: it is ended when it has said what is waited for.
+    let words = ["run", "cholesky", "--workers", "1", "--tiles", "150", "--tile-size", "8", "--watch-plugins"];
+    let mut run = command(&[&words[..], &["--plugin-dir", plugins, "--policy", &policy]].concat());
+    let mut run = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let (send, lines) = channel();
+    let errors = BufReader::new(run.stderr.take().expect("it is piped"));
+    let reader = std::thread::spawn(move || errors.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
+    let mut said = Vec::new();
+    let mut builds = [1, 0].into_iter().cycle();
+    let used = loop {
+        match lines.recv_timeout(Duration::from_secs(2)) {
+            Ok(line) if line.contains("context `default` uses them") => break true,
+            Ok(line) => said.push(line),
+            // It may not have begun to watch when the last build came: here is another.
+            Err(RecvTimeoutError::Timeout) => put(builds.next().expect("there are always more")),
+            Err(RecvTimeoutError::Disconnected) => break false,
+        }
+    };
+    let _ = run.kill();
+    run.wait().expect("it ends");
+    assert!(used && said.iter().any(|line| line.contains("plugins: ") && line.contains("lifo.so")), "{said:?}");
+    drop(lines);
+    let _ = reader.join();
+}
