@@ -126,13 +126,16 @@ pub trait Component: Send + Sync + 'static {
         node.load_below()
     }
 
-    /// Called after workers were added to the context or removed from it. No other call is in the tree meanwhile.
+    /// Called once the component is in a tree, before any other call; and after workers were added to the context or
+    /// removed from it, if the component [lives on](crate::Info::keeps_state) then. No other call is in the tree
+    /// meanwhile.
     fn notify_change_workers(&self, node: Node<'_>) {
         let _ = node;
     }
 
     /// Gives up every stored task, in the order in which they should run. The host calls it when the policy is swapped,
-    /// when workers are added or removed, and at shutdown. No other call is in the tree meanwhile.
+    /// when workers are added or removed (unless the component [lives on](crate::Info::keeps_state)), and at shutdown.
+    /// No other call is in the tree meanwhile.
     fn drain(&self) -> Vec<Task> {
         Vec::new()
     }

@@ -94,6 +94,7 @@ pub struct Info {
     combined: bool,
     pushes_on_pull: bool,
     end_is_noted: bool,
+    keeps_state: bool,
 }
 
 impl Info {
@@ -127,15 +128,16 @@ impl Info {
             combined: false,
             pushes_on_pull: false,
             end_is_noted: false,
+            keeps_state: false,
         }
     }
 
     /// The package whose source defines the component: `env!("CARGO_PKG_NAME")`, never a literal, so that a copy of the
     /// source belongs to the package that it was copied to.
     ///
-    /// Components of one name and one package are one component, wherever they come from: the file of a plugin takes the
-    /// place of the component that is compiled into the host. A component that states no package, or another one, has to
-    /// be chosen by the user (`override`). (Since 1.1: an older host does not ask.)
+    /// Components of one name and one package are one component, wherever they come from: the file of a plugin takes
+    /// the place of the component that is compiled into the host. A component that states no package, or another one,
+    /// has to be chosen by the user (`override`). (Since 1.1: an older host does not ask.)
     #[must_use]
     pub const fn package(mut self, package: &'static str) -> Info {
         self.package = package;
@@ -203,7 +205,8 @@ impl Info {
     }
 
     /// Declares that it stores no tasks and refuses one only when a child refuses it, or is a worker that it
-    /// [wakes](Self::wakes_workers) instead. A policy then needs no queue above it if the children never refuse. (Since 1.1; ignored by an older host.)
+    /// [wakes](Self::wakes_workers) instead. A policy then needs no queue above it if the children never refuse. (Since
+    /// 1.1; ignored by an older host.)
     #[must_use]
     pub const fn forwards_push(mut self) -> Info {
         self.forwards_push = true;
@@ -221,9 +224,9 @@ impl Info {
     /// Declares that its tasks move only when they are pulled: it neither sends them down when a child has room
     /// ([`Node::pump`](crate::Node::pump)), nor asks its parents for more
     /// ([`Node::parents_can_push`](crate::Node::parents_can_push)), apart from the default
-    /// [`can_push`](crate::Component::can_push), which passes a child's request on. No other queue works directly above or below it. A
-    /// component that stores tasks without this declaration is assumed to do both. (Since 1.1; ignored by an older
-    /// host.)
+    /// [`can_push`](crate::Component::can_push), which passes a child's request on. No other queue works directly above
+    /// or below it. A component that stores tasks without this declaration is assumed to do both. (Since 1.1; ignored
+    /// by an older host.)
     #[must_use]
     pub const fn pulled_only(mut self) -> Info {
         self.pulled_only = true;
@@ -267,6 +270,17 @@ impl Info {
     #[must_use]
     pub const fn end_is_noted(mut self) -> Info {
         self.end_is_noted = true;
+        self
+    }
+
+    /// Declares that it lives on when workers join its context or leave it, with its tasks and all that it has learnt,
+    /// as long as its node is still there. Its neighbours may be others afterwards, in another order:
+    /// [`notify_change_workers`](crate::Component::notify_change_workers) is called before anything else, and has to
+    /// bring what it keeps of [children](crate::Node::children) and workers up to date. Without this declaration a new
+    /// component is built, which gets the tasks. (Since 1.1; an older host builds a new one.)
+    #[must_use]
+    pub const fn keeps_state(mut self) -> Info {
+        self.keeps_state = true;
         self
     }
 
@@ -314,6 +328,7 @@ impl Info {
             combined: self.combined,
             pushes_on_pull: self.pushes_on_pull,
             end_is_noted: self.end_is_noted,
+            keeps_state: self.keeps_state,
         }
     }
 }
@@ -370,6 +385,8 @@ pub struct ComponentInfo {
     pub pushes_on_pull: bool,
     /// Whether its estimated end follows from the length that it reports, so that the host can skip the call.
     pub end_is_noted: bool,
+    /// Whether it lives on when workers join its context or leave it.
+    pub keeps_state: bool,
 }
 
 impl ComponentInfo {

@@ -1,5 +1,5 @@
-//! Declarations of third-party components are compared with what happens: a false one is a fault with node, method and count, in
-//! runs, simulations and their JSON, and harms no task.
+//! Declarations of third-party components are compared with what happens: a false one is a fault with node, method and
+//! count, in runs, simulations and their JSON, and harms no task.
 
 use sched_core::{Build, Offer};
 use sched_host::graph::generate::cholesky;

@@ -1,5 +1,5 @@
-//! The program ends with an error that names node and call when a component does not come back; and it takes plugins into use
-//! that are rebuilt while tasks run.
+//! The program ends with an error that names node and call when a component does not come back; and it takes plugins
+//! into use that are rebuilt while tasks run.
 
 use sched_tests::fixtures::{self, Profile, stock_plugin};
 use sched_tests::plugin_folder::{LIFO, fixture_folder};

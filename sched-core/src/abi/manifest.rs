@@ -35,7 +35,7 @@ pub struct RawInfo {
     pub arity: u32,
     /// Bit 0: stores tasks. Bit 1: may refuse. Bit 2: needs models. Since 1.1: bit 3: forwards pulls; bit 4: forwards
     /// pushes; bit 5: wakes workers; bit 6: pulled only; bit 7: empty until pushed; bit 8: for combined workers; bit 9:
-    /// pushes on pull; bit 10: its end is noted.
+    /// pushes on pull; bit 10: its end is noted; bit 11: keeps its state.
     pub flags: u32,
     /// Number of tasks that a queue below should hold.
     pub lookahead: u32,
@@ -146,7 +146,8 @@ impl From<&ComponentInfo> for RawInfo {
                 | u32::from(info.empty_until_pushed) << 7
                 | u32::from(info.combined) << 8
                 | u32::from(info.pushes_on_pull) << 9
-                | u32::from(info.end_is_noted) << 10,
+                | u32::from(info.end_is_noted) << 10
+                | u32::from(info.keeps_state) << 11,
             lookahead: info.lookahead,
             bounds: info.bounds.iter().map(|name| name.as_str().into()).collect(),
             slots: info.slots.iter().map(|slot| Tuple2(slot.name.as_str().into(), slot.doc.as_str().into())).collect(),
@@ -235,6 +236,7 @@ impl RawInfo {
             combined: self.flags & 256 != 0,
             pushes_on_pull: self.flags & 512 != 0,
             end_is_noted: self.flags & 1024 != 0,
+            keeps_state: self.flags & 2048 != 0,
         })
     }
 }

@@ -36,7 +36,7 @@ fn info() -> impl Strategy<Value = ComponentInfo> {
     let shape = (prop::sample::select(families.to_vec()), prop::sample::select(arities.to_vec()), any::<u32>());
     let slot = any::<(String, String)>().prop_map(|(name, doc)| SlotInfo { name, doc });
     let lists = (vec(any::<String>(), 0..3), vec(slot, 0..3), vec(param(), 0..4));
-    (any::<(String, String, String)>(), shape, any::<[bool; 11]>(), lists).prop_map(
+    (any::<(String, String, String)>(), shape, any::<[bool; 12]>(), lists).prop_map(
         |(
             (name, doc, package),
             (family, arity, lookahead),
@@ -52,6 +52,7 @@ fn info() -> impl Strategy<Value = ComponentInfo> {
                 combined,
                 pushes_on_pull,
                 end_is_noted,
+                keeps_state,
             ],
             (bounds, slots, params),
         )| {
@@ -76,6 +77,7 @@ fn info() -> impl Strategy<Value = ComponentInfo> {
                 combined,
                 pushes_on_pull,
                 end_is_noted,
+                keeps_state,
             }
         },
     )

@@ -22,8 +22,8 @@ pub enum Event {
         /// The worker that made it ready by ending another task; `None` for the application.
         by: Option<WorkerId>,
     },
-    /// A worker pulled a task from the scheduler and begins to fetch its data. Of a parallel task each member of the team
-    /// has this event: one when it pulls the task, the others when they have joined and wait.
+    /// A worker pulled a task from the scheduler and begins to fetch its data. Of a parallel task each member of the
+    /// team has this event: one when it pulls the task, the others when they have joined and wait.
     Pulled {
         /// The task.
         task: TaskId,

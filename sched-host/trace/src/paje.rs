@@ -1,9 +1,9 @@
 //! Paje's format, which ViTE and others open: a header that defines the events with their fields, and a line for each
 //! event.
 //!
-//! The file is a tree of containers: workers with a state, links between memories with a state (and an arrow between their
-//! memories for each transfer), and nodes of the scheduler with a variable, the number of tasks in them. Refusals, wakes,
-//! faults and lines of the log are events. Times are in milliseconds.
+//! The file is a tree of containers: workers with a state, links between memories with a state (and an arrow between
+//! their memories for each transfer), and nodes of the scheduler with a variable, the number of tasks in them.
+//! Refusals, wakes, faults and lines of the log are events. Times are in milliseconds.
 
 use super::event::{Event, Transfer};
 use super::gantt::reason_colour;

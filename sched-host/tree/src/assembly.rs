@@ -127,8 +127,9 @@ impl LiveTree {
 
     /// Takes back the tasks of quarantined nodes, and wakes every sleeping worker. The caller is alone.
     ///
-    /// The call that failed may have been about to wake somebody (`can_pull`), or to fetch tasks from above (`can_push`). Which
-    /// tasks those were is not known, so every worker looks once more, now that calls pass through the node.
+    /// The call that failed may have been about to wake somebody (`can_pull`), or to fetch tasks from above
+    /// (`can_push`). Which tasks those were is not known, so every worker looks once more, now that calls pass through
+    /// the node.
     pub(super) fn repair(&self) {
         self.repairs.store(false, Release);
         for node in self.nodes.iter().filter(|node| node.is_quarantined()) {
@@ -140,12 +141,7 @@ impl LiveTree {
                 }
             }
         }
-        for member in self.members() {
-            let member = WorkerId(member as u32);
-            if self.sleeping.contains(member.0) {
-                self.services.wake(member);
-            }
-        }
+        self.wake_members();
     }
 
     /// Faults of components so far, in order of nodes.
@@ -310,6 +306,7 @@ fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, f
             empty_until_pushed: part.claims.empty_until_pushed && relies,
             end_is_noted: part.claims.end_is_noted && relies,
             stores_any_number: part.claims.stores_any_number,
+            keeps_state: part.claims.keeps_state,
             children: part.children.iter().map(|(child, _)| *child).collect(),
             parents: parents.into(),
             sources: sources.into(),

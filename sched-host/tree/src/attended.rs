@@ -235,8 +235,8 @@ impl Drop for Attended {
 /// What a component gave up, on its way to another thread.
 struct Handles(RVec<RawTask>);
 
-// SAFETY: a handle is a pointer to a slot of a ledger, which is never given back, and a generation. What it stands for, a task,
-// may be sent to other threads.
+// SAFETY: a handle is a pointer to a slot of a ledger, which is never given back, and a generation. What it stands for,
+// a task, may be sent to other threads.
 unsafe impl Send for Handles {}
 
 /// A call did not come back in time.

@@ -1,7 +1,8 @@
-//! Breaches of contract that do not keep a component from going on: they are counted at its node, and are reported as faults.
+//! Breaches of contract that do not keep a component from going on: they are counted at its node, and are reported as
+//! faults.
 //!
-//! The host makes up for each of them, so that no other component sees it. They are looked for only where a call has already
-//! left the usual way: at a refusal, at a missing neighbour, at an unusable number.
+//! The host makes up for each of them, so that no other component sees it. They are looked for only where a call has
+//! already left the usual way: at a refusal, at a missing neighbour, at an unusable number.
 
 use super::assembly::LiveTree;
 use super::attendance::{self, Method};

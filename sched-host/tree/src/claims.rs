@@ -1,8 +1,8 @@
 //! What components declare of themselves, and what they were seen to do instead.
 //!
-//! The host and the checks of policies rely on declarations: a false one may stall a run, or let a component keep tasks that
-//! nobody looks for. Components of this project are trusted. Calls of others are [witnessed](super::witness) in samples, and a
-//! declaration that does not hold is a fault.
+//! The host and the checks of policies rely on declarations: a false one may stall a run, or let a component keep tasks
+//! that nobody looks for. Components of this project are trusted. Calls of others are [witnessed](super::witness) in
+//! samples, and a declaration that does not hold is a fault.
 
 use super::attendance::Method;
 use super::breach::times;
@@ -37,6 +37,8 @@ pub struct Claims {
     pub wakes_workers: bool,
     /// It answers a pull by having its parents push.
     pub pushes_on_pull: bool,
+    /// It lives on when workers join its context or leave it.
+    pub keeps_state: bool,
 }
 
 impl Claims {
@@ -61,6 +63,7 @@ impl From<&ComponentInfo> for Claims {
             pulled_only: info.pulled_only,
             wakes_workers: info.wakes_workers,
             pushes_on_pull: info.pushes_on_pull,
+            keeps_state: info.keeps_state,
         }
     }
 }
@@ -80,8 +83,8 @@ pub enum Declaration {
     ForwardsPush,
     /// [`forwards_pull`](sched_core::Info::forwards_pull): a pull did not give what its parents gave.
     ForwardsPull,
-    /// [`empty_until_pushed`](sched_core::Info::empty_until_pushed): a pull before the first push did not give what its parents
-    /// gave.
+    /// [`empty_until_pushed`](sched_core::Info::empty_until_pushed): a pull before the first push did not give what its
+    /// parents gave.
     EmptyUntilPushed,
     /// [`end_is_noted`](sched_core::Info::end_is_noted): its estimated end was another.
     EndIsNoted,
@@ -152,8 +155,8 @@ impl Lies {
     }
 }
 
-/// A method that was seen to pass nothing on, although somebody waited for it: a worker below slept, or a component above has
-/// tasks. That may be meant: only a stall shows that it was not.
+/// A method that was seen to pass nothing on, although somebody waited for it: a worker below slept, or a component
+/// above has tasks. That may be meant: only a stall shows that it was not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Silence {
     /// The method.

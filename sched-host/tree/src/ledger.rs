@@ -182,6 +182,17 @@ impl Slot {
         held && self.head.state.compare_exchange(bits, next, AcqRel, Relaxed).is_ok()
     }
 
+    /// Notes that the task which node `from` holds is held by node `to`: its component has moved there. Handles stay
+    /// valid.
+    pub(super) fn move_with(&self, from: NodeNumber, to: NodeNumber) {
+        let bits = self.head.state.load(Acquire);
+        if Phase::from_bits(bits) == Phase::InTree(from) {
+            let next = bits >> 32 << 32 | IN_TREE | u64::from(to.0);
+            // It fails if a thread of the plugin drops the handle right now: then nobody holds the task.
+            let _ = self.head.state.compare_exchange(bits, next, AcqRel, Relaxed);
+        }
+    }
+
     /// Notes that `node` holds the task, which the caller owns, and returns a handle.
     #[inline]
     pub(super) fn enter(&self, node: NodeNumber) -> RawTask {
@@ -211,8 +222,8 @@ impl Slot {
     }
 
     fn of_any(task: RawTask) -> Option<&'static Slot> {
-        // SAFETY: handles are made by `handle` only, from a slot whose first field is the head; slots are in chunks that
-        // are never given back.
+        // SAFETY: handles are made by `handle` only, from a slot whose first field is the head; slots are in chunks
+        // that are never given back.
         (!task.is_none()).then(|| unsafe { &*task.head.cast::<Slot>() })
     }
 }
@@ -240,7 +251,8 @@ extern "C" fn lost(task: RawTask) {
     if generation != task.generation {
         return;
     }
-    // SAFETY: the generation was current, so the ledger that set `home` still uses the slot; homes are never given back.
+    // SAFETY: the generation was current, so the ledger that set `home` still uses the slot; homes are never given
+    // back.
     let home = unsafe { &*slot.home.load(Acquire) };
     let fallback = {
         let mut trees = home.trees.lock();
@@ -272,8 +284,9 @@ pub fn chunk_of(slot: SlotId) -> (usize, usize) {
 #[inline(always)]
 pub fn fetch_to_write(address: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing, whatever the address. (`_mm_prefetch` with the hint to write becomes one to read, unless
-    // the whole program is compiled for newer processors: then the line is shared, and is asked for once more.)
+    // SAFETY: a prefetch reads nothing, whatever the address. (`_mm_prefetch` with the hint to write becomes one to
+    // read, unless the whole program is compiled for newer processors: then the line is shared, and is asked for once
+    // more.)
     unsafe {
         std::arch::asm!("prefetchw [{0}]", in(reg) address, options(nostack, preserves_flags, readonly));
     }

@@ -83,6 +83,8 @@ pub(super) struct TreeNode {
     /// Where calls of the component are noted, if they are.
     pub(super) post: Option<Arc<PostNumber>>,
     pub(super) health: Health,
+    /// Whether the component lives on when workers join the context or leave it.
+    pub(super) keeps_state: bool,
     random: AtomicU64,
 }
 
@@ -114,6 +116,7 @@ pub(super) struct NodeParts {
     pub(super) empty_until_pushed: bool,
     pub(super) end_is_noted: bool,
     pub(super) stores_any_number: bool,
+    pub(super) keeps_state: bool,
     pub(super) children: Box<[NodeId]>,
     pub(super) parents: Box<[ParentLink]>,
     /// Nodes that a pull asks.
@@ -164,6 +167,7 @@ impl TreeNode {
             quarantined: AtomicBool::new(false),
             post: parts.post,
             health: Health::default(),
+            keeps_state: parts.keeps_state,
             random,
         }
     }
@@ -193,6 +197,14 @@ impl TreeNode {
     /// Whether the component has nothing to pull, so that its sources are asked at once.
     pub(super) fn is_passed_by(&self) -> bool {
         self.is_quarantined() || self.untouched.load(Relaxed)
+    }
+
+    /// Exchanges the components of two nodes, with what the host notes of them.
+    pub(super) fn exchange_component(&mut self, other: &mut TreeNode) {
+        std::mem::swap(&mut self.component, &mut other.component);
+        std::mem::swap(&mut self.post, &mut other.post);
+        std::mem::swap(&mut self.untouched, &mut other.untouched);
+        std::mem::swap(&mut self.queued, &mut other.queued);
     }
 
     /// Announces a push to the component. A worker that passes by meanwhile finds the task nevertheless: this store

@@ -30,9 +30,9 @@ pub struct NodeState {
     pub facts: Vec<(String, String)>,
 }
 
-/// The node that a stall is probably due to, and why: one that does not do what it declares, or else the one that most often
-/// passed nothing on although somebody waited for it. `None` if nothing speaks against any node: then the tasks are where they
-/// are.
+/// The node that a stall is probably due to, and why: one that does not do what it declares, or else the one that most
+/// often passed nothing on although somebody waited for it. `None` if nothing speaks against any node: then the tasks
+/// are where they are.
 #[must_use]
 pub fn suspect<'a>(nodes: &'a [NodeState], faults: &[Fault]) -> Option<(&'a NodeState, String)> {
     let lies = |node: &&NodeState| {

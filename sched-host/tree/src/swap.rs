@@ -19,6 +19,15 @@
 //! `drain`, since it has failed), the old tree is restored, and the tasks are pushed into it. So a swap succeeds as a
 //! whole, or the old tree continues.
 //!
+//! # Workers join or leave
+//!
+//! With the same policy, nodes of both trees correspond that have the same path, component and plugin. Where that
+//! component [keeps its state](sched_core::Info::keeps_state), it moves to the new tree with its tasks: it is not
+//! drained, and the ledger notes the new number of its node for each task. The component that was built for the new
+//! tree goes to the old one, and is dropped with it. All other tasks move as above. A task that stays is not pushed, so
+//! every sleeping worker is woken once to look. If the new tree fails, these components are drained, get their old
+//! nodes back, and the old tree gets all tasks.
+//!
 //! *No task is lost.* A task is in a call, held by a node, in the fallback store, or owned by the swapping thread. No
 //! call is left once the gate is closed; the ledger knows the tasks of nodes. A pull marks its task as running before
 //! it leaves. *No task is run twice.* A task changes hands by a compare-and-swap that makes all handles stale: a handle
@@ -31,9 +40,11 @@
 
 use super::assembly::LiveTree;
 use super::fault::Fault;
-use super::ledger::{Phase, Slot, SlotId};
+use super::ledger::{NodeId, Phase, Slot, SlotId};
+use super::node::TreeNode;
 use super::{Call, Part, Tree};
-use std::collections::BTreeSet;
+use sched_core::WorkerId;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
@@ -65,22 +76,46 @@ impl Tree {
     /// # Errors
     /// See [`SwapError`]: the old tree continues, with all of its tasks.
     pub fn swap(&self, parts: Vec<Part>, members_changed: &dyn Fn()) -> Result<u64, SwapError> {
+        self.exchange(parts, members_changed, |_, _| Vec::new())
+    }
+
+    /// Exchanges the tree for one of the same policy over other workers: components that
+    /// [keep their state](sched_core::Info::keeps_state) live on, with their tasks.
+    ///
+    /// # Errors
+    /// As [`swap`](Self::swap).
+    pub fn reshape(&self, parts: Vec<Part>, members_changed: &dyn Fn()) -> Result<u64, SwapError> {
+        self.exchange(parts, members_changed, corresponding)
+    }
+
+    fn exchange(
+        &self,
+        parts: Vec<Part>,
+        members_changed: &dyn Fn(),
+        corresponding: fn(&LiveTree, &LiveTree) -> Vec<Pair>,
+    ) -> Result<u64, SwapError> {
         let mut next = LiveTree::assemble(parts, &self.env).ok_or(SwapError::TooLarge)?;
         let began = Instant::now();
         let outcome = self.live.alone(
             || began.elapsed() > PATIENCE,
             |standing| {
-                let tasks = standing.give_up_tasks();
+                let kept = corresponding(standing, &next);
+                let tasks = standing.give_up_tasks(&kept);
+                standing.hand_over(&mut next, &kept);
                 std::mem::swap(standing, &mut next);
                 let old = &mut next;
                 standing.take_over(&tasks, members_changed);
                 let failed = standing.nodes.iter().any(|node| node.is_quarantined());
                 if failed {
                     let faults = standing.faults();
-                    let back = standing.take_back(tasks);
+                    let back = standing.take_back(tasks, &kept);
+                    standing.hand_back(old, &kept);
                     std::mem::swap(standing, old);
                     standing.take_over(&back, members_changed);
                     return Err(SwapError::Failed(faults));
+                }
+                if !kept.is_empty() {
+                    standing.wake_members();
                 }
                 self.past.lock().extend(old.faults());
                 Ok(tasks.len() as u64)
@@ -96,10 +131,60 @@ impl Tree {
     }
 }
 
+/// A node of the old tree, and the node of the new tree that its component moves to.
+#[derive(Clone, Copy)]
+struct Pair {
+    old: NodeId,
+    new: NodeId,
+}
+
+/// The nodes of two trees of one policy that correspond, and whose component keeps its state.
+fn corresponding(old: &LiveTree, new: &LiveTree) -> Vec<Pair> {
+    let keeps = |node: &&TreeNode| node.keeps_state;
+    let by_path: HashMap<&str, &TreeNode> =
+        new.nodes.iter().filter(keeps).map(|node| (node.place().path(), node)).collect();
+    let pair = |node: &TreeNode| {
+        let next = by_path.get(node.place().path())?;
+        let same = (&node.component_name, &node.plugin) == (&next.component_name, &next.plugin);
+        let failed = node.is_quarantined() || node.post.as_ref().is_some_and(|post| post.given_up().is_some());
+        (same && !failed).then_some(Pair { old: node.id, new: next.id })
+    };
+    old.nodes.iter().filter(keeps).filter_map(pair).collect()
+}
+
 impl LiveTree {
-    /// Takes every task that this tree holds, or that fell out of it. The caller is alone, and then owns them.
-    fn give_up_tasks(&self) -> Vec<&'static Slot> {
+    /// Moves these components to their nodes in `next`, with their tasks. The caller is alone.
+    fn hand_over(&mut self, next: &mut LiveTree, kept: &[Pair]) {
+        if kept.is_empty() {
+            return;
+        }
+        let mut numbers = HashMap::new();
+        for Pair { old, new } in kept {
+            let (node, to) = (&mut self.nodes[old.index()], &mut next.nodes[new.index()]);
+            node.exchange_component(to);
+            numbers.insert(node.number, to.number);
+        }
+        for slot in self.ledger.held_by(&self.numbers()) {
+            if let Phase::InTree(from) = slot.phase()
+                && let Some(to) = numbers.get(&from)
+            {
+                slot.move_with(from, *to);
+            }
+        }
+    }
+
+    /// Gives these components, which have no tasks, back to their nodes in `old`. The caller is alone.
+    fn hand_back(&mut self, old: &mut LiveTree, kept: &[Pair]) {
+        for Pair { old: id, new } in kept {
+            self.nodes[new.index()].exchange_component(&mut old.nodes[id.index()]);
+        }
+    }
+
+    /// Takes every task that this tree holds, or that fell out of it, but those of components that are `kept`. The
+    /// caller is alone, and then owns them.
+    fn give_up_tasks(&self, kept: &[Pair]) -> Vec<&'static Slot> {
         let numbers = self.numbers();
+        let stays: HashSet<NodeId> = kept.iter().map(|pair| pair.old).collect();
         let mut tasks = Vec::new();
         let mut depths = vec![0; self.nodes.len()];
         for node in &self.nodes {
@@ -110,7 +195,7 @@ impl LiveTree {
         let mut nodes: Vec<_> = self.nodes.iter().collect();
         nodes.sort_by_key(|node| std::cmp::Reverse(depths[node.id.index()]));
         let call = Call::new(self, None, u32::MAX);
-        for node in nodes.into_iter().filter(|node| !node.is_quarantined()) {
+        for node in nodes.into_iter().filter(|node| !node.is_quarantined() && !stays.contains(&node.id)) {
             let given = node.with(&call, |component, raw| component.drain(raw));
             node.queued.store(0, Relaxed);
             let slots = given.into_iter().filter_map(Slot::of);
@@ -118,6 +203,9 @@ impl LiveTree {
         }
         for slot in self.ledger.held_by(&numbers) {
             let holder = slot.phase();
+            if matches!(holder, Phase::InTree(number) if stays.contains(&number.in_tree(self.first))) {
+                continue;
+            }
             if slot.take_from(&numbers, Phase::Waiting) {
                 if let Phase::InTree(number) = holder {
                     let node = &self.nodes[number.in_tree(self.first).index()];
@@ -134,14 +222,23 @@ impl LiveTree {
     }
 
     /// Takes back the tasks that this tree, which has failed, just received: those that its nodes hold, and those that
-    /// fell out of it. The caller is alone, and then owns them.
-    fn take_back(&self, given: Vec<&'static Slot>) -> Vec<&'static Slot> {
+    /// fell out of it. Components that were `kept` give up theirs. The caller is alone, and then owns them.
+    fn take_back(&self, given: Vec<&'static Slot>, kept: &[Pair]) -> Vec<&'static Slot> {
         let numbers = self.numbers();
+        let mut back = Vec::new();
+        let call = Call::new(self, None, u32::MAX);
+        for node in kept.iter().map(|pair| &self.nodes[pair.new.index()]) {
+            // A component that failed may keep handles, which are stale from now on.
+            let kept = node.with(&call, |component, raw| component.drain(raw));
+            back.extend(kept.into_iter().filter_map(Slot::of).filter(|slot| slot.take_from(&numbers, Phase::Waiting)));
+        }
         let fallen = self.fallback.take_all();
         fallen.iter().for_each(|slot| slot.set_phase(Phase::Waiting));
         let mut rest: BTreeSet<SlotId> = fallen.iter().map(|slot| slot.id()).collect();
         let is_back = |slot: &&Slot| slot.take_from(&numbers, Phase::Waiting) || rest.remove(&slot.id());
-        let mut back: Vec<_> = given.into_iter().filter(is_back).collect();
+        back.extend(given.into_iter().filter(is_back));
+        let left = self.ledger.held_by(&numbers).into_iter();
+        back.extend(left.filter(|slot| slot.take_from(&numbers, Phase::Waiting)));
         back.extend(fallen.into_iter().filter(|slot| rest.contains(&slot.id())));
         back
     }
@@ -152,5 +249,14 @@ impl LiveTree {
         members_changed();
         self.notify_change_workers();
         tasks.iter().for_each(|slot| self.push(slot, None, None));
+    }
+
+    /// Wakes every worker of the tree that sleeps.
+    pub(super) fn wake_members(&self) {
+        for member in self.members().map(|member| WorkerId(member as u32)) {
+            if self.sleeping.contains(member.0) {
+                self.services.wake(member);
+            }
+        }
     }
 }

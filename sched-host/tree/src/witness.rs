@@ -1,7 +1,7 @@
 //! What a component does in one call, compared with what it declares.
 //!
-//! A *witness* stands between the component and its node for the length of a call: it notes whom the component pushes to, pulls
-//! from, wakes and asks, and passes every call on. Afterwards the notes and the answer are compared with the
+//! A *witness* stands between the component and its node for the length of a call: it notes whom the component pushes
+//! to, pulls from, wakes and asks, and passes every call on. Afterwards the notes and the answer are compared with the
 //! [declarations](super::claims). Nothing is concluded from what other threads might have changed meanwhile.
 
 use super::attendance::Method;

@@ -143,6 +143,9 @@ fn traits(info: &ComponentInfo) -> String {
     if info.pushes_on_pull {
         traits.push("has tasks pushed when it is pulled".to_owned());
     }
+    if info.keeps_state {
+        traits.push("lives on when workers join or leave".to_owned());
+    }
     if info.needs_models {
         traits.push("needs performance models".to_owned());
     }

@@ -1,8 +1,8 @@
 //! Checks hwloc's XML before hwloc reads it, which trusts what it reads: files without sets of PUs, or with sets that
 //! contradict each other, end the process.
 //!
-//! What is known here is written anew for hwloc: the tree of processors and memories. So hwloc sees nothing that was not
-//! checked, and both read the same document.
+//! What is known here is written anew for hwloc: the tree of processors and memories. So hwloc sees nothing that was
+//! not checked, and both read the same document.
 
 mod set;
 #[cfg(test)]

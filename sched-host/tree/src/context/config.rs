@@ -44,11 +44,13 @@ pub fn exchange(
     if policy.is_none() && next.workers == config.workers {
         return Ok(None);
     }
+    let is_same = policy.is_none();
     if let Some(policy) = policy {
         next.policy = Arc::new(policy);
     }
     let parts = lay(&next.policy, &next.workers)?;
-    tree.swap(parts, members_changed).map_err(|error| ContextError::of_swap(&next.name, error))?;
+    let exchanged = if is_same { tree.reshape(parts, members_changed) } else { tree.swap(parts, members_changed) };
+    exchanged.map_err(|error| ContextError::of_swap(&next.name, error))?;
     Ok(Some(next))
 }
 
