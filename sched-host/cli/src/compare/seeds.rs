@@ -153,7 +153,7 @@ impl Seeds {
         let fragile: Vec<&str> =
             self.policies.iter().filter(|row| row.fragile).map(|row| row.policy.as_str()).collect();
         if !fragile.is_empty() {
-            let _ = writeln!(text, "\nfragile: {} lose far more than most", fragile.join(", "));
+            let _ = writeln!(text, "\nfragile (more loss than most by far): {}", fragile.join(", "));
         }
         for Failed { policy, why } in &self.failed {
             let _ = writeln!(text, "{policy} did not complete: {why}");
