@@ -20,7 +20,9 @@ mod sync;
 pub mod worker;
 
 use flow_control::{Fifo, Prio};
-use resource_mapping::{Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Plan, Random, Replan, WorkStealing};
+use resource_mapping::{
+    BlockCyclic, Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Plan, Random, Replan, WorkStealing,
+};
 use sched_core::Offer;
 use special_purpose::{BestImplementation, PerfmodelSelect, Stage, UserChoice};
 use worker::{Combined, Simple};
@@ -42,6 +44,7 @@ pub fn stock() -> Vec<Offer> {
     vec![
         Offer::of::<Fifo>(),
         Offer::of::<Prio>(),
+        Offer::of::<BlockCyclic>(),
         Offer::of::<Eager>(),
         Offer::of::<EagerCalibration>(),
         Offer::of::<EagerPrio>(),

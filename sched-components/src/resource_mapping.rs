@@ -1,5 +1,6 @@
 //! Resource mapping: components that choose among their children.
 
+mod block_cyclic;
 mod by_speed;
 mod completion;
 mod eager;
@@ -17,6 +18,7 @@ mod replan;
 mod turn;
 mod work_stealing;
 
+pub use block_cyclic::BlockCyclic;
 pub use eager::Eager;
 pub use eager_calibration::EagerCalibration;
 pub use eager_prio::EagerPrio;

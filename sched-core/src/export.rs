@@ -88,9 +88,28 @@ pub struct Offer {
 
 impl Offer {
     /// The offer for a component type.
+    ///
+    /// It does not compile if the description is one that no host accepts: a name that is not lower-case words joined by
+    /// `-`, two parameters or slots of one name, a default out of range, a bound that is no parameter.
+    ///
+    /// ```compile_fail
+    /// # use sched_core::*;
+    /// # struct Lifo;
+    /// # impl Component for Lifo { fn push_task(&self, _: Node<'_>, task: Task) -> Push { Err(Refused::new(task, Refusal::Full)) } }
+    /// impl Build for Lifo {
+    ///     const INFO: Info = Info::new("My_Lifo", Family::FlowControl, "");
+    ///     // …
+    /// #   fn build(_: &Params) -> Result<Self, BuildError> { Ok(Lifo) }
+    /// }
+    /// const OFFER: Offer = Offer::of::<Lifo>();
+    /// ```
     #[must_use]
     pub const fn of<C: Build>() -> Offer {
-        Offer { info: const { &C::INFO }, build: |params| C::build(params).map(adapt) }
+        let info = const {
+            C::INFO.assert_sound();
+            &C::INFO
+        };
+        Offer { info, build: |params| C::build(params).map(adapt) }
     }
 
     /// The component's description.

@@ -273,6 +273,62 @@ impl Info {
         self
     }
 
+    /// Fails to compile where it is evaluated by an [`Offer`](crate::Offer) for a description that no host accepts. (Hosts check
+    /// what they read all the same.)
+    pub(crate) const fn assert_sound(&self) {
+        assert!(is_name(self.name), "the name of a component is not lower-case words joined by `-`");
+        let mut place = 0;
+        while place < self.params.len() {
+            self.params[place].assert_sound();
+            let mut other = 0;
+            while other < place {
+                let equal = equal(self.params[place].name(), self.params[other].name());
+                assert!(!equal, "a component has two parameters of one name");
+                other += 1;
+            }
+            place += 1;
+        }
+        if let Storage::BoundedBy(bounds) = self.storage {
+            let mut place = 0;
+            while place < bounds.len() {
+                assert!(
+                    self.has_param(bounds[place]),
+                    "the storage of a component is bounded by a parameter that it does not declare"
+                );
+                place += 1;
+            }
+        }
+        self.assert_sound_slots();
+    }
+
+    const fn assert_sound_slots(&self) {
+        let with_slots = matches!(self.arity, Arity::Slots);
+        assert!(!with_slots || !self.slots.is_empty(), "a component has a child for each slot, and no slots");
+        assert!(with_slots || self.slots.is_empty(), "a component has slots, and its children do not go into slots");
+        let mut place = 0;
+        while place < self.slots.len() {
+            let name = self.slots[place].name;
+            assert!(is_name(name), "the name of a slot is not lower-case words joined by `-`");
+            let mut other = 0;
+            while other < place {
+                assert!(!equal(name, self.slots[other].name), "a component has two slots of one name");
+                other += 1;
+            }
+            place += 1;
+        }
+    }
+
+    const fn has_param(&self, name: &str) -> bool {
+        let mut place = 0;
+        while place < self.params.len() {
+            if equal(self.params[place].name(), name) {
+                return true;
+            }
+            place += 1;
+        }
+        false
+    }
+
     /// Declares that it lives on when workers join its context or leave it, with its tasks and all that it has learnt,
     /// as long as its node is still there. Its neighbours may be others afterwards, in another order:
     /// [`notify_change_workers`](crate::Component::notify_change_workers) is called before anything else, and has to
@@ -396,3 +452,40 @@ impl ComponentInfo {
         self.params.iter().find(|param| param.name == name)
     }
 }
+
+/// Whether a name is lower-case words of letters and digits, joined by `-`; the first one starts with a letter.
+pub(crate) const fn is_name(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    if bytes.is_empty() || !bytes[0].is_ascii_lowercase() || bytes[bytes.len() - 1] == b'-' {
+        return false;
+    }
+    let mut place = 0;
+    while place < bytes.len() {
+        let (byte, is_plain) = (bytes[place], bytes[place].is_ascii_lowercase() || bytes[place].is_ascii_digit());
+        let joins = byte == b'-' && bytes[place - 1] != b'-';
+        if !is_plain && !joins {
+            return false;
+        }
+        place += 1;
+    }
+    true
+}
+
+/// `==` of texts, for constants.
+const fn equal(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut place = 0;
+    while place < one.len() {
+        if one[place] != other[place] {
+            return false;
+        }
+        place += 1;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests;

@@ -170,6 +170,21 @@ impl Param {
         self
     }
 
+    pub(crate) const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// See [`Info`](crate::Info): a declaration that no host accepts does not compile.
+    pub(crate) const fn assert_sound(&self) {
+        assert!(crate::info::is_name(self.name), "the name of a parameter is not lower-case words joined by `-`");
+        let is_inside = match (&self.default, &self.kind) {
+            (Default::Int(number), ParamKind::Int { min, max }) => *min <= *number && *number <= *max,
+            (Default::Float(number), ParamKind::Float { min, max }) => *min <= *number && *number <= *max,
+            _ => true,
+        };
+        assert!(is_inside, "the default of a parameter is out of its range");
+    }
+
     /// An owned copy of this declaration, as the host keeps it from a plugin's manifest.
     #[must_use]
     pub fn describe(&self) -> ParamInfo {

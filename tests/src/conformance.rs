@@ -109,6 +109,8 @@ pub const CASES: &[Case] = &[
     // Its tasks have no model.
     in_any_order("mct", r#"fifo { mct { each "worker" { fifo ntasks-threshold=1 { worker } } } }"#),
     in_priority("mct", r#"fifo { mct { eager { each "worker" { worker } } } }"#),
+    in_any_order("block-cyclic", r#"fifo { block-cyclic { each "worker" { fifo ntasks-threshold=1 { worker } } } }"#),
+    in_priority("block-cyclic", r#"fifo { block-cyclic { eager { each "worker" { worker } } } }"#),
     in_any_order("heft", r#"heft { each "worker" { fifo ntasks-threshold=1 { worker } } }"#),
     in_priority("heft", r#"heft { each "worker" { worker } }"#),
     in_priority("heft", r#"heft { eager { each "worker" { worker } } }"#),

@@ -48,7 +48,7 @@ fn every_bad_plugin_is_reported_and_none_keeps_a_good_one_from_loading() {
         other (flow-control, one child): Refuses every task.
       from-1-0.so: from-1-0 0.1.0, interface 1.0
         from-1-0 (flow-control, one child): Gives back the task that was pushed last.
-      ill-described.so: ill-described 0.1.0, interface 1.1
+      ill-described.so: ill-described 0.1.0, interface 1.0
         Not_Kebab (flow-control, one child): Its name is not as names are.
           rejected: DIR/ill-described.so describes component `Not_Kebab` badly: its name is not lower-case words joined by `-`
             fix: ask the author of the component to fix its `Info`
@@ -204,7 +204,7 @@ fn the_verbose_list_says_what_the_scheduler_knows_of_components() {
     DIR/bin/plugins (beside the executable): there is no such folder
 
     DIR/bin (the executable's folder)
-      a.so: ill-described 0.1.0, interface 1.1
+      a.so: ill-described 0.1.0, interface 1.0
         Not_Kebab (flow-control, one child): Its name is not as names are.
           rejected: DIR/bin/a.so describes component `Not_Kebab` badly: its name is not lower-case words joined by `-`
             fix: ask the author of the component to fix its `Info`

@@ -54,7 +54,18 @@ fn tree() -> impl Strategy<Value = String> {
 
 /// Simple schedulers around any decision, one or several that the application chooses among, with flags that are sound.
 fn simple() -> impl Strategy<Value = Policy> {
-    let decisions = ["eager", "eager-prio", "random", "work-stealing", "mct", "heft", "heteroprio", "replan", "plan"];
+    let decisions = [
+        "eager",
+        "eager-prio",
+        "random",
+        "work-stealing",
+        "mct",
+        "block-cyclic",
+        "heft",
+        "heteroprio",
+        "replan",
+        "plan",
+    ];
     let one_of = |words: &[&'static str]| prop::sample::select(words.to_vec());
     let flags = (
         one_of(&decisions),

@@ -178,3 +178,62 @@ fn looking_ahead_is_best_where_there_is_much_to_come() {
         }
     }
 }
+
+/// A machine of StarPU's with only `devices` of its devices.
+fn machine(data: &Path, host: &str, devices: usize) -> Platform {
+    let mut machine = Platform::from_starpu(&data.join("starpu-sampling"), host).expect("the directory is sound");
+    let mut left = devices;
+    machine.workers.retain(|worker| {
+        let is_device = worker.memory.0 != 0;
+        let stays = !is_device || left > 0;
+        left -= usize::from(is_device && stays);
+        stays
+    });
+    machine
+}
+
+/// Policies by machine, and what is left of the means when each machine is left out: what one machine chose is judged on
+/// the others.
+#[test]
+#[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
+fn no_machine_decides_how_good_the_policies_are() {
+    const POLICIES: [&str; 4] = ["tree-plan", "tree-block-cyclic", "tree-heft", "tree-dmdas"];
+    let Some(data) = reference_folder() else { return };
+    let registry = stock::registry(Vec::new());
+    println!("{:12}{:>3} {:>8}  {}", "machine", "n", "bound", POLICIES.map(|policy| format!("{policy:>24}")).concat());
+    let mut by_machine: Vec<(String, [f64; POLICIES.len()])> = Vec::new();
+    for (host, devices) in [("mirage", 3), ("attila", 3), ("idgraf", 8), ("idgraf", 4), ("mirage", 1), ("attila", 2)] {
+        let platform = machine(&data, host, devices);
+        let (sizes, mut sums) = ([8, 12, 16, 20], [0.0; POLICIES.len()]);
+        for tiles in sizes {
+            let graph = cholesky_of_starpu(tiles);
+            let bound = bound_of(&graph, &platform);
+            print!("{:12}{tiles:3} {bound:8.4}  ", format!("{host} {devices}"));
+            for (policy, sum) in POLICIES.iter().zip(&mut sums) {
+                let simulation = Simulation::new(graph.clone(), platform.clone()).policy(policy);
+                let outcome = simulation.registry(registry.clone()).run().expect("it runs to the end");
+                let seconds = outcome.makespan.as_secs_f64();
+                print!("{seconds:14.4} s × {:6.3} ", seconds / bound);
+                *sum += seconds / bound / sizes.len() as f64;
+                let limit =
+                    if (host, devices, *policy) == ("idgraf", 8, "tree-plan") && tiles == 16 { 0.57 } else { 99.0 };
+                assert!(seconds <= limit, "{policy} takes {seconds} s");
+            }
+            println!();
+        }
+        by_machine.push((format!("{host} {devices}"), sums));
+    }
+    println!("mean over the bound, of each machine and of all others");
+    let count = by_machine.len() as f64;
+    for (name, means) in &by_machine {
+        let others = |policy: usize| {
+            let all: f64 = by_machine.iter().map(|(_, means)| means[policy]).sum();
+            (all - means[policy]) / (count - 1.0)
+        };
+        let cells: Vec<String> = (0..POLICIES.len())
+            .map(|policy| format!("{:14.3}, others {:5.3}", means[policy], others(policy)))
+            .collect();
+        println!("{name:12} {}", cells.join(" "));
+        assert!(others(0) < 1.26, "tree-plan without {name}: {}", others(0));
+    }
+}

@@ -17,6 +17,10 @@
 //! the best plan, or that of the latest start times that it allows (justification), and let single tasks prefer or
 //! avoid an architecture.
 //!
+//! **Owners.** Some of the first plans let the owner of the data compute ([`BlockCyclic`](super::BlockCyclic) has the map
+//! and the reasons), and the search goes on from the best of all. Where many devices share links, such a plan moves far
+//! less data than one that HEFT makes. How much a task must gain on the owner's workers to stay there is varied too.
+//!
 //! **The plan is kept.** Each worker gets its tasks in the plan's order, and waits for an urgent task rather than
 //! starting a long one that happens to be ready. If no sent task is under way, any ready task is sent. It plans again
 //! when there are ready tasks outside the plan, and workers run out of planned tasks or the number of newly submitted
@@ -36,6 +40,9 @@
 //! | 300, and data fetched as soon as a task is ready | 35 % |
 //! | 300, and the rest planned again when a task is late by 1 % | 34 % |
 //! | 300, assuming no transfers, and two thirds, one and a half times of the expected ones | 28 %, 38 %, 38 % |
+//!
+//! Plans with owners change none of these: on such machines one of the others is best. On a machine with 4 cores and 8
+//! GPUs on two PCI trees, Cholesky of 16 tiles takes 0.54 s with them and 0.93 s without.
 //!
 //! Data that is fetched as soon as a task is ready delays data that is needed sooner. Repairing a plan moves tasks away
 //! from data that is already on its way to them. More plans gain little in the end, because transfers are not predicted

@@ -2,6 +2,7 @@
 
 mod page;
 mod references;
+mod seeds;
 mod table;
 
 use super::simulate::case::{Case, Recording, Simulated};
@@ -14,6 +15,7 @@ use crate::pictures::{Beside, Pictures};
 use crate::policy::{PolicyOptions, without_repetition};
 use crate::progress::Progress;
 use crate::streams::{self, Sink, Target};
+use crate::values::positive;
 use miette::{IntoDiagnostic, miette};
 use sched_trace::Trace;
 use sched_tree::plugin::Registry;
@@ -27,6 +29,9 @@ use std::sync::Arc;
 /// which are computed from the whole graph and assume transfers without contention. With --context the workload runs
 /// once in each context; contexts that name no policy use the compared one, and static schedules are left out.
 ///
+/// --seeds runs each policy several times, with other random choices, and with --noise with other execution times: the table
+/// has medians and spreads, and names the policies that lose most.
+///
 /// --html writes a self-contained page: the table, each makespan beside the lower bound, and all schedules on one time
 /// axis.
 #[derive(clap::Args, Clone, Debug)]
@@ -37,6 +42,7 @@ use std::sync::Arc;
   sched compare qr --policy tree-ws --policy tree-heft --gantt qr.svg    qr-tree-ws.svg and so on
   sched compare cholesky --platform numa-2x12 --policy tree-eager,tree-ws \\
                          --context a:workers=0-11 --context b:policy=tree-heft,workers=8-23
+  sched compare cholesky --noise spread=0.1 --seeds 9    which policies depend on exact models
   sched compare tasks.rec --starpu-sampling ~/.starpu/sampling --host mirage --json")]
 pub struct Args {
     #[command(flatten)]
@@ -47,6 +53,10 @@ pub struct Args {
 
     #[command(flatten)]
     contexts: ContextOptions,
+
+    /// Simulate each policy with this many seeds, from that of --seed, and show medians and spreads
+    #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "html")]
+    seeds: Option<usize>,
 
     /// Write a page with the table and all schedules; `-` is the standard output
     #[arg(long, value_name = "FILE")]
@@ -67,6 +77,13 @@ pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette:
     let case = Case::load(&args.setup, &args.contexts.contexts, None, registry)?;
     let policies = args.policies()?;
     case.check(&policies)?;
+    if let Some(count) = args.seeds {
+        if args.pictures.wanted() {
+            return Err(miette!(help = "leave --seeds out to draw one of them", "a picture shows a single run"));
+        }
+        let complete = seeds::run(case, &policies, count, args.format.is_json(), out)?;
+        return Ok(if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
     let page = args.html.as_ref().map(Target::create).transpose()?;
     for policy in &policies {
         // Created before anything runs, to detect errors early, and again when there is something to write.

@@ -55,6 +55,10 @@ pub(super) struct Sizes {
     #[arg(long, short = 'b', value_name = "B", value_parser = positive, help_heading = HEADING)]
     tile_size: Option<usize>,
 
+    /// Bytes of a number: 8 for double precision, 4 for single [cholesky, lu, qr; default: 8]
+    #[arg(long, value_name = "N", value_parser = positive, help_heading = HEADING)]
+    element_bytes: Option<usize>,
+
     /// Number of tasks in a step [stencil, fork-join, layered; default: 16]
     #[arg(long, value_name = "N", value_parser = positive, help_heading = HEADING)]
     width: Option<usize>,
@@ -82,9 +86,9 @@ pub(super) struct Sizes {
 
 /// Names of the generators, with their sizes.
 const GENERATORS: [(&str, &[&str]); 7] = [
-    ("cholesky", &["--tiles", "--tile-size"]),
-    ("lu", &["--tiles", "--tile-size"]),
-    ("qr", &["--tiles", "--tile-size"]),
+    ("cholesky", &["--tiles", "--tile-size", "--element-bytes"]),
+    ("lu", &["--tiles", "--tile-size", "--element-bytes"]),
+    ("qr", &["--tiles", "--tile-size", "--element-bytes"]),
     ("stencil", &["--width", "--steps", "--length", "--bytes"]),
     ("fork-join", &["--width", "--steps", "--length", "--bytes"]),
     ("layered", &["--width", "--steps", "--density", "--length", "--bytes"]),
@@ -132,7 +136,7 @@ impl Sizes {
         if tile_size > 1 << 20 {
             return Err(miette!("a tile of {tile_size} rows is larger than any memory"));
         }
-        Ok(match name {
+        let mut graph = match name {
             "cholesky" => generate::cholesky(tiles, tile_size),
             "lu" => generate::lu(tiles, tile_size),
             "qr" => generate::qr(tiles, tile_size),
@@ -140,7 +144,14 @@ impl Sizes {
             "fork-join" => generate::fork_join(width, steps, length, bytes),
             "layered" => generate::layered(generate::Layered { layers: steps, width, density, length, bytes, seed }),
             _ => generate::independent(tasks, length),
-        })
+        };
+        if let Some(element) = self.element_bytes {
+            // Generated tiles have numbers of eight bytes.
+            for datum in &mut graph.data {
+                datum.bytes = (datum.bytes / 8).saturating_mul(element as u64);
+            }
+        }
+        Ok(graph)
     }
 
     /// Reads the graph from a file (`-` is the standard input).
@@ -157,6 +168,7 @@ impl Sizes {
         let given = [
             ("--tiles", self.tiles.is_some()),
             ("--tile-size", self.tile_size.is_some()),
+            ("--element-bytes", self.element_bytes.is_some()),
             ("--width", self.width.is_some()),
             ("--steps", self.steps.is_some()),
             ("--tasks", self.tasks.is_some()),
@@ -223,6 +235,7 @@ mod tests {
     fn every_generator_has_a_graph_of_the_sizes_asked_for() -> miette::Result<()> {
         assert_eq!(graph(&["cholesky", "-n", "8"])?.tasks.len(), 120);
         assert_eq!(graph(&["lu", "--tiles", "4", "--tile-size", "10"])?.tasks.len(), 30);
+        assert_eq!(graph(&["lu", "--tile-size", "10", "--element-bytes", "4"])?.data[0].bytes, 400);
         assert_eq!(graph(&["qr", "--tiles", "4"])?.tasks.len(), 30);
         assert_eq!(graph(&["stencil", "--width", "3", "--steps", "5"])?.tasks.len(), 15);
         assert_eq!(graph(&["fork-join", "--width", "3", "--steps", "5"])?.tasks.len(), 25);
@@ -235,7 +248,7 @@ mod tests {
     fn what_is_not_meant_so_is_refused() {
         insta::assert_snapshot!(shown(&["choleski"]), @"there is no graph `choleski`, and no file of that name (did you mean `cholesky`?)");
         insta::assert_snapshot!(shown(&["sort"]), @"there is no graph `sort`, and no file of that name (graphs that can be generated: cholesky, lu, qr, stencil, fork-join, layered, independent)");
-        insta::assert_snapshot!(shown(&["cholesky", "--width", "3", "--bytes", "9"]), @"cholesky has no --width, --bytes (the sizes of cholesky are --tiles, --tile-size)");
+        insta::assert_snapshot!(shown(&["cholesky", "--width", "3", "--bytes", "9"]), @"cholesky has no --width, --bytes (the sizes of cholesky are --tiles, --tile-size, --element-bytes)");
         insta::assert_snapshot!(shown(&["cholesky", "--tiles", "100000"]), @"cholesky of these sizes has some 1.7e14 tasks and dependencies, the maximum is 3e7 (take fewer)");
         insta::assert_snapshot!(shown(&["missing.stg"]), @"cannot read a task graph from `missing.stg`: one problem");
         insta::assert_snapshot!(shown(&["missing.stg", "--tiles", "4"]), @"--tiles set the size of generated graphs, and `missing.stg` is a file");

@@ -13,6 +13,7 @@ fn stock() -> Catalogue {
     Catalogue::new([
         (Fifo::INFO.describe(), "flow-control"),
         (Prio::INFO.describe(), "flow-control"),
+        (BlockCyclic::INFO.describe(), "resource-mapping"),
         (Eager::INFO.describe(), "resource-mapping"),
         (EagerCalibration::INFO.describe(), "resource-mapping"),
         (EagerPrio::INFO.describe(), "resource-mapping"),

@@ -57,6 +57,7 @@ pub fn library() -> &'static [Shipped] {
         "tree-replan",
         "tree-replan-spare",
         "tree-plan",
+        "tree-block-cyclic",
         "tree-dmda",
         "tree-dmdap",
         "tree-dmdar",

@@ -6,6 +6,7 @@
 use super::ahead::Progress;
 use super::lengths::{Lengths, NEVER, Row};
 use super::memory::Replicas;
+use super::noise::Luck;
 use super::platform::Platform;
 use super::power::Draws;
 use parking_lot::Mutex;
@@ -28,6 +29,8 @@ pub(super) struct SimBackend {
     /// The members of each combined worker.
     combined: Box<[Box<[WorkerId]>]>,
     pub(super) lengths: Lengths,
+    /// What kernels take instead, if they do not take what schedulers expect.
+    pub(super) luck: Option<Luck>,
     pub(super) draws: Draws,
     pub(super) graph: Arc<TaskGraph>,
     pub(super) dependencies: Arc<Dependencies>,
@@ -83,6 +86,7 @@ impl SimBackend {
             teams: platform.workers.iter().map(|_| AtomicU64::new(0)).collect(),
             combined: combined.into(),
             lengths,
+            luck: None,
             draws: Draws::new(&graph, &platform),
             progress: Progress::new(graph.tasks.len()),
             dependencies,

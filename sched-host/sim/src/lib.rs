@@ -35,6 +35,7 @@ mod error;
 mod lengths;
 mod memory;
 mod network;
+mod noise;
 mod outcome;
 mod overflow;
 pub mod platform;
@@ -46,6 +47,7 @@ mod tests;
 
 pub use context::{Context, When};
 pub use error::{SimError, Unknown};
+pub use noise::Noise;
 pub use outcome::{ContextStats, LinkStats, MemoryStats, SimOutcome, Swapped, WorkerStats};
 pub use platform::Platform;
 pub use priorities::prioritise;
@@ -74,6 +76,7 @@ pub struct Simulation {
     policy: WantedPolicy,
     registry: Option<Arc<Registry>>,
     seed: u64,
+    noise: Noise,
     tree_observer: Option<Arc<dyn TreeObserver>>,
     contexts: Vec<Context>,
     changes: Vec<ChangeRequest>,
@@ -104,6 +107,7 @@ impl Simulation {
             policy: WantedPolicy::Default,
             registry: None,
             seed: 0,
+            noise: Noise::default(),
             tree_observer: None,
             contexts: Vec::new(),
             changes: Vec::new(),
@@ -131,6 +135,12 @@ impl Simulation {
     /// Sets the seed of the random choices of every component; 0 by default.
     pub fn seed(mut self, seed: u64) -> Simulation {
         self.seed = seed;
+        self
+    }
+
+    /// Lets kernels take other times than schedulers expect.
+    pub fn noise(mut self, noise: Noise) -> Simulation {
+        self.noise = noise;
         self
     }
 
@@ -222,7 +232,9 @@ impl Simulation {
         let dependencies = self.graph.dependencies();
         check_homes(&self.graph, &platform)?;
         let alone = contexts.len() == 1 && changes.is_empty();
+        let luck = self.noise.luck(&self.graph, &platform);
         let mut backend = SimBackend::new(self.graph, Arc::new(dependencies), platform, lengths, combined);
+        backend.luck = luck;
         backend.tree_observer = self.tree_observer;
         backend.foresees = alone;
         Engine::new(backend, policy_env, contexts, changes, observer).run()

@@ -2,10 +2,11 @@
 #![forbid(unsafe_code)]
 
 use sched_components::resource_mapping::{
-    Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Plan, Random, Replan, WorkStealing,
+    BlockCyclic, Eager, EagerCalibration, EagerPrio, Heft, Heteroprio, Mct, Plan, Random, Replan, WorkStealing,
 };
 
 sched_core::export_components!(
+    BlockCyclic,
     Eager,
     EagerCalibration,
     EagerPrio,

@@ -32,7 +32,7 @@ pub(super) fn shape() -> impl Strategy<Value = Shape> {
     let inner = leaf.prop_recursive(4, 16, 4, |inner| {
         let above_one = prop::sample::select(vec!["fifo", "fifo", "prio", "best-implementation"]);
         let above_many = prop::sample::select(vec![
-            "eager", "eager", "eager-prio", "mct", "work-stealing", "random", "heft", "heteroprio", "replan", "keep", "keep", "probe",
+            "eager", "eager", "eager-prio", "mct", "block-cyclic", "work-stealing", "random", "heft", "heteroprio", "replan", "keep", "keep", "probe",
         ]);
         prop_oneof![
             3 => (above_one, 0..4_i64, inner.clone()).prop_map(|(name, room, below)| Shape::Of(name, room, vec![below])),

@@ -2,6 +2,7 @@
 
 use super::outlook::{Lane, Outlook, Sent, View};
 use super::search::{Dice, Search};
+use crate::resource_mapping::block_cyclic::Owners;
 use sched_core::{Child, MemoryNode, Node, Stage, Submitted, Task};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -53,6 +54,7 @@ pub(super) struct Agenda {
     /// Number of tasks in the plan when it was made.
     count: usize,
     sent: Vec<Sent>,
+    owners: Owners,
     /// Whether each lane recently refused a task.
     pub(super) full: Vec<bool>,
     /// Kinds of tasks by their lengths; and by kind and class, the preference for the class in the last plan.
@@ -134,6 +136,9 @@ impl Agenda {
             self.kinds.clear();
             self.likings.clear();
         }
+        if node.has_transfers() {
+            self.owners.learn(node, submitted);
+        }
         let view = View {
             submitted,
             weights: weigh,
@@ -141,6 +146,7 @@ impl Agenda {
             classes: self.classes,
             sent: &self.sent,
             held: &self.held,
+            owners: &self.owners,
             window: limits.window,
         };
         let outlook = Outlook::new(node.now(), &view, &mut self.kinds);

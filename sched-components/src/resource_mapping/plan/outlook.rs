@@ -1,5 +1,6 @@
 //! The input of a plan: a snapshot of the submitted tasks and the workers.
 
+use super::super::block_cyclic::Owners;
 use super::super::completion::Weights;
 use crate::queue::nanos;
 use sched_core::{Child, DataAccess, Estimate, MemoryNode, Stage, Submitted, SubmittedTask, Task, Time, WorkerId};
@@ -55,6 +56,11 @@ pub(super) struct Outlook {
     pub(super) count_kinds: usize,
     /// Whether each task takes a lane's time. Others take no time, and end by themselves or are sent elsewhere.
     pub(super) works: Vec<bool>,
+    /// The memory that owns what each task writes, and how many times as long the task takes on the best lane elsewhere
+    /// that belongs to no owner.
+    pub(super) owners: Vec<Option<(usize, f64)>>,
+    /// Whether the memory of each lane owns data.
+    pub(super) of_owner: Vec<bool>,
     /// Tasks that were sent: number, lane, and expected end.
     pub(super) sent: Vec<(usize, usize, u64)>,
     is_sent: Vec<bool>,
@@ -82,6 +88,8 @@ pub(super) struct View<'a> {
     pub(super) sent: &'a [Sent],
     /// The ready tasks that were not sent.
     pub(super) held: &'a BTreeMap<u64, Task>,
+    /// Who owns which data.
+    pub(super) owners: &'a Owners,
     /// Maximum number of tasks, and of held tasks beyond them.
     pub(super) window: usize,
 }
@@ -149,6 +157,19 @@ impl Outlook {
         self.transfers[(self.size_of[data] * self.memories + from) * self.memories + to]
     }
 
+    /// Whether a lane may execute a task if the owner of the data computes, except for tasks that take less than `most`
+    /// times as long on a lane of no owner.
+    pub(super) fn is_with_owner(&self, task: usize, lane: usize, most: f64) -> bool {
+        self.owners[task]
+            .is_none_or(|(owner, ratio)| self.lanes[lane].memory == owner || (!self.of_owner[lane] && ratio < most))
+    }
+
+    /// Whether data is owned by different memories.
+    pub(super) fn has_owners(&self) -> bool {
+        let mut owners = self.owners.iter().flatten().map(|(owner, _)| owner);
+        owners.next().is_some_and(|first| owners.any(|owner| owner != first))
+    }
+
     /// The upward rank of each task: the longest path from its start to the end of all tasks. `cost` maps a task's
     /// lengths to one figure.
     pub(super) fn ranks(&self, cost: impl Fn(&[u64]) -> f64) -> Vec<f64> {
@@ -166,10 +187,11 @@ impl<'a> Builder<'a> {
     fn new(now: u64, view: &'a View<'_>, kinds: &'a mut BTreeMap<Vec<u64>, usize>) -> Builder<'a> {
         let memories = view.lanes.iter().map(|lane| lane.memory + 1).max().unwrap_or(1);
         let lanes = view.lanes.to_vec();
+        let of_owner = lanes.iter().map(|lane| view.owners.is_owner(MemoryNode(lane.memory as u32))).collect();
         Builder {
             view,
             kinds,
-            outlook: Outlook { now, lanes, classes: view.classes, memories, ..Outlook::default() },
+            outlook: Outlook { now, lanes, of_owner, classes: view.classes, memories, ..Outlook::default() },
             sent: view.sent.iter().map(|sent| (sent.sequence, sent)).collect(),
             tasks: Vec::new(),
             numbers: BTreeMap::new(),
@@ -193,7 +215,9 @@ impl<'a> Builder<'a> {
             _ => NEVER,
         };
         let lengths: Vec<u64> = self.view.lanes.iter().map(length).collect();
+        let owner = self.owner(sequence, &lengths);
         let outlook = &mut self.outlook;
+        outlook.owners.push(owner);
         outlook.sequences.push(sequence);
         outlook.works.push(!task.passes && lengths.iter().any(|length| *length != NEVER));
         outlook.lengths.extend(&lengths);
@@ -210,6 +234,17 @@ impl<'a> Builder<'a> {
         }
         let to = self.outlook.uses.len();
         self.outlook.uses_of.push(from..to);
+    }
+
+    /// The memory that owns what a task writes, if a lane there can execute it, and the ratio of the shortest length on
+    /// lanes of no owner to that on the owner's.
+    fn owner(&self, sequence: u64, lengths: &[u64]) -> Option<(usize, f64)> {
+        let owner = self.view.owners.of_task(self.view.submitted, sequence)?.0 as usize;
+        let lanes = || self.view.lanes.iter().zip(&self.outlook.of_owner).zip(lengths);
+        let at_owner = lanes().filter(|((lane, _), _)| lane.memory == owner).map(|(_, length)| *length).min()?;
+        let elsewhere = lanes().filter(|((_, owns), _)| !**owns).map(|(_, length)| *length).min().unwrap_or(NEVER);
+        let ratio = if elsewhere == NEVER { f64::INFINITY } else { elsewhere as f64 / at_owner.max(1) as f64 };
+        (at_owner != NEVER).then_some((owner, ratio))
     }
 
     /// The number of the data that is accessed, which is added if it is new: its size, transfer times and copies.

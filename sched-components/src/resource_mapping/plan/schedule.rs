@@ -23,6 +23,8 @@ pub(super) struct Taste {
     pub(super) by_kind: Vec<f64>,
     /// By task and class: as `by_kind`.
     pub(super) by_task: Vec<f64>,
+    /// Whether the owner of the data computes; the number is that of [`Outlook::is_with_owner`].
+    pub(super) owned: Option<f64>,
 }
 
 /// Storage for making a plan, kept for reuse.
@@ -170,7 +172,8 @@ impl Schedule {
         let mut best = (f64::INFINITY, 0, 0, 0);
         for (number, lane) in outlook.lanes.iter().enumerate() {
             let length = outlook.length(task, number);
-            if length == NEVER || fixed.is_some_and(|fixed| fixed[task] != number) {
+            let is_out = |most| !outlook.is_with_owner(task, number, most);
+            if length == NEVER || fixed.is_some_and(|fixed| fixed[task] != number) || taste.owned.is_some_and(is_out) {
                 continue;
             }
             let arrival = scratch.arrivals[lane.memory];

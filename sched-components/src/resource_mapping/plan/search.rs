@@ -44,6 +44,9 @@ const DROPPED: f64 = 0.3;
 /// Strongest preference; beyond it, a task would end on the class whenever it can.
 const MOST_LIKED: f64 = -0.9;
 
+/// How much longer a task may take away from the owner of its data, if it leaves.
+const STAYS: [f64; 3] = [0.0, 4.0, 12.0];
+
 /// Amounts by which keys are moved, as shares of the plan's length.
 const MOVES: [f64; 4] = [0.0, 0.003, 0.01, 0.03];
 
@@ -79,6 +82,7 @@ impl<'a> Search<'a> {
             keys: ranks[0].clone(),
             by_kind: vec![0.0; outlook.count_kinds * outlook.classes],
             by_task: vec![0.0; outlook.len() * outlook.classes],
+            owned: None,
         };
         Search {
             outlook,
@@ -119,11 +123,37 @@ impl<'a> Search<'a> {
                 if self.best.end != u64::MAX && !goes_on(self) {
                     return;
                 }
-                self.attempt(Taste { keys, by_kind: by_kind.clone(), by_task: self.taste.by_task.clone() }, false);
+                self.attempt(Taste { keys, by_kind: by_kind.clone(), ..self.fresh(None) }, false);
             }
             if before == none {
                 break;
             }
+        }
+        self.begin_with_owners(goes_on);
+    }
+
+    /// Tries plans in which the owner of the data computes.
+    fn begin_with_owners(&mut self, goes_on: impl Fn(&Search<'a>) -> bool) {
+        if !self.outlook.has_owners() {
+            return;
+        }
+        for most in STAYS {
+            for keys in self.ranks.clone() {
+                if !goes_on(self) {
+                    return;
+                }
+                self.attempt(Taste { keys, ..self.fresh(Some(most)) }, false);
+            }
+        }
+    }
+
+    /// No preferences but for owners.
+    fn fresh(&self, owned: Option<f64>) -> Taste {
+        Taste {
+            keys: Vec::new(),
+            by_kind: vec![0.0; self.taste.by_kind.len()],
+            by_task: vec![0.0; self.taste.by_task.len()],
+            owned,
         }
     }
 
@@ -158,6 +188,9 @@ impl<'a> Search<'a> {
         let dice = &mut self.dice;
         if dice.chance(0.5) {
             taste.keys.clone_from(&self.ranks[dice.below(self.ranks.len())]);
+        }
+        if taste.owned.is_some() && dice.chance(0.3) {
+            taste.owned = Some(STAYS[dice.below(STAYS.len())]);
         }
         for _ in 0..=dice.below(3) {
             let at = dice.below(taste.by_kind.len());

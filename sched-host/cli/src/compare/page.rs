@@ -80,6 +80,9 @@ fn table(page: &mut String, comparison: &Report) {
         page.push_str("</tr>\n");
     }
     page.push_str("</table>\n");
+    if comparison.runs.iter().any(|contender| contender.planned) {
+        let _ = writeln!(page, "<p>{}</p>", super::table::LEFT_OUT);
+    }
 }
 
 /// A bar for each makespan, with the bound as a line across them.

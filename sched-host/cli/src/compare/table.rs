@@ -28,6 +28,10 @@ pub(super) fn cells(comparison: &Report, contender: &Run) -> Vec<String> {
     cells
 }
 
+/// What static schedules leave out.
+pub(super) const LEFT_OUT: &str = "(static): planned from the whole graph, without the initial loading of data, transfers that \
+                                   wait for each other, sizes of memories, and overheads; no run can be expected to reach it";
+
 /// The comparison as text.
 pub(super) fn text(comparison: &Report) -> String {
     let Report { workload, platform, workers, tasks, bounds_s, .. } = comparison;
@@ -42,6 +46,9 @@ pub(super) fn text(comparison: &Report) -> String {
     let header = header(comparison);
     let (columns, rows) = (header.len(), comparison.runs.iter().map(|contender| cells(comparison, contender)));
     let _ = writeln!(shown, "\n{}", table(header, rows, 1..columns));
+    if comparison.runs.iter().any(|contender| contender.planned) {
+        let _ = writeln!(shown, "\n{LEFT_OUT}");
+    }
     for contender in &comparison.runs {
         for fault in &contender.faults {
             let _ = writeln!(shown, "{}: fault: {fault}", contender.policy);

@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::reports;
 use miette::miette;
 use sched_graph::TaskGraph;
-use sched_sim::{Context, Platform, SimError, SimRecorder, Simulation, When};
+use sched_sim::{Context, Noise, Platform, SimError, SimRecorder, Simulation, When};
 use sched_trace::{Digest, Event, Observer, Trace};
 use sched_tree::plugin::Registry;
 use std::io::{self, Write};
@@ -22,6 +22,7 @@ pub(crate) struct Case {
     pub(crate) graph: Arc<TaskGraph>,
     pub(crate) platform: Arc<Platform>,
     pub(crate) seed: u64,
+    pub(crate) noise: Noise,
     contexts: Vec<Wanted>,
     swap_to: Option<Swap>,
     /// Half of the tasks of one context.
@@ -68,13 +69,14 @@ impl Case {
         registry: Arc<Registry>,
     ) -> miette::Result<Case> {
         let (graph, platform) = setup.load()?;
+        let noise = setup.noise(&graph, &platform)?;
         let half = graph.tasks.len() as u64 / 2;
         let graph = match contexts.len() {
             0 => graph,
             count => TaskGraph::side_by_side(graph.name.clone(), &vec![&graph; count]),
         };
         let (contexts, swap_to, seed) = (contexts.to_vec(), swap_to.cloned(), setup.seed.seed);
-        Ok(Case { graph: Arc::new(graph), platform, seed, contexts, swap_to, half, registry })
+        Ok(Case { graph: Arc::new(graph), platform, seed, noise, contexts, swap_to, half, registry })
     }
 
     /// Whether the report shows contexts.
@@ -147,6 +149,7 @@ impl Case {
         let mut simulation = Simulation::new(Arc::clone(&self.graph), Arc::clone(&self.platform));
         simulation = self.with_contexts(simulation.policy(policy));
         simulation = simulation.registry(Arc::clone(&self.registry)).seed(self.seed);
+        simulation = simulation.noise(Noise { seed: self.seed, ..self.noise.clone() });
         if let Some(recorder) = &watcher.recorder {
             simulation = simulation.tree_observer(recorder.tree_observer());
         }

@@ -2,11 +2,13 @@
 
 use crate::graph_source::GraphOptions;
 use crate::machine::MachineOptions;
+use crate::reports;
 use crate::values::{SeedOption, share};
+use miette::miette;
 use sched_graph::TaskGraph;
 use sched_graph::priorities::Priorities;
 use sched_sim::platform::{Costs, Platform};
-use sched_sim::prioritise;
+use sched_sim::{Noise, prioritise};
 use std::sync::Arc;
 
 /// The graph and the machine.
@@ -31,8 +33,37 @@ pub(crate) struct Setup {
     #[arg(long, value_enum, default_value_t = PrioritiesOption::AsGiven)]
     priorities: PrioritiesOption,
 
+    /// Let kernels take other times than schedulers expect, such as spread=0.1,bias=cuda:1.3: `spread` is the standard
+    /// deviation, and each `bias` a factor for an architecture, a class of workers or a kind of task
+    #[arg(long, value_name = "NOISE", value_parser = noise)]
+    noise: Option<Noise>,
+
     #[command(flatten)]
     pub(crate) seed: SeedOption,
+}
+
+/// `--noise`.
+fn noise(text: &str) -> Result<Noise, String> {
+    let form = "write spread=0.1, bias=cuda:1.3, or several with commas";
+    let mut noise = Noise::default();
+    for part in text.split(',') {
+        let number = |word: &str| word.parse().ok().filter(|number: &f64| number.is_finite());
+        match part.split_once('=') {
+            Some(("spread", word)) => {
+                let spread = number(word).filter(|spread| (0.0..=2.0).contains(spread));
+                noise.spread =
+                    spread.ok_or_else(|| format!("`{word}` is no spread: a number from 0 to 2 is expected"))?;
+            }
+            Some(("bias", word)) => {
+                let (name, factor) = word.rsplit_once(':').ok_or_else(|| format!("`{word}` has no factor; {form}"))?;
+                let factor = number(factor).filter(|factor| (0.01..=100.0).contains(factor));
+                let factor = factor.ok_or_else(|| format!("`{word}` has no factor from 0.01 to 100; {form}"))?;
+                noise.bias.push((name.to_owned(), factor));
+            }
+            _ => return Err(format!("`{part}` is no noise; {form}")),
+        }
+    }
+    Ok(noise)
 }
 
 /// `--costs`.
@@ -82,6 +113,27 @@ impl Setup {
             PrioritiesOption::UpwardRank => prioritise(&mut graph, &platform, Priorities::UpwardRank)?,
             PrioritiesOption::CriticalPath => prioritise(&mut graph, &platform, Priorities::CriticalPath)?,
         }
+        platform.remarks(&graph).iter().for_each(|remark| reports::warn(&format!("note: {remark}")));
         Ok((graph, Arc::new(platform)))
+    }
+
+    /// The noise for a graph on a platform.
+    ///
+    /// # Errors
+    /// If a bias names nothing.
+    pub(super) fn noise(&self, graph: &TaskGraph, platform: &Platform) -> miette::Result<Noise> {
+        let noise = self.noise.clone().unwrap_or_default();
+        if let Some(name) = noise.unknown(graph, platform).first() {
+            let mut known: Vec<String> = platform.archs().iter().map(|arch| arch.to_string()).collect();
+            known.extend(platform.classes.iter().map(|class| class.name.clone()));
+            known.extend(graph.kinds.iter().map(|kind| kind.name.clone()));
+            known.sort();
+            known.dedup();
+            return Err(miette!(
+                help = format!("a bias is for one of {}", known.join(", ")),
+                "there is no architecture, class of workers or kind of task `{name}`"
+            ));
+        }
+        Ok(noise)
     }
 }

@@ -6,7 +6,7 @@ use super::order::{Cycle, FileTask, WaitsFor, describe, topological};
 use super::problems::{Found, Problems};
 use crate::{AccessMode, DataId, Datum, Kind, KindId, Task, TaskGraph, TaskId, WontUse};
 pub(super) use record::is_field;
-use record::{Record, records};
+use record::{Record, records, report_gaps};
 use std::collections::HashMap;
 
 pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
@@ -28,6 +28,10 @@ pub(super) fn parse(text: &str) -> Result<TaskGraph, Found> {
     }
     // The sort is stable, and records without a number come first.
     records.sort_by_key(|record| record.submit_order);
+    report_gaps(&records, &mut problems);
+    if !problems.is_empty() {
+        return Err(problems.done());
+    }
 
     let mut reading = Reading::default();
     for record in &records {

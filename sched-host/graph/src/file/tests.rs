@@ -77,10 +77,11 @@ fn every_problem_of_a_trace_is_told_with_its_line() {
                 JobId: 1\nJobId: 2\nGFlop: -1\nnonsense\n\n\
                 Control: Nothing\nJobId: 4x\nSubmitOrder: 3.5\n";
     insta::assert_snapshot!(wrong("t.rec", text), @"
-    cannot read StarPU tasks from `t.rec`: 13 problems
+    cannot read StarPU tasks from `t.rec`: 14 problems
     line 2, column 1: there is no field `Pirority` (did you mean `Priority`?)
     line 3, column 12: `xyz` is no footprint: up to eight hexadecimal digits are expected
     line 5, column 1: the record has no `JobId` (records are parted by a blank line)
+    line 5, column 1: the record has a codelet and no `WorkerId`: nobody ran it (take the trace of a run that has ended; a task without a worker would take no time)
     line 7, column 10: `Q` is no mode: R, W, RW, RWC (commutes), X (reduces) or S (scratch) is
     line 8, column 1: there are 1 Sizes for 2 handles
     line 10, column 8: job `1` is there already, at line 1
@@ -92,6 +93,17 @@ fn every_problem_of_a_trace_is_told_with_its_line() {
     line 16, column 8: `4x` is no job: a number is expected
     line 17, column 14: `3.5` is not a whole number
     ");
+}
+
+#[test]
+fn a_trace_with_gaps_is_refused() {
+    let task = |job: u32, order: u32| format!("JobId: {job}\nSubmitOrder: {order}\nWorkerId: 0\nModel: gemm\n\n");
+    insta::assert_snapshot!(wrong("t.rec", &[task(1, 1), task(2, 5), task(3, 7)].concat()), @"
+    cannot read StarPU tasks from `t.rec`: 2 problems
+    line 6, column 1: the trace has a gap: no record has the `SubmitOrder` 2 to 4 (take the whole trace; without these tasks others would begin too early)
+    line 11, column 1: the trace has a gap: no record has the `SubmitOrder` 6 (take the whole trace; without these tasks others would begin too early)
+    ");
+    assert!(parse("t.rec", [task(1, 4), task(2, 5)].concat(), None).is_ok(), "an earlier part may be missing");
 }
 
 #[test]

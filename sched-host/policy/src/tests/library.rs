@@ -136,7 +136,8 @@ fn unknown_names_get_a_suggestion() {
       help: shipped policies: tree-eager, tree-eager-prefetching, tree-eager-prio, tree-prio, tree-prio-
             prefetching, tree-random, tree-random-prefetching, tree-random-prio, tree-random-prio-prefetching,
             tree-ws, tree-heft, tree-heft-prio, tree-heft2, tree-pheft, tree-heft-ws, tree-heteroprio, tree-
-            replan, tree-replan-spare, tree-plan, tree-dmda, tree-dmdap, tree-dmdar, tree-dmdas
+            replan, tree-replan-spare, tree-plan, tree-block-cyclic, tree-dmda, tree-dmdap, tree-dmdar, tree-
+            dmdas
             a policy of your own is given by the path of its file, which ends in `.kdl`
     ");
 }

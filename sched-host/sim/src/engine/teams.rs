@@ -71,13 +71,21 @@ impl Engine<'_> {
         memberships.team(combined).iter().for_each(|member| what(self, *member));
     }
 
-    /// Execution time of the kernel of a flight in nanoseconds.
+    /// Expected execution time of the kernel of a flight in nanoseconds.
     pub(super) fn length_of(&self, flight: Flight) -> u64 {
         let row = self.backend.lengths.row(flight.task);
         match flight.combined {
             Some(combined) => self.backend.lengths.team_nanos(row, self.teams.memberships().number(combined)),
             None => self.backend.lengths.nanos(row, self.workers[flight.worker.index()].class),
         }
+    }
+
+    /// Execution time of the kernel of a flight in nanoseconds.
+    pub(super) fn real_length_of(&self, flight: Flight) -> u64 {
+        let expected = self.length_of(flight);
+        let class = self.workers[flight.worker.index()].class;
+        let luck = self.backend.luck.as_ref();
+        luck.map_or(expected, |luck| luck.nanos(&self.graph, flight.task, class, expected))
     }
 
     /// Releases the members of a team: they look for work once the current action is done.

@@ -204,7 +204,7 @@ impl Engine<'_> {
         let first = *state.flights.first().expect("only the first flight of a worker is started");
         state.executed += 1;
         let (flight, memory) = (self.flights[first], state.memory);
-        let (task, length) = (flight.task, self.length_of(flight));
+        let (task, expected, length) = (flight.task, self.length_of(flight), self.real_length_of(flight));
         if let Some(replicas) = &self.backend.replicas {
             let mut replicas = replicas.lock();
             for access in self.backend.accesses(task).iter().filter(|access| access.mode.writes()) {
@@ -216,7 +216,7 @@ impl Engine<'_> {
             let state = &mut engine.workers[member.index()];
             state.busy += length;
             engine.joules += engine.backend.draws.joules(engine.graph.task(task), state.class, length);
-            engine.backend.book(member, engine.now.saturating_add(length));
+            engine.backend.book(member, engine.now.saturating_add(expected));
             engine.report(Event::Started { task: id, worker: member, codelet });
         });
         self.book_rest(worker);

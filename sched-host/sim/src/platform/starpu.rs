@@ -69,11 +69,14 @@ pub const STARPU_OVERHEADS: Overheads = Overheads {
 const CUDA_SPEED: f64 = 13.33;
 
 /// Kinds of generated graphs, with the names of their models in StarPU's examples.
-const ALIASES: [(&str, &str); 4] = [
+const ALIASES: [(&str, &str); 7] = [
     ("potrf", "chol_model_potrf"),
     ("trsm", "chol_model_trsm"),
     ("syrk", "chol_model_syrk"),
     ("gemm", "chol_model_gemm"),
+    ("getrf", "starpu_slu_lu_model_getrf"),
+    ("trsm_row", "starpu_slu_lu_model_trsm_ll"),
+    ("trsm_column", "starpu_slu_lu_model_trsm_ru"),
 ];
 
 impl Platform {

@@ -174,6 +174,11 @@ impl<'t> Record<'t> {
         }
     }
 
+    /// Whether it is a task that a worker must have run: it has a performance model or accesses data.
+    fn needs_worker(&self) -> bool {
+        self.control.is_none() && (self.model.is_some() || !self.handles.is_empty())
+    }
+
     /// Reports problems of the record as a whole.
     fn check(&self, problems: &mut Problems<'t>) {
         if !self.seen.contains(&"JobId") {
@@ -188,6 +193,13 @@ impl<'t> Record<'t> {
             }
             return;
         }
+        if self.needs_worker() && !self.seen.contains(&"WorkerId") {
+            problems.report_with(
+                self.start,
+                "the record has a codelet and no `WorkerId`: nobody ran it",
+                "take the trace of a run that has ended; a task without a worker would take no time",
+            );
+        }
         for (field, count) in [("Modes", self.n_modes), ("Sizes", self.n_sizes)] {
             match count {
                 Some((count, at)) if count != self.handles.len() => {
@@ -200,6 +212,27 @@ impl<'t> Record<'t> {
                 _ => {}
             }
         }
+    }
+}
+
+/// Reports numbers that are missing in the order of submission, in the trace of one process.
+pub(super) fn report_gaps<'t>(records: &[Record<'t>], problems: &mut Problems<'t>) {
+    if records.iter().any(|record| record.job_id.contains('_')) {
+        return;
+    }
+    let mut last: Option<u64> = None;
+    for record in records {
+        let Some(order) = record.submit_order else { continue };
+        if let Some(last) = last.filter(|last| order > *last + 1) {
+            let missing =
+                if order == last + 2 { format!("{}", last + 1) } else { format!("{} to {}", last + 1, order - 1) };
+            problems.report_with(
+                record.start,
+                format!("the trace has a gap: no record has the `SubmitOrder` {missing}"),
+                "take the whole trace; without these tasks others would begin too early",
+            );
+        }
+        last = Some(order);
     }
 }
 

@@ -1,0 +1,220 @@
+//! Who owns a piece of data: the memory node where every task that writes it is executed.
+
+use sched_core::{MemoryNode, Node, Submitted, SubmittedTask, WorkerId};
+use std::collections::HashMap;
+
+/// What is known of the place of a tile in its matrix.
+#[derive(Clone, Default, Debug)]
+struct Tile {
+    /// Its number on the diagonal.
+    diagonal: Option<u32>,
+    /// The diagonal tile that it is computed from, in whose row or column it is.
+    before: Option<u32>,
+    /// The diagonal tile that is computed from it.
+    after: Option<u32>,
+    /// While its place is unknown: the tiles that it was computed from.
+    fed_by: Vec<u64>,
+}
+
+/// A worker, and the lengths of all tasks on it.
+#[derive(Clone, Copy, Debug)]
+struct Hand {
+    worker: WorkerId,
+    memory: MemoryNode,
+    /// Sum of expected lengths in nanoseconds.
+    sum: f64,
+    /// Number of tasks with a length.
+    count: f64,
+}
+
+/// Smallest rate of an owner, as a share of that of the fastest.
+const LEAST_RATE: f64 = 0.5;
+
+/// Maximum number of places in the grid for one owner.
+const MOST_PLACES: f64 = 4.0;
+
+/// See the [module](self). Learns from the tasks in the order of their submission.
+#[derive(Default, Debug)]
+pub(crate) struct Owners {
+    /// One past the last task seen.
+    seen: u64,
+    /// Number of tasks seen.
+    count: u64,
+    tiles: HashMap<u64, Tile>,
+    diagonals: u32,
+    hands: Vec<Hand>,
+    /// Number of tasks seen when the grid was made.
+    grid_of: u64,
+    /// The owners, row by row.
+    grid: Vec<MemoryNode>,
+    columns: usize,
+}
+
+impl Owners {
+    /// Learns from the tasks submitted since the last call.
+    pub(crate) fn learn(&mut self, node: Node<'_>, submitted: Submitted<'_>) {
+        let range = submitted.range();
+        if range.end <= self.seen {
+            return;
+        }
+        if self.hands.is_empty() {
+            let hand = |worker| Some(Hand { worker, memory: node.memory_node(worker)?, sum: 0.0, count: 0.0 });
+            self.hands = node.each_worker_in_context().filter_map(hand).collect();
+        }
+        for sequence in range.start.max(self.seen)..range.end {
+            if let Some(task) = submitted.task(sequence).filter(|task| !task.passes) {
+                self.add(submitted, sequence, task);
+            }
+        }
+        self.seen = range.end;
+        // The first tasks are not typical: those of a factorisation belong to its first column.
+        if self.count >= 2 * self.grid_of {
+            self.lay_grid();
+        }
+    }
+
+    /// Forgets the workers, some of which may have gone.
+    pub(crate) fn forget_workers(&mut self) {
+        (self.hands, self.grid, self.grid_of) = (Vec::new(), Vec::new(), 0);
+    }
+
+    fn add(&mut self, submitted: Submitted<'_>, sequence: u64, task: SubmittedTask) {
+        self.count += 1;
+        for hand in &mut self.hands {
+            if let Some(length) = submitted.expected_length(sequence, hand.worker).known() {
+                (hand.sum, hand.count) = (hand.sum + length.as_nanos() as f64, hand.count + 1.0);
+            }
+        }
+        let Some(written) = written(submitted, sequence, task) else { return };
+        let accesses = submitted.accesses(sequence, task);
+        let read: Vec<u64> = accesses.filter(|access| access.reads).map(|access| access.data).collect();
+        self.note(written, read.into_iter().filter(|data| *data != written));
+    }
+
+    /// Notes that a task computes the tile `written` from itself and from the tiles `read`.
+    fn note(&mut self, written: u64, read: impl Iterator<Item = u64>) {
+        let mut read = read.peekable();
+        let mut tile = self.tiles.remove(&written).unwrap_or_default();
+        if tile.diagonal.is_none() && tile.before.is_none() {
+            if read.peek().is_none() {
+                tile.diagonal = Some(self.diagonals);
+                for fed in std::mem::take(&mut tile.fed_by) {
+                    self.tiles.entry(fed).or_default().after.get_or_insert(self.diagonals);
+                }
+                self.diagonals += 1;
+            } else {
+                for data in read {
+                    tile.before = tile.before.or_else(|| self.tiles.get(&data)?.diagonal);
+                    tile.fed_by.push(data);
+                }
+                if tile.before.is_some() {
+                    tile.fed_by = Vec::new();
+                }
+            }
+        }
+        self.tiles.insert(written, tile);
+    }
+
+    /// Places the memory nodes whose workers are fast in a grid, faster ones more than once.
+    fn lay_grid(&mut self) {
+        self.grid_of = self.count;
+        let mut rates: Vec<(MemoryNode, f64)> = Vec::new();
+        for hand in self.hands.iter().filter(|hand| hand.sum > 0.0) {
+            let rate = hand.count / hand.sum;
+            match rates.iter_mut().find(|(memory, _)| *memory == hand.memory) {
+                Some((_, of_memory)) => *of_memory += rate,
+                None => rates.push((hand.memory, rate)),
+            }
+        }
+        let fastest = rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+        rates.retain(|(_, rate)| *rate >= LEAST_RATE * fastest);
+        rates.sort_by_key(|(memory, _)| *memory);
+        let slowest = rates.iter().map(|(_, rate)| *rate).fold(f64::INFINITY, f64::min);
+        let places = |rate: f64| (rate / slowest).round().clamp(1.0, MOST_PLACES) as usize;
+        self.grid = rates.iter().flat_map(|(memory, rate)| std::iter::repeat_n(*memory, places(*rate))).collect();
+        let count = self.grid.len().max(1);
+        let rows =
+            (1..=count).take_while(|rows| rows * rows <= count).filter(|rows| count.is_multiple_of(*rows)).last();
+        self.columns = count / rows.unwrap_or(1);
+    }
+
+    /// Whether a memory node owns data.
+    pub(crate) fn is_owner(&self, memory: MemoryNode) -> bool {
+        self.grid.contains(&memory)
+    }
+
+    /// The memory node that owns what a task writes; `None` if it writes nothing.
+    pub(crate) fn of_task(&self, submitted: Submitted<'_>, sequence: u64) -> Option<MemoryNode> {
+        self.of_data(written(submitted, sequence, submitted.task(sequence)?)?)
+    }
+
+    fn of_data(&self, data: u64) -> Option<MemoryNode> {
+        let rows = self.grid.len().checked_div(self.columns)?;
+        // Data that is written from nothing everywhere has no diagonal.
+        let has_diagonal = u64::from(self.diagonals).pow(2) <= 4 * self.tiles.len() as u64 + 16;
+        let place = self.tiles.get(&data).filter(|_| has_diagonal).and_then(|tile| match tile {
+            Tile { diagonal: Some(number), .. } => Some((*number, *number)),
+            Tile { before: Some(before), after, .. } => Some((after.unwrap_or(self.diagonals), *before)),
+            _ => None,
+        });
+        let at = match place {
+            Some((row, column)) => (row as usize % rows) * self.columns + column as usize % self.columns,
+            None => (data % self.grid.len() as u64) as usize,
+        };
+        self.grid.get(at).copied()
+    }
+}
+
+/// The first piece of data that a task writes.
+fn written(submitted: Submitted<'_>, sequence: u64, task: SubmittedTask) -> Option<u64> {
+    submitted.accesses(sequence, task).find(|access| access.writes).map(|access| access.data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(row: u64, column: u64) -> u64 {
+        row * 100 + column
+    }
+
+    fn on(devices: u32) -> Owners {
+        let hand = |memory| Hand { worker: WorkerId(memory), memory: MemoryNode(memory), sum: 10.0, count: 1.0 };
+        let mut owners = Owners { hands: (0..devices).map(hand).collect(), ..Owners::default() };
+        owners.lay_grid();
+        owners
+    }
+
+    #[test]
+    fn the_tiles_of_a_factorisation_are_dealt_by_row_and_column() {
+        let (tiles, mut owners) = (6, on(4));
+        for k in 0..tiles {
+            owners.note(at(k, k), std::iter::empty());
+            for i in k + 1..tiles {
+                owners.note(at(i, k), [at(k, k)].into_iter());
+            }
+            for i in k + 1..tiles {
+                owners.note(at(i, i), [at(i, k)].into_iter());
+                for j in i + 1..tiles {
+                    owners.note(at(j, i), [at(j, k), at(i, k)].into_iter());
+                }
+            }
+        }
+        for (row, column) in (0..tiles).flat_map(|row| (0..=row).map(move |column| (row, column))) {
+            let expected = MemoryNode((row % 2 * 2 + column % 2) as u32);
+            assert_eq!(owners.of_data(at(row, column)), Some(expected), "{row}, {column}");
+        }
+    }
+
+    #[test]
+    fn data_without_a_diagonal_is_dealt_in_turn_and_fast_memories_own_more() {
+        let mut owners = on(3);
+        (0..100).for_each(|data| owners.note(data, std::iter::empty()));
+        assert_eq!([0, 1, 2, 3].map(|data| owners.of_data(data)), [0, 1, 2, 0].map(|memory| Some(MemoryNode(memory))));
+        let hand = |memory, sum| Hand { worker: WorkerId(memory), memory: MemoryNode(memory), sum, count: 1.0 };
+        owners.hands = vec![hand(0, 100.0), hand(1, 10.0), hand(2, 20.0)];
+        owners.lay_grid();
+        assert_eq!(owners.grid, [1, 1, 2].map(MemoryNode));
+        assert!(!owners.is_owner(MemoryNode(0)), "its workers are slow");
+    }
+}

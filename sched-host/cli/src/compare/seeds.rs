@@ -1,0 +1,182 @@
+//! Each policy with several seeds: medians, spreads, and which policies lose most.
+
+use crate::json;
+use crate::progress::Progress;
+use crate::simulate::case::{Case, Recording};
+use crate::simulate::report::Failed;
+use crate::table::table;
+use miette::IntoDiagnostic;
+use sched_sim::Noise;
+use sched_text::median;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::Write;
+
+/// Loss over the run without noise from which a policy is called fragile, if it also exceeds that of half of the policies by
+/// half.
+const FRAGILE: f64 = 0.02;
+
+/// The comparison. Fields are JSON keys.
+#[derive(Serialize)]
+struct Seeds {
+    workload: String,
+    platform: String,
+    tasks: usize,
+    seeds: Vec<u64>,
+    policies: Vec<Row>,
+    failed: Vec<Failed>,
+}
+
+/// One policy.
+#[derive(Serialize)]
+struct Row {
+    policy: String,
+    makespans_s: Vec<f64>,
+    median_s: f64,
+    /// Longest minus shortest, as a share of the median.
+    spread: f64,
+    /// Makespan if kernels take what schedulers expect; `null` without noise.
+    undisturbed_s: Option<f64>,
+    /// How much longer the median is.
+    loss: Option<f64>,
+    fragile: bool,
+}
+
+/// Simulates each policy with `count` seeds, the first of which is that of the case, and writes a table to `out`. Returns
+/// whether all completed.
+///
+/// # Errors
+/// If no policy completes, or `out` cannot be written.
+pub(super) fn run(
+    mut case: Case,
+    policies: &[String],
+    count: usize,
+    is_json: bool,
+    out: &mut dyn Write,
+) -> miette::Result<bool> {
+    let first = case.seed;
+    let seeds: Vec<u64> = (0..count as u64).map(|place| first.wrapping_add(place)).collect();
+    let noise = std::mem::take(&mut case.noise);
+    let mut rows: Vec<Row> = policies.iter().map(|policy| Row::new(policy)).collect();
+    let mut failed: Vec<Failed> = Vec::new();
+    let mut simulate = |case: &Case, note: &mut dyn FnMut(usize, f64)| -> miette::Result<()> {
+        let progress = Progress::new(true, is_json);
+        let (simulated, without) =
+            case.simulate_all(policies, &progress, |_| Recording { trace: false, events: None })?;
+        for run in simulated.into_iter().map(|simulated| simulated.run) {
+            if let Some(place) = policies.iter().position(|policy| *policy == run.policy) {
+                note(place, run.makespan_s);
+            }
+        }
+        failed.extend(without);
+        Ok(())
+    };
+    if noise != Noise::default() {
+        simulate(&case, &mut |place, makespan| rows[place].undisturbed_s = Some(makespan))?;
+    }
+    case.noise = noise;
+    for seed in &seeds {
+        case.seed = *seed;
+        simulate(&case, &mut |place, makespan| rows[place].makespans_s.push(makespan))?;
+    }
+    failed.sort_by(|one, other| one.policy.cmp(&other.policy));
+    failed.dedup_by(|one, other| one.policy == other.policy);
+    rows.retain(|row| !row.makespans_s.is_empty());
+    judge(&mut rows);
+    let (workload, platform) = (case.graph.name.clone(), case.platform.name.clone());
+    let report = Seeds { workload, platform, tasks: case.graph.tasks.len(), seeds, policies: rows, failed };
+    match is_json {
+        true => json::write(out, &report)?,
+        false => out.write_all(report.text().as_bytes()).into_diagnostic()?,
+    }
+    Ok(report.failed.is_empty())
+}
+
+impl Row {
+    fn new(policy: &str) -> Row {
+        let policy = policy.to_owned();
+        Row {
+            policy,
+            makespans_s: Vec::new(),
+            median_s: 0.0,
+            spread: 0.0,
+            undisturbed_s: None,
+            loss: None,
+            fragile: false,
+        }
+    }
+}
+
+/// Fills in medians, spreads and losses, sorts by median, and marks fragile policies.
+fn judge(rows: &mut [Row]) {
+    for row in &mut *rows {
+        let mut sorted = row.makespans_s.clone();
+        row.median_s = median(&mut sorted);
+        row.spread = (sorted[sorted.len() - 1] - sorted[0]) / row.median_s.max(f64::MIN_POSITIVE);
+        row.loss = row.undisturbed_s.map(|alone| row.median_s / alone.max(f64::MIN_POSITIVE) - 1.0);
+    }
+    rows.sort_by(|one, other| one.median_s.total_cmp(&other.median_s));
+    let mut losses: Vec<f64> = rows.iter().filter_map(|row| row.loss).collect();
+    let usual = median(&mut losses).max(0.0);
+    for row in rows {
+        row.fragile = row.loss.is_some_and(|loss| loss > FRAGILE && loss > 1.5 * usual);
+    }
+}
+
+impl Seeds {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "workload  {}, {} tasks", self.workload, self.tasks);
+        let _ = writeln!(text, "platform  {}", self.platform);
+        let (first, count) = (self.seeds.first().copied().unwrap_or(0), self.seeds.len());
+        let _ = writeln!(text, "seeds     {count}, from {first}");
+        let has_loss = self.policies.iter().any(|row| row.loss.is_some());
+        let mut header = vec!["POLICY", "MEDIAN (S)", "SHORTEST", "LONGEST", "SPREAD (%)"];
+        header.extend(has_loss.then_some(["WITHOUT NOISE", "LOSS (%)"]).into_iter().flatten());
+        let of = |row: &Row, pick: fn(f64, f64) -> f64| row.makespans_s.iter().copied().reduce(pick).unwrap_or(0.0);
+        let rows = self.policies.iter().map(|row| {
+            let mut cells = vec![
+                row.policy.clone(),
+                format!("{:.6}", row.median_s),
+                format!("{:.6}", of(row, f64::min)),
+                format!("{:.6}", of(row, f64::max)),
+                format!("{:.1}", 100.0 * row.spread),
+            ];
+            if let (Some(alone), Some(loss)) = (row.undisturbed_s, row.loss) {
+                cells.extend([format!("{alone:.6}"), format!("{:+.1}", 100.0 * loss)]);
+            }
+            cells
+        });
+        let columns = header.len();
+        let _ = writeln!(text, "\n{}", table(header, rows, 1..columns));
+        let fragile: Vec<&str> =
+            self.policies.iter().filter(|row| row.fragile).map(|row| row.policy.as_str()).collect();
+        if !fragile.is_empty() {
+            let _ = writeln!(text, "\nfragile (more loss than most by far): {}", fragile.join(", "));
+        }
+        for Failed { policy, why } in &self.failed {
+            let _ = writeln!(text, "{policy} did not complete: {why}");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(policy: &str, alone: f64, makespans: &[f64]) -> Row {
+        Row { makespans_s: makespans.to_vec(), undisturbed_s: Some(alone), ..Row::new(policy) }
+    }
+
+    #[test]
+    fn a_policy_that_loses_far_more_than_most_is_fragile() {
+        let mut rows =
+            [row("a", 1.0, &[1.3, 1.2, 1.25]), row("b", 1.1, &[1.12, 1.11, 1.13]), row("c", 1.2, &[1.22, 1.21, 1.23])];
+        judge(&mut rows);
+        let seen: Vec<(&str, bool)> = rows.iter().map(|row| (row.policy.as_str(), row.fragile)).collect();
+        assert_eq!(seen, [("b", false), ("c", false), ("a", true)]);
+        assert!((rows[2].spread - 0.08).abs() < 1e-9 && (rows[0].median_s - 1.12).abs() < 1e-9);
+    }
+}

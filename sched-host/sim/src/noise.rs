@@ -1,0 +1,130 @@
+//! Kernels that do not take the time that schedulers expect.
+
+use super::platform::Platform;
+use sched_graph::{TaskGraph, TaskId};
+use sched_text::hash::mix;
+
+/// How the execution times of kernels differ from those of the models. Schedulers expect the models; kernels take what they
+/// take.
+///
+/// The factor of an execution is the product of three: `bias`, as given; one for each kind of task and class of workers, the
+/// error of that model; and one for each execution. The last two are drawn from a log-normal distribution of median 1, and
+/// their logarithms have a standard deviation of `spread`/√2 each, so that of the product is `spread`. Each draw depends only on
+/// the seed, the class of workers and the kind or the task: every policy meets the same luck.
+///
+/// ```
+/// use sched_graph::generate::independent;
+/// use sched_sim::{Noise, Platform, Simulation};
+/// use std::time::Duration;
+/// # let registry = std::sync::Arc::new(sched_tree::plugin::Registry::compiled_in());
+/// let length = Duration::from_millis(1);
+/// let run = |noise: Noise| {
+///     let simulation = Simulation::new(independent(100, length), Platform::flat(4, length));
+///     simulation.policy("tree-eager").registry(registry.clone()).noise(noise).run()
+/// };
+/// assert_eq!(run(Noise { bias: vec![("cpu".to_owned(), 1.5)], ..Noise::default() })?.makespan.as_micros(), 37_500);
+/// assert_ne!(run(Noise { spread: 0.2, ..Noise::default() })?.makespan.as_micros(), 25_000);
+/// # Ok::<(), sched_sim::SimError>(())
+/// ```
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Noise {
+    /// Standard deviation of the logarithm of the factor; 0.1 is about 10 %.
+    pub spread: f64,
+    /// Factors of all executions on workers of an architecture or a class, or of a kind of task; all that apply are multiplied.
+    pub bias: Vec<(String, f64)>,
+    /// Seed of the draws.
+    pub seed: u64,
+}
+
+/// The draws of a simulation.
+#[derive(Debug)]
+pub(super) struct Luck {
+    seed: u64,
+    /// Standard deviation of the logarithm of each of the two random factors.
+    deviation: f64,
+    classes: usize,
+    /// By kind and class: bias and error of the model.
+    of_model: Vec<f64>,
+}
+
+/// Largest and smallest factor.
+const LIMITS: (f64, f64) = (1e-3, 1e3);
+
+impl Noise {
+    /// The names among those of the biases that are no architecture or class of `platform` and no kind of `graph`.
+    #[must_use]
+    pub fn unknown(&self, graph: &TaskGraph, platform: &Platform) -> Vec<&str> {
+        let is_known = |name: &str| {
+            platform.classes.iter().any(|class| class.name == name || class.arch.to_string() == name)
+                || graph.kinds.iter().any(|kind| kind.name == name)
+        };
+        self.bias.iter().map(|(name, _)| name.as_str()).filter(|name| !is_known(name)).collect()
+    }
+
+    /// The draws for a graph on a platform; `None` if there is no noise.
+    pub(super) fn luck(&self, graph: &TaskGraph, platform: &Platform) -> Option<Luck> {
+        if self.spread <= 0.0 && self.bias.is_empty() {
+            return None;
+        }
+        let deviation = self.spread.max(0.0) / std::f64::consts::SQRT_2;
+        let mut of_model = Vec::with_capacity(graph.kinds.len() * platform.classes.len());
+        for (number, kind) in (0_u64..).zip(&graph.kinds) {
+            for (place, class) in (0_u64..).zip(&platform.classes) {
+                let arch = class.arch.to_string();
+                let applies = |name: &str| name == kind.name || name == class.name || name == arch;
+                let bias: f64 = self.bias.iter().filter(|(name, _)| applies(name)).map(|(_, factor)| factor).product();
+                of_model.push(bias * log_normal(deviation, [self.seed, 1, number, place]));
+            }
+        }
+        Some(Luck { seed: self.seed, deviation, classes: platform.classes.len(), of_model })
+    }
+}
+
+impl Luck {
+    /// Nanoseconds that a task takes on a class of workers where `expected` are expected.
+    pub(super) fn nanos(&self, graph: &TaskGraph, task: TaskId, class: usize, expected: u64) -> u64 {
+        let of_model = self.of_model[graph.task(task).kind.index() * self.classes + class];
+        let factor = of_model * log_normal(self.deviation, [self.seed, 2, u64::from(task.0), class as u64]);
+        (expected as f64 * factor.clamp(LIMITS.0, LIMITS.1)) as u64
+    }
+}
+
+/// A number of median 1 whose logarithm has this standard deviation, drawn for `what`.
+fn log_normal(deviation: f64, what: [u64; 4]) -> f64 {
+    if deviation == 0.0 {
+        return 1.0;
+    }
+    let word = what.into_iter().fold(0x9e37_79b9_7f4a_7c15, |hash, part| mix(hash ^ mix(part.wrapping_add(1))));
+    let unit = |word: u64| ((word >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+    // Box and Muller.
+    let (radius, angle) = ((-2.0 * unit(word).ln()).sqrt(), std::f64::consts::TAU * unit(mix(word)));
+    (deviation * radius * angle.cos()).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched_graph::generate::independent;
+    use std::time::Duration;
+
+    #[test]
+    fn factors_have_the_spread_and_the_bias_asked_for() {
+        let (graph, platform) =
+            (independent(4000, Duration::from_millis(1)), Platform::flat(2, Duration::from_millis(1)));
+        let noise = Noise { spread: 0.2, bias: vec![("cpu".to_owned(), 1.3)], seed: 7 };
+        let luck = noise.luck(&graph, &platform).expect("there is noise");
+        let logs: Vec<f64> = graph
+            .ids()
+            .map(|task| (luck.nanos(&graph, task, 0, 1_000_000) as f64 / 1e6 / luck.of_model[0]).ln())
+            .collect();
+        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+        let deviation = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / logs.len() as f64).sqrt();
+        assert!(mean.abs() < 0.01 && (0.135..0.148).contains(&deviation), "{mean} {deviation}");
+        let other = Noise { seed: 8, ..noise.clone() }.luck(&graph, &platform).expect("there is noise");
+        assert!(luck.of_model != other.of_model);
+        assert!((luck.of_model[0] / 1.3).ln().abs() < 0.6, "{:?}", luck.of_model);
+        assert!(Noise::default().luck(&graph, &platform).is_none());
+        let unknown = Noise { bias: vec![("gpu".to_owned(), 2.0)], ..noise };
+        assert_eq!(unknown.unknown(&graph, &platform), ["gpu"]);
+    }
+}

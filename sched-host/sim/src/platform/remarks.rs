@@ -1,0 +1,182 @@
+//! What a simulation of a graph on a platform ignores or assumes, for the reader of its figures.
+
+use super::kernels::Sized;
+use super::{KernelTime, Platform, work_of};
+use sched_core::Arch;
+use sched_graph::{Task, TaskGraph};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Platform {
+    /// What a simulation of `graph` ignores or assumes, one sentence each: lengths that override those of the platform,
+    /// extrapolated lengths, kernels without a time on some architecture, and workers on which no task can run.
+    #[must_use]
+    pub fn remarks(&self, graph: &TaskGraph) -> Vec<String> {
+        let mut remarks = Vec::new();
+        remarks.extend(self.overridden(graph));
+        remarks.extend(self.extrapolated(graph));
+        remarks.extend(self.missing(graph));
+        remarks.extend(self.idle(graph));
+        remarks
+    }
+
+    /// Tasks that bring lengths of their own, where the platform has some too.
+    fn overridden(&self, graph: &TaskGraph) -> Option<String> {
+        let own = || graph.tasks.iter().filter(|task| !task.lengths.is_empty());
+        // A time that the graph gives too is not overridden.
+        let differs = |task: &Task, class: usize| {
+            let time =
+                self.kernels.get(&graph.kind_of(task).name, class).and_then(|time| time.nanos(work_of(graph, task)));
+            let own = task.lengths.get(self.classes[class].arch).map(|length| length.as_nanos());
+            time.is_some() && time.map(u128::from) != own
+        };
+        let others = own().filter(|task| (0..self.classes.len()).any(|class| differs(task, class)));
+        let kinds: BTreeSet<&str> = others.map(|task| graph.kind_of(task).name.as_str()).collect();
+        // Workers of one architecture that differ only by `speed` are equally fast then.
+        let speeds = |arch: Arch| {
+            let of_arch = self.classes.iter().filter(move |class| class.arch == arch);
+            of_arch.map(|class| class.speed.to_bits()).collect::<BTreeSet<u64>>()
+        };
+        let differ = self.archs().iter().any(|arch| speeds(arch).len() > 1);
+        let count = own().count();
+        if count == 0 || (kinds.is_empty() && !differ) {
+            return None;
+        }
+        let mut ignored: Vec<String> = Vec::new();
+        if !kinds.is_empty() {
+            ignored.push(format!("times of the kernels {}", listed(kinds)));
+        }
+        if differ {
+            ignored.push("`speed` of its workers".to_owned());
+        }
+        Some(format!(
+            "the graph gives the lengths of {count} of {} tasks, which override the platform's {}",
+            graph.tasks.len(),
+            ignored.join(" and the ")
+        ))
+    }
+
+    /// Lengths outside the measured sizes.
+    fn extrapolated(&self, graph: &TaskGraph) -> Vec<String> {
+        // By kernel, architecture and size: the measured range.
+        let mut found: BTreeMap<(&str, String, u64), (u64, u64)> = BTreeMap::new();
+        for task in graph.tasks.iter().filter(|task| task.lengths.is_empty() && graph.kind_of(task).runs) {
+            let (kind, work) = (graph.kind_of(task).name.as_str(), work_of(graph, task));
+            for (number, class) in self.classes.iter().enumerate() {
+                let range = self.kernels.get(kind, number).and_then(|time| time.range(work.footprint));
+                if let Some((least, most)) = range.filter(|(least, most)| !(least..=most).contains(&&work.bytes)) {
+                    found.insert((kind, class.arch.to_string(), work.bytes), (least, most));
+                }
+            }
+        }
+        let sentence = |((kind, arch, bytes), (least, most)): ((&str, String, u64), (u64, u64))| {
+            let range =
+                if least == most { bytes_of(least) } else { format!("{} to {}", bytes_of(least), bytes_of(most)) };
+            format!(
+                "the length of `{kind}` on {arch} is extrapolated to {} from measurements of {range}",
+                bytes_of(bytes)
+            )
+        };
+        found.into_iter().map(sentence).collect()
+    }
+
+    /// Kernels without a sample on an architecture that runs other kernels of the graph.
+    fn missing(&self, graph: &TaskGraph) -> Vec<String> {
+        let mut found: BTreeMap<(&str, String), usize> = BTreeMap::new();
+        for task in graph.tasks.iter().filter(|task| task.lengths.is_empty() && graph.kind_of(task).runs) {
+            let kind = graph.kind_of(task).name.as_str();
+            let is_measured = |class| matches!(self.kernels.get(kind, class), Some(KernelTime::History { .. }));
+            if !(0..self.classes.len()).any(is_measured) {
+                continue;
+            }
+            for arch in self.archs().iter() {
+                let mut classes = (0..self.classes.len()).filter(|class| self.classes[*class].arch == arch);
+                if classes.all(|class| self.length(graph, task, class).is_none()) {
+                    *found.entry((kind, arch.to_string())).or_default() += 1;
+                }
+            }
+        }
+        let sentence = |((kind, arch), tasks): ((&str, String), usize)| {
+            format!("`{kind}` has no sample on {arch} for {tasks} of its tasks, which run elsewhere")
+        };
+        found.into_iter().map(sentence).collect()
+    }
+
+    /// Architectures on which no task of the graph can run.
+    fn idle(&self, graph: &TaskGraph) -> Option<String> {
+        let runs = |class| {
+            let mut tasks = graph.tasks.iter().filter(|task| graph.kind_of(task).runs);
+            tasks.any(|task| self.length(graph, task, class).is_some())
+        };
+        let idle: Vec<bool> = (0..self.classes.len()).map(|class| !runs(class)).collect();
+        let archs: BTreeSet<String> = (0..self.classes.len())
+            .filter(|class| idle[*class])
+            .map(|class| self.classes[class].arch.to_string())
+            .collect();
+        let workers = self.workers.iter().filter(|worker| idle[worker.class]).count();
+        (workers > 0 && workers < self.workers.len()).then(|| {
+            let archs: Vec<&str> = archs.iter().map(String::as_str).collect();
+            format!(
+                "{workers} of {} workers stay idle: no task has a length on {}",
+                self.workers.len(),
+                archs.join(", ")
+            )
+        })
+    }
+}
+
+impl KernelTime {
+    /// Smallest and largest measured size in bytes, for a task whose length follows from its size.
+    fn range(&self, footprint: Option<u32>) -> Option<(u64, u64)> {
+        let measured: &[Sized] = match self {
+            KernelTime::Measured(measured) => measured,
+            KernelTime::History { measured, .. } if footprint.is_none() => measured,
+            _ => return None,
+        };
+        Some((measured.first()?.bytes, measured.last()?.bytes))
+    }
+}
+
+/// At most three names, and the number of others.
+fn listed(names: BTreeSet<&str>) -> String {
+    let shown: Vec<String> = names.iter().take(3).map(|name| format!("`{name}`")).collect();
+    let more = names.len() - shown.len();
+    if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
+}
+
+fn bytes_of(bytes: u64) -> String {
+    format!("{:.2} MB", bytes as f64 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched_graph::generate::{cholesky, independent};
+    use std::time::Duration;
+
+    #[test]
+    fn what_is_overridden_extrapolated_or_idle_is_said() {
+        let text = r#"platform "p" {
+            memory "ram"
+            workers "big" arch="cpu" memory="ram" speed=2.0
+            workers "little" arch="cpu" memory="ram"
+            workers "gpu" arch="cuda" memory="ram"
+            kernel "*" { on "big" time="1 ms"; on "little" time="2 ms"; on "gpu" time="1 ms"; }
+            kernel "gemm" { on "gpu" { at "1 MB" "1 ms"; at "2 MB" "2 ms"; }; on "big" time="3 ms"; on "little" time="3 ms"; }
+        }"#;
+        let platform = Platform::parse("p.kdl", text).expect("it is sound");
+        assert_eq!(
+            platform.remarks(&independent(3, Duration::from_millis(1))),
+            [
+                "the graph gives the lengths of 3 of 3 tasks, which override the platform's times of the kernels `work` and the \
+             `speed` of its workers",
+                "1 of 3 workers stay idle: no task has a length on cuda",
+            ]
+        );
+        assert_eq!(
+            platform.remarks(&cholesky(4, 960)),
+            ["the length of `gemm` on cuda is extrapolated to 22.12 MB from measurements of 1.00 MB to 2.00 MB"]
+        );
+        let flat = Platform::flat(2, Duration::from_millis(1));
+        assert!(flat.remarks(&cholesky(4, 960)).is_empty());
+    }
+}
