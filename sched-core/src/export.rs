@@ -89,8 +89,8 @@ pub struct Offer {
 impl Offer {
     /// The offer for a component type.
     ///
-    /// It does not compile if the description is one that no host accepts: a name that is not lower-case words joined by
-    /// `-`, two parameters or slots of one name, a default out of range, a bound that is no parameter.
+    /// It does not compile if the description is one that no host accepts: a name that is not lower-case words joined
+    /// by `-`, two parameters or slots of one name, a default out of range, a bound that is no parameter.
     ///
     /// ```compile_fail
     /// # use sched_core::*;

@@ -273,8 +273,8 @@ impl Info {
         self
     }
 
-    /// Fails to compile where it is evaluated by an [`Offer`](crate::Offer) for a description that no host accepts. (Hosts check
-    /// what they read all the same.)
+    /// Fails to compile where it is evaluated by an [`Offer`](crate::Offer) for a description that no host accepts.
+    /// (Hosts check what they read all the same.)
     pub(crate) const fn assert_sound(&self) {
         assert!(is_name(self.name), "the name of a component is not lower-case words joined by `-`");
         let mut place = 0;

@@ -7,8 +7,8 @@
 //! component depends on: write a type, compile it into a plugin, and put the file where the host looks for plugins.
 //! Nothing else is recompiled.
 //!
-//! `sched plugin new my-queue --family flow-control` writes a crate that builds at once, with a component to be changed, a
-//! test and a policy. The rest of this page explains what is in it.
+//! `sched plugin new my-queue --family flow-control` writes a crate that builds at once, with a component to be
+//! changed, a test and a policy. The rest of this page explains what is in it.
 //!
 //! # The four verbs
 //!
@@ -149,8 +149,8 @@
 //! With the feature `rig`, the module `rig` drives one component with fake neighbours and a fake clock, as above. It
 //! fails the test when a task is lost, given away twice or kept, when the component panics, and when a lock is held
 //! across a hop. `rig::conforms` examines the component in one line: it makes random sequences of every call, in random
-//! environments, checks what every component has to do and what this one declares, and reports the shortest sequence of calls
-//! that goes wrong. `sched plugin test` does the same to a built plugin, and runs and simulates policies with it.
+//! environments, checks what every component has to do and what this one declares, and reports the shortest sequence of
+//! calls that goes wrong. `sched plugin test` does the same to a built plugin, and runs and simulates policies with it.
 //!
 //! ```toml
 //! [dev-dependencies]

@@ -120,9 +120,9 @@ impl<'a> Node<'a> {
 
     /// Writes a line to the host's log. (Since 1.1; an older host ignores it.)
     ///
-    /// `sched` shows warnings and errors, and others on request (`--log LEVEL`): the same line of a node once, with a count
-    /// at the end. So leave numbers that change out of warnings. In other programs the line is an event of the crate
-    /// `tracing`.
+    /// `sched` shows warnings and errors, and others on request (`--log LEVEL`): the same line of a node once, with a
+    /// count at the end. So leave numbers that change out of warnings. In other programs the line is an event of the
+    /// crate `tracing`.
     pub fn log(&self, level: LogLevel, line: &str) {
         if let Some(table) = offered::<HostLog>(self.raw.host()) {
             (table.log)(self.raw.call(), self.id(), level as u32, line.into());

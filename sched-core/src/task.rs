@@ -132,8 +132,8 @@ impl Task {
     }
 
     /// Sets the expected duration. A component that decides by a duration sets it for the queues below: the ends of
-    /// children ([`Node::ends_below`](crate::Node::ends_below)) and of workers count only tasks that have one, from the queue to
-    /// the end of their execution.
+    /// children ([`Node::ends_below`](crate::Node::ends_below)) and of workers count only tasks that have one, from the
+    /// queue to the end of their execution.
     pub fn set_predicted(&mut self, length: Option<Duration>) {
         self.head().predicted.store(length.map_or(u64::MAX, nanos), Relaxed);
     }

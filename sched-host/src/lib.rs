@@ -1,9 +1,9 @@
 //! A task runtime whose scheduler is a tree of component plugins.
 //!
-//! An application needs [`runtime`]: it registers data, defines codelets, submits tasks and waits. Which policy schedules
-//! them is a [`policy`] text; the components that it names come from [`plugin`]s. The other modules serve the program
-//! `sched` and similar ones: [`topology`] explores the machine, [`tree`] is the tree itself; the features `simulation` and
-//! `workloads` add simulated machines, factorisations and benchmarks.
+//! An application needs [`runtime`]: it registers data, defines codelets, submits tasks and waits. Which policy
+//! schedules them is a [`policy`] text; the components that it names come from [`plugin`]s. The other modules serve the
+//! program `sched` and similar ones: [`topology`] explores the machine, [`tree`] is the tree itself; the features
+//! `simulation` and `workloads` add simulated machines, factorisations and benchmarks.
 //!
 //! ```
 //! use sched_host::runtime::{ReadWrite, Runtime};
@@ -27,20 +27,21 @@
 //! ```
 //!
 //! The policy is the one that [`Builder::policy`](runtime::Builder::policy) names, or else the environment variable
-//! `SCHED_POLICY`, or else `tree-eager`. The stock components are compiled in where the feature `stock` is on, as it is by
-//! default; [`plugin`] has the rules by which plugin files come on top. The `Debug` of errors is their text for people, since that
-//! is what a program prints whose `main` returns one.
+//! `SCHED_POLICY`, or else `tree-eager`. The stock components are compiled in where the feature `stock` is on, as it is
+//! by default; [`plugin`] has the rules by which plugin files come on top. The `Debug` of errors is their text for
+//! people, since that is what a program prints whose `main` returns one.
 //!
 //! # What is logged
 //!
-//! Libraries print nothing. What components log and what cannot be returned as an error are events of the crate `tracing`; a
-//! program sees them with a subscriber of its choice, such as `tracing_subscriber::fmt::init()`:
+//! Libraries print nothing. What components log and what cannot be returned as an error are events of the crate
+//! `tracing`; a program sees them with a subscriber of its choice, such as `tracing_subscriber::fmt::init()`:
 //!
 //! - target `sched::component` ([`LogLine::TARGET`](tree::LogLine::TARGET)): a line that a component wrote with
-//!   `Node::log` (of `sched-core`), at its level, with the fields `node` (the path in the tree), `component` and `plugin`.
-//!   Simulations have the same events as runs.
-//! - targets that begin with `sched_runtime`, `sched_memory` and `sched_tree`: the host's own, such as tasks or a thread that are
-//!   left behind when a runtime is dropped, measurements that are not stored, and workers that cannot be bound.
+//!   `Node::log` (of `sched-core`), at its level, with the fields `node` (the path in the tree), `component` and
+//!   `plugin`. Simulations have the same events as runs.
+//! - targets that begin with `sched_runtime`, `sched_memory` and `sched_tree`: the host's own, such as tasks or a
+//!   thread that are left behind when a runtime is dropped, measurements that are not stored, and workers that cannot
+//!   be bound.
 //!
 //! What components do wrong is no event but a [`Fault`](tree::Fault): see
 //! [`Runtime::faults`](runtime::Runtime::faults).

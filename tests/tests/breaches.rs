@@ -1,5 +1,5 @@
-//! Breaches of contract that do not stop a component are named and counted, in a run and in a simulation; every task is executed
-//! all the same.
+//! Breaches of contract that do not stop a component are named and counted, in a run and in a simulation; every task is
+//! executed all the same.
 
 use sched_core::Offer;
 use sched_host::graph::generate::cholesky;
@@ -33,7 +33,8 @@ fn tree(what: &str, tree: &str) -> String {
     tree.replace("ASK", "bad what=\"ask\"")
 }
 
-/// Asserts that `faults` are of this breach by these methods only, and that there are some. Gives how often it was seen.
+/// Asserts that `faults` are of this breach by these methods only, and that there are some. Gives how often it was
+/// seen.
 fn assert_named(faults: &[Fault], expected: Breach, methods: &[Method], tree: &str) -> u64 {
     let seen = faults.iter().map(|fault| {
         assert_eq!((&*fault.component, &*fault.plugin), ("bad", "test"), "{tree}: {fault}");

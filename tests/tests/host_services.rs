@@ -1,4 +1,5 @@
-//! Every service of the host answers every argument, in a run and in a simulation: neither panics, and no number is unusable.
+//! Every service of the host answers every argument, in a run and in a simulation: neither panics, and no number is
+//! unusable.
 
 use proptest::prelude::*;
 use sched_core::{

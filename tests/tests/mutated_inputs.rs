@@ -23,8 +23,8 @@ use std::{env, fs, panic, thread};
 /// Inputs of each reader.
 const INPUTS: u64 = 150;
 
-/// Maximum number of bytes that a reader may request in all, for inputs of up to some hundred thousand bytes. Loops that
-/// depend on a number in the input go far beyond.
+/// Maximum number of bytes that a reader may request in all, for inputs of up to some hundred thousand bytes. Loops
+/// that depend on a number in the input go far beyond.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// A reader that has not ended by then never does. Not a measure of speed: no input takes a hundredth of it.

@@ -1,4 +1,5 @@
-//! `sched plugin new`: the crate of each family builds outside of this repository, passes its own tests, and its policy runs.
+//! `sched plugin new`: the crate of each family builds outside of this repository, passes its own tests, and its policy
+//! runs.
 
 use sched_tests::fixtures::{repository, target_folder};
 use sched_tests::program::{Ran, sched};

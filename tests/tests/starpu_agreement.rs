@@ -228,8 +228,8 @@ fn replay_limits(pair: &Pair) -> Option<(f64, f64)> {
     }
 }
 
-/// Prints the rows with medians and worst distances, and fails where a policy is further from StarPU than `limits` of its
-/// pair allow. Returns the rows of pairs with limits.
+/// Prints the rows with medians and worst distances, and fails where a policy is further from StarPU than `limits` of
+/// its pair allow. Returns the rows of pairs with limits.
 fn check(rows: &[Row], limits: impl Fn(&Pair) -> Option<(f64, f64)>) -> Vec<&Row> {
     let mut table = String::from("case, policy, ours, StarPU, distance\n");
     for row in rows {

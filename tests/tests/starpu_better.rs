@@ -192,8 +192,8 @@ fn machine(data: &Path, host: &str, devices: usize) -> Platform {
     machine
 }
 
-/// Policies by machine, and what is left of the means when each machine is left out: what one machine chose is judged on
-/// the others.
+/// Policies by machine, and what is left of the means when each machine is left out: what one machine chose is judged
+/// on the others.
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
 fn no_machine_decides_how_good_the_policies_are() {

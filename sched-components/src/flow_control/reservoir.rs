@@ -24,8 +24,8 @@ pub(super) struct Reservoir {
     /// In nanoseconds.
     exp_len_threshold: Option<u64>,
     ready: Ready,
-    /// Expected length in nanoseconds of popped tasks that are not handed over yet: the components above decide where to
-    /// send the next tasks meanwhile, and must not take the worker for idle.
+    /// Expected length in nanoseconds of popped tasks that are not handed over yet: the components above decide where
+    /// to send the next tasks meanwhile, and must not take the worker for idle.
     leaving: AtomicU64,
     facts: Facts,
 }

@@ -218,8 +218,8 @@ impl<T, B> SharedQueue<T, B> {
         queue.len() > before
     }
 
-    /// Changes the queue, arrivals included, while nobody else pushes or pops. `changed` receives a change of the expected
-    /// length.
+    /// Changes the queue, arrivals included, while nobody else pushes or pops. `changed` receives a change of the
+    /// expected length.
     pub(crate) fn change<A>(&self, change: impl FnOnce(&mut TaskQueue<T>) -> A, changed: impl FnOnce(Change)) -> A {
         let mut queue = self.queue.0.tasks.lock();
         let mut arrived = self.arrived.0.tasks.lock();

@@ -14,8 +14,8 @@
 //!
 //! **Rows and columns** follow from the submitted tasks, so nobody states them: a tile that some task computes from
 //! itself alone is on the diagonal; a tile is in the column of the diagonal tile that it is computed from, and in the
-//! row of the diagonal tile that is computed from it. This holds for the factorisations of Cholesky and LU (where a tile
-//! above the diagonal is placed like the one below it). Other data is dealt to the owners in turn.
+//! row of the diagonal tile that is computed from it. This holds for the factorisations of Cholesky and LU (where a
+//! tile above the diagonal is placed like the one below it). Other data is dealt to the owners in turn.
 //!
 //! **The slow kernels.** A task that owners execute less than `least-speedup` times as fast as another worker, such as
 //! the factorisation of a diagonal tile, may go to any worker of other memory nodes too, whichever completes it first.
@@ -115,8 +115,8 @@ impl BlockCyclic {
         });
     }
 
-    /// The chosen child; a promise to it must be kept or withdrawn. `Err` if there is no expected length, with the child
-    /// of the least load.
+    /// The chosen child; a promise to it must be kept or withdrawn. `Err` if there is no expected length, with the
+    /// child of the least load.
     fn decide(&self, node: Node<'_>, task: &Task) -> Result<Candidate, Option<Child>> {
         with_candidates(|candidates| {
             match self.weights.estimate(node, task, candidates) {

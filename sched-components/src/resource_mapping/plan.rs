@@ -17,9 +17,10 @@
 //! the best plan, or that of the latest start times that it allows (justification), and let single tasks prefer or
 //! avoid an architecture.
 //!
-//! **Owners.** Some of the first plans let the owner of the data compute ([`BlockCyclic`](super::BlockCyclic) has the map
-//! and the reasons), and the search goes on from the best of all. Where many devices share links, such a plan moves far
-//! less data than one that HEFT makes. How much a task must gain on the owner's workers to stay there is varied too.
+//! **Owners.** Some of the first plans let the owner of the data compute ([`BlockCyclic`](super::BlockCyclic) has the
+//! map and the reasons), and the search goes on from the best of all. Where many devices share links, such a plan moves
+//! far less data than one that HEFT makes. How much a task must gain on the owner's workers to stay there is varied
+//! too.
 //!
 //! **The plan is kept.** Each worker gets its tasks in the plan's order, and waits for an urgent task rather than
 //! starting a long one that happens to be ready. If no sent task is under way, any ready task is sent. It plans again

@@ -2,11 +2,11 @@
 //!
 //! # Only tasks with a prediction count
 //!
-//! An end is a sum of [predictions](crate::Task::set_predicted). A task that nobody predicted adds nothing, neither while it is
-//! queued nor while it is executed, even if a model knows how long it takes: of two children, the one with a hundred such tasks
-//! ends as early as the one without any. So a component that chooses by ends must also set the prediction of each task that it
-//! pushes; without that, it sends all tasks to one child. Where no model knows the length, compare the
-//! [loads](crate::Node::child_load), which count tasks.
+//! An end is a sum of [predictions](crate::Task::set_predicted). A task that nobody predicted adds nothing, neither
+//! while it is queued nor while it is executed, even if a model knows how long it takes: of two children, the one with
+//! a hundred such tasks ends as early as the one without any. So a component that chooses by ends must also set the
+//! prediction of each task that it pushes; without that, it sends all tasks to one child. Where no model knows the
+//! length, compare the [loads](crate::Node::child_load), which count tasks.
 
 use super::{Child, Node, in_chunks};
 use crate::abi::extension::{HostEnds, HostTeams, HostTimes, NO_TIME, offered};
@@ -27,8 +27,8 @@ impl Node<'_> {
     /// *Hop.* Calls `each` with every child, in order, and the time at which its workers run out of work. Cheaper than
     /// one query per child. (Falls back to these with a host older than 1.1.)
     ///
-    /// Only tasks with a [prediction](crate::Task::set_predicted) count. A component that chooses by ends sets it for each task
-    /// that it pushes:
+    /// Only tasks with a [prediction](crate::Task::set_predicted) count. A component that chooses by ends sets it for
+    /// each task that it pushes:
     ///
     /// ```
     /// # use sched_core::*;

@@ -1,7 +1,8 @@
-//! Examines a component: random sequences of every call, in random environments, against its contract and what it declares.
+//! Examines a component: random sequences of every call, in random environments, against its contract and what it
+//! declares.
 //!
-//! An author's own tests do it by [`conforms`], and `sched plugin test` does it to a plugin. What is found
-//! comes with the shortest sequence of calls that shows it. Equal seeds give equal examinations, apart from calls by several
+//! An author's own tests do it by [`conforms`], and `sched plugin test` does it to a plugin. What is found comes with
+//! the shortest sequence of calls that shows it. Equal seeds give equal examinations, apart from calls by several
 //! threads.
 
 mod declared;
@@ -36,8 +37,8 @@ use trial::Trial;
 /// Constructor of the component that is examined. An error is the message of the constructor, or of its panic.
 pub type Maker<'a> = dyn Fn(&Params) -> Result<ComponentObject, String> + Sync + 'a;
 
-/// Hears what an examination does. It may be called by an examination that then hangs, or ends the process: what it heard
-/// last is what did it.
+/// Hears what an examination does. It may be called by an examination that then hangs, or ends the process: what it
+/// heard last is what did it.
 pub trait Listener {
     /// A sequence begins, in this environment.
     fn trial(&self, setting: &str);
@@ -345,7 +346,8 @@ pub fn conforms<C: Build>() {
     assert!(told.is_empty(), "`{}` does not conform\n{}", C::INFO.name(), told.join("\n"));
 }
 
-/// Examines on a thread of its own: a call that does not come back is left behind with it. `None` if that thread panicked.
+/// Examines on a thread of its own: a call that does not come back is left behind with it. `None` if that thread
+/// panicked.
 fn watched(
     info: ComponentInfo,
     make: impl Fn(&Params) -> Result<ComponentObject, String> + Send + Sync + 'static,

@@ -83,8 +83,8 @@ impl Rig {
     }
 
     /// Sets a child's answer to `estimated_end`; once that time is past, it answers now. Tasks that the child accepts
-    /// afterwards add their [predictions](crate::Task::set_predicted) to it, divided among its workers; those that it has do not
-    /// count any longer.
+    /// afterwards add their [predictions](crate::Task::set_predicted) to it, divided among its workers; those that it
+    /// has do not count any longer.
     pub fn set_end(&self, child: Child, end: Time) {
         let mut changing = self.host.changing.lock();
         changing.ends.insert(child.0, end);

@@ -322,8 +322,8 @@ pub(super) struct Changing {
     pub(super) rooms: HashMap<u32, Option<usize>>,
     pub(super) ends: HashMap<u32, Time>,
     pub(super) loads: HashMap<u32, f64>,
-    /// Total expected nanoseconds of the tasks that each child accepted since its end was set. Without a prediction a task does
-    /// not count.
+    /// Total expected nanoseconds of the tasks that each child accepted since its end was set. Without a prediction a
+    /// task does not count.
     pub(super) queued_below: HashMap<u32, u64>,
     pub(super) given: HashMap<u32, VecDeque<crate::TaskId>>,
     pub(super) taken: HashMap<u32, Vec<crate::TaskId>>,

@@ -1,7 +1,7 @@
 //! The set that many look at and few change, under loom: whoever was put in is seen, and taken out once.
 //!
-//! Each of these, done by hand to `set.rs`, makes a model fail: a summary bit that is set, or cleared, without the lock; one that
-//! is cleared without a look at the word; one that is never cleared.
+//! Each of these, done by hand to `set.rs`, makes a model fail: a summary bit that is set, or cleared, without the
+//! lock; one that is cleared without a look at the word; one that is never cleared.
 
 use super::SharedSet;
 use loom::sync::Arc;

@@ -29,8 +29,8 @@ use std::sync::Arc;
 /// which are computed from the whole graph and assume transfers without contention. With --context the workload runs
 /// once in each context; contexts that name no policy use the compared one, and static schedules are left out.
 ///
-/// --seeds runs each policy several times, with other random choices, and with --noise with other execution times: the table
-/// has medians and spreads, and names the policies that lose most.
+/// --seeds runs each policy several times, with other random choices, and with --noise with other execution times: the
+/// table has medians and spreads, and names the policies that lose most.
 ///
 /// --html writes a self-contained page: the table, each makespan beside the lower bound, and all schedules on one time
 /// axis.

@@ -72,13 +72,14 @@ struct Cli {
     #[command(flatten)]
     plugins: PluginOptions,
 
-    /// Give up, and say which component it is, when a call of a component has not come back for this time; built-in components
-    /// are not watched
+    /// Give up, and say which component it is, when a call of a component has not come back for this time; built-in
+    /// components are not watched
     #[arg(long, value_name = "SECONDS", env = "SCHED_PATIENCE", default_value = watchdog::PATIENCE_S, value_parser = seconds)]
     #[arg(global = true, help_heading = "Plugins")]
     patience: Duration,
 
-    /// Show what components and the program log, from this level up, on the standard error [default: warnings and errors]
+    /// Show what components and the program log, from this level up, on the standard error [default: warnings and
+    /// errors]
     #[arg(long = "log", value_name = "LEVEL", env = "SCHED_LOG", global = true, help_heading = "Log")]
     log_level: Option<log::Level>,
 

@@ -1,10 +1,10 @@
 //! What components and the host say while they work.
 //!
-//! Components write to the host's log, which passes the lines on as events of `tracing`, and the host's own crates report by
-//! such events what cannot be returned as an error. Here they become lines on the standard error. The same line is written
-//! once, whichever run, round or context says it again; how often it was said follows [at the end](finish). A node that has
-//! said [`FEW`] different lines is cut off, unless the user asked for a level. Each run takes [its own lines](take) along, with
-//! counts, for its report.
+//! Components write to the host's log, which passes the lines on as events of `tracing`, and the host's own crates
+//! report by such events what cannot be returned as an error. Here they become lines on the standard error. The same
+//! line is written once, whichever run, round or context says it again; how often it was said follows [at the
+//! end](finish). A node that has said [`FEW`] different lines is cut off, unless the user asked for a level. Each run
+//! takes [its own lines](take) along, with counts, for its report.
 
 mod events;
 #[cfg(test)]

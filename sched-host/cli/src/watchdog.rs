@@ -29,8 +29,8 @@ impl fmt::Display for Stuck {
 
 impl std::error::Error for Stuck {}
 
-/// From now on, the program ends with an error when a call has not come back for `patience`: whatever waits for it, waits for
-/// ever. Runs and drops of a runtime that notice it themselves are faster, and say more.
+/// From now on, the program ends with an error when a call has not come back for `patience`: whatever waits for it,
+/// waits for ever. Runs and drops of a runtime that notice it themselves are faster, and say more.
 pub(super) fn begin(patience: Duration, json: bool) {
     let look = move || {
         let mut calls = Watch::default();

@@ -6,8 +6,8 @@
 use sched_core::*;
 use std::time::Duration;
 
-/// Gives each task to the child whose workers would finish it first, by what performance models expect; a task without a
-/// model goes to the child with the least load. It stores nothing.
+/// Gives each task to the child whose workers would finish it first, by what performance models expect; a task without
+/// a model goes to the child with the least load. It stores nothing.
 ///
 /// Many threads call it concurrently: what changes belongs in a [`Mutex`] or in atomics. No lock may be held across a
 /// *hop*, a method of [`Node`] that reaches another component: that one may call back.
@@ -25,8 +25,8 @@ impl Build for __TYPE__ {
             .params(const { &[Param::float("transfer-weight", 1.0, "weight of data transfers").at_least(0)] })
             // It refuses a task only when a child does.
             .forwards_push()
-            // `pull_task` and `estimated_end` are the default ones, so that the host can skip the calls. Remove these two
-            // lines when you write the methods yourself.
+            // `pull_task` and `estimated_end` are the default ones, so that the host can skip the calls. Remove these
+            // two lines when you write the methods yourself.
             .forwards_pull()
             .end_is_noted();
 

@@ -22,8 +22,8 @@ impl Build for __TYPE__ {
             .params(const { &[Param::int("by", 1, "what is added to the priority").at_least(-1000).at_most(1000)] })
             // It refuses a task only when its child does.
             .forwards_push()
-            // `pull_task` and `estimated_end` are the default ones, so that the host can skip the calls. Remove these two
-            // lines when you write the methods yourself.
+            // `pull_task` and `estimated_end` are the default ones, so that the host can skip the calls. Remove these
+            // two lines when you write the methods yourself.
             .forwards_pull()
             .end_is_noted();
 

@@ -2,11 +2,12 @@
 //!
 //! - The **critical path**: the longest chain of tasks, each where it is fastest.
 //! - The **area**: all work, divided among the workers as well as possible, as if no task waited for another and tasks
-//!   could be split. It is the optimum of a linear program over the classes of tasks that take equally long, and the pools of
-//!   workers that are equally fast.
-//! - The **mixed** bound: the area with the constraint that one chain of tasks runs in sequence, wherever the program puts
-//!   them (Agullo, Beaumont, Eyraud-Dubois, Herrmann, Kumar, Marchal and Thibault, *Bridging the gap between
-//!   performance and bounds of Cholesky factorization on heterogeneous platforms*, 2015). It is at least as large as both.
+//!   could be split. It is the optimum of a linear program over the classes of tasks that take equally long, and the
+//!   pools of workers that are equally fast.
+//! - The **mixed** bound: the area with the constraint that one chain of tasks runs in sequence, wherever the program
+//!   puts them (Agullo, Beaumont, Eyraud-Dubois, Herrmann, Kumar, Marchal and Thibault, *Bridging the gap between
+//!   performance and bounds of Cholesky factorization on heterogeneous platforms*, 2015). It is at least as large as
+//!   both.
 //!
 //! Transfers take no time, so no schedule is shorter than the bounds, and not every bound can be reached.
 //!
@@ -99,15 +100,15 @@ pub enum BoundError {
 /// Number of chains tried for the mixed bound.
 const CHAINS: usize = 4;
 
-/// Lower bounds of the makespan of `graph` on `pools` of workers, where `seconds` gives the execution time of a task in the
-/// pool with this index, or `None` if it cannot run there.
+/// Lower bounds of the makespan of `graph` on `pools` of workers, where `seconds` gives the execution time of a task in
+/// the pool with this index, or `None` if it cannot run there.
 ///
 /// Where there are very many different execution times, some are rounded down to keep the program small; the bounds are
 /// then slightly lower than they could be.
 ///
 /// # Errors
-/// [`BoundError::Unrunnable`] with the first task that can run nowhere; [`BoundError::Unsolved`] when the solver gives up
-/// because magnitudes differ too much.
+/// [`BoundError::Unrunnable`] with the first task that can run nowhere; [`BoundError::Unsolved`] when the solver gives
+/// up because magnitudes differ too much.
 pub fn bounds(
     graph: &TaskGraph,
     dependencies: &Dependencies,
@@ -139,9 +140,9 @@ pub fn bounds(
     Ok(Bounds { critical_path, area: area.makespan, mixed })
 }
 
-/// Lower bounds where several workers of a pool may execute a task together: `work` gives the least worker time in seconds
-/// that it takes in the pool with this index, and `seconds` the least execution time. Chain and work are not combined: the
-/// mixed bound is the larger of the two others.
+/// Lower bounds where several workers of a pool may execute a task together: `work` gives the least worker time in
+/// seconds that it takes in the pool with this index, and `seconds` the least execution time. Chain and work are not
+/// combined: the mixed bound is the larger of the two others.
 ///
 /// # Errors
 /// As for [`bounds`].

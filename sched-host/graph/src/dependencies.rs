@@ -3,8 +3,8 @@
 use super::{Access, AccessOrder, TaskGraph, TaskId};
 
 /// Dependencies between the tasks of a graph: those that follow from accesses to the same data by the rule of
-/// [`AccessOrder`], and those that tasks name in [`after`](super::Task::after). Only the nearest such tasks are named: a
-/// task that waits for two of which one waits for the other through the same data waits for the later one.
+/// [`AccessOrder`], and those that tasks name in [`after`](super::Task::after). Only the nearest such tasks are named:
+/// a task that waits for two of which one waits for the other through the same data waits for the later one.
 ///
 /// Commuting tasks may run in any order, one at a time, which dependencies cannot express: the executor must ensure it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,5 +1,5 @@
-//! Tiled factorisations as lists of steps: which kernel works on which tiles, in an order in which the steps are correct one
-//! after the other. Generators of task graphs and the factorisations that run on real workers share them.
+//! Tiled factorisations as lists of steps: which kernel works on which tiles, in an order in which the steps are
+//! correct one after the other. Generators of task graphs and the factorisations that run on real workers share them.
 
 mod cholesky;
 pub mod flops;

@@ -1,5 +1,5 @@
-//! Task graphs from files: the format of this program, StarPU's `tasks.rec`, the WfFormat of WfCommons, and the Standard
-//! Task Graph format.
+//! Task graphs from files: the format of this program, StarPU's `tasks.rec`, the WfFormat of WfCommons, and the
+//! Standard Task Graph format.
 
 mod error;
 mod json;
@@ -24,7 +24,8 @@ use std::path::Path;
 /// A format in which task graphs are written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FileFormat {
-    /// The format of this program, in JSON: everything that a [`TaskGraph`] holds. [`to_json`] writes it and describes it.
+    /// The format of this program, in JSON: everything that a [`TaskGraph`] holds. [`to_json`] writes it and describes
+    /// it.
     Native,
     /// Records of `Field: value` lines, written by StarPU's `starpu_fxt_tool` and read by its replay.
     ///
@@ -103,8 +104,8 @@ fn guessed(name: &str, text: Result<String, Unread>) -> Result<TaskGraph, GraphF
     }
 }
 
-/// Reads a task graph from `text`, the content of a file that messages call `name`; in `format`, or in the one that name
-/// and content suggest.
+/// Reads a task graph from `text`, the content of a file that messages call `name`; in `format`, or in the one that
+/// name and content suggest.
 ///
 /// ```
 /// use sched_graph::{FileFormat, TaskId, parse};

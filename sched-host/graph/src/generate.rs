@@ -15,8 +15,8 @@ pub use shapes::{fork_join, independent, stencil};
 use super::priorities::{bottom_levels, ranks};
 use super::{DataId, Datum, TaskGraph};
 
-/// Adds data for the tiles of a matrix of `tiles` × `tiles` tiles of 8-byte numbers, row by row; `cut` selects the tiles
-/// that exist.
+/// Adds data for the tiles of a matrix of `tiles` × `tiles` tiles of 8-byte numbers, row by row; `cut` selects the
+/// tiles that exist.
 struct Tiles {
     tiles: usize,
     ids: Vec<Option<DataId>>,

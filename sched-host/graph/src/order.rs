@@ -3,14 +3,15 @@
 use super::AccessMode;
 use smallvec::SmallVec;
 
-/// Accesses to one piece of data that a new task may have to wait for. The runtime, which submits tasks while others run,
-/// and [`Dependencies`](super::Dependencies), which knows all tasks, follow this same rule; `T` is what either names tasks
-/// by.
+/// Accesses to one piece of data that a new task may have to wait for. The runtime, which submits tasks while others
+/// run, and [`Dependencies`](super::Dependencies), which knows all tasks, follow this same rule; `T` is what either
+/// names tasks by.
 ///
 /// Tasks that name the same data run as if one after the other in the order of their submission (*sequential
-/// consistency*): one that reads waits for the last one before it that writes; one that writes waits for all before it that
-/// read or write. Tasks that [commute](AccessMode::Commute) wait for the accesses before the first of them and not for each
-/// other; running them one at a time is left to the back end. [Scratch](AccessMode::Scratch) memory orders nothing.
+/// consistency*): one that reads waits for the last one before it that writes; one that writes waits for all before it
+/// that read or write. Tasks that [commute](AccessMode::Commute) wait for the accesses before the first of them and not
+/// for each other; running them one at a time is left to the back end. [Scratch](AccessMode::Scratch) memory orders
+/// nothing.
 ///
 /// ```
 /// use sched_graph::{AccessMode, AccessOrder};
@@ -49,8 +50,8 @@ impl<T> Default for AccessOrder<T> {
 }
 
 impl<T: Copy> AccessOrder<T> {
-    /// Records the access of a new task, and passes the tasks that it must wait for to `wait_for`: the nearest ones, which
-    /// in turn wait for those before them. Earlier tasks for which `finished` holds may be forgotten.
+    /// Records the access of a new task, and passes the tasks that it must wait for to `wait_for`: the nearest ones,
+    /// which in turn wait for those before them. Earlier tasks for which `finished` holds may be forgotten.
     #[inline]
     pub fn access(&mut self, task: T, mode: AccessMode, mut wait_for: impl FnMut(T), finished: impl Fn(T) -> bool) {
         match mode {
@@ -124,7 +125,8 @@ mod tests {
             let modes: Vec<AccessMode> = runs.iter().flat_map(|(mode, length)| vec![*mode; *length]).collect();
             let (mut forgets, mut remembers) = (AccessOrder::default(), AccessOrder::default());
             let mut running: BTreeSet<usize> = BTreeSet::new();
-            // Of each task, those that it has to wait for, directly or not, and that had not ended when it was submitted.
+            // Of each task, those that it has to wait for, directly or not, and that had not ended when it was
+            // submitted.
             let mut waits: Vec<BTreeSet<usize>> = Vec::new();
             for (task, mode) in modes.iter().enumerate() {
                 let (mut direct, mut all) = (BTreeSet::new(), BTreeSet::new());

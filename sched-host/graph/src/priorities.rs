@@ -8,8 +8,8 @@ pub enum Priorities {
     /// The graph.
     #[default]
     AsGiven,
-    /// HEFT's upward rank: the longest chain that begins with the task, with the mean execution time of each task over the
-    /// workers and the mean duration of each transfer.
+    /// HEFT's upward rank: the longest chain that begins with the task, with the mean execution time of each task over
+    /// the workers and the mean duration of each transfer.
     UpwardRank,
     /// The longest chain that begins with the task, with each task where it is fastest and without transfers.
     CriticalPath,
@@ -25,8 +25,8 @@ pub trait Costs {
     fn transfer(&self, bytes: u64) -> f64;
 }
 
-/// Sets the priorities of the tasks of `graph` from the source `by`: whole numbers from 1, larger for more urgent tasks and
-/// equal for equally urgent ones.
+/// Sets the priorities of the tasks of `graph` from the source `by`: whole numbers from 1, larger for more urgent tasks
+/// and equal for equally urgent ones.
 pub fn prioritise(graph: &mut TaskGraph, dependencies: &Dependencies, by: Priorities, costs: &impl Costs) {
     let levels = match by {
         Priorities::AsGiven => return,

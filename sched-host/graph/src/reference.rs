@@ -1,8 +1,8 @@
 //! Static schedules for comparison: HEFT with insertion, CPOP, PEFT and list scheduling.
 //!
-//! These know the whole graph in advance and place every task. No runtime can do that; they show what a policy loses that
-//! sees ready tasks only. The model is that of the literature: a processor runs one task at a time, to its end; transfers
-//! take time between processors in different places and none within one, and do not contend.
+//! These know the whole graph in advance and place every task. No runtime can do that; they show what a policy loses
+//! that sees ready tasks only. The model is that of the literature: a processor runs one task at a time, to its end;
+//! transfers take time between processors in different places and none within one, and do not contend.
 //!
 //! ```
 //! use sched_core::Arch;

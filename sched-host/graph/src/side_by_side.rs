@@ -4,8 +4,8 @@ use super::{Access, ContextId, DataId, KindId, Task, TaskGraph, TaskId, WontUse}
 
 impl TaskGraph {
     /// Merges graphs that share nothing into one. Their tasks are submitted in turn: the first of each graph, then the
-    /// second of each, and so on. Tasks of the first graph belong to context 1, those of the second to context 2, and so
-    /// on; see [`Task::context`].
+    /// second of each, and so on. Tasks of the first graph belong to context 1, those of the second to context 2, and
+    /// so on; see [`Task::context`].
     ///
     /// ```
     /// use sched_graph::{TaskGraph, generate::cholesky};

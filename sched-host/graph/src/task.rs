@@ -20,8 +20,8 @@ impl KindId {
 pub struct Kind {
     /// Name, by which performance models and platforms know it.
     pub name: String,
-    /// Whether its tasks do any work. Tasks without work have no codelet: they end as soon as they are ready, on no worker,
-    /// and only order others.
+    /// Whether its tasks do any work. Tasks without work have no codelet: they end as soon as they are ready, on no
+    /// worker, and only order others.
     pub runs: bool,
 }
 

@@ -17,8 +17,8 @@ pub struct TaskGraph {
     pub wont_use: Vec<WontUse>,
 }
 
-/// Hint of the application that data will not be used any more once the tasks submitted so far have ended: it need not stay
-/// near any worker.
+/// Hint of the application that data will not be used any more once the tasks submitted so far have ended: it need not
+/// stay near any worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WontUse {
     /// Number of tasks submitted before the hint.

@@ -12,8 +12,8 @@ const LANGUAGE: Language = Language { name: "policy", node: "component", rule: "
 /// A parameter that is set from outside the text of a policy: `mct.beta=2.0`, on the command line `--set mct.beta=2.0`.
 ///
 /// Before the point stands a component; where the policy has several of that name, all are meant. A path says which:
-/// `mct/prio` is each `prio` right below an `mct`, `leaf/worker` the `worker` at the top of the shared definition `leaf`.
-/// Paths name components and slots, and pass over `each`. After the sign stands a value as in a policy.
+/// `mct/prio` is each `prio` right below an `mct`, `leaf/worker` the `worker` at the top of the shared definition
+/// `leaf`. Paths name components and slots, and pass over `each`. After the sign stands a value as in a policy.
 ///
 /// ```
 /// use sched_policy::{Adjustment, Source};
@@ -126,7 +126,8 @@ impl Policy {
     /// The policy with these parameters set, under a name that says so. Later ones win.
     ///
     /// # Errors
-    /// If no component of the policy is meant. Whether the parameters exist is [checked](super::check()) with all others.
+    /// If no component of the policy is meant. Whether the parameters exist is [checked](super::check()) with all
+    /// others.
     pub fn adjusted(mut self, adjustments: &[Adjustment]) -> Result<Policy, Findings> {
         let mut findings = Vec::new();
         for adjustment in adjustments {

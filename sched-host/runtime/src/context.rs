@@ -119,8 +119,8 @@ impl Submitter {
 
     /// Searches the folders of plugins again, and loads what is new. Returns the differences.
     ///
-    /// A rebuilt plugin is loaded beside its old build: contexts that are made or changed from now on use the new one, and
-    /// [`SchedContext::rebuild`] moves a context to it. The old build remains where it is in use.
+    /// A rebuilt plugin is loaded beside its old build: contexts that are made or changed from now on use the new one,
+    /// and [`SchedContext::rebuild`] moves a context to it. The old build remains where it is in use.
     ///
     /// ```
     /// use sched_runtime::Runtime;

@@ -324,7 +324,8 @@ fn end(core: &Core, threads: Vec<JoinHandle<()>>, claim: Option<Claim>) {
     let ended = core.ended.wait_for(threads.len(), STUCK_PATIENCE);
     let overdue = calls.overdue(STUCK_PATIENCE);
     for thread in threads {
-        // No task is left, so a thread that has not ended is stuck inside a component. It cannot be stopped: it is left behind.
+        // No task is left, so a thread that has not ended is stuck inside a component. It cannot be stopped: it is left
+        // behind.
         if ended.contains(&thread.thread().id()) {
             let _ = thread.join();
             continue;

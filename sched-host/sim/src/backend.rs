@@ -1,7 +1,7 @@
 //! The simulation's services for trees: the virtual clock, sleeping workers, execution times, and transfers.
 //!
-//! A tree calls them while the engine waits for it to return, so its requests are noted here, and the engine serves them
-//! afterwards.
+//! A tree calls them while the engine waits for it to return, so its requests are noted here, and the engine serves
+//! them afterwards.
 
 use super::ahead::Progress;
 use super::lengths::{Lengths, NEVER, Row};

@@ -43,8 +43,8 @@ impl Context {
         self
     }
 
-    /// Sets the range of priorities for tasks of this context. A priority outside of the range is an error, except 0, the
-    /// priority of tasks without one: it becomes the nearest bound.
+    /// Sets the range of priorities for tasks of this context. A priority outside of the range is an error, except 0,
+    /// the priority of tasks without one: it becomes the nearest bound.
     pub fn priorities(mut self, range: RangeInclusive<i32>) -> Context {
         self.priorities = range;
         self

@@ -1,9 +1,9 @@
 //! The event engine: a virtual clock, and workers that act as the threads of the runtime do.
 //!
-//! Everything happens in one thread, in order of time, then of planning, so equal runs yield equal events. A worker with room
-//! in its pipeline pulls from the tree, fetches the data of the task, executes it, ends it, pushes the tasks that became
-//! ready, and pulls again; it sleeps when it finds nothing. A worker of an accelerator keeps several tasks in flight: the
-//! next ones fetch their data while one is executed.
+//! Everything happens in one thread, in order of time, then of planning, so equal runs yield equal events. A worker
+//! with room in its pipeline pulls from the tree, fetches the data of the task, executes it, ends it, pushes the tasks
+//! that became ready, and pulls again; it sleeps when it finds nothing. A worker of an accelerator keeps several tasks
+//! in flight: the next ones fetch their data while one is executed.
 
 mod agenda;
 mod contexts;
@@ -218,8 +218,8 @@ impl<'a> Engine<'a> {
         for mut worker in notes.woken.drain(..) {
             let exhausted = |worker: WorkerId| self.workers[worker.index()].has_looked(self.now, self.changes);
             if exhausted(worker) {
-                // It has looked repeatedly, and nothing has changed since: two workers that wake each other would go on for
-                // ever, since no time passes. A worker that has looked less often goes in its place.
+                // It has looked repeatedly, and nothing has changed since: two workers that wake each other would go on
+                // for ever, since no time passes. A worker that has looked less often goes in its place.
                 self.backend.fall_asleep(worker);
                 let Some(other) = self.backend.find_sleeper(|other| !exhausted(other)) else { continue };
                 self.backend.get_up(other);
@@ -280,7 +280,8 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Ends a task without work at once, and adds the tasks that this made ready to `ready`. Returns whether it was one.
+    /// Ends a task without work at once, and adds the tasks that this made ready to `ready`. Returns whether it was
+    /// one.
     fn passes(&mut self, task: TaskId, ready: &mut VecDeque<TaskId>) -> bool {
         if self.graph.kind_of(self.graph.task(task)).runs {
             return false;

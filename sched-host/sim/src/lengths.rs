@@ -1,4 +1,5 @@
-//! Execution times of each task on each class of workers and each combined worker, looked up once before the simulation.
+//! Execution times of each task on each class of workers and each combined worker, looked up once before the
+//! simulation.
 
 use super::SimError;
 use super::error::Unknown;

@@ -1,12 +1,12 @@
 //! Simulation: the tree of a policy, with its plugins, under a virtual clock on a described machine.
 //!
 //! A [`Simulation`] runs a [`TaskGraph`] on a [`Platform`]. The scheduler is the tree that the runtime drives: the same
-//! components, from the same plugins, called in the same way; only the [`Services`](sched_tree::Services) behind it differ, so
-//! no policy is written twice. A run is a list of [`Event`]s that depends only on graph, platform, policy and seed: it is equal
-//! in each run, on each build.
+//! components, from the same plugins, called in the same way; only the [`Services`](sched_tree::Services) behind it
+//! differ, so no policy is written twice. A run is a list of [`Event`]s that depends only on graph, platform, policy
+//! and seed: it is equal in each run, on each build.
 //!
-//! Scheduling [contexts](Simulation::context), swaps of policies, and [combined workers](Platform::combined_workers) for
-//! parallel tasks work as in the runtime; [`sched_sync::gathering`] describes how teams gather.
+//! Scheduling [contexts](Simulation::context), swaps of policies, and [combined workers](Platform::combined_workers)
+//! for parallel tasks work as in the runtime; [`sched_sync::gathering`] describes how teams gather.
 //!
 //! ```
 //! use sched_graph::{AccessMode, Datum, Task, TaskGraph};
@@ -98,8 +98,8 @@ enum RequestedChange {
 }
 
 impl Simulation {
-    /// A simulation of this graph on this platform, with the policy that the environment variable `SCHED_POLICY` names, or
-    /// `tree-eager`.
+    /// A simulation of this graph on this platform, with the policy that the environment variable `SCHED_POLICY` names,
+    /// or `tree-eager`.
     pub fn new(graph: impl Into<Arc<TaskGraph>>, platform: impl Into<Arc<Platform>>) -> Simulation {
         Simulation {
             graph: graph.into(),
@@ -150,8 +150,8 @@ impl Simulation {
         self
     }
 
-    /// Adds a scheduling context. Tasks of the graph [name](sched_graph::Task::context) contexts by number: 1 is the first
-    /// that is added; 0 is the default context, which has all workers and the policy of the simulation.
+    /// Adds a scheduling context. Tasks of the graph [name](sched_graph::Task::context) contexts by number: 1 is the
+    /// first that is added; 0 is the default context, which has all workers and the policy of the simulation.
     ///
     /// ```
     /// use sched_graph::{TaskGraph, generate::cholesky};
@@ -174,8 +174,8 @@ impl Simulation {
         self
     }
 
-    /// Swaps the policy of a context for the one of this name or path, unless all of its tasks have ended then. The default
-    /// context is named [`default`](Context::DEFAULT).
+    /// Swaps the policy of a context for the one of this name or path, unless all of its tasks have ended then. The
+    /// default context is named [`default`](Context::DEFAULT).
     pub fn swap_policy(self, context: &str, name_or_path: &str, when: When) -> Simulation {
         self.request(context, when, RequestedChange::Policy(WantedPolicy::Named(name_or_path.to_owned())))
     }
@@ -190,7 +190,8 @@ impl Simulation {
         self.request(context, when, RequestedChange::AddWorkers(workers.into_iter().collect()))
     }
 
-    /// Removes workers from a context, unless all of its tasks have ended then. Tasks that they execute are not disturbed.
+    /// Removes workers from a context, unless all of its tasks have ended then. Tasks that they execute are not
+    /// disturbed.
     pub fn remove_workers(self, context: &str, workers: impl IntoIterator<Item = u32>, when: When) -> Simulation {
         self.request(context, when, RequestedChange::RemoveWorkers(workers.into_iter().collect()))
     }

@@ -1,9 +1,9 @@
 //! Replicas on memory nodes: where copies of data are, how much memory they occupy, and which of them may be evicted.
 //!
-//! The states of a replica are those of [`State`]: data with one valid replica is modified, unless that replica is at home.
-//! Data always has memory at home. On other nodes a replica occupies memory from its allocation to its eviction, also while
-//! it is invalid. Replicas that a task uses, or that a transfer reads or writes, are pinned. The others on a node of limited
-//! capacity are in a list, from which the least recently used one is evicted first.
+//! The states of a replica are those of [`State`]: data with one valid replica is modified, unless that replica is at
+//! home. Data always has memory at home. On other nodes a replica occupies memory from its allocation to its eviction,
+//! also while it is invalid. Replicas that a task uses, or that a transfer reads or writes, are pinned. The others on a
+//! node of limited capacity are in a list, from which the least recently used one is evicted first.
 
 use sched_core::MemoryNode;
 use sched_graph::DataId;
@@ -27,8 +27,8 @@ struct NodeState {
     home: u64,
     used: u64,
     peak: u64,
-    /// For each piece of data, the next one in the list of replicas that may be evicted; the last place is both ends of the
-    /// list. Empty if the capacity is unlimited.
+    /// For each piece of data, the next one in the list of replicas that may be evicted; the last place is both ends of
+    /// the list. Empty if the capacity is unlimited.
     next: Vec<DataId>,
     /// The previous one in that list, likewise.
     previous: Vec<DataId>,
@@ -214,8 +214,8 @@ impl Replicas {
         }
     }
 
-    /// Records that the data will not be used any more: its replicas are evicted first. If the only valid one is not at home,
-    /// it is pinned and must be written home; returns its node.
+    /// Records that the data will not be used any more: its replicas are evicted first. If the only valid one is not at
+    /// home, it is pinned and must be written home; returns its node.
     pub(super) fn wont_use(&mut self, data: DataId) -> Option<MemoryNode> {
         self.data[data.index()].unwanted = true;
         for node in self.node_ids() {

@@ -1,8 +1,9 @@
 //! Transfers that share links: how fast each of them goes at any moment.
 //!
-//! Bandwidth is shared max-min fairly (Bertsekas and Gallager, *Data Networks*, 6.5): the rates of all flows grow in proportion
-//! to their weights until a link is full; those of its flows stop there, and the others go on growing. A flow that passes a link
-//! twice counts twice there. Between two changes rates are constant, so only the beginning and the end of a flow are events.
+//! Bandwidth is shared max-min fairly (Bertsekas and Gallager, *Data Networks*, 6.5): the rates of all flows grow in
+//! proportion to their weights until a link is full; those of its flows stop there, and the others go on growing. A
+//! flow that passes a link twice counts twice there. Between two changes rates are constant, so only the beginning and
+//! the end of a flow are events.
 //!
 //! The weights are those of [`Sharing`](super::platform::Sharing).
 
@@ -92,7 +93,8 @@ impl Network {
         self.share();
     }
 
-    /// Removes the flows that have arrived by `now`, in the order in which they began, and adds their transfers to `arrived`.
+    /// Removes the flows that have arrived by `now`, in the order in which they began, and adds their transfers to
+    /// `arrived`.
     pub(super) fn arrived(&mut self, now: u64, arrived: &mut Vec<TransferId>) {
         self.advance(now);
         let before = arrived.len();
@@ -236,7 +238,8 @@ mod tests {
     }
 
     proptest! {
-        /// No link exceeds its bandwidth, and each flow is limited by a full link on which no flow is faster for its weight.
+        /// No link exceeds its bandwidth, and each flow is limited by a full link on which no flow is faster for its
+        /// weight.
         #[test]
         fn rates_are_max_min_fair(
             bandwidth in prop::collection::vec(1u32..50, 1..6),

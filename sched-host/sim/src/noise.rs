@@ -4,13 +4,13 @@ use super::platform::Platform;
 use sched_graph::{TaskGraph, TaskId};
 use sched_text::hash::mix;
 
-/// How the execution times of kernels differ from those of the models. Schedulers expect the models; kernels take what they
-/// take.
+/// How the execution times of kernels differ from those of the models. Schedulers expect the models; kernels take what
+/// they take.
 ///
-/// The factor of an execution is the product of three: `bias`, as given; one for each kind of task and class of workers, the
-/// error of that model; and one for each execution. The last two are drawn from a log-normal distribution of median 1, and
-/// their logarithms have a standard deviation of `spread`/√2 each, so that of the product is `spread`. Each draw depends only on
-/// the seed, the class of workers and the kind or the task: every policy meets the same luck.
+/// The factor of an execution is the product of three: `bias`, as given; one for each kind of task and class of
+/// workers, the error of that model; and one for each execution. The last two are drawn from a log-normal distribution
+/// of median 1, and their logarithms have a standard deviation of `spread`/√2 each, so that of the product is `spread`.
+/// Each draw depends only on the seed, the class of workers and the kind or the task: every policy meets the same luck.
 ///
 /// ```
 /// use sched_graph::generate::independent;
@@ -30,7 +30,8 @@ use sched_text::hash::mix;
 pub struct Noise {
     /// Standard deviation of the logarithm of the factor; 0.1 is about 10 %.
     pub spread: f64,
-    /// Factors of all executions on workers of an architecture or a class, or of a kind of task; all that apply are multiplied.
+    /// Factors of all executions on workers of an architecture or a class, or of a kind of task; all that apply are
+    /// multiplied.
     pub bias: Vec<(String, f64)>,
     /// Seed of the draws.
     pub seed: u64,

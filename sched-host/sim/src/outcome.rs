@@ -14,10 +14,11 @@ pub struct SimOutcome {
     pub tasks: usize,
     /// Floating-point operations of all tasks, as far as the graph gives them.
     pub flops: f64,
-    /// Length of the critical path without transfers, with each task where it is fastest: a lower bound of the makespan.
+    /// Length of the critical path without transfers, with each task where it is fastest: a lower bound of the
+    /// makespan.
     pub critical_path: Duration,
-    /// Energy of all workers in joules, also while they are idle; `None` if the platform does not give the power of each worker
-    /// that executed a task.
+    /// Energy of all workers in joules, also while they are idle; `None` if the platform does not give the power of
+    /// each worker that executed a task.
     pub energy: Option<f64>,
     /// Statistics of each worker.
     pub workers: Vec<WorkerStats>,

@@ -1,16 +1,16 @@
 //! The check that the counters of a simulation cannot overflow.
 //!
-//! Nanoseconds and bytes are counted in 64 bits. Before the simulation begins, both are added up as if every task ran alone
-//! where it takes longest and all of its data were transferred several times: if these sums are in range, no addition needs a
-//! check later.
+//! Nanoseconds and bytes are counted in 64 bits. Before the simulation begins, both are added up as if every task ran
+//! alone where it takes longest and all of its data were transferred several times: if these sums are in range, no
+//! addition needs a check later.
 
 use super::SimError;
 use super::lengths::Lengths;
 use super::platform::Platform;
 use sched_graph::{TaskGraph, TaskId};
 
-/// Maximum number of nanoseconds (73 years), or bytes, of a simulation. Schedulers add expected lengths to times, so this is
-/// less than the clock's range.
+/// Maximum number of nanoseconds (73 years), or bytes, of a simulation. Schedulers add expected lengths to times, so
+/// this is less than the clock's range.
 const MOST: f64 = (1u64 << 61) as f64;
 
 /// Approximate maximum number of transfers of a piece of data for one task: there, back, and again if it was evicted in

@@ -75,8 +75,8 @@ pub struct WorkerClass {
     pub arch: Arch,
     /// Speed of such a worker relative to a CPU core, for components that use it.
     pub speed: f64,
-    /// Maximum number of tasks in flight: a worker with 1 fetches data, executes, and fetches again; an accelerator with 2
-    /// fetches the data of one task while it executes another.
+    /// Maximum number of tasks in flight: a worker with 1 fetches data, executes, and fetches again; an accelerator
+    /// with 2 fetches the data of one task while it executes another.
     pub pipeline: usize,
     /// Power of such a worker.
     pub power: Power,
@@ -110,8 +110,8 @@ pub enum Sharing {
     /// Evenly.
     #[default]
     Even,
-    /// In proportion to 1/latency of their routes, as in SimGrid with the settings that StarPU writes into its platform files
-    /// (`network/weight-S` is 0): a transfer over a long route gets less.
+    /// In proportion to 1/latency of their routes, as in SimGrid with the settings that StarPU writes into its platform
+    /// files (`network/weight-S` is 0): a transfer over a long route gets less.
     ByLatency,
 }
 
@@ -137,7 +137,8 @@ pub struct Link {
 /// The route from one memory node to another.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Route {
-    /// The links, by place in [`Platform::links`]. A link that is passed twice is listed twice. Empty if there is no route.
+    /// The links, by place in [`Platform::links`]. A link that is passed twice is listed twice. Empty if there is no
+    /// route.
     pub links: Vec<usize>,
     /// Latency in nanoseconds.
     pub latency: u64,
@@ -224,8 +225,8 @@ impl Platform {
         &self.classes[self.workers[worker.index()].class]
     }
 
-    /// Execution time of a task of `graph` on the workers of a class, if it can run there: from the graph if it gives any, else
-    /// from the times of kernels.
+    /// Execution time of a task of `graph` on the workers of a class, if it can run there: from the graph if it gives
+    /// any, else from the times of kernels.
     ///
     /// # Panics
     /// If there is no such class.
@@ -238,8 +239,8 @@ impl Platform {
         Some(Duration::from_nanos(nanos))
     }
 
-    /// Execution time of a task of `graph` on `size` workers of a class together, if they can execute it. If the graph gives the
-    /// time on one worker, only [`Parallel::Amdahl`] gives that on several.
+    /// Execution time of a task of `graph` on `size` workers of a class together, if they can execute it. If the graph
+    /// gives the time on one worker, only [`Parallel::Amdahl`] gives that on several.
     ///
     /// # Panics
     /// If there is no such class.
@@ -257,8 +258,8 @@ impl Platform {
         parallel.nanos(alone, size, work_of(graph, task)).map(Duration::from_nanos)
     }
 
-    /// The platform with teams of CPU workers for tasks of every kind without a rule of its own: a fraction `share` of a task,
-    /// from 0 to 1, is divided among the members ([`Parallel::Amdahl`]).
+    /// The platform with teams of CPU workers for tasks of every kind without a rule of its own: a fraction `share` of
+    /// a task, from 0 to 1, is divided among the members ([`Parallel::Amdahl`]).
     #[must_use]
     pub fn with_parallel(mut self, share: f64) -> Platform {
         let kinds: Vec<String> = self.kernels.kinds().chain([Kernels::ANY]).map(str::to_owned).collect();
@@ -307,8 +308,8 @@ impl Platform {
         team_bounds(graph, dependencies, &pools, work, |task, class| least(task, class, |seconds, _| seconds))
     }
 
-    /// For each class, the numbers of its workers that can execute a task: 1, and the sizes of combined workers if kernels are
-    /// parallel.
+    /// For each class, the numbers of its workers that can execute a task: 1, and the sizes of combined workers if
+    /// kernels are parallel.
     fn team_sizes(&self) -> Vec<BTreeSet<u16>> {
         let mut sizes = vec![BTreeSet::from([1]); self.classes.len()];
         if self.kernels.has_parallel() {
@@ -361,7 +362,8 @@ impl Platform {
         self.workers.iter().map(|worker| self.classes[worker.class].arch).collect()
     }
 
-    /// A machine of `workers` CPU workers with one memory node, where tasks take the time that the graph gives, or `length`.
+    /// A machine of `workers` CPU workers with one memory node, where tasks take the time that the graph gives, or
+    /// `length`.
     #[must_use]
     pub fn flat(workers: usize, length: Duration) -> Platform {
         let class =

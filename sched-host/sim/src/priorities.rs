@@ -7,7 +7,8 @@ use sched_core::MemoryNode;
 use sched_graph::priorities::{self, Costs, Priorities};
 use sched_graph::{TaskGraph, TaskId};
 
-/// Sets the priorities of the tasks of `graph` as `by` says, with costs on `platform`, where one worker executes each task.
+/// Sets the priorities of the tasks of `graph` as `by` says, with costs on `platform`, where one worker executes each
+/// task.
 ///
 /// # Errors
 /// If the platform cannot run some tasks.

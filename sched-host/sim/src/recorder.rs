@@ -9,7 +9,8 @@ use sched_trace::{Event, Note, Notes, Observer, Stamped, Trace, WorkerTrack, add
 use sched_tree::{NoteKind, ObservedNode, TreeObserver};
 use std::sync::Arc;
 
-/// Records the events of a simulation for a [`Trace`]. It is an [`Observer`], and has a [`TreeObserver`](Self::tree_observer).
+/// Records the events of a simulation for a [`Trace`]. It is an [`Observer`], and has a
+/// [`TreeObserver`](Self::tree_observer).
 pub struct SimRecorder {
     graph: Arc<TaskGraph>,
     platform: Arc<Platform>,
@@ -40,8 +41,8 @@ impl SimRecorder {
         SimRecorder { graph, platform, recorded: Arc::default() }
     }
 
-    /// The observer for [`Simulation::tree_observer`](super::Simulation::tree_observer). Without it, the trace has neither
-    /// refusals nor queue lengths.
+    /// The observer for [`Simulation::tree_observer`](super::Simulation::tree_observer). Without it, the trace has
+    /// neither refusals nor queue lengths.
     #[must_use]
     pub fn tree_observer(&self) -> Arc<dyn TreeObserver> {
         Arc::<Recorded>::clone(&self.recorded)

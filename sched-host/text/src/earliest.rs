@@ -40,8 +40,8 @@ impl<T> Earliest<T> {
         self.reported
     }
 
-    /// The first problems in the order of their places, those of one place in the order of their reports; and the number
-    /// of all others.
+    /// The first problems in the order of their places, those of one place in the order of their reports; and the
+    /// number of all others.
     #[must_use]
     pub fn take(mut self) -> (Vec<T>, usize) {
         self.sort();

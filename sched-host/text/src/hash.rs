@@ -34,8 +34,8 @@ const fn mix_rest(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// A hash of many bytes, to tell contents apart that nobody made to collide: two lanes, each of which takes in 16 of 32 bytes
-/// by one long multiplication.
+/// A hash of many bytes, to tell contents apart that nobody made to collide: two lanes, each of which takes in 16 of 32
+/// bytes by one long multiplication.
 #[must_use]
 pub fn digest(bytes: &[u8]) -> u128 {
     let length = bytes.len() as u64;

@@ -1,7 +1,7 @@
 //! "Did you mean": the known name that is closest to a mistyped one.
 
-/// Number of edits by which two words differ; [`usize::MAX`] for words so different in length, or so long, that neither is
-/// a misspelling of the other. (Counting takes time and memory in the product of their lengths.)
+/// Number of edits by which two words differ; [`usize::MAX`] for words so different in length, or so long, that neither
+/// is a misspelling of the other. (Counting takes time and memory in the product of their lengths.)
 #[must_use]
 pub fn distance(one: &str, other: &str) -> usize {
     const LONGEST: usize = 200;

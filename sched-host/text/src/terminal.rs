@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// The text with control characters escaped as in JSON (`\\u001b`), so that names, documentation and contents of files
-/// cannot move the cursor, clear the screen, or send answers to the shell. Line ends and tabs stay; so do the colours of
-/// a report that is drawn in `colours`.
+/// cannot move the cursor, clear the screen, or send answers to the shell. Line ends and tabs stay; so do the colours
+/// of a report that is drawn in `colours`.
 #[must_use]
 pub fn escaped(text: &str, colours: bool) -> Cow<'_, str> {
     if !text.contains(is_control) {

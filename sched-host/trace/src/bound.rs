@@ -6,8 +6,8 @@ use sched_graph::priorities::bottom_levels;
 use sched_graph::{TaskGraph, TaskId};
 
 /// Lower bound in seconds of the makespan of the run in `trace`, whose tasks are those of `graph` in the same order, on
-/// identical workers: with the measured execution times no schedule is shorter than their longest chain, nor than their sum
-/// divided by the number of workers. `None` if a task is missing or of another kind.
+/// identical workers: with the measured execution times no schedule is shorter than their longest chain, nor than their
+/// sum divided by the number of workers. `None` if a task is missing or of another kind.
 #[must_use]
 pub fn measured_bound(trace: &Trace, graph: &TaskGraph) -> Option<f64> {
     let mut lengths: Vec<Option<f64>> = vec![None; graph.tasks.len()];

@@ -1,9 +1,9 @@
 //! Traces of runs and simulations, and pictures of them.
 //!
-//! A [`Trace`] is a list of [`Event`]s with the names of tasks, workers, data and nodes in them. Both back ends report the
-//! same events: the runtime records them by worker (`Runtime::take_trace`), a simulation passes them to an [`Observer`]
-//! (`SimRecorder` makes a trace of them). A trace can be written for other programs ([`Format`]: Chrome's and Perfetto's
-//! JSON, Paje), divided into a [`Timeline`], and drawn ([`gantt()`]).
+//! A [`Trace`] is a list of [`Event`]s with the names of tasks, workers, data and nodes in them. Both back ends report
+//! the same events: the runtime records them by worker (`Runtime::take_trace`), a simulation passes them to an
+//! [`Observer`] (`SimRecorder` makes a trace of them). A trace can be written for other programs ([`Format`]: Chrome's
+//! and Perfetto's JSON, Paje), divided into a [`Timeline`], and drawn ([`gantt()`]).
 //!
 //! ```
 //! use sched_graph::generate::cholesky;

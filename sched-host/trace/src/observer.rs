@@ -29,8 +29,8 @@ impl fmt::Display for EventLog {
     }
 }
 
-/// Observer that folds all events into a number. Two simulations with the same number had, for all practical purposes, the
-/// same events in the same order at the same times.
+/// Observer that folds all events into a number. Two simulations with the same number had, for all practical purposes,
+/// the same events in the same order at the same times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Digest(u64);
 
@@ -72,7 +72,8 @@ impl Observer for Digest {
             Event::Woken { worker } => (7, u64::from(worker.0)),
             Event::TransferStarted(transfer) => (8, moved(transfer)),
             Event::TransferEnded(transfer) => (9, moved(transfer)),
-            // Moves within the scheduler are reported by a tree observer, where there is one. They are not part of the schedule.
+            // Moves within the scheduler are reported by a tree observer, where there is one. They are not part of the
+            // schedule.
             Event::Refused { .. } | Event::Held { .. } | Event::QueueLength { .. } | Event::Noted { .. } => return,
         };
         self.fold(nanos << 4 | kind);

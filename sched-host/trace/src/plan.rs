@@ -7,8 +7,8 @@ use sched_graph::reference::{Placement, Schedule};
 use sched_graph::{TaskGraph, TaskId};
 use std::time::Duration;
 
-/// Trace of a run of `graph` that follows `schedule`, whose processors are the workers of `empty`, a trace without events.
-/// It has no transfers: static schedules do not place them.
+/// Trace of a run of `graph` that follows `schedule`, whose processors are the workers of `empty`, a trace without
+/// events. It has no transfers: static schedules do not place them.
 #[must_use]
 pub fn planned(graph: &TaskGraph, schedule: &Schedule, empty: Trace) -> Trace {
     let submitted = Event::Submitted { task: TaskId(0).submitted() };

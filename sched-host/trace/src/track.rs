@@ -69,8 +69,8 @@ impl Trace {
         }
     }
 
-    /// Sets the events, which may be in any order: they are sorted, times are made relative to the first submission, and
-    /// queue lengths replace single moves.
+    /// Sets the events, which may be in any order: they are sorted, times are made relative to the first submission,
+    /// and queue lengths replace single moves.
     #[must_use]
     pub fn with_events(mut self, mut events: Vec<Stamped>) -> Trace {
         events.sort_by_key(|stamped| stamped.nanos);

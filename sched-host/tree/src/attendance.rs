@@ -2,13 +2,14 @@
 //!
 //! # Protocol
 //!
-//! Each thread has a *desk*, on which it notes every call into an attended component: the node and the
-//! method, one above the other as calls nest, and a count that changes with every call and every return. Only the thread
-//! itself writes to its desk, with plain stores; nothing is timed and nothing is locked.
+//! Each thread has a *desk*, on which it notes every call into an attended component: the node and the method, one
+//! above the other as calls nest, and a count that changes with every call and every return. Only the thread itself
+//! writes to its desk, with plain stores; nothing is timed and nothing is locked.
 //!
-//! A [`Watch`] looks at all desks from time to time. A desk whose count is the same as a while ago, with a call on it, is that
-//! of a thread that is inside that call since then: it is waiting or spinning there, or it is inside another component,
-//! which is not attended, that it called. Since a desk may change while it is read, the count is read again afterwards.
+//! A [`Watch`] looks at all desks from time to time. A desk whose count is the same as a while ago, with a call on it,
+//! is that of a thread that is inside that call since then: it is waiting or spinning there, or it is inside another
+//! component, which is not attended, that it called. Since a desk may change while it is read, the count is read again
+//! afterwards.
 //!
 //! The components of this project are not attended, and cost nothing more.
 

@@ -1,11 +1,12 @@
 //! A component whose calls are noted, and that is not waited for without end when a tree is taken down.
 //!
-//! `push_task`, `pull_task` and the other calls of a run are [noted](super::attendance) and made; the first ones and a sample of
-//! the others are [witnessed](super::witness). Where the component declares that the host can do without the call, the host
-//! does so between two witnessed calls, unless the component was seen to lie. The calls that happen while a
-//! tree is built, exchanged or taken down are made by a thread of their own, and are waited for with patience: `drain` and the
-//! component's destructor. A drain that does not come back is a fault, and gives no tasks: the host takes them through the
-//! ledger, as it does for a component that panicked. The thread stays behind, and with it the component.
+//! `push_task`, `pull_task` and the other calls of a run are [noted](super::attendance) and made; the first ones and a
+//! sample of the others are [witnessed](super::witness). Where the component declares that the host can do without the
+//! call, the host does so between two witnessed calls, unless the component was seen to lie. The calls that happen
+//! while a tree is built, exchanged or taken down are made by a thread of their own, and are waited for with patience:
+//! `drain` and the component's destructor. A drain that does not come back is a fault, and gives no tasks: the host
+//! takes them through the ledger, as it does for a component that panicked. The thread stays behind, and with it the
+//! component.
 
 use super::attendance::{Inside, Method, PostNumber};
 use super::call::Call;

@@ -1,9 +1,9 @@
 //! What is queued for a worker in the trees of other contexts.
 //!
-//! Contexts may share workers, which then serve them in turn. A tree that compares ends must know what a worker has to do
-//! for the others, or two contexts both take it for idle. So nodes keep the expected length of their queues where other
-//! trees can read it, and the ledger, which all trees of a runtime share, lists these counters by worker. With one tree
-//! the list is not read.
+//! Contexts may share workers, which then serve them in turn. A tree that compares ends must know what a worker has to
+//! do for the others, or two contexts both take it for idle. So nodes keep the expected length of their queues where
+//! other trees can read it, and the ledger, which all trees of a runtime share, lists these counters by worker. With
+//! one tree the list is not read.
 
 use super::ledger::{NodeId, NodeNumber};
 use super::node::TreeNode;
@@ -12,8 +12,8 @@ use sched_core::WorkerId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// Expected length in nanoseconds of the tasks queued at a node. It has a cache line of its own, since each worker writes
-/// those of its leaves.
+/// Expected length in nanoseconds of the tasks queued at a node. It has a cache line of its own, since each worker
+/// writes those of its leaves.
 #[derive(Default)]
 #[repr(align(64))]
 pub(super) struct Queued(AtomicU64);

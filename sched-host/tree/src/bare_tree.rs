@@ -93,8 +93,8 @@ impl BareTree {
         }
     }
 
-    /// Pushes tasks and pulls what the tree gives, for each worker in turn, whether the tree gives tasks back or not. Their
-    /// number is limited to the slots of a new ledger.
+    /// Pushes tasks and pulls what the tree gives, for each worker in turn, whether the tree gives tasks back or not.
+    /// Their number is limited to the slots of a new ledger.
     pub(crate) fn attempt(&self, tasks: u32) {
         let pull = |worker: u32| {
             if let Some(slot) = self.tree.pull(WorkerId(worker % self.workers)) {

@@ -106,8 +106,8 @@ pub struct Part {
     pub worker: Option<WorkerId>,
     /// Declarations of the component. Where calls are not attended, the host relies on them and saves calls.
     pub claims: Claims,
-    /// Calls of the component are [noted](attendance), so that one that does not come back can be named, and are compared with
-    /// its declarations in samples.
+    /// Calls of the component are [noted](attendance), so that one that does not come back can be named, and are
+    /// compared with its declarations in samples.
     pub attended: bool,
 }
 

@@ -3,8 +3,9 @@
 //! A plugin is a shared library made with [`sched_core::export_components!`]. [`Registry::load`] searches the folders
 //! of a [`SearchPath`] in order, and takes each file through the same steps, each of which can fail with its own error:
 //! its segments are inside the file → it has a stamp → the stamp fits this host → a child process survives loading it
-//! and using its components a little → the loader maps it → the layouts of its types agree → its manifest is understood.
-//! A file that fails never keeps another from loading, and all files, good and bad, are listed in [`Registry::files`].
+//! and using its components a little → the loader maps it → the layouts of its types agree → its manifest is
+//! understood. A file that fails never keeps another from loading, and all files, good and bad, are listed in
+//! [`Registry::files`].
 //!
 //! The stamp is read from the file, so a library built for another interface, or with `panic = "abort"`, never runs an
 //! instruction. This guards against accidents, not against malice: a plugin has all rights of the process.
@@ -31,8 +32,8 @@
 //!
 //! # Builds
 //!
-//! The loader maps a private copy in memory (unless [`IN_PLACE_VARIABLE`] is set, or the library needs its own folder), so
-//! a file may be overwritten while its components are in use. [`Registry::rescan`] loads what is new beside what is
+//! The loader maps a private copy in memory (unless [`IN_PLACE_VARIABLE`] is set, or the library needs its own folder),
+//! so a file may be overwritten while its components are in use. [`Registry::rescan`] loads what is new beside what is
 //! there; libraries are never unloaded. A child process tries each new content once: that it passed is noted in the
 //! user's cache directory (`$XDG_CACHE_HOME/sched/trials`, by the content's hash).
 //!

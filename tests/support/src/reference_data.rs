@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// The folder of all reference data, which lies beside the repository. Where it is absent, `None`, and the running test is
-/// reported as [skipped](super::skipped).
+/// The folder of all reference data, which lies beside the repository. Where it is absent, `None`, and the running test
+/// is reported as [skipped](super::skipped).
 #[must_use]
 pub fn reference_folder() -> Option<PathBuf> {
     reference_data("")

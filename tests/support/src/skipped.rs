@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::thread;
 
-/// Reports that the running test is skipped, and why, in a line that is seen for passing tests too: cargo's test harness
-/// captures what is printed, but not what is written to the standard error itself. `.ci/run` counts these lines.
+/// Reports that the running test is skipped, and why, in a line that is seen for passing tests too: cargo's test
+/// harness captures what is printed, but not what is written to the standard error itself. `.ci/run` counts these
+/// lines.
 pub fn skipped(why: &str) {
     let thread = thread::current();
     let test = thread.name().unwrap_or("a test");

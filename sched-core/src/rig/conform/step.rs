@@ -9,7 +9,8 @@ use std::time::Duration;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct TaskSpec {
     pub(super) priority: i32,
-    /// Number of the worker for whose architecture it has its only implementation; every architecture has one otherwise.
+    /// Number of the worker for whose architecture it has its only implementation; every architecture has one
+    /// otherwise.
     pub(super) only_for: Option<usize>,
     pub(super) codelet: u32,
     pub(super) predicted: Option<Duration>,
@@ -17,8 +18,8 @@ pub(super) struct TaskSpec {
     pub(super) chosen: usize,
 }
 
-/// One call, or a change of the environment. Numbers are taken modulo what there is, so that every sequence of steps can be
-/// executed in every setting.
+/// One call, or a change of the environment. Numbers are taken modulo what there is, so that every sequence of steps
+/// can be executed in every setting.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     /// A new task is pushed, on behalf of nobody or of a worker.

@@ -12,8 +12,8 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::Write;
 
-/// Loss over the run without noise from which a policy is called fragile, if it also exceeds that of half of the policies by
-/// half.
+/// Loss over the run without noise from which a policy is called fragile, if it also exceeds that of half of the
+/// policies by half.
 const FRAGILE: f64 = 0.02;
 
 /// The comparison. Fields are JSON keys.
@@ -42,8 +42,8 @@ struct Row {
     fragile: bool,
 }
 
-/// Simulates each policy with `count` seeds, the first of which is that of the case, and writes a table to `out`. Returns
-/// whether all completed.
+/// Simulates each policy with `count` seeds, the first of which is that of the case, and writes a table to `out`.
+/// Returns whether all completed.
 ///
 /// # Errors
 /// If no policy completes, or `out` cannot be written.

@@ -15,8 +15,8 @@ use std::process::ExitCode;
 
 /// Write the crate of a new component
 ///
-/// The crate stands alone: it depends on sched-core only, builds at once, and has a component of the chosen family whose
-/// methods say when they are called, a policy that uses it, a test in the rig, and a README with the commands.
+/// The crate stands alone: it depends on sched-core only, builds at once, and has a component of the chosen family
+/// whose methods say when they are called, a policy that uses it, a test in the rig, and a README with the commands.
 #[derive(clap::Args, Clone, Debug)]
 #[command(mut_arg("format", text_or_json))]
 #[command(after_long_help = "Examples:

@@ -1,7 +1,7 @@
 //! `sched plugin test`: examines the components of a plugin.
 //!
-//! The examination itself runs in a child process, which writes what it is about to do: if it hangs or dies, the last call is
-//! what did it. Runs and simulations are child processes too.
+//! The examination itself runs in a child process, which writes what it is about to do: if it hangs or dies, the last
+//! call is what did it. Runs and simulations are child processes too.
 
 mod child;
 mod journal;
@@ -23,13 +23,13 @@ use std::time::Duration;
 
 /// Test the components of a plugin against their contract
 ///
-/// Random sequences of every call, with random workers, children, parents and parameters, examine each component for what
-/// every component has to do (no task is lost, a refusal hands back the same task, work that waits wakes a worker, …) and
-/// for what it declares of itself. A finding comes with the shortest sequence of calls that shows it. Then policies with
-/// the component run and are simulated, and are compared with a stock component in its place.
+/// Random sequences of every call, with random workers, children, parents and parameters, examine each component for
+/// what every component has to do (no task is lost, a refusal hands back the same task, work that waits wakes a worker,
+/// …) and for what it declares of itself. A finding comes with the shortest sequence of calls that shows it. Then
+/// policies with the component run and are simulated, and are compared with a stock component in its place.
 ///
-/// Everything happens in child processes, so that a component that hangs or crashes is a finding too (--patience says how
-/// long a call may take). An author's own tests do the same by `sched_core::rig::conforms`.
+/// Everything happens in child processes, so that a component that hangs or crashes is a finding too (--patience says
+/// how long a call may take). An author's own tests do the same by `sched_core::rig::conforms`.
 ///
 /// The exit code is 0 if nothing was found, and 1 otherwise.
 #[derive(clap::Args, Clone, Debug)]

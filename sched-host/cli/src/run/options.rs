@@ -35,7 +35,8 @@ pub(super) struct Options {
     #[arg(long, short, value_name = "N", value_parser = positive, conflicts_with_all = ["contexts", "swap_to"])]
     repeat: Option<usize>,
 
-    /// Take plugins into use that are rebuilt, added or removed while the tasks run: each context gets a new tree of its policy
+    /// Take plugins into use that are rebuilt, added or removed while the tasks run: each context gets a new tree of
+    /// its policy
     #[arg(long)]
     pub(super) watch_plugins: bool,
 

@@ -14,8 +14,8 @@ const INTERVAL: Duration = Duration::from_millis(200);
 /// Time and size of each file in the folders.
 type Files = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 
-/// Until `end` is closed, looks at the folders of the registry time and again. When files have changed, and have not changed
-/// since the look before, as those that a compiler is still writing do, the runtime takes them into use.
+/// Until `end` is closed, looks at the folders of the registry time and again. When files have changed, and have not
+/// changed since the look before, as those that a compiler is still writing do, the runtime takes them into use.
 pub(super) fn watch(runtime: &Runtime, registry: &Registry, progress: &Progress, end: &Receiver<()>) {
     let folders: Vec<PathBuf> = registry.folders().iter().map(|report| report.folder.path.clone()).collect();
     let (mut used, mut last) = (files(&folders), Files::new());

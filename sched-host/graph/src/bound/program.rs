@@ -12,9 +12,9 @@ pub(super) struct Division {
     pub(super) mean_length: Vec<f64>,
 }
 
-/// Divides the tasks of all classes among the pools, in fractions if needed, so that the pool that ends last ends as early
-/// as possible. `chain` gives the number of tasks of each class on a chain that must fit into the makespan too; it is empty
-/// if there is no chain.
+/// Divides the tasks of all classes among the pools, in fractions if needed, so that the pool that ends last ends as
+/// early as possible. `chain` gives the number of tasks of each class on a chain that must fit into the makespan too;
+/// it is empty if there is no chain.
 ///
 /// With `x` tasks of a class in a pool, `y` of them on the chain:
 ///

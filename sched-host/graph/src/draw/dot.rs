@@ -6,8 +6,8 @@ use sched_text::dot::quoted;
 use sched_text::svg::{KernelColours, ink_on};
 use std::fmt::Write;
 
-/// The graph in the language of Graphviz: a box for each task, or for each group of a large graph, with the colour of its
-/// kind; the critical path has thick edges.
+/// The graph in the language of Graphviz: a box for each task, or for each group of a large graph, with the colour of
+/// its kind; the critical path has thick edges.
 #[must_use]
 pub fn dot(graph: &TaskGraph, dependencies: &Dependencies) -> String {
     let sketch = Sketch::of(graph, dependencies);

@@ -16,8 +16,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// After Sugiyama, Tagawa and Toda (1981): nodes of a layer are ordered by the mean place of their neighbours in the
-    /// layers above and below, in turns; then each moves towards that mean as far as its neighbours let it.
+    /// After Sugiyama, Tagawa and Toda (1981): nodes of a layer are ordered by the mean place of their neighbours in
+    /// the layers above and below, in turns; then each moves towards that mean as far as its neighbours let it.
     pub(super) fn of(sketch: &Sketch) -> Layout {
         let n = sketch.nodes.len();
         let (mut above, mut below) = (vec![Vec::new(); n], vec![Vec::new(); n]);

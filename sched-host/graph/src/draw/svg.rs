@@ -36,9 +36,9 @@ impl Size {
     }
 }
 
-/// A drawing of the graph, from the tasks that wait for nothing at the top to the last ones at the bottom: a box for each
-/// task, or for each group of a large graph, with the colour of its kind. The critical path is outlined; tooltips tell
-/// details. It needs no style sheet or font from elsewhere.
+/// A drawing of the graph, from the tasks that wait for nothing at the top to the last ones at the bottom: a box for
+/// each task, or for each group of a large graph, with the colour of its kind. The critical path is outlined; tooltips
+/// tell details. It needs no style sheet or font from elsewhere.
 #[must_use]
 pub fn svg(graph: &TaskGraph, dependencies: &Dependencies) -> String {
     let sketch = Sketch::of(graph, dependencies);

@@ -81,11 +81,11 @@ impl CholeskyStep {
 
     /// How urgent the step is: larger is more urgent, and the last step has 1.
     ///
-    /// It is the number of steps on the longest chain of dependent steps that begins with this one (its *bottom level* with
-    /// steps of equal length), or, below the diagonal, with the most urgent step of the same column: those steps share a
-    /// tile, and a worker that runs them one after the other finds it in its cache. (With the exact bottom level, which is
-    /// the same along antidiagonals, one worker took 5 % longer for 16 × 16 tiles of 256.) The regular shape of the graph gives
-    /// it in closed form: with N rows of tiles, 3·(N − 1) + 1 less
+    /// It is the number of steps on the longest chain of dependent steps that begins with this one (its *bottom level*
+    /// with steps of equal length), or, below the diagonal, with the most urgent step of the same column: those steps
+    /// share a tile, and a worker that runs them one after the other finds it in its cache. (With the exact bottom
+    /// level, which is the same along antidiagonals, one worker took 5 % longer for 16 × 16 tiles of 256.) The regular
+    /// shape of the graph gives it in closed form: with N rows of tiles, 3·(N − 1) + 1 less
     ///
     /// | step | less |
     /// |---|---|
@@ -94,8 +94,8 @@ impl CholeskyStep {
     /// | syrk(k, i) | k + 2·i |
     /// | gemm(k, i, j) | k + 2·j + 1 |
     ///
-    /// A step is always more urgent than those that wait for it. On as many workers as one likes, a factorisation takes at
-    /// least 3·(N − 1) + 1 steps' time.
+    /// A step is always more urgent than those that wait for it. On as many workers as one likes, a factorisation takes
+    /// at least 3·(N − 1) + 1 steps' time.
     pub fn priority(&self, n_tiles: usize) -> usize {
         let less = match *self {
             Self::Potrf { k } => 3 * k,
@@ -115,8 +115,8 @@ pub struct CholeskySteps {
     left: usize,
 }
 
-/// The steps that factor a matrix of `n_tiles`×`n_tiles` tiles, in the order of submission: for each column k of tiles, the factor of
-/// its diagonal tile, then the solves below it, then, row by row, the updates of what lies to the right.
+/// The steps that factor a matrix of `n_tiles`×`n_tiles` tiles, in the order of submission: for each column k of tiles,
+/// the factor of its diagonal tile, then the solves below it, then, row by row, the updates of what lies to the right.
 ///
 /// Run one after the other they are the factorisation. A task runtime that derives dependencies from what each step
 /// [reads](CholeskyStep::reads) and [writes](CholeskyStep::writes) may run them as its scheduler likes.

@@ -1,8 +1,8 @@
-//! How many floating-point operations (additions, subtractions, multiplications, divisions and square roots, one each) the kernels do,
-//! as real numbers: the counts of large matrices are beyond 2⁵³ only far from any practical order.
+//! How many floating-point operations (additions, subtractions, multiplications, divisions and square roots, one each)
+//! the kernels do, as real numbers: the counts of large matrices are beyond 2⁵³ only far from any practical order.
 //!
-//! The formulas are those of LAPACK Working Note 41 (Blackford and Dongarra, appendix C), exact for an algorithm that does no
-//! superfluous work.
+//! The formulas are those of LAPACK Working Note 41 (Blackford and Dongarra, appendix C), exact for an algorithm that
+//! does no superfluous work.
 
 /// Cholesky factor of an n×n tile: n³/3 + n²/2 + n/6.
 ///
@@ -53,8 +53,8 @@ pub fn lu(n: usize) -> f64 {
     n * (n - 1.0) * (4.0 * n + 1.0) / 6.0
 }
 
-/// QR factorisation of a matrix of order n by Householder reflections, R and the reflectors: 4·n³/3 + 2·n² + 14·n/3. Cut into
-/// tiles it takes a little more, which does not count: this is the work that had to be done.
+/// QR factorisation of a matrix of order n by Householder reflections, R and the reflectors: 4·n³/3 + 2·n² + 14·n/3.
+/// Cut into tiles it takes a little more, which does not count: this is the work that had to be done.
 pub fn qr(n: usize) -> f64 {
     let n = n as f64;
     n * (n * (4.0 * n + 6.0) + 14.0) / 3.0

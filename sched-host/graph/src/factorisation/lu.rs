@@ -66,9 +66,9 @@ impl LuStep {
         }
     }
 
-    /// How urgent the step is: the number of steps on the longest chain of dependent steps that begins with it (its *bottom
-    /// level* with steps of equal length). It is 3·(N − 1) + 1 less the step's panel, tile row and tile column, with N rows of
-    /// tiles: a step is always more urgent than those that wait for it, and the last one has 1.
+    /// How urgent the step is: the number of steps on the longest chain of dependent steps that begins with it (its
+    /// *bottom level* with steps of equal length). It is 3·(N − 1) + 1 less the step's panel, tile row and tile column,
+    /// with N rows of tiles: a step is always more urgent than those that wait for it, and the last one has 1.
     pub fn priority(&self, n_tiles: usize) -> usize {
         let panel = match *self {
             Self::Getrf { k } | Self::TrsmRow { k, .. } | Self::TrsmColumn { k, .. } | Self::Gemm { k, .. } => k,
@@ -78,9 +78,9 @@ impl LuStep {
     }
 }
 
-/// The steps of a right-looking LU factorisation of `n_tiles`×`n_tiles` tiles, in the order of submission: for each panel k,
-/// the factors of its diagonal tile, the solves right of it, the solves below it, then, row by row, the updates of the rest.
-/// They are N·(N + 1)·(2·N + 1)/6 for N rows of tiles.
+/// The steps of a right-looking LU factorisation of `n_tiles`×`n_tiles` tiles, in the order of submission: for each
+/// panel k, the factors of its diagonal tile, the solves right of it, the solves below it, then, row by row, the
+/// updates of the rest. They are N·(N + 1)·(2·N + 1)/6 for N rows of tiles.
 ///
 /// ```
 /// use sched_graph::factorisation::{LuStep::*, lu_steps};

@@ -1,7 +1,8 @@
 //! The tiled QR factorisation as a list of steps.
 //!
-//! It is that of Buttari, Langou, Kurzak and Dongarra, "A class of parallel tiled linear algebra algorithms for multicore
-//! architectures", Parallel Computing 35 (2009), with its flat tree: the tiles of a panel go into its diagonal tile one by one.
+//! It is that of Buttari, Langou, Kurzak and Dongarra, "A class of parallel tiled linear algebra algorithms for
+//! multicore architectures", Parallel Computing 35 (2009), with its flat tree: the tiles of a panel go into its
+//! diagonal tile one by one.
 
 /// One kernel on named tiles. Indices count tiles, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,18 +48,18 @@ impl QrStep {
         }
     }
 
-    /// How urgent the step is: the number of steps on the longest chain of dependent steps that begins with it (its *bottom
-    /// level* with steps of equal length). It is 3·(N − 1) + 1 less the step's panel, tile row and tile column, with N rows of
-    /// tiles: a step is always more urgent than those that wait for it, and the last one has 1.
+    /// How urgent the step is: the number of steps on the longest chain of dependent steps that begins with it (its
+    /// *bottom level* with steps of equal length). It is 3·(N − 1) + 1 less the step's panel, tile row and tile column,
+    /// with N rows of tiles: a step is always more urgent than those that wait for it, and the last one has 1.
     pub fn priority(&self, n_tiles: usize) -> usize {
         let (k, i, j) = self.place();
         (3 * n_tiles).saturating_sub(2 + k + i + j)
     }
 }
 
-/// The steps of a QR factorisation of `n_tiles`×`n_tiles` tiles, in the order of submission: for each panel k, the factors of
-/// its diagonal tile and what they do to the tiles right of it; then for each tile below, its elimination and what that does
-/// to the two rows. They are N·(N + 1)·(2·N + 1)/6 for N rows of tiles.
+/// The steps of a QR factorisation of `n_tiles`×`n_tiles` tiles, in the order of submission: for each panel k, the
+/// factors of its diagonal tile and what they do to the tiles right of it; then for each tile below, its elimination
+/// and what that does to the two rows. They are N·(N + 1)·(2·N + 1)/6 for N rows of tiles.
 ///
 /// ```
 /// use sched_graph::factorisation::{QrStep::*, qr_steps};

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 /// A square matrix of a given order, cut into square tiles of a given size from the first row and column on.
 ///
-/// If the order is no multiple of the tile size, the tiles of the last row and of the last column of tiles are smaller. Tiles are
-/// named (i, j), row before column, from 0.
+/// If the order is no multiple of the tile size, the tiles of the last row and of the last column of tiles are smaller.
+/// Tiles are named (i, j), row before column, from 0.
 ///
 /// ```
 /// use sched_graph::factorisation::Tiling;
@@ -20,7 +20,8 @@ pub struct Tiling {
 }
 
 impl Tiling {
-    /// Cuts a matrix of `order` rows and columns into tiles of `tile_size` rows and columns. A tile size beyond the order means one tile.
+    /// Cuts a matrix of `order` rows and columns into tiles of `tile_size` rows and columns. A tile size beyond the
+    /// order means one tile.
     ///
     /// # Panics
     ///

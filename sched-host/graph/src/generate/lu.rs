@@ -4,9 +4,9 @@ use super::{Tiles, tile_bytes};
 use crate::factorisation::{LuStep, Tiling, lu_steps};
 use crate::{AccessMode, Task, TaskGraph};
 
-/// The graph of `sched run lu`: the factorisation of a matrix of `tiles` × `tiles` tiles of `tile_size` rows into a lower and
-/// an upper triangle, without pivoting, with kinds getrf (a diagonal tile), trsm_row (right of it), trsm_column (below it)
-/// and gemm, in the same order, with the same priorities.
+/// The graph of `sched run lu`: the factorisation of a matrix of `tiles` × `tiles` tiles of `tile_size` rows into a
+/// lower and an upper triangle, without pivoting, with kinds getrf (a diagonal tile), trsm_row (right of it),
+/// trsm_column (below it) and gemm, in the same order, with the same priorities.
 ///
 /// ```
 /// use sched_graph::generate::lu;

@@ -4,9 +4,9 @@ use super::{Tiles, tile_bytes};
 use crate::factorisation::{QrStep, qr_steps};
 use crate::{AccessMode, Task, TaskGraph};
 
-/// The graph of `sched run qr`: the factorisation of a matrix of `tiles` × `tiles` tiles of `tile_size` rows, with a flat tree
-/// in each column of tiles, with kinds geqrt (a diagonal tile), unmqr (right of it), tsqrt (a tile below it) and tsmqr (the
-/// update of two tiles), in the same order, with the same priorities.
+/// The graph of `sched run qr`: the factorisation of a matrix of `tiles` × `tiles` tiles of `tile_size` rows, with a
+/// flat tree in each column of tiles, with kinds geqrt (a diagonal tile), unmqr (right of it), tsqrt (a tile below it)
+/// and tsmqr (the update of two tiles), in the same order, with the same priorities.
 ///
 /// As of Buttari, Langou, Kurzak and Dongarra, *A class of parallel tiled linear algebra algorithms for multicore
 /// architectures* (2009). The reflectors of a diagonal tile, and the triangles that go with all reflectors, are data of

@@ -5,8 +5,9 @@ use crate::{AccessMode, DataId, Datum, Lengths, Task, TaskGraph};
 use sched_core::Arch;
 use std::time::Duration;
 
-/// A stencil on `width` blocks in a row, `steps` times: each step of a block reads the block and its neighbours from the
-/// previous step and writes the block anew. All tasks are of kind stencil and take `length`; blocks have `bytes` bytes.
+/// A stencil on `width` blocks in a row, `steps` times: each step of a block reads the block and its neighbours from
+/// the previous step and writes the block anew. All tasks are of kind stencil and take `length`; blocks have `bytes`
+/// bytes.
 #[must_use]
 pub fn stencil(width: usize, steps: usize, length: Duration, bytes: u64) -> TaskGraph {
     let mut graph = TaskGraph::new(format!("stencil of {steps} steps on {width} blocks"));
@@ -30,8 +31,8 @@ pub fn stencil(width: usize, steps: usize, length: Duration, bytes: u64) -> Task
     graph
 }
 
-/// `phases` times a fork, then `width` parallel tasks, then a join. Each task takes `length`, and hands `bytes` bytes to
-/// each task that waits for it. Kinds are fork, work and join.
+/// `phases` times a fork, then `width` parallel tasks, then a join. Each task takes `length`, and hands `bytes` bytes
+/// to each task that waits for it. Kinds are fork, work and join.
 #[must_use]
 pub fn fork_join(width: usize, phases: usize, length: Duration, bytes: u64) -> TaskGraph {
     let mut graph = TaskGraph::new(format!("fork-join ({phases} × {width} tasks)"));

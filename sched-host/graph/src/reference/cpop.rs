@@ -6,8 +6,8 @@ use super::schedule::PartialSchedule;
 use super::{Problem, ProcessorId, Schedule};
 use crate::TaskId;
 
-/// Critical Path On a Processor (Topcuoglu, Hariri and Wu, 2002): all tasks of the critical path go to the processor that
-/// runs them fastest; the others, in the order of the longest chain through them, where they end first.
+/// Critical Path On a Processor (Topcuoglu, Hariri and Wu, 2002): all tasks of the critical path go to the processor
+/// that runs them fastest; the others, in the order of the longest chain through them, where they end first.
 ///
 /// In a graph with several entry tasks the critical path begins with the most urgent of them.
 #[must_use]

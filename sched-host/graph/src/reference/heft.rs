@@ -5,11 +5,11 @@ use super::schedule::PartialSchedule;
 use super::{Placement, Problem, ProcessorId, Schedule};
 use crate::TaskId;
 
-/// Heterogeneous Earliest Finish Time, with insertion (Topcuoglu, Hariri and Wu, 2002): tasks in the order of their upward
-/// rank, each where it ends first, in a gap between others if it fits.
+/// Heterogeneous Earliest Finish Time, with insertion (Topcuoglu, Hariri and Wu, 2002): tasks in the order of their
+/// upward rank, each where it ends first, in a gap between others if it fits.
 ///
-/// Of tasks of equal rank the one with the lower id comes first; of processors on which a task ends at the same time the
-/// one with the lower id gets it.
+/// Of tasks of equal rank the one with the lower id comes first; of processors on which a task ends at the same time
+/// the one with the lower id gets it.
 #[must_use]
 pub fn heft(problem: &Problem) -> Schedule {
     heft_with(problem, Ties::Lower)

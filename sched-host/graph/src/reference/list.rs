@@ -8,8 +8,9 @@ use std::collections::{BTreeSet, BinaryHeap};
 /// A list schedule: an idle processor begins the most urgent ready task that it can run. Nothing is planned ahead, so a
 /// runtime with one ready queue does the same.
 ///
-/// A task is ready when all tasks that it waits for have ended; its data is then transferred while the processor waits. Of
-/// tasks of equal `urgency` the one with the lower id comes first, and of idle processors the one that ends the task first.
+/// A task is ready when all tasks that it waits for have ended; its data is then transferred while the processor waits.
+/// Of tasks of equal `urgency` the one with the lower id comes first, and of idle processors the one that ends the task
+/// first.
 ///
 /// # Panics
 /// If the number of urgencies differs from the number of tasks.

@@ -6,11 +6,11 @@ use super::schedule::PartialSchedule;
 use super::{Problem, Schedule};
 use crate::TaskId;
 
-/// Predict Earliest Finish Time (Arabnejad and Barbosa, 2014): tasks in the order of the mean of their row in a table of
-/// optimistic costs, each where the sum of its end and its optimistic cost is least.
+/// Predict Earliest Finish Time (Arabnejad and Barbosa, 2014): tasks in the order of the mean of their row in a table
+/// of optimistic costs, each where the sum of its end and its optimistic cost is least.
 ///
-/// The optimistic cost of a task on a processor is the longest chain behind it, where each task of the chain runs where its
-/// execution, the mean transfer to it and the rest of the chain take least time.
+/// The optimistic cost of a task on a processor is the longest chain behind it, where each task of the chain runs where
+/// its execution, the mean transfer to it and the rest of the chain take least time.
 #[must_use]
 pub fn peft(problem: &Problem) -> Schedule {
     let costs = optimistic_costs(problem);

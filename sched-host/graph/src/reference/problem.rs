@@ -37,7 +37,8 @@ impl Links {
     /// Transfers that take no time.
     pub const FREE: Links = Links { latency: 0.0, per_byte: 0.0 };
 
-    /// Transfer time of `bytes` bytes in seconds. 0 bytes take no time: tasks that only wait for each other move nothing.
+    /// Transfer time of `bytes` bytes in seconds. 0 bytes take no time: tasks that only wait for each other move
+    /// nothing.
     #[must_use]
     pub fn seconds(&self, bytes: f64) -> f64 {
         if bytes > 0.0 { self.latency + self.per_byte * bytes } else { 0.0 }
@@ -50,8 +51,8 @@ pub enum MeanOver {
     /// All pairs of two different processors, as Topcuoglu, Hariri and Wu do.
     #[default]
     Different,
-    /// All unordered pairs, and each processor with itself, where a transfer takes no time. Some later implementations do
-    /// so and get other ranks: with two processors a transfer counts one third, with four six tenths.
+    /// All unordered pairs, and each processor with itself, where a transfer takes no time. Some later implementations
+    /// do so and get other ranks: with two processors a transfer counts one third, with four six tenths.
     All,
 }
 
@@ -64,8 +65,8 @@ pub struct Edge {
     pub bytes: f64,
 }
 
-/// Tasks with an execution time on each processor, and the bytes that they hand to each other. Each task waits for tasks
-/// with lower ids only.
+/// Tasks with an execution time on each processor, and the bytes that they hand to each other. Each task waits for
+/// tasks with lower ids only.
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub(super) processors: Vec<Processor>,
@@ -89,8 +90,8 @@ pub struct Unrunnable {
 }
 
 impl Problem {
-    /// The tasks of `graph` on these processors, where `seconds` gives the execution time of a task on an architecture, or
-    /// `None` if it cannot run there. Tasks of kinds without work take no time anywhere.
+    /// The tasks of `graph` on these processors, where `seconds` gives the execution time of a task on an architecture,
+    /// or `None` if it cannot run there. Tasks of kinds without work take no time anywhere.
     ///
     /// # Errors
     /// The first task that can run nowhere.
@@ -121,12 +122,12 @@ impl Problem {
         Ok(Problem::new(processors.to_vec(), table, &edges, links))
     }
 
-    /// Tasks with these `seconds` on each of the `processors`, task by task, infinite where a task cannot run. An edge is
-    /// the task that hands data over, the one that waits for it, and the number of bytes.
+    /// Tasks with these `seconds` on each of the `processors`, task by task, infinite where a task cannot run. An edge
+    /// is the task that hands data over, the one that waits for it, and the number of bytes.
     ///
     /// # Panics
-    /// If there is no processor, the table does not fit, a time is negative or not a number, or an edge does not lead to a
-    /// task with a higher id.
+    /// If there is no processor, the table does not fit, a time is negative or not a number, or an edge does not lead
+    /// to a task with a higher id.
     #[must_use]
     pub fn new(
         processors: Vec<Processor>,
@@ -247,8 +248,8 @@ impl Problem {
         sum / count
     }
 
-    /// Critical path in seconds: the longest chain of tasks, each where it is fastest, without transfers. No schedule is
-    /// shorter.
+    /// Critical path in seconds: the longest chain of tasks, each where it is fastest, without transfers. No schedule
+    /// is shorter.
     #[must_use]
     pub fn critical_path(&self) -> f64 {
         let fastest = |task| self.seconds(task).iter().copied().fold(f64::INFINITY, f64::min);
@@ -261,7 +262,8 @@ impl Problem {
         self.chains(|task| self.mean_seconds(task), |bytes| self.mean_transfer(bytes))
     }
 
-    /// HEFT's downward rank of each task: the longest chain that ends before it, with mean execution and transfer times.
+    /// HEFT's downward rank of each task: the longest chain that ends before it, with mean execution and transfer
+    /// times.
     #[must_use]
     pub fn downward_ranks(&self) -> Vec<f64> {
         let mut ranks = vec![0.0f64; self.n_tasks()];

@@ -67,8 +67,8 @@ fn ranks_are_the_published_ones() {
     insta::assert_snapshot!(shown(problem.downward_ranks()), @"0.000 31.000 25.000 22.000 24.000 27.000 62.333 66.667 63.667 93.333");
 }
 
-/// The ranks of tasks 3 and 4 are the same: either may come first. With the lower number first the schedule is that of the
-/// paper.
+/// The ranks of tasks 3 and 4 are the same: either may come first. With the lower number first the schedule is that of
+/// the paper.
 #[test]
 fn heft_gives_the_published_schedule() {
     let problem = ten_tasks();

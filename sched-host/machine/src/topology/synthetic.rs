@@ -180,8 +180,8 @@ fn large_index(description: &str) -> Option<SyntheticProblem> {
     None
 }
 
-/// The number that `text` begins with, as C's `strtoul` reads it for hwloc: decimal, hexadecimal after `0x`, octal after
-/// `0`, perhaps after spaces and a sign. Also the text after it.
+/// The number that `text` begins with, as C's `strtoul` reads it for hwloc: decimal, hexadecimal after `0x`, octal
+/// after `0`, perhaps after spaces and a sign. Also the text after it.
 fn leading_number(text: &str) -> Option<(u64, &str)> {
     let text = text.trim_start();
     let (negative, digits) = match text.strip_prefix('-') {

@@ -1,9 +1,10 @@
 //! Planned actions, in order of time.
 //!
-//! A heap compares more entries the more workers there are. But kernels of one kind take equally long on workers of one kind,
-//! so their ends are planned in the order in which they come: most entries go to the end of one of a few queues, which are in
-//! order by themselves, and only those that fit behind none of them go into a heap. The next entry is the least of the first
-//! ones of all queues and of the heap. (Patience sorting: Mallows, "Patience sorting", SIAM Review 5(4), 1963.)
+//! A heap compares more entries the more workers there are. But kernels of one kind take equally long on workers of one
+//! kind, so their ends are planned in the order in which they come: most entries go to the end of one of a few queues,
+//! which are in order by themselves, and only those that fit behind none of them go into a heap. The next entry is the
+//! least of the first ones of all queues and of the heap. (Patience sorting: Mallows, "Patience sorting", SIAM Review
+//! 5(4), 1963.)
 
 use super::Action;
 use std::cmp::Reverse;

@@ -1,5 +1,5 @@
-//! Scheduling contexts, each with a tree of its own. Policies and workers are exchanged while the simulation runs, by the
-//! runtime's swap of trees.
+//! Scheduling contexts, each with a tree of its own. Policies and workers are exchanged while the simulation runs, by
+//! the runtime's swap of trees.
 
 use super::{Action, Engine};
 use crate::Platform;

@@ -1,8 +1,8 @@
-//! Data movement: the inputs of tasks are brought to their memory nodes in order of urgency, and replicas are evicted to
-//! make room.
+//! Data movement: the inputs of tasks are brought to their memory nodes in order of urgency, and replicas are evicted
+//! to make room.
 //!
-//! Between two memory nodes one transfer at a time is under way in each direction, as with the copy engines of devices; the
-//! most urgent goes first. Transfers between different memory nodes share links.
+//! Between two memory nodes one transfer at a time is under way in each direction, as with the copy engines of devices;
+//! the most urgent goes first. Transfers between different memory nodes share links.
 
 use super::flights::FlightId;
 use super::{Action, Engine};
@@ -273,8 +273,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Requests a transfer of `data`, whose replica on `to` is pinned. Its source is `pinned`, if given, whose replica is
-    /// pinned too; else the cheapest one.
+    /// Requests a transfer of `data`, whose replica on `to` is pinned. Its source is `pinned`, if given, whose replica
+    /// is pinned too; else the cheapest one.
     fn request(
         &mut self,
         data: DataId,

@@ -20,7 +20,8 @@ pub(super) struct Tasks {
     pub(super) ended: usize,
     /// Tasks that have become ready.
     pub(super) ready: VecDeque<TaskId>,
-    /// Data that commuting tasks use now, with the tasks that wait for it. A task takes its turn on all of its data or none.
+    /// Data that commuting tasks use now, with the tasks that wait for it. A task takes its turn on all of its data or
+    /// none.
     turns: BTreeMap<DataId, VecDeque<TaskId>>,
     hints: Hints,
 }
@@ -98,8 +99,8 @@ impl Tasks {
         }
     }
 
-    /// Takes the turn of a task on all data that it commutes on, or queues it at the first that is taken. Returns whether it
-    /// has its turn.
+    /// Takes the turn of a task on all data that it commutes on, or queues it at the first that is taken. Returns
+    /// whether it has its turn.
     fn takes_turns(&mut self, task: TaskId, graph: &TaskGraph) -> bool {
         let commutes = || commuted(graph, task);
         if let Some(waiting) = commutes().find_map(|data| self.turns.get_mut(&data).map(|_| data)) {

@@ -1,7 +1,7 @@
 //! Parallel tasks: the members of a combined worker gather for a task, and execute it together from start to end.
 //!
-//! A member that has joined waits: it neither pulls nor sleeps. When the last one has joined, the data of the task is fetched
-//! to the memory node of the first member.
+//! A member that has joined waits: it neither pulls nor sleeps. When the last one has joined, the data of the task is
+//! fetched to the memory node of the first member.
 
 use super::flights::Flight;
 use super::{Action, Engine};
@@ -28,8 +28,8 @@ pub(super) struct Purpose {
 }
 
 impl Engine<'_> {
-    /// What the team of `combined` gathers for when the member `by` has pulled a task for it. The members are expected to be
-    /// busy with it.
+    /// What the team of `combined` gathers for when the member `by` has pulled a task for it. The members are expected
+    /// to be busy with it.
     pub(super) fn purpose_of(&mut self, slot: &'static Slot, combined: WorkerId, by: WorkerId) -> Purpose {
         self.changes += 1;
         let memberships = Arc::clone(self.teams.memberships());

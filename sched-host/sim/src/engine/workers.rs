@@ -48,7 +48,8 @@ struct VainLooks {
     count: u32,
 }
 
-/// Maximum number of looks for a task at one time while nothing changes. Tasks may move towards the worker between them.
+/// Maximum number of looks for a task at one time while nothing changes. Tasks may move towards the worker between
+/// them.
 const LOOKS: u32 = 8;
 
 impl Worker {
@@ -146,8 +147,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Moves the expected end of the worker's tasks by the length of a task that it pulled, and by the part of its transfers
-    /// that earlier tasks do not hide.
+    /// Moves the expected end of the worker's tasks by the length of a task that it pulled, and by the part of its
+    /// transfers that earlier tasks do not hide.
     fn book_pull(&mut self, worker: WorkerId, task: TaskId, slot: &Slot) {
         let state = &self.workers[worker.index()];
         let length = self.backend.lengths.nanos(self.backend.lengths.row(task), state.class);

@@ -9,8 +9,9 @@ use std::cmp::Ordering;
 const DEVICES: [Arch; 6] = [Arch::CUDA, Arch::OPENCL, Arch::FPGA, Arch::MPI, Arch::HIP, Arch::SYCL];
 
 impl Platform {
-    /// Costs of transfers between its memory nodes without contention, in StarPU's order: main memories first, then those of
-    /// devices. Devices without a worker are left out. In StarPU a device occupies a core, so one is added for each.
+    /// Costs of transfers between its memory nodes without contention, in StarPU's order: main memories first, then
+    /// those of devices. Devices without a worker are left out. In StarPU a device occupies a core, so one is added for
+    /// each.
     ///
     /// ```
     /// let bus = sched_sim::platform::find("cpu9-gpu3")?.starpu_bus();

@@ -7,8 +7,8 @@ use sched_text::Findings;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Figures that hwloc does not give, from the shipped platform `numa-2x12`: a core of about 40 GFlop/s (f64), of which the
-/// kernels of dense linear algebra reach 55 to 75 %, and 38.4 GB/s between memory nodes.
+/// Figures that hwloc does not give, from the shipped platform `numa-2x12`: a core of about 40 GFlop/s (f64), of which
+/// the kernels of dense linear algebra reach 55 to 75 %, and 38.4 GB/s between memory nodes.
 const ASSUMED: &str = r#"
     overheads submission="300 ns" push="100 ns" fetch="50 ns" wake-up="5 us"
     kernel "potrf" { on "cpu" gflops=22.0 overhead="1 us"; }
@@ -20,8 +20,8 @@ const ASSUMED: &str = r#"
 "#;
 
 impl Platform {
-    /// A platform of the workers of `plan` on `topology`: each accesses the memory node near it, and all memory nodes are
-    /// linked. The speeds of cores and links are assumed to be those of the shipped platform `numa-2x12`.
+    /// A platform of the workers of `plan` on `topology`: each accesses the memory node near it, and all memory nodes
+    /// are linked. The speeds of cores and links are assumed to be those of the shipped platform `numa-2x12`.
     ///
     /// ```
     /// use sched_sim::Platform;

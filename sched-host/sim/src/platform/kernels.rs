@@ -22,8 +22,8 @@ pub enum KernelTime {
         /// The exponent.
         b: f64,
     },
-    /// Measured at some sizes of a task's data, in ascending order, at least one; interpolated and extrapolated linearly in
-    /// logarithmic scale.
+    /// Measured at some sizes of a task's data, in ascending order, at least one; interpolated and extrapolated
+    /// linearly in logarithmic scale.
     Measured(Vec<Sized>),
     /// Measured for each footprint of a task's data. A task with another footprint cannot run there; for one without a
     /// footprint the size counts, as for [`Measured`](KernelTime::Measured).
@@ -45,8 +45,8 @@ pub enum Parallel {
         /// Maximum number of members.
         most: u16,
     },
-    /// Times of teams, by number of members from 2; interpolated linearly in logarithmic scale between them and a single
-    /// worker. Larger teams than the largest given cannot execute such tasks.
+    /// Times of teams, by number of members from 2; interpolated linearly in logarithmic scale between them and a
+    /// single worker. Larger teams than the largest given cannot execute such tasks.
     Sizes(BTreeMap<u16, KernelTime>),
 }
 
@@ -157,7 +157,8 @@ impl Kernels {
         self.parallel.entry(kind.to_owned()).or_default().insert(class, parallel);
     }
 
-    /// How teams of a class execute tasks of a kind, if they can; as for [`ANY`](Self::ANY) if nothing is set for the kind.
+    /// How teams of a class execute tasks of a kind, if they can; as for [`ANY`](Self::ANY) if nothing is set for the
+    /// kind.
     #[must_use]
     pub fn parallel(&self, kind: &str, class: usize) -> Option<&Parallel> {
         self.parallel_of(if self.times.contains_key(kind) { kind } else { Kernels::ANY }, class)
@@ -173,8 +174,8 @@ impl Kernels {
         !self.parallel.is_empty()
     }
 
-    /// Sets the power in watts of a worker of a class while it executes a task of kind `kind`, alone or in a team, instead of
-    /// its [usual power](super::Power::busy).
+    /// Sets the power in watts of a worker of a class while it executes a task of kind `kind`, alone or in a team,
+    /// instead of its [usual power](super::Power::busy).
     pub fn set_watts(&mut self, kind: &str, class: usize, watts: f64) {
         self.watts.entry(kind.to_owned()).or_default().insert(class, watts);
     }

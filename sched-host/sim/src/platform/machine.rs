@@ -8,10 +8,10 @@ use sched_policy::{Group, Level, Machine, combined_groups};
 use std::collections::BTreeMap;
 
 impl Platform {
-    /// The combined workers that it offers for parallel tasks, an enclosing one before those inside: all CPU workers together,
-    /// those of each package, and those of each memory node. A group of more than two workers (or as
-    /// [`combined_sizes`](Platform::combined_sizes) says) is halved, and the halves likewise. The rules are those for real
-    /// machines.
+    /// The combined workers that it offers for parallel tasks, an enclosing one before those inside: all CPU workers
+    /// together, those of each package, and those of each memory node. A group of more than two workers (or as
+    /// [`combined_sizes`](Platform::combined_sizes) says) is halved, and the halves likewise. The rules are those for
+    /// real machines.
     ///
     /// ```
     /// use sched_sim::Platform;

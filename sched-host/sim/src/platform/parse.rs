@@ -68,26 +68,28 @@ const MAX_REPEATED: usize = 100_000;
 impl Platform {
     /// Reads a platform from KDL. `source_name` is the name of the text in errors, usually its path.
     ///
-    /// - `memory "ram" size="64 GiB" device=#true`: a memory node; unlimited without a size. The first one has all data at the
-    ///   beginning. On a device, the allocation of memory has a cost.
+    /// - `memory "ram" size="64 GiB" device=#true`: a memory node; unlimited without a size. The first one has all data
+    ///   at the beginning. On a device, the allocation of memory has a cost.
     /// - `switch "pci"`: a place where links meet.
-    /// - `link "ram" "pci" bandwidth="6 GB/s" latency="10 us" back="6.5 GB/s" shared=#true`: a link between two places in both
-    ///   directions, which share bandwidth only if `shared`. Transfers take the route of least latency.
-    /// - `sharing "latency"`: simultaneous transfers share a link in proportion to 1/latency of their routes; `"even"`, the
-    ///   default, gives each the same ([`Sharing`]).
+    /// - `link "ram" "pci" bandwidth="6 GB/s" latency="10 us" back="6.5 GB/s" shared=#true`: a link between two places
+    ///   in both directions, which share bandwidth only if `shared`. Transfers take the route of least latency.
+    /// - `sharing "latency"`: simultaneous transfers share a link in proportion to 1/latency of their routes; `"even"`,
+    ///   the default, gives each the same ([`Sharing`]).
     /// - `workers "cpu" count=9 arch="cpu" memory="ram" package=0 speed=1.0 pipeline=1`: workers of a class.
-    /// - `workers "cpu" … watts="9.5 W" idle-watts="2 W"`: power of each of them while it executes a kernel, alone or in a team
-    ///   (or `kernel "gemm" { on "cpu" gflops=30.0 watts="11 W"; }` for that kernel), and while it is idle. With this,
-    ///   schedulers know the energy of tasks, and so does the outcome ([`SimOutcome::energy`](crate::SimOutcome::energy)).
-    /// - `combined-workers min=2 max=8 arity=2`: sizes of the combined workers that the CPU workers offer; all by default.
+    /// - `workers "cpu" … watts="9.5 W" idle-watts="2 W"`: power of each of them while it executes a kernel, alone or
+    ///   in a team (or `kernel "gemm" { on "cpu" gflops=30.0 watts="11 W"; }` for that kernel), and while it is idle.
+    ///   With this, schedulers know the energy of tasks, and so does the outcome
+    ///   ([`SimOutcome::energy`](crate::SimOutcome::energy)).
+    /// - `combined-workers min=2 max=8 arity=2`: sizes of the combined workers that the CPU workers offer; all by
+    ///   default.
     /// - `overheads submission="1 us" …`: see [`Overheads`].
     /// - `expected-transfers contention=6.0`: factor by which schedulers expect transfers to be slower than alone.
     /// - `kernel "gemm" { on "cpu" … }`: execution time of tasks of a kind on a class: `time="3 ms"`, `gflops=10.0
-    ///   overhead="5 us"` (by operations), `a=0.1 b=1.5` (µs = a·bytes^b), or `{ at "11.06 MB" "87.8 ms"; … }` (measured, by
-    ///   the bytes of all data of a task). The kind `"*"` stands for all that are not named.
-    /// - `on "cpu" time="3 ms" parallel=0.95 max-team=8`: this fraction of a task is divided among the members of a team of at
-    ///   most eight ([`Parallel::Amdahl`](super::Parallel::Amdahl)); or `on "cpu" team=4 time="1 ms"`: execution time on a
-    ///   team of four, given in any of the ways above, beside the `on "cpu"` for one worker
+    ///   overhead="5 us"` (by operations), `a=0.1 b=1.5` (µs = a·bytes^b), or `{ at "11.06 MB" "87.8 ms"; … }`
+    ///   (measured, by the bytes of all data of a task). The kind `"*"` stands for all that are not named.
+    /// - `on "cpu" time="3 ms" parallel=0.95 max-team=8`: this fraction of a task is divided among the members of a
+    ///   team of at most eight ([`Parallel::Amdahl`](super::Parallel::Amdahl)); or `on "cpu" team=4 time="1 ms"`:
+    ///   execution time on a team of four, given in any of the ways above, beside the `on "cpu"` for one worker
     ///   ([`Parallel::Sizes`](super::Parallel::Sizes)).
     /// - `repeat 8 { … }`: its parts eight times, with `{}` in texts replaced by 0 to 7.
     ///

@@ -5,8 +5,8 @@ use super::Platform;
 /// Power of one worker in watts, as far as it depends on its work. The rest of the machine's power is not simulated.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Power {
-    /// While it executes a task, alone or in a team, unless the task's kind [has another](super::Kernels::set_watts); `None` if
-    /// unknown.
+    /// While it executes a task, alone or in a team, unless the task's kind [has another](super::Kernels::set_watts);
+    /// `None` if unknown.
     pub busy: Option<f64>,
     /// While it is idle.
     pub idle: f64,

@@ -15,9 +15,9 @@ pub(super) struct Edge {
     pub(super) latency: u64,
 }
 
-/// The routes of least latency between the first `memories` of `places`; of equal ones the one over the fewest links, then
-/// over those that were written first. `bandwidth` is that of each link in bytes per nanosecond, and `contention` the factor
-/// by which a transfer is expected to be slower than alone.
+/// The routes of least latency between the first `memories` of `places`; of equal ones the one over the fewest links,
+/// then over those that were written first. `bandwidth` is that of each link in bytes per nanosecond, and `contention`
+/// the factor by which a transfer is expected to be slower than alone.
 pub(super) fn routes(memories: usize, places: usize, edges: &[Edge], bandwidth: &[f64], contention: f64) -> Vec<Route> {
     let mut routes = Vec::with_capacity(memories * memories);
     for from in 0..memories {

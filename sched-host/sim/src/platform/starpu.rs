@@ -1,5 +1,5 @@
-//! Platforms from StarPU's performance directory: workers and links as its simulation sees them, and execution times from its
-//! models.
+//! Platforms from StarPU's performance directory: workers and links as its simulation sees them, and execution times
+//! from its models.
 
 use super::{
     KernelTime, Kernels, Link, Memory, Overheads, Parallel, Platform, Power, Route, Sharing, Sized, TransferCost,
@@ -80,9 +80,9 @@ const ALIASES: [(&str, &str); 7] = [
 ];
 
 impl Platform {
-    /// The machine `host` of StarPU's performance directory `directory`, with its cores and CUDA devices. As in StarPU, each
-    /// device occupies a core, and schedulers expect transfers to take as long as if all devices used the bus in both
-    /// directions. Measurements on several cores together give the execution times of teams.
+    /// The machine `host` of StarPU's performance directory `directory`, with its cores and CUDA devices. As in StarPU,
+    /// each device occupies a core, and schedulers expect transfers to take as long as if all devices used the bus in
+    /// both directions. Measurements on several cores together give the execution times of teams.
     ///
     /// # Errors
     /// If files other than models are missing or invalid. Models that are damaged are [left out](Platform::left_out).

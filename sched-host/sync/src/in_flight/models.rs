@@ -1,4 +1,5 @@
-//! The counts of a context under loom: none of its tasks is left when it goes, and a thread that waits for the last one is notified.
+//! The counts of a context under loom: none of its tasks is left when it goes, and a thread that waits for the last one
+//! is notified.
 //!
 //! Loom takes sequentially consistent loads and stores for weaker ones, so that only fences count: without those in
 //! `in_flight.rs` the models fail.

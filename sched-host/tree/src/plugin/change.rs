@@ -17,8 +17,8 @@ pub enum PluginChange {
     Rebuilt(PathBuf),
     /// It is gone. Its components remain where they are in use.
     Removed(PathBuf),
-    /// It cannot be loaded any more, or for another reason than before. Components of its last build remain where they are in
-    /// use.
+    /// It cannot be loaded any more, or for another reason than before. Components of its last build remain where they
+    /// are in use.
     Rejected(LoadError),
 }
 

@@ -1,13 +1,13 @@
 //! A private copy of a plugin's file, in memory.
 //!
-//! The system's loader maps a library from its file. If the file is overwritten in place afterwards, as compilers and `cp` do,
-//! the mapped code changes under the running program, or is gone: the next call ends the process (SIGBUS). So the host maps a
-//! copy that nobody else can write to, and a rebuild does no harm. A rebuilt file is a new library: it is loaded beside the
-//! old one, whose components work on.
+//! The system's loader maps a library from its file. If the file is overwritten in place afterwards, as compilers and
+//! `cp` do, the mapped code changes under the running program, or is gone: the next call ends the process (SIGBUS). So
+//! the host maps a copy that nobody else can write to, and a rebuild does no harm. A rebuilt file is a new library: it
+//! is loaded beside the old one, whose components work on.
 //!
-//! A library that names its own folder to find others (`$ORIGIN` in its run path) is loaded in place, since a copy in memory
-//! is in no folder. So is every library where [`IN_PLACE_VARIABLE`] is set, for debuggers and profilers, which look for
-//! symbols in the file that was mapped.
+//! A library that names its own folder to find others (`$ORIGIN` in its run path) is loaded in place, since a copy in
+//! memory is in no folder. So is every library where [`IN_PLACE_VARIABLE`] is set, for debuggers and profilers, which
+//! look for symbols in the file that was mapped.
 
 use super::elf;
 use super::error::LoadErrorKind;
@@ -59,14 +59,15 @@ impl Content {
         File::open(self.loader_path())
     }
 
-    /// Keeps the copy's descriptor open for as long as the process lives. The loader takes two libraries of one path for the
-    /// same, so the number in the path must not be given to another copy.
+    /// Keeps the copy's descriptor open for as long as the process lives. The loader takes two libraries of one path
+    /// for the same, so the number in the path must not be given to another copy.
     pub(super) fn keep(self) {
         std::mem::forget(self.copy);
     }
 }
 
-/// A sealed copy in memory, or nothing where the system has no such thing or no room for it: then the file itself is loaded.
+/// A sealed copy in memory, or nothing where the system has no such thing or no room for it: then the file itself is
+/// loaded.
 fn copy_of(path: &Path, bytes: &[u8]) -> Option<OwnedFd> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("plugin");
     // Names are limited to 249 bytes.

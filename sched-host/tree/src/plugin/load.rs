@@ -24,8 +24,8 @@ pub(super) struct Loaded {
     pub(super) components: Vec<ComponentInfo>,
 }
 
-/// What this process has loaded, by content: a library is loaded once, under however many names it is found, and is there
-/// for every registry. The lock makes loads come one at a time.
+/// What this process has loaded, by content: a library is loaded once, under however many names it is found, and is
+/// there for every registry. The lock makes loads come one at a time.
 static LOADED: Mutex<BTreeMap<u128, Result<Loaded, LoadErrorKind>>> = Mutex::new(BTreeMap::new());
 
 /// Takes a file through all steps. `path` is absolute, so that the loader does not search for it.
@@ -86,9 +86,10 @@ impl Opened {
     /// Loads a content whose stamp fits. The library stays, whether it is understood or not.
     pub(super) fn of(content: &Content) -> Result<Opened, LoadErrorKind> {
         let path = content.loader_path();
-        // SAFETY: this runs the constructors of the library. It was made by sched-core's macro, as its stamp shows, and a
-        // Rust library has no constructors but those that its author wrote on purpose; whoever puts a plugin into a folder
-        // of the search path vouches for what it does. There are no destructors to vouch for: it is never unloaded.
+        // SAFETY: this runs the constructors of the library. It was made by sched-core's macro, as its stamp shows, and
+        // a Rust library has no constructors but those that its author wrote on purpose; whoever puts a plugin into a
+        // folder of the search path vouches for what it does. There are no destructors to vouch for: it is never
+        // unloaded.
         let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) }
             .map_err(|error| LoadErrorKind::Open(loader_message(&error, &path)))?;
         // Statics, thread-locals and code of the plugin are referred to from all over the host.

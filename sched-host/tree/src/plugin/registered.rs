@@ -83,8 +83,8 @@ impl Registered {
         &self.plugin
     }
 
-    /// Whether calls of such components are [noted](crate::attendance): all but the stock components', which are part of
-    /// this project.
+    /// Whether calls of such components are [noted](crate::attendance): all but the stock components', which are part
+    /// of this project.
     #[must_use]
     pub fn is_attended(&self) -> bool {
         self.info.package != STOCK_PACKAGE

@@ -10,8 +10,8 @@ use sched_core::{
 };
 use std::time::Duration;
 
-/// What stands around the component that is tried, above it or below: it keeps two tasks, refuses others, and asks above
-/// when it has none.
+/// What stands around the component that is tried, above it or below: it keeps two tasks, refuses others, and asks
+/// above when it has none.
 #[derive(Default)]
 struct Neighbour {
     tasks: Mutex<Vec<Task>>,

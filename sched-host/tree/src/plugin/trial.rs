@@ -1,18 +1,18 @@
 //! Loading a plugin on trial, in a child process.
 //!
-//! A damaged library can end the process that loads it: in the system's loader, in its own code when it is asked what it
-//! offers, or in the comparison of layouts. So the first time that a content is seen, a child loads it: it asks the library
-//! for its manifest, builds every component with its default parameters, pushes tasks to it, pulls them, and drains it. If
-//! the child does not survive, the file is an error as any other. Contents that passed are remembered in the user's
-//! cache directory by their hash, so that a trial is paid for once.
+//! A damaged library can end the process that loads it: in the system's loader, in its own code when it is asked what
+//! it offers, or in the comparison of layouts. So the first time that a content is seen, a child loads it: it asks the
+//! library for its manifest, builds every component with its default parameters, pushes tasks to it, pulls them, and
+//! drains it. If the child does not survive, the file is an error as any other. Contents that passed are remembered in
+//! the user's cache directory by their hash, so that a trial is paid for once.
 //!
 //! A trial finds damage in what it executes. It says nothing of code that only other parameters, or a panic, lead to.
 //!
-//! The child is a fork. It has one thread, the one that called, and memory as it was at that moment: locks that other threads
-//! held are held for ever. It touches none that matter: the allocator's are handled by the C library, loads are one at a time
-//! (so the loader's locks are free, unless the application itself loads a library at this moment), and its output goes
-//! nowhere. What is left is bounded: an alarm ends a child that takes too long, and its file is rejected like one that
-//! crashes, until the next search.
+//! The child is a fork. It has one thread, the one that called, and memory as it was at that moment: locks that other
+//! threads held are held for ever. It touches none that matter: the allocator's are handled by the C library, loads are
+//! one at a time (so the loader's locks are free, unless the application itself loads a library at this moment), and
+//! its output goes nowhere. What is left is bounded: an alarm ends a child that takes too long, and its file is
+//! rejected like one that crashes, until the next search.
 
 use super::copy::Content;
 use super::error::LoadErrorKind;
@@ -94,7 +94,8 @@ fn try_in_child(content: &Content) -> std::io::Result<Ending> {
 
 /// The trial itself. Never returns.
 fn in_child(content: &Content, nowhere: &File, mut writer: File) -> ! {
-    // SAFETY: these change the child only, which has one thread. The handlers that are reset belong to the parent's program.
+    // SAFETY: these change the child only, which has one thread. The handlers that are reset belong to the parent's
+    // program.
     unsafe {
         libc::dup2(nowhere.as_raw_fd(), 1);
         libc::dup2(nowhere.as_raw_fd(), 2);
@@ -120,8 +121,9 @@ fn in_child(content: &Content, nowhere: &File, mut writer: File) -> ! {
     unsafe { libc::_exit(i32::from(!passed)) }
 }
 
-/// Closes the descriptors of the parent's program, whose files and connections are none of the child's business: a program that
-/// is being written cannot be executed, and the end of a pipe is not seen, while somebody else has them open.
+/// Closes the descriptors of the parent's program, whose files and connections are none of the child's business: a
+/// program that is being written cannot be executed, and the end of a pipe is not seen, while somebody else has them
+/// open.
 ///
 /// # Safety
 /// The process uses none of them afterwards, but standard input, output and error, and `kept`.

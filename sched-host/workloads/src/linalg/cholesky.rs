@@ -8,7 +8,8 @@ use super::{LowerTiles, Tiling, cholesky_steps};
     "the matrix is not positive definite: its leading block of {row} rows and columns is not (the pivot in row {row} is not positive)"
 )]
 pub struct NotPositiveDefiniteMatrix {
-    /// Row of the whole matrix, from 1, where the factorisation met a pivot that is zero, negative, infinite or not a number.
+    /// Row of the whole matrix, from 1, where the factorisation met a pivot that is zero, negative, infinite or not a
+    /// number.
     pub row: usize,
 }
 

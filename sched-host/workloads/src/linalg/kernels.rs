@@ -29,7 +29,8 @@ const LARGE: usize = 384;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the pivot in row {row} of the tile (counted from 0) is not positive and finite")]
 pub struct NotPositiveDefinite {
-    /// Row within the tile, from 0, where the factorisation met a pivot that is zero, negative, infinite or not a number.
+    /// Row within the tile, from 0, where the factorisation met a pivot that is zero, negative, infinite or not a
+    /// number.
     pub row: usize,
 }
 

@@ -1,5 +1,5 @@
-//! The kernels of the tiled LU factorisation, each on whole tiles and on the calling thread only. None of them allocates in
-//! the steady state.
+//! The kernels of the tiled LU factorisation, each on whole tiles and on the calling thread only. None of them
+//! allocates in the steady state.
 
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::{matmul::matmul, triangular_solve};

@@ -7,15 +7,16 @@ use std::collections::{BTreeMap, HashSet};
 
 /// Writes `graph` in the native format, which [`parse`](crate::parse()) reads.
 ///
-/// The text is one JSON object. Each kind, piece of data and task has a line of its own, for line tools and error messages.
-/// Members:
+/// The text is one JSON object. Each kind, piece of data and task has a line of its own, for line tools and error
+/// messages. Members:
 ///
 /// - `format` is `sched-task-graph`, `version` is 1, and `name` is the name of the graph;
 /// - `kinds` are the kinds of tasks: each has a `name`, and `runs` is false where such tasks do nothing;
 /// - `data`: each has a `name` or none, its size in `bytes`, and the memory node that is its `home`;
 /// - `tasks`, in the order of submission: each has a `kind` (its name, or its place in `kinds` where several have that
-///   name), `name`, `priority`, `context`, `footprint`, `flops`, `seconds` by architecture, `accesses` (the place of the
-///   data and the mode: `read`, `write`, `read-write`, `commute` or `scratch`), and the tasks that it comes `after` explicitly;
+///   name), `name`, `priority`, `context`, `footprint`, `flops`, `seconds` by architecture, `accesses` (the place of
+///   the data and the mode: `read`, `write`, `read-write`, `commute` or `scratch`), and the tasks that it comes `after`
+///   explicitly;
 /// - `wont_use`: the place of `data` that is not used any more once `submitted` tasks have been submitted.
 ///
 /// All members but `format`, `version`, `tasks` and the kind of a task may be left out; without `kinds`, the kinds are those

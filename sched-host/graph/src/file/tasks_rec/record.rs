@@ -236,7 +236,8 @@ pub(super) fn report_gaps<'t>(records: &[Record<'t>], problems: &mut Problems<'t
     }
 }
 
-/// Reports a field that resembles one of those that StarPU writes, as a misspelling. Other fields may be of newer versions.
+/// Reports a field that resembles one of those that StarPU writes, as a misspelling. Other fields may be of newer
+/// versions.
 fn unknown<'t>(field: &'t str, problems: &mut Problems<'t>) {
     let near = FIELDS.into_iter().find(|known| sched_text::distance(known, field) <= 2 && field.len() > 4);
     if let Some(near) = near {
