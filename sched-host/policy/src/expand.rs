@@ -1,12 +1,16 @@
 //! Expansion of a policy on a machine to a plan.
 
+mod groups;
+mod order;
+
 use super::catalogue::{Catalogue, Entry};
 use super::check;
 use super::element::{Component, Each, Element, Policy, Shared, Use};
 use super::leaves::check_leaves;
 use super::level::Level;
 use super::machine::{Group, Machine};
-use super::plan::{Child, NodeIndex, PlanNode, TreePlan};
+use super::plan::TreePlan;
+use groups::LevelGroups;
 use sched_core::{Arch, ArchSet, Arity, Family, Params, WorkerId, WorkerSet};
 use sched_text as text;
 use sched_text::Span;
@@ -14,7 +18,6 @@ use sched_text::{Finding, Findings};
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// Lays `policy` over `machine`: one node for each component that will exist there.
 ///
@@ -127,13 +130,6 @@ struct Draft {
     span: Span,
 }
 
-/// The groups of a level.
-struct LevelGroups {
-    all: Vec<Group>,
-    /// Numbers of the groups of each worker, and of each member of a combined one.
-    of_worker: HashMap<WorkerId, Vec<usize>>,
-}
-
 struct Expansion<'a> {
     policy: &'a Policy,
     catalogue: &'a Catalogue,
@@ -190,92 +186,6 @@ impl<'a> Expansion<'a> {
             }
         }
         drafts
-    }
-
-    fn combined(&self) -> &[WorkerSet] {
-        self.combined.get_or_init(|| self.machine.combined())
-    }
-
-    /// Index of a combined worker; `None` for a simple one.
-    fn combined_number(&self, worker: WorkerId) -> Option<usize> {
-        (worker.0 as usize).checked_sub(self.archs.len())
-    }
-
-    /// The simple workers of a set, including the members of its combined workers.
-    fn simple(&self, workers: &WorkerSet) -> WorkerSet {
-        let mut simple = WorkerSet::new();
-        for worker in workers.iter() {
-            match self.combined_number(worker) {
-                None => drop(simple.insert(worker)),
-                Some(number) => simple.union_with(&self.combined()[number]),
-            }
-        }
-        simple
-    }
-
-    /// Whether `outer` contains the workers `inner`. A set contains a combined worker that is an element, or all of
-    /// whose members are.
-    fn encloses(&self, outer: &WorkerSet, inner: &WorkerSet) -> bool {
-        let has_combined = |workers: &WorkerSet| workers.iter().any(|worker| self.combined_number(worker).is_some());
-        inner.is_subset(outer) || (has_combined(inner) && !has_combined(outer) && self.simple(inner).is_subset(outer))
-    }
-
-    /// The workers of a set, and the members of those that are combined.
-    fn with_members(&self, workers: &WorkerSet) -> WorkerSet {
-        let mut all = self.simple(workers);
-        all.union_with(workers);
-        all
-    }
-
-    /// The groups that have a worker in common with `workers`, in their order: all that enclose it, or are enclosed.
-    fn near(&self, groups: &LevelGroups, workers: &WorkerSet) -> Vec<usize> {
-        let all = self.with_members(workers);
-        let mut near: Vec<usize> =
-            all.iter().filter_map(|worker| groups.of_worker.get(&worker)).flatten().copied().collect();
-        near.sort_unstable();
-        near.dedup();
-        near
-    }
-
-    /// The groups of a level, restricted to workers of `arch`; empty groups are dropped.
-    fn groups(&mut self, level: Level, arch: Option<Arch>) -> Rc<LevelGroups> {
-        if let Some(groups) = self.groups.get(&(level, arch)) {
-            return Rc::clone(groups);
-        }
-        let mut groups = self.machine.groups(level);
-        if let Some(arch) = arch {
-            let first = self.archs.len();
-            let combined = if level == Level::CombinedWorker { self.combined().len() } else { 0 };
-            let combined = (first..first + combined).map(|number| WorkerId(number as u32));
-            let of_arch: WorkerSet =
-                self.workers_of(arch).chain(combined.filter(|worker| self.arch(*worker) == Some(arch))).collect();
-            groups.iter_mut().for_each(|group| group.workers.intersect_with(&of_arch));
-        }
-        groups.retain(|group| !group.workers.is_empty());
-        let mut of_worker: HashMap<WorkerId, Vec<usize>> = HashMap::new();
-        for (number, group) in groups.iter().enumerate() {
-            self.with_members(&group.workers)
-                .iter()
-                .for_each(|worker| of_worker.entry(worker).or_default().push(number));
-        }
-        let groups = Rc::new(LevelGroups { all: groups, of_worker });
-        self.groups.insert((level, arch), Rc::clone(&groups));
-        groups
-    }
-
-    /// The architecture of a worker; of a combined one, that of its members.
-    fn arch(&self, worker: WorkerId) -> Option<Arch> {
-        let worker = match self.combined_number(worker) {
-            None => worker,
-            Some(number) => self.combined().get(number)?.iter().next()?,
-        };
-        self.archs.get(worker.0 as usize).copied()
-    }
-
-    fn workers_of(&self, arch: Arch) -> impl Iterator<Item = WorkerId> {
-        let all = self.archs.iter().enumerate();
-        let of_arch = all.filter(move |(_, found)| **found == arch).map(|(worker, _)| WorkerId(worker as u32));
-        of_arch.filter(|worker| self.present.contains(*worker))
     }
 
     fn link(&mut self, link: &Use, scope: &Scope) -> Vec<usize> {
@@ -434,58 +344,6 @@ impl<'a> Expansion<'a> {
             archs.iter().map(|arch| format!("{} × {arch}", self.workers_of(arch).count())).collect();
         format!("workers of this machine: {}", if counts.is_empty() { "none".to_owned() } else { counts.join(", ") })
     }
-
-    /// Orders the drafts below `root`, parents first, and fills in what depends on neighbours.
-    fn plan(self, root: usize) -> TreePlan {
-        let mut order = Vec::new();
-        post_order(&self.drafts, root, &mut vec![false; self.drafts.len()], &mut order);
-        order.reverse();
-        let mut index = vec![NodeIndex(0); self.drafts.len()];
-        order.iter().enumerate().for_each(|(place, draft)| index[*draft] = NodeIndex(place));
-
-        let mut paths: HashMap<&str, usize> = HashMap::new();
-        let mut nodes: Vec<PlanNode> = Vec::with_capacity(order.len());
-        for draft in order.iter().map(|draft| &self.drafts[*draft]) {
-            let seen = paths.entry(&draft.path).or_default();
-            *seen += 1;
-            nodes.push(PlanNode {
-                id: NodeIndex(nodes.len()),
-                info: Arc::clone(&draft.entry.info),
-                plugin: draft.entry.plugin.clone(),
-                file: draft.entry.file.clone(),
-                params: draft.params.clone(),
-                children: draft
-                    .children
-                    .iter()
-                    .map(|(child, slot)| Child { node: index[*child], slot: slot.clone() })
-                    .collect(),
-                parents: Vec::new(),
-                workers: draft.leaf_worker.into_iter().collect(),
-                archs: ArchSet::EMPTY,
-                leaf_worker: draft.leaf_worker,
-                place: draft.place.clone(),
-                path: if *seen == 1 { draft.path.clone() } else { format!("{}#{seen}", draft.path) },
-                span: draft.span,
-            });
-        }
-        for parent in (0..nodes.len()).rev() {
-            for child in nodes[parent].children.clone() {
-                let below = nodes[child.node.0].workers.clone();
-                nodes[parent].workers.union_with(&below);
-            }
-            nodes[parent].archs = nodes[parent].workers.iter().filter_map(|worker| self.arch(worker)).collect();
-        }
-        for parent in 0..nodes.len() {
-            for child in nodes[parent].children.clone() {
-                let parents = &mut nodes[child.node.0].parents;
-                // The same child may fill two slots.
-                if parents.last() != Some(&NodeIndex(parent)) {
-                    parents.push(NodeIndex(parent));
-                }
-            }
-        }
-        TreePlan { policy: self.policy.name.clone(), nodes, source: self.policy.source.clone() }
-    }
 }
 
 fn too_deep(component: &Component) -> Finding {
@@ -500,15 +358,4 @@ fn too_deep(component: &Component) -> Finding {
 /// Name of one group of a level of leaves.
 fn words(level: Level) -> &'static str {
     if level == Level::CombinedWorker { "combined worker" } else { "worker" }
-}
-
-/// Children before parents, later children first: the reverse is the order of the policy.
-fn post_order(drafts: &[Draft], draft: usize, seen: &mut [bool], order: &mut Vec<usize>) {
-    if std::mem::replace(&mut seen[draft], true) {
-        return;
-    }
-    for (child, _) in drafts[draft].children.iter().rev() {
-        post_order(drafts, *child, seen, order);
-    }
-    order.push(draft);
 }

@@ -48,6 +48,16 @@ enum Learning {
     Nothing,
 }
 
+impl Learning {
+    fn into_models(self) -> Option<Arc<Models>> {
+        match self {
+            Learning::Forgotten => Some(Arc::new(Models::in_memory())),
+            Learning::Kept(models) => Some(models),
+            Learning::Nothing => None,
+        }
+    }
+}
+
 /// Why a runtime did not start. No worker runs in that case.
 #[derive(thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
@@ -324,11 +334,7 @@ impl Builder {
         let combined = binding.combined().iter().map(|combined| members(&combined.members)).collect();
         let distances = WorkerDistances::new(&policy_env.topology, &binding);
         let binding = Some(binding).filter(|_| self.bind && policy_env.topology.is_this_machine());
-        let models = match self.models {
-            Learning::Forgotten => Some(Arc::new(Models::in_memory())),
-            Learning::Kept(models) => Some(models),
-            Learning::Nothing => None,
-        };
+        let models = self.models.into_models();
         let bus = bus_between(
             &workers,
             self.bus,
