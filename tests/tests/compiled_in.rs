@@ -55,7 +55,7 @@ fn the_program_runs_alone() {
         (&listed(builtin, "fifo")["usable"], &listed(builtin, "worker")["usable"]),
         (&true.into(), &true.into())
     );
-    assert!(ran(&sched, &["plugins"]).out.ends_with("0 components from 0 plugins, 18 compiled in\n"));
+    assert!(ran(&sched, &["plugins"]).out.ends_with("0 components from 0 plugins, 19 compiled in\n"));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn stock_plugins_hide_what_is_compiled_in() {
     fifo: hidden by DIR/flow.so
     prio: hidden by DIR/flow.so
     "#);
-    assert!(shown.ends_with("2 components from 2 plugins, 16 compiled in\n"), "{shown}");
+    assert!(shown.ends_with("2 components from 2 plugins, 17 compiled in\n"), "{shown}");
 }
 
 #[test]
