@@ -8,10 +8,10 @@ impl TaskGraph {
     /// so on; see [`Task::context`].
     ///
     /// ```
-    /// use sched_graph::{TaskGraph, generate::cholesky};
+    /// use sched_graph::{ContextId, TaskGraph, generate::cholesky};
     /// let two = TaskGraph::side_by_side("two", &[&cholesky(4, 100), &cholesky(4, 100)]);
     /// assert_eq!(two.tasks.len(), 40);
-    /// assert_eq!((two.tasks[0].context, two.tasks[1].context), (1, 2));
+    /// assert_eq!((two.tasks[0].context, two.tasks[1].context), (ContextId(1), ContextId(2)));
     /// ```
     ///
     /// # Panics
