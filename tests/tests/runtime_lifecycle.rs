@@ -172,7 +172,9 @@ fn a_stalled_runtime_lets_go_of_what_it_has() {
             runtime.task_with(&keep, Arc::clone(&held), ()).submit().expect("the task is sound");
         }
         let end = runtime.wait_all().expect_err("nothing moves").to_string();
-        assert!(end.contains("look at `bad` first: it keeps 100 tasks"), "{end}");
+        // Whether its silence is seen at a push depends on who slept then; who holds the tasks does not.
+        let found = ["100 are in the tree", "node `bad` (bad of test) holds 100 tasks", "look at `bad` first: "];
+        assert!(found.iter().all(|line| end.contains(line)), "{end}");
     }
     assert_eq!(Arc::strong_count(&held), 1);
     // Slots of tasks that nobody ran serve the next runtime.
