@@ -10,3 +10,4 @@ pub(crate) mod outcomes;
 pub(crate) mod record;
 pub(crate) mod submit;
 pub(crate) mod variant_counts;
+pub(crate) mod verdict;
