@@ -307,6 +307,17 @@ pub enum SubmitError {
         /// Its architectures, separated by commas.
         has: String,
     },
+    /// No worker that may execute the task has an implementation.
+    #[error("codelet `{codelet}` is restricted to {places}: no worker there can execute it")]
+    #[diagnostic(help(
+        "restrict it to places of this runtime with a worker of an architecture that it has an implementation for"
+    ))]
+    Nowhere {
+        /// The codelet.
+        codelet: String,
+        /// The places of the codelet and of the task.
+        places: String,
+    },
     /// The runtime was dropped.
     #[error("codelet `{codelet}` was submitted to a runtime that has ended")]
     #[diagnostic(help("drop the runtime when nothing submits to it any more"))]
