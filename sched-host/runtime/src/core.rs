@@ -293,7 +293,7 @@ impl Core {
         self.ledger.slot(task.slot).head().sequence.load(Acquire) != task.sequence
     }
 
-    fn link(&self, before: TaskKey, dependent: Dependent) -> bool {
+    pub(crate) fn link(&self, before: TaskKey, dependent: Dependent) -> bool {
         let TaskPlace { slot, record } = self.place(before.slot);
         record.link(&slot.head().sequence, before.sequence, dependent)
     }
