@@ -21,22 +21,28 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) task: Task,
+    /// Architectures of which every worker can execute it; none if it is restricted to certain workers.
     archs: ArchSet,
 }
 
 impl Held {
     pub(crate) fn new(task: Task) -> Held {
-        Held { archs: task.archs(), task }
+        Held { archs: task.open_archs(), task }
     }
 
-    /// Architectures that can execute it.
-    pub(crate) fn archs(&self) -> ArchSet {
-        self.archs
+    /// Whether the requesting worker, which has one of `archs`, can execute it.
+    #[inline]
+    pub(crate) fn is_for(&self, node: Node<'_>, archs: ArchSet) -> bool {
+        self.archs.intersects(archs) || (self.archs.is_empty() && node.requester_can_execute(&self.task))
     }
 
-    /// Whether a worker of this architecture may be able to execute it; true if the architecture does not matter.
-    pub(crate) fn suits(&self, arch: Option<Arch>) -> bool {
-        arch.is_none_or(|arch| self.archs.contains(arch))
+    /// Whether the requesting worker, of this architecture, may be able to execute it; true if the architecture does
+    /// not matter.
+    pub(crate) fn suits(&self, node: Node<'_>, arch: Option<Arch>) -> bool {
+        match self.archs.is_empty() {
+            true => node.requester_can_execute(&self.task),
+            false => arch.is_none_or(|arch| self.archs.contains(arch)),
+        }
     }
 }
 

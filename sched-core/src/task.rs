@@ -99,10 +99,24 @@ impl Task {
         self.head().codelet.load(Relaxed)
     }
 
-    /// The architectures that the codelet has an implementation for.
+    /// The architectures that the codelet has an implementation for, and on which the application lets the task run.
+    #[inline]
     #[must_use]
     pub fn archs(&self) -> ArchSet {
+        ArchSet::from_bits(self.head().all_archs())
+    }
+
+    /// The architectures of which every worker can execute the task; none if it is restricted to certain workers. Ask
+    /// [`Node::worker_can_execute`](crate::Node::worker_can_execute) and its like about those.
+    #[inline]
+    #[must_use]
+    pub fn open_archs(&self) -> ArchSet {
         ArchSet::from_bits(self.head().archs.load(Relaxed))
+    }
+
+    /// The host's number of the set of workers that the task is restricted to; 0 for none.
+    pub(crate) fn restriction(&self) -> u64 {
+        self.head().restriction()
     }
 
     /// Hash of the sizes and shapes of the data: tasks of one codelet and one footprint have the same duration on one

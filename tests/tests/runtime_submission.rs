@@ -1,8 +1,10 @@
 //! Tasks are submitted from any thread, waited for in every way, and report their end.
 
-use sched_host::runtime::{Commute, Many, Outcome, Read, ReadWrite, Runtime, Submitter, TaskRef, Write};
+use sched_core::Arch;
+use sched_host::policy::library;
+use sched_host::runtime::{Commute, Many, Outcome, Read, ReadWrite, Runtime, Submitter, TaskRef, Where, Write};
 use sched_tests::hold::Hold;
-use sched_tests::stock::{EAGER, SHAPES, runtime};
+use sched_tests::stock::{self, EAGER, SHAPES, runtime};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread;
@@ -280,4 +282,67 @@ fn one_worker_takes_tasks_by_priority() {
     drop(held);
     runtime.wait_all().expect("every task runs");
     assert_eq!(*log.lock().expect("nobody panics"), [9, 5, 5, 0, -3]);
+}
+
+#[test]
+fn a_restricted_task_runs_where_it_may_under_every_policy() {
+    for shipped in library() {
+        let runtime = Runtime::builder().policy(shipped.name).registry(stock::registry(Vec::new())).workers(3);
+        let runtime = runtime.bind(false).build().expect("it starts");
+        let wrong = Arc::new(AtomicU64::new(0));
+        let note = |params: &(Vec<u32>, Arc<AtomicU64>), worker: u32| {
+            let (allowed, wrong) = params;
+            wrong.fetch_add(u64::from(!allowed.contains(&worker)), Relaxed);
+        };
+        let check = runtime
+            .codelet::<(), (Vec<u32>, Arc<AtomicU64>)>("check")
+            .cpu("check", move |context, ()| note(context.params, context.worker.0))
+            .build();
+        // Pauses let workers fall asleep, so that wakes count too.
+        for round in 0..4 {
+            for task in 0..30 {
+                let allowed = match task % 3 {
+                    0 => vec![0, 1, 2],
+                    1 => vec![(task / 3 + round) % 3],
+                    _ => vec![0, 2],
+                };
+                let builder =
+                    runtime.task_with(&check, (allowed.clone(), Arc::clone(&wrong)), ()).priority(task as i32 % 2);
+                let builder = if allowed.len() < 3 { builder.only_on(Where::workers(allowed)) } else { builder };
+                builder.submit().expect("somebody may execute it");
+            }
+            runtime.wait_all().unwrap_or_else(|error| panic!("{}: {error:?}", shipped.name));
+        }
+        assert_eq!(wrong.load(Relaxed), 0, "{}", shipped.name);
+        assert_eq!(runtime.faults(), [], "{}", shipped.name);
+    }
+}
+
+#[test]
+fn codelets_and_settings_of_the_runtime_restrict_too_and_all_of_them_hold() {
+    let builder =
+        Runtime::builder().policy_value(stock::policy(EAGER)).registry(stock::registry(Vec::new())).workers(3);
+    let builder = builder.bind(false).only_on("b", Where::workers([1, 2])).sched_data("b", 7);
+    let runtime = builder.build().expect("it starts");
+    let ran = Arc::new(Mutex::new(Vec::new()));
+    let codelet = |name: &str, places: Where| {
+        let ran = Arc::clone(&ran);
+        let note = move |worker: u32| ran.lock().expect("nobody panics").push(worker);
+        let codelet = runtime.codelet::<(), ()>(name).cpu(name, move |context, ()| note(context.worker.0));
+        codelet.only_on(places).build()
+    };
+    let (a, b) = (codelet("a", Where::worker(2)), codelet("b", Where::arch(Arch::CPU).or_workers([0])));
+    for _ in 0..8 {
+        runtime.task(&a, ()).submit().expect("worker 2 may");
+        runtime.task(&b, ()).only_on(Where::workers([0, 2])).submit().expect("worker 2 may");
+    }
+    runtime.wait_all().expect("every task runs");
+    assert_eq!(*ran.lock().expect("nobody panics"), [2; 16]);
+
+    let refused = |codelet, places: Where| runtime.task(codelet, ()).only_on(places).submit().expect_err("nobody may");
+    let message = refused(&a, Where::worker(0)).to_string();
+    assert_eq!(message, "codelet `a` is restricted to 2 and 0: no worker there can execute it");
+    let message = refused(&b, Where::arch(Arch::CUDA).or_workers([7])).to_string();
+    assert_eq!(message, "codelet `b` is restricted to cpu+0 and 1-2 and cuda+7: no worker there can execute it");
+    runtime.wait_all().expect("a refused task leaves nothing behind");
 }

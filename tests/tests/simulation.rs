@@ -5,7 +5,7 @@ use sched_core::{
     Arch, Build, BuildError, Child, Component, Family, Info, MemoryNode, Node, Offer, Params, Push, WorkerId,
 };
 use sched_host::graph::generate::{Layered, cholesky, layered};
-use sched_host::graph::{AccessMode, Datum, Lengths, Task, TaskGraph, TaskId, WontUse};
+use sched_host::graph::{AccessMode, Datum, Lengths, Task, TaskGraph, TaskId, Where, WontUse};
 use sched_host::memory::Reason;
 use sched_host::policy::library;
 use sched_host::sim::platform::find;
@@ -391,4 +391,47 @@ fn components_hear_of_the_tasks_to_come() {
     2..5; 2 Ready, before [4], None, data 0 truefalse [false, true] 1.1ms; 3 Ready, before [4], Some(1ms), data 0 truefalse [false, true] 1.1ms; 4 Waiting, before [], None, data 0 falsetrue [false, true] 1.1ms
     4..5; 4 Ready, before [], None, data 0 falsetrue [true, true] 1.1ms
     ");
+}
+
+#[test]
+fn a_restricted_task_runs_where_it_may_under_every_policy() {
+    let mut graph = cholesky(6, 960);
+    for (number, task) in (0u32..).zip(&mut graph.tasks) {
+        task.only = match number % 4 {
+            0 => Some("cuda".parse().expect("it is right")),
+            1 => Some(Where::worker(number % 9)),
+            2 => Some(Where::arch(Arch::CUDA).or_workers([3])),
+            _ => None,
+        }
+        .map(Box::new);
+    }
+    let machine = find("cpu9-gpu3").expect("it is shipped");
+    for policy in library() {
+        let (outcome, log) = run(&graph, &machine, policy.name, 7).expect("it runs to the end");
+        assert_eq!(outcome.faults, [], "{}", policy.name);
+        for (task, (.., worker)) in graph.tasks.iter().zip(times(&graph, &log)) {
+            let arch = machine.classes[machine.workers[worker as usize].class].arch;
+            let allowed = task.is_allowed_on(WorkerId(worker), arch);
+            assert!(allowed, "{}: on worker {worker}, restricted to {:?}", policy.name, task.only);
+        }
+    }
+
+    graph.tasks[5].only = Some(Box::new(Where::workers([90, 91])));
+    let error = run(&graph, &machine, "tree-eager", 7).expect_err("there is no such worker").to_string();
+    let kind = &graph.kind_of(&graph.tasks[5]).name;
+    let expected = format!("1 task of kind `{kind}` (first task 5, restricted to 90-91)");
+    assert_eq!(error, format!("no worker of the platform `cpu9-gpu3` may execute {expected}"));
+}
+
+#[test]
+fn the_number_for_the_scheduler_chooses_a_child() {
+    let mut graph = cholesky(4, 960);
+    for (number, task) in (0..).zip(&mut graph.tasks) {
+        task.sched_data = number % 3;
+    }
+    let machine = Platform::flat(3, Duration::from_millis(10));
+    let (_, log) = run(&graph, &machine, r#"user-choice { each "worker" { fifo { worker } } }"#, 7).expect("it runs");
+    for (task, (.., worker)) in graph.tasks.iter().zip(times(&graph, &log)) {
+        assert_eq!(u64::from(worker), task.sched_data);
+    }
 }

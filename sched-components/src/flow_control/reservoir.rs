@@ -157,7 +157,7 @@ impl Reservoir {
         if archs.is_empty() || self.ready != Ready::Off {
             return self.find_for_requester(node, changed);
         }
-        self.pop(|held| held.archs().intersects(archs), changed).map(|(task, _)| task)
+        self.pop(|held| held.is_for(node, archs), changed).map(|(task, _)| task)
     }
 
     /// [`first_for_requester`](Self::first_for_requester), where workers below differ in what they can execute, or
@@ -172,7 +172,7 @@ impl Reservoir {
             return self.pop_ready(node, memory_node, able, &changed).map(|(task, _)| task);
         }
         let arch = arch_to_find(node);
-        let (task, place) = self.pop(|held| held.suits(arch), changed)?;
+        let (task, place) = self.pop(|held| held.suits(node, arch), changed)?;
         if node.requester_can_execute(&task) {
             return Some(task);
         }
@@ -268,7 +268,7 @@ impl Reservoir {
         let mut moved = node.pump(to, || pop(&|_| true), unpop);
         if stuck.get() {
             let arch = arch_to_find(node);
-            let able = |held: &Held| held.suits(arch) && node.requester_can_execute(&held.task);
+            let able = |held: &Held| held.suits(node, arch) && node.requester_can_execute(&held.task);
             moved |= node.pump(to, || pop(&able), unpop);
         }
         if put_back.get() {

@@ -64,7 +64,7 @@ impl WorkStealing {
     fn place(&self, node: Node<'_>, lanes: &Lanes, task: &Task) -> Option<(Child, bool)> {
         let archs = self.facts.of(node).archs();
         let able = |child: &Child| match archs.is_empty() {
-            false => task.archs().intersects(archs),
+            false => task.open_archs().intersects(archs) || node.child_can_execute(*child, task),
             true => node.child_can_execute(*child, task),
         };
         let own = node.requester().and_then(|worker| lanes.home(worker)).filter(able);
@@ -75,10 +75,10 @@ impl WorkStealing {
     fn take(&self, node: Node<'_>, lanes: &Lanes, to: Child) -> Option<(Task, lane::From)> {
         let archs = self.facts.of(node).archs();
         if !archs.is_empty() {
-            return self.first(node, lanes, to, &|held| held.archs().intersects(archs));
+            return self.first(node, lanes, to, &|held| held.is_for(node, archs));
         }
         let arch = arch_to_find(node);
-        let suits = |held: &Held| held.suits(arch);
+        let suits = |held: &Held| held.suits(node, arch);
         let (task, from) = self.first(node, lanes, to, &suits)?;
         if node.requester_can_execute(&task) {
             return Some((task, from));

@@ -25,7 +25,7 @@ pub struct TaskHead {
     pub sequence: AtomicU64,
     /// Higher runs earlier.
     pub priority: AtomicI32,
-    /// Architectures with an implementation, as bits.
+    /// Architectures with an implementation, as bits; 0 for a task that is [restricted](Self::restriction) to workers.
     pub archs: AtomicU32,
     /// The codelet's number in the runtime.
     pub codelet: AtomicU32,
@@ -45,9 +45,15 @@ pub struct TaskHead {
     pub predicted_transfer: AtomicU64,
     /// A number from the application for the scheduler; 0 if it gave none.
     pub sched_data: AtomicU64,
-    /// Reserved for a later minor version; 0.
+    /// See [`restriction`](Self::restriction) for the first and [`all_archs`](Self::all_archs) for the second; the others
+    /// are reserved for a later minor version, and 0.
     pub reserved: [AtomicU64; 4],
 }
+
+/// Place of the restriction in [`TaskHead::reserved`].
+const RESTRICTION: usize = 0;
+/// Place of the architectures of a restricted task in [`TaskHead::reserved`].
+const RESTRICTED_ARCHS: usize = 1;
 
 impl TaskHead {
     /// Creates the head of a record that holds no task yet. `lost` is called with each handle that a component drops.
@@ -82,6 +88,34 @@ impl TaskHead {
             self.touched.store(0, Relaxed);
             self.predicted_transfer.store(u64::MAX, Relaxed);
             self.sched_data.store(0, Relaxed);
+            self.reserved[RESTRICTION].store(0, Relaxed);
+            self.reserved[RESTRICTED_ARCHS].store(0, Relaxed);
+        }
+    }
+
+    /// Restricts the task to a set of workers that the host knows by a number from 1. No architecture is set then: who
+    /// decides by [`archs`](Self::archs) alone finds nobody, and asks the host, which knows the set.
+    pub fn restrict(&self, set: u64, archs: u32) {
+        self.touched.store(1, Relaxed);
+        self.archs.store(0, Relaxed);
+        self.reserved[RESTRICTION].store(set, Relaxed);
+        self.reserved[RESTRICTED_ARCHS].store(u64::from(archs), Relaxed);
+    }
+
+    /// The host's number of the set of workers that the task is restricted to; 0 for none.
+    #[inline]
+    #[must_use]
+    pub fn restriction(&self) -> u64 {
+        self.reserved[RESTRICTION].load(Relaxed)
+    }
+
+    /// Architectures with an implementation, as bits, of any task.
+    #[inline]
+    #[must_use]
+    pub fn all_archs(&self) -> u32 {
+        match self.archs.load(Relaxed) {
+            0 => self.reserved[RESTRICTED_ARCHS].load(Relaxed) as u32,
+            archs => archs,
         }
     }
 

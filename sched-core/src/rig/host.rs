@@ -83,7 +83,10 @@ impl FakeHost {
     pub(super) fn executable(&self, worker: WorkerId, task: &Task) -> bool {
         let arch = self.scene.worker(worker.0).and_then(|worker| Arch::new(u8::try_from(worker.arch).ok()?));
         let size = self.scene.members(worker.0).len() as u32;
-        arch.is_some_and(|arch| task.archs().contains(arch)) && size <= task.width().max(1)
+        let is_in_set = |set: u64| self.scene.members(worker.0).iter().all(|member| set >> (*member).min(63) & 1 == 1);
+        arch.is_some_and(|arch| task.archs().contains(arch))
+            && size <= task.width().max(1)
+            && (task.restriction() == 0 || is_in_set(task.restriction()))
     }
 
     fn some_executable(&self, workers: &[u64], task: &Task) -> bool {

@@ -29,6 +29,7 @@ pub struct FakeTask<'a> {
     predicted_transfer: u64,
     sched_data: u64,
     width: u16,
+    only: Option<u64>,
 }
 
 impl<'a> FakeTask<'a> {
@@ -43,6 +44,7 @@ impl<'a> FakeTask<'a> {
             predicted_transfer: u64::MAX,
             sched_data: 0,
             width: 1,
+            only: None,
         }
     }
 
@@ -94,6 +96,12 @@ impl<'a> FakeTask<'a> {
         self
     }
 
+    /// Restricts the task to these workers, each below 64.
+    pub fn only(mut self, workers: impl IntoIterator<Item = u32>) -> Self {
+        self.only = Some(workers.into_iter().fold(0, |set, worker| set | 1 << worker));
+        self
+    }
+
     /// Makes the task. The test holds it: push it, or give it to a parent.
     #[must_use]
     pub fn make(self) -> TaskId {
@@ -107,6 +115,8 @@ impl<'a> FakeTask<'a> {
             fields.set_predicted_transfer(self.predicted_transfer);
             fields.set_sched_data(self.sched_data);
             fields.width.store(self.width, Relaxed);
+            // The rig's number of a set is the set itself.
+            self.only.into_iter().for_each(|set| fields.restrict(set, self.archs.bits()));
         })
     }
 }

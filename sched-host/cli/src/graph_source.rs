@@ -2,6 +2,7 @@
 
 use super::hints::GRAPH;
 use super::streams::STREAM;
+use super::task_options::TaskOptions;
 use super::values::{positive, seconds, share};
 use miette::miette;
 use sched_graph::{TaskGraph, generate, read};
@@ -20,6 +21,9 @@ pub(super) struct GraphOptions {
     graph: Option<String>,
 
     #[command(flatten)]
+    tasks: TaskOptions,
+
+    #[command(flatten)]
     sizes: Sizes,
 }
 
@@ -27,12 +31,15 @@ impl GraphOptions {
     /// Reads or generates the graph; `seed` is for random ones.
     ///
     /// # Errors
-    /// If the graph is unknown or too large, a size does not apply to it, or its file is malformed.
+    /// If the graph is unknown or too large, a size does not apply to it, its file is malformed, or it has no tasks of a
+    /// kind that is set.
     pub(super) fn load(&self, seed: u64) -> miette::Result<TaskGraph> {
-        match (&self.graph, &self.workload) {
-            (Some(file), _) => self.sizes.file(file),
-            (None, workload) => self.sizes.graph(workload.as_deref().unwrap_or_default(), seed),
-        }
+        let mut graph = match (&self.graph, &self.workload) {
+            (Some(file), _) => self.sizes.file(file)?,
+            (None, workload) => self.sizes.graph(workload.as_deref().unwrap_or_default(), seed)?,
+        };
+        self.tasks.apply(&mut graph)?;
+        Ok(graph)
     }
 }
 

@@ -29,6 +29,7 @@ mod size;
 mod start;
 mod streams;
 mod table;
+mod task_options;
 #[cfg(test)]
 mod tests;
 pub mod topology;

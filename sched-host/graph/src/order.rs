@@ -80,6 +80,34 @@ impl<T: Copy> AccessOrder<T> {
     }
 }
 
+/// What accesses to overlapping data need; see [`RegionOrder`](super::RegionOrder).
+impl<T: Copy> AccessOrder<T> {
+    /// Passes the tasks that an access to overlapping data must wait for to `wait_for`, which returns whether it waits:
+    /// tasks that have ended are forgotten. The access itself is not recorded here.
+    pub(crate) fn overlap(&mut self, mode: AccessMode, mut wait_for: impl FnMut(T) -> bool) {
+        let before = match mode {
+            AccessMode::Scratch => return,
+            AccessMode::Read => &mut self.writers,
+            _ if self.readers.is_empty() => &mut self.writers,
+            _ => &mut self.readers,
+        };
+        before.retain(|task| wait_for(*task));
+    }
+
+    /// Whether no access has to be waited for.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.writers.is_empty() && self.readers.is_empty()
+    }
+
+    /// Forgets all accesses: a task that waits for them is recorded elsewhere.
+    pub(crate) fn clear(&mut self) {
+        self.writers.clear();
+        self.readers.clear();
+        self.before.clear();
+        self.commuting = false;
+    }
+}
+
 /// Adds a task to those that may run together. The list stays within twice the number of unfinished tasks, or 16.
 #[inline]
 fn join<T: Copy>(together: &mut Tasks<T>, task: T, forget_at: &mut usize, finished: impl Fn(T) -> bool) {

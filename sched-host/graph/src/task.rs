@@ -1,6 +1,7 @@
 //! Tasks of a graph, and their kinds.
 
-use super::{Access, AccessMode, DataId, Lengths};
+use super::{Access, AccessMode, DataId, Lengths, Where};
+use sched_core::{Arch, WorkerId};
 use smallvec::SmallVec;
 
 /// A kind of task in a graph: its place in [`TaskGraph::kinds`](super::TaskGraph::kinds).
@@ -77,6 +78,10 @@ pub struct Task {
     /// Scheduling context that it is submitted to, in the order in which contexts are added to a simulation
     /// (`Simulation::context`).
     pub context: ContextId,
+    /// The only workers that may execute it; `None` for all that can.
+    pub only: Option<Box<Where>>,
+    /// A number for the scheduler, whose meaning depends on its components; 0 for none.
+    pub sched_data: u64,
     /// Footprint under which performance models know a task of these sizes, if the graph gives it.
     pub footprint: Option<u32>,
     /// Name in pictures and messages, if it has one of its own.
@@ -99,6 +104,8 @@ impl Task {
             kind,
             priority: 0,
             context: ContextId::DEFAULT,
+            only: None,
+            sched_data: 0,
             footprint: None,
             name: None,
             flops: 0.0,
@@ -126,6 +133,26 @@ impl Task {
     #[must_use]
     pub fn in_context(mut self, context: ContextId) -> Task {
         self.context = context;
+        self
+    }
+
+    /// Restricts execution to these places.
+    #[must_use]
+    pub fn only_on(mut self, places: Where) -> Task {
+        self.only = Some(Box::new(places));
+        self
+    }
+
+    /// Whether the task is not restricted to other workers than this one.
+    #[must_use]
+    pub fn is_allowed_on(&self, worker: WorkerId, arch: Arch) -> bool {
+        self.only.as_ref().is_none_or(|places| places.allows(worker, arch))
+    }
+
+    /// Sets the number for the scheduler.
+    #[must_use]
+    pub fn with_sched_data(mut self, data: u64) -> Task {
+        self.sched_data = data;
         self
     }
 

@@ -56,6 +56,12 @@ impl ThreadBackend {
         }
     }
 
+    /// The members of a combined worker; `None` for a simple one.
+    pub(crate) fn members(&self, worker: WorkerId) -> Option<&[WorkerId]> {
+        let team = worker.index().checked_sub(self.archs.len())?;
+        self.combined.get(team).map(|members| &**members)
+    }
+
     /// The architecture of a worker, simple or combined, and its size.
     pub(crate) fn arch_and_size(&self, worker: WorkerId) -> Option<(Arch, u16)> {
         arch_and_size(worker, &self.archs, &self.combined)

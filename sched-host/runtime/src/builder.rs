@@ -1,8 +1,9 @@
 //! How a runtime is put together: policy, plugins, workers.
 
-use super::{Runtime, Start};
+use super::{CodeletSettings, Runtime, Start};
 use crate::context::PolicyEnv;
 use sched_core::{Arch, MemoryNode, Offer, WorkerId, WorkerSet};
+use sched_graph::Where;
 use sched_machine::topology::{
     BindingError, BindingPlan, Claim, CombinedSizes, Surroundings, Topology, TopologyError, WorkerBinding,
     WorkerDistances,
@@ -15,6 +16,7 @@ use sched_text::Findings;
 use sched_tree::context::WantedPolicy;
 use sched_tree::plugin::{Registry, RegistryBuilder, RegistryError, SearchPath};
 use sched_tree::{BareTree, WorkerFacts};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +40,7 @@ pub struct Builder {
     combined: Option<CombinedSizes>,
     trace: Option<usize>,
     models: Learning,
+    codelet_settings: BTreeMap<String, CodeletSettings>,
 }
 
 /// Where performance models of codelets come from.
@@ -125,6 +128,7 @@ impl Default for Builder {
             combined: None,
             trace: None,
             models: Learning::Forgotten,
+            codelet_settings: BTreeMap::new(),
         }
     }
 }
@@ -220,6 +224,20 @@ impl Builder {
     /// the [arity](CombinedSizes::arity).
     pub fn combined_sizes(mut self, sizes: CombinedSizes) -> Builder {
         self.combined = Some(sizes);
+        self
+    }
+
+    /// Restricts the tasks of the codelet of this name to some places, in addition to those of the
+    /// [program](super::CodeletBuilder::only_on).
+    pub fn only_on(mut self, codelet: impl Into<String>, places: Where) -> Builder {
+        self.codelet_settings.entry(codelet.into()).or_default().only = Some(places);
+        self
+    }
+
+    /// Sets the number for the scheduler that tasks of the codelet of this name have, in place of that of the
+    /// [codelet](super::CodeletBuilder::sched_data).
+    pub fn sched_data(mut self, codelet: impl Into<String>, data: u64) -> Builder {
+        self.codelet_settings.entry(codelet.into()).or_default().sched_data = Some(data);
         self
     }
 
@@ -362,6 +380,7 @@ impl Builder {
             models,
             trace,
             bus,
+            codelet_settings: self.codelet_settings,
         })
     }
 }

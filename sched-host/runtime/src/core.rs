@@ -9,14 +9,14 @@ use super::task::ahead::Ahead;
 use super::task::codelet::{CodeletFacts, Job};
 use super::task::outcomes::Outcomes;
 use super::task::record::{Dependent, Record, Records, TaskKey};
-use super::task::submit::TaskRef;
+use super::task::submit::{Places, TaskRef};
 use super::worker::stats::WorkerCounters;
 use crate::context::{ContextCore, PolicyEnv, Roster};
 use crate::wait::ended::Ended;
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{ArchSet, Time, WorkerId, WorkerSet};
-use sched_graph::{AccessMode, ContextId};
+use sched_graph::{AccessMode, ContextId, Where};
 use sched_model::Models;
 use sched_sync::in_flight::Counts;
 use sched_trace::Recorder;
@@ -25,6 +25,7 @@ use sched_tree::context::{faults_of, survey_of};
 use sched_tree::ledger::fetch_to_write;
 use sched_tree::{Fault, Ledger, NodeState, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::time::Duration;
@@ -59,6 +60,15 @@ pub(crate) struct Core {
     pub(crate) outcomes: Outcomes,
     pub(crate) quiet_period: Duration,
     pub(crate) models: Option<Arc<Models>>,
+    /// Settings of codelets, by their names.
+    pub(crate) codelet_settings: BTreeMap<String, CodeletSettings>,
+}
+
+/// Settings that a runtime has for a codelet of some name.
+#[derive(Clone, Default)]
+pub(crate) struct CodeletSettings {
+    pub(crate) only: Option<Where>,
+    pub(crate) sched_data: Option<u64>,
 }
 
 /// Number of accesses of the application itself, which are counted as tasks.
@@ -140,6 +150,7 @@ impl Core {
             outcomes: Outcomes::default(),
             quiet_period: start.quiet_period,
             models: start.models,
+            codelet_settings: start.codelet_settings,
         });
         core.roster.default.ahead.serve(&core);
         if let Some(memories) = &core.backend.memories {
@@ -282,7 +293,7 @@ impl Core {
         self.ledger.slot(task.slot).head().sequence.load(Acquire) != task.sequence
     }
 
-    fn link(&self, before: TaskKey, dependent: Dependent) -> bool {
+    pub(crate) fn link(&self, before: TaskKey, dependent: Dependent) -> bool {
         let TaskPlace { slot, record } = self.place(before.slot);
         record.link(&slot.head().sequence, before.sequence, dependent)
     }
@@ -312,6 +323,14 @@ impl Core {
         let waits = !(entry.after.is_empty() && entry.accesses.is_empty());
         let links = if waits { self.link_all(key, entry.place, entry.after, entry.accesses) } else { 0 };
         (key, links)
+    }
+
+    /// Restricts a task that is entered, and not submitted yet, to these places.
+    #[cold]
+    pub(crate) fn restrict(&self, place: TaskPlace, places: &Places) {
+        let head = place.slot.head();
+        head.archs.store(places.archs.bits(), Relaxed);
+        places.workers.iter().for_each(|workers| self.ledger.restrict(head, workers));
     }
 
     /// Links a task to those that it must wait for, and returns their number.

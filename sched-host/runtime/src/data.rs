@@ -5,10 +5,20 @@
 //! (Replicas are also copied ahead of their turn, so their locks are waited for: see [`replicas`].)
 
 pub(crate) mod access;
+pub(crate) mod array;
+pub(crate) mod layout;
+pub(crate) mod loan;
+pub(crate) mod plan;
 pub(crate) mod replicas;
 pub(crate) mod replicated;
+pub(crate) mod storage;
+pub(crate) mod tiles;
+pub(crate) mod view;
+pub(crate) mod whole;
 
+use self::loan::{LentValue, Loan};
 use self::replicas::{Copies, Replicas};
+use self::whole::{Part, Whole};
 use super::memory::Memories;
 use super::task::measure::footprint_of_bytes;
 use super::task::record::TaskKey;
@@ -53,6 +63,8 @@ enum Value<T> {
     One(RwLock<T>),
     /// A replica on each memory node that needs it.
     Replicated(Arc<Replicas<T>>),
+    /// With the program, which lent it for the time of a scope.
+    Lent(LentValue<T>),
 }
 
 /// Read lock of a value.
@@ -69,6 +81,7 @@ impl<T> DataCell<T> {
         match &self.value {
             Value::One(value) => RwLockReadGuard::map(value.try_read().expect(KEPT_APART), |value| value),
             Value::Replicated(replicas) => replicas.read(replicas.node_of(worker)),
+            Value::Lent(value) => value.read(),
         }
     }
 
@@ -78,13 +91,14 @@ impl<T> DataCell<T> {
         match &self.value {
             Value::One(value) => RwLockWriteGuard::map(value.try_write().expect(KEPT_APART), |value| value),
             Value::Replicated(replicas) => replicas.write(replicas.node_of(worker)),
+            Value::Lent(value) => value.write(),
         }
     }
 
     /// The value for the application, for reading, wherever it is.
     pub(crate) fn read_in_place(&self) -> Reading<'_, T> {
         match &self.value {
-            Value::One(_) => self.read_by(WorkerId(0)),
+            Value::One(_) | Value::Lent(_) => self.read_by(WorkerId(0)),
             Value::Replicated(replicas) => replicas.read(replicas.some_valid()),
         }
     }
@@ -92,17 +106,25 @@ impl<T> DataCell<T> {
     /// The value for the application, for writing, wherever it is.
     pub(crate) fn write_in_place(&self) -> Writing<'_, T> {
         match &self.value {
-            Value::One(_) => self.write_by(WorkerId(0)),
+            Value::One(_) | Value::Lent(_) => self.write_by(WorkerId(0)),
             Value::Replicated(replicas) => replicas.write(replicas.some_valid()),
         }
     }
 
-    /// Takes the value, which has no other user.
-    pub(crate) fn into_value(self) -> T {
+    /// Takes the value, which has no other user; `None` if it was lent.
+    pub(crate) fn into_value(self) -> Option<T> {
         match self.value {
-            Value::One(value) => value.into_inner(),
+            Value::One(value) => Some(value.into_inner()),
             // A prefetch may still hold the replicas.
-            Value::Replicated(replicas) => replicas.take(),
+            Value::Replicated(replicas) => Some(replicas.take()),
+            Value::Lent(_) => None,
+        }
+    }
+
+    /// Ends the loan of a value, as soon as nobody uses it.
+    pub(crate) fn end_loan(&self) {
+        if let Value::Lent(value) = &self.value {
+            value.end();
         }
     }
 }
@@ -123,6 +145,15 @@ impl<T> Handle<T> {
     pub(crate) fn new(value: T, size: DataSize, runtime: u64) -> Handle<T> {
         let header = DataHeader::new(size, runtime, |_| Places::One(Home::default()));
         Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Value::One(RwLock::new(value)) }) }
+    }
+}
+
+impl<T> Handle<T> {
+    /// Data that a scope lent.
+    pub(crate) fn lent(value: LentValue<T>, runtime: u64, loan: Arc<Loan>) -> Handle<T> {
+        let size = DataSize::of_bytes(size_of::<T>() as u64);
+        let header = DataHeader::special(size, runtime, |_| Places::Lent(loan));
+        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Value::Lent(value) }) }
     }
 }
 
@@ -166,6 +197,10 @@ pub(crate) enum Places {
     One(Home),
     /// In replicas on several memory nodes.
     Replicated(Arc<dyn Copies>),
+    /// A part of data, or the whole of data that has parts.
+    Part(Part),
+    /// With the program, which lent it.
+    Lent(Arc<Loan>),
 }
 
 impl Places {
@@ -174,6 +209,8 @@ impl Places {
         match self {
             Places::One(home) => home.node().map_or(0, |node| 1 << node.0),
             Places::Replicated(copies) => copies.coherence().valid(),
+            Places::Part(part) => part.valid(),
+            Places::Lent(_) => 0,
         }
     }
 }
@@ -203,8 +240,9 @@ impl Home {
 /// State of data, with its type erased.
 pub struct DataHeader {
     pub(crate) id: u64,
-    /// The runtime that it is registered with.
-    pub(crate) runtime: u64,
+    /// The runtime that it is registered with, and whether it is [special](Self::is_special): one comparison shows that
+    /// the data is plain.
+    registered: u64,
     /// Size of the data.
     pub(crate) bytes: u64,
     /// Share of its size and shape in the footprint of a task with a model.
@@ -213,8 +251,11 @@ pub struct DataHeader {
     pub(crate) order: Mutex<AccessOrder<TaskKey>>,
     commute: Mutex<CommuteTurn>,
     /// Sequence of the task that failed while it wrote this data; 0 while the data is good.
-    pub(crate) failed: AtomicU64,
+    failed: AtomicU64,
 }
+
+/// Bit of a header's `registered` for data that submissions treat apart.
+const SPECIAL: u64 = 1 << 63;
 
 /// The turn among tasks that commute.
 #[derive(Default)]
@@ -226,18 +267,91 @@ struct CommuteTurn {
 
 impl DataHeader {
     /// Header of new data; `places` creates its places for its id.
-    fn new(size: DataSize, runtime: u64, places: impl FnOnce(u64) -> Places) -> DataHeader {
+    fn new(size: DataSize, registered: u64, places: impl FnOnce(u64) -> Places) -> DataHeader {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Relaxed);
         DataHeader {
             id,
-            runtime,
+            registered,
             bytes: size.bytes,
             footprint: size.footprint,
             places: places(id),
             order: Mutex::default(),
             commute: Mutex::default(),
             failed: AtomicU64::new(0),
+        }
+    }
+
+    /// Header of data that submissions treat apart.
+    fn special(size: DataSize, runtime: u64, places: impl FnOnce(u64) -> Places) -> DataHeader {
+        DataHeader::new(size, runtime | SPECIAL, places)
+    }
+
+    /// Whether this is plain data of a runtime: neither a part nor lent by a scope.
+    #[inline(always)]
+    pub(crate) fn is_plain_of(&self, runtime: u64) -> bool {
+        self.registered == runtime
+    }
+
+    /// Whether submissions treat this data apart.
+    pub(crate) fn is_special(&self) -> bool {
+        self.registered & SPECIAL != 0
+    }
+
+    /// The runtime that it is registered with.
+    pub(crate) fn runtime(&self) -> u64 {
+        self.registered & !SPECIAL
+    }
+
+    /// The part that it is of other data, or the whole that has parts.
+    pub(crate) fn part(&self) -> Option<&Part> {
+        match &self.places {
+            Places::Part(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// The loan, if the values belong to a scope.
+    pub(crate) fn loan(&self) -> Option<&Loan> {
+        match &self.places {
+            Places::Part(part) => part.whole.loan.as_deref(),
+            Places::Lent(loan) => Some(loan),
+            _ => None,
+        }
+    }
+
+    /// The whole that it is the header of.
+    ///
+    /// # Panics
+    /// If it has no parts.
+    fn into_whole(self) -> Arc<Whole> {
+        match self.part() {
+            Some(part) => Arc::clone(&part.whole),
+            None => unreachable!("arrays and matrices have parts"),
+        }
+    }
+
+    /// Sequence of the task that failed while it wrote this data; 0 while the data is good.
+    pub(crate) fn failed(&self) -> u64 {
+        match self.part() {
+            Some(part) => part.whole.failed(&part.region),
+            None => self.failed.load(Acquire),
+        }
+    }
+
+    /// Notes that a task failed, which should have written this data.
+    pub(crate) fn note_bad(&self, task: u64) {
+        match self.part() {
+            Some(part) => part.whole.note_bad(&part.region, task),
+            None => self.failed.store(task, Release),
+        }
+    }
+
+    /// Notes that the data was written completely, so that it is good again.
+    pub(crate) fn note_good(&self) {
+        match self.part() {
+            Some(part) => part.whole.note_good(&part.region),
+            None => self.failed.store(0, Release),
         }
     }
 

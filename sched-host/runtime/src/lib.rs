@@ -8,29 +8,36 @@ mod data;
 mod energy;
 mod memory;
 mod parallel;
+mod scope;
 mod task;
 mod wait;
 mod worker;
 
 pub use builder::{Builder, StartError};
 pub use data::access::{Access, AccessList, Commute, Many, Read, ReadWrite, Scratch, Write};
+pub use data::array::{ArrayHandle, Element, Matrix, MatrixHandle};
+pub use data::layout::{LayoutError, MatrixLayout};
+pub use data::plan::{Partition, PartitionError, Plan};
 pub use data::replicated::ReplicatedData;
+pub use data::view::{MatrixMut, MatrixRef};
 pub use data::{Handle, Scratchpad};
 pub use energy::{MeasureError, TaskEnergy};
 pub use memory::{MemoryNodeStats, TransferStats};
 pub use parallel::crew::{Parts, Team};
 pub use parallel::share::{Share, TeamAccess, TeamAccessList};
-pub use sched_graph::AccessMode;
+pub use sched_graph::{AccessMode, Region, Where};
+pub use scope::Scope;
 pub use task::codelet::{Codelet, CodeletBuilder, Context};
 pub use task::failure::{
     ContextState, Outcome, RunError, StallReport, SubmitError, TaskFailure, WorkerDoing, WorkerState,
 };
 pub use task::submit::{Submitter, TaskBuilder, TaskRef};
-pub use wait::{DataError, ReadData, WriteData};
+pub use wait::DataError;
+pub use wait::data::{Data, ReadArray, ReadData, ReadMatrix, WriteArray, WriteData, WriteMatrix};
 pub use worker::stats::WorkerStats;
 pub use worker::times::WorkerExpectation;
 
-pub(crate) use self::core::Core;
+pub(crate) use self::core::{CodeletSettings, Core};
 
 use crate::context::PolicyEnv;
 use sched_core::{MemoryNode, WorkerId};
@@ -41,6 +48,7 @@ use sched_policy::Policy;
 use sched_trace::{Trace, WorkerTrack};
 use sched_tree::attendance::Watch;
 use sched_tree::{Fault, NodeState, Part, Services, WorkerFacts};
+use std::collections::BTreeMap;
 use std::ops::{Deref, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
@@ -97,6 +105,7 @@ pub(crate) struct Start {
     pub(crate) trace: Option<usize>,
     /// Latency and bandwidth between memory nodes, if there are several.
     pub(crate) bus: Option<Bus>,
+    pub(crate) codelet_settings: BTreeMap<String, CodeletSettings>,
 }
 
 /// Stack size of a worker, for kernels of applications and nested calls of components.

@@ -202,7 +202,7 @@ impl Worker {
             // meanwhile, and stays bad.)
             job.visit(&mut |header, mode| {
                 if mode == AccessMode::Write {
-                    header.failed.store(0, Release);
+                    header.note_good();
                 }
             });
         }
@@ -252,7 +252,7 @@ impl Worker {
     fn bad_input(&self, taken: &Taken) -> Option<Cause> {
         let mut bad = 0;
         taken.job.as_ref()?.visit(&mut |header, mode| {
-            let failed = header.failed.load(Acquire);
+            let failed = header.failed();
             if failed != 0 && mode.reads() {
                 bad = failed;
             }

@@ -89,10 +89,13 @@ impl Lookahead for SimBackend {
     }
 
     fn length(&self, task: u64, worker: WorkerId) -> Estimate {
-        let (Some(task), Some(worker)) = (self.submitted_task(task), self.platform.workers.get(worker.index())) else {
+        let (Some(task), Some(facts)) = (self.submitted_task(task), self.platform.workers.get(worker.index())) else {
             return Estimate::NoModel;
         };
-        match self.lengths.nanos(self.lengths.row(task), worker.class) {
+        if !self.graph.task(task).is_allowed_on(worker, self.platform.classes[facts.class].arch) {
+            return Estimate::NoModel;
+        }
+        match self.lengths.nanos(self.lengths.row(task), facts.class) {
             NEVER => Estimate::NoModel,
             nanos => Estimate::Known(Duration::from_nanos(nanos)),
         }

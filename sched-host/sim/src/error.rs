@@ -26,6 +26,17 @@ pub enum SimError {
         /// Kinds that the platform knows.
         kinds: Vec<String>,
     },
+    /// Tasks are restricted to places without a worker that can execute them.
+    #[error("no worker of the platform `{platform}` may execute {}", .tasks.iter().map(Nowhere::to_string).collect::<Vec<_>>().join(", "))]
+    #[diagnostic(help(
+        "restrict them to places with a worker that has an implementation: `sched topology` and the platform file number the workers"
+    ))]
+    Nowhere {
+        /// Name of the platform.
+        platform: String,
+        /// These tasks, by kind.
+        tasks: Vec<Nowhere>,
+    },
     /// The data at home on a memory node does not fit there.
     #[error("the data of the graph takes {needed} bytes of the memory `{memory}`, which has {capacity}")]
     #[diagnostic(help("use fewer or smaller tiles, or a platform with a larger memory"))]
@@ -162,6 +173,26 @@ pub struct Unknown {
     pub first: usize,
     /// Whether the platform knows the kind, though not for such tasks.
     pub known: bool,
+}
+
+/// Tasks of one kind that no worker may execute.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Nowhere {
+    /// Name of the kind.
+    pub kind: String,
+    /// Places that the first of them is restricted to.
+    pub places: String,
+    /// Number of the first of them.
+    pub first: u32,
+    /// Number of such tasks.
+    pub tasks: usize,
+}
+
+impl fmt::Display for Nowhere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Nowhere { kind, places, first, tasks } = self;
+        write!(f, "{} of kind `{kind}` (first task {first}, restricted to {places})", task_count(*tasks as u64))
+    }
 }
 
 impl fmt::Display for Unknown {

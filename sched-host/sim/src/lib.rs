@@ -46,7 +46,7 @@ mod recorder;
 mod tests;
 
 pub use context::{Context, When};
-pub use error::{SimError, Unknown};
+pub use error::{Nowhere, SimError, Unknown};
 pub use noise::Noise;
 pub use outcome::{ContextStats, LinkStats, MemoryStats, SimOutcome, Swapped, WorkerStats};
 pub use platform::Platform;
@@ -58,13 +58,14 @@ use context::Change;
 use engine::{Engine, Opening, PlannedChange, PolicyEnv};
 use lengths::Lengths;
 use sched_core::WorkerSet;
-use sched_graph::{TaskGraph, TaskId};
+use sched_graph::{KindId, TaskGraph, TaskId};
 use sched_policy::Policy;
 use sched_trace::{Event, Observer};
 use sched_tree::TreeObserver;
 use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{ContextError, WantedPolicy, worker_ids};
 use sched_tree::plugin::Registry;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A simulation that is being set up.
@@ -229,6 +230,7 @@ impl Simulation {
         let teams = !changes.is_empty() || contexts.iter().any(has_teams);
         let combined = if teams { platform.combined_members() } else { Vec::new() };
         let lengths = Lengths::new(&self.graph, &platform, &combined)?;
+        check_restrictions(&self.graph, &platform, &lengths)?;
         overflow::check(&self.graph, &platform, &lengths)?;
         let dependencies = self.graph.dependencies();
         check_homes(&self.graph, &platform)?;
@@ -316,6 +318,27 @@ fn check_contexts(graph: &TaskGraph, contexts: &[Opening]) -> Result<(), SimErro
         }
     }
     Ok(())
+}
+
+/// Checks that each task is restricted to places with a worker that can execute it.
+fn check_restrictions(graph: &TaskGraph, platform: &Platform, lengths: &Lengths) -> Result<(), SimError> {
+    let mut kinds: BTreeMap<KindId, Nowhere> = BTreeMap::new();
+    for (id, task) in graph.ids().zip(&graph.tasks) {
+        let Some(places) = task.only.as_deref().filter(|_| graph.kind_of(task).runs) else { continue };
+        if platform.remaining(task, lengths.archs(lengths.row(id))).is_none() {
+            let first = || Nowhere {
+                kind: graph.kind_of(task).name.clone(),
+                places: places.to_string(),
+                first: id.0,
+                tasks: 0,
+            };
+            kinds.entry(task.kind).or_insert_with(first).tasks += 1;
+        }
+    }
+    match kinds.is_empty() {
+        true => Ok(()),
+        false => Err(SimError::Nowhere { platform: platform.name.clone(), tasks: kinds.into_values().collect() }),
+    }
 }
 
 /// Checks that all data fits into the memory nodes on which it is at home.

@@ -23,9 +23,9 @@ pub use power::Power;
 pub use starpu::{STARPU_OVERHEADS, StarpuError};
 
 use kernels::Work;
-use sched_core::{Arch, MemoryNode, WorkerId};
+use sched_core::{Arch, ArchSet, MemoryNode, WorkerId, WorkerSet};
 use sched_graph::bound::{BoundError, Bounds, Pool, bounds, team_bounds};
-use sched_graph::{Dependencies, Task, TaskGraph};
+use sched_graph::{Dependencies, Task, TaskGraph, Where};
 use sched_machine::topology::CombinedSizes;
 use sched_tree::WorkerFacts;
 use std::collections::BTreeSet;
@@ -356,9 +356,18 @@ impl Platform {
         self.workers.iter().map(facts).collect()
     }
 
+    /// The places that a restricted task with these architectures may still run at, as
+    /// [`Where::remaining`](sched_graph::Where::remaining) has them; `None` if the task is not restricted, or has none.
+    pub(crate) fn remaining(&self, task: &Task, archs: ArchSet) -> Option<(ArchSet, Option<WorkerSet>)> {
+        let places = task.only.as_deref()?;
+        let arch = |worker: &Worker| self.classes[worker.class].arch;
+        let machine = (0..).map(WorkerId).zip(self.workers.iter().map(arch));
+        Where::remaining(std::iter::once(places), archs, machine)
+    }
+
     /// Architectures of its workers.
     #[must_use]
-    pub fn archs(&self) -> sched_core::ArchSet {
+    pub fn archs(&self) -> ArchSet {
         self.workers.iter().map(|worker| self.classes[worker.class].arch).collect()
     }
 

@@ -107,6 +107,13 @@ impl LiveTree {
         self.fits(worker.0, slot.head())
     }
 
+    /// Whether the simple worker, or each member of the combined one, is in a set of workers that tasks are restricted
+    /// to.
+    pub(super) fn may_execute(&self, restriction: u64, worker: WorkerId) -> bool {
+        let in_set = |worker: &WorkerId| self.ledger.restrictions.contains(restriction, *worker);
+        self.teams.of(worker).map_or_else(|| in_set(&worker), |members| members.iter().all(in_set))
+    }
+
     /// Leaf of a worker, if the worker belongs to this context.
     #[inline]
     pub(super) fn leaf(&self, worker: WorkerId) -> Option<NodeId> {

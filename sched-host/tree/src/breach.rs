@@ -148,7 +148,7 @@ impl LiveTree {
     pub(super) fn refused_by_root(&self, call: &Call<'_>, root: &TreeNode, given: &Slot, answer: RawPush) {
         let Some(slot) = Slot::of(answer.refused) else { return };
         let is_given = slot.id() == given.id();
-        let for_nobody = Refusal::from_code(answer.why) == Refusal::NoWorker && !root.some_fits(slot.head());
+        let for_nobody = Refusal::from_code(answer.why) == Refusal::NoWorker && !self.some_fits(root, slot.head());
         if root.stores_any_number && is_given && !for_nobody && !root.is_quarantined() {
             root.count_breach(call, Breach::UnboundedRefused, Method::PushTask);
         }

@@ -1,13 +1,18 @@
 //! One call into the tree, from entry to exit.
 
 use super::LiveTree;
-use super::ledger::SlotId;
+use super::ledger::{Slot, SlotId};
+use sched_core::abi::TaskHead;
 use sched_core::abi::wire::CallRef;
 use sched_core::{Time, WorkerId};
 use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Maximum nesting of hops; deeper ones form a cycle.
 pub(super) const MAX_DEPTH: u32 = 256;
+
+/// Stands for several different sets of workers.
+const SEVERAL: u64 = u64::MAX;
 
 /// The host's record of one call, on the stack of the thread that entered the tree. Components see it as an opaque
 /// [`CallRef`].
@@ -22,6 +27,9 @@ pub(super) struct Call<'a> {
     width: Cell<u16>,
     /// The pushed task and the place of its deferred wake, if the requester is about to pull that task itself.
     pub(super) deferred: Option<(SlotId, &'a Cell<Option<WorkerId>>)>,
+    /// Number of the set of workers that the tasks moved in this call are restricted to; 0 if none is, [`SEVERAL`] if
+    /// they have different sets.
+    restriction: Cell<u64>,
     /// Whether another task moved as well, which a wake may be for.
     others: Cell<bool>,
     /// Time of the last clock read; `FAR` for none.
@@ -40,6 +48,7 @@ impl<'a> Call<'a> {
             archs: Cell::new(archs),
             width: Cell::new(width),
             deferred: None,
+            restriction: Cell::new(0),
             others: Cell::new(false),
             time: Cell::new(Time::FAR),
             depth: Cell::new(0),
@@ -48,9 +57,13 @@ impl<'a> Call<'a> {
 
     /// A call that pushes one task into the root, which is one hop deep.
     #[inline]
-    pub(super) fn of_push(tree: &'a LiveTree, requester: Option<WorkerId>, archs: u32, width: u16) -> Call<'a> {
+    pub(super) fn of_push(tree: &'a LiveTree, requester: Option<WorkerId>, head: &TaskHead) -> Call<'a> {
+        let archs = head.archs.load(Relaxed);
         let call = Call::new(tree, requester, archs);
-        call.width.set(width);
+        if archs == 0 {
+            call.note_restriction(head);
+        }
+        call.width.set(head.width.load(Relaxed));
         call.depth.set(1);
         call
     }
@@ -72,12 +85,45 @@ impl<'a> Call<'a> {
     /// Notes the move of a task that these architectures can execute. It may differ from the pushed task: a component
     /// that stores tasks sends others on.
     #[inline]
-    pub(super) fn note_move(&self, slot: SlotId, archs: u32, width: u16) {
+    pub(super) fn note_move(&self, slot: &Slot) {
+        let head = slot.head();
+        let archs = head.archs.load(Relaxed);
+        if archs == 0 {
+            self.note_restriction(head);
+        }
         self.archs.set(self.archs.get() | archs);
-        self.width.set(self.width.get().max(width));
-        if self.deferred.is_some_and(|(pushed, _)| pushed != slot) {
+        self.width.set(self.width.get().max(head.width.load(Relaxed)));
+        if self.deferred.is_some_and(|(pushed, _)| pushed != slot.id()) {
             self.others.set(true);
         }
+    }
+
+    #[cold]
+    fn note_restriction(&self, head: &TaskHead) {
+        let (noted, moved) = (self.restriction.get(), head.restriction());
+        self.restriction.set(if noted == 0 || noted == moved { moved } else { SEVERAL });
+    }
+
+    /// Whether a restricted task moved in this call.
+    pub(super) fn is_restricted(&self) -> bool {
+        self.restriction.get() != 0
+    }
+
+    /// Whether every sleeping worker must be woken: one that is woken for another task would not take the restricted
+    /// one.
+    pub(super) fn wakes_all(&self) -> bool {
+        self.is_restricted() && (self.archs.get() != 0 || self.restriction.get() == SEVERAL)
+    }
+
+    /// Whether a worker of this architecture is useful to the call.
+    pub(super) fn is_for(&self, worker: WorkerId, arch: u32) -> bool {
+        let open = self.archs.get() & 1 << arch != 0;
+        let restricted = || match self.restriction.get() {
+            0 => false,
+            SEVERAL => true,
+            set => self.tree.may_execute(set, worker),
+        };
+        open || restricted()
     }
 
     /// Defers the wake of `worker`, if allowed. Returns whether it did.

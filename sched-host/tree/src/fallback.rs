@@ -2,6 +2,7 @@
 //! workers of the context look here when the tree has nothing for them.
 
 use super::ledger::{Phase, Slot};
+use super::restrictions::Restrictions;
 use super::services::Services;
 use parking_lot::Mutex;
 use sched_core::abi::wire::RawWorker;
@@ -17,16 +18,22 @@ pub(super) struct Fallback {
     /// Workers that look here: bit *n* of word *m* stands for worker 64·m + n.
     members: Box<[AtomicU64]>,
     workers: Arc<[RawWorker]>,
+    restrictions: Arc<Restrictions>,
     services: Arc<dyn Services>,
     sleeping: Arc<SharedSet>,
 }
 
 impl Fallback {
     /// An empty store without members.
-    pub(super) fn new(workers: Arc<[RawWorker]>, services: Arc<dyn Services>) -> Fallback {
+    pub(super) fn new(
+        workers: Arc<[RawWorker]>,
+        services: Arc<dyn Services>,
+        restrictions: Arc<Restrictions>,
+    ) -> Fallback {
         let members = (0..workers.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let sleeping = services.sleeping();
-        Fallback { tasks: Mutex::default(), len: AtomicUsize::new(0), members, workers, services, sleeping }
+        let (tasks, len) = (Mutex::default(), AtomicUsize::new(0));
+        Fallback { tasks, len, members, workers, restrictions, services, sleeping }
     }
 
     /// Sets the workers that look here.
@@ -61,9 +68,8 @@ impl Fallback {
     /// Wakes a sleeping member that can execute the task, if any.
     fn wake_for(&self, slot: &Slot) {
         fence(SeqCst);
-        let archs = slot.head().archs.load(Relaxed);
         let _ = self.sleeping.iter().map(WorkerId).any(|worker| {
-            let fits = archs & 1 << self.workers[worker.index()].arch != 0;
+            let fits = self.restrictions.allow(slot.head(), self.workers[worker.index()].arch, worker, None);
             fits && self.has_member(worker) && self.services.wake(worker)
         });
     }
@@ -82,13 +88,13 @@ impl Fallback {
 
     #[cold]
     fn take_one(&self, worker: WorkerId) -> Option<&'static Slot> {
-        let arch = 1 << self.workers.get(worker.index())?.arch;
+        let arch = self.workers.get(worker.index())?.arch;
         let mut tasks = self.tasks.lock();
         // Under the lock: a thread that exchanges the members takes all tasks first.
         if !self.has_member(worker) {
             return None;
         }
-        let found = tasks.iter().position(|slot| slot.head().archs.load(Relaxed) & arch != 0)?;
+        let found = tasks.iter().position(|slot| self.restrictions.allow(slot.head(), arch, worker, None))?;
         let slot = tasks.remove(found);
         self.len.store(tasks.len(), SeqCst);
         slot

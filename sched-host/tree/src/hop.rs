@@ -33,7 +33,7 @@ impl LiveTree {
         };
         let node = self.node(to);
         call.forget_time();
-        call.note_move(slot.id(), slot.head().archs.load(Relaxed), slot.head().width.load(Relaxed));
+        call.note_move(slot);
         slot.hold(task, node.number);
         let answer = self.give(call, node, task, slot);
         match Slot::of(answer.refused) {
@@ -179,6 +179,7 @@ impl LiveTree {
         if !self.sleeps_below(call, node) {
             return false;
         }
+        let all = all || call.wakes_all();
         let mut woken = false;
         // Returns whether that is enough.
         let mut visit = |child: NodeId| {
@@ -214,13 +215,13 @@ impl LiveTree {
 
     /// Whether a worker below sleeps that is useful to the call.
     pub(super) fn sleeps_below(&self, call: &Call<'_>, node: &TreeNode) -> bool {
-        node.archs & call.archs() != 0
+        (node.archs & call.archs() != 0 || call.is_restricted())
             && (self.sleeping.meets(&node.place().raw().workers_in_context, node.words.clone())
                 || node.teams.as_ref().is_some_and(|teams| teams.sleeps(call, &self.sleeping)))
     }
 
     fn wake_worker(&self, call: &Call<'_>, worker: WorkerId) -> bool {
-        let eligible = self.workers.get(worker.index()).is_some_and(|worker| call.archs() & 1 << worker.arch != 0);
+        let eligible = self.workers.get(worker.index()).is_some_and(|facts| call.is_for(worker, facts.arch));
         if let Some(team) = self.teams.of(worker) {
             return eligible && self.wake_team(call, team);
         }

@@ -14,8 +14,10 @@
 
 use super::backlog::Backlogs;
 use super::fallback::Fallback;
+use super::restrictions::Restrictions;
 use parking_lot::Mutex;
 use sched_core::abi::{RawTask, TaskHead};
+use sched_core::{Arch, WorkerId, WorkerSet};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
@@ -310,6 +312,7 @@ pub struct Ledger {
     home: &'static Home,
     /// Queues of the trees.
     pub(super) backlogs: Backlogs,
+    pub(super) restrictions: Arc<Restrictions>,
 }
 
 impl Ledger {
@@ -324,7 +327,20 @@ impl Ledger {
             grow: Mutex::new(()),
             home,
             backlogs: Backlogs::default(),
+            restrictions: Arc::default(),
         }
+    }
+
+    /// Restricts a task that is not in a tree yet to these workers. Its architectures are set.
+    pub fn restrict(&self, head: &TaskHead, workers: &WorkerSet) {
+        self.restrictions.restrict(head, workers);
+    }
+
+    /// Whether the simple worker `worker`, or the combined worker with these `members`, can execute a task on its
+    /// architecture, `arch`.
+    #[must_use]
+    pub fn allows(&self, head: &TaskHead, arch: Arch, worker: WorkerId, members: Option<&[WorkerId]>) -> bool {
+        self.restrictions.allow(head, u32::from(arch.number()), worker, members)
     }
 
     /// Creates free slots, in order of their numbers.

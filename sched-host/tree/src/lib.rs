@@ -30,6 +30,7 @@ mod observer;
 mod place;
 pub mod plugin;
 mod prospects;
+mod restrictions;
 pub mod seat;
 pub mod services;
 mod survey;
@@ -164,7 +165,9 @@ impl Tree {
             .collect();
         let teams = Arc::new(Teams::new(workers.len(), &*services));
         let combined = teams.facts(&simple);
-        let fallback = Arc::new(Fallback::new(simple.iter().copied().collect(), Arc::clone(&services)));
+        let restrictions = Arc::clone(&ledger.restrictions);
+        let fallback = Fallback::new(simple.iter().copied().collect(), Arc::clone(&services), restrictions);
+        let fallback = Arc::new(fallback);
         let workers_and_teams = simple.into_iter().chain(combined).collect();
         let env = TreeEnv { workers: workers_and_teams, teams, services, ledger, fallback, lookahead, seed };
         let first = LiveTree::assemble(parts, &env).expect("there are fewer than 2^24 nodes");
@@ -318,7 +321,7 @@ impl LiveTree {
             return;
         };
         let head = slot.head();
-        let mut call = Call::of_push(self, requester, head.archs.load(Relaxed), head.width.load(Relaxed));
+        let mut call = Call::of_push(self, requester, head);
         if let (Some(deferred), Some(worker)) = (deferred, requester)
             && self.can_execute(worker, slot)
         {

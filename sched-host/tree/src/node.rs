@@ -22,7 +22,7 @@ use sched_core::abi::extension::{
 use sched_core::abi::std_types::{ROption, RStr};
 use sched_core::abi::wire::{CallRef, NO_ID, REQUESTER, RawNode, RawPlace, RawPush, RawWorker};
 use sched_core::abi::{ComponentObject, RawTask, TaskHead, WireHost};
-use sched_core::{Arch, LogLevel, MemoryNode, WorkerId};
+use sched_core::{Arch, Estimate, LogLevel, MemoryNode, WorkerId};
 use sched_text::hash::{self, mix};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -363,12 +363,14 @@ impl WireHost for TreeNode {
             REQUESTER => record(call).requester.map_or(NO_ID, |worker| worker.0),
             worker => worker,
         };
-        if worker == NO_ID { self.some_fits(head) } else { record(call).tree.fits(worker, head) }
+        let tree = record(call).tree;
+        if worker == NO_ID { tree.some_fits(self, head) } else { tree.fits(worker, head) }
     }
 
     fn child_can_execute(&self, call: CallRef<'_>, child: u32, task: RawTask) -> bool {
         let (Some(head), Some(target)) = (head(task), self.children.get(child as usize)) else { return false };
-        record(call).tree.nodes[target.index()].some_fits(head)
+        let tree = record(call).tree;
+        tree.some_fits(&tree.nodes[target.index()], head)
     }
 
     fn implementations(&self, call: CallRef<'_>, worker: u32, task: RawTask) -> u32 {
@@ -380,7 +382,11 @@ impl WireHost for TreeNode {
     fn expected_length(&self, call: CallRef<'_>, worker: u32, task: RawTask, implementation: u32) -> u64 {
         let Some(head) = head(task) else { return u64::MAX };
         let chosen = (implementation != NO_ID).then_some(implementation);
-        record(call).tree.services.expected_length(WorkerId(worker), head, chosen).to_wire()
+        let tree = record(call).tree;
+        if head.restriction() != 0 && !tree.fits(worker, head) {
+            return Estimate::NoModel.to_wire();
+        }
+        tree.services.expected_length(WorkerId(worker), head, chosen).to_wire()
     }
 
     fn expected_transfer(&self, call: CallRef<'_>, memory_node: u32, task: RawTask) -> u64 {

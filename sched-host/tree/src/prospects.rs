@@ -76,6 +76,9 @@ extern "C" fn below(
     let (Some(head), Some(node)) = (head(task), tree.nodes.get(node as usize)) else { return };
     let moves = node.place().raw().flags & place::NO_TRANSFERS == 0;
     let mut answers = Answers { tree, head, moves, with_energy, length: None, transfer: None };
+    if head.restriction() != 0 {
+        return restricted_below(&mut answers, node, first, into.as_mut_slice());
+    }
     let mut last = (None, RawProspect::NONE);
     for (first_equal, prospect) in
         node.first_equals.get(first as usize..).unwrap_or(&[]).iter().zip(into.as_mut_slice())
@@ -88,11 +91,36 @@ extern "C" fn below(
     }
 }
 
+/// [`below`] for a task that is restricted to some workers, which groups of like workers do not tell apart.
+#[cold]
+fn restricted_below(answers: &mut Answers<'_>, node: &TreeNode, first: u32, into: &mut [RawProspect]) {
+    for (child, prospect) in node.children.iter().skip(first as usize).zip(into) {
+        *prospect = answers.of(&answers.tree.able_alone(&answers.tree.nodes[child.index()], answers.head));
+    }
+}
+
+impl LiveTree {
+    /// The workers below a node that can execute a task, each as a group of its own.
+    fn able_alone(&self, node: &TreeNode, head: &TaskHead) -> Vec<WorkerGroup> {
+        let able = node.workers_in_context().filter(|worker| self.fits(worker.0, head));
+        let alone = able.map(|worker| {
+            let facts = self.workers[worker.index()];
+            let class = self.services.speed_class(worker);
+            let members = self.teams.of(worker).map_or(0, <[WorkerId]>::len);
+            let kind = Kind { class, memory_node: facts.memory_node, arch: facts.arch, members };
+            WorkerGroup { first: worker, count: 1, kind }
+        });
+        alone.collect()
+    }
+}
+
 extern "C" fn here(call: CallRef<'_>, node: u32, task: RawTask) -> u64 {
     let tree = record(call).tree;
     let mut least = Estimate::NoModel.to_wire();
     let (Some(head), Some(node)) = (head(task), tree.nodes.get(node as usize)) else { return least };
-    for workers in node.worker_groups.iter().filter(|workers| tree.fits(workers.first.0, head)) {
+    let alone = (head.restriction() != 0).then(|| tree.able_alone(node, head));
+    let groups = alone.as_deref().unwrap_or(&node.worker_groups);
+    for workers in groups.iter().filter(|workers| tree.fits(workers.first.0, head)) {
         match tree.services.expected_length(workers.first, head, None) {
             Estimate::Uncalibrated => return Estimate::Uncalibrated.to_wire(),
             // An unknown value is longer than any known one.

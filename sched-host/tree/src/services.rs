@@ -4,7 +4,6 @@ use super::observer::TreeObserver;
 use sched_core::abi::TaskHead;
 use sched_core::{Arch, ArchSet, Estimate, LogLevel, MemoryNode, SharedSet, Time, WorkerId};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// The back end of a tree: threads and a wall clock, or an event queue and a virtual clock. None of the methods calls a
@@ -40,7 +39,7 @@ pub trait Services: Send + Sync {
 
     /// Number of implementations of a task's codelet for an architecture.
     fn implementations(&self, arch: Arch, task: &TaskHead) -> u32 {
-        u32::from(ArchSet::from_bits(task.archs.load(Relaxed)).contains(arch))
+        u32::from(ArchSet::from_bits(task.all_archs()).contains(arch))
     }
 
     /// Expected duration of a task on `worker`, with one implementation or the best one.

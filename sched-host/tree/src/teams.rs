@@ -114,8 +114,23 @@ impl LiveTree {
     #[inline]
     pub(super) fn fits(&self, worker: u32, head: &TaskHead) -> bool {
         let Some(facts) = self.workers.get(worker as usize) else { return false };
-        head.archs.load(Relaxed) & 1 << facts.arch != 0
-            && self.teams.of(WorkerId(worker)).is_none_or(|team| size(team) <= head.width.load(Relaxed))
+        let worker = WorkerId(worker);
+        self.ledger.restrictions.allow(head, facts.arch, worker, self.teams.of(worker))
+    }
+
+    /// Whether some worker below a node can execute a task.
+    #[inline]
+    pub(super) fn some_fits(&self, node: &TreeNode, head: &TaskHead) -> bool {
+        let archs = head.archs.load(Relaxed);
+        if archs & node.archs == 0 {
+            return head.restriction() != 0 && self.some_fits_restricted(node, head);
+        }
+        node.teams.as_ref().is_none_or(|teams| teams.can_execute(archs, head.width.load(Relaxed)))
+    }
+
+    #[cold]
+    fn some_fits_restricted(&self, node: &TreeNode, head: &TaskHead) -> bool {
+        node.workers_in_context().any(|worker| self.fits(worker.0, head))
     }
 
     /// Wakes the sleeping members of a combined worker, if the call is about a task for it. Returns whether any slept.
@@ -124,15 +139,5 @@ impl LiveTree {
             return false;
         }
         team.iter().filter(|member| self.services.wake(**member)).count() > 0
-    }
-}
-
-impl TreeNode {
-    /// Whether some worker below can execute a task.
-    #[inline]
-    pub(super) fn some_fits(&self, head: &TaskHead) -> bool {
-        let archs = head.archs.load(Relaxed);
-        archs & self.archs != 0
-            && self.teams.as_ref().is_none_or(|teams| teams.can_execute(archs, head.width.load(Relaxed)))
     }
 }

@@ -214,7 +214,7 @@ impl Testimony<'_> {
             if is_kept && !seen.woke && !seen.pushed && call.tree.sleeps_below(call, node) {
                 node.health.silences.add(Method::PushTask);
             }
-        } else if let Some(slot) = refused.filter(|slot| node.some_fits(slot.head())) {
+        } else if let Some(slot) = refused.filter(|slot| call.tree.some_fits(node, slot.head())) {
             if claims.stores_any_number {
                 // At the root this is a breach of its own.
                 if !node.parents.is_empty() {
@@ -223,7 +223,7 @@ impl Testimony<'_> {
             } else if claims.forwards_push {
                 let is_able_worker = |child: &NodeId| {
                     let below = &call.tree.nodes[child.index()];
-                    below.place().leaf_worker().is_some() && below.some_fits(slot.head())
+                    below.place().leaf_worker().is_some() && call.tree.some_fits(below, slot.head())
                 };
                 // Workers refuse by not being woken.
                 let waits = claims.wakes_workers && node.children.iter().any(is_able_worker);

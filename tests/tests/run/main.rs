@@ -213,6 +213,38 @@ fn the_policy_may_come_from_a_file_or_the_environment() {
 }
 
 #[test]
+fn tasks_of_a_kind_are_restricted_and_numbered_on_the_command_line() {
+    let choice = r#"policy "choice" { user-choice { each "worker" { fifo { worker } } } }"#;
+    let (_folder, path) = file("choice.kdl", choice);
+    let ran =
+        |workload: &str, options: &[&str]| json_of(workload, &[&SMALL[..], &["--workers", "2"], options].concat());
+    let tasks = |seen: &Value, worker: usize| seen["runs"][0]["per_worker"][worker]["tasks"].as_u64().unwrap();
+    let seen = ran("cholesky", &["--where", "*=1"]);
+    assert_eq!((tasks(&seen, 0), tasks(&seen, 1)), (0, 20));
+    let seen = ran("cholesky", &["--where", "potrf=1", "--where", "*=0"]);
+    assert_eq!((tasks(&seen, 0), tasks(&seen, 1)), (20, 0), "the last one that fits counts");
+    let seen = ran("cholesky", &["--policy", path.to_str().unwrap(), "--sched-data", "potrf=1"]);
+    assert_eq!((tasks(&seen, 0), tasks(&seen, 1)), (16, 4));
+
+    for (options, message) in [
+        (["--where", "*=5"], "is restricted to 5: no worker there can execute it"),
+        (["--where", "potfr=0"], "did you mean `potrf`?"),
+        (["--sched-data", "x=1"], "the tasks of"),
+    ] {
+        let ran = cholesky(&[&SMALL[..], &["--workers", "2"], &options].concat());
+        assert!(ran.code == 1 && ran.err.contains(message), "{ran:?}");
+    }
+    let ran = cholesky(&["--where", "potrf=elsewhere"]);
+    assert!(ran.code == 2 && ran.err.contains("`elsewhere` is neither an architecture nor a worker"), "{ran:?}");
+
+    let sized = ["cholesky", "--tiles", "4", "--where", "gemm=cuda", "--sched-data", "gemm=3"];
+    let graph = sched(&[&["graph"], &sized[..], &["--json"]].concat());
+    assert!(graph.code == 0 && graph.out.contains(r#""where":"cuda","sched_data":3"#), "{graph:?}");
+    let nowhere = sched(&[&["simulate"], &sized[..], &["--platform", "numa-2x12"]].concat());
+    assert!(nowhere.code == 1 && nowhere.err.contains("may execute 4 tasks of kind `gemm`"), "{nowhere:?}");
+}
+
+#[test]
 fn a_policy_that_is_not_there_is_reported_with_the_nearest_one() {
     let ran = cholesky(&["--policy", "tree-eagre"]);
     assert_eq!((ran.code, ran.out.as_str()), (1, ""));

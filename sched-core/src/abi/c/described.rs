@@ -87,7 +87,7 @@ unsafe fn copied(table: *const Table) -> Result<Table, String> {
     }
     // SAFETY: the size comes first.
     let size = unsafe { table.cast::<u32>().read() } as usize;
-    if size < Table::LEAST || size > LARGEST || !size.is_multiple_of(align_of::<Table>()) {
+    if !(Table::LEAST..=LARGEST).contains(&size) || !size.is_multiple_of(align_of::<Table>()) {
         let expected = size_of::<Table>();
         return Err(format!("says that its table has {size} bytes, expected {expected}: `sizeof(msched_component)`"));
     }

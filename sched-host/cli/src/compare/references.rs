@@ -1,6 +1,7 @@
 //! Static schedules for comparison with the policies.
 
 use crate::simulate::report::Run;
+use sched_core::WorkerId;
 use sched_graph::reference::{Links, Problem, Processor, Schedule, cpop, heft, peft};
 use sched_graph::{Flows, TaskGraph};
 use sched_sim::Platform;
@@ -43,7 +44,13 @@ fn problem(graph: &TaskGraph, platform: &Platform) -> Option<Problem> {
             })
             .collect();
         let first = table.len();
-        table.extend(platform.workers.iter().map(|worker| by_class[worker.class]));
+        let allowed = |worker: u32, class: usize| task.is_allowed_on(WorkerId(worker), platform.classes[class].arch);
+        table.extend((0..).zip(&platform.workers).map(|(number, worker)| {
+            match !runs || allowed(number, worker.class) {
+                true => by_class[worker.class],
+                false => f64::INFINITY,
+            }
+        }));
         if table[first..].iter().all(|seconds| seconds.is_infinite()) {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use super::comparison::Runs;
 use super::options::Options;
-use super::problem::Problem;
+use super::problem::{Problem, graph_of};
 use super::report::{Measured, Report, store_models, warn_of_faults};
 use super::watch::watch;
 use crate::log;
@@ -53,6 +53,7 @@ pub(super) fn factorise<W: Workload>(
     out: &mut dyn Write,
 ) -> miette::Result<ExitCode> {
     let Args { tiles, tile_size, matrix: file, options } = args;
+    let options = &options.for_tasks_of(graph_of(W::NAME, 3, 1).as_ref())?;
     if options.calibrate {
         options.model_directory()?;
     }

@@ -8,7 +8,9 @@ use crate::machine::WorkerOption;
 use crate::pictures::{MOST_EVENTS, Pictures};
 use crate::policy::PolicyOptions;
 use crate::start::start_all;
+use crate::task_options::TaskOptions;
 use crate::values::{SeedOption, positive, seconds};
+use sched_graph::TaskGraph;
 use sched_machine::energy::{EnergyError, EnergyMeter};
 use sched_machine::topology::Topology;
 use sched_model::{Fingerprint, ModelError, Models, Store, default_directory};
@@ -47,6 +49,9 @@ pub(super) struct Options {
     /// take the placement into account [default: one for each NUMA node that has workers]
     #[arg(long, value_name = "N", value_parser = positive)]
     memory_nodes: Option<usize>,
+
+    #[command(flatten)]
+    tasks: TaskOptions,
 
     #[command(flatten)]
     seed: SeedOption,
@@ -149,10 +154,23 @@ impl Options {
             .seed(self.seed())
             .quiet_period(self.quiet_period)
             .models(Arc::new(self.models(topology)));
+        builder = self.tasks.set(builder);
         if let Some(nodes) = self.memory_nodes {
             builder = builder.memory_nodes(nodes);
         }
         if self.pictures.wanted() { builder.trace(MOST_EVENTS).build() } else { builder.build() }
+    }
+
+    /// The options for the tasks of `graph`.
+    ///
+    /// # Errors
+    /// If tasks of a kind are set that the graph has not.
+    pub(super) fn for_tasks_of(&self, graph: Option<&TaskGraph>) -> miette::Result<Options> {
+        let mut options = self.clone();
+        if let Some(graph) = graph {
+            options.tasks = self.tasks.for_kinds_of(graph)?;
+        }
+        Ok(options)
     }
 
     /// Starts a runtime with each policy before anything runs, and returns the warnings.

@@ -2,7 +2,7 @@
 
 use crate::pictures::{Beside, PictureFiles};
 use miette::miette;
-use sched_graph::generate;
+use sched_graph::{TaskGraph, generate};
 use sched_trace::{Trace, measured_bound};
 use serde::Serialize;
 use std::io::Write;
@@ -57,12 +57,7 @@ impl Problem {
 
     /// Draws the run, with a lower bound from the durations of its tasks.
     pub(super) fn draw(&self, trace: &Trace, files: PictureFiles, out: &mut dyn Write) -> miette::Result<()> {
-        let graph = match self.workload {
-            "cholesky" => Some(generate::cholesky(self.tiles, self.tile_size)),
-            "lu" => Some(generate::lu(self.tiles, self.tile_size)),
-            "qr" => Some(generate::qr(self.tiles, self.tile_size)),
-            _ => None,
-        };
+        let graph = graph_of(self.workload, self.tiles, self.tile_size);
         let bound = graph.and_then(|graph| measured_bound(trace, &graph));
         let workload = format!("{}: {}", self.workload, self.line().1);
         files.write(trace, Beside { workload: &workload, bound, until: None }, out)
@@ -82,6 +77,16 @@ impl Problem {
             help = help,
             "the result of {workload} is wrong: the residual is {residual:.1e}, and should be at most {tolerance:.1e}"
         ))
+    }
+}
+
+/// The task graph of a workload.
+pub(super) fn graph_of(workload: &str, tiles: usize, tile_size: usize) -> Option<TaskGraph> {
+    match workload {
+        "cholesky" => Some(generate::cholesky(tiles, tile_size)),
+        "lu" => Some(generate::lu(tiles, tile_size)),
+        "qr" => Some(generate::qr(tiles, tile_size)),
+        _ => None,
     }
 }
 

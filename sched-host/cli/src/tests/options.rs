@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 /// Options that mean the same wherever they are.
-const SHARED: [&str; 15] = [
+const SHARED: [&str; 17] = [
     "policy",
     "set",
     "platform",
@@ -22,6 +22,8 @@ const SHARED: [&str; 15] = [
     "powercap",
     "graph",
     "rounds",
+    "where",
+    "sched-data",
 ];
 
 /// All commands that do something, with the words that name them.

@@ -9,7 +9,9 @@ pub use write::to_json;
 use super::json::{Number, Seconds, Signed, Truth, Whole, Word};
 use super::json::{Shape, bytes, document, member, needed, nothing, refuse_others, shaped};
 use super::problems::{Found, Problems, quote};
-use crate::{Access, AccessMode, ContextId, DataId, Datum, Kind, KindId, Lengths, Task, TaskGraph, TaskId, WontUse};
+use crate::{
+    Access, AccessMode, ContextId, DataId, Datum, Kind, KindId, Lengths, Task, TaskGraph, TaskId, Where, WontUse,
+};
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use sched_core::{Arch, MemoryNode};
@@ -151,12 +153,14 @@ fn read_task<'v, 't>(
     graph: &mut TaskGraph,
     problems: &mut Problems<'t>,
 ) -> Option<Task> {
-    const MEMBERS: [&str; 11] = [
+    const MEMBERS: [&str; 13] = [
         "id",
         "kind",
         "name",
         "priority",
         "context",
+        "where",
+        "sched_data",
         "footprint",
         "flops",
         "seconds",
@@ -179,6 +183,8 @@ fn read_task<'v, 't>(
     read.priority = optional::<Signed>(task, "priority", problems).map_or(0, |Signed(priority)| priority);
     read.context =
         optional::<Short>(task, "context", problems).map_or(ContextId::DEFAULT, |Short(context)| ContextId(context));
+    read.only = places(task, problems).map(Box::new);
+    read.sched_data = optional::<Whole>(task, "sched_data", problems).map_or(0, |Whole(data)| data);
     read.footprint = optional::<Footprint>(task, "footprint", problems).map(|Footprint(footprint)| footprint);
     read.flops = optional::<Number>(task, "flops", problems).map_or(0.0, |Number(flops)| flops);
     read.lengths = lengths(task, problems);
@@ -199,6 +205,17 @@ fn read_task<'v, 't>(
         }
     }
     kind.map(|_| read)
+}
+
+fn places<'t>(task: &Object<'t>, problems: &mut Problems<'t>) -> Option<Where> {
+    let word: Word<'_> = optional(task, "where", problems)?;
+    match word.text.parse() {
+        Ok(places) => Some(places),
+        Err(message) => {
+            problems.report_at(bytes(word.range), message, None);
+            None
+        }
+    }
 }
 
 fn lengths<'t>(task: &Object<'t>, problems: &mut Problems<'t>) -> Lengths {

@@ -1,7 +1,7 @@
 //! Scheduling problems: tasks and processors.
 
 use crate::{Flows, Task, TaskGraph, TaskId};
-use sched_core::Arch;
+use sched_core::{Arch, WorkerId};
 
 /// A processor, which runs one task at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,7 +91,7 @@ pub struct Unrunnable {
 
 impl Problem {
     /// The tasks of `graph` on these processors, where `seconds` gives the execution time of a task on an architecture,
-    /// or `None` if it cannot run there. Tasks of kinds without work take no time anywhere.
+    /// or `None` if it cannot run there. Processors are workers in the order of their numbers. Tasks of kinds without work take no time anywhere.
     ///
     /// # Errors
     /// The first task that can run nowhere.
@@ -106,9 +106,12 @@ impl Problem {
         let mut edges = Vec::new();
         for (number, task) in graph.tasks.iter().enumerate() {
             let first = table.len();
-            table.extend(processors.iter().map(|processor| match graph.kind_of(task).runs {
-                true => seconds(task, processor.arch).unwrap_or(f64::INFINITY),
-                false => 0.0,
+            table.extend((0..).map(WorkerId).zip(processors).map(|(worker, Processor { arch, .. })| {
+                match graph.kind_of(task).runs {
+                    true if task.is_allowed_on(worker, *arch) => seconds(task, *arch).unwrap_or(f64::INFINITY),
+                    true => f64::INFINITY,
+                    false => 0.0,
+                }
             }));
             if table[first..].iter().all(|seconds| seconds.is_infinite()) {
                 let what = task.name.as_deref().unwrap_or(&graph.kind_of(task).name).to_owned();

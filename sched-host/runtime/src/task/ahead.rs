@@ -37,7 +37,7 @@ use super::record::Body;
 use crate::backend::ThreadBackend;
 use crate::core::{Core, NO_CODELET, TaskPlace};
 use crate::data::DataHeader;
-use sched_core::{ArchSet, DataAccess, Estimate, MemoryNode, Stage, WorkerId};
+use sched_core::{DataAccess, Estimate, MemoryNode, Stage, WorkerId};
 use sched_graph::ContextId;
 use sched_sync::follow::Follow;
 use sched_tree::{Ledger, Lookahead, Phase, Services, Slot};
@@ -257,9 +257,10 @@ impl Lookahead for Ahead {
     fn length(&self, task: u64, worker: WorkerId) -> Estimate {
         let Some(line) = self.find(task) else { return Estimate::NoModel };
         let head = line.place.slot.head();
-        let executes = self.backend.arch_and_size(worker).is_some_and(|(arch, size)| {
-            ArchSet::from_bits(head.archs.load(Relaxed)).contains(arch) && size <= head.width.load(Relaxed)
-        });
+        let executes = self
+            .backend
+            .arch_and_size(worker)
+            .is_some_and(|(arch, _)| self.ledger.allows(head, arch, worker, self.backend.members(worker)));
         if executes { self.backend.expected_length(worker, head, None) } else { Estimate::NoModel }
     }
 

@@ -1,6 +1,7 @@
 //! Codelets: a kernel by name, with an implementation for each architecture that can run it.
 
 use super::codelets::Codelets;
+use super::failure::SubmitError;
 use super::measure;
 use super::submit::Submitter;
 use super::variant_counts::VariantCounts;
@@ -12,7 +13,7 @@ use crate::parallel::{Code, Implementation};
 use crossbeam::utils::CachePadded;
 use parking_lot::Mutex;
 use sched_core::{Arch, ArchSet, WorkerId};
-use sched_graph::AccessMode;
+use sched_graph::{AccessMode, Where};
 use sched_model::{CodeletModel, Model};
 use std::any::Any;
 use std::fmt;
@@ -92,6 +93,12 @@ pub(crate) struct CodeletFacts {
     pub(crate) number: u32,
     pub(crate) runtime: u64,
     pub(crate) archs: ArchSet,
+    /// The only workers that may execute its tasks: by the program, and by the settings of the runtime.
+    pub(crate) only: Vec<Where>,
+    /// Whether its tasks are restricted.
+    pub(crate) is_special: bool,
+    /// A number for the scheduler, for tasks that have none of their own.
+    pub(crate) sched_data: u64,
     /// Maximum number of workers that can execute a task together.
     pub(crate) width: u16,
     pub(crate) implementations: Vec<Implementation>,
@@ -163,6 +170,13 @@ impl FreeSlots {
 }
 
 impl CodeletFacts {
+    /// No worker has an architecture of an implementation.
+    #[cold]
+    pub(crate) fn no_worker(&self) -> SubmitError {
+        let has: Vec<String> = self.archs.iter().map(|arch| arch.to_string()).collect();
+        SubmitError::NoWorker { codelet: self.name.clone(), has: has.join(", ") }
+    }
+
     /// Index of the implementation for `size` workers of `arch`: number `chosen` of those for the architecture if it
     /// supports that size, else the first that does.
     #[inline]
@@ -213,6 +227,8 @@ pub struct CodeletBuilder<L: AccessList, P = ()> {
     core: Arc<Core>,
     name: String,
     implementations: Vec<Implementation>,
+    only: Option<Where>,
+    sched_data: u64,
     estimates: Vec<(Arch, u16, Duration)>,
     pub(crate) energies: Vec<(Arch, u16, f64)>,
     kernels: Vec<Code<L, P>>,
@@ -226,6 +242,8 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
             core,
             name: name.to_owned(),
             implementations: Vec::new(),
+            only: None,
+            sched_data: 0,
             estimates: Vec::new(),
             energies: Vec::new(),
             kernels: Vec::new(),
@@ -256,6 +274,27 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
     pub(crate) fn add(mut self, implementation: Implementation, code: Code<L, P>) -> Self {
         self.implementations.push(implementation);
         self.kernels.push(code);
+        self
+    }
+
+    /// Restricts execution to these places; a [task](super::submit::TaskBuilder::only_on) may be restricted further.
+    ///
+    /// ```
+    /// # use sched_runtime::Submitter;
+    /// # fn make(submitter: &Submitter) {
+    /// use sched_graph::Where;
+    /// let write = submitter.codelet::<(), ()>("write").cpu("write", |_, ()| {}).only_on(Where::worker(0)).build();
+    /// # }
+    /// ```
+    pub fn only_on(mut self, places: Where) -> Self {
+        self.only = Some(places);
+        self
+    }
+
+    /// Sets a number for the scheduler, whose meaning depends on its components, for tasks without a
+    /// [number of their own](super::submit::TaskBuilder::sched_data).
+    pub fn sched_data(mut self, data: u64) -> Self {
+        self.sched_data = data;
         self
     }
 
@@ -319,11 +358,16 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
         let width = self.implementations.iter().map(|of| of.most).max().unwrap_or(1);
         let model = self.model.zip(self.core.models.as_ref()).map(|(model, models)| models.codelet(&model));
         let codelets = &self.core.backend.codelets;
+        let settings = self.core.codelet_settings.get(&self.name);
+        let only: Vec<Where> = self.only.into_iter().chain(settings.and_then(|of| of.only.clone())).collect();
         let facts = codelets.add(|number| CodeletFacts {
             name: self.name,
             number,
             runtime: self.core.id,
             archs,
+            is_special: !only.is_empty(),
+            only,
+            sched_data: settings.and_then(|of| of.sched_data).unwrap_or(self.sched_data),
             width,
             implementations: self.implementations,
             estimates: self.estimates,

@@ -292,7 +292,7 @@ impl Core {
         if let Some(job) = job {
             job.visit(&mut |header, mode| {
                 if mode.writes() {
-                    header.failed.store(cause.task, Release);
+                    header.note_bad(cause.task);
                 }
             });
         }

@@ -1,5 +1,6 @@
 //! Outcomes of tasks and runs.
 
+use sched_graph::Region;
 use sched_tree::attendance::OverdueCall;
 use sched_tree::fault::task_count;
 use sched_tree::{Fault, NodeState, suspect};
@@ -272,6 +273,31 @@ pub enum SubmitError {
         /// The codelet.
         codelet: String,
     },
+    /// Two handles name overlapping parts of one array or matrix, and one of the accesses writes.
+    #[error(
+        "codelet `{codelet}` was given {first} and {second} of one array or matrix, which overlap, and writes to one"
+    )]
+    #[diagnostic(help(
+        "name what both have in common once: divide the data so that the parts of a task are disjoint, or pass \
+        the whole"
+    ))]
+    Overlap {
+        /// The codelet.
+        codelet: String,
+        /// The first part.
+        first: Region,
+        /// The second part.
+        second: Region,
+    },
+    /// Data that a scope lent is no longer there, or is there for reading only.
+    #[error("codelet `{codelet}` was given lent data that it cannot use so: {why}")]
+    #[diagnostic(help("keep handles to lent data inside the scope, and lend what tasks write with `&mut`"))]
+    Loan {
+        /// The codelet.
+        codelet: String,
+        /// The reason.
+        why: &'static str,
+    },
     /// No worker has an architecture that the codelet has an implementation for.
     #[error("codelet `{codelet}` has {}", implementations_text(.has))]
     #[diagnostic(help("add an implementation for an architecture that this runtime has workers of"))]
@@ -280,6 +306,17 @@ pub enum SubmitError {
         codelet: String,
         /// Its architectures, separated by commas.
         has: String,
+    },
+    /// No worker that may execute the task has an implementation.
+    #[error("codelet `{codelet}` is restricted to {places}: no worker there can execute it")]
+    #[diagnostic(help(
+        "restrict it to places of this runtime with a worker of an architecture that it has an implementation for"
+    ))]
+    Nowhere {
+        /// The codelet.
+        codelet: String,
+        /// The places of the codelet and of the task.
+        places: String,
     },
     /// The runtime was dropped.
     #[error("codelet `{codelet}` was submitted to a runtime that has ended")]

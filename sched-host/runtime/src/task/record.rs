@@ -4,7 +4,7 @@ use super::codelet::Job;
 use super::failure::{Cause, Outcome};
 use crate::data::DataHeader;
 use parking_lot::Mutex;
-use sched_graph::ContextId;
+use sched_graph::{ContextId, Where};
 use sched_sync::link::{self, Pending};
 use sched_tree::ledger::{CHUNKS, chunk_of};
 use sched_tree::{Slot, SlotId};
@@ -115,6 +115,8 @@ pub(crate) struct Body {
 pub(crate) struct RareFields {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) callback: Option<Callback>,
+    /// The only workers that may execute it.
+    pub(crate) only: Option<Where>,
     /// Data with commute accesses, in order of their ids.
     pub(crate) turns: Vec<Arc<DataHeader>>,
     /// The failure of a task that it explicitly waits for.
@@ -135,6 +137,13 @@ impl Body {
     pub(crate) fn rare(&mut self, record: &Record) -> &mut RareFields {
         record.special.store(true, Release);
         self.rare.get_or_insert_default()
+    }
+
+    /// Sets the rare fields of a task that is being submitted, and may be cancelled already.
+    pub(crate) fn add_rare(&mut self, record: &Record, mut fields: Box<RareFields>) {
+        record.special.store(true, Release);
+        fields.cancelled = self.rare.take().and_then(|rare| rare.cancelled);
+        self.rare = Some(fields);
     }
 
     pub(crate) fn take(&mut self) -> Taken {

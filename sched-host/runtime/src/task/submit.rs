@@ -7,11 +7,11 @@ use crate::context::{ContextCore, SchedContext, current};
 use crate::core::{Core, Entry, NO_CODELET, TaskPlace};
 use crate::data::access::AccessList;
 use crate::data::replicated::ReplicatedData;
-use crate::data::{DataHeader, DataSize, Handle, Places, Scratchpad};
+use crate::data::{self, DataHeader, DataSize, Handle, Scratchpad};
 use crate::wait::DataError;
 use crate::worker::{executed_here, this_worker};
-use sched_core::{ArchSet, TaskId};
-use sched_graph::{AccessMode, ContextId};
+use sched_core::{ArchSet, TaskId, WorkerId, WorkerSet};
+use sched_graph::{AccessMode, ContextId, Where};
 use sched_model::DataShape;
 use sched_sync::in_flight::Refused;
 use sched_text::hash::FNV_1A_EMPTY;
@@ -125,10 +125,9 @@ impl Submitter {
             handles: L::own(data),
             context: None,
             priority: None,
-            sched_data: 0,
-            name: None,
+            sched_data: codelet.inner.facts.sched_data,
             after: SmallVec::new(),
-            callback: None,
+            rare: None,
         }
     }
 
@@ -140,10 +139,10 @@ impl Submitter {
     /// [`DataError::Foreign`] if the handle belongs to another runtime.
     pub fn wont_use<T: Send + Sync + 'static>(&self, handle: &Handle<T>) -> Result<(), DataError> {
         let header = &handle.cell.header;
-        if header.runtime != self.core.id {
+        if header.runtime() != self.core.id {
             return Err(DataError::Foreign);
         }
-        if matches!(header.places, Places::Replicated(_)) {
+        if matches!(header.places, data::Places::Replicated(_)) {
             let unused = RareFields { unused: Some(Arc::clone(header)), ..RareFields::default() };
             self.enter_turn(header, AccessMode::ReadWrite, unused);
         }
@@ -163,7 +162,7 @@ impl Submitter {
         *place.record.body.lock().rare(place.record) = rare;
         let accesses = [(header, mode)];
         let (archs, codelet) = (ArchSet::EMPTY, NO_CODELET);
-        let (key, links) = core.enter(Entry {
+        let entry = Entry {
             place,
             context: ContextId::DEFAULT,
             priority: 0,
@@ -174,7 +173,8 @@ impl Submitter {
             footprint: 0,
             after: &[],
             accesses: &accesses,
-        });
+        };
+        let (key, links) = if header.is_special() { core.enter_with_parts(entry) } else { core.enter(entry) };
         if core.roster.default.ahead.is_attended() {
             core.roster.default.ahead.note(place, key.sequence);
         }
@@ -196,6 +196,12 @@ impl Core {
 
 /// Footprint of a task without data.
 const NO_DATA: u64 = FNV_1A_EMPTY;
+
+/// The places that a task is restricted to, on the machine of its runtime.
+pub(crate) struct Places {
+    pub(crate) archs: ArchSet,
+    pub(crate) workers: Option<WorkerSet>,
+}
 
 /// Settings of a task before submission.
 ///
@@ -224,9 +230,8 @@ pub struct TaskBuilder<'a, L: AccessList, P> {
     context: Option<&'a SchedContext>,
     priority: Option<i32>,
     sched_data: u64,
-    name: Option<Arc<str>>,
     after: SmallVec<[TaskRef; 2]>,
-    callback: Option<Callback>,
+    rare: Option<Box<RareFields>>,
 }
 
 impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
@@ -250,9 +255,32 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         self
     }
 
+    /// Restricts execution to these places, of those that the [codelet](super::codelet::CodeletBuilder::only_on)
+    /// allows.
+    ///
+    /// ```
+    /// use sched_graph::Where;
+    /// use sched_runtime::Runtime;
+    /// # use std::sync::Arc;
+    /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
+    /// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
+    /// let tell = runtime.codelet::<(), ()>("tell").cpu("tell", |context, ()| assert_eq!(context.worker.0, 1)).build();
+    /// runtime.task(&tell, ()).only_on(Where::worker(1)).submit()?;
+    /// runtime.wait_all()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn only_on(mut self, places: Where) -> Self {
+        self.rare().only = Some(places);
+        self
+    }
+
+    fn rare(&mut self) -> &mut RareFields {
+        self.rare.get_or_insert_default()
+    }
+
     /// Sets a name for reports.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.name = Some(name.into());
+        self.rare().name = Some(name.into());
         self
     }
 
@@ -265,7 +293,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     /// Calls `callback` when the task has ended, on the thread that ended it, before its dependents are released. A
     /// panic in it is caught and logged.
     pub fn on_end(mut self, callback: impl FnOnce(&Outcome) + Send + 'static) -> Self {
-        self.callback = Some(Box::new(callback));
+        self.rare().callback = Some(Box::new(callback));
         self
     }
 
@@ -274,7 +302,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     /// # Errors
     /// If the task could never run; see [`SubmitError`].
     // Longer than most functions: each call out of it costs a submission some 17 instructions, to save registers.
-    pub fn submit(self) -> Result<TaskRef, SubmitError> {
+    pub fn submit(mut self) -> Result<TaskRef, SubmitError> {
         let core = &*self.submitter.core;
         let facts = &self.codelet.inner.facts;
         let foreign = |what| SubmitError::Foreign { codelet: facts.name.clone(), what };
@@ -282,8 +310,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             return Err(foreign("itself"));
         }
         if !facts.archs.intersects(core.archs) {
-            let has: Vec<String> = facts.archs.iter().map(|arch| arch.to_string()).collect();
-            return Err(SubmitError::NoWorker { codelet: facts.name.clone(), has: has.join(", ") });
+            return Err(facts.no_worker());
         }
         let after: &[TaskRef] = &self.after;
         if after.iter().any(|task| task.runtime != core.id) {
@@ -291,14 +318,16 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         }
         let mut accesses: SmallVec<[(&Arc<DataHeader>, AccessMode); 4]> = SmallVec::new();
         let mut footprint = NO_DATA;
+        // Whether there are parts of data, or lent data.
+        let mut has_special = false;
         if L::IS_EMPTY {
             if let Some(modelled) = self.codelet.inner.footprint(&self.params, &[]) {
                 footprint = modelled;
             }
         } else {
             L::visit(&self.handles, &mut |header, mode| accesses.push((header, mode)));
-            if accesses.iter().any(|(header, _)| header.runtime != core.id) {
-                return Err(foreign("a handle"));
+            if !accesses.iter().all(|(header, _)| header.is_plain_of(core.id)) {
+                has_special = core.check_special(&facts.name, &accesses)?;
             }
             // In the codelet's order, not in that of data ids.
             let modelled = self.codelet.inner.footprint(&self.params, &accesses);
@@ -316,19 +345,16 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             let plain = || accesses.iter().fold(NO_DATA, |so_far, (header, _)| hash(so_far, header));
             footprint = modelled.unwrap_or_else(plain);
         }
+        if !L::IS_EMPTY && accesses.iter().any(|(_, mode)| *mode == AccessMode::Commute) {
+            let commuting = accesses.iter().filter(|(_, mode)| *mode == AccessMode::Commute);
+            self.rare.get_or_insert_default().turns = commuting.map(|(header, _)| Arc::clone(header)).collect();
+        }
+        let places = if facts.is_special || self.rare.is_some() { self.places()? } else { None };
         // The last step that can fail: from here on the context counts the task.
         let (context, priority) = self.admit(facts)?;
-        let mut rare = None;
-        let commutes = !L::IS_EMPTY && accesses.iter().any(|(_, mode)| *mode == AccessMode::Commute);
-        if self.name.is_some() || self.callback.is_some() || commutes {
-            let commuting = accesses.iter().filter(|(_, mode)| *mode == AccessMode::Commute);
-            let turns = commuting.map(|(header, _)| Arc::clone(header)).collect();
-            rare =
-                Some(Box::new(RareFields { name: self.name, callback: self.callback, turns, ..RareFields::default() }));
-        }
 
         let place = core.take_slot(facts);
-        let (key, links) = core.enter(Entry {
+        let entry = Entry {
             place,
             context: context.number,
             priority,
@@ -339,8 +365,12 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             footprint,
             after,
             accesses: if L::IS_EMPTY { &[] } else { &accesses },
-        });
+        };
+        let (key, links) = if has_special { core.enter_with_parts(entry) } else { core.enter(entry) };
         drop(accesses);
+        if let Some(places) = places {
+            core.restrict(place, &places);
+        }
         if context.ahead.is_attended() {
             core.announce(context, place, key.sequence);
         }
@@ -348,15 +378,32 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         {
             let mut body = record.body.lock();
             put_job(&mut body.job, self.codelet, self.handles, self.params);
-            if let Some(RareFields { name, callback, turns, .. }) = rare.map(|rare| *rare) {
-                let rare = body.rare(record);
-                (rare.name, rare.callback, rare.turns) = (name, callback, turns);
+            if let Some(rare) = self.rare {
+                body.add_rare(record, rare);
             }
         }
         if record.submitted(links) {
             core.make_ready(context, place, this_worker(core));
         }
         Ok(TaskRef { key, runtime: core.id })
+    }
+
+    /// The places that the codelet and the task are restricted to; `None` if there is no restriction.
+    #[cold]
+    fn places(&self) -> Result<Option<Places>, SubmitError> {
+        let (core, facts) = (&*self.submitter.core, &self.codelet.inner.facts);
+        let only = facts.only.iter().chain(self.rare.as_ref().and_then(|rare| rare.only.as_ref()));
+        if only.clone().next().is_none() {
+            return Ok(None);
+        }
+        let machine = (0..).map(WorkerId).zip(core.facts.iter().map(|worker| worker.arch));
+        match Where::remaining(only.clone(), facts.archs, machine) {
+            Some((archs, workers)) => Ok(Some(Places { archs, workers })),
+            None => {
+                let places: Vec<String> = only.map(Where::to_string).collect();
+                Err(SubmitError::Nowhere { codelet: facts.name.clone(), places: places.join(" and ") })
+            }
+        }
     }
 
     /// Context of the task, which counts it from now on, and its priority there.

@@ -8,13 +8,12 @@
 use crate::context::ContextCore;
 use crate::core::Core;
 use crate::task::failure::{ContextState, StallReport, WorkerDoing, WorkerState};
-use sched_core::{ArchSet, WorkerId};
+use sched_core::WorkerId;
 use sched_graph::ContextId;
 use sched_sync::in_flight::Counts;
-use sched_tree::Phase;
 use sched_tree::attendance::{OverdueCall, Watch};
+use sched_tree::{Phase, Slot};
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
 /// What two looks are compared by.
@@ -69,14 +68,13 @@ impl StallDetector {
 
 fn report(core: &Core, quiet: Duration, overdue: Vec<OverdueCall>) -> StallReport {
     let (mut waiting, mut fallback) = (0, 0);
-    let mut in_trees: BTreeMap<ContextId, Vec<ArchSet>> = BTreeMap::new();
+    let mut in_trees: BTreeMap<ContextId, Vec<&Slot>> = BTreeMap::new();
     for slot in core.ledger.slots() {
         match slot.phase() {
             Phase::Waiting => waiting += 1,
             Phase::Fallback => fallback += 1,
             Phase::InTree(_) => {
-                let archs = ArchSet::from_bits(slot.head().archs.load(Relaxed));
-                in_trees.entry(core.records.get(slot.id()).context()).or_default().push(archs);
+                in_trees.entry(core.records.get(slot.id()).context()).or_default().push(slot);
             }
             Phase::Free | Phase::Running => {}
         }
@@ -90,7 +88,8 @@ fn report(core: &Core, quiet: Duration, overdue: Vec<OverdueCall>) -> StallRepor
             (false, _) => WorkerDoing::Scheduling,
         };
         let served = in_trees.iter().filter(|(number, _)| core.roster.get(**number).tree.serves(WorkerId(id as u32)));
-        let eligible = served.flat_map(|(_, tasks)| tasks).filter(|archs| archs.contains(facts.arch)).count() as u64;
+        let allows = |slot: &Slot| core.ledger.allows(slot.head(), facts.arch, WorkerId(id as u32), None);
+        let eligible = served.flat_map(|(_, tasks)| tasks).filter(|slot| allows(slot)).count() as u64;
         WorkerState { worker: id as u32, doing, eligible }
     });
     let contexts = core.roster.contexts().map(|context| {

@@ -149,10 +149,19 @@ impl Tasks {
         head.reset();
         head.sequence.store(task.submitted().sequence(), Relaxed);
         head.priority.store(priority, Relaxed);
-        head.archs.store(backend.lengths.archs(row).bits(), Relaxed);
+        let archs = backend.lengths.archs(row);
+        head.archs.store(archs.bits(), Relaxed);
         head.codelet.store(row.0, Relaxed);
         if backend.lengths.width(row) > 1 {
             head.width.store(backend.lengths.width(row), Relaxed);
+        }
+        let spec = backend.graph.task(task);
+        if let Some((archs, workers)) = backend.platform.remaining(spec, archs) {
+            head.archs.store(archs.bits(), Relaxed);
+            workers.iter().for_each(|workers| self.ledger.restrict(head, workers));
+        }
+        if spec.sched_data != 0 {
+            head.set_sched_data(spec.sched_data);
         }
         head.footprint.store(backend.graph.task(task).footprint.map_or(0, u64::from), Relaxed);
         slot

@@ -129,15 +129,19 @@ fn task(kinds: u32, data: u32) -> impl Strategy<Value = Task> {
     let lengths = (archs, 0u64..1_728_000_000_000_000).prop_map(|(archs, nanos)| {
         archs.into_iter().fold(Lengths::default(), |lengths, arch| lengths.with(arch, Duration::from_nanos(nanos)))
     });
+    let places = prop::sample::subsequence(vec!["cpu", "cuda", "3", "7-9"], 0..=4);
+    let places = (places.prop_map(|words| words.join("+").parse::<Where>().ok().map(Box::new)), any::<u32>());
     let facts = (any::<i32>(), any::<u16>(), any::<Option<u32>>(), prop::option::of("[ -~é]{0,8}"), 0.0..1e18);
     // As numbers that are brought into range later.
     let after = prop::collection::vec(any::<u32>(), 0..3);
     let accesses = prop::collection::vec(access, 0..5);
-    (0..kinds, facts, lengths, accesses, after).prop_map(
-        |(kind, (priority, context, footprint, name, flops), lengths, accesses, after)| Task {
+    (0..kinds, facts, places, lengths, accesses, after).prop_map(
+        |(kind, (priority, context, footprint, name, flops), (only, data), lengths, accesses, after)| Task {
             kind: KindId(kind),
             priority,
             context: ContextId(context),
+            only,
+            sched_data: u64::from(data),
             footprint,
             name: name.map(Into::into),
             flops,

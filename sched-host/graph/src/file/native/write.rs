@@ -14,7 +14,8 @@ use std::collections::{BTreeMap, HashSet};
 /// - `kinds` are the kinds of tasks: each has a `name`, and `runs` is false where such tasks do nothing;
 /// - `data`: each has a `name` or none, its size in `bytes`, and the memory node that is its `home`;
 /// - `tasks`, in the order of submission: each has a `kind` (its name, or its place in `kinds` where several have that
-///   name), `name`, `priority`, `context`, `footprint`, `flops`, `seconds` by architecture, `accesses` (the place of
+///   name), `name`, `priority`, `context`, `where` (architectures and workers: `cpu+cuda`, `0-3`), `sched_data`,
+///   `footprint`, `flops`, `seconds` by architecture, `accesses` (the place of
 ///   the data and the mode: `read`, `write`, `read-write`, `commute` or `scratch`), and the tasks that it comes `after`
 ///   explicitly;
 /// - `wont_use`: the place of `data` that is not used any more once `submitted` tasks have been submitted.
@@ -97,6 +98,10 @@ struct TaskRow<'g> {
     name: Option<&'g str>,
     priority: i32,
     context: u16,
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    only: Option<String>,
+    #[serde(skip_serializing_if = "is_zero")]
+    sched_data: u64,
     footprint: Option<u32>,
     flops: f64,
     /// By architecture.
@@ -104,6 +109,10 @@ struct TaskRow<'g> {
     accesses: Vec<AccessRow>,
     after: Vec<u32>,
     waits_for: Vec<u32>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Serialize)]
@@ -129,6 +138,8 @@ impl<'g> TaskRow<'g> {
             name: task.name.as_deref(),
             priority: task.priority,
             context: task.context.0,
+            only: task.only.as_ref().map(|places| places.to_string()),
+            sched_data: task.sched_data,
             footprint: task.footprint,
             flops: task.flops,
             seconds: seconds.collect(),
