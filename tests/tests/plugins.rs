@@ -327,7 +327,7 @@ fn files_that_are_no_libraries_are_distinguished() {
       empty.so: rejected: it is empty, expected a shared library (ELF)
         fix: take it out of the folder of plugins
       flipped-stamp.so: rejected: its `SCHED_PLUGIN_STAMP` is not a stamp of sched-core
-        fix: build it with `sched_core::export_components!`
+        fix: build it with `sched_core::export_components!` (in C with `MSCHED_PLUGIN`)
       folder.so: rejected: it is a directory, expected a file
         fix: take it out of the folder of plugins
       forty-bytes.so: rejected: it has 40 bytes, and its headers speak of 64

@@ -90,8 +90,8 @@ fn each_difference_is_named_with_its_fix() {
     let unread = [StampError::NotAStamp, StampError::Short { found: 20, expected: 192 }];
     let unread = unread.map(|error| format!("{error}: {}", error.fix()));
     let expected = [
-        "its `SCHED_PLUGIN_STAMP` is not a stamp of sched-core: build it with `sched_core::export_components!`",
-        "its stamp has 20 bytes, expected 192 or more: build it with `sched_core::export_components!`",
+        "its `SCHED_PLUGIN_STAMP` is not a stamp of sched-core: build it with `sched_core::export_components!` (in C with `MSCHED_PLUGIN`)",
+        "its stamp has 20 bytes, expected 192 or more: build it with `sched_core::export_components!` (in C with `MSCHED_PLUGIN`)",
     ];
     assert_eq!(unread, expected);
 }
