@@ -9,6 +9,7 @@ pub(crate) mod array;
 pub(crate) mod layout;
 pub(crate) mod loan;
 pub(crate) mod plan;
+pub(crate) mod reduction;
 pub(crate) mod replicas;
 pub(crate) mod replicated;
 pub(crate) mod storage;
@@ -17,6 +18,7 @@ pub(crate) mod view;
 pub(crate) mod whole;
 
 use self::loan::{LentValue, Loan};
+use self::reduction::Reduced;
 use self::replicas::{Copies, Replicas};
 use self::whole::{Part, Whole};
 use super::memory::Memories;
@@ -65,6 +67,8 @@ enum Value<T> {
     Replicated(Arc<Replicas<T>>),
     /// With the program, which lent it for the time of a scope.
     Lent(LentValue<T>),
+    /// In one place, with accumulators of the workers.
+    Reduced(Box<Reduced<T>>),
 }
 
 /// Read lock of a value.
@@ -80,8 +84,7 @@ impl<T> DataCell<T> {
     pub(crate) fn read_by(&self, worker: WorkerId) -> Reading<'_, T> {
         match &self.value {
             Value::One(value) => RwLockReadGuard::map(value.try_read().expect(KEPT_APART), |value| value),
-            Value::Replicated(replicas) => replicas.read(replicas.node_of(worker)),
-            Value::Lent(value) => value.read(),
+            _ => self.read_special(Some(worker)),
         }
     }
 
@@ -90,24 +93,51 @@ impl<T> DataCell<T> {
     pub(crate) fn write_by(&self, worker: WorkerId) -> Writing<'_, T> {
         match &self.value {
             Value::One(value) => RwLockWriteGuard::map(value.try_write().expect(KEPT_APART), |value| value),
-            Value::Replicated(replicas) => replicas.write(replicas.node_of(worker)),
-            Value::Lent(value) => value.write(),
+            _ => self.write_special(Some(worker)),
         }
     }
 
     /// The value for the application, for reading, wherever it is.
     pub(crate) fn read_in_place(&self) -> Reading<'_, T> {
-        match &self.value {
-            Value::One(_) | Value::Lent(_) => self.read_by(WorkerId(0)),
-            Value::Replicated(replicas) => replicas.read(replicas.some_valid()),
-        }
+        self.read_special(None)
     }
 
     /// The value for the application, for writing, wherever it is.
     pub(crate) fn write_in_place(&self) -> Writing<'_, T> {
+        self.write_special(None)
+    }
+
+    /// A value of any kind, for a worker that runs a task, or for the application.
+    #[cold]
+    fn read_special(&self, worker: Option<WorkerId>) -> Reading<'_, T> {
         match &self.value {
-            Value::One(_) | Value::Lent(_) => self.write_by(WorkerId(0)),
-            Value::Replicated(replicas) => replicas.write(replicas.some_valid()),
+            Value::One(value) => RwLockReadGuard::map(value.try_read().expect(KEPT_APART), |value| value),
+            Value::Replicated(replicas) => {
+                replicas.read(worker.map_or_else(|| replicas.some_valid(), |worker| replicas.node_of(worker)))
+            }
+            Value::Lent(value) => value.read(),
+            Value::Reduced(reduced) => reduced.read(),
+        }
+    }
+
+    /// [`read_special`](Self::read_special), for writing.
+    #[cold]
+    fn write_special(&self, worker: Option<WorkerId>) -> Writing<'_, T> {
+        match &self.value {
+            Value::One(value) => RwLockWriteGuard::map(value.try_write().expect(KEPT_APART), |value| value),
+            Value::Replicated(replicas) => {
+                replicas.write(worker.map_or_else(|| replicas.some_valid(), |worker| replicas.node_of(worker)))
+            }
+            Value::Lent(value) => value.write(),
+            Value::Reduced(reduced) => reduced.write(),
+        }
+    }
+
+    /// The value of a reduction.
+    fn reduced(&self) -> &Reduced<T> {
+        match &self.value {
+            Value::Reduced(reduced) => reduced,
+            _ => unreachable!("the handle of a reduction is made for one"),
         }
     }
 
@@ -118,6 +148,7 @@ impl<T> DataCell<T> {
             // A prefetch may still hold the replicas.
             Value::Replicated(replicas) => Some(replicas.take()),
             Value::Lent(_) => None,
+            Value::Reduced(reduced) => Some(reduced.into_value()),
         }
     }
 
@@ -149,6 +180,12 @@ impl<T> Handle<T> {
 }
 
 impl<T> Handle<T> {
+    /// Data that tasks add to.
+    fn reduced(value: Reduced<T>, size: DataSize, runtime: u64) -> Handle<T> {
+        let header = DataHeader::new(size, runtime, |_| Places::One(Home::default()));
+        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Value::Reduced(Box::new(value)) }) }
+    }
+
     /// Data that a scope lent.
     pub(crate) fn lent(value: LentValue<T>, runtime: u64, loan: Arc<Loan>) -> Handle<T> {
         let size = DataSize::of_bytes(size_of::<T>() as u64);
