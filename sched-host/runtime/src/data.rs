@@ -9,6 +9,7 @@ pub(crate) mod array;
 pub(crate) mod layout;
 pub(crate) mod loan;
 pub(crate) mod plan;
+pub(crate) mod reduction;
 pub(crate) mod replicas;
 pub(crate) mod replicated;
 pub(crate) mod storage;
@@ -17,6 +18,7 @@ pub(crate) mod view;
 pub(crate) mod whole;
 
 use self::loan::{LentValue, Loan};
+use self::reduction::Reduced;
 use self::replicas::{Copies, Replicas};
 use self::whole::{Part, Whole};
 use super::memory::Memories;
@@ -25,8 +27,9 @@ use super::task::record::TaskKey;
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use sched_core::{MemoryNode, WorkerId};
 use sched_graph::AccessOrder;
-use sched_tree::SlotId;
-use std::collections::VecDeque;
+use sched_tree::{Phase, Slot, SlotId};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
@@ -65,6 +68,8 @@ enum Value<T> {
     Replicated(Arc<Replicas<T>>),
     /// With the program, which lent it for the time of a scope.
     Lent(LentValue<T>),
+    /// In one place, with accumulators of the workers.
+    Reduced(Box<Reduced<T>>),
 }
 
 /// Read lock of a value.
@@ -80,8 +85,7 @@ impl<T> DataCell<T> {
     pub(crate) fn read_by(&self, worker: WorkerId) -> Reading<'_, T> {
         match &self.value {
             Value::One(value) => RwLockReadGuard::map(value.try_read().expect(KEPT_APART), |value| value),
-            Value::Replicated(replicas) => replicas.read(replicas.node_of(worker)),
-            Value::Lent(value) => value.read(),
+            _ => self.read_special(Some(worker)),
         }
     }
 
@@ -90,24 +94,51 @@ impl<T> DataCell<T> {
     pub(crate) fn write_by(&self, worker: WorkerId) -> Writing<'_, T> {
         match &self.value {
             Value::One(value) => RwLockWriteGuard::map(value.try_write().expect(KEPT_APART), |value| value),
-            Value::Replicated(replicas) => replicas.write(replicas.node_of(worker)),
-            Value::Lent(value) => value.write(),
+            _ => self.write_special(Some(worker)),
         }
     }
 
     /// The value for the application, for reading, wherever it is.
     pub(crate) fn read_in_place(&self) -> Reading<'_, T> {
-        match &self.value {
-            Value::One(_) | Value::Lent(_) => self.read_by(WorkerId(0)),
-            Value::Replicated(replicas) => replicas.read(replicas.some_valid()),
-        }
+        self.read_special(None)
     }
 
     /// The value for the application, for writing, wherever it is.
     pub(crate) fn write_in_place(&self) -> Writing<'_, T> {
+        self.write_special(None)
+    }
+
+    /// A value of any kind, for a worker that runs a task, or for the application.
+    #[cold]
+    fn read_special(&self, worker: Option<WorkerId>) -> Reading<'_, T> {
         match &self.value {
-            Value::One(_) | Value::Lent(_) => self.write_by(WorkerId(0)),
-            Value::Replicated(replicas) => replicas.write(replicas.some_valid()),
+            Value::One(value) => RwLockReadGuard::map(value.try_read().expect(KEPT_APART), |value| value),
+            Value::Replicated(replicas) => {
+                replicas.read(worker.map_or_else(|| replicas.some_valid(), |worker| replicas.node_of(worker)))
+            }
+            Value::Lent(value) => value.read(),
+            Value::Reduced(reduced) => reduced.read(),
+        }
+    }
+
+    /// [`read_special`](Self::read_special), for writing.
+    #[cold]
+    fn write_special(&self, worker: Option<WorkerId>) -> Writing<'_, T> {
+        match &self.value {
+            Value::One(value) => RwLockWriteGuard::map(value.try_write().expect(KEPT_APART), |value| value),
+            Value::Replicated(replicas) => {
+                replicas.write(worker.map_or_else(|| replicas.some_valid(), |worker| replicas.node_of(worker)))
+            }
+            Value::Lent(value) => value.write(),
+            Value::Reduced(reduced) => reduced.write(),
+        }
+    }
+
+    /// The value of a reduction.
+    fn reduced(&self) -> &Reduced<T> {
+        match &self.value {
+            Value::Reduced(reduced) => reduced,
+            _ => unreachable!("the handle of a reduction is made for one"),
         }
     }
 
@@ -118,6 +149,7 @@ impl<T> DataCell<T> {
             // A prefetch may still hold the replicas.
             Value::Replicated(replicas) => Some(replicas.take()),
             Value::Lent(_) => None,
+            Value::Reduced(reduced) => Some(reduced.into_value()),
         }
     }
 
@@ -149,6 +181,12 @@ impl<T> Handle<T> {
 }
 
 impl<T> Handle<T> {
+    /// Data that tasks add to.
+    fn reduced(value: Reduced<T>, size: DataSize, runtime: u64) -> Handle<T> {
+        let header = DataHeader::new(size, runtime, |_| Places::One(Home::default()));
+        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Value::Reduced(Box::new(value)) }) }
+    }
+
     /// Data that a scope lent.
     pub(crate) fn lent(value: LentValue<T>, runtime: u64, loan: Arc<Loan>) -> Handle<T> {
         let size = DataSize::of_bytes(size_of::<T>() as u64);
@@ -260,9 +298,9 @@ const SPECIAL: u64 = 1 << 63;
 /// The turn among tasks that commute.
 #[derive(Default)]
 struct CommuteTurn {
-    taken: bool,
-    /// Slots of ready tasks that wait for their turn.
-    waiting: VecDeque<SlotId>,
+    is_taken: bool,
+    /// Tasks that a worker pulled while the turn was taken: the most urgent first, then in the order of submission.
+    waiting: BinaryHeap<(i32, Reverse<u64>, SlotId)>,
 }
 
 impl DataHeader {
@@ -355,23 +393,26 @@ impl DataHeader {
         }
     }
 
-    /// Takes the turn for the task in `slot`. If it is taken, the task waits for the next one.
-    pub(crate) fn take_turn(&self, slot: SlotId) -> bool {
+    /// Takes the turn for a task that a worker is about to run. If it is taken, the task waits: it is nobody's then,
+    /// and comes back by [`give_turn`](Self::give_turn).
+    pub(crate) fn take_turn(&self, slot: &Slot) -> bool {
         let mut turn = self.commute.lock();
-        if turn.taken {
-            turn.waiting.push_back(slot);
-        } else {
-            turn.taken = true;
+        if !turn.is_taken {
+            turn.is_taken = true;
             return true;
         }
+        let head = slot.head();
+        slot.set_phase(Phase::Waiting);
+        turn.waiting.push((head.priority.load(Relaxed), Reverse(head.sequence.load(Relaxed)), slot.id()));
         false
     }
 
-    /// Gives the turn back. The tasks that wait for it may try again.
-    pub(crate) fn give_turn(&self, retry: &mut Vec<SlotId>) {
+    /// Gives the turn back. Returns the task to schedule again: the most urgent one that waits. It has not got the
+    /// turn, so one that is more urgent and comes first takes it.
+    pub(crate) fn give_turn(&self) -> Option<SlotId> {
         let mut turn = self.commute.lock();
-        turn.taken = false;
-        retry.extend(turn.waiting.drain(..));
+        turn.is_taken = false;
+        turn.waiting.pop().map(|(.., slot)| slot)
     }
 }
 
@@ -402,5 +443,37 @@ impl<T> Clone for Scratchpad<T> {
 impl<T> fmt::Debug for Scratchpad<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Scratchpad")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched_tree::Ledger;
+
+    /// With any number of tasks that wait, an end schedules one: so the work is that of the tasks, not of their pairs.
+    #[test]
+    fn the_end_of_a_turn_schedules_the_most_urgent_task_alone() {
+        let ledger = Ledger::new();
+        let mut slots: Vec<&Slot> = Vec::new();
+        while slots.len() < 16_000 {
+            slots.extend(ledger.grow());
+        }
+        let header = DataHeader::new(DataSize::of_bytes(8), 1, |_| Places::One(Home::default()));
+        for (number, slot) in (1..).zip(&slots) {
+            slot.head().sequence.store(number, Relaxed);
+            slot.head().priority.store((number % 3) as i32, Relaxed);
+        }
+        assert!(header.take_turn(slots[0]), "nobody has the turn");
+        assert!(slots[1..].iter().all(|slot| !header.take_turn(slot)));
+        let (mut scheduled, mut last) = (0, (i32::MAX, 0));
+        while let Some(next) = header.give_turn() {
+            let slot = ledger.slot(next);
+            let rank = (slot.head().priority.load(Relaxed), slot.head().sequence.load(Relaxed));
+            assert!(rank.0 < last.0 || (rank.0 == last.0 && rank.1 > last.1), "{rank:?} comes after {last:?}");
+            (scheduled, last) = (scheduled + 1, rank);
+            assert!(header.take_turn(slot), "the turn is free");
+        }
+        assert_eq!(scheduled, slots.len() - 1);
     }
 }

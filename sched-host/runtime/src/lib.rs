@@ -18,6 +18,7 @@ pub use data::access::{Access, AccessList, Commute, Many, Read, ReadWrite, Scrat
 pub use data::array::{ArrayHandle, Element, Matrix, MatrixHandle};
 pub use data::layout::{LayoutError, MatrixLayout};
 pub use data::plan::{Partition, PartitionError, Plan};
+pub use data::reduction::{Reduction, Redux};
 pub use data::replicated::ReplicatedData;
 pub use data::view::{MatrixMut, MatrixRef};
 pub use data::{Handle, Scratchpad};

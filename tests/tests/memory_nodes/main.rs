@@ -5,6 +5,7 @@ mod failures;
 mod locality;
 mod parts;
 mod programs;
+mod reductions;
 mod scopes;
 
 use sched_core::MemoryNode;

@@ -390,6 +390,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         if !L::IS_EMPTY && accesses.iter().any(|(_, mode)| *mode == AccessMode::Commute) {
             let commuting = accesses.iter().filter(|(_, mode)| *mode == AccessMode::Commute);
             self.rare.get_or_insert_default().turns = commuting.map(|(header, _)| Arc::clone(header)).collect();
+            core.outcomes.note_commute();
         }
         let places = if facts.is_special || self.rare.is_some() { self.places()? } else { None };
         // The last step that can fail: from here on the context counts the task.

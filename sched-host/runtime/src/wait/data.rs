@@ -2,6 +2,7 @@
 
 use super::Turn;
 use crate::data::array::{ArrayHandle, Element, MatrixHandle};
+use crate::data::reduction::Reduction;
 use crate::data::view::{MatrixMut, MatrixRef};
 use crate::data::whole::PartGuard;
 use crate::data::{DataHeader, Handle, Reading, Writing};
@@ -10,7 +11,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// Handles to data that the application can [read](crate::Runtime::read), [write](crate::Runtime::write) and
-/// [take back](crate::Runtime::unregister): [`Handle`], [`ArrayHandle`] and [`MatrixHandle`].
+/// [take back](crate::Runtime::unregister): [`Handle`], [`ArrayHandle`], [`MatrixHandle`] and
+/// [`Reduction`].
 pub trait Data: Sized {
     /// Result of a read.
     type Reading<'a>
@@ -56,6 +58,28 @@ impl<T: Send + Sync + 'static> Data for Handle<T> {
         }
         let cell = Arc::try_unwrap(self.cell).map_err(|cell| Handle { cell })?;
         Ok(cell.into_value().expect("it was not lent"))
+    }
+}
+
+impl<T: Send + Sync + 'static> Data for Reduction<T> {
+    type Reading<'a> = ReadData<'a, T>;
+    type Writing<'a> = WriteData<'a, T>;
+    type Value = T;
+
+    fn header(&self) -> &Arc<DataHeader> {
+        (**self).header()
+    }
+
+    fn reading<'a>(&'a self, turn: Turn<'a>) -> ReadData<'a, T> {
+        (**self).reading(turn)
+    }
+
+    fn writing<'a>(&'a self, turn: Turn<'a>) -> WriteData<'a, T> {
+        (**self).writing(turn)
+    }
+
+    fn into_value(self) -> Result<T, Reduction<T>> {
+        self.into_handle().into_value().map_err(Reduction::of_handle)
     }
 }
 
