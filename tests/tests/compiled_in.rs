@@ -99,10 +99,15 @@ fn stock_plugins_hide_what_is_compiled_in() {
 #[test]
 fn the_name_of_a_stock_component_is_not_taken_by_a_plugin_of_somebody_else() {
     let plugins = strangers();
-    let (_folder, sched) = alone();
-    let words =
-        |more: &[&'static str]| [&["--plugin-dir", text(plugins.path())][..], &CHOLESKY, more].concat().join(" ");
-    let run = |more: &[&'static str]| ran(&sched, &words(more).split(' ').collect::<Vec<_>>());
+    let (folder, sched) = alone();
+    // One that sets no parameters, since the stranger's component has none.
+    let plain = folder.path().join("plain.kdl");
+    let policy = r#"policy "plain" { fifo { eager { each "worker" { worker } } } }"#;
+    fs::write(&plain, policy).expect("the file can be written");
+    let run = |more: &[&'static str]| {
+        let policy: &[&str] = if more.contains(&"--policy") { &[] } else { &["--policy", text(&plain)] };
+        ran(&sched, &[&["--plugin-dir", text(plugins.path())][..], &CHOLESKY, policy, more].concat())
+    };
     let refused = run(&[]);
     assert_eq!(refused.code, 1);
     let display_text =

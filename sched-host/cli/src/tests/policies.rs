@@ -66,7 +66,7 @@ fn policies_speaks_json() {
     assert_eq!((&list["policies"][0]["name"], &list["policies"][0]["usable"]), (&"tree-eager".into(), &true.into()));
     let one = sched(&stock(), "policies --json --show tree-eager");
     let one: serde_json::Value = serde_json::from_str(&one).expect("it is JSON");
-    assert!(one["policies"][0]["text"].as_str().is_some_and(|text| text.contains("fifo {")));
+    assert!(one["policies"][0]["text"].as_str().is_some_and(|text| text.contains("fifo sorted=#false {")));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn policies_writes_simple_schedulers() {
     assert_snapshot!(simple(&["eager decide-workers fifo-above impl", "--name", "mine"]), @r#"
     // The simple scheduler `eager decide-workers fifo-above impl`.
     policy "mine" {
-        fifo {
+        fifo sorted=#false {
             eager {
                 each "worker" {
                     best-implementation {
@@ -101,7 +101,7 @@ fn policies_writes_simple_schedulers() {
 
       × there is no component `eagr`
        ╭─[policy simple (built by a program):4:9]
-     3 │     fifo {
+     3 │     fifo sorted=#false {
      4 │         eagr {
        ·         ──┬─
        ·           ╰── unknown component
@@ -130,11 +130,11 @@ fn policies_writes_simple_schedulers() {
 
 #[test]
 fn tree_draws() {
-    assert_snapshot!(sched(&stock(), "tree tree-eager --workers 8"), @r"
-    fifo
+    assert_snapshot!(sched(&stock(), "tree tree-eager --workers 8"), @r#"
+    fifo sorted=#false
     └─ eager
        └─ worker × 8 (workers 0-7)
-    ");
+    "#);
     assert_eq!(sched(&stock(), "tree tree-eager --workers 8 --unfold").lines().count(), 10);
     assert!(sched(&stock(), "tree tree-eager --workers 2 --format dot").starts_with("digraph \"tree-eager\" {"));
 }
@@ -218,54 +218,54 @@ fn check_shows_areas_and_pumps_of_what_is_valid() {
         pump down        fifo
         pump up          worker
 
-    fifo
+    fifo sorted=#false
     └─ eager
-       └─ fifo ntasks-threshold=2 exp-len-threshold=1000000000.0 ready=#true × 4 (workers 0-3)
+       └─ fifo ntasks-threshold=2 exp-len-threshold=1000000000.0 ready=#true sorted=#false × 4 (workers 0-3)
           └─ worker × 4
 
     ok
-"#);
+    "#);
 }
 
 #[test]
 fn check_shows_areas_of_several_kinds() {
     let file = file(super::HEFT);
     assert_snapshot!(sched(&stock(), &format!("check {} --workers 2", file.path().display())), @r#"
-    policy tree-heft, on 2 workers
+        policy tree-heft, on 2 workers
 
-    area 1: the application ─▶ prio
-        reservoirs below prio (unbounded)
-        pump down        the application
-    area 2: prio ─▶ prio × 2, worker × 2
-        reservoir above  prio (unbounded)
-        through          perfmodel-select, mct beta=2.0, eager-calibration, eager, best-implementation × 2
-        reservoirs below prio (bounded by ntasks-threshold=30) × 2
-        pump down        prio
-        pump up          worker × 2
-    area 3 × 2: prio ─▶ worker
-        reservoir above  prio (bounded by ntasks-threshold=30)
-        through          best-implementation
-        pump down        prio
-        pump up          worker
+        area 1: the application ─▶ prio
+            reservoirs below prio (unbounded)
+            pump down        the application
+        area 2: prio ─▶ prio × 2, worker × 2
+            reservoir above  prio (unbounded)
+            through          perfmodel-select, mct beta=2.0, eager-calibration, eager, best-implementation × 2
+            reservoirs below prio (bounded by ntasks-threshold=30) × 2
+            pump down        prio
+            pump up          worker × 2
+        area 3 × 2: prio ─▶ worker
+            reservoir above  prio (bounded by ntasks-threshold=30)
+            through          best-implementation
+            pump down        prio
+            pump up          worker
 
-    prio
-    └─ perfmodel-select
-       ├─ perfmodel: mct beta=2.0
-       │  ├─ prio ntasks-threshold=30 (worker 0)
-       │  │  └─ best-implementation
-       │  │     └─ worker
-       │  └─ prio ntasks-threshold=30 (worker 1)
-       │     └─ best-implementation
-       │        └─ worker
-       ├─ calibrator: eager-calibration
-       │  ├─ best-implementation (worker 0) ↑ drawn above
-       │  └─ best-implementation (worker 1) ↑ drawn above
-       └─ no-perfmodel: eager
-          ├─ best-implementation (worker 0) ↑ drawn above
-          └─ best-implementation (worker 1) ↑ drawn above
+        prio
+        └─ perfmodel-select
+           ├─ perfmodel: mct beta=2.0
+           │  ├─ prio ntasks-threshold=30 (worker 0)
+           │  │  └─ best-implementation
+           │  │     └─ worker
+           │  └─ prio ntasks-threshold=30 (worker 1)
+           │     └─ best-implementation
+           │        └─ worker
+           ├─ calibrator: eager-calibration
+           │  ├─ best-implementation (worker 0) ↑ drawn above
+           │  └─ best-implementation (worker 1) ↑ drawn above
+           └─ no-perfmodel: eager
+              ├─ best-implementation (worker 0) ↑ drawn above
+              └─ best-implementation (worker 1) ↑ drawn above
 
-    ok
-"#);
+        ok
+    "#);
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn check_draws_areas() {
         }
         subgraph cluster_2 {
             label="area 2"; style="rounded,filled"; color="#eaf2fb"; fontname="sans-serif";
-            n0 [label="fifo", fillcolor="#cfe2f3", tooltip="fifo"];
+            n0 [label="fifo\nsorted=#false", fillcolor="#cfe2f3", tooltip="fifo"];
             n1 [label="eager", fillcolor="#fff2cc", tooltip="fifo/eager"];
             n2 [label="worker\nworker 0 (cpu)", fillcolor="#f4cccc", tooltip="fifo/eager/worker 0/worker"];
             n3 [label="worker\nworker 1 (cpu)", fillcolor="#f4cccc", tooltip="fifo/eager/worker 1/worker"];
@@ -290,7 +290,7 @@ fn check_draws_areas() {
         n1 -> n2;
         n1 -> n3;
     }
-"##);
+    "##);
 }
 
 #[test]
@@ -315,40 +315,40 @@ fn check_reports_all_that_is_wrong() {
     let path = file.path().display().to_string();
     let shown = sched(&stock(), &format!("check {path} tree-eagre tree-eager"));
     assert_snapshot!(shown.replace(&path, "mine.kdl"), @r#"
-      × mine.kdl, tree-eagre: 3 errors
+          × mine.kdl, tree-eagre: 3 errors
 
-    Error: V7 policy::level
+        Error: V7 policy::level
 
-      × there is no level `wroker` of the machine
-       ╭─[mine.kdl:5:25]
-     4 │ policy "two" {
-     5 │     fifo { eager { each "wroker" { worker } } }
-       ·                         ────┬───
-       ·                             ╰── unknown level
-     6 │ }
-       ╰────
-      help: did you mean `worker`?
+          × there is no level `wroker` of the machine
+           ╭─[mine.kdl:5:25]
+         4 │ policy "two" {
+         5 │     fifo { eager { each "wroker" { worker } } }
+           ·                         ────┬───
+           ·                             ╰── unknown level
+         6 │ }
+           ╰────
+          help: did you mean `worker`?
 
-    Error: V1 policy::refusal
+        Error: V1 policy::refusal
 
-      × the root may refuse tasks: no queue above `eager` keeps them for its workers
-       ╭─[mine.kdl:2:5]
-     1 │ policy "one" {
-     2 │     eager { each "worker" { worker } }
-       ·     ──┬──                   ───┬──
-       ·       │                        ╰── this worker
-       ·       ╰── keeps no task, and hands a worker one only when it pulls
-     3 │ }
-       ╰────
-      help: put an unbounded queue at the top: `fifo { eager { … } }`
-            why: a task that the root refuses is lost: an unbounded queue must be above all that may refuse
+          × the root may refuse tasks: no queue above `eager` keeps them for its workers
+           ╭─[mine.kdl:2:5]
+         1 │ policy "one" {
+         2 │     eager { each "worker" { worker } }
+           ·     ──┬──                   ───┬──
+           ·       │                        ╰── this worker
+           ·       ╰── keeps no task, and hands a worker one only when it pulls
+         3 │ }
+           ╰────
+          help: put an unbounded queue at the top: `fifo { eager { … } }`
+                why: a task that the root refuses is lost: an unbounded queue must be above all that may refuse
 
-    Error: policy::unknown
+        Error: policy::unknown
 
-      × there is no policy `tree-eagre`
-      help: did you mean `tree-eager`?
-            a policy of your own is given by the path of its file, which ends in `.kdl`
-"#);
+          × there is no policy `tree-eagre`
+          help: did you mean `tree-eager`?
+                a policy of your own is given by the path of its file, which ends in `.kdl`
+    "#);
     // One policy of a file may be fine although another is not; what is wrong with the text concerns them all.
     assert!(sched(&stock(), &format!("check {path}#three")).contains("wroker"));
 }
@@ -402,7 +402,10 @@ fn policies_are_drawn_and_checked_on_machines_with_gpus() {
 fn several_policies_are_drawn_one_after_the_other() {
     let line = "tree tree-eager --policy tree-ws --synthetic core:2_pu:1";
     let drawn = sched(&stock(), line);
-    assert!(drawn.starts_with("policy tree-eager\n\nfifo\n") && drawn.contains("\n\npolicy tree-ws\n\n"), "{drawn}");
+    assert!(
+        drawn.starts_with("policy tree-eager\n\nfifo sorted=#false\n") && drawn.contains("\n\npolicy tree-ws\n\n"),
+        "{drawn}"
+    );
     assert!(sched(&stock(), &format!("{line} --format svg")).contains("a picture is of one policy, and 2 are named"));
     let json: serde_json::Value =
         serde_json::from_str(&sched(&stock(), &format!("{line} --json"))).expect("it is JSON");

@@ -65,74 +65,15 @@ fn queues_below_are_as_deep_as_the_decision_wants_to_look_ahead_whoever_made_it(
 fn the_policy_reads_like_one_written_by_hand() {
     let words = "mct beta=2.0 decide-memnodes STARPU_SCHED_SIMPLE_PERFMODEL fifo-above fifos-below ws-below";
     assert_snapshot!(policy(words).to_kdl(), @r#"
-// The simple scheduler `mct beta=2.0 decide-memory-nodes perfmodel fifo-above fifos-below ws-below`.
-policy "simple" {
-    fifo sorted=#false {
-        perfmodel-select {
-            perfmodel {
-                mct beta=2.0 {
-                    each "memory-node" {
-                        fifo ntasks-threshold=30 sorted=#false {
-                            work-stealing {
-                                each "worker" {
-                                    use "leaf"
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-            calibrator {
-                eager-calibration {
-                    each "worker" {
-                        fifo sorted=#false ntasks-threshold=2 {
-                            use "leaf"
-                        }
-                    }
-                }
-            }
-            no-perfmodel {
-                eager {
-                    each "worker" {
-                        fifo sorted=#false ntasks-threshold=2 {
-                            use "leaf"
-                        }
-                    }
-                }
-            }
-        }
-    }
-    shared "leaf" each="worker" {
-        worker
-    }
-}
-"#);
-}
-
-// Longer than 60 lines because of its golden text.
-#[test]
-fn the_application_chooses_among_several_decisions() {
-    let several = "eager decide-workers fifo-above; heteroprio decide-archs perfmodel fifo-above-prio fifos-below impl";
-    let policy = policy(several);
-    assert!(check(&policy, &stock()).is_empty());
-    assert_snapshot!(policy.to_kdl(), @r#"
-// Simple schedulers among which the application chooses: `eager decide-workers fifo-above`, `heteroprio decide-archs perfmodel fifo-above-prio fifos-below impl`.
-policy "simple" {
-    user-choice {
+    // The simple scheduler `mct beta=2.0 decide-memory-nodes perfmodel fifo-above fifos-below ws-below`.
+    policy "simple" {
         fifo sorted=#false {
-            eager {
-                each "worker" {
-                    use "leaf"
-                }
-            }
-        }
-        prio {
             perfmodel-select {
                 perfmodel {
-                    heteroprio {
-                        each "arch" {
+                    mct beta=2.0 {
+                        each "memory-node" {
                             fifo ntasks-threshold=30 sorted=#false {
-                                eager {
+                                work-stealing {
                                     each "worker" {
                                         use "leaf"
                                     }
@@ -161,16 +102,75 @@ policy "simple" {
                 }
             }
         }
+        shared "leaf" each="worker" {
+            worker
+        }
     }
-    shared "leaf" each="worker" {
-        stage {
-            best-implementation {
-                worker
+    "#);
+}
+
+// Longer than 60 lines because of its golden text.
+#[test]
+fn the_application_chooses_among_several_decisions() {
+    let several = "eager decide-workers fifo-above; heteroprio decide-archs perfmodel fifo-above-prio fifos-below impl";
+    let policy = policy(several);
+    assert!(check(&policy, &stock()).is_empty());
+    assert_snapshot!(policy.to_kdl(), @r#"
+    // Simple schedulers among which the application chooses: `eager decide-workers fifo-above`, `heteroprio decide-archs perfmodel fifo-above-prio fifos-below impl`.
+    policy "simple" {
+        user-choice {
+            fifo sorted=#false {
+                eager {
+                    each "worker" {
+                        use "leaf"
+                    }
+                }
+            }
+            prio {
+                perfmodel-select {
+                    perfmodel {
+                        heteroprio {
+                            each "arch" {
+                                fifo ntasks-threshold=30 sorted=#false {
+                                    eager {
+                                        each "worker" {
+                                            use "leaf"
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    calibrator {
+                        eager-calibration {
+                            each "worker" {
+                                fifo sorted=#false ntasks-threshold=2 {
+                                    use "leaf"
+                                }
+                            }
+                        }
+                    }
+                    no-perfmodel {
+                        eager {
+                            each "worker" {
+                                fifo sorted=#false ntasks-threshold=2 {
+                                    use "leaf"
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        shared "leaf" each="worker" {
+            stage {
+                best-implementation {
+                    worker
+                }
             }
         }
     }
-}
-"#);
+    "#);
 }
 
 #[test]

@@ -206,9 +206,10 @@ impl<'a, T> MatrixMut<'a, T> {
     /// If there is no such row, or if rows are not contiguous, as in a matrix that is stored by columns.
     #[must_use]
     pub fn row_mut(&mut self, row: usize) -> &mut [T] {
-        let row = self.as_ref().row(row);
-        // SAFETY: as in `row`, and this view is for writing.
-        unsafe { std::slice::from_raw_parts_mut(row.as_ptr().cast_mut(), row.len()) }
+        assert!(row < self.rows(), "row {row} of a matrix of {} rows", self.rows());
+        assert!(self.layout.column_stride() == 1 || self.columns() <= 1, "{NOT_BY_ROWS}");
+        // SAFETY: the elements of a row are contiguous, and belong to this view, which is for writing.
+        unsafe { std::slice::from_raw_parts_mut(self.place(row, 0), self.columns()) }
     }
 
     /// A column as a slice.
@@ -217,9 +218,15 @@ impl<'a, T> MatrixMut<'a, T> {
     /// If there is no such column, or if columns are not contiguous, as in a matrix that is stored by rows.
     #[must_use]
     pub fn column_mut(&mut self, column: usize) -> &mut [T] {
-        let column = self.as_ref().column(column);
-        // SAFETY: as in `column`, and this view is for writing.
-        unsafe { std::slice::from_raw_parts_mut(column.as_ptr().cast_mut(), column.len()) }
+        assert!(column < self.columns(), "column {column} of a matrix of {} columns", self.columns());
+        assert!(self.layout.row_stride() == 1 || self.rows() <= 1, "{NOT_BY_COLUMNS}");
+        // SAFETY: the elements of a column are contiguous, and belong to this view, which is for writing.
+        unsafe { std::slice::from_raw_parts_mut(self.place(0, column), self.rows()) }
+    }
+
+    /// Not by way of a shared reference: what is written through must come from the pointer itself.
+    fn place(&mut self, row: usize, column: usize) -> *mut T {
+        self.first.wrapping_add(self.layout.offset(row, column))
     }
 
     /// Sets all elements.
@@ -263,6 +270,6 @@ impl<T> IndexMut<(usize, usize)> for MatrixMut<'_, T> {
             outside(self.layout, row, column);
         }
         // SAFETY: it is an element of this view.
-        unsafe { &mut *self.first.wrapping_add(self.layout.offset(row, column)) }
+        unsafe { &mut *self.place(row, column) }
     }
 }
