@@ -16,7 +16,10 @@
 //! for a missing host service; a new host does not ask an old plugin for what it cannot do. An extension is itself
 //! frozen under its name: a change requires a new name. Where both sides know a name, their layouts are compared when
 //! the plugin is loaded.
+//!
+//! Components in C have tables of their own, which begin with their size; see [`c`].
 
+pub mod c;
 pub mod component;
 pub mod extension;
 #[cfg(feature = "rig")]
@@ -24,6 +27,7 @@ pub(crate) mod fake;
 pub(crate) mod fetch;
 pub mod host;
 pub mod manifest;
+mod opened;
 pub mod root;
 pub mod stamp;
 pub mod task;
@@ -31,6 +35,7 @@ pub mod wire;
 
 pub use component::{WireComponent, WireComponent_TO, object_of};
 pub use host::{WireHost, WireHost_TO};
+pub use opened::Opened;
 pub use root::Root;
 pub use stamp::Stamp;
 pub use task::{RawTask, TaskHead};

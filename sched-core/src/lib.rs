@@ -196,6 +196,8 @@
 //! }
 //! ```
 //!
+//! A component can be written in C, too, with the header `msched.h` alone: see [`abi::c`].
+//!
 //! Plugins and hosts are compatible in both directions within a major version of this crate: last year's plugin loads
 //! in this year's host, and this year's plugin in last year's host. [`abi`] explains how.
 #![allow(non_local_definitions, non_camel_case_types, reason = "abi_stable's macros write them")]

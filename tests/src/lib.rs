@@ -8,6 +8,7 @@ pub mod conformance;
 pub mod fake_services;
 pub mod fixtures;
 pub mod hold;
+pub mod in_c;
 /// Components that declare what they do not do, compiled in as those of another package.
 #[path = "../fixtures/plugins/misbehaving/src/liars.rs"]
 pub mod liars;

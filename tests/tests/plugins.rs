@@ -66,7 +66,7 @@ fn every_bad_plugin_is_reported_and_none_keeps_a_good_one_from_loading() {
       no-entry.so: rejected: it has a stamp and no function `sched_plugin_entry_v1`
         fix: build it with `sched_core::export_components!`
       not-a-plugin.so: rejected: it is a library without the symbol `SCHED_PLUGIN_STAMP`, expected a plugin
-        fix: build it with `sched_core::export_components!`, or take it out of the folder of plugins
+        fix: build it with `sched_core::export_components!` (in C with `MSCHED_PLUGIN`), or take it out of the folder of plugins
       other-abi.so: rejected: it was built for ABI 2, this host has ABI 1
         fix: update this host, or build the plugin against an older sched-core
       panics-in-build.so: panics-in-build 0.1.0, interface 1.1
@@ -327,7 +327,7 @@ fn files_that_are_no_libraries_are_distinguished() {
       empty.so: rejected: it is empty, expected a shared library (ELF)
         fix: take it out of the folder of plugins
       flipped-stamp.so: rejected: its `SCHED_PLUGIN_STAMP` is not a stamp of sched-core
-        fix: build it with `sched_core::export_components!`
+        fix: build it with `sched_core::export_components!` (in C with `MSCHED_PLUGIN`)
       folder.so: rejected: it is a directory, expected a file
         fix: take it out of the folder of plugins
       forty-bytes.so: rejected: it has 40 bytes, and its headers speak of 64

@@ -3,7 +3,7 @@
 //! The host reads the stamp from the file before the loader maps the library, so an incompatible plugin never executes
 //! an instruction. It contains no pointers, and the positions of its first three fields never change.
 
-use super::{ABI_MAJOR, ABI_MINOR, task};
+use super::{ABI_MAJOR, ABI_MINOR, c, task};
 
 /// Name of the symbol that holds the stamp.
 pub const SYMBOL: &str = "SCHED_PLUGIN_STAMP";
@@ -29,13 +29,13 @@ pub struct Stamp {
     pub abi_minor: u32,
     /// 1 when a panic unwinds, 0 when it aborts the process.
     pub panic_unwinds: u32,
-    /// [`task::layout_number`].
+    /// [`task::layout_number`]; of a plugin in C, [`c::layout_number`].
     pub task_layout: u64,
     /// Size of a task's head in bytes.
     pub task_size: u32,
     /// Width of a pointer in bits.
     pub pointer_width: u32,
-    /// [`LAYOUT_CHECKER`].
+    /// [`LAYOUT_CHECKER`]; of a plugin in C, [`c::LAYOUTS`].
     pub layout_checker: [u8; 32],
     /// Name of the package.
     pub package: [u8; 64],
@@ -111,6 +111,10 @@ impl Stamp {
         if self.panic_unwinds == 0 {
             return Err(StampError::PanicAborts);
         }
+        if self.is_c() {
+            let same = self.task_layout == c::layout_number();
+            return if same { Ok(()) } else { Err(StampError::Tables) };
+        }
         if self.task_layout != task::layout_number() {
             return Err(StampError::TaskLayout { found: self.task_size, expected: size_of::<task::TaskHead>() as u32 });
         }
@@ -118,6 +122,12 @@ impl Stamp {
             return Err(StampError::LayoutChecker { found: text(&self.layout_checker), expected: LAYOUT_CHECKER });
         }
         Ok(())
+    }
+
+    /// Whether the plugin exports the tables of `msched.h`.
+    #[must_use]
+    pub fn is_c(&self) -> bool {
+        self.layout_checker == padded(c::LAYOUTS)
     }
 
     /// Name and version of the package.
@@ -164,6 +174,8 @@ pub enum StampError {
         /// Size of the host's task in bytes.
         expected: u32,
     },
+    /// The C compiler laid out the tables of `msched.h` otherwise.
+    Tables,
     /// Its layout descriptions were written by another version of the layout checker.
     LayoutChecker {
         /// The plugin's.
@@ -195,8 +207,9 @@ impl std::fmt::Display for StampError {
             StampError::TaskLayout { found, expected } => {
                 write!(f, "its task has {found} bytes, this host's has {expected}")
             }
+            StampError::Tables => f.write_str("its tables of functions have another layout than those of `msched.h`"),
             StampError::LayoutChecker { found, expected } => {
-                write!(f, "its layouts are described by {found}, expected {expected}")
+                write!(f, "its layouts are described by {found}, expected {expected} or {}", c::LAYOUTS)
             }
         }
     }
@@ -209,12 +222,17 @@ impl StampError {
     #[must_use]
     pub fn fix(&self) -> &'static str {
         match self {
-            StampError::NotAStamp | StampError::Short { .. } => "build it with `sched_core::export_components!`",
+            StampError::NotAStamp | StampError::Short { .. } => {
+                "build it with `sched_core::export_components!` (in C with `MSCHED_PLUGIN`)"
+            }
             StampError::Major { found, expected } if found > expected => {
                 "update this host, or build the plugin against an older sched-core"
             }
             StampError::PanicAborts => "remove `panic = \"abort\"` from the profile that builds it",
             StampError::PointerWidth { .. } => "build it for this host's target",
+            StampError::Tables => {
+                "compile it with the `msched.h` of this host, and without options that pack structures"
+            }
             StampError::Major { .. } | StampError::TaskLayout { .. } | StampError::LayoutChecker { .. } => {
                 "build it again against the sched-core of this host"
             }

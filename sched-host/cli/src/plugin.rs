@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// Begin a component of your own, and test the components of a plugin
 ///
-/// A component is a Rust type in a crate of its own, compiled to a library that `sched` and other programs load:
-/// nothing of this program is compiled again. `sched plugins` lists the components that there are.
+/// A component is a Rust type in a crate of its own, or a table of C functions, compiled to a library that `sched` and
+/// other programs load: nothing of this program is compiled again. `sched plugins` lists the components that there are.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "Examples:
   sched plugin new my-queue --family flow-control     a crate that builds at once, with a policy and a test

@@ -13,6 +13,9 @@ pub enum AccessMode {
     ReadWrite,
     /// Reads and writes; such tasks may run in any order, one at a time.
     Commute,
+    /// Adds to the value, in any order and several at once: each worker has a value of its own, and these are combined
+    /// before the next access of another mode.
+    Redux,
     /// Uses memory of that size while it runs. Its contents before and after mean nothing, and order nothing.
     Scratch,
 }
@@ -29,7 +32,7 @@ impl AccessMode {
     #[inline]
     #[must_use]
     pub const fn writes(self) -> bool {
-        matches!(self, AccessMode::Write | AccessMode::ReadWrite | AccessMode::Commute)
+        matches!(self, AccessMode::Write | AccessMode::ReadWrite | AccessMode::Commute | AccessMode::Redux)
     }
 }
 

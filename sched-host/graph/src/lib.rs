@@ -33,6 +33,7 @@ mod lengths;
 mod order;
 pub mod priorities;
 pub mod reference;
+mod region;
 mod restriction;
 mod side_by_side;
 mod summary;
@@ -47,6 +48,7 @@ pub use file::{FileFormat, GraphFileError, GraphFileProblem, from_bytes, parse, 
 pub use flows::Flows;
 pub use lengths::Lengths;
 pub use order::AccessOrder;
+pub use region::{PartId, Region, RegionOrder};
 pub use restriction::Where;
 pub use summary::{KindSummary, Summary, Weight};
 pub use task::{ContextId, Kind, KindId, Task, TaskId};

@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 /// Tasks that name the same data run as if one after the other in the order of their submission (*sequential
 /// consistency*): one that reads waits for the last one before it that writes; one that writes waits for all before it
 /// that read or write. Tasks that [commute](AccessMode::Commute) wait for the accesses before the first of them and not
-/// for each other; running them one at a time is left to the back end. [Scratch](AccessMode::Scratch) memory orders
-/// nothing.
+/// for each other; running them one at a time is left to the back end. So do tasks that [reduce](AccessMode::Redux),
+/// which may run at once. [Scratch](AccessMode::Scratch) memory orders nothing.
 ///
 /// ```
 /// use sched_graph::{AccessMode, AccessOrder};
@@ -29,10 +29,11 @@ use smallvec::SmallVec;
 /// ```
 #[derive(Clone, Debug)]
 pub struct AccessOrder<T> {
-    /// Last task that writes, or several that commute.
+    /// Last task that writes, or several that commute or reduce.
     writers: Tasks<T>,
-    commuting: bool,
-    /// Tasks that each of the commuting tasks waits for.
+    /// Mode of the writers.
+    mode: AccessMode,
+    /// Tasks that each of several writers waits for.
     before: Tasks<T>,
     /// Tasks that have read since.
     readers: Tasks<T>,
@@ -45,7 +46,7 @@ type Tasks<T> = SmallVec<[T; 2]>;
 impl<T> Default for AccessOrder<T> {
     fn default() -> AccessOrder<T> {
         let (writers, before, readers) = (Tasks::new(), Tasks::new(), Tasks::new());
-        AccessOrder { writers, commuting: false, before, readers, forget_at: 0 }
+        AccessOrder { writers, mode: AccessMode::Write, before, readers, forget_at: 0 }
     }
 }
 
@@ -59,16 +60,16 @@ impl<T: Copy> AccessOrder<T> {
                 self.writers.iter().copied().for_each(wait_for);
                 join(&mut self.readers, task, &mut self.forget_at, finished);
             }
-            AccessMode::Commute if self.commuting && self.readers.is_empty() => {
+            AccessMode::Commute | AccessMode::Redux if self.mode == mode && self.readers.is_empty() => {
                 self.before.iter().copied().for_each(wait_for);
                 join(&mut self.writers, task, &mut self.forget_at, finished);
             }
-            AccessMode::Write | AccessMode::ReadWrite | AccessMode::Commute => {
+            AccessMode::Write | AccessMode::ReadWrite | AccessMode::Commute | AccessMode::Redux => {
                 // Every reader waits for the writers, so there is no need to wait for both.
                 let before = if self.readers.is_empty() { &self.writers } else { &self.readers };
                 before.iter().copied().for_each(&mut wait_for);
-                self.commuting = mode == AccessMode::Commute;
-                if self.commuting {
+                self.mode = mode;
+                if matches!(mode, AccessMode::Commute | AccessMode::Redux) {
                     self.before.clone_from(before);
                 }
                 self.readers.clear();
@@ -77,6 +78,34 @@ impl<T: Copy> AccessOrder<T> {
             }
             AccessMode::Scratch => {}
         }
+    }
+}
+
+/// What accesses to overlapping data need; see [`RegionOrder`](super::RegionOrder).
+impl<T: Copy> AccessOrder<T> {
+    /// Passes the tasks that an access to overlapping data must wait for to `wait_for`, which returns whether it waits:
+    /// tasks that have ended are forgotten. The access itself is not recorded here.
+    pub(crate) fn overlap(&mut self, mode: AccessMode, mut wait_for: impl FnMut(T) -> bool) {
+        let before = match mode {
+            AccessMode::Scratch => return,
+            AccessMode::Read => &mut self.writers,
+            _ if self.readers.is_empty() => &mut self.writers,
+            _ => &mut self.readers,
+        };
+        before.retain(|task| wait_for(*task));
+    }
+
+    /// Whether no access has to be waited for.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.writers.is_empty() && self.readers.is_empty()
+    }
+
+    /// Forgets all accesses: a task that waits for them is recorded elsewhere.
+    pub(crate) fn clear(&mut self) {
+        self.writers.clear();
+        self.readers.clear();
+        self.before.clear();
+        self.mode = AccessMode::Write;
     }
 }
 
@@ -105,14 +134,15 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn mode() -> impl Strategy<Value = AccessMode> {
-        use AccessMode::{Commute, Read, ReadWrite, Scratch, Write};
-        prop::sample::select(vec![Read, Read, Write, ReadWrite, Commute, Commute, Scratch])
+        use AccessMode::{Commute, Read, ReadWrite, Redux, Scratch, Write};
+        prop::sample::select(vec![Read, Read, Write, ReadWrite, Commute, Commute, Redux, Redux, Scratch])
     }
 
     /// Whether the order of two accesses to the same data matters.
     fn conflict(a: AccessMode, b: AccessMode) -> bool {
         let uses = a != AccessMode::Scratch && b != AccessMode::Scratch;
-        uses && (a.writes() || b.writes()) && (a, b) != (AccessMode::Commute, AccessMode::Commute)
+        let together = a == b && matches!(a, AccessMode::Commute | AccessMode::Redux);
+        uses && (a.writes() || b.writes()) && !together
     }
 
     proptest! {

@@ -287,6 +287,12 @@ impl Core {
         finished == self.submitted()
     }
 
+    /// Sequence of the task that a worker runs, or the leader of its team; 0 if there is none.
+    pub(crate) fn sequence_on(&self, worker: WorkerId) -> u64 {
+        let executing = self.counters.get(worker.index()).and_then(|counters| counters.executing.get());
+        executing.map_or(0, |slot| self.ledger.slot(slot).head().sequence.load(Relaxed))
+    }
+
     /// Notifies waiting threads if nothing is left to do.
     pub(crate) fn note_if_finished(&self) {
         if self.outcomes.is_awaited() && (self.is_finished() || self.outcomes.is_default_awaited()) {
@@ -299,7 +305,7 @@ impl Core {
         self.ledger.slot(task.slot).head().sequence.load(Acquire) != task.sequence
     }
 
-    fn link(&self, before: TaskKey, dependent: Dependent) -> bool {
+    pub(crate) fn link(&self, before: TaskKey, dependent: Dependent) -> bool {
         let TaskPlace { slot, record } = self.place(before.slot);
         record.link(&slot.head().sequence, before.sequence, dependent)
     }

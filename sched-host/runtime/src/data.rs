@@ -5,18 +5,31 @@
 //! (Replicas are also copied ahead of their turn, so their locks are waited for: see [`replicas`].)
 
 pub(crate) mod access;
+pub(crate) mod array;
+pub(crate) mod layout;
+pub(crate) mod loan;
+pub(crate) mod plan;
+pub(crate) mod reduction;
 pub(crate) mod replicas;
 pub(crate) mod replicated;
+pub(crate) mod storage;
+pub(crate) mod tiles;
+pub(crate) mod view;
+pub(crate) mod whole;
 
+use self::loan::{LentValue, Loan};
+use self::reduction::Reduced;
 use self::replicas::{Copies, Replicas};
+use self::whole::{Part, Whole};
 use super::memory::Memories;
 use super::task::measure::footprint_of_bytes;
 use super::task::record::TaskKey;
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use sched_core::{MemoryNode, WorkerId};
 use sched_graph::AccessOrder;
-use sched_tree::SlotId;
-use std::collections::VecDeque;
+use sched_tree::{Phase, Slot, SlotId};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
@@ -53,6 +66,10 @@ enum Value<T> {
     One(RwLock<T>),
     /// A replica on each memory node that needs it.
     Replicated(Arc<Replicas<T>>),
+    /// With the program, which lent it for the time of a scope.
+    Lent(LentValue<T>),
+    /// In one place, with accumulators of the workers.
+    Reduced(Box<Reduced<T>>),
 }
 
 /// Read lock of a value.
@@ -68,7 +85,7 @@ impl<T> DataCell<T> {
     pub(crate) fn read_by(&self, worker: WorkerId) -> Reading<'_, T> {
         match &self.value {
             Value::One(value) => RwLockReadGuard::map(value.try_read().expect(KEPT_APART), |value| value),
-            Value::Replicated(replicas) => replicas.read(replicas.node_of(worker)),
+            _ => self.read_special(Some(worker)),
         }
     }
 
@@ -77,32 +94,69 @@ impl<T> DataCell<T> {
     pub(crate) fn write_by(&self, worker: WorkerId) -> Writing<'_, T> {
         match &self.value {
             Value::One(value) => RwLockWriteGuard::map(value.try_write().expect(KEPT_APART), |value| value),
-            Value::Replicated(replicas) => replicas.write(replicas.node_of(worker)),
+            _ => self.write_special(Some(worker)),
         }
     }
 
     /// The value for the application, for reading, wherever it is.
     pub(crate) fn read_in_place(&self) -> Reading<'_, T> {
-        match &self.value {
-            Value::One(_) => self.read_by(WorkerId(0)),
-            Value::Replicated(replicas) => replicas.read(replicas.some_valid()),
-        }
+        self.read_special(None)
     }
 
     /// The value for the application, for writing, wherever it is.
     pub(crate) fn write_in_place(&self) -> Writing<'_, T> {
+        self.write_special(None)
+    }
+
+    /// A value of any kind, for a worker that runs a task, or for the application.
+    #[cold]
+    fn read_special(&self, worker: Option<WorkerId>) -> Reading<'_, T> {
         match &self.value {
-            Value::One(_) => self.write_by(WorkerId(0)),
-            Value::Replicated(replicas) => replicas.write(replicas.some_valid()),
+            Value::One(value) => RwLockReadGuard::map(value.try_read().expect(KEPT_APART), |value| value),
+            Value::Replicated(replicas) => {
+                replicas.read(worker.map_or_else(|| replicas.some_valid(), |worker| replicas.node_of(worker)))
+            }
+            Value::Lent(value) => value.read(),
+            Value::Reduced(reduced) => reduced.read(),
         }
     }
 
-    /// Takes the value, which has no other user.
-    pub(crate) fn into_value(self) -> T {
+    /// [`read_special`](Self::read_special), for writing.
+    #[cold]
+    fn write_special(&self, worker: Option<WorkerId>) -> Writing<'_, T> {
+        match &self.value {
+            Value::One(value) => RwLockWriteGuard::map(value.try_write().expect(KEPT_APART), |value| value),
+            Value::Replicated(replicas) => {
+                replicas.write(worker.map_or_else(|| replicas.some_valid(), |worker| replicas.node_of(worker)))
+            }
+            Value::Lent(value) => value.write(),
+            Value::Reduced(reduced) => reduced.write(),
+        }
+    }
+
+    /// The value of a reduction.
+    fn reduced(&self) -> &Reduced<T> {
+        match &self.value {
+            Value::Reduced(reduced) => reduced,
+            _ => unreachable!("the handle of a reduction is made for one"),
+        }
+    }
+
+    /// Takes the value, which has no other user; `None` if it was lent.
+    pub(crate) fn into_value(self) -> Option<T> {
         match self.value {
-            Value::One(value) => value.into_inner(),
+            Value::One(value) => Some(value.into_inner()),
             // A prefetch may still hold the replicas.
-            Value::Replicated(replicas) => replicas.take(),
+            Value::Replicated(replicas) => Some(replicas.take()),
+            Value::Lent(_) => None,
+            Value::Reduced(reduced) => Some(reduced.into_value()),
+        }
+    }
+
+    /// Ends the loan of a value, as soon as nobody uses it.
+    pub(crate) fn end_loan(&self) {
+        if let Value::Lent(value) = &self.value {
+            value.end();
         }
     }
 }
@@ -123,6 +177,21 @@ impl<T> Handle<T> {
     pub(crate) fn new(value: T, size: DataSize, runtime: u64) -> Handle<T> {
         let header = DataHeader::new(size, runtime, |_| Places::One(Home::default()));
         Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Value::One(RwLock::new(value)) }) }
+    }
+}
+
+impl<T> Handle<T> {
+    /// Data that tasks add to.
+    fn reduced(value: Reduced<T>, size: DataSize, runtime: u64) -> Handle<T> {
+        let header = DataHeader::new(size, runtime, |_| Places::One(Home::default()));
+        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Value::Reduced(Box::new(value)) }) }
+    }
+
+    /// Data that a scope lent.
+    pub(crate) fn lent(value: LentValue<T>, runtime: u64, loan: Arc<Loan>) -> Handle<T> {
+        let size = DataSize::of_bytes(size_of::<T>() as u64);
+        let header = DataHeader::special(size, runtime, |_| Places::Lent(loan));
+        Handle { cell: Arc::new(DataCell { header: Arc::new(header), value: Value::Lent(value) }) }
     }
 }
 
@@ -166,6 +235,10 @@ pub(crate) enum Places {
     One(Home),
     /// In replicas on several memory nodes.
     Replicated(Arc<dyn Copies>),
+    /// A part of data, or the whole of data that has parts.
+    Part(Part),
+    /// With the program, which lent it.
+    Lent(Arc<Loan>),
 }
 
 impl Places {
@@ -174,6 +247,8 @@ impl Places {
         match self {
             Places::One(home) => home.node().map_or(0, |node| 1 << node.0),
             Places::Replicated(copies) => copies.coherence().valid(),
+            Places::Part(part) => part.valid(),
+            Places::Lent(_) => 0,
         }
     }
 }
@@ -203,8 +278,9 @@ impl Home {
 /// State of data, with its type erased.
 pub struct DataHeader {
     pub(crate) id: u64,
-    /// The runtime that it is registered with.
-    pub(crate) runtime: u64,
+    /// The runtime that it is registered with, and whether it is [special](Self::is_special): one comparison shows that
+    /// the data is plain.
+    registered: u64,
     /// Size of the data.
     pub(crate) bytes: u64,
     /// Share of its size and shape in the footprint of a task with a model.
@@ -213,25 +289,28 @@ pub struct DataHeader {
     pub(crate) order: Mutex<AccessOrder<TaskKey>>,
     commute: Mutex<CommuteTurn>,
     /// Sequence of the task that failed while it wrote this data; 0 while the data is good.
-    pub(crate) failed: AtomicU64,
+    failed: AtomicU64,
 }
+
+/// Bit of a header's `registered` for data that submissions treat apart.
+const SPECIAL: u64 = 1 << 63;
 
 /// The turn among tasks that commute.
 #[derive(Default)]
 struct CommuteTurn {
-    taken: bool,
-    /// Slots of ready tasks that wait for their turn.
-    waiting: VecDeque<SlotId>,
+    is_taken: bool,
+    /// Tasks that a worker pulled while the turn was taken: the most urgent first, then in the order of submission.
+    waiting: BinaryHeap<(i32, Reverse<u64>, SlotId)>,
 }
 
 impl DataHeader {
     /// Header of new data; `places` creates its places for its id.
-    fn new(size: DataSize, runtime: u64, places: impl FnOnce(u64) -> Places) -> DataHeader {
+    fn new(size: DataSize, registered: u64, places: impl FnOnce(u64) -> Places) -> DataHeader {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Relaxed);
         DataHeader {
             id,
-            runtime,
+            registered,
             bytes: size.bytes,
             footprint: size.footprint,
             places: places(id),
@@ -241,23 +320,99 @@ impl DataHeader {
         }
     }
 
-    /// Takes the turn for the task in `slot`. If it is taken, the task waits for the next one.
-    pub(crate) fn take_turn(&self, slot: SlotId) -> bool {
+    /// Header of data that submissions treat apart.
+    fn special(size: DataSize, runtime: u64, places: impl FnOnce(u64) -> Places) -> DataHeader {
+        DataHeader::new(size, runtime | SPECIAL, places)
+    }
+
+    /// Whether this is plain data of a runtime: neither a part nor lent by a scope.
+    #[inline(always)]
+    pub(crate) fn is_plain_of(&self, runtime: u64) -> bool {
+        self.registered == runtime
+    }
+
+    /// Whether submissions treat this data apart.
+    pub(crate) fn is_special(&self) -> bool {
+        self.registered & SPECIAL != 0
+    }
+
+    /// The runtime that it is registered with.
+    pub(crate) fn runtime(&self) -> u64 {
+        self.registered & !SPECIAL
+    }
+
+    /// The part that it is of other data, or the whole that has parts.
+    pub(crate) fn part(&self) -> Option<&Part> {
+        match &self.places {
+            Places::Part(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// The loan, if the values belong to a scope.
+    pub(crate) fn loan(&self) -> Option<&Loan> {
+        match &self.places {
+            Places::Part(part) => part.whole.loan.as_deref(),
+            Places::Lent(loan) => Some(loan),
+            _ => None,
+        }
+    }
+
+    /// The whole that it is the header of.
+    ///
+    /// # Panics
+    /// If it has no parts.
+    fn into_whole(self) -> Arc<Whole> {
+        match self.part() {
+            Some(part) => Arc::clone(&part.whole),
+            None => unreachable!("arrays and matrices have parts"),
+        }
+    }
+
+    /// Sequence of the task that failed while it wrote this data; 0 while the data is good.
+    pub(crate) fn failed(&self) -> u64 {
+        match self.part() {
+            Some(part) => part.whole.failed(&part.region),
+            None => self.failed.load(Acquire),
+        }
+    }
+
+    /// Notes that a task failed, which should have written this data.
+    pub(crate) fn note_bad(&self, task: u64) {
+        match self.part() {
+            Some(part) => part.whole.note_bad(&part.region, task),
+            None => self.failed.store(task, Release),
+        }
+    }
+
+    /// Notes that the data was written completely, so that it is good again.
+    pub(crate) fn note_good(&self) {
+        match self.part() {
+            Some(part) => part.whole.note_good(&part.region),
+            None => self.failed.store(0, Release),
+        }
+    }
+
+    /// Takes the turn for a task that a worker is about to run. If it is taken, the task waits: it is nobody's then,
+    /// and comes back by [`give_turn`](Self::give_turn).
+    pub(crate) fn take_turn(&self, slot: &Slot) -> bool {
         let mut turn = self.commute.lock();
-        if turn.taken {
-            turn.waiting.push_back(slot);
-        } else {
-            turn.taken = true;
+        if !turn.is_taken {
+            turn.is_taken = true;
             return true;
         }
+        let head = slot.head();
+        slot.set_phase(Phase::Waiting);
+        turn.waiting.push((head.priority.load(Relaxed), Reverse(head.sequence.load(Relaxed)), slot.id()));
         false
     }
 
-    /// Gives the turn back. The tasks that wait for it may try again.
-    pub(crate) fn give_turn(&self, retry: &mut Vec<SlotId>) {
+    /// Gives the turn back. Returns the task to schedule again: the most urgent one that waits. It has not got the
+    /// turn, so one that is more urgent and comes first takes it.
+    pub(crate) fn give_turn(&self) -> Option<SlotId> {
         let mut turn = self.commute.lock();
-        turn.taken = false;
-        retry.extend(turn.waiting.drain(..));
+        turn.is_taken = false;
+        turn.waiting.pop().map(|(.., slot)| slot)
     }
 }
 
@@ -288,5 +443,37 @@ impl<T> Clone for Scratchpad<T> {
 impl<T> fmt::Debug for Scratchpad<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Scratchpad")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched_tree::Ledger;
+
+    /// With any number of tasks that wait, an end schedules one: so the work is that of the tasks, not of their pairs.
+    #[test]
+    fn the_end_of_a_turn_schedules_the_most_urgent_task_alone() {
+        let ledger = Ledger::new();
+        let mut slots: Vec<&Slot> = Vec::new();
+        while slots.len() < 16_000 {
+            slots.extend(ledger.grow());
+        }
+        let header = DataHeader::new(DataSize::of_bytes(8), 1, |_| Places::One(Home::default()));
+        for (number, slot) in (1..).zip(&slots) {
+            slot.head().sequence.store(number, Relaxed);
+            slot.head().priority.store((number % 3) as i32, Relaxed);
+        }
+        assert!(header.take_turn(slots[0]), "nobody has the turn");
+        assert!(slots[1..].iter().all(|slot| !header.take_turn(slot)));
+        let (mut scheduled, mut last) = (0, (i32::MAX, 0));
+        while let Some(next) = header.give_turn() {
+            let slot = ledger.slot(next);
+            let rank = (slot.head().priority.load(Relaxed), slot.head().sequence.load(Relaxed));
+            assert!(rank.0 < last.0 || (rank.0 == last.0 && rank.1 > last.1), "{rank:?} comes after {last:?}");
+            (scheduled, last) = (scheduled + 1, rank);
+            assert!(header.take_turn(slot), "the turn is free");
+        }
+        assert_eq!(scheduled, slots.len() - 1);
     }
 }

@@ -8,25 +8,33 @@ mod data;
 mod energy;
 mod memory;
 mod parallel;
+mod scope;
 mod task;
 mod wait;
 mod worker;
 
 pub use builder::{Builder, StartError};
 pub use data::access::{Access, AccessList, Commute, Many, Read, ReadWrite, Scratch, Write};
+pub use data::array::{ArrayHandle, Element, Matrix, MatrixHandle};
+pub use data::layout::{LayoutError, MatrixLayout};
+pub use data::plan::{Partition, PartitionError, Plan};
+pub use data::reduction::{Reduction, Redux};
 pub use data::replicated::ReplicatedData;
+pub use data::view::{MatrixMut, MatrixRef};
 pub use data::{Handle, Scratchpad};
 pub use energy::{MeasureError, TaskEnergy};
 pub use memory::{MemoryNodeStats, TransferStats};
 pub use parallel::crew::{Parts, Team};
 pub use parallel::share::{Share, TeamAccess, TeamAccessList};
-pub use sched_graph::{AccessMode, Where};
+pub use sched_graph::{AccessMode, Region, Where};
+pub use scope::Scope;
 pub use task::codelet::{Codelet, CodeletBuilder, Context};
 pub use task::failure::{
     ContextState, Outcome, RunError, StallReport, SubmitError, TaskFailure, WorkerDoing, WorkerState,
 };
 pub use task::submit::{Submitter, TaskBuilder, TaskRef};
-pub use wait::{DataError, ReadData, WriteData};
+pub use wait::DataError;
+pub use wait::data::{Data, ReadArray, ReadData, ReadMatrix, WriteArray, WriteData, WriteMatrix};
 pub use worker::stats::WorkerStats;
 pub use worker::times::WorkerExpectation;
 

@@ -129,6 +129,8 @@ impl Memories {
                     home.settle(node);
                 }
             }
+            Places::Part(part) => part.bring(Some(worker), mode.reads()),
+            Places::Lent(_) => {}
         });
     }
 
@@ -193,6 +195,10 @@ impl Memories {
 
     /// Nanoseconds until data is on a node. Data that is not copied is read remotely, which takes at least as long.
     fn cost(&self, header: &DataHeader, node: MemoryNode) -> u64 {
+        if let Places::Part(part) = &header.places {
+            let nearest = |(bytes, valid)| self.sources(valid, node, bytes).map(|(_, nanos)| nanos).min().unwrap_or(0);
+            return part.missing(node).into_iter().map(nearest).fold(0, u64::saturating_add);
+        }
         let valid = header.places.valid();
         if valid == 0 || valid & 1 << node.0 != 0 {
             return 0;

@@ -7,6 +7,7 @@ pub(crate) mod complete;
 pub(crate) mod failure;
 pub(crate) mod measure;
 pub(crate) mod outcomes;
+pub(crate) mod parts;
 pub(crate) mod record;
 pub(crate) mod submit;
 pub(crate) mod variant_counts;

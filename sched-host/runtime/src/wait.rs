@@ -1,11 +1,13 @@
 //! Waiting: for all tasks, for one, for data.
 
 pub(crate) mod barrier;
+pub(crate) mod data;
 pub(crate) mod ended;
 pub(crate) mod stall_detector;
 
+use self::data::Data;
 use self::stall_detector::StallDetector;
-use super::data::{DataCell, Handle, Reading, Writing};
+use super::data::DataHeader;
 use super::task::complete::WorkerScratch;
 use super::task::failure::{Outcome, RunError, TaskFailure};
 use super::task::record::Taken;
@@ -15,7 +17,6 @@ use crate::context::{ContextCore, SchedContext};
 use crate::worker::executed_here;
 use sched_graph::{AccessMode, ContextId};
 use sched_tree::SlotId;
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
@@ -44,7 +45,7 @@ impl Core {
     }
 
     /// Panics inside a task, which might wait for itself.
-    fn refuse_inside(&self, what: &str) {
+    pub(crate) fn refuse_inside(&self, what: &str) {
         assert!(executed_here(self).is_none(), "{what} by a task of the same runtime, which might wait for itself");
     }
 
@@ -162,10 +163,9 @@ impl Runtime {
     ///
     /// # Panics
     /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
-    pub fn read<'a, T: Send + Sync + 'static>(&'a self, handle: &'a Handle<T>) -> Result<ReadData<'a, T>, DataError> {
-        let turn = Turn::wait(self, handle, AccessMode::Read)?;
-        let guard = handle.cell.read_in_place();
-        Ok(ReadData { guard, _turn: turn })
+    pub fn read<'a, D: Data>(&'a self, handle: &'a D) -> Result<D::Reading<'a>, DataError> {
+        let turn = Turn::wait(self, handle.header(), AccessMode::Read)?;
+        Ok(handle.reading(turn))
     }
 
     /// Changes data in its turn: after every task submitted so far that uses it. Later tasks that use it wait until the
@@ -176,22 +176,22 @@ impl Runtime {
     ///
     /// # Panics
     /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
-    pub fn write<'a, T: Send + Sync + 'static>(&'a self, handle: &'a Handle<T>) -> Result<WriteData<'a, T>, DataError> {
-        let turn = Turn::wait(self, handle, AccessMode::ReadWrite)?;
-        let guard = handle.cell.write_in_place();
-        Ok(WriteData { guard, _turn: turn })
+    pub fn write<'a, D: Data>(&'a self, handle: &'a D) -> Result<D::Writing<'a>, DataError> {
+        let turn = Turn::wait(self, handle.header(), AccessMode::ReadWrite)?;
+        Ok(handle.writing(turn))
     }
 
-    /// Takes data back from the runtime, in its turn. `Ok(Err(handle))` while other clones of the handle exist.
+    /// Takes data back from the runtime, in its turn. `Ok(Err(handle))` while other clones of the handle exist, or
+    /// handles to parts; and for a part, or for data that a scope lent.
     ///
     /// # Errors
     /// If the data was not computed; see [`DataError`].
     ///
     /// # Panics
     /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
-    pub fn unregister<T: Send + Sync + 'static>(&self, handle: Handle<T>) -> Result<Result<T, Handle<T>>, DataError> {
+    pub fn unregister<D: Data>(&self, handle: D) -> Result<Result<D::Value, D>, DataError> {
         drop(self.write(&handle)?);
-        Ok(Arc::try_unwrap(handle.cell).map(DataCell::into_value).map_err(|cell| Handle { cell }))
+        Ok(handle.into_value())
     }
 }
 
@@ -200,20 +200,31 @@ const WAITS: u64 = u64::MAX;
 const READY: u64 = u64::MAX - 1;
 
 /// The application's turn at data; its drop ends the turn.
-struct Turn<'a> {
+pub struct Turn<'a> {
     submitter: &'a Submitter,
     slot: SlotId,
 }
 
 impl<'a> Turn<'a> {
-    fn wait<T: Send + Sync + 'static>(
-        runtime: &'a Runtime,
-        handle: &Handle<T>,
+    /// Waits for the turn at data with this header, which is good then.
+    pub(crate) fn wait(
+        runtime: &'a Submitter,
+        header: &Arc<DataHeader>,
+        mode: AccessMode,
+    ) -> Result<Turn<'a>, DataError> {
+        let turn = Turn::take(runtime, header, mode)?;
+        turn.check(header)?;
+        Ok(turn)
+    }
+
+    /// Waits for the turn at data with this header, good or bad.
+    pub(crate) fn take(
+        runtime: &'a Submitter,
+        header: &Arc<DataHeader>,
         mode: AccessMode,
     ) -> Result<Turn<'a>, DataError> {
         let core = &runtime.core;
-        let header = &handle.cell.header;
-        if header.runtime != core.id {
+        if header.runtime() != core.id {
             return Err(DataError::Foreign);
         }
         core.refuse_inside("data is waited for");
@@ -240,13 +251,14 @@ impl<'a> Turn<'a> {
                 return Err(DataError::Stalled(stalled));
             }
         }
-        let turn = Turn { submitter: runtime, slot: key.slot };
-        match header.failed.load(Acquire) {
-            0 => Ok(turn),
-            task => match core.outcomes.cause(task) {
-                Some(cause) => Err(DataError::Bad(cause)),
-                None => Ok(turn),
-            },
+        Ok(Turn { submitter: runtime, slot: key.slot })
+    }
+
+    /// Whether the data was computed.
+    pub(crate) fn check(&self, header: &DataHeader) -> Result<(), DataError> {
+        match header.failed() {
+            0 => Ok(()),
+            task => self.submitter.core.outcomes.cause(task).map_or(Ok(()), |cause| Err(DataError::Bad(cause))),
         }
     }
 }
@@ -254,41 +266,6 @@ impl<'a> Turn<'a> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.submitter.core.end_access(self.slot);
-    }
-}
-
-/// Read guard of the application.
-pub struct ReadData<'a, T> {
-    // Dropped in this order: the value is free before the turn of the next task.
-    guard: Reading<'a, T>,
-    _turn: Turn<'a>,
-}
-
-impl<T> Deref for ReadData<'_, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.guard
-    }
-}
-
-/// Write guard of the application.
-pub struct WriteData<'a, T> {
-    guard: Writing<'a, T>,
-    _turn: Turn<'a>,
-}
-
-impl<T> Deref for WriteData<'_, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.guard
-    }
-}
-
-impl<T> DerefMut for WriteData<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.guard
     }
 }
 

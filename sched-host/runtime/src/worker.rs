@@ -146,6 +146,10 @@ impl Worker {
 
     #[inline]
     fn execute(&mut self, slot: &'static Slot) {
+        let is_watchful = self.core.outcomes.is_watchful();
+        if is_watchful && !self.core.take_turns(self.core.place(slot.id()), self.id, &mut self.scratch) {
+            return;
+        }
         let counters = &self.core.counters[self.id.index()];
         counters.executing.set(Some(slot.id()));
         let predicted = slot.head().predicted.load(Relaxed);
@@ -155,7 +159,7 @@ impl Worker {
         let task = TaskPlace { slot, record: self.core.records.get(slot.id()) };
         enter_task(self.core.id, task.record.context());
         let mut taken = task.record.body.lock().take();
-        let outcome = self.outcome(slot, &mut taken, &Crew::alone(&self.id, &self.submitter), self.id);
+        let outcome = self.outcome(slot, &mut taken, &Crew::alone(&self.id, &self.submitter), self.id, is_watchful);
         if predicted != u64::MAX {
             self.core.backend.times.post_exec(self.id);
         }
@@ -168,11 +172,17 @@ impl Worker {
     }
 
     /// Runs the kernel on `crew`, unless an input of it is bad. `worker` is this worker, or the combined one that it
-    /// leads. Drops the arguments of a task that succeeded.
+    /// leads. `some_bad`: whether some data may be bad. Drops the arguments of a task that succeeded.
     #[inline(always)]
-    pub(super) fn outcome(&self, slot: &Slot, taken: &mut Taken, crew: &Crew<'_>, worker: WorkerId) -> Outcome {
+    pub(super) fn outcome(
+        &self,
+        slot: &Slot,
+        taken: &mut Taken,
+        crew: &Crew<'_>,
+        worker: WorkerId,
+        some_bad: bool,
+    ) -> Outcome {
         let core = &*self.core;
-        let some_bad = core.outcomes.any_bad();
         if some_bad && let Some(cause) = self.bad_input(taken) {
             return Outcome::Cancelled(cause);
         }
@@ -212,7 +222,7 @@ impl Worker {
             // meanwhile, and stays bad.)
             job.visit(&mut |header, mode| {
                 if mode == AccessMode::Write {
-                    header.failed.store(0, Release);
+                    header.note_good();
                 }
             });
         }
@@ -275,7 +285,7 @@ impl Worker {
     fn bad_input(&self, taken: &Taken) -> Option<Cause> {
         let mut bad = 0;
         taken.job.as_ref()?.visit(&mut |header, mode| {
-            let failed = header.failed.load(Acquire);
+            let failed = header.failed();
             if failed != 0 && mode.reads() {
                 bad = failed;
             }

@@ -1,8 +1,12 @@
-//! Data with replicas on several memory nodes: values are those of a run in order, and nothing is copied without need.
+//! Data on one and on several memory nodes, with replicas, in parts, and lent by the program: values are those of a run
+//! in order, and nothing is copied without need.
 
 mod failures;
 mod locality;
+mod parts;
 mod programs;
+mod reductions;
+mod scopes;
 
 use sched_core::MemoryNode;
 use sched_host::model::{Bus, NodeMatrix};

@@ -84,14 +84,14 @@ fn each_difference_is_named_with_its_fix() {
         "it was built with panic = \"abort\", so its first panic would end this process: remove `panic = \"abort\"` from the profile that builds it",
         "its task has 64 bytes, this host's has 112: build it again against the sched-core of this host",
         "its task has 112 bytes like this host's, but its fields have other offsets: build it again against the sched-core of this host",
-        "its layouts are described by abi_stable 0.12.0, expected abi_stable 0.11.3: build it again against the sched-core of this host",
+        "its layouts are described by abi_stable 0.12.0, expected abi_stable 0.11.3 or msched.h 1: build it again against the sched-core of this host",
     ];
     assert_eq!(lines, expected);
     let unread = [StampError::NotAStamp, StampError::Short { found: 20, expected: 192 }];
     let unread = unread.map(|error| format!("{error}: {}", error.fix()));
     let expected = [
-        "its `SCHED_PLUGIN_STAMP` is not a stamp of sched-core: build it with `sched_core::export_components!`",
-        "its stamp has 20 bytes, expected 192 or more: build it with `sched_core::export_components!`",
+        "its `SCHED_PLUGIN_STAMP` is not a stamp of sched-core: build it with `sched_core::export_components!` (in C with `MSCHED_PLUGIN`)",
+        "its stamp has 20 bytes, expected 192 or more: build it with `sched_core::export_components!` (in C with `MSCHED_PLUGIN`)",
     ];
     assert_eq!(unread, expected);
 }

@@ -1,4 +1,4 @@
-//! `sched plugin new`: the crate of a new component.
+//! `sched plugin new`: the crate of a new component, or its sources in C.
 
 mod name;
 
@@ -13,14 +13,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Write the crate of a new component
+/// Write the crate of a new component, or its sources in C
 ///
 /// The crate stands alone: it depends on sched-core only, builds at once, and has a component of the chosen family
 /// whose methods say when they are called, a policy that uses it, a test in the rig, and a README with the commands.
+/// With --c it is a C file with its header and a Makefile, which need a C compiler and nothing else.
 #[derive(clap::Args, Clone, Debug)]
 #[command(mut_arg("format", text_or_json))]
 #[command(after_long_help = "Examples:
   sched plugin new my-queue --family flow-control
+  sched plugin new my-queue --family flow-control --c
   sched plugin new my-mapper --family resource-mapping --path ~/schedulers/my-mapper
   sched plugin new my-queue --family flow-control --sched-core ~/sched/sched-core")]
 pub(super) struct Args {
@@ -30,6 +32,10 @@ pub(super) struct Args {
     /// What the component does
     #[arg(long, value_enum)]
     family: Family,
+
+    /// Write it in C
+    #[arg(long, conflicts_with_all = ["sched_core", "git"])]
+    c: bool,
 
     /// Folder of the crate, which must not exist yet [default: the name, in this folder]
     #[arg(long, value_name = "DIR")]
@@ -71,14 +77,14 @@ impl Family {
         }
     }
 
-    /// Source of the component and text of its policy.
-    fn texts(self) -> (&'static str, &'static str) {
+    fn texts(self) -> Texts {
         macro_rules! texts {
             ($name:literal) => {
-                (
-                    include_str!(concat!("../../templates/", $name, ".rs")),
-                    include_str!(concat!("../../templates/", $name, ".kdl")),
-                )
+                Texts {
+                    rust: include_str!(concat!("../../templates/", $name, ".rs")),
+                    c: include_str!(concat!("../../templates/c/", $name, ".c")),
+                    policy: include_str!(concat!("../../templates/", $name, ".kdl")),
+                }
             };
         }
         match self {
@@ -88,6 +94,13 @@ impl Family {
             Family::Worker => texts!("worker"),
         }
     }
+}
+
+/// A component's sources, and the text of its policy.
+struct Texts {
+    rust: &'static str,
+    c: &'static str,
+    policy: &'static str,
 }
 
 /// Where the crate finds sched-core.
@@ -127,7 +140,8 @@ struct Document<'a> {
     family: &'static str,
     path: &'a Path,
     files: Vec<&'a str>,
-    sched_core: &'a Source,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sched_core: Option<&'a Source>,
     /// Commands to run next, in the folder.
     next: Vec<String>,
 }
@@ -139,17 +153,20 @@ struct Document<'a> {
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> {
     let name = Name::new(&args.name)?;
     let folder = args.path.clone().unwrap_or_else(|| PathBuf::from(name.component()));
-    let source = source(args)?;
-    let files = files(&name, args.family, &dependency(&source)?);
+    let source = if args.c { None } else { Some(source(args)?) };
+    let files = match &source {
+        Some(source) => files(&name, args.family, &dependency(source)?),
+        None => files_in_c(&name, args.family),
+    };
     write_all(&folder, &files)?;
-    let next = next(&name);
+    let next = if args.c { next_in_c(&name) } else { next(&name) };
     if args.format.is_json() {
         let document = Document {
             component: name.component(),
             family: args.family.name(),
             path: &folder,
             files: files.iter().map(|(name, _)| &**name).collect(),
-            sched_core: &source,
+            sched_core: source.as_ref(),
             next: next.iter().map(|(command, _)| command.clone()).collect(),
         };
         json::write(out, &document)?;
@@ -167,8 +184,9 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> miette::Result<ExitCode> 
             writeln!(out, "  {file}")?;
         }
         match &source {
-            Source::Path(path) => writeln!(out, "It uses sched-core in {}.", path.display())?,
-            Source::Git(url) => writeln!(out, "It uses sched-core of {url}.")?,
+            Some(Source::Path(path)) => writeln!(out, "It uses sched-core in {}.", path.display())?,
+            Some(Source::Git(url)) => writeln!(out, "It uses sched-core of {url}.")?,
+            None => writeln!(out, "It needs a C compiler.")?,
         }
         writeln!(out, "\nNext:\n  cd {}", quoted(&folder))?;
         let width = next.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
@@ -187,6 +205,16 @@ fn next(name: &Name) -> Vec<(String, &'static str)> {
         (format!("sched plugin test target/release/lib{library}.so"), "random calls, runs and simulations"),
         (format!("sched --plugin-dir target/release check {component}.kdl"), "is the policy sound?"),
         (format!("sched --plugin-dir target/release run cholesky --policy {component}.kdl"), "real work"),
+    ]
+}
+
+/// Commands for the new sources in C, each with what it does.
+fn next_in_c(name: &Name) -> Vec<(String, &'static str)> {
+    let component = name.component();
+    vec![
+        ("make".to_owned(), "the plugin"),
+        ("make check".to_owned(), "random calls, runs and simulations; is the policy sound?"),
+        (format!("sched --plugin-dir . run cholesky --policy {component}.kdl"), "real work"),
     ]
 }
 
@@ -235,20 +263,37 @@ fn dependency(source: &Source) -> Result<String, NewError> {
     Ok(format!("{key} = \"{}\"", value.replace('\\', r"\\").replace('"', "\\\"")))
 }
 
-/// Names and contents of the files.
+/// A template with the places for names filled in.
+fn filled(text: &str, name: &Name, family: Family) -> String {
+    let text = text.replace("__NAME__", name.component()).replace("__TYPE__", &name.of_type());
+    let text = text.replace("__CRATE__", name.krate()).replace("__LIB__", &name.library());
+    text.replace("__FAMILY__", family.name())
+}
+
+/// Names and contents of the files of a crate.
 fn files(name: &Name, family: Family, dependency: &str) -> Vec<(String, String)> {
-    let (component, policy) = family.texts();
-    let filled = |text: &str| {
-        let text = text.replace("__NAME__", name.component()).replace("__TYPE__", &name.of_type());
-        let text = text.replace("__CRATE__", name.krate()).replace("__LIB__", &name.library());
-        text.replace("__FAMILY__", family.name()).replace("__DEPENDENCY__", dependency)
-    };
+    let texts = family.texts();
+    let filled = |text: &str| filled(text, name, family).replace("__DEPENDENCY__", dependency);
     vec![
         ("Cargo.toml".to_owned(), filled(include_str!("../../templates/Cargo.toml.in"))),
-        ("src/lib.rs".to_owned(), filled(component)),
-        (format!("{}.kdl", name.component()), filled(policy)),
+        ("src/lib.rs".to_owned(), filled(texts.rust)),
+        (format!("{}.kdl", name.component()), filled(texts.policy)),
         ("README.md".to_owned(), filled(include_str!("../../templates/README.md.in"))),
         (".gitignore".to_owned(), "/target\n".to_owned()),
+    ]
+}
+
+/// Names and contents of the files of a component in C.
+fn files_in_c(name: &Name, family: Family) -> Vec<(String, String)> {
+    let texts = family.texts();
+    let filled = |text: &str| filled(text, name, family);
+    vec![
+        (format!("{}.c", name.component()), filled(texts.c)),
+        ("msched.h".to_owned(), sched_core::abi::c::HEADER.to_owned()),
+        ("Makefile".to_owned(), filled(include_str!("../../templates/c/Makefile.in"))),
+        (format!("{}.kdl", name.component()), filled(texts.policy)),
+        ("README.md".to_owned(), filled(include_str!("../../templates/c/README.md.in"))),
+        (".gitignore".to_owned(), "/*.so\n".to_owned()),
     ]
 }
 
@@ -265,8 +310,11 @@ fn write_all(folder: &Path, files: &[(String, String)]) -> Result<(), NewError> 
     draft.push(format!(".{}.draft", std::process::id()));
     let draft = PathBuf::from(draft);
     let written = (|| {
-        fs::create_dir_all(draft.join("src")).map_err(unwritten(folder))?;
+        fs::create_dir_all(&draft).map_err(unwritten(folder))?;
         for (name, text) in files {
+            if let Some((inner, _)) = name.rsplit_once('/') {
+                fs::create_dir_all(draft.join(inner)).map_err(unwritten(folder))?;
+            }
             fs::write(draft.join(name), text).map_err(unwritten(&folder.join(name)))?;
         }
         fs::rename(&draft, folder).map_err(unwritten(folder))

@@ -24,11 +24,12 @@ const FORMAT: &str = "sched-task-graph";
 const VERSION: u64 = 1;
 
 /// Names of modes.
-const MODES: [(&str, AccessMode); 5] = [
+const MODES: [(&str, AccessMode); 6] = [
     ("read", AccessMode::Read),
     ("write", AccessMode::Write),
     ("read-write", AccessMode::ReadWrite),
     ("commute", AccessMode::Commute),
+    ("redux", AccessMode::Redux),
     ("scratch", AccessMode::Scratch),
 ];
 
@@ -242,7 +243,7 @@ fn mode<'t>(access: &Object<'t>, problems: &mut Problems<'t>) -> Option<AccessMo
     let known = MODES.iter().find(|(name, _)| *name == word.text).map(|(_, mode)| *mode);
     if known.is_none() {
         let message =
-            format!("{} is no mode: read, write, read-write, commute or scratch is expected", quote(word.text));
+            format!("{} is no mode: read, write, read-write, commute, redux or scratch is expected", quote(word.text));
         problems.report_at(bytes(word.range), message, None);
     }
     known

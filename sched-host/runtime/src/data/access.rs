@@ -25,13 +25,13 @@ pub trait Access: 'static {
 }
 
 /// The kernel reads a `T`: it sees `&T`.
-pub struct Read<T>(PhantomData<fn() -> T>);
+pub struct Read<T: ?Sized>(PhantomData<fn(&T)>);
 /// The kernel overwrites a `T` and does not use its old value: it sees `&mut T`.
-pub struct Write<T>(PhantomData<fn() -> T>);
+pub struct Write<T: ?Sized>(PhantomData<fn(&T)>);
 /// The kernel reads and writes a `T`: it sees `&mut T`.
-pub struct ReadWrite<T>(PhantomData<fn() -> T>);
+pub struct ReadWrite<T: ?Sized>(PhantomData<fn(&T)>);
 /// The kernel reads and writes a `T`, and such tasks may run in any order: it sees `&mut T`.
-pub struct Commute<T>(PhantomData<fn() -> T>);
+pub struct Commute<T: ?Sized>(PhantomData<fn(&T)>);
 /// The kernel uses a `T` that belongs to the worker: it sees `&mut T`.
 pub struct Scratch<T>(PhantomData<fn() -> T>);
 /// The kernel has any number of accesses of one kind: it sees a `Vec` of their views.

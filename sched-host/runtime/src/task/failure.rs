@@ -1,5 +1,6 @@
 //! Outcomes of tasks and runs.
 
+use sched_graph::Region;
 use sched_tree::attendance::OverdueCall;
 use sched_tree::fault::task_count;
 use sched_tree::{Fault, NodeState, suspect};
@@ -271,6 +272,31 @@ pub enum SubmitError {
     Aliased {
         /// The codelet.
         codelet: String,
+    },
+    /// Two handles name overlapping parts of one array or matrix, and one of the accesses writes.
+    #[error(
+        "codelet `{codelet}` was given {first} and {second} of one array or matrix, which overlap, and writes to one"
+    )]
+    #[diagnostic(help(
+        "name what both have in common once: divide the data so that the parts of a task are disjoint, or pass \
+        the whole"
+    ))]
+    Overlap {
+        /// The codelet.
+        codelet: String,
+        /// The first part.
+        first: Region,
+        /// The second part.
+        second: Region,
+    },
+    /// Data that a scope lent is no longer there, or is there for reading only.
+    #[error("codelet `{codelet}` was given lent data that it cannot use so: {why}")]
+    #[diagnostic(help("keep handles to lent data inside the scope, and lend what tasks write with `&mut`"))]
+    Loan {
+        /// The codelet.
+        codelet: String,
+        /// The reason.
+        why: &'static str,
     },
     /// No worker has an architecture that the codelet has an implementation for.
     #[error("codelet `{codelet}` has {}", implementations_text(.has))]

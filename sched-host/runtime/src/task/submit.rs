@@ -139,7 +139,7 @@ impl Submitter {
     /// [`DataError::Foreign`] if the handle belongs to another runtime.
     pub fn wont_use<T: Send + Sync + 'static>(&self, handle: &Handle<T>) -> Result<(), DataError> {
         let header = &handle.cell.header;
-        if header.runtime != self.core.id {
+        if header.runtime() != self.core.id {
             return Err(DataError::Foreign);
         }
         if matches!(header.places, data::Places::Replicated(_)) {
@@ -162,7 +162,7 @@ impl Submitter {
         *place.record.body.lock().rare(place.record) = rare;
         let accesses = [(header, mode)];
         let (archs, codelet) = (ArchSet::EMPTY, NO_CODELET);
-        let (key, links) = core.enter(Entry {
+        let entry = Entry {
             place,
             context: ContextId::DEFAULT,
             priority: 0,
@@ -173,7 +173,8 @@ impl Submitter {
             footprint: 0,
             after: &[],
             accesses: &accesses,
-        });
+        };
+        let (key, links) = if header.is_special() { core.enter_with_parts(entry) } else { core.enter(entry) };
         if core.roster.default.ahead.is_attended() {
             core.roster.default.ahead.note(place, key.sequence);
         }
@@ -317,14 +318,16 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         }
         let mut accesses: SmallVec<[(&Arc<DataHeader>, AccessMode); 4]> = SmallVec::new();
         let mut footprint = NO_DATA;
+        // Whether there are parts of data, or lent data.
+        let mut has_special = false;
         if L::IS_EMPTY {
             if let Some(modelled) = self.codelet.inner.footprint(&self.params, &[]) {
                 footprint = modelled;
             }
         } else {
             L::visit(&self.handles, &mut |header, mode| accesses.push((header, mode)));
-            if accesses.iter().any(|(header, _)| header.runtime != core.id) {
-                return Err(foreign("a handle"));
+            if !accesses.iter().all(|(header, _)| header.is_plain_of(core.id)) {
+                has_special = core.check_special(&facts.name, &accesses)?;
             }
             // In the codelet's order, not in that of data ids.
             let modelled = self.codelet.inner.footprint(&self.params, &accesses);
@@ -345,13 +348,14 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         if !L::IS_EMPTY && accesses.iter().any(|(_, mode)| *mode == AccessMode::Commute) {
             let commuting = accesses.iter().filter(|(_, mode)| *mode == AccessMode::Commute);
             self.rare.get_or_insert_default().turns = commuting.map(|(header, _)| Arc::clone(header)).collect();
+            core.outcomes.note_commute();
         }
         let places = if facts.is_special || self.rare.is_some() { self.places()? } else { None };
         // The last step that can fail: from here on the context counts the task.
         let (context, priority) = self.admit(facts)?;
 
         let place = core.take_slot(facts);
-        let (key, links) = core.enter(Entry {
+        let entry = Entry {
             place,
             context: context.number,
             priority,
@@ -362,7 +366,8 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             footprint,
             after,
             accesses: if L::IS_EMPTY { &[] } else { &accesses },
-        });
+        };
+        let (key, links) = if has_special { core.enter_with_parts(entry) } else { core.enter(entry) };
         drop(accesses);
         if let Some(places) = places {
             core.restrict(place, &places);

@@ -1,8 +1,8 @@
 //! Errors of plugins, of their components, and of values for components.
 
 use crate::attended::PATIENCE;
-use sched_core::abi::root;
 use sched_core::abi::stamp::{self, StampError};
+use sched_core::abi::{c, root};
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -71,6 +71,9 @@ pub enum LoadErrorKind {
     /// It has a stamp and nothing else.
     #[error("it has a stamp and no function `{}`", root::SYMBOL)]
     NoEntry,
+    /// It has the stamp of a plugin in C, and nothing else.
+    #[error("it has a stamp of `msched.h` and no `{}`", c::SYMBOL)]
+    NoTables,
     /// The layouts of the types of the interface differ, although the stamp claims otherwise.
     #[error("its types are laid out otherwise than this host's: {0}")]
     Layout(String),
@@ -92,12 +95,13 @@ impl LoadErrorKind {
             LoadErrorKind::Truncated { .. } => "copy it again, whole",
             LoadErrorKind::Malformed(_) => "build it again, or copy it again",
             LoadErrorKind::NoStamp => {
-                "build it with `sched_core::export_components!`, or take it out of the folder of plugins"
+                "build it with `sched_core::export_components!` (in C with `MSCHED_PLUGIN`), or take it out of the folder of plugins"
             }
             LoadErrorKind::Stamp(error) => error.fix(),
             LoadErrorKind::Fatal(_) => "build it again, or copy it again; if that does not help, ask its author",
             LoadErrorKind::Open(_) => "install what it needs, or link it into the plugin",
             LoadErrorKind::NoEntry => "build it with `sched_core::export_components!`",
+            LoadErrorKind::NoTables => "build it with `MSCHED_PLUGIN` of `msched.h`",
             LoadErrorKind::Layout(_) => "build it again against the sched-core of this host",
             LoadErrorKind::Manifest(_) => "ask its author, or update this host if the plugin is newer",
         }
@@ -118,6 +122,7 @@ impl LoadErrorKind {
             LoadErrorKind::Fatal(_) => "fatal",
             LoadErrorKind::Open(_) => "open",
             LoadErrorKind::NoEntry => "no-entry",
+            LoadErrorKind::NoTables => "no-tables",
             LoadErrorKind::Layout(_) => "layout",
             LoadErrorKind::Manifest(_) => "manifest",
         }

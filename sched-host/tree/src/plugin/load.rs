@@ -6,7 +6,9 @@ use super::{elf, trial};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use parking_lot::Mutex;
 use sched_core::ComponentInfo;
-use sched_core::abi::root::{self, EntryFn, Root};
+use sched_core::abi::Opened;
+use sched_core::abi::c::{self, CPlugin, RawPlugin};
+use sched_core::abi::root::{self, EntryFn};
 use sched_core::abi::stamp::Stamp;
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -20,7 +22,7 @@ pub(super) struct Loaded {
     /// Hash of the content.
     pub(super) content: u128,
     pub(super) stamp: Stamp,
-    pub(super) root: &'static Root,
+    pub(super) plugin: Opened,
     pub(super) components: Vec<ComponentInfo>,
 }
 
@@ -39,13 +41,9 @@ pub(super) fn load(path: &Path) -> Result<Loaded, LoadErrorKind> {
     }
     // From the copy: the file may be another one by now.
     let stamp = read_stamp(content.open().map_err(unreadable)?)?;
-    trial::survives(&content)?;
-    let result = Opened::of(&content).map(|Opened { root, components }| Loaded {
-        content: content.hash,
-        stamp,
-        root,
-        components,
-    });
+    trial::survives(&content, &stamp)?;
+    let result =
+        open(&content, &stamp).map(|(plugin, components)| Loaded { content: content.hash, stamp, plugin, components });
     if !matches!(result, Err(LoadErrorKind::Open(_))) {
         // The library is in memory, understood or not.
         loaded.insert(content.hash, result.clone());
@@ -76,31 +74,30 @@ fn read_stamp(file: File) -> Result<Stamp, LoadErrorKind> {
     Ok(stamp)
 }
 
-/// A library that was loaded and understood.
-pub(super) struct Opened {
-    pub(super) root: &'static Root,
-    pub(super) components: Vec<ComponentInfo>,
-}
-
-impl Opened {
-    /// Loads a content whose stamp fits. The library stays, whether it is understood or not.
-    pub(super) fn of(content: &Content) -> Result<Opened, LoadErrorKind> {
-        let path = content.loader_path();
-        // SAFETY: this runs the constructors of the library. It was made by sched-core's macro, as its stamp shows, and
-        // a Rust library has no constructors but those that its author wrote on purpose; whoever puts a plugin into a
-        // folder of the search path vouches for what it does. There are no destructors to vouch for: it is never
-        // unloaded.
-        let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) }
-            .map_err(|error| LoadErrorKind::Open(loader_message(&error, &path)))?;
-        // Statics, thread-locals and code of the plugin are referred to from all over the host.
-        let library: &'static Library = Box::leak(Box::new(library));
+/// Loads a content whose stamp fits: what it exports, and the descriptions of its components. The library stays, whether
+/// it is understood or not.
+pub(super) fn open(content: &Content, stamp: &Stamp) -> Result<(Opened, Vec<ComponentInfo>), LoadErrorKind> {
+    let path = content.loader_path();
+    // SAFETY: this runs the constructors of the library. It was made by sched-core's macro or that of `msched.h`, as its
+    // stamp shows, and has no constructors but those that its author wrote on purpose; whoever puts a plugin into a
+    // folder of the search path vouches for what it does. There are no destructors to vouch for: it is never unloaded.
+    let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) }
+        .map_err(|error| LoadErrorKind::Open(loader_message(&error, &path)))?;
+    // Statics, thread-locals and code of the plugin are referred to from all over the host.
+    let library: &'static Library = Box::leak(Box::new(library));
+    let plugin = if stamp.is_c() {
+        // SAFETY: a symbol of this name has this type in every library with such a stamp.
+        let raw = unsafe { library.get::<*const RawPlugin>(c::SYMBOL) }.map_err(|_| LoadErrorKind::NoTables)?;
+        // SAFETY: the stamp was checked, and the library was leaked.
+        Opened::C(unsafe { CPlugin::open(*raw, &stamp.package().0) }.map_err(LoadErrorKind::Manifest)?)
+    } else {
         // SAFETY: a symbol of this name has this type in every library whose stamp is of this major version.
         let entry = unsafe { library.get::<EntryFn>(root::SYMBOL) }.map_err(|_| LoadErrorKind::NoEntry)?;
         // SAFETY: the stamp was checked, and the library was leaked.
-        let root = unsafe { entry().open() }.map_err(LoadErrorKind::Layout)?;
-        let components = root.components().map_err(LoadErrorKind::Manifest)?;
-        Ok(Opened { root, components })
-    }
+        Opened::Rust(unsafe { entry().open() }.map_err(LoadErrorKind::Layout)?)
+    };
+    let components = plugin.components().map_err(LoadErrorKind::Manifest)?;
+    Ok((plugin, components))
 }
 
 /// Message of the loader without the path, which the report names anyway.

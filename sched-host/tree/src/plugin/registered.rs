@@ -5,7 +5,7 @@ use super::listing::PluginId;
 use crate::attendance::{Inside, Method, Post, PostNumber};
 use crate::attended::{Late, in_time};
 use sched_core::abi::ComponentObject;
-use sched_core::abi::root::Root;
+use sched_core::abi::Opened;
 use sched_core::{ComponentInfo, Offer, Params};
 use sched_policy::Entry;
 use std::any::Any;
@@ -27,7 +27,7 @@ const STOCK_PACKAGE: &str = "sched-components";
 /// Builds a component.
 #[derive(Clone, Copy)]
 pub(super) enum Maker {
-    Plugin(&'static Root),
+    Plugin(Opened),
     BuiltIn(Offer),
 }
 
@@ -40,7 +40,7 @@ enum Failure {
 impl Maker {
     fn make(self, name: &str, params: &Params) -> Result<ComponentObject, Failure> {
         match self {
-            Maker::Plugin(root) => root.build(name, params).map_err(|failure| {
+            Maker::Plugin(plugin) => plugin.build(name, params).map_err(|failure| {
                 let message = failure.message.to_string();
                 if failure.panicked { Failure::Panicked(message) } else { Failure::Refused(message) }
             }),

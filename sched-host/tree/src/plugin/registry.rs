@@ -183,7 +183,8 @@ impl Registry {
         let id = PluginId { package, version, path: Some(path.to_owned()) };
         let shared = Arc::new(id.clone());
         let warnings = loaded.components.iter().flat_map(manifest::warnings).collect();
-        let components = loaded.components.into_iter().map(|info| self.add(info, &shared, Maker::Plugin(loaded.root)));
+        let components =
+            loaded.components.into_iter().map(|info| self.add(info, &shared, Maker::Plugin(loaded.plugin)));
         let components = components.collect();
         let content = loaded.content;
         LoadedPlugin { id, content, abi: (loaded.stamp.abi_major, loaded.stamp.abi_minor), components, warnings }

@@ -3,7 +3,7 @@
 use crate::bare_tree::BareTree;
 use crate::{Claims, NodeId, Part, WorkerFacts};
 use sched_core::abi::ComponentObject;
-use sched_core::abi::root::Root;
+use sched_core::abi::Opened;
 use sched_core::{
     Arity, Child, Component, ComponentInfo, Mutex, Node, Params, Push, Refusal, Refused, Task, WorkerId, WorkerSet,
     adapt,
@@ -50,10 +50,10 @@ const WORKERS: usize = 3;
 const TASKS: u32 = 12;
 
 /// Builds each component with its default parameters, and has tasks pushed to it, pulled from it and drained.
-pub(super) fn every_component(root: &Root, components: &[ComponentInfo]) {
+pub(super) fn every_component(plugin: Opened, components: &[ComponentInfo]) {
     for info in components {
         let defaults = Params::from_values(info.params.iter().map(|param| (param.name.clone(), param.default.clone())));
-        if let Ok(component) = root.build(&info.name, &defaults) {
+        if let Ok(component) = plugin.build(&info.name, &defaults) {
             exercise(info, component);
         }
     }

@@ -16,8 +16,9 @@
 
 use super::copy::Content;
 use super::error::LoadErrorKind;
-use super::load::Opened;
+use super::load::open;
 use super::smoke;
+use sched_core::abi::stamp::Stamp;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -35,12 +36,12 @@ const PASSED: u8 = b'y';
 /// # Errors
 /// [`LoadErrorKind::Fatal`]: the child died of it. Errors that the library reports in good order are no failure of the
 /// trial: the load itself will report them.
-pub(super) fn survives(content: &Content) -> Result<(), LoadErrorKind> {
+pub(super) fn survives(content: &Content, stamp: &Stamp) -> Result<(), LoadErrorKind> {
     let passed = Passed::of(content.hash);
     if passed.as_ref().is_some_and(Passed::is_known) {
         return Ok(());
     }
-    match try_in_child(content) {
+    match try_in_child(content, stamp) {
         Ok(Ending::Passed) => {
             if let Some(passed) = passed {
                 passed.remember();
@@ -61,7 +62,7 @@ enum Ending {
     Died(String),
 }
 
-fn try_in_child(content: &Content) -> std::io::Result<Ending> {
+fn try_in_child(content: &Content, stamp: &Stamp) -> std::io::Result<Ending> {
     let nowhere = File::options().write(true).open("/dev/null")?;
     let (mut reader, writer) = pipe()?;
     // SAFETY: the child calls `in_child` only, whose text (and the module's) says what it may rely on.
@@ -71,7 +72,7 @@ fn try_in_child(content: &Content) -> std::io::Result<Ending> {
     }
     if child == 0 {
         drop(reader);
-        in_child(content, &nowhere, writer);
+        in_child(content, stamp, &nowhere, writer);
     }
     drop(writer);
     let mut word = Vec::new();
@@ -93,7 +94,7 @@ fn try_in_child(content: &Content) -> std::io::Result<Ending> {
 }
 
 /// The trial itself. Never returns.
-fn in_child(content: &Content, nowhere: &File, mut writer: File) -> ! {
+fn in_child(content: &Content, stamp: &Stamp, nowhere: &File, mut writer: File) -> ! {
     // SAFETY: these change the child only, which has one thread. The handlers that are reset belong to the parent's
     // program.
     unsafe {
@@ -112,8 +113,8 @@ fn in_child(content: &Content, nowhere: &File, mut writer: File) -> ! {
     }
     // A panic is caught where the load itself would catch it, too.
     let _ = catch_unwind(AssertUnwindSafe(|| {
-        if let Ok(opened) = Opened::of(content) {
-            smoke::every_component(opened.root, &opened.components);
+        if let Ok((plugin, components)) = open(content, stamp) {
+            smoke::every_component(plugin, &components);
         }
     }));
     let passed = writer.write_all(&[PASSED]).is_ok();

@@ -208,8 +208,8 @@ fn trees(info: &ComponentInfo) -> Vec<String> {
             r#"COMPONENT { each "worker" { fifo { worker } } }"#,
             r#"fifo { perfmodel-select {
                 perfmodel { COMPONENT { each "worker" { fifo ntasks-threshold=2 { use "leaf" } } } }
-                calibrator { eager { use "leaf" } }
-                no-perfmodel { eager { use "leaf" } }
+                calibrator { eager { each "worker" { fifo ntasks-threshold=2 { use "leaf" } } } }
+                no-perfmodel { eager { each "worker" { fifo ntasks-threshold=2 { use "leaf" } } } }
             } }"#,
         ]
         .map(name)

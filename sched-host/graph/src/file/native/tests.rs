@@ -95,7 +95,7 @@ fn every_problem_is_reported_with_its_line() {
     line 5, column 20: there is no kind `gem` in `kinds` (did you mean `gemm`?)
     line 6, column 31: `priority` is the number `1e9`: a whole number from -2147483648 to 2147483647 is expected
     line 6, column 60: there is no data 2: 1 is the last
-    line 6, column 102: `rw` is no mode: read, write, read-write, commute or scratch is expected
+    line 6, column 102: `rw` is no mode: read, write, read-write, commute, redux or scratch is expected
     line 7, column 11: there is no kind 7: 1 is the last
     line 7, column 27: task 2 comes after task 2, which is not before it (tasks stand in the order of submission, and wait for earlier ones only)
     line 7, column 30: `after` is the string `x`: a whole number, from 0 is expected

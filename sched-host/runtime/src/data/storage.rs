@@ -1,0 +1,272 @@
+//! The memory of data that has parts: one buffer on each memory node, whose elements tasks use through pointers.
+//!
+//! # Safety
+//!
+//! Elements are plain values, which are copied as bytes and need no drop; the type is known to the handles only.
+//!
+//! - Tasks that use overlapping parts, one of which writes, run one after the other
+//!   ([`RegionOrder`](sched_graph::RegionOrder)), and no task names overlapping parts of which it writes one. So a
+//!   [`Access`](super::array::Access) for writing is the only one to its elements. Debug builds check that.
+//! - With several memory nodes, an access uses the buffer of its worker's node. Before, the worker [brings](Storage::bring)
+//!   the elements there; only one thread at a time copies an element to a node ([`Tiles`]), only where the node does
+//!   not hold its value, so nobody uses it there; and since it is the turn of a task that uses it, nobody writes it
+//!   elsewhere.
+//! - A buffer is as large on each node, and not initialized: an element is used only after it has been filled.
+
+use super::layout::MatrixLayout;
+use super::tiles::{Missing, Tiles};
+use crate::memory::Memories;
+use parking_lot::{Condvar, Mutex};
+use sched_core::{MemoryNode, WorkerId};
+use sched_graph::{DataId, Region};
+use sched_memory::Reason;
+use sched_trace::Transfer;
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+use std::sync::{Arc, OnceLock};
+
+/// Memory for the elements on one node.
+#[derive(Clone, Copy)]
+struct Buffer(NonNull<u8>);
+
+// SAFETY: it is only a pointer; how it is used is described at the top.
+unsafe impl Send for Buffer {}
+// SAFETY: as above.
+unsafe impl Sync for Buffer {}
+
+/// See the [module](self).
+pub(crate) struct Storage {
+    /// Size and alignment of an element.
+    element: Layout,
+    layout: MatrixLayout,
+    /// Number of elements from the first to the last.
+    span: usize,
+    first: Buffer,
+    owned: Option<Owned>,
+    spread: Option<Spread>,
+}
+
+/// A vector that is taken apart.
+struct Owned {
+    length: usize,
+    capacity: usize,
+    drop: unsafe fn(NonNull<u8>, usize, usize),
+}
+
+/// Buffers on several memory nodes.
+struct Spread {
+    memories: Arc<Memories>,
+    /// The node of the first buffer.
+    home: MemoryNode,
+    /// The other buffers, allocated on first use.
+    others: Box<[OnceLock<Buffer>]>,
+    tiles: Mutex<Tiles>,
+    /// Notified when a copy has arrived.
+    arrived: Condvar,
+}
+
+/// # Safety
+/// The arguments are those of a `Vec<T>` that was taken apart.
+unsafe fn drop_vec<T>(first: NonNull<u8>, length: usize, capacity: usize) {
+    // SAFETY: the caller's.
+    drop(unsafe { Vec::<T>::from_raw_parts(first.as_ptr().cast(), length, capacity) });
+}
+
+impl Storage {
+    /// Takes values over. The layout has been [checked](MatrixLayout::check) for them.
+    pub(crate) fn owned<T: Copy + Send + Sync>(values: Vec<T>, layout: MatrixLayout, span: usize) -> Storage {
+        let mut values = std::mem::ManuallyDrop::new(values);
+        let (length, capacity) = (values.len(), values.capacity());
+        let first = NonNull::new(values.as_mut_ptr()).expect("a vector has a pointer");
+        let mut storage = Storage::at(first, layout, span);
+        storage.owned = Some(Owned { length, capacity, drop: drop_vec::<T> });
+        storage
+    }
+
+    /// Uses values that stay where they are.
+    ///
+    /// # Safety
+    /// `span` values are there, and nobody else uses them while handles to the storage can be used.
+    pub(crate) unsafe fn lent<T: Copy + Send + Sync>(first: NonNull<T>, layout: MatrixLayout, span: usize) -> Storage {
+        Storage::at(first, layout, span)
+    }
+
+    fn at<T: Copy + Send + Sync>(first: NonNull<T>, layout: MatrixLayout, span: usize) -> Storage {
+        const { assert!(size_of::<T>() > 0, "elements have a size") };
+        Storage { element: Layout::new::<T>(), layout, span, first: Buffer(first.cast()), owned: None, spread: None }
+    }
+
+    /// Allows copies on other memory nodes; the values are on `home`.
+    pub(crate) fn spread(mut self, memories: &Arc<Memories>, home: MemoryNode) -> Storage {
+        memories.note_allocated(home, self.bytes(self.layout.region().len()));
+        self.spread = Some(Spread {
+            memories: Arc::clone(memories),
+            home,
+            others: (0..memories.nodes()).map(|_| OnceLock::new()).collect(),
+            tiles: Mutex::new(Tiles::new(self.layout.region(), home)),
+            arrived: Condvar::new(),
+        });
+        self
+    }
+
+    /// Layout of the whole.
+    pub(crate) fn layout(&self) -> MatrixLayout {
+        self.layout
+    }
+
+    /// Size of this number of elements.
+    pub(crate) fn bytes(&self, elements: usize) -> u64 {
+        (elements * self.element.size()) as u64
+    }
+
+    /// Pointer to the first element of a region, on the node of a worker, or where the values began.
+    pub(crate) fn place(&self, region: &Region, worker: Option<WorkerId>) -> NonNull<u8> {
+        let buffer = match (&self.spread, worker) {
+            (Some(spread), Some(worker)) => self.buffer(spread, spread.memories.node_of(worker)),
+            _ => self.first,
+        };
+        self.element_of(buffer, region.rows.start, region.columns.start)
+    }
+
+    /// Pointer to an element in a buffer; without elements, to its begin.
+    fn element_of(&self, buffer: Buffer, row: usize, column: usize) -> NonNull<u8> {
+        let offset = self.layout.offset(row, column);
+        if offset >= self.span {
+            return buffer.0;
+        }
+        // SAFETY: the offset is within the buffer.
+        unsafe { buffer.0.add(offset * self.element.size()) }
+    }
+
+    fn buffer(&self, spread: &Spread, node: MemoryNode) -> Buffer {
+        if node == spread.home {
+            return self.first;
+        }
+        *spread.others[node.index()].get_or_init(|| match self.whole() {
+            Some(layout) => {
+                // SAFETY: the size is not 0.
+                let memory = unsafe { alloc(layout) };
+                Buffer(NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout)))
+            }
+            None => self.first,
+        })
+    }
+
+    /// Layout of a buffer, unless it is empty.
+    fn whole(&self) -> Option<Layout> {
+        let size = self.span * self.element.size();
+        // The values are in memory already, so their size is not too large.
+        Layout::from_size_align(size, self.element.align()).ok().filter(|_| size > 0)
+    }
+
+    /// Brings the values of a region to the node of a worker, or of the application to where they began; without
+    /// `value` any values will do. It is the turn of the caller, who writes the region or only reads it.
+    pub(crate) fn bring(&self, data: u64, region: &Region, worker: Option<WorkerId>, value: bool) {
+        let Some(spread) = self.spread.as_ref().filter(|_| !region.is_empty()) else { return };
+        let node = worker.map_or(spread.home, |worker| spread.memories.node_of(worker));
+        let mut tiles = spread.tiles.lock();
+        tiles.split(region);
+        loop {
+            let missing = tiles.begin(region, node, value);
+            if missing.is_empty() {
+                if !tiles.is_arriving(region, node) {
+                    return;
+                }
+                spread.arrived.wait(&mut tiles);
+                continue;
+            }
+            drop(tiles);
+            for Missing { region, valid, is_new } in &missing {
+                let bytes = self.bytes(region.len());
+                let from = spread.memories.nearest(*valid, node, bytes).expect("some node holds the value");
+                let transfer = Transfer { data: DataId(data as u32), from, to: node, bytes, why: Reason::Demand };
+                let underway = spread.memories.note_transfer(transfer, worker);
+                // SAFETY: this thread copies the elements, which are valid at `from` and used by nobody on `node`.
+                unsafe { self.copy(self.buffer(spread, from), self.buffer(spread, node), region) };
+                underway.arrived();
+                if *is_new {
+                    spread.memories.note_allocated(node, bytes);
+                }
+            }
+            tiles = spread.tiles.lock();
+            tiles.arrive(&missing, node);
+            spread.arrived.notify_all();
+        }
+    }
+
+    /// Copies a region from one buffer to another.
+    ///
+    /// # Safety
+    /// The elements are initialized in the first buffer and not written meanwhile, and nobody uses them in the second.
+    unsafe fn copy(&self, from: Buffer, to: Buffer, region: &Region) {
+        let layout = self.layout.of_part(region);
+        let Region { rows, columns } = region;
+        let size = self.element.size();
+        let copy = |row: usize, column: usize, length: usize| {
+            let (from, to) = (self.element_of(from, row, column), self.element_of(to, row, column));
+            // SAFETY: `length` elements of the region follow one another there, in two different buffers.
+            unsafe { from.copy_to_nonoverlapping(to, length * size) };
+        };
+        if layout.is_contiguous() {
+            copy(rows.start, columns.start, region.len());
+        } else if layout.column_stride() == 1 {
+            rows.clone().for_each(|row| copy(row, columns.start, columns.len()));
+        } else if layout.row_stride() == 1 {
+            columns.clone().for_each(|column| copy(rows.start, column, rows.len()));
+        } else {
+            rows.clone().for_each(|row| columns.clone().for_each(|column| copy(row, column, 1)));
+        }
+    }
+
+    /// Notes that a region is written on the node of a worker, or where the values began.
+    pub(crate) fn note_write(&self, region: &Region, worker: Option<WorkerId>) {
+        if let Some(spread) = &self.spread {
+            let node = worker.map_or(spread.home, |worker| spread.memories.node_of(worker));
+            spread.tiles.lock().write(region, node);
+        }
+    }
+
+    /// Nodes that hold all values of a region, as bits; 0 with one memory node.
+    pub(crate) fn valid(&self, region: &Region) -> u64 {
+        self.spread.as_ref().map_or(0, |spread| spread.tiles.lock().valid(region))
+    }
+
+    /// Values of a region that a node does not hold: their bytes, and the nodes that hold them.
+    pub(crate) fn missing(&self, region: &Region, node: MemoryNode) -> Vec<(u64, u64)> {
+        let Some(spread) = &self.spread else { return Vec::new() };
+        let tiles = spread.tiles.lock();
+        tiles.missing(region, node).map(|(elements, valid)| (self.bytes(elements), valid)).collect()
+    }
+
+    /// Takes the values back, which are all where they began; `None` if they were lent.
+    pub(crate) fn into_vec<T: Copy + Send + Sync>(mut self) -> Option<Vec<T>> {
+        debug_assert_eq!(self.element, Layout::new::<T>(), "the handle knows the type");
+        let Owned { length, capacity, .. } = self.owned.take()?;
+        // SAFETY: they are those of a vector of this type, which nothing else uses any more.
+        Some(unsafe { Vec::from_raw_parts(self.first.0.as_ptr().cast(), length, capacity) })
+    }
+}
+
+impl Drop for Storage {
+    fn drop(&mut self) {
+        if let Some(spread) = &mut self.spread {
+            let tiles = spread.tiles.get_mut();
+            for node in (0..spread.others.len() as u32).map(MemoryNode) {
+                let filled = (tiles.filled(node) * self.element.size()) as u64;
+                spread.memories.note_freed(node, filled);
+            }
+        }
+        let layout = self.whole();
+        let others = self.spread.iter_mut().flat_map(|spread| &mut spread.others);
+        for buffer in others.filter_map(OnceLock::take) {
+            if let Some(layout) = layout {
+                // SAFETY: it was allocated with this layout, and nothing uses it any more.
+                unsafe { dealloc(buffer.0.as_ptr(), layout) };
+            }
+        }
+        if let Some(Owned { length, capacity, drop }) = self.owned.take() {
+            // SAFETY: they are those of the vector that was taken apart.
+            unsafe { drop(self.first.0, length, capacity) };
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Which memory nodes hold which elements of data that has parts.
+
+use sched_core::MemoryNode;
+use sched_graph::Region;
+
+/// Elements that are in the same state, on each memory node (as bits).
+#[derive(Clone, Debug)]
+struct Tile {
+    region: Region,
+    /// Nodes that hold their value.
+    valid: u64,
+    /// Nodes that hold any value of them, maybe an old one.
+    filled: u64,
+    /// Nodes to which they are being copied.
+    arriving: u64,
+}
+
+/// The elements, as disjoint tiles. Tiles are split where a task uses a part of one, and joined where one writes all of
+/// them, so their number is bounded by the number of parts.
+#[derive(Debug)]
+pub(crate) struct Tiles(Vec<Tile>);
+
+/// Elements to copy.
+pub(crate) struct Missing {
+    pub(crate) region: Region,
+    /// Nodes that hold them.
+    pub(crate) valid: u64,
+    /// Whether the node held no value of them before.
+    pub(crate) is_new: bool,
+}
+
+fn bit(node: MemoryNode) -> u64 {
+    1 << node.0
+}
+
+impl Tiles {
+    /// Data that is on one node.
+    pub(crate) fn new(whole: Region, node: MemoryNode) -> Tiles {
+        Tiles(vec![Tile { region: whole, valid: bit(node), filled: bit(node), arriving: 0 }])
+    }
+
+    /// Splits tiles, so that each is inside the region or outside.
+    pub(crate) fn split(&mut self, region: &Region) {
+        let is_across = |tile: &Tile| tile.region.overlaps(region) && !region.contains(&tile.region);
+        let across: Vec<Tile> = self.0.extract_if(.., |tile| is_across(tile)).collect();
+        for tile in across {
+            let pieces = tile.region.minus(region).chain([tile.region.intersection(region)]);
+            self.0.extend(pieces.map(|region| Tile { region, ..tile }));
+        }
+    }
+
+    fn inside<'t>(&'t mut self, region: &'t Region) -> impl Iterator<Item = &'t mut Tile> {
+        self.0.iter_mut().filter(|tile| region.contains(&tile.region))
+    }
+
+    /// Begins to copy what `node` needs of a region, which is split: the value, or any value. The elements are returned,
+    /// without those that are being copied already.
+    pub(crate) fn begin(&mut self, region: &Region, node: MemoryNode, value: bool) -> Vec<Missing> {
+        let is_missing = |tile: &&mut Tile| {
+            let there = if value { tile.valid } else { tile.filled };
+            (there | tile.arriving) & bit(node) == 0
+        };
+        let begin = |tile: &mut Tile| {
+            tile.arriving |= bit(node);
+            Missing { region: tile.region.clone(), valid: tile.valid, is_new: tile.filled & bit(node) == 0 }
+        };
+        self.inside(region).filter(is_missing).map(begin).collect()
+    }
+
+    /// Whether elements of a region, which is split, are being copied to `node`.
+    pub(crate) fn is_arriving(&mut self, region: &Region, node: MemoryNode) -> bool {
+        self.inside(region).any(|tile| tile.arriving & bit(node) != 0)
+    }
+
+    /// Ends the copies that [`begin`](Self::begin) returned.
+    pub(crate) fn arrive(&mut self, missing: &[Missing], node: MemoryNode) {
+        for Missing { region, .. } in missing {
+            for tile in self.inside(region) {
+                tile.arriving &= !bit(node);
+                tile.valid |= bit(node);
+                tile.filled |= bit(node);
+            }
+        }
+    }
+
+    /// Notes a write of a region on `node`: no other node holds its value afterwards.
+    pub(crate) fn write(&mut self, region: &Region, node: MemoryNode) {
+        self.split(region);
+        self.inside(region).for_each(|tile| tile.valid = bit(node));
+        let mut inside = self.0.iter().filter(|tile| region.contains(&tile.region));
+        let Some(first) = inside.next().cloned() else { return };
+        if inside.all(|tile| (tile.filled, tile.arriving) == (first.filled, first.arriving)) {
+            self.0.retain(|tile| !region.contains(&tile.region));
+            self.0.push(Tile { region: region.clone(), ..first });
+        }
+    }
+
+    /// Nodes that hold the values of all elements of a region.
+    pub(crate) fn valid(&self, region: &Region) -> u64 {
+        let overlapping = self.0.iter().filter(|tile| tile.region.overlaps(region));
+        overlapping.fold(u64::MAX, |valid, tile| valid & tile.valid)
+    }
+
+    /// Elements of a region whose values `node` does not hold: how many, and the nodes that hold them.
+    pub(crate) fn missing(&self, region: &Region, node: MemoryNode) -> impl Iterator<Item = (usize, u64)> {
+        let overlapping = self.0.iter().filter(move |tile| tile.valid & bit(node) == 0);
+        let counted = overlapping.map(|tile| (tile.region.intersection(region).len(), tile.valid));
+        counted.filter(|(count, _)| *count > 0)
+    }
+
+    /// Number of elements that a node holds any value of.
+    pub(crate) fn filled(&self, node: MemoryNode) -> usize {
+        self.0.iter().filter(|tile| tile.filled & bit(node) != 0).map(|tile| tile.region.len()).sum()
+    }
+}

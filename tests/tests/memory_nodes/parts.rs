@@ -1,0 +1,388 @@
+//! Arrays and matrices in parts: any program gives what it gives in order, and wrong ones are refused.
+
+use super::{CHOSEN, moved, on_nodes, resident, start};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use sched_host::graph::Region;
+use sched_host::runtime::{
+    AccessMode, Commute, Many, Matrix, MatrixHandle, MatrixLayout, MatrixMut, MatrixRef, PartitionError, Plan, Read,
+    ReadWrite, RunError, Runtime, SubmitError, Write,
+};
+use sched_tests::hold::Hold;
+use sched_tests::stock::builder;
+use std::sync::{Arc, OnceLock};
+
+const ROWS: usize = 9;
+const COLUMNS: usize = 7;
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Divides one of the parts so far.
+    Divide(Index, Plan),
+    /// Drops the handle to a part.
+    Forget(Index),
+    /// Reads a part.
+    Look(Index),
+    Task(Vec<(Index, AccessMode)>),
+}
+
+fn plan() -> impl Strategy<Value = Plan> {
+    let grid = prop_oneof![
+        (1..5usize).prop_map(Plan::rows),
+        (1..4usize).prop_map(Plan::columns),
+        (1..4usize, 1..4usize).prop_map(|(down, across)| Plan::blocks(down, across)),
+        (1..5usize, 1..5usize).prop_map(|(rows, columns)| Plan::tiles(rows, columns)),
+    ];
+    (grid, prop_oneof![2 => Just(0usize), 1 => 1..3usize]).prop_map(|(plan, width)| plan.halo(width))
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    use AccessMode::{Commute, Read, ReadWrite, Write};
+    let mode = prop::sample::select(vec![Read, Read, Read, Write, ReadWrite, ReadWrite, Commute]);
+    prop_oneof![
+        2 => (any::<Index>(), plan()).prop_map(|(of, plan)| Step::Divide(of, plan)),
+        1 => any::<Index>().prop_map(Step::Forget),
+        1 => any::<Index>().prop_map(Step::Look),
+        12 => prop::collection::vec((any::<Index>(), mode), 1..4).prop_map(Step::Task),
+    ]
+}
+
+type Values = [[u64; COLUMNS]; ROWS];
+type Accesses =
+    (Many<Read<Matrix<u64>>>, Many<Write<Matrix<u64>>>, Many<ReadWrite<Matrix<u64>>>, Many<Commute<Matrix<u64>>>);
+type Views<'a> = (Vec<MatrixRef<'a, u64>>, Vec<MatrixMut<'a, u64>>, Vec<MatrixMut<'a, u64>>, Vec<MatrixMut<'a, u64>>);
+
+/// What a task writes at a place, given what it saw and what was there.
+fn written(mode: AccessMode, number: u64, seen: u64, old: u64) -> u64 {
+    match mode {
+        AccessMode::Write => seen.wrapping_add(number),
+        AccessMode::ReadWrite => old.wrapping_mul(31).wrapping_add(seen ^ number),
+        _ => old.wrapping_add(number),
+    }
+}
+
+fn mix(hash: u64, value: u64) -> u64 {
+    hash.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(value)
+}
+
+fn change(view: &mut MatrixMut<'_, u64>, mode: AccessMode, number: u64, seen: u64) {
+    for row in 0..view.rows() {
+        for column in 0..view.columns() {
+            view[(row, column)] = written(mode, number, seen, view[(row, column)]);
+        }
+    }
+}
+
+fn run_step(number: u64, (reads, writes, updates, commutes): Views<'_>, sight: &OnceLock<u64>) {
+    let elements = |view: MatrixRef<'_, u64>| -> Vec<u64> {
+        (0..view.rows()).flat_map(|row| (0..view.columns()).map(move |column| view[(row, column)])).collect()
+    };
+    let seen = reads.into_iter().flat_map(elements).fold(0, mix);
+    let _ = sight.set(seen);
+    for (views, mode) in
+        [(writes, AccessMode::Write), (updates, AccessMode::ReadWrite), (commutes, AccessMode::Commute)]
+    {
+        views.into_iter().for_each(|mut view| change(&mut view, mode, number, seen));
+    }
+}
+
+fn elements(region: &Region) -> impl Iterator<Item = (usize, usize)> {
+    region.rows.clone().flat_map(|row| region.columns.clone().map(move |column| (row, column)))
+}
+
+/// What the program does, one step after the other.
+fn run_in_order(values: &mut Values, number: u64, data: &[(Region, AccessMode)]) -> u64 {
+    let read = data.iter().filter(|(_, mode)| *mode == AccessMode::Read).flat_map(|(region, _)| elements(region));
+    let seen = read.map(|(row, column)| values[row][column]).fold(0, mix);
+    for (region, mode) in data.iter().filter(|(_, mode)| *mode != AccessMode::Read) {
+        for (row, column) in elements(region) {
+            values[row][column] = written(*mode, number, seen, values[row][column]);
+        }
+    }
+    seen
+}
+
+/// Whether a task may name these data.
+fn is_sound(data: &[(Region, AccessMode)]) -> bool {
+    let conflict = |a: &(Region, AccessMode), b: &(Region, AccessMode)| {
+        (a.1.writes() || b.1.writes()) && elements(&a.0).any(|element| elements(&b.0).any(|other| other == element))
+    };
+    (0..data.len()).all(|at| data[at + 1..].iter().all(|other| !conflict(&data[at], other)))
+}
+
+fn length(layout: MatrixLayout) -> usize {
+    layout.row_stride() * ROWS + layout.column_stride() * COLUMNS
+}
+
+fn check_values(values: &Values, layout: MatrixLayout, left: &[u64]) {
+    for (row, line) in values.iter().enumerate() {
+        for (column, value) in line.iter().enumerate() {
+            assert_eq!(left[row * layout.row_stride() + column * layout.column_stride()], *value);
+        }
+    }
+}
+
+fn check(runtime: &Runtime, layout: MatrixLayout, steps: &[Step]) {
+    let whole = runtime.matrix(vec![0u64; length(layout)], layout).expect("the layout is sound");
+    let values = run(runtime, &whole, steps);
+    let left = runtime.unregister(whole).expect("the data is good").expect("it is the only handle");
+    check_values(&values, layout, &left);
+    assert!(resident(runtime).iter().all(|bytes| *bytes == 0), "all memory is given back");
+}
+
+/// Runs a program on a matrix of zeros, and checks what tasks see. Returns what the matrix should be.
+fn run(runtime: &Runtime, whole: &MatrixHandle<u64>, steps: &[Step]) -> Values {
+    let mut values: Values = [[0; COLUMNS]; ROWS];
+    let mut parts: Vec<MatrixHandle<u64>> = vec![whole.clone()];
+    let sights: Arc<Vec<OnceLock<u64>>> = Arc::new(steps.iter().map(|_| OnceLock::new()).collect());
+    let noted = Arc::clone(&sights);
+    let codelet = runtime
+        .codelet::<Accesses, usize>("step")
+        .cpu("step", move |context, views| run_step(*context.params as u64, views, &noted[*context.params]))
+        .build();
+    let mut expected = vec![None; steps.len()];
+    for (number, step) in steps.iter().enumerate() {
+        match step {
+            Step::Divide(of, plan) if parts.len() < 60 => {
+                let divided = of.get(&parts).partition(plan).expect("the plan fits");
+                parts.extend(divided.into_iter().filter(|part| part.rows() * part.columns() > 0));
+            }
+            Step::Divide(..) => {}
+            Step::Forget(part) => {
+                let at = part.index(parts.len());
+                if at > 0 {
+                    parts.swap_remove(at);
+                }
+            }
+            Step::Look(part) => {
+                let part = part.get(&parts);
+                let read = runtime.read(part).expect("the data is good");
+                for (place, (row, column)) in elements(&part.region()).enumerate() {
+                    let here = (place / part.columns(), place % part.columns());
+                    assert_eq!(read.view()[here], values[row][column], "step {number}");
+                }
+            }
+            Step::Task(data) => {
+                let data: Vec<(&MatrixHandle<u64>, AccessMode)> =
+                    data.iter().map(|(part, mode)| (part.get(&parts), *mode)).collect();
+                let of = |wanted| -> Vec<MatrixHandle<u64>> {
+                    data.iter().filter(|(_, mode)| *mode == wanted).map(|(part, _)| (*part).clone()).collect()
+                };
+                let handles = (
+                    &of(AccessMode::Read),
+                    &of(AccessMode::Write),
+                    &of(AccessMode::ReadWrite),
+                    &of(AccessMode::Commute),
+                );
+                let worker = (number * 7 % runtime.workers()) as u64;
+                let submitted = runtime.task_with(&codelet, number, handles).sched_data(worker).submit();
+                // In the order in which the kernel comes to them.
+                let order = [AccessMode::Read, AccessMode::Write, AccessMode::ReadWrite, AccessMode::Commute];
+                let of_mode = |wanted| data.iter().filter(move |(_, mode)| *mode == wanted);
+                let data: Vec<(Region, AccessMode)> =
+                    order.into_iter().flat_map(of_mode).map(|(part, mode)| (part.region(), *mode)).collect();
+                match is_sound(&data) {
+                    true => {
+                        submitted.expect("the task is sound");
+                        expected[number] = Some(run_in_order(&mut values, number as u64, &data));
+                    }
+                    false => {
+                        let refused = submitted.expect_err("it writes what it names twice");
+                        assert!(matches!(refused, SubmitError::Overlap { .. } | SubmitError::Aliased { .. }));
+                    }
+                }
+            }
+        }
+    }
+    runtime.wait_all().expect("every task runs");
+    let seen: Vec<Option<u64>> = sights.iter().map(|sight| sight.get().copied()).collect();
+    assert_eq!(seen, expected, "each task sees what was written last before it");
+    values
+}
+
+/// By rows, by columns, with room between rows, and with room everywhere.
+const LAYOUTS: [(usize, usize); 4] = [(COLUMNS, 1), (1, ROWS), (COLUMNS + 3, 1), (2 * COLUMNS, 2)];
+
+fn one_node(workers: usize) -> Runtime {
+    builder(CHOSEN, workers, Vec::new()).unchecked().build().expect("the runtime starts")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_program_on_parts_gives_what_it_gives_in_order(
+        steps in prop::collection::vec(step(), 1..120),
+        (row, column) in prop::sample::select(&LAYOUTS[..]),
+        (workers, nodes) in (1_usize..=4).prop_flat_map(|workers| (Just(workers), 1..=workers)),
+    ) {
+        let layout = MatrixLayout::row_major(ROWS, COLUMNS).strides(row, column);
+        let runtime = if nodes == 1 { one_node(workers) } else { start(CHOSEN, workers, nodes) };
+        check(&runtime, layout, &steps);
+        let mut lent = vec![0u64; length(layout)];
+        let values = runtime.scope(|scope| {
+            run(&runtime, &scope.matrix(&mut lent, layout).expect("the layout is sound"), &steps)
+        });
+        check_values(&values.expect("the data is good"), layout, &lent);
+    }
+}
+
+#[test]
+fn a_long_program_on_parts_gives_what_it_gives_in_order() {
+    use proptest::strategy::ValueTree;
+    let mut source = proptest::test_runner::TestRunner::deterministic();
+    let program = prop::collection::vec(step(), 3000..=3000).new_tree(&mut source).expect("a program").current();
+    let layout = MatrixLayout::row_major(ROWS, COLUMNS);
+    check(&one_node(4), layout, &program);
+    let everywhere = start(CHOSEN, 4, 3);
+    check(&everywhere, layout, &program);
+    assert_eq!(everywhere.transfers().len(), 6, "between any two nodes");
+}
+
+/// Adds a number to each element.
+fn add(runtime: &Runtime) -> sched_host::runtime::Codelet<(ReadWrite<[u64]>,), u64> {
+    let add = |context: &sched_host::runtime::Context<'_, u64>, (part,): (&mut [u64],)| {
+        part.iter_mut().for_each(|value| *value += context.params);
+    };
+    runtime.codelet("add").cpu("add", add).build()
+}
+
+#[test]
+fn a_node_gets_the_parts_that_its_tasks_use_and_the_whole_is_gathered() {
+    let runtime = start(CHOSEN, 3, 3);
+    let (add, x) = (add(&runtime), runtime.array(vec![0u64; 300]));
+    let parts = x.partition(&Plan::ranges(3)).expect("the plan fits");
+    for _ in 0..10 {
+        for (worker, part) in parts.iter().enumerate() {
+            runtime.task_with(&add, 1, (part,)).sched_data(worker as u64).submit().expect("the task is sound");
+        }
+    }
+    runtime.wait_all().expect("every task runs");
+    assert_eq!(moved(&runtime), [(0, 1, 1), (0, 2, 1)]);
+    assert_eq!(resident(&runtime), [2400, 800, 800]);
+    runtime.task_with(&add, 1, (&x,)).sched_data(1).submit().expect("the task is sound");
+    runtime.wait_all().expect("every task runs");
+    assert_eq!(moved(&runtime), [(0, 1, 2), (0, 2, 1), (2, 1, 1)], "two thirds were elsewhere");
+    assert_eq!(*runtime.read(&x).expect("the data is good"), [11; 300]);
+    drop(parts);
+    assert_eq!(runtime.unregister(x).expect("the data is good").expect("it is the only handle"), [11; 300]);
+    assert_eq!(resident(&runtime), [0; 3]);
+}
+
+#[test]
+fn what_overlaps_is_an_error_before_anything_runs() {
+    let runtime = one_node(1);
+    let copy = runtime
+        .codelet::<(Read<[u64]>, Write<[u64]>), ()>("copy")
+        .cpu("copy", |_, (from, to)| to.copy_from_slice(from))
+        .build();
+    let x = runtime.array((0..12u64).collect());
+    let (thirds, halves) =
+        (x.partition(&Plan::ranges(3)).expect("it fits"), x.partition(&Plan::ranges(2)).expect("it fits"));
+    let refused = runtime.task(&copy, (&thirds[1], &halves[1])).submit().expect_err("they overlap");
+    assert_eq!(
+        refused.to_string(),
+        "codelet `copy` was given rows 4..8, columns 0..1 and rows 6..12, columns 0..1 of one array or matrix, which \
+         overlap, and writes to one"
+    );
+    runtime.task(&copy, (&thirds[0], &x)).submit().expect_err("a part overlaps the whole");
+    let again = x.partition(&Plan::ranges(3)).expect("it fits");
+    runtime.task(&copy, (&thirds[0], &again[0])).submit().expect_err("they are the same elements");
+    runtime.task(&copy, (&thirds[0], &again[1])).submit().expect("they are disjoint");
+    let other = one_node(1).array(vec![0u64; 4]);
+    let refused = runtime.task(&copy, (&thirds[0], &other)).submit().expect_err("it is another runtime's");
+    assert!(matches!(refused, SubmitError::Foreign { .. }));
+    assert_eq!(*runtime.read(&x).expect("it is good"), [0, 1, 2, 3, 0, 1, 2, 3, 8, 9, 10, 11]);
+    assert_eq!(runtime.stats()[0].tasks, 1);
+}
+
+#[test]
+fn plans_that_do_not_fit_are_errors() {
+    let runtime = one_node(1);
+    let (x, a) = (runtime.array(vec![0u8; 10]), runtime.matrix(vec![0u8; 12], MatrixLayout::column_major(3, 4)));
+    let a = a.expect("the layout is sound");
+    assert_eq!(x.partition(&Plan::ranges(0)).unwrap_err(), PartitionError::NoParts);
+    assert_eq!(x.partition(&Plan::chunks(0)).unwrap_err(), PartitionError::NoParts);
+    assert_eq!(x.partition(&Plan::blocks(2, 2)).unwrap_err(), PartitionError::ColumnsOfArray);
+    let outside = x.partition(&Plan::these_ranges([0..3, 8..11])).unwrap_err();
+    assert_eq!(
+        outside.to_string(),
+        "part 1 of the plan is rows 8..11, columns 0..1, and there are 10 rows and 1 columns"
+    );
+    let part = &a.partition(&Plan::columns(2)).expect("the plan fits")[1];
+    part.partition(&Plan::these_regions([part.region()])).expect_err("indices count from the part");
+    assert_eq!(part.partition(&Plan::tiles(2, 2)).expect("the plan fits").shape(), (2, 1));
+    let too_short = runtime.matrix(vec![0u8; 11], MatrixLayout::row_major(3, 4)).unwrap_err();
+    assert_eq!(
+        too_short.to_string(),
+        "11 values were given, and a matrix of 3 × 4 elements with strides 4 and 1 needs 12"
+    );
+    runtime.matrix(vec![0u8; 100], MatrixLayout::row_major(3, 4).strides(3, 1)).expect_err("rows overlap");
+    runtime.matrix(vec![0u8; 100], MatrixLayout::row_major(usize::MAX, 4)).expect_err("it is too large");
+}
+
+#[test]
+fn what_a_failed_task_should_have_written_is_bad_until_it_is_overwritten() {
+    let runtime = one_node(2);
+    let fail = runtime.codelet::<(ReadWrite<[u64]>,), ()>("fail").cpu("fail", |_, _| panic!("on purpose")).build();
+    let set =
+        runtime.codelet::<(Write<[u64]>,), u64>("set").cpu("set", |context, (x,)| x.fill(*context.params)).build();
+    let x = runtime.array(vec![0u64; 10]);
+    let halves = x.partition(&Plan::ranges(2)).expect("the plan fits");
+    let across = &x.partition(&Plan::these_ranges([4..6, 8..10])).expect("the plan fits");
+    runtime.task(&fail, (&halves[0],)).submit().expect("the task is sound");
+    assert!(runtime.read(&halves[0]).is_err() && runtime.read(&x).is_err() && runtime.read(&across[0]).is_err());
+    assert!(runtime.read(&halves[1]).is_ok() && runtime.read(&across[1]).is_ok());
+    // It would read what is bad.
+    runtime.task_with(&add(&runtime), 1, (&x,)).submit().expect("the task is sound");
+    let Err(RunError::Failed { failed, cancelled }) = runtime.wait_all() else { panic!("a task failed") };
+    assert_eq!((failed.len(), cancelled), (1, 1));
+    runtime.task_with(&set, 7, (&halves[0],)).submit().expect("the task is sound");
+    assert!(runtime.read(&halves[0]).is_ok());
+    // The other half was to be written by the task that was cancelled.
+    assert!(runtime.read(&x).is_err());
+    runtime.task_with(&set, 8, (&halves[1],)).submit().expect("the task is sound");
+    assert_eq!(*runtime.read(&x).expect("all of it was written"), [7, 7, 7, 7, 7, 8, 8, 8, 8, 8]);
+}
+
+#[test]
+fn disjoint_parts_are_written_at_once_and_the_whole_waits() {
+    let runtime = one_node(2);
+    let (add, x) = (add(&runtime), runtime.array(vec![0u64; 4]));
+    let halves = x.partition(&Plan::ranges(2)).expect("the plan fits");
+    let hold = Hold::new(&runtime);
+    let gate = hold.worker_given(0);
+    runtime.task_with(&add, 1, (&halves[0],)).sched_data(0).submit().expect("the task is sound");
+    let whole = runtime.task_with(&add, 10, (&x,)).sched_data(1).submit().expect("the task is sound");
+    let after = runtime.task_with(&add, 100, (&halves[1],)).sched_data(1).submit().expect("the task is sound");
+    let other = runtime.array(vec![0u64; 1]);
+    let free = runtime.task_with(&add, 1, (&other,)).sched_data(1).submit().expect("the task is sound");
+    runtime.wait(free).expect("it does not wait for the others");
+    drop(gate);
+    runtime.wait(after).expect("it ends");
+    runtime.wait(whole).expect("it ends");
+    assert_eq!(*runtime.read(&x).expect("the data is good"), [11, 11, 110, 110]);
+}
+
+#[test]
+fn a_team_shares_a_part() {
+    let machine = sched_host::topology::Topology::from_synthetic("core:4 pu:1").expect("the description is sound");
+    let tree = r#"user-choice {
+        fifo { eager { each "worker" { worker } } }
+        each "combined-worker" { fifo { combined-worker } }
+    }"#;
+    let runtime = on_nodes(tree, 4, 2).topology(machine).build().expect("the runtime starts");
+    let fill = runtime
+        .codelet::<(Read<[u64]>, ReadWrite<Matrix<u64>>), ()>("fill")
+        .cpu_spmd("fill_spmd", 4, |_, (numbers, mut rows)| {
+            let sum = numbers.iter().sum::<u64>();
+            (0..rows.rows()).for_each(|row| rows.row_mut(row).iter_mut().for_each(|value| *value += sum));
+        })
+        .build();
+    let (numbers, a) = (runtime.array(vec![1u64; 6]), runtime.matrix(vec![0u64; 15], MatrixLayout::row_major(5, 3)));
+    let (a, half) = (a.expect("the layout is sound"), &numbers.partition(&Plan::ranges(2)).expect("the plan fits")[1]);
+    for choice in [1, 0, 1] {
+        runtime.task(&fill, (half, &a)).sched_data(choice).submit().expect("the task is sound");
+    }
+    assert_eq!(runtime.read(&a).expect("the data is good").as_slice(), Some(&[9u64; 15][..]));
+}
