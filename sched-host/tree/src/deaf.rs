@@ -3,7 +3,7 @@
 use super::place::Place;
 use parking_lot::Mutex;
 use sched_core::abi::extension::RawExtension;
-use sched_core::abi::std_types::{ROption, RSlice, RStr};
+use sched_core::abi::std_types::{ROption, RStr};
 use sched_core::abi::wire::{CallRef, NO_ID, RawNode, RawPlace, RawPush, RawWorker};
 use sched_core::abi::{RawTask, WireHost};
 
@@ -14,22 +14,6 @@ pub(super) struct Deaf {
     place: Option<Place>,
     panic: Mutex<Option<String>>,
 }
-
-/// A place without neighbours.
-static NOWHERE: RawPlace<'static> = RawPlace {
-    id: 0,
-    children: 0,
-    parents: 0,
-    flags: 0,
-    memory_node: NO_ID,
-    worker: NO_ID,
-    relative_speedup: 0.0,
-    path: RStr::from_str(""),
-    object: RStr::from_str(""),
-    slot: RStr::from_str(""),
-    workers: RSlice::EMPTY,
-    workers_in_context: RSlice::EMPTY,
-};
 
 impl Deaf {
     /// A host that tells a component where it stands.
@@ -87,7 +71,7 @@ impl WireHost for Deaf {
     }
 
     fn place(&self) -> &RawPlace<'_> {
-        self.place.as_ref().map_or(&NOWHERE, Place::raw)
+        self.place.as_ref().map_or(&RawPlace::NOWHERE, Place::raw)
     }
 
     fn child_place(&self, _child: u32) -> ROption<&RawPlace<'_>> {
