@@ -1,9 +1,11 @@
 //! Every program gives the result of running its tasks sequentially in the order of submission.
 
 use proptest::prelude::*;
+use sched_core::{Build, BuildError, Component, Family, Info, Node, Offer, Push, Refusal, Refused};
 use sched_host::graph::{AccessMode, DataId, Datum, Task, TaskGraph, TaskId};
 use sched_host::runtime::{Commute, Handle, Many, Read, ReadWrite, Runtime, Scratch, TaskRef, Write};
-use sched_tests::stock::{SHAPES, runtime};
+use sched_tests::hold::Hold;
+use sched_tests::stock::{SHAPES, builder, runtime};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::*};
 
@@ -182,4 +184,82 @@ fn a_long_program_gives_what_it_gives_in_order() {
         check(&runtime, &program);
         check(&runtime, &program[..500]);
     }
+}
+
+/// Counts the tasks that are pushed into a tree.
+#[derive(Debug)]
+struct Counter;
+
+static PUSHED: AtomicUsize = AtomicUsize::new(0);
+
+impl Build for Counter {
+    const INFO: Info = Info::new("counter", Family::SpecialPurpose, "Counts pushes.");
+
+    fn build(_: &sched_core::Params) -> Result<Self, BuildError> {
+        Ok(Counter)
+    }
+}
+
+impl Component for Counter {
+    fn push_task(&self, node: Node<'_>, task: sched_core::Task) -> Push {
+        PUSHED.fetch_add(1, SeqCst);
+        match node.children().next() {
+            Some(child) => node.push_to(child, task),
+            None => Err(Refused::new(task, Refusal::NoWorker)),
+        }
+    }
+}
+
+#[test]
+fn a_commuting_task_is_scheduled_a_few_times_however_many_wait() {
+    let tree = r#"counter { fifo { eager { each "worker" { worker } } } }"#;
+    for tasks in [10, 4000] {
+        let runtime = builder(tree, 4, vec![Offer::of::<Counter>()]).unchecked().build().expect("the runtime starts");
+        let data = [runtime.register(0_usize), runtime.register(0)];
+        let count = runtime
+            .codelet::<(Commute<usize>, Commute<usize>), ()>("count")
+            .cpu("count", |_, (one, other)| {
+                *one += 1;
+                // Lets others come and wait.
+                std::thread::yield_now();
+                *other += 1;
+            })
+            .build();
+        let one = runtime.codelet::<(Commute<usize>,), ()>("one").cpu("one", |_, (one,)| *one += 1).build();
+        PUSHED.store(0, SeqCst);
+        for task in 0..tasks {
+            match task % 4 {
+                0 => runtime.task(&one, (&data[0],)).submit(),
+                1 => runtime.task(&one, (&data[1],)).submit(),
+                2 => runtime.task(&count, (&data[0], &data[1])).submit(),
+                _ => runtime.task(&count, (&data[1], &data[0])).submit(),
+            }
+            .expect("the task is sound");
+        }
+        runtime.wait_all().expect("every task runs");
+        let sum =
+            *runtime.read(&data[0]).expect("the data is good") + *runtime.read(&data[1]).expect("the data is good");
+        assert_eq!(sum, (0..tasks).map(|task| if task % 4 < 2 { 1 } else { 2 }).sum::<usize>());
+        // Once when it is ready, and for each end of a task before it on one of two data.
+        let pushed = PUSHED.load(SeqCst);
+        assert!(pushed <= 5 * tasks, "{pushed} pushes of {tasks} tasks");
+    }
+}
+
+#[test]
+fn an_urgent_commuter_does_not_wait_for_one_that_lies_in_a_queue() {
+    let tree = r#"prio { eager { each "worker" { worker } } }"#;
+    let runtime = builder(tree, 1, Vec::new()).build().expect("the runtime starts");
+    let log = runtime.register(Vec::new());
+    let commute = runtime
+        .codelet::<(Commute<Vec<i32>>,), i32>("commute")
+        .cpu("commute", |context, (log,)| log.push(*context.params))
+        .build();
+    let hold = Hold::new(&runtime);
+    let gate = hold.worker();
+    for priority in [0, 2, 1, 3] {
+        runtime.task_with(&commute, priority, (&log,)).priority(priority).submit().expect("it is sound");
+    }
+    drop(gate);
+    assert_eq!(*runtime.read(&log).expect("the data is good"), [3, 2, 1, 0]);
 }

@@ -27,8 +27,9 @@ use super::task::record::TaskKey;
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use sched_core::{MemoryNode, WorkerId};
 use sched_graph::AccessOrder;
-use sched_tree::SlotId;
-use std::collections::VecDeque;
+use sched_tree::{Phase, Slot, SlotId};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
@@ -297,9 +298,9 @@ const SPECIAL: u64 = 1 << 63;
 /// The turn among tasks that commute.
 #[derive(Default)]
 struct CommuteTurn {
-    taken: bool,
-    /// Slots of ready tasks that wait for their turn.
-    waiting: VecDeque<SlotId>,
+    is_taken: bool,
+    /// Tasks that a worker pulled while the turn was taken: the most urgent first, then in the order of submission.
+    waiting: BinaryHeap<(i32, Reverse<u64>, SlotId)>,
 }
 
 impl DataHeader {
@@ -392,23 +393,26 @@ impl DataHeader {
         }
     }
 
-    /// Takes the turn for the task in `slot`. If it is taken, the task waits for the next one.
-    pub(crate) fn take_turn(&self, slot: SlotId) -> bool {
+    /// Takes the turn for a task that a worker is about to run. If it is taken, the task waits: it is nobody's then,
+    /// and comes back by [`give_turn`](Self::give_turn).
+    pub(crate) fn take_turn(&self, slot: &Slot) -> bool {
         let mut turn = self.commute.lock();
-        if turn.taken {
-            turn.waiting.push_back(slot);
-        } else {
-            turn.taken = true;
+        if !turn.is_taken {
+            turn.is_taken = true;
             return true;
         }
+        let head = slot.head();
+        slot.set_phase(Phase::Waiting);
+        turn.waiting.push((head.priority.load(Relaxed), Reverse(head.sequence.load(Relaxed)), slot.id()));
         false
     }
 
-    /// Gives the turn back. The tasks that wait for it may try again.
-    pub(crate) fn give_turn(&self, retry: &mut Vec<SlotId>) {
+    /// Gives the turn back. Returns the task to schedule again: the most urgent one that waits. It has not got the
+    /// turn, so one that is more urgent and comes first takes it.
+    pub(crate) fn give_turn(&self) -> Option<SlotId> {
         let mut turn = self.commute.lock();
-        turn.taken = false;
-        retry.extend(turn.waiting.drain(..));
+        turn.is_taken = false;
+        turn.waiting.pop().map(|(.., slot)| slot)
     }
 }
 
@@ -439,5 +443,37 @@ impl<T> Clone for Scratchpad<T> {
 impl<T> fmt::Debug for Scratchpad<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Scratchpad")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched_tree::Ledger;
+
+    /// With any number of tasks that wait, an end schedules one: so the work is that of the tasks, not of their pairs.
+    #[test]
+    fn the_end_of_a_turn_schedules_the_most_urgent_task_alone() {
+        let ledger = Ledger::new();
+        let mut slots: Vec<&Slot> = Vec::new();
+        while slots.len() < 16_000 {
+            slots.extend(ledger.grow());
+        }
+        let header = DataHeader::new(DataSize::of_bytes(8), 1, |_| Places::One(Home::default()));
+        for (number, slot) in (1..).zip(&slots) {
+            slot.head().sequence.store(number, Relaxed);
+            slot.head().priority.store((number % 3) as i32, Relaxed);
+        }
+        assert!(header.take_turn(slots[0]), "nobody has the turn");
+        assert!(slots[1..].iter().all(|slot| !header.take_turn(slot)));
+        let (mut scheduled, mut last) = (0, (i32::MAX, 0));
+        while let Some(next) = header.give_turn() {
+            let slot = ledger.slot(next);
+            let rank = (slot.head().priority.load(Relaxed), slot.head().sequence.load(Relaxed));
+            assert!(rank.0 < last.0 || (rank.0 == last.0 && rank.1 > last.1), "{rank:?} comes after {last:?}");
+            (scheduled, last) = (scheduled + 1, rank);
+            assert!(header.take_turn(slot), "the turn is free");
+        }
+        assert_eq!(scheduled, slots.len() - 1);
     }
 }

@@ -13,6 +13,7 @@ use super::task::complete::{WorkerScratch, clear};
 use super::task::failure::{Cause, Outcome, TaskFailure};
 use super::task::record::{RareFields, Taken};
 use super::task::submit::Submitter;
+use super::task::verdict::KernelError;
 use crate::context::{ContextCore, enter_task};
 use sched_core::{Arch, TaskId, WorkerId};
 use sched_graph::{AccessMode, ContextId};
@@ -136,6 +137,10 @@ impl Worker {
 
     #[inline]
     fn execute(&mut self, slot: &'static Slot) {
+        let is_watchful = self.core.outcomes.is_watchful();
+        if is_watchful && !self.core.take_turns(self.core.place(slot.id()), self.id, &mut self.scratch) {
+            return;
+        }
         let counters = &self.core.counters[self.id.index()];
         counters.executing.set(Some(slot.id()));
         let predicted = slot.head().predicted.load(Relaxed);
@@ -145,7 +150,7 @@ impl Worker {
         let task = TaskPlace { slot, record: self.core.records.get(slot.id()) };
         enter_task(self.core.id, task.record.context());
         let mut taken = task.record.body.lock().take();
-        let outcome = self.outcome(slot, &mut taken, &Crew::alone(&self.id, &self.submitter), self.id);
+        let outcome = self.outcome(slot, &mut taken, &Crew::alone(&self.id, &self.submitter), self.id, is_watchful);
         if predicted != u64::MAX {
             self.core.backend.times.post_exec(self.id);
         }
@@ -158,11 +163,17 @@ impl Worker {
     }
 
     /// Runs the kernel on `crew`, unless an input of it is bad. `worker` is this worker, or the combined one that it
-    /// leads. Drops the arguments of a task that succeeded.
+    /// leads. `some_bad`: whether some data may be bad. Drops the arguments of a task that succeeded.
     #[inline(always)]
-    pub(super) fn outcome(&self, slot: &Slot, taken: &mut Taken, crew: &Crew<'_>, worker: WorkerId) -> Outcome {
+    pub(super) fn outcome(
+        &self,
+        slot: &Slot,
+        taken: &mut Taken,
+        crew: &Crew<'_>,
+        worker: WorkerId,
+        some_bad: bool,
+    ) -> Outcome {
         let core = &*self.core;
-        let some_bad = core.outcomes.any_bad();
         if some_bad && let Some(cause) = self.bad_input(taken) {
             return Outcome::Cancelled(cause);
         }
@@ -180,7 +191,7 @@ impl Worker {
         if let Some(memories) = &core.backend.memories
             && let Err(message) = self.bring(memories, slot, &**job, crew)
         {
-            return failed(slot, taken, implementation, worker, message);
+            return failed(slot, taken, implementation, worker, (true, message));
         }
         let began = has_model.then(Instant::now);
         if records {
@@ -191,7 +202,7 @@ impl Worker {
             self.record_end(slot, crew);
         }
         if let Err(payload) = ran {
-            return failed(slot, taken, implementation, worker, message_of(payload, ""));
+            return unwound(slot, taken, implementation, worker, payload);
         }
         if let Some(began) = began {
             let footprint = slot.head().footprint.load(Relaxed);
@@ -261,17 +272,35 @@ impl Worker {
     }
 }
 
-/// The failure of a task whose kernel panicked, or did not start.
+/// The failure of a task whose kernel ended with this payload.
 #[cold]
 #[inline(never)]
-fn failed(slot: &Slot, taken: &Taken, implementation: usize, worker: WorkerId, message: String) -> Outcome {
+fn unwound(
+    slot: &Slot,
+    taken: &Taken,
+    implementation: usize,
+    worker: WorkerId,
+    payload: Box<dyn Any + Send>,
+) -> Outcome {
+    match payload.downcast::<KernelError>() {
+        Ok(error) => failed(slot, taken, implementation, worker, (false, error.0)),
+        Err(payload) => failed(slot, taken, implementation, worker, (true, message_of(payload, ""))),
+    }
+}
+
+/// The failure of a task whose kernel failed, or did not start: whether by a panic, and the message.
+#[cold]
+#[inline(never)]
+fn failed(slot: &Slot, taken: &Taken, implementation: usize, worker: WorkerId, why: (bool, String)) -> Outcome {
     let facts = taken.job.as_ref().map(|job| job.facts());
+    let (panicked, message) = why;
     Outcome::Failed(Arc::new(TaskFailure {
         task: slot.head().sequence.load(Relaxed),
         codelet: facts.map_or_else(String::new, |facts| facts.name.clone()),
         implementation: facts.map_or_else(String::new, |facts| facts.implementations[implementation].name.clone()),
         name: taken.rare.as_ref().and_then(|rare| rare.name.as_deref().map(str::to_owned)),
         worker: worker.0,
+        panicked,
         message,
     }))
 }

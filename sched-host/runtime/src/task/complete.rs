@@ -11,6 +11,7 @@ use sched_graph::ContextId;
 use sched_sync::light_fence;
 use sched_tree::seat::DeferredWake;
 use sched_tree::{Phase, Slot, SlotId, Tree};
+use smallvec::SmallVec;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -91,6 +92,38 @@ impl Core {
         self.give_back(&mut scratch);
     }
 
+    /// Takes the turn at each data that the task in `slot`, which this thread has pulled, commutes on: all or none. If it
+    /// gets none, the task waits for the data whose turn another has, and the caller has no task any more.
+    ///
+    /// Turns are taken by the worker that runs the task, not when the task is ready: in between it may lie in a queue
+    /// for long, while others could run. Each end of a task schedules one task of those that wait, so a task is
+    /// scheduled a bounded number of times, however many there are.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn take_turns(&self, task: TaskPlace, worker: WorkerId, scratch: &mut WorkerScratch) -> bool {
+        let turns: SmallVec<[Arc<DataHeader>; 2]> = match &task.record.body.lock().rare {
+            Some(rare) => rare.turns.iter().cloned().collect(),
+            None => return true,
+        };
+        if turns.is_empty() {
+            return true;
+        }
+        // What a component decided about it is out of date when it is scheduled again. Nobody else sees it here.
+        let head = task.slot.head();
+        let (predicted, implementation) = (head.predicted.load(Relaxed), head.implementation.load(Relaxed));
+        head.predicted.store(u64::MAX, Relaxed);
+        head.implementation.store(u16::MAX, Relaxed);
+        let taken = turns.iter().take_while(|header| header.take_turn(task.slot)).count();
+        if taken == turns.len() {
+            head.predicted.store(predicted, Relaxed);
+            head.implementation.store(implementation, Relaxed);
+            return true;
+        }
+        scratch.retry.extend(turns[..taken].iter().filter_map(|header| header.give_turn()));
+        self.settle(Some(worker), scratch);
+        false
+    }
+
     /// Ends a task, and others that are cancelled with it. The caller has dropped the arguments of a task that
     /// succeeded. A worker is in the context of the task: callbacks and drops of arguments may submit tasks.
     #[inline(never)]
@@ -154,12 +187,9 @@ impl Core {
             let is_task = body.job.is_some();
             let rare = body.rare(record);
             if let Some(cause) = rare.cancelled.take() {
-                // It holds no turn to give back.
+                // It has taken no turn that it would give back.
                 rare.turns.clear();
                 scratch.ending.push((slot, Outcome::Cancelled(cause)));
-                return;
-            }
-            if !rare.turns.is_empty() && !take_turns(slot, &rare.turns, &mut scratch.retry) {
                 return;
             }
             if let Some(header) = rare.unused.take() {
@@ -316,7 +346,7 @@ impl Core {
             executing.inspect(|executing| executing.set(before));
         }
         for header in &rare.turns {
-            header.give_turn(&mut scratch.retry);
+            scratch.retry.extend(header.give_turn());
         }
     }
 
@@ -410,15 +440,4 @@ fn aside(task: &AtomicU64, what: &str, body: impl FnOnce()) {
         std::mem::forget(payload);
         tracing::error!(task = task.load(Relaxed), "{what} panicked");
     }
-}
-
-/// Takes the turn at each data, or none: then the task waits for the first turn that is taken.
-fn take_turns(slot: SlotId, turns: &[Arc<DataHeader>], retry: &mut Vec<SlotId>) -> bool {
-    for (number, header) in turns.iter().enumerate() {
-        if !header.take_turn(slot) {
-            turns[..number].iter().for_each(|taken| taken.give_turn(retry));
-            return false;
-        }
-    }
-    true
 }

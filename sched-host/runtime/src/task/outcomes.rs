@@ -15,8 +15,8 @@ pub(crate) struct Outcomes {
     waiters: AtomicU64,
     /// Number of threads that wait only for the tasks of the default context.
     default_waiters: AtomicU64,
-    /// Whether any task ever failed; nothing is looked up before.
-    any_bad: AtomicBool,
+    /// Whether any task ever failed, or commutes; nothing is looked up before.
+    is_watchful: AtomicBool,
     state: Mutex<EndState>,
     changed: Condvar,
 }
@@ -32,9 +32,16 @@ struct EndState {
 }
 
 impl Outcomes {
-    /// Whether any task ever failed.
-    pub(crate) fn any_bad(&self) -> bool {
-        self.any_bad.load(Acquire)
+    /// Whether any task ever failed, or commutes: workers then look twice.
+    pub(crate) fn is_watchful(&self) -> bool {
+        self.is_watchful.load(Acquire)
+    }
+
+    /// Notes that a task commutes, before it is pushed.
+    pub(crate) fn note_commute(&self) {
+        if !self.is_watchful() {
+            self.is_watchful.store(true, Release);
+        }
     }
 
     pub(crate) fn note_bad(&self, context: ContextId, task: u64, outcome: &Outcome, cause: &Cause) {
@@ -45,7 +52,7 @@ impl Outcomes {
             Outcome::Done => {}
         }
         state.bad.insert(task, outcome.clone());
-        self.any_bad.store(true, Release);
+        self.is_watchful.store(true, Release);
     }
 
     /// Why the task failed or was cancelled, if so.
