@@ -15,6 +15,7 @@ mod plan;
 mod promise;
 mod random;
 mod replan;
+mod soonest;
 mod turn;
 mod work_stealing;
 

@@ -68,14 +68,15 @@ pub fn old_host(profile: Profile) -> PathBuf {
 /// If it cannot be built, or there is no such package.
 #[must_use]
 pub fn stock_plugin(package: &str, profile: Profile) -> PathBuf {
-    static BUILT: [OnceLock<Built>; 2] = [const { OnceLock::new() }; 2];
-    let built = BUILT[profile as usize].get_or_init(|| match profile {
-        Profile::Debug => {
-            stock(&["example-lifo", "flow-control", "resource-mapping", "special-purpose", "worker"], profile)
+    static RELEASE: OnceLock<Built> = OnceLock::new();
+    match profile {
+        Profile::Debug => find(stock(), package),
+        Profile::Release => {
+            let options = ["-p", "sched-plugin-example-lifo", "--profile", profile.name()];
+            let folder = target_folder().join("fixtures");
+            find(RELEASE.get_or_init(|| cargo_build(&repository().join("Cargo.toml"), &folder, &options)), package)
         }
-        Profile::Release => stock(&["example-lifo"], profile),
-    });
-    find(built, package)
+    }
 }
 
 /// The program `sched`, with the stock plugins beside it.
@@ -84,18 +85,13 @@ pub fn stock_plugin(package: &str, profile: Profile) -> PathBuf {
 /// If it cannot be built.
 #[must_use]
 pub fn program() -> PathBuf {
-    static BUILT: OnceLock<Built> = OnceLock::new();
-    let options =
-        ["flow-control", "resource-mapping", "special-purpose", "worker"].map(|name| format!("-psched-plugin-{name}"));
-    let options: Vec<&str> = options.iter().map(String::as_str).chain(["-psched-cli", "--profile", "dev"]).collect();
-    find(BUILT.get_or_init(|| cargo_build(&repository().join("Cargo.toml"), &target_folder(), &options)), "sched-cli")
+    find(stock(), "sched-cli")
 }
 
-fn stock(plugins: &[&str], profile: Profile) -> Built {
-    let packages: Vec<String> = plugins.iter().map(|name| format!("-psched-plugin-{name}")).collect();
-    let mut options: Vec<&str> = packages.iter().map(String::as_str).collect();
-    options.extend(["--profile", profile.name()]);
-    cargo_build(&repository().join("Cargo.toml"), &target_folder(), &options)
+/// What `cargo run` builds: the program and the plugins, at once, so that they share what they depend on.
+fn stock() -> &'static Built {
+    static BUILT: OnceLock<Built> = OnceLock::new();
+    BUILT.get_or_init(|| cargo_build(&repository().join("Cargo.toml"), &target_folder(), &["--profile", "dev"]))
 }
 
 fn fixtures(options: &[&str]) -> Built {
@@ -126,6 +122,8 @@ fn cargo_build(manifest: &Path, target: &Path, options: &[&str]) -> Built {
     let mut command = Command::new(cargo);
     command.arg("build").arg("--manifest-path").arg(manifest).arg("--target-dir").arg(target).args(options);
     command.args(["--message-format", "json-render-diagnostics"]).stdin(Stdio::null());
+    // What a release build is to the tests: no debug assertions, other layouts. Its speed would cost a minute.
+    command.envs([("CARGO_PROFILE_RELEASE_LTO", "off"), ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")]);
     let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?} fails:\n{errors}");

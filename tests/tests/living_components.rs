@@ -59,7 +59,7 @@ impl Component for Learner {
     }
 }
 
-/// Passes tasks on, and fails when it is told of so many workers.
+/// Passes tasks on, and fails when a change leaves it a given number of workers.
 struct Fragile {
     at: usize,
 }
@@ -83,7 +83,7 @@ impl Component for Fragile {
     }
 
     fn notify_change_workers(&self, node: Node<'_>) {
-        assert_ne!(node.each_worker_in_context().count(), self.at, "not so many");
+        assert_ne!(node.each_worker_in_context().count(), self.at, "not this number");
     }
 }
 

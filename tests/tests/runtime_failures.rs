@@ -44,6 +44,63 @@ fn a_failure_names_everything() {
 }
 
 #[test]
+fn a_kernel_that_returns_an_error_fails_its_task() {
+    for (shape, team) in [(EAGER, false), (SHAPES[1], false), (EAGER, true)] {
+        let runtime = runtime(shape, 2);
+        let divide = runtime.codelet::<(ReadWrite<u64>,), u64>("divide");
+        let divide = if team {
+            divide.cpu_fork("divide", 2, |call, (value,)| {
+                *value = value.checked_div(*call.params).ok_or("division by zero")?;
+                Ok::<(), &str>(())
+            })
+        } else {
+            divide.cpu("divide", |call, (value,)| {
+                *value = value.checked_div(*call.params).ok_or("division by zero")?;
+                Ok::<(), &str>(())
+            })
+        };
+        let (divide, increment) = (divide.build(), increment(&runtime));
+        let data = runtime.register(8);
+        let sound = runtime.task_with(&divide, 2, (&data,)).submit().expect("the task is sound");
+        assert_eq!(runtime.wait(sound).expect("nothing stalls"), Outcome::Done);
+        assert!(runtime.is_done(sound));
+        let bad = runtime.task_with(&divide, 0, (&data,)).submit().expect("the task is sound");
+        let after = runtime.task(&increment, (&data,)).submit().expect("the task is sound");
+        let Ok(Outcome::Failed(failure)) = runtime.wait(bad) else { panic!("it divides by zero") };
+        assert_eq!((failure.panicked, &*failure.message), (false, "division by zero"));
+        assert_eq!(runtime.wait(after).expect("nothing stalls"), Outcome::Cancelled(failure));
+        let shown = runtime.wait_all().expect_err("a task failed").to_string();
+        assert!(shown.contains(") failed: division by zero"), "{shown}");
+    }
+}
+
+#[test]
+fn a_task_waits_for_all_tasks_of_a_list() {
+    let runtime = runtime(EAGER, 2);
+    let runs = Arc::new(AtomicUsize::new(0));
+    let (counter, seen) = (Arc::clone(&runs), Arc::new(AtomicUsize::new(0)));
+    let count = runtime
+        .codelet::<(), ()>("count")
+        .cpu("count", move |_, ()| {
+            counter.fetch_add(1, SeqCst);
+        })
+        .build();
+    let tasks: Vec<_> = (0..20).map(|_| runtime.task(&count, ()).submit().expect("the task is sound")).collect();
+    let (counter, noted) = (Arc::clone(&runs), Arc::clone(&seen));
+    let look =
+        runtime.codelet::<(), ()>("look").cpu("look", move |_, ()| noted.store(counter.load(SeqCst), SeqCst)).build();
+    let last = runtime.task(&look, ()).after(&tasks[..10]).after(&tasks[10..]).submit().expect("the task is sound");
+    assert_eq!(runtime.wait(last).expect("nothing stalls"), Outcome::Done);
+    assert_eq!(seen.load(SeqCst), 20);
+    assert!(tasks.iter().all(|task| runtime.is_done(*task)));
+    let fail = runtime.codelet::<(), ()>("fail").cpu("fail", |_, ()| panic!("on purpose")).build();
+    let failing = runtime.task(&fail, ()).submit().expect("the task is sound");
+    let cancelled = runtime.task(&look, ()).after([tasks[0], failing]).submit().expect("the task is sound");
+    assert!(matches!(runtime.wait(cancelled), Ok(Outcome::Cancelled(_))));
+    assert_eq!(failed(runtime.wait_all()).1, 1);
+}
+
+#[test]
 fn what_depends_on_a_failure_is_not_run() {
     for shape in SHAPES {
         let runtime = runtime(shape, 2);

@@ -366,7 +366,8 @@ impl Component for Curious {
 }
 
 impl Build for Curious {
-    const INFO: Info = Info::new("curious", Family::SpecialPurpose, "Notes what it is told.").may_refuse(false);
+    const INFO: Info =
+        Info::new("curious", Family::SpecialPurpose, "Notes what the host knows of its tasks.").may_refuse(false);
 
     fn build(_: &Params) -> Result<Self, BuildError> {
         Ok(Curious)

@@ -1,6 +1,6 @@
-//! `fifo`: a reservoir that releases tasks in the order of their arrival, stably sorted by priority.
+//! `fifo`: a reservoir that releases tasks in the order of their arrival, stably sorted by priority unless that is off.
 
-use super::reservoir::{PARAMS_READY_FIRST, Reservoir, info, reservoir};
+use super::reservoir::{PARAMS_OF_FIFO, Reservoir, info, reservoir};
 
 /// A queue ordered by priority, then by arrival; bounded if a threshold is set.
 ///
@@ -15,14 +15,15 @@ use super::reservoir::{PARAMS_READY_FIRST, Reservoir, info, reservoir};
 /// The expected length of the queue is always counted, from the tasks whose length a component above predicted; no
 /// parameter enables it. (StarPU counts it when `exp` is set.) It bounds the queue when `exp-len-threshold` is set.
 ///
-/// Without priorities the order is strictly first in, first out. With priorities it sorts by them like
-/// [`Prio`](super::Prio), as the StarPU handbook says ("a stable sort is performed according to tasks priorities").
+/// With `sorted=#false`, or where no task has a priority, the order is strictly first in, first out. Else it sorts by
+/// priority like [`Prio`](super::Prio), as the StarPU handbook says ("a stable sort is performed according to tasks
+/// priorities").
 /// StarPU's implementation sorts only priorities above 0, and moves a task that was refused below behind its equals;
 /// this one sorts all priorities, and a refused task keeps its position.
 #[derive(Debug)]
 pub struct Fifo(Reservoir);
 
-reservoir!(Fifo, info("fifo", "Holds tasks, and lets them go by priority and order of arrival.", PARAMS_READY_FIRST));
+reservoir!(Fifo, info("fifo", "Holds tasks, and lets them go by priority and order of arrival.", PARAMS_OF_FIFO));
 
 #[cfg(test)]
 mod tests;

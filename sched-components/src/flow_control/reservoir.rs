@@ -1,6 +1,6 @@
 //! The reservoir, the common part of `fifo` and `prio`. It stores the tasks pushed to it, up to its thresholds, and
-//! releases them in order: higher priorities first, equal priorities by arrival. It notifies its parents when it has
-//! room, and its children when it has work.
+//! releases them in order: higher priorities first, where they count, and equal ones by arrival. It notifies its parents
+//! when it has room, and its children when it has work.
 
 mod ready;
 
@@ -24,6 +24,8 @@ pub(super) struct Reservoir {
     /// In nanoseconds.
     exp_len_threshold: Option<u64>,
     ready: Ready,
+    /// The bits of a priority that count: all, or none where tasks keep the order of their arrival.
+    priorities: i32,
     /// Expected length in nanoseconds of popped tasks that are not handed over yet: the components above decide where
     /// to send the next tasks meanwhile, and must not take the worker for idle.
     leaving: AtomicU64,
@@ -37,11 +39,16 @@ const LENGTH: Param =
 /// Parameters of every reservoir.
 pub(super) const PARAMS: &[Param] = const { &[THRESHOLD, LENGTH, Ready::PARAM] };
 
-/// Parameters of a reservoir in which readiness may rank above priority.
-pub(super) const PARAMS_READY_FIRST: &[Param] = const { &[THRESHOLD, LENGTH, Ready::PARAM, Ready::FIRST_PARAM] };
+const SORTED_PARAM: Param =
+    Param::bool(SORTED, true, "higher priorities leave first; without, tasks leave as they came");
+
+/// Parameters of a reservoir in which priorities may not count, or rank below readiness.
+pub(super) const PARAMS_OF_FIFO: &[Param] =
+    const { &[THRESHOLD, LENGTH, Ready::PARAM, Ready::FIRST_PARAM, SORTED_PARAM] };
 
 const NTASKS: &str = "ntasks-threshold";
 const EXP_LEN: &str = "exp-len-threshold";
+const SORTED: &str = "sorted";
 
 /// Description of a flow-control component with the parameters of a reservoir.
 pub(super) const fn info(name: &'static str, doc: &'static str, params: &'static [Param]) -> Info {
@@ -113,9 +120,16 @@ impl Reservoir {
             ntasks_threshold,
             exp_len_threshold,
             ready: Ready::read(params)?,
+            priorities: if params.get(SORTED) == Some(&Value::Bool(false)) { 0 } else { -1 },
             leaving: AtomicU64::new(0),
             facts: Facts::default(),
         })
+    }
+
+    /// The priority by which a task is sorted.
+    #[inline(always)]
+    fn priority(&self, task: &Task) -> i32 {
+        task.priority() & self.priorities
     }
 
     fn is_full(&self, queue: &TaskQueue<Held>, task: &Task) -> bool {
@@ -214,7 +228,7 @@ impl Reservoir {
     /// Stores a task, unless a threshold forbids it, and counts its expected length.
     #[inline(never)]
     fn push_with_length(&self, node: Node<'_>, task: Task, prefetches: bool) -> Push {
-        let (priority, has_length) = (task.priority(), task.predicted().is_some());
+        let (priority, has_length) = (self.priority(&task), task.predicted().is_some());
         let push = |queue: &mut TaskQueue<Held>| {
             if self.is_bounded {
                 if self.is_full(queue, &task) {
@@ -289,7 +303,7 @@ impl Component for Reservoir {
         if self.is_bounded || task.predicted().is_some() {
             return self.push_with_length(node, task, prefetches);
         }
-        let priority = task.priority();
+        let priority = self.priority(&task);
         self.queue.push(Held::new(task), priority);
         node.children_can_pull();
         Ok(())

@@ -27,8 +27,8 @@
 
 mod owners;
 
-use super::completion::{Basis, Candidate, Weights, ask_ends, deliver, least_loaded, with_candidates};
-use super::promise::Promises;
+use super::completion::{Candidate, Weights};
+use super::soonest::Soonest;
 pub(super) use owners::Owners;
 use sched_core::*;
 
@@ -40,10 +40,9 @@ use sched_core::*;
 /// unknown length goes to the child with the least load. A child that is a worker is woken and pulls the task.
 #[derive(Debug)]
 pub struct BlockCyclic {
-    weights: Weights,
+    soonest: Soonest,
     least_speedup: f64,
     owners: Mutex<Owners>,
-    promises: Promises,
 }
 
 impl Build for BlockCyclic {
@@ -78,10 +77,9 @@ impl Build for BlockCyclic {
 
     fn build(params: &Params) -> Result<Self, BuildError> {
         Ok(BlockCyclic {
-            weights: Weights::read(params)?,
+            soonest: Soonest::read(params)?,
             least_speedup: params.float("least-speedup")?,
             owners: Mutex::default(),
-            promises: Promises::default(),
         })
     }
 }
@@ -114,49 +112,11 @@ impl BlockCyclic {
             memory == Some(owner) || (may_leave && memory.is_some_and(|memory| !owners.is_owner(memory)))
         });
     }
-
-    /// The chosen child; a promise to it must be kept or withdrawn. `Err` if there is no expected length, with the
-    /// child of the least load.
-    fn decide(&self, node: Node<'_>, task: &Task) -> Result<Candidate, Option<Child>> {
-        with_candidates(|candidates| {
-            match self.weights.estimate(node, task, candidates) {
-                Basis::Known => {}
-                Basis::Unknown => return Err(least_loaded(node, task)),
-                Basis::NoWorker => return Err(None),
-            }
-            self.restrict(node, task, candidates);
-            let mut seen = self.promises.begin();
-            let now = node.now();
-            ask_ends(node, candidates);
-            loop {
-                let choose = |candidates: &mut [Candidate]| self.weights.choose(now, candidates).0;
-                if let Some(chosen) = self.promises.settle(&mut seen, candidates, choose) {
-                    return Ok(chosen);
-                }
-                for candidate in candidates.iter_mut().filter(|candidate| !candidate.asked) {
-                    candidate.avail = node.child_estimated_end(candidate.child).as_nanos();
-                    candidate.asked = true;
-                }
-            }
-        })
-    }
 }
 
 impl Component for BlockCyclic {
-    fn push_task(&self, node: Node<'_>, mut task: Task) -> Push {
-        match self.decide(node, &task) {
-            Ok(chosen) => {
-                chosen.predict(&mut task);
-                let answer = deliver(node, chosen.child, task);
-                self.promises.landed(chosen.child, answer.is_ok());
-                answer
-            }
-            Err(Some(child)) => {
-                task.set_predicted(None);
-                deliver(node, child, task)
-            }
-            Err(None) => Err(Refused::new(task, Refusal::NoWorker)),
-        }
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        self.soonest.push_task(node, task, |task, candidates| self.restrict(node, task, candidates))
     }
 
     fn notify_change_workers(&self, _node: Node<'_>) {

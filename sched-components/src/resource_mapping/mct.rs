@@ -1,8 +1,8 @@
 //! `mct`: minimum completion time. Each task goes to the child that is expected to complete it first, considering data
 //! transfers and energy; `completion` has the formula.
 
-use super::completion::{Basis, Candidate, Weights, ask_ends, deliver, least_loaded, with_candidates};
-use super::promise::Promises;
+use super::completion::Weights;
+use super::soonest::Soonest;
 use sched_core::*;
 
 /// Sends each task to the child that is expected to complete it first.
@@ -17,8 +17,7 @@ use sched_core::*;
 /// it keeps the chosen child busy, and this counts until the child's own estimated end includes the task.
 #[derive(Debug)]
 pub struct Mct {
-    weights: Weights,
-    promises: Promises,
+    soonest: Soonest,
 }
 
 impl Build for Mct {
@@ -37,59 +36,13 @@ impl Build for Mct {
     .wakes_workers();
 
     fn build(params: &Params) -> Result<Self, BuildError> {
-        Ok(Mct { weights: Weights::read(params)?, promises: Promises::default() })
-    }
-}
-
-/// The child chosen for a task.
-enum Decision {
-    /// The promise must be kept or withdrawn.
-    Promised(Candidate),
-    Unpredicted(Child),
-    /// No worker can execute it.
-    None,
-}
-
-impl Mct {
-    fn decide(&self, node: Node<'_>, task: &Task) -> Decision {
-        with_candidates(|candidates| {
-            match self.weights.estimate(node, task, candidates) {
-                Basis::Known => {}
-                Basis::Unknown => return least_loaded(node, task).map_or(Decision::None, Decision::Unpredicted),
-                Basis::NoWorker => return Decision::None,
-            }
-            let mut seen = self.promises.begin();
-            let now = node.now();
-            ask_ends(node, candidates);
-            loop {
-                let choose = |candidates: &mut [Candidate]| self.weights.choose(now, candidates).0;
-                if let Some(chosen) = self.promises.settle(&mut seen, candidates, choose) {
-                    return Decision::Promised(chosen);
-                }
-                for candidate in candidates.iter_mut().filter(|candidate| !candidate.asked) {
-                    candidate.avail = node.child_estimated_end(candidate.child).as_nanos();
-                    candidate.asked = true;
-                }
-            }
-        })
+        Ok(Mct { soonest: Soonest::read(params)? })
     }
 }
 
 impl Component for Mct {
-    fn push_task(&self, node: Node<'_>, mut task: Task) -> Push {
-        match self.decide(node, &task) {
-            Decision::Promised(chosen) => {
-                chosen.predict(&mut task);
-                let answer = deliver(node, chosen.child, task);
-                self.promises.landed(chosen.child, answer.is_ok());
-                answer
-            }
-            Decision::Unpredicted(child) => {
-                task.set_predicted(None);
-                deliver(node, child, task)
-            }
-            Decision::None => Err(Refused::new(task, Refusal::NoWorker)),
-        }
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        self.soonest.push_task(node, task, |_, _| {})
     }
 }
 

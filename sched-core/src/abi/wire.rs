@@ -120,6 +120,24 @@ pub struct RawPlace<'a> {
     pub workers_in_context: RSlice<'a, u64>,
 }
 
+impl RawPlace<'static> {
+    /// A place without neighbours, workers or name.
+    pub const NOWHERE: RawPlace<'static> = RawPlace {
+        id: 0,
+        children: 0,
+        parents: 0,
+        flags: 0,
+        memory_node: NO_ID,
+        worker: NO_ID,
+        relative_speedup: 0.0,
+        path: RStr::empty(),
+        object: RStr::empty(),
+        slot: RStr::empty(),
+        workers: RSlice::EMPTY,
+        workers_in_context: RSlice::EMPTY,
+    };
+}
+
 /// Bits of [`RawPlace::flags`].
 pub mod place {
     /// All workers below have one architecture.

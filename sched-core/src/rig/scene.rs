@@ -151,7 +151,7 @@ impl Scene {
             children: Vec::new(),
             parents: Vec::new(),
             leaf: None,
-            place: EMPTY,
+            place: RawPlace::NOWHERE,
             child_places: Vec::new(),
         };
         scene.arrange();
@@ -246,25 +246,10 @@ impl Scene {
             slot: slot.into(),
             workers: leaked_words(workers),
             workers_in_context: leaked_words(&present),
-            ..EMPTY
+            ..RawPlace::NOWHERE
         }
     }
 }
-
-const EMPTY: RawPlace<'static> = RawPlace {
-    id: 0,
-    children: 0,
-    parents: 0,
-    flags: 0,
-    memory_node: NO_ID,
-    worker: NO_ID,
-    relative_speedup: 0.0,
-    path: RStr::empty(),
-    object: RStr::empty(),
-    slot: RStr::empty(),
-    workers: RSlice::EMPTY,
-    workers_in_context: RSlice::EMPTY,
-};
 
 fn a_core() -> RawWorker {
     fake_worker(Arch::CPU, MemoryNode(0))

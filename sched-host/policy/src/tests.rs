@@ -30,11 +30,13 @@ use miette::{GraphicalReportHandler, GraphicalTheme};
 use sched_core::{Arch, Arity, Family, Info, Param, Slot, Storage, WorkerId, WorkerSet};
 use sched_text::Finding;
 
-const THRESHOLDS: &[Param] = &[
-    Param::int("ntasks-threshold", 0, "tasks held at most; 0 means no limit").at_least(0),
-    Param::float("exp-len-threshold", 0.0, "expected length held at most; 0 means no limit").at_least(0).unit("µs"),
-    Param::bool("ready", false, "prefers tasks whose data is there"),
-];
+const NTASKS: Param = Param::int("ntasks-threshold", 0, "tasks held at most; 0 means no limit").at_least(0);
+const LENGTH: Param =
+    Param::float("exp-len-threshold", 0.0, "expected length held at most; 0 means no limit").at_least(0).unit("µs");
+const READY: Param = Param::bool("ready", false, "prefers tasks whose data is there");
+const THRESHOLDS: &[Param] = const { &[NTASKS, LENGTH, READY] };
+const OF_FIFO: &[Param] =
+    const { &[NTASKS, LENGTH, READY, Param::bool("sorted", true, "higher priorities leave first")] };
 
 const BOUNDED: Storage = Storage::BoundedBy(&["ntasks-threshold", "exp-len-threshold"]);
 
@@ -42,7 +44,7 @@ const BOUNDED: Storage = Storage::BoundedBy(&["ntasks-threshold", "exp-len-thres
 fn catalogue() -> Catalogue {
     let fifo = Info::new("fifo", Family::FlowControl, "Holds tasks in the order of their arrival.")
         .storage(BOUNDED)
-        .params(THRESHOLDS);
+        .params(OF_FIFO);
     let prio = Info::new("prio", Family::FlowControl, "Holds tasks by priority.").storage(BOUNDED).params(THRESHOLDS);
     let lifo = Info::new("lifo", Family::FlowControl, "Gives back the task that was pushed last.")
         .storage(Storage::Unbounded)

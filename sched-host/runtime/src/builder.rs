@@ -1,21 +1,23 @@
 //! How a runtime is put together: policy, plugins, workers.
 
+mod start_error;
+
 use super::{CodeletSettings, Runtime, Start};
 use crate::context::PolicyEnv;
 use sched_core::{Arch, MemoryNode, Offer, WorkerId, WorkerSet};
 use sched_graph::Where;
 use sched_machine::topology::{
-    BindingError, BindingPlan, Claim, CombinedSizes, Surroundings, Topology, TopologyError, WorkerBinding,
-    WorkerDistances,
+    BindingError, BindingPlan, Claim, CombinedSizes, Surroundings, Topology, WorkerBinding, WorkerDistances,
 };
 use sched_memory::{Coherence, Known, known, measure_once};
 use sched_model::Bus;
 use sched_model::Models;
 use sched_policy::{Override, Policy};
-use sched_text::Findings;
 use sched_tree::context::WantedPolicy;
-use sched_tree::plugin::{Registry, RegistryBuilder, RegistryError, SearchPath};
+use sched_tree::plugin::{Registry, RegistryBuilder, SearchPath};
 use sched_tree::{BareTree, WorkerFacts};
+use start_error::MOST_WORKERS;
+pub use start_error::StartError;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -60,55 +62,6 @@ impl Learning {
         }
     }
 }
-
-/// Why a runtime did not start. No worker runs in that case.
-#[derive(thiserror::Error, miette::Diagnostic)]
-#[non_exhaustive]
-pub enum StartError {
-    /// The policy was not found, is wrong, or does not fit the machine.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Policy(#[from] Findings),
-    /// The requested components were not found.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Components(#[from] RegistryError),
-    /// The machine could not be explored.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Topology(#[from] TopologyError),
-    /// There is no processing unit to run on.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Binding(#[from] BindingError),
-    /// The range of priorities is empty.
-    #[error("priorities range from {min} to {max}, which is nothing")]
-    #[diagnostic(code(sched::start::priorities), help("give the lower bound first"))]
-    Priorities {
-        /// The lower bound.
-        min: i32,
-        /// The upper bound.
-        max: i32,
-    },
-    /// More workers were requested than any machine has hardware threads.
-    #[error("{asked} workers were asked for, expected at most {MOST_WORKERS}")]
-    #[diagnostic(
-        code(sched::start::workers),
-        help("more workers than hardware threads gain nothing; a simulation has machines of any size")
-    )]
-    TooManyWorkers {
-        /// Number of workers requested.
-        asked: usize,
-    },
-    /// The system refused to start a thread.
-    #[error("a worker's thread could not be started: {0}")]
-    #[diagnostic(help("ask for fewer workers, or raise the limit of threads"))]
-    Thread(#[source] std::io::Error),
-}
-
-/// Maximum number of workers. With a few thousand more threads, the system runs out of memory mappings and kills a
-/// process in which one of them panics.
-const MOST_WORKERS: usize = 8192;
 
 impl Default for Builder {
     fn default() -> Builder {
@@ -467,5 +420,3 @@ fn by_memory_node(workers: &[WorkerFacts]) -> Vec<Vec<usize>> {
     workers.iter().enumerate().for_each(|(number, worker)| nodes[node(worker)].push(number));
     nodes
 }
-
-sched_text::debug_as_text!(StartError);

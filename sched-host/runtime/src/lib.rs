@@ -32,7 +32,8 @@ pub use task::codelet::{Codelet, CodeletBuilder, Context};
 pub use task::failure::{
     ContextState, Outcome, RunError, StallReport, SubmitError, TaskFailure, WorkerDoing, WorkerState,
 };
-pub use task::submit::{Submitter, TaskBuilder, TaskRef};
+pub use task::submit::{After, Submitter, TaskBuilder, TaskRef};
+pub use task::verdict::Verdict;
 pub use wait::DataError;
 pub use wait::data::{Data, ReadArray, ReadData, ReadMatrix, WriteArray, WriteData, WriteMatrix};
 pub use worker::stats::WorkerStats;

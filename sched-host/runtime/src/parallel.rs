@@ -8,6 +8,7 @@ use self::crew::{Crew, Team};
 use self::share::TeamAccessList;
 use super::data::access::AccessList;
 use super::task::codelet::{CodeletBuilder, Context, Kernel};
+use super::task::verdict::Verdict;
 use parking_lot::Mutex;
 use sched_core::Arch;
 
@@ -41,25 +42,25 @@ pub(crate) enum Code<L: AccessList, P> {
 impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
     /// Adds an implementation for CPU cores that the first member of a team of at most `max_size` runs for all; its
     /// thread may run on the processing units of all members. [`Team::run`] runs a part of it on every member.
-    pub fn cpu_fork(
+    pub fn cpu_fork<V: Verdict>(
         self,
         name: &str,
         max_size: usize,
-        kernel: impl for<'a> Fn(&Context<'_, P>, L::Views<'a>) + Send + Sync + 'static,
+        kernel: impl for<'a> Fn(&Context<'_, P>, L::Views<'a>) -> V + Send + Sync + 'static,
     ) -> Self {
         let run = move |handles: &L::Handles, params: &P, crew: &Crew<'_>| {
             let mut guards = L::guards(handles, crew.first());
             let context = Context { params, worker: crew.first(), team: Team::of(crew) };
             let _widened = crew.widen();
-            kernel(&context, L::views(&mut guards));
+            kernel(&context, L::views(&mut guards)).conclude();
         };
         self.add(Implementation::parallel(name, max_size), Code::Together(Box::new(run)))
     }
 
     /// Adds an implementation for CPU cores that every member of a team of at most `max_size` runs at once. A member
     /// sees all of the data that it reads, its own part of data that it writes, as [`Share`](super::Share) divides it,
-    /// and its own scratchpad. Members meet at [`Team::barrier`]. If one panics, the task fails, and the others unwind
-    /// from the barrier.
+    /// and its own scratchpad. Members meet at [`Team::barrier`]. If one panics or returns an error, the task fails, and
+    /// the others unwind from the barrier.
     ///
     /// ```
     /// # use sched_runtime::{Read, ReadWrite, Submitter};
@@ -75,11 +76,11 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
     ///     .build();
     /// # }
     /// ```
-    pub fn cpu_spmd(
+    pub fn cpu_spmd<V: Verdict>(
         self,
         name: &str,
         max_size: usize,
-        kernel: impl for<'a> Fn(&Context<'_, P>, L::Parts<'a>) + Send + Sync + 'static,
+        kernel: impl for<'a> Fn(&Context<'_, P>, L::Parts<'a>) -> V + Send + Sync + 'static,
     ) -> Self
     where
         L: TeamAccessList,
@@ -92,7 +93,7 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
                 parts.into_iter().map(|part| Mutex::new(Some(part))).collect();
             crew.run(&|team: Team<'_>| {
                 let part = parts[team.rank()].lock().take().expect("each member runs once");
-                kernel(&Context { params, worker: team.worker(), team }, part);
+                kernel(&Context { params, worker: team.worker(), team }, part).conclude();
             });
         };
         self.add(Implementation::parallel(name, max_size), Code::Together(Box::new(run)))

@@ -11,3 +11,4 @@ pub(crate) mod parts;
 pub(crate) mod record;
 pub(crate) mod submit;
 pub(crate) mod variant_counts;
+pub(crate) mod verdict;

@@ -155,6 +155,16 @@ impl Runtime {
         Ok(self.core.outcomes.outcome(task.key.sequence))
     }
 
+    /// Whether a task has ended, in whatever way.
+    ///
+    /// # Panics
+    /// If the task belongs to another runtime.
+    #[must_use]
+    pub fn is_done(&self, task: TaskRef) -> bool {
+        assert!(task.runtime == self.core.id, "a task is asked for with the runtime that it was submitted to");
+        self.core.is_ended(task.key)
+    }
+
     /// Reads data in its turn: after every task submitted so far that writes it. Later tasks that write it wait until
     /// the result is dropped.
     ///

@@ -13,6 +13,7 @@ use super::task::complete::{WorkerScratch, clear};
 use super::task::failure::{Cause, Outcome, TaskFailure};
 use super::task::record::{RareFields, Taken};
 use super::task::submit::Submitter;
+use super::task::verdict::KernelError;
 use crate::context::{ContextCore, enter_task};
 use sched_core::{Arch, TaskId, WorkerId};
 use sched_graph::{AccessMode, ContextId};
@@ -190,7 +191,7 @@ impl Worker {
         if let Some(memories) = &core.backend.memories
             && let Err(message) = self.bring(memories, slot, &**job, crew)
         {
-            return failed(slot, taken, implementation, worker, message);
+            return failed(slot, taken, implementation, worker, (true, message));
         }
         let began = has_model.then(Instant::now);
         if records {
@@ -201,7 +202,7 @@ impl Worker {
             self.record_end(slot, crew);
         }
         if let Err(payload) = ran {
-            return failed(slot, taken, implementation, worker, message_of(payload, ""));
+            return unwound(slot, taken, implementation, worker, payload);
         }
         if let Some(began) = began {
             let footprint = slot.head().footprint.load(Relaxed);
@@ -271,17 +272,35 @@ impl Worker {
     }
 }
 
-/// The failure of a task whose kernel panicked, or did not start.
+/// The failure of a task whose kernel ended with this payload.
 #[cold]
 #[inline(never)]
-fn failed(slot: &Slot, taken: &Taken, implementation: usize, worker: WorkerId, message: String) -> Outcome {
+fn unwound(
+    slot: &Slot,
+    taken: &Taken,
+    implementation: usize,
+    worker: WorkerId,
+    payload: Box<dyn Any + Send>,
+) -> Outcome {
+    match payload.downcast::<KernelError>() {
+        Ok(error) => failed(slot, taken, implementation, worker, (false, error.0)),
+        Err(payload) => failed(slot, taken, implementation, worker, (true, message_of(payload, ""))),
+    }
+}
+
+/// The failure of a task whose kernel failed, or did not start: whether by a panic, and the message.
+#[cold]
+#[inline(never)]
+fn failed(slot: &Slot, taken: &Taken, implementation: usize, worker: WorkerId, why: (bool, String)) -> Outcome {
     let facts = taken.job.as_ref().map(|job| job.facts());
+    let (panicked, message) = why;
     Outcome::Failed(Arc::new(TaskFailure {
         task: slot.head().sequence.load(Relaxed),
         codelet: facts.map_or_else(String::new, |facts| facts.name.clone()),
         implementation: facts.map_or_else(String::new, |facts| facts.implementations[implementation].name.clone()),
         name: taken.rare.as_ref().and_then(|rare| rare.name.as_deref().map(str::to_owned)),
         worker: worker.0,
+        panicked,
         message,
     }))
 }

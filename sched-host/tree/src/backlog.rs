@@ -2,15 +2,15 @@
 //!
 //! Contexts may share workers, which then serve them in turn. A tree that compares ends must know what a worker has to
 //! do for the others, or two contexts both take it for idle. So nodes keep the expected length of their queues where
-//! other trees can read it, and the ledger, which all trees of a runtime share, lists these counters by worker. With
-//! one tree the list is not read.
+//! other trees can read it, and the ledger, which all trees of a runtime share, lists these counters by worker. The list
+//! is not read for a worker that one tree has alone.
 
 use super::ledger::{NodeId, NodeNumber};
 use super::node::TreeNode;
 use parking_lot::RwLock;
 use sched_core::WorkerId;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 /// Expected length in nanoseconds of the tasks queued at a node. It has a cache line of its own, since each worker
 /// writes those of its leaves.
@@ -41,7 +41,8 @@ struct Backlog {
 /// The queues of all trees that share a ledger.
 #[derive(Default)]
 pub(super) struct Backlogs {
-    count: AtomicUsize,
+    /// Number of trees with queues for a worker, by worker. Trees of one ledger have the same workers.
+    serving: OnceLock<Box<[AtomicU32]>>,
     trees: RwLock<Vec<Backlog>>,
 }
 
@@ -55,22 +56,30 @@ impl Backlogs {
                 by_worker[worker.index()].push(Arc::clone(&node.queued));
             }
         }
+        let serving = self.serving.get_or_init(|| by_worker.iter().map(|_| AtomicU32::new(0)).collect());
         let mut trees = self.trees.write();
+        for (count, _) in serving.iter().zip(&by_worker).filter(|(_, queues)| !queues.is_empty()) {
+            count.fetch_add(1, Relaxed);
+        }
         trees.push(Backlog { tree, by_worker });
-        self.count.store(trees.len(), Relaxed);
     }
 
     /// Removes a tree.
     pub(super) fn remove(&self, tree: NodeNumber) {
         let mut trees = self.trees.write();
-        trees.retain(|backlog| backlog.tree != tree);
-        self.count.store(trees.len(), Relaxed);
+        let serving = self.serving.get().map_or(&[][..], |serving| serving);
+        for gone in trees.extract_if(.., |backlog| backlog.tree == tree) {
+            for (count, _) in serving.iter().zip(&gone.by_worker).filter(|(_, queues)| !queues.is_empty()) {
+                count.fetch_sub(1, Relaxed);
+            }
+        }
     }
 
     /// Expected length in nanoseconds of what is queued for a worker in all trees but one.
     #[inline]
     pub(super) fn of_others(&self, tree: NodeNumber, worker: WorkerId) -> u64 {
-        if self.count.load(Relaxed) < 2 { 0 } else { self.sum_of_others(tree, worker) }
+        let count = self.serving.get().and_then(|serving| serving.get(worker.index()));
+        if count.is_none_or(|count| count.load(Relaxed) < 2) { 0 } else { self.sum_of_others(tree, worker) }
     }
 
     #[cold]

@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 use sched_core::abi::extension::RawExtension;
-use sched_core::abi::std_types::{ROption, RSlice, RStr};
+use sched_core::abi::std_types::{ROption, RStr};
 use sched_core::abi::wire::{CallRef, NO_ID, RawNode, RawPlace, RawPush, RawWorker};
 use sched_core::abi::{RawTask, WireHost};
 
@@ -11,22 +11,6 @@ use sched_core::abi::{RawTask, WireHost};
 pub(super) struct Deaf {
     panic: Mutex<Option<String>>,
 }
-
-/// A place without neighbours.
-static NOWHERE: RawPlace<'static> = RawPlace {
-    id: 0,
-    children: 0,
-    parents: 0,
-    flags: 0,
-    memory_node: NO_ID,
-    worker: NO_ID,
-    relative_speedup: 0.0,
-    path: RStr::from_str(""),
-    object: RStr::from_str(""),
-    slot: RStr::from_str(""),
-    workers: RSlice::EMPTY,
-    workers_in_context: RSlice::EMPTY,
-};
 
 impl Deaf {
     /// Runs `body` with a node whose host this is.
@@ -72,7 +56,7 @@ impl WireHost for Deaf {
     }
 
     fn place(&self) -> &RawPlace<'_> {
-        &NOWHERE
+        &RawPlace::NOWHERE
     }
 
     fn child_place(&self, _child: u32) -> ROption<&RawPlace<'_>> {

@@ -205,7 +205,10 @@ impl TreeNode {
         std::mem::swap(&mut self.component, &mut other.component);
         std::mem::swap(&mut self.post, &mut other.post);
         std::mem::swap(&mut self.untouched, &mut other.untouched);
-        std::mem::swap(&mut self.queued, &mut other.queued);
+        // Other trees read these counters: the lengths move, the counters stay.
+        let (here, there) = (self.queued.nanos(), other.queued.nanos());
+        self.queued.set(there);
+        other.queued.set(here);
     }
 
     /// Announces a push to the component. A worker that passes by meanwhile finds the task nevertheless: this store

@@ -29,18 +29,12 @@ impl Place {
         let (raw_path, raw_object, raw_slot, raw_workers) =
             unsafe { (extend(&*path), extend(&*object), extend(&*slot), extend(&*workers)) };
         let mut raw = RawPlace {
-            id: 0,
-            children: 0,
-            parents: 0,
-            flags: 0,
-            memory_node: NO_ID,
-            worker: NO_ID,
-            relative_speedup: 0.0,
             path: raw_path.into(),
             object: raw_object.into(),
             slot: raw_slot.into(),
             workers: raw_workers.into(),
             workers_in_context: raw_workers.into(),
+            ..RawPlace::NOWHERE
         };
         fill(&mut raw);
         Place { raw, _path: path, _object: object, _slot: slot, _workers: workers }

@@ -210,6 +210,18 @@ fn concurrent_refusals_keep_the_order() {
     assert_eq!(rig.drain(), tasks);
 }
 
+#[test]
+fn unsorted_it_is_first_in_first_out() {
+    let rig = Rig::build::<Fifo>(&[("sorted", Value::Bool(false)), ("ntasks-threshold", Value::Int(3))]);
+    let rig = rig.child(FakeChild::new().room(0));
+    let tasks = [0, 5, -1].map(|priority| rig.task().priority(priority).make());
+    for task in tasks {
+        assert_eq!(rig.push(task), Ok(()));
+    }
+    assert!(!rig.can_push(DOWN), "the first is refused, and keeps its place");
+    assert_eq!(tasks.map(|_| rig.pull(DOWN)), tasks.map(Some));
+}
+
 proptest! {
     /// No sequence of calls loses a task, gives one twice, exceeds the threshold or passes over a higher priority.
     #[test]

@@ -67,9 +67,11 @@ fn it_is_bounded_by_number_and_by_length() {
 }
 
 #[test]
-fn it_has_the_parameters_of_fifo_but_one() {
+fn it_has_the_parameters_of_fifo_but_two() {
     let (prio, mut fifo) = (Prio::INFO.describe(), super::super::Fifo::INFO.describe());
-    assert_eq!(fifo.params.pop().map(|param| param.name), Some("ready-first".to_owned()));
+    for other in ["sorted", "ready-first"] {
+        assert_eq!(fifo.params.pop().map(|param| param.name), Some(other.to_owned()));
+    }
     assert_eq!((prio.params, prio.bounds, prio.stores), (fifo.params, fifo.bounds, fifo.stores));
     assert_eq!((prio.family, prio.arity, prio.lookahead), (fifo.family, fifo.arity, fifo.lookahead));
 }

@@ -1,5 +1,5 @@
 //! The queue that is filled at one end and emptied at the other, under loom: no task is lost or popped twice, and
-//! nobody is told that there is none while there is one.
+//! no pop finds nothing while there is a task.
 //!
 //! Each of these, done by hand to `shared.rs`, makes a model fail: what arrived is counted as gone before it is counted
 //! as here; no second look at the first count; a push of another priority that does not say so, or says so after its

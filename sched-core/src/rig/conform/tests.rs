@@ -133,7 +133,7 @@ fn examine(info: &Info, way: Way) -> Vec<Finding> {
     Examination::new(&info.describe(), &|_| Ok(adapt(odd()))).run()
 }
 
-/// Asserts that nothing but this property is found, by at most so many calls.
+/// Asserts that nothing but this property is found, by at most this number of calls.
 fn assert_found(findings: &[Finding], property: Property, calls: usize) {
     let named: Vec<Property> = findings.iter().map(|finding| finding.property).collect();
     assert_eq!(named, [property], "{findings:#?}");

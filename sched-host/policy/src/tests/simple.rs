@@ -22,7 +22,7 @@ const SHIPPED: [(&str, &str); 18] = [
     ("tree-eager-prio", "eager-prio decide-workers fifos-below-prio ready exp"),
     ("tree-prio", "eager decide-workers fifo-above-prio"),
     ("tree-prio-prefetching", "eager decide-workers fifo-above-prio fifos-below-prio ready exp"),
-    ("tree-random", "random decide-workers fifo-above impl"),
+    ("tree-random", "random decide-workers fifo-above fifos-below no-limit impl"),
     ("tree-random-prio", "random decide-workers fifo-above-prio impl"),
     ("tree-random-prefetching", "random decide-workers fifo-above fifos-below ready exp"),
     ("tree-random-prio-prefetching", "random decide-workers fifo-above-prio fifos-below-prio ready exp"),
@@ -58,22 +58,81 @@ fn queues_below_are_as_deep_as_the_decision_wants_to_look_ahead_whoever_made_it(
     let all = Catalogue::new(known.chain([(mine.describe(), "somebody")]));
     let flags = SimpleFlags::parse("mine decide-workers fifo-above fifos-below").expect("the flags are sound");
     let policy = SimpleFlags::user_choice("simple", &flags, &all).expect("they go together");
-    assert!(policy.to_kdl().contains("fifo ntasks-threshold=12 {"), "{}", policy.to_kdl());
+    assert!(policy.to_kdl().contains("fifo ntasks-threshold=12 sorted=#false {"), "{}", policy.to_kdl());
 }
 
 #[test]
 fn the_policy_reads_like_one_written_by_hand() {
     let words = "mct beta=2.0 decide-memnodes STARPU_SCHED_SIMPLE_PERFMODEL fifo-above fifos-below ws-below";
     assert_snapshot!(policy(words).to_kdl(), @r#"
-    // The simple scheduler `mct beta=2.0 decide-memory-nodes perfmodel fifo-above fifos-below ws-below`.
-    policy "simple" {
-        fifo {
+// The simple scheduler `mct beta=2.0 decide-memory-nodes perfmodel fifo-above fifos-below ws-below`.
+policy "simple" {
+    fifo sorted=#false {
+        perfmodel-select {
+            perfmodel {
+                mct beta=2.0 {
+                    each "memory-node" {
+                        fifo ntasks-threshold=30 sorted=#false {
+                            work-stealing {
+                                each "worker" {
+                                    use "leaf"
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            calibrator {
+                eager-calibration {
+                    each "worker" {
+                        fifo sorted=#false ntasks-threshold=2 {
+                            use "leaf"
+                        }
+                    }
+                }
+            }
+            no-perfmodel {
+                eager {
+                    each "worker" {
+                        fifo sorted=#false ntasks-threshold=2 {
+                            use "leaf"
+                        }
+                    }
+                }
+            }
+        }
+    }
+    shared "leaf" each="worker" {
+        worker
+    }
+}
+"#);
+}
+
+// Longer than 60 lines because of its golden text.
+#[test]
+fn the_application_chooses_among_several_decisions() {
+    let several = "eager decide-workers fifo-above; heteroprio decide-archs perfmodel fifo-above-prio fifos-below impl";
+    let policy = policy(several);
+    assert!(check(&policy, &stock()).is_empty());
+    assert_snapshot!(policy.to_kdl(), @r#"
+// Simple schedulers among which the application chooses: `eager decide-workers fifo-above`, `heteroprio decide-archs perfmodel fifo-above-prio fifos-below impl`.
+policy "simple" {
+    user-choice {
+        fifo sorted=#false {
+            eager {
+                each "worker" {
+                    use "leaf"
+                }
+            }
+        }
+        prio {
             perfmodel-select {
                 perfmodel {
-                    mct beta=2.0 {
-                        each "memory-node" {
-                            fifo ntasks-threshold=30 {
-                                work-stealing {
+                    heteroprio {
+                        each "arch" {
+                            fifo ntasks-threshold=30 sorted=#false {
+                                eager {
                                     each "worker" {
                                         use "leaf"
                                     }
@@ -85,7 +144,7 @@ fn the_policy_reads_like_one_written_by_hand() {
                 calibrator {
                     eager-calibration {
                         each "worker" {
-                            fifo ntasks-threshold=2 {
+                            fifo sorted=#false ntasks-threshold=2 {
                                 use "leaf"
                             }
                         }
@@ -94,7 +153,7 @@ fn the_policy_reads_like_one_written_by_hand() {
                 no-perfmodel {
                     eager {
                         each "worker" {
-                            fifo ntasks-threshold=2 {
+                            fifo sorted=#false ntasks-threshold=2 {
                                 use "leaf"
                             }
                         }
@@ -102,75 +161,16 @@ fn the_policy_reads_like_one_written_by_hand() {
                 }
             }
         }
-        shared "leaf" each="worker" {
-            worker
+    }
+    shared "leaf" each="worker" {
+        stage {
+            best-implementation {
+                worker
+            }
         }
     }
-    "#);
 }
-
-// Longer than 60 lines because of its golden text.
-#[test]
-fn the_application_chooses_among_several_decisions() {
-    let several = "eager decide-workers fifo-above; heteroprio decide-archs perfmodel fifo-above-prio fifos-below impl";
-    let policy = policy(several);
-    assert!(check(&policy, &stock()).is_empty());
-    assert_snapshot!(policy.to_kdl(), @r#"
-    // Simple schedulers among which the application chooses: `eager decide-workers fifo-above`, `heteroprio decide-archs perfmodel fifo-above-prio fifos-below impl`.
-    policy "simple" {
-        user-choice {
-            fifo {
-                eager {
-                    each "worker" {
-                        use "leaf"
-                    }
-                }
-            }
-            prio {
-                perfmodel-select {
-                    perfmodel {
-                        heteroprio {
-                            each "arch" {
-                                fifo ntasks-threshold=30 {
-                                    eager {
-                                        each "worker" {
-                                            use "leaf"
-                                        }
-                                    }
-                                }
-                            }
-                        }
-                    }
-                    calibrator {
-                        eager-calibration {
-                            each "worker" {
-                                fifo ntasks-threshold=2 {
-                                    use "leaf"
-                                }
-                            }
-                        }
-                    }
-                    no-perfmodel {
-                        eager {
-                            each "worker" {
-                                fifo ntasks-threshold=2 {
-                                    use "leaf"
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        shared "leaf" each="worker" {
-            stage {
-                best-implementation {
-                    worker
-                }
-            }
-        }
-    }
-    "#);
+"#);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn components_before_the_decision_and_limits_of_its_own() {
             ..QueuesBelow::new(Queue::Fifo)
         });
     let text = r#"policy "mine" { prio { stage { best-implementation { eager { each "worker" {
-        fifo ntasks-threshold=7 exp-len-threshold=50.0 ready-first=#true { worker }
+        fifo ntasks-threshold=7 exp-len-threshold=50.0 ready-first=#true sorted=#false { worker }
     } } } } } }"#;
     let policy = flags.policy("mine", &stock()).expect("the flags are sound");
     assert_eq!(policy, parse("mine.kdl", text).expect("the text is sound")[0].clone().doc(flags.summary()));

@@ -5,6 +5,7 @@ use super::failure::SubmitError;
 use super::measure;
 use super::submit::Submitter;
 use super::variant_counts::VariantCounts;
+use super::verdict::Verdict;
 use crate::core::{Core, TaskPlace, Vacant};
 use crate::data::DataHeader;
 use crate::data::access::AccessList;
@@ -252,22 +253,24 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
         }
     }
 
-    /// Adds an implementation for CPU cores.
-    pub fn cpu(
+    /// Adds an implementation for CPU cores. The kernel returns nothing, or a `Result` whose error fails the task; see
+    /// [`Verdict`].
+    pub fn cpu<V: Verdict>(
         self,
         name: &str,
-        kernel: impl for<'a> Fn(&Context<'_, P>, L::Views<'a>) + Send + Sync + 'static,
+        kernel: impl for<'a> Fn(&Context<'_, P>, L::Views<'a>) -> V + Send + Sync + 'static,
     ) -> Self {
         self.implementation(Arch::CPU, name, kernel)
     }
 
     /// Adds an implementation for an architecture.
-    pub fn implementation(
+    pub fn implementation<V: Verdict>(
         self,
         arch: Arch,
         name: &str,
-        kernel: impl for<'a> Fn(&Context<'_, P>, L::Views<'a>) + Send + Sync + 'static,
+        kernel: impl for<'a> Fn(&Context<'_, P>, L::Views<'a>) -> V + Send + Sync + 'static,
     ) -> Self {
+        let kernel = move |context: &Context<'_, P>, views: L::Views<'_>| kernel(context, views).conclude();
         self.add(Implementation { arch, name: name.to_owned(), most: 1 }, Code::Once(Box::new(kernel)))
     }
 

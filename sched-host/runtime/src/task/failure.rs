@@ -14,7 +14,7 @@ use std::time::Duration;
 pub enum Outcome {
     /// Its kernel returned.
     Done,
-    /// Its kernel panicked.
+    /// Its kernel panicked or returned an error.
     Failed(Arc<TaskFailure>),
     /// It was not run, because it depends on a task that failed.
     Cancelled(Arc<TaskFailure>),
@@ -23,7 +23,7 @@ pub enum Outcome {
 /// The failed task because of which another cannot run.
 pub(crate) type Cause = Arc<TaskFailure>;
 
-/// A task whose kernel panicked.
+/// A task whose kernel panicked or returned an error.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct TaskFailure {
     /// Its place in the order of submission, from 1.
@@ -36,18 +36,22 @@ pub struct TaskFailure {
     pub name: Option<String>,
     /// The worker that ran it.
     pub worker: u32,
-    /// Message of the panic.
+    /// Whether it panicked; otherwise it returned an error.
+    pub panicked: bool,
+    /// Message of the panic, or text of the error.
     pub message: String,
 }
 
 impl fmt::Display for TaskFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TaskFailure { task, codelet, implementation, name, worker, message } = self;
+        let TaskFailure { task, codelet, implementation, name, worker, panicked, message } = self;
         write!(f, "task {task}")?;
         if let Some(name) = name {
             write!(f, " `{name}`")?;
         }
-        write!(f, " (codelet `{codelet}`, implementation `{implementation}`, worker {worker}) panicked: {message}")
+        write!(f, " (codelet `{codelet}`, implementation `{implementation}`, worker {worker}) ")?;
+        f.write_str(if *panicked { "panicked" } else { "failed" })?;
+        write!(f, ": {message}")
     }
 }
 
@@ -55,7 +59,7 @@ impl fmt::Display for TaskFailure {
 #[derive(Clone, thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum RunError {
-    /// Kernels panicked. All tasks that did not depend on them have run, and the runtime remains usable.
+    /// Kernels panicked or returned errors. All tasks that did not depend on them have run, and the runtime remains usable.
     #[error("{}", failed_text(.failed, *.cancelled))]
     #[diagnostic(code(sched::run::failed))]
     Failed {

@@ -47,6 +47,47 @@ impl TaskRef {
     }
 }
 
+/// What a task can [wait for](TaskBuilder::after): a task, or a list of tasks.
+pub trait After {
+    /// The tasks to wait for.
+    fn tasks(&self) -> &[TaskRef];
+}
+
+impl After for TaskRef {
+    #[inline]
+    fn tasks(&self) -> &[TaskRef] {
+        std::slice::from_ref(self)
+    }
+}
+
+impl After for [TaskRef] {
+    #[inline]
+    fn tasks(&self) -> &[TaskRef] {
+        self
+    }
+}
+
+impl<const N: usize> After for [TaskRef; N] {
+    #[inline]
+    fn tasks(&self) -> &[TaskRef] {
+        self
+    }
+}
+
+impl After for Vec<TaskRef> {
+    #[inline]
+    fn tasks(&self) -> &[TaskRef] {
+        self
+    }
+}
+
+impl<A: After + ?Sized> After for &A {
+    #[inline]
+    fn tasks(&self) -> &[TaskRef] {
+        (*self).tasks()
+    }
+}
+
 impl Submitter {
     /// Registers data with one place for all workers; see [`replicated`](Self::replicated) for data that is copied to
     /// the memory nodes which need it.
@@ -284,9 +325,10 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         self
     }
 
-    /// Waits for another task, in addition to the order by data. If that task fails, this one is cancelled.
-    pub fn after(mut self, task: TaskRef) -> Self {
-        self.after.push(task);
+    /// Waits for another task, or for several, in addition to the order by data. If one of them fails, this one is
+    /// cancelled.
+    pub fn after(mut self, tasks: impl After) -> Self {
+        self.after.extend_from_slice(tasks.tasks());
         self
     }
 

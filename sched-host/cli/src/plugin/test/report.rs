@@ -184,7 +184,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// A simulation that takes so many times as long as with the stock component is marked.
+/// A simulation that takes more than this number of times as long as with the stock component is marked.
 const SLOW: f64 = 4.0;
 
 fn write_component(examined: &Examined, out: &mut dyn Write) -> std::io::Result<()> {

@@ -218,16 +218,24 @@ fn summary(schedulers: &[SimpleFlags]) -> String {
 
 impl Queue {
     fn component(self) -> Component {
-        Component::new(match self {
-            Queue::Fifo => "fifo",
-            Queue::Prio => "prio",
-        })
+        self.with(|queue| queue)
+    }
+
+    /// The queue with these settings, the one of its order last.
+    fn with(self, set: impl FnOnce(Component) -> Component) -> Component {
+        match self {
+            Queue::Fifo => set(Component::new("fifo")).set("sorted", Value::Bool(false)),
+            Queue::Prio => set(Component::new("prio")),
+        }
     }
 }
 
 impl QueuesBelow {
     fn component(self, decision: Option<&ComponentInfo>) -> Component {
-        let mut queue = self.queue.component();
+        self.queue.with(|queue| self.settings(queue, decision))
+    }
+
+    fn settings(self, mut queue: Component, decision: Option<&ComponentInfo>) -> Component {
         if let Limit::Bounded { ntasks, exp_len } = self.limit {
             // Components look two tasks ahead unless they say otherwise.
             let lookahead = decision.map_or(2, |info| info.lookahead);

@@ -1,0 +1,77 @@
+//! The decision of components that send each task to the child that is expected to complete it first: `mct`, and
+//! `block-cyclic` among the children that it allows.
+
+use super::completion::{Basis, Candidate, Weights, ask_ends, deliver, least_loaded, with_candidates};
+use super::promise::Promises;
+use sched_core::*;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Soonest {
+    weights: Weights,
+    promises: Promises,
+}
+
+/// The child chosen for a task.
+enum Decision {
+    /// The promise must be kept or withdrawn.
+    Promised(Candidate),
+    Unpredicted(Child),
+    /// No worker can execute it.
+    None,
+}
+
+impl Soonest {
+    pub(super) fn read(params: &Params) -> Result<Self, BuildError> {
+        Ok(Soonest { weights: Weights::read(params)?, promises: Promises::default() })
+    }
+
+    /// Pushes `task` to the best of the candidates that `restrict` leaves. A task of unknown length goes to the child
+    /// with the least load. *Hop.*
+    #[inline]
+    pub(super) fn push_task(
+        &self,
+        node: Node<'_>,
+        mut task: Task,
+        restrict: impl FnOnce(&Task, &mut Vec<Candidate>),
+    ) -> Push {
+        match self.decide(node, &task, restrict) {
+            Decision::Promised(chosen) => {
+                chosen.predict(&mut task);
+                let answer = deliver(node, chosen.child, task);
+                self.promises.landed(chosen.child, answer.is_ok());
+                answer
+            }
+            Decision::Unpredicted(child) => {
+                task.set_predicted(None);
+                deliver(node, child, task)
+            }
+            Decision::None => Err(Refused::new(task, Refusal::NoWorker)),
+        }
+    }
+
+    #[inline]
+    fn decide(&self, node: Node<'_>, task: &Task, restrict: impl FnOnce(&Task, &mut Vec<Candidate>)) -> Decision {
+        with_candidates(|candidates| {
+            match self.weights.estimate(node, task, candidates) {
+                Basis::Known => {}
+                Basis::Unknown => return least_loaded(node, task).map_or(Decision::None, Decision::Unpredicted),
+                Basis::NoWorker => return Decision::None,
+            }
+            restrict(task, candidates);
+            let mut seen = self.promises.begin();
+            let now = node.now();
+            ask_ends(node, candidates);
+            loop {
+                let choose = |candidates: &mut [Candidate]| self.weights.choose(now, candidates).0;
+                if let Some(chosen) = self.promises.settle(&mut seen, candidates, choose) {
+                    return Decision::Promised(chosen);
+                }
+                for candidate in candidates.iter_mut().filter(|candidate| !candidate.asked) {
+                    candidate.avail = node.child_estimated_end(candidate.child).as_nanos();
+                    candidate.asked = true;
+                }
+            }
+        })
+    }
+}
