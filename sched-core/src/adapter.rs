@@ -2,31 +2,75 @@
 
 use crate::abi::ComponentObject;
 use crate::abi::component::{WireComponent, object_of};
-use crate::abi::extension::RawExtension;
+use crate::abi::extension::{ComponentExecution, ComponentState, Named, RawExecution, RawExtension};
 use crate::abi::task::RawTask;
 use crate::abi::wire::{RawNode, RawPush};
-use crate::component::{Component, Report};
+use crate::component::{Component, Execution, ExecutionEnd, Report};
 use crate::node::{Child, Node};
 use crate::task::Task;
-use abi_stable::std_types::{ROption, RStr, RString, RVec, Tuple2};
+use abi_stable::std_types::{ROption, RSlice, RStr, RString, RVec, Tuple2};
 use std::any::Any;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, offset_of};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Puts a component behind the stable interface. Hosts use it for components that are compiled in, plugins for their
 /// own.
 pub fn adapt<C: Component>(component: C) -> ComponentObject {
-    object_of(Adapter(ManuallyDrop::new(component)))
+    object_of(Adapter {
+        execution: ComponentExecution { started: started::<C>, ended: ended::<C> },
+        state: ComponentState { export: export::<C>, import: import::<C> },
+        component: ManuallyDrop::new(component),
+    })
 }
 
-struct Adapter<C>(ManuallyDrop<C>);
+/// A component, and the tables of its extensions, whose functions get a pointer to their table.
+#[repr(C)]
+struct Adapter<C> {
+    execution: ComponentExecution,
+    state: ComponentState,
+    component: ManuallyDrop<C>,
+}
+
+/// The adapter that has an extension at `this`, `offset` bytes from its start.
+///
+/// # Safety
+/// The host calls with the pointer that the adapter of this type offered, as long as the component is there.
+unsafe fn adapter_of<'a, C>(this: *const (), offset: usize) -> &'a Adapter<C> {
+    // SAFETY: the pointer was made from one to the whole adapter, in `extension`.
+    unsafe { &*this.byte_sub(offset).cast::<Adapter<C>>() }
+}
+
+extern "C" fn started<C: Component>(this: *const (), node: &RawNode, task: &RawExecution) {
+    // SAFETY: see `adapter_of`.
+    let adapter = unsafe { adapter_of::<C>(this, offset_of!(Adapter<C>, execution)) };
+    guarded(node, (), || adapter.component.task_started(Node::new(node), &Execution::of(task)));
+}
+
+extern "C" fn ended<C: Component>(this: *const (), node: &RawNode, task: &RawExecution) {
+    // SAFETY: see `adapter_of`.
+    let adapter = unsafe { adapter_of::<C>(this, offset_of!(Adapter<C>, execution)) };
+    let (execution, end) = (Execution::of(task), ExecutionEnd::of(task));
+    guarded(node, (), || adapter.component.task_ended(Node::new(node), &execution, &end));
+}
+
+extern "C" fn export<C: Component>(this: *const (), node: &RawNode) -> ROption<RVec<u8>> {
+    // SAFETY: see `adapter_of`.
+    let adapter = unsafe { adapter_of::<C>(this, offset_of!(Adapter<C>, state)) };
+    guarded(node, ROption::RNone, || adapter.component.export(Node::new(node)).map(RVec::from).into())
+}
+
+extern "C" fn import<C: Component>(this: *const (), node: &RawNode, state: RSlice<'_, u8>) {
+    // SAFETY: see `adapter_of`.
+    let adapter = unsafe { adapter_of::<C>(this, offset_of!(Adapter<C>, state)) };
+    guarded(node, (), || adapter.component.import(Node::new(node), state.as_slice()));
+}
 
 impl<C> Drop for Adapter<C> {
     /// Catches a panic in the component's drop: unwinding out of `extern "C"` code would end the process. There is no
     /// host left to report it to.
     fn drop(&mut self) {
         // SAFETY: the component is dropped only here, and not used afterwards.
-        let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(&mut self.0) }));
+        let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(&mut self.component) }));
         if let Err(payload) = dropped {
             // Dropping a panic payload may panic again.
             std::mem::forget(payload);
@@ -68,7 +112,7 @@ impl<C: Component> WireComponent for Adapter<C> {
         guarded(node, RawPush::TAKEN, || {
             // SAFETY: the host gives the task away with this call.
             let task = unsafe { Task::from_raw(task) };
-            match self.0.push_task(Node::new(node), task) {
+            match self.component.push_task(Node::new(node), task) {
                 Ok(()) => RawPush::TAKEN,
                 Err(refused) => RawPush { refused: refused.task.into_raw(), why: refused.why.code() },
             }
@@ -76,45 +120,58 @@ impl<C: Component> WireComponent for Adapter<C> {
     }
 
     fn pull_task(&self, node: &RawNode, to: u32) -> RawTask {
-        guarded(node, RawTask::NONE, || match self.0.pull_task(Node::new(node), Child(to)) {
+        guarded(node, RawTask::NONE, || match self.component.pull_task(Node::new(node), Child(to)) {
             Some(task) => task.into_raw(),
             None => RawTask::NONE,
         })
     }
 
     fn can_push(&self, node: &RawNode, to: u32) -> bool {
-        guarded(node, false, || self.0.can_push(Node::new(node), Child(to)))
+        guarded(node, false, || self.component.can_push(Node::new(node), Child(to)))
     }
 
     fn can_pull(&self, node: &RawNode) -> bool {
-        guarded(node, false, || self.0.can_pull(Node::new(node)))
+        guarded(node, false, || self.component.can_pull(Node::new(node)))
     }
 
     fn estimated_end(&self, node: &RawNode) -> u64 {
-        guarded(node, 0, || self.0.estimated_end(Node::new(node)).as_nanos())
+        guarded(node, 0, || self.component.estimated_end(Node::new(node)).as_nanos())
     }
 
     fn estimated_load(&self, node: &RawNode) -> f64 {
-        guarded(node, 0.0, || self.0.estimated_load(Node::new(node)))
+        guarded(node, 0.0, || self.component.estimated_load(Node::new(node)))
     }
 
     fn notify_change_workers(&self, node: &RawNode) {
-        guarded(node, (), || self.0.notify_change_workers(Node::new(node)));
+        guarded(node, (), || self.component.notify_change_workers(Node::new(node)));
     }
 
     fn drain(&self, node: &RawNode) -> RVec<RawTask> {
-        guarded(node, RVec::new(), || self.0.drain().into_iter().map(Task::into_raw).collect())
+        guarded(node, RVec::new(), || {
+            self.component.drain_at(Node::new(node)).into_iter().map(Task::into_raw).collect()
+        })
     }
 
     fn describe(&self, node: &RawNode) -> RVec<Tuple2<RString, RString>> {
         guarded(node, RVec::new(), || {
             let mut report = Report::default();
-            self.0.describe(&mut report);
+            self.component.describe_at(Node::new(node), &mut report);
             report.facts().iter().map(|(name, value)| Tuple2(name.as_str().into(), value.as_str().into())).collect()
         })
     }
 
-    fn extension(&self, _name: RStr<'_>) -> ROption<RawExtension> {
-        ROption::RNone
+    fn extension(&self, name: RStr<'_>) -> ROption<RawExtension> {
+        let this = std::ptr::from_ref(self);
+        // SAFETY: the host keeps the component, which it never moves, as long as it uses what is offered.
+        match name.as_str() {
+            ComponentExecution::NAME => ROption::RSome(unsafe {
+                RawExtension::of_object(this.byte_add(offset_of!(Adapter<C>, execution)).cast::<ComponentExecution>())
+            }),
+            // SAFETY: as above.
+            ComponentState::NAME => ROption::RSome(unsafe {
+                RawExtension::of_object(this.byte_add(offset_of!(Adapter<C>, state)).cast::<ComponentState>())
+            }),
+            _ => ROption::RNone,
+        }
     }
 }

@@ -1,11 +1,14 @@
 //! The component: the type that an author writes.
 
+use crate::abi::extension::RawExecution;
 use crate::estimate::Time;
 use crate::info::Info;
 use crate::node::{Child, Node};
 use crate::params::{BuildError, Params};
-use crate::task::Task;
+use crate::task::{Task, TaskId};
+use crate::workers::WorkerId;
 use std::fmt;
+use std::time::Duration;
 
 /// The answer to a push: accepted, or handed back with the reason.
 pub type Push = Result<(), Refused>;
@@ -140,9 +143,102 @@ pub trait Component: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// [`drain`](Self::drain) with the node, for a component that needs it: there is no call, no neighbour can be
+    /// reached, and the clock does not run.
+    fn drain_at(&self, node: Node<'_>) -> Vec<Task> {
+        let _ = node;
+        self.drain()
+    }
+
     /// Adds the component's current state to a stall report or a picture of the tree.
     fn describe(&self, report: &mut Report) {
         let _ = report;
+    }
+
+    /// [`describe`](Self::describe) with the node, for a component that needs it.
+    fn describe_at(&self, node: Node<'_>, report: &mut Report) {
+        let _ = node;
+        self.describe(report);
+    }
+
+    /// Called just before a worker below executes a task of this tree, if the component declares
+    /// [`hears_tasks`](crate::Info::hears_tasks). The worker ([`Node::requester`]) waits meanwhile.
+    fn task_started(&self, node: Node<'_>, task: &Execution) {
+        let _ = (node, task);
+    }
+
+    /// Called when a worker below has executed a task of this tree, before tasks that wait for it are pushed, if the
+    /// component declares [`hears_tasks`](crate::Info::hears_tasks).
+    fn task_ended(&self, node: Node<'_>, task: &Execution, end: &ExecutionEnd) {
+        let _ = (node, task, end);
+    }
+
+    /// What the component has learnt, for the one that takes its place when the policy is swapped: a component of the
+    /// same name and plugin, which stands for the same [topology object](Node::topology_object), gets it by
+    /// [`import`](Self::import). The format is the component's own; a newer build may be the one that reads it. No other
+    /// call is in the tree meanwhile. Stored tasks are no part of it: they are [drained](Self::drain).
+    fn export(&self, node: Node<'_>) -> Option<Vec<u8>> {
+        let _ = node;
+        None
+    }
+
+    /// Takes what a predecessor [exported](Self::export): after
+    /// [`notify_change_workers`](Self::notify_change_workers), before the first task.
+    fn import(&self, node: Node<'_>, state: &[u8]) {
+        let _ = (node, state);
+    }
+}
+
+/// A task that a worker executes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Execution {
+    /// The task.
+    pub task: TaskId,
+    /// The codelet's number in the runtime.
+    pub codelet: u32,
+    /// See [`Task::footprint`].
+    pub footprint: u64,
+    /// Its priority.
+    pub priority: i32,
+    /// The worker, simple or combined.
+    pub worker: WorkerId,
+    /// The duration that a component [predicted](Task::predicted).
+    pub predicted: Option<Duration>,
+}
+
+/// The end of a task's execution.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct ExecutionEnd {
+    /// Time from the start to the end.
+    pub length: Duration,
+    /// Energy in joules, if the host knows it: in a simulation what the platform gives, in a run the expected value.
+    pub energy: Option<f64>,
+    /// Whether the task failed.
+    pub failed: bool,
+}
+
+impl Execution {
+    pub(crate) fn of(raw: &RawExecution) -> Execution {
+        Execution {
+            task: TaskId::new(raw.task),
+            codelet: raw.codelet,
+            footprint: raw.footprint,
+            priority: raw.priority,
+            worker: WorkerId(raw.worker),
+            predicted: (raw.predicted != u64::MAX).then(|| Duration::from_nanos(raw.predicted)),
+        }
+    }
+}
+
+impl ExecutionEnd {
+    pub(crate) fn of(raw: &RawExecution) -> ExecutionEnd {
+        ExecutionEnd {
+            length: Duration::from_nanos(raw.length),
+            energy: Some(raw.energy).filter(|energy| !energy.is_nan()),
+            failed: raw.failed != 0,
+        }
     }
 }
 

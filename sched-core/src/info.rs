@@ -95,6 +95,7 @@ pub struct Info {
     pushes_on_pull: bool,
     end_is_noted: bool,
     keeps_state: bool,
+    hears_tasks: bool,
 }
 
 impl Info {
@@ -129,6 +130,7 @@ impl Info {
             pushes_on_pull: false,
             end_is_noted: false,
             keeps_state: false,
+            hears_tasks: false,
         }
     }
 
@@ -340,6 +342,15 @@ impl Info {
         self
     }
 
+    /// Declares that it hears of tasks that workers below execute:
+    /// [`task_started`](crate::Component::task_started) and [`task_ended`](crate::Component::task_ended) are called.
+    /// Where no component of any tree declares this, tasks pay nothing for it. (Since 1.1; an older host calls neither.)
+    #[must_use]
+    pub const fn hears_tasks(mut self) -> Info {
+        self.hears_tasks = true;
+        self
+    }
+
     /// Its name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -385,6 +396,7 @@ impl Info {
             pushes_on_pull: self.pushes_on_pull,
             end_is_noted: self.end_is_noted,
             keeps_state: self.keeps_state,
+            hears_tasks: self.hears_tasks,
         }
     }
 }
@@ -443,6 +455,8 @@ pub struct ComponentInfo {
     pub end_is_noted: bool,
     /// Whether it lives on when workers join its context or leave it.
     pub keeps_state: bool,
+    /// Whether it hears of tasks that workers below execute.
+    pub hears_tasks: bool,
 }
 
 impl ComponentInfo {

@@ -223,7 +223,7 @@ mod workers;
 
 pub use abi::fetch::fetch_ahead;
 pub use adapter::adapt;
-pub use component::{Build, Component, Push, Refusal, Refused, Report};
+pub use component::{Build, Component, Execution, ExecutionEnd, Push, Refusal, Refused, Report};
 pub use estimate::{Estimate, Time};
 pub use export::Offer;
 pub use info::{Arity, ComponentInfo, Family, Info, Slot, SlotInfo, Storage};

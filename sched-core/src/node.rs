@@ -3,6 +3,7 @@
 mod ends;
 mod estimates;
 mod hops;
+mod neighbours;
 mod prospect;
 mod submitted;
 mod workers;

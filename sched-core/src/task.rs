@@ -115,6 +115,7 @@ impl Task {
     }
 
     /// The host's number of the set of workers that the task is restricted to; 0 for none.
+    #[cfg(feature = "rig")]
     pub(crate) fn restriction(&self) -> u64 {
         self.head().restriction()
     }

@@ -7,9 +7,11 @@ use sched_core::{Arch, Build, MemoryNode, Params, Value, WorkerId, WorkerSet, ad
 use sched_host::tree::{Claims, FaultKind, Ledger, NodeId, NodeNumber, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
 use sched_tests::bad::{Bad, Deal};
 use sched_tests::fake_services::FakeServices;
+use sched_tests::hold::Hold;
+use sched_tests::stock;
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::*;
+use std::sync::atomic::{AtomicU64, Ordering::*};
 
 fn part<C: Build>(path: &str, params: &[(&str, Value)], children: &[u32], worker: Option<u32>) -> Part {
     let mut values = Params::defaults(C::INFO.declared_params());
@@ -178,4 +180,23 @@ fn a_combined_worker_is_woken_for_what_it_can_execute_only() {
         (Some(0), None)
     );
     assert!(tree.has_leaf(WorkerId(2)) && !tree.has_leaf(WorkerId(1)) && !tree.has_leaf(WorkerId(3)));
+}
+
+#[test]
+fn every_parent_is_asked_to_fill_room() {
+    // A queue that has room for one task, below two others of which only the second has tasks.
+    let tree = r#"user-choice { fifo { use "leaf" } fifo { use "leaf" } }
+        shared "leaf" each="worker" { fifo ntasks-threshold=1 { worker } }"#;
+    let runtime = stock::builder(tree, 1, Vec::new()).build().expect("the policy is valid");
+    let hold = Hold::new(&runtime);
+    let held = hold.worker();
+    let ran = Arc::new(AtomicU64::new(0));
+    let note = Arc::clone(&ran);
+    let codelet = runtime.codelet::<(), ()>("note").cpu("note", move |_, ()| _ = note.fetch_add(1, Relaxed)).build();
+    for _ in 0..20 {
+        runtime.task(&codelet, ()).sched_data(1).submit().expect("the task is sound");
+    }
+    drop(held);
+    runtime.wait_all().expect("every task runs");
+    assert_eq!(ran.load(Relaxed), 20);
 }

@@ -2,10 +2,10 @@
 
 use super::HostObject;
 use super::task::RawTask;
-use super::wire::CallRef;
+use super::wire::{CallRef, RawNode};
 use crate::estimate::NO_MODEL;
 use abi_stable::StableAbi;
-use abi_stable::std_types::{RSliceMut, RStr};
+use abi_stable::std_types::{ROption, RSlice, RSliceMut, RStr, RVec};
 use abi_stable::type_layout::TypeLayout;
 
 /// A named table of functions. The name fixes its type for all time.
@@ -20,6 +20,21 @@ impl RawExtension {
     /// Offers a table.
     pub fn new<T: Named>(table: &'static T) -> RawExtension {
         RawExtension { table: std::ptr::from_ref(table).cast() }
+    }
+
+    /// Offers a table in an object, which reads the object through the pointer that it is called with.
+    ///
+    /// # Safety
+    /// Who gets the extension uses it no longer than the object is there, where the object is not moved.
+    #[must_use]
+    pub unsafe fn of_object<T: Named>(table: *const T) -> RawExtension {
+        RawExtension { table: table.cast() }
+    }
+
+    /// Pointer to the table.
+    #[must_use]
+    pub fn as_ptr(self) -> *const () {
+        self.table
     }
 
     /// The table.
@@ -67,6 +82,9 @@ pub const KNOWN: &[KnownExtension] = &[
     KnownExtension::of::<HostProspects>(),
     KnownExtension::of::<HostGraph>(),
     KnownExtension::of::<HostEnds>(),
+    KnownExtension::of::<HostNeighbours>(),
+    KnownExtension::of::<ComponentExecution>(),
+    KnownExtension::of::<ComponentState>(),
 ];
 
 /// Since 1.1, offered by the host: lets a component write to the host's log.
@@ -257,6 +275,82 @@ pub struct HostEnds {
 
 impl Named for HostEnds {
     const NAME: &'static str = "children-ends/1";
+}
+
+/// Since 1.1, offered by the host: what stands around a node, and the context that its tree serves.
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct HostNeighbours {
+    /// Name of the component of child number `child`; empty if there is no such child.
+    pub child: for<'a> extern "C" fn(call: CallRef<'a>, node: u32, child: u32) -> RStr<'a>,
+    /// Name of the component of parent number `parent`; empty if there is no such parent.
+    pub parent: for<'a> extern "C" fn(call: CallRef<'a>, node: u32, parent: u32) -> RStr<'a>,
+    /// Number of the family of a child, as in [`RawInfo`](crate::abi::manifest::RawInfo); `u32::MAX` if unknown.
+    pub child_family: extern "C" fn(call: CallRef<'_>, node: u32, child: u32) -> u32,
+    /// Number of the family of a parent.
+    pub parent_family: extern "C" fn(call: CallRef<'_>, node: u32, parent: u32) -> u32,
+    /// Name of the context.
+    pub context: for<'a> extern "C" fn(call: CallRef<'a>) -> RStr<'a>,
+    /// What the application attached to the context; empty if nothing.
+    pub user_data: for<'a> extern "C" fn(call: CallRef<'a>) -> RSlice<'a, u8>,
+}
+
+impl Named for HostNeighbours {
+    const NAME: &'static str = "host-neighbours/1";
+}
+
+/// Since 1.1, offered by components that [hear of tasks](crate::Info::hears_tasks). `this` is the pointer that the
+/// component offered ([`RawExtension::as_ptr`]).
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct ComponentExecution {
+    /// See [`Component::task_started`](crate::Component::task_started).
+    pub started: extern "C" fn(this: *const (), node: &RawNode, task: &RawExecution),
+    /// See [`Component::task_ended`](crate::Component::task_ended).
+    pub ended: extern "C" fn(this: *const (), node: &RawNode, task: &RawExecution),
+}
+
+impl Named for ComponentExecution {
+    const NAME: &'static str = "component-execution/1";
+}
+
+/// A task that starts, or has ended.
+#[repr(C)]
+#[derive(StableAbi, Clone, Copy, Debug)]
+pub struct RawExecution {
+    /// Position in the order of submission.
+    pub task: u64,
+    /// Footprint.
+    pub footprint: u64,
+    /// Expected duration in nanoseconds, or `u64::MAX`.
+    pub predicted: u64,
+    /// Duration of the kernel in nanoseconds; 0 at its start.
+    pub length: u64,
+    /// Energy in joules; NaN if unknown, and at the start.
+    pub energy: f64,
+    /// Number of the codelet.
+    pub codelet: u32,
+    /// The worker, simple or combined.
+    pub worker: u32,
+    /// Priority.
+    pub priority: i32,
+    /// Nonzero if the task failed.
+    pub failed: u32,
+}
+
+/// Since 1.1, offered by components: what an instance leaves to its successor. `this` is the pointer that the component
+/// offered ([`RawExtension::as_ptr`]).
+#[repr(C)]
+#[derive(StableAbi)]
+pub struct ComponentState {
+    /// See [`Component::export`](crate::Component::export).
+    pub export: extern "C" fn(this: *const (), node: &RawNode) -> ROption<RVec<u8>>,
+    /// See [`Component::import`](crate::Component::import).
+    pub import: extern "C" fn(this: *const (), node: &RawNode, state: RSlice<'_, u8>),
+}
+
+impl Named for ComponentState {
+    const NAME: &'static str = "component-state/1";
 }
 
 /// The host's table of this type, if it has one.

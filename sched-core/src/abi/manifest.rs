@@ -35,7 +35,7 @@ pub struct RawInfo {
     pub arity: u32,
     /// Bit 0: stores tasks. Bit 1: may refuse. Bit 2: needs models. Since 1.1: bit 3: forwards pulls; bit 4: forwards
     /// pushes; bit 5: wakes workers; bit 6: pulled only; bit 7: empty until pushed; bit 8: for combined workers; bit 9:
-    /// pushes on pull; bit 10: its end is noted; bit 11: keeps its state.
+    /// pushes on pull; bit 10: its end is noted; bit 11: keeps its state; bit 12: hears of tasks.
     pub flags: u32,
     /// Number of tasks that a queue below should hold.
     pub lookahead: u32,
@@ -119,17 +119,35 @@ impl RawValue {
     }
 }
 
+/// The number of a family on the wire.
+#[must_use]
+pub const fn family_number(family: Family) -> u32 {
+    match family {
+        Family::FlowControl => 0,
+        Family::ResourceMapping => 1,
+        Family::SpecialPurpose => 2,
+        Family::Worker => 3,
+    }
+}
+
+/// The family of this number; `None` if only a later version knows it.
+#[must_use]
+pub const fn family_of(number: u32) -> Option<Family> {
+    match number {
+        0 => Some(Family::FlowControl),
+        1 => Some(Family::ResourceMapping),
+        2 => Some(Family::SpecialPurpose),
+        3 => Some(Family::Worker),
+        _ => None,
+    }
+}
+
 impl From<&ComponentInfo> for RawInfo {
     fn from(info: &ComponentInfo) -> RawInfo {
         RawInfo {
             name: info.name.as_str().into(),
             doc: info.doc.as_str().into(),
-            family: match info.family {
-                Family::FlowControl => 0,
-                Family::ResourceMapping => 1,
-                Family::SpecialPurpose => 2,
-                Family::Worker => 3,
-            },
+            family: family_number(info.family),
             arity: match info.arity {
                 Arity::Leaf => 0,
                 Arity::One => 1,
@@ -147,7 +165,8 @@ impl From<&ComponentInfo> for RawInfo {
                 | u32::from(info.combined) << 8
                 | u32::from(info.pushes_on_pull) << 9
                 | u32::from(info.end_is_noted) << 10
-                | u32::from(info.keeps_state) << 11,
+                | u32::from(info.keeps_state) << 11
+                | u32::from(info.hears_tasks) << 12,
             lookahead: info.lookahead,
             bounds: info.bounds.iter().map(|name| name.as_str().into()).collect(),
             slots: info.slots.iter().map(|slot| Tuple2(slot.name.as_str().into(), slot.doc.as_str().into())).collect(),
@@ -188,13 +207,7 @@ impl RawInfo {
         let name = self.name.to_string();
         let unknown =
             |what: &str, number: u32| format!("component `{name}` has {what} {number}, which this host does not know");
-        let family = match self.family {
-            0 => Family::FlowControl,
-            1 => Family::ResourceMapping,
-            2 => Family::SpecialPurpose,
-            3 => Family::Worker,
-            number => return Err(unknown("family", number)),
-        };
+        let family = family_of(self.family).ok_or_else(|| unknown("family", self.family))?;
         let arity = match self.arity {
             0 => Arity::Leaf,
             1 => Arity::One,
@@ -237,6 +250,7 @@ impl RawInfo {
             pushes_on_pull: self.flags & 512 != 0,
             end_is_noted: self.flags & 1024 != 0,
             keeps_state: self.flags & 2048 != 0,
+            hears_tasks: self.flags & 4096 != 0,
         })
     }
 }

@@ -36,7 +36,7 @@ fn info() -> impl Strategy<Value = ComponentInfo> {
     let shape = (prop::sample::select(families.to_vec()), prop::sample::select(arities.to_vec()), any::<u32>());
     let slot = any::<(String, String)>().prop_map(|(name, doc)| SlotInfo { name, doc });
     let lists = (vec(any::<String>(), 0..3), vec(slot, 0..3), vec(param(), 0..4));
-    (any::<(String, String, String)>(), shape, any::<[bool; 12]>(), lists).prop_map(
+    (any::<(String, String, String)>(), shape, any::<[bool; 13]>(), lists).prop_map(
         |(
             (name, doc, package),
             (family, arity, lookahead),
@@ -53,6 +53,7 @@ fn info() -> impl Strategy<Value = ComponentInfo> {
                 pushes_on_pull,
                 end_is_noted,
                 keeps_state,
+                hears_tasks,
             ],
             (bounds, slots, params),
         )| {
@@ -78,6 +79,7 @@ fn info() -> impl Strategy<Value = ComponentInfo> {
                 pushes_on_pull,
                 end_is_noted,
                 keeps_state,
+                hears_tasks,
             }
         },
     )

@@ -136,28 +136,26 @@ impl Policy {
                 found |= adjustment.apply(&mut shared.children, &mut vec![shared.name.clone()]);
             }
             if !found {
-                findings.push(self.nowhere(adjustment));
+                findings.push(nowhere(&self, &adjustment.path).code("policy::setting"));
             }
             self.name = format!("{}+{adjustment}", self.name);
         }
         if findings.is_empty() { Ok(self) } else { Err(Findings::new("the parameters that are set", findings)) }
     }
+}
 
-    fn nowhere(&self, adjustment: &Adjustment) -> Finding {
-        let mut names = BTreeSet::new();
-        self.root
-            .iter()
-            .chain(self.shared.iter().flat_map(|shared| &shared.children))
-            .for_each(|part| note(part, &mut names));
-        let path = adjustment.path.join("/");
-        let finding = Finding::error(format!("policy `{}` has no component `{path}`", self.name));
-        let last = adjustment.path.last().map_or("", String::as_str);
-        let finding = match names.contains(last) {
-            true => finding.help("a path names components and slots from above, without what `each` adds: `mct/prio`"),
-            false => finding.help(did_you_mean(last, names.iter().copied(), "its components")),
-        };
-        finding.breaks("V7").code("policy::setting")
-    }
+/// The finding that no component of `policy` is meant by a path.
+pub(super) fn nowhere(policy: &Policy, path: &[String]) -> Finding {
+    let mut names = BTreeSet::new();
+    let shared = policy.shared.iter().flat_map(|shared| &shared.children);
+    policy.root.iter().chain(shared).for_each(|part| note(part, &mut names));
+    let finding = Finding::error(format!("policy `{}` has no component `{}`", policy.name, path.join("/")));
+    let last = path.last().map_or("", String::as_str);
+    let finding = match names.contains(last) {
+        true => finding.help("a path names components and slots from above, without what `each` adds: `mct/prio`"),
+        false => finding.help(did_you_mean(last, names.iter().copied(), "its components")),
+    };
+    finding.breaks("V7")
 }
 
 /// Notes the names of the components in `element`.

@@ -41,6 +41,7 @@ mod catalogue;
 mod check;
 mod distribute_shared;
 mod draw;
+mod edit;
 mod element;
 mod expand;
 mod leaves;
@@ -60,6 +61,7 @@ pub use build::{ComponentId, Connect, Decide, Limit, Queue, QueuesBelow, Ready, 
 pub use catalogue::{Audience, Catalogue, Entry, Offers, Stock};
 pub use check::check;
 pub use draw::Fold;
+pub use edit::PolicyEdit;
 pub use element::{Component, Each, Element, Policy, Setting, Shared, Use};
 pub use expand::{expand, expand_unchecked};
 pub use level::Level;

@@ -12,7 +12,7 @@ use sched_sync::sleep::Sleep;
 use sched_trace::{Event, Recorder};
 use sched_tree::{Services, TreeObserver, WorkerFacts};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// The back end of trees whose workers are threads.
@@ -29,6 +29,8 @@ pub(crate) struct ThreadBackend {
     pub(crate) codelets: Arc<Codelets>,
     /// Present if events are recorded.
     pub(crate) recorder: Option<Arc<Recorder>>,
+    /// Whether somebody follows the starts and ends of tasks: the recorder, or a component.
+    pub(crate) is_followed: AtomicBool,
     /// Present if there are several memory nodes.
     pub(crate) memories: Option<Arc<Memories>>,
 }
@@ -51,6 +53,7 @@ impl ThreadBackend {
             archs: workers.iter().map(|worker| worker.arch).collect(),
             distances,
             codelets: Arc::new(Codelets::new(recorder.is_some())),
+            is_followed: AtomicBool::new(recorder.is_some()),
             recorder,
             memories,
         }
@@ -135,6 +138,10 @@ impl Services for ThreadBackend {
         if let Some(memories) = &self.memories {
             memories.prefetch(memory_node, task);
         }
+    }
+
+    fn report_executions(&self) {
+        self.is_followed.store(true, Relaxed);
     }
 
     fn tree_observer(&self) -> Option<Arc<dyn TreeObserver>> {

@@ -43,6 +43,7 @@ pub struct Builder {
     trace: Option<usize>,
     models: Learning,
     codelet_settings: BTreeMap<String, CodeletSettings>,
+    user_data: Vec<u8>,
 }
 
 /// Where performance models of codelets come from.
@@ -82,6 +83,7 @@ impl Default for Builder {
             trace: None,
             models: Learning::Forgotten,
             codelet_settings: BTreeMap::new(),
+            user_data: Vec::new(),
         }
     }
 }
@@ -177,6 +179,12 @@ impl Builder {
     /// the [arity](CombinedSizes::arity).
     pub fn combined_sizes(mut self, sizes: CombinedSizes) -> Builder {
         self.combined = Some(sizes);
+        self
+    }
+
+    /// Attaches data to the default context, for its components ([`Node::context_data`](sched_core::Node::context_data)).
+    pub fn user_data(mut self, data: impl Into<Vec<u8>>) -> Builder {
+        self.user_data = data.into();
         self
     }
 
@@ -334,6 +342,7 @@ impl Builder {
             trace,
             bus,
             codelet_settings: self.codelet_settings,
+            user_data: self.user_data,
         })
     }
 }

@@ -23,12 +23,15 @@ use sched_trace::Recorder;
 use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{faults_of, survey_of};
 use sched_tree::ledger::fetch_to_write;
-use sched_tree::{Fault, Ledger, NodeState, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
+use sched_tree::{ContextFacts, Fault, Ledger, NodeState, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::time::Duration;
+
+/// Name of the context that every runtime has.
+const DEFAULT_NAME: &str = "default";
 
 /// State that workers and submitters of a runtime share.
 pub(crate) struct Core {
@@ -121,14 +124,17 @@ impl Core {
         let has_teams = has_team_leaves(&start.parts, count);
         let ahead = Arc::new(Ahead::new(ContextId::DEFAULT, Arc::clone(&backend), Arc::clone(&ledger)));
         let (services, lookahead) = (Arc::<ThreadBackend>::clone(&backend), Some(Arc::<Ahead>::clone(&ahead) as _));
-        let tree = Tree::assemble_foreseeing(start.parts, &facts, services, Arc::clone(&ledger), start.seed, lookahead);
+        let facts_of_context = ContextFacts { name: DEFAULT_NAME.to_owned(), user_data: start.user_data };
+        let (parts, seed) = (start.parts, start.seed);
+        let tree =
+            Tree::assemble_in_context(parts, &facts, services, Arc::clone(&ledger), seed, lookahead, facts_of_context);
         let crews = Crews::new(count, &start.combined, start.binding);
         let combined = Combined::new(count, &start.combined, crews);
         if let Some(combined) = combined.as_ref().filter(|_| has_teams) {
             combined.workers.begin_use();
         }
         let workers = WorkerSet::first(count as u32);
-        let default = ContextCore::new(ContextId::DEFAULT, tree, ahead, "default".to_owned(), start.laid, workers);
+        let default = ContextCore::new(ContextId::DEFAULT, tree, ahead, DEFAULT_NAME.to_owned(), start.laid, workers);
         default.set_priorities(&start.priorities);
         let core = Arc::new(Core {
             id: NEXT.fetch_add(1, Relaxed),

@@ -108,6 +108,8 @@ pub(crate) struct Start {
     /// Latency and bandwidth between memory nodes, if there are several.
     pub(crate) bus: Option<Bus>,
     pub(crate) codelet_settings: BTreeMap<String, CodeletSettings>,
+    /// What the application attached to the default context.
+    pub(crate) user_data: Vec<u8>,
 }
 
 /// Stack size of a worker, for kernels of applications and nested calls of components.

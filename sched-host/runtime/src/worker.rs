@@ -15,11 +15,11 @@ use super::task::record::{RareFields, Taken};
 use super::task::submit::Submitter;
 use super::task::verdict::KernelError;
 use crate::context::{ContextCore, enter_task};
-use sched_core::{Arch, TaskId, WorkerId};
+use sched_core::{Arch, TaskId, Time, WorkerId};
 use sched_graph::{AccessMode, ContextId};
 use sched_trace::{CodeletId, Event};
 use sched_tree::seat::{Seat, Seated, Work};
-use sched_tree::{Services, Slot};
+use sched_tree::{Services, Slot, TaskEnd};
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -59,13 +59,23 @@ pub(crate) struct Worker {
     pub(super) seat: Seat<Arc<ContextCore>>,
     pub(super) submitter: Submitter,
     pub(super) scratch: WorkerScratch,
+    /// When its kernel started, if starts are followed.
+    started: Cell<Time>,
 }
 
 impl Worker {
     pub(crate) fn new(core: Arc<Core>, id: WorkerId) -> Worker {
         let submitter = Submitter { core: Arc::clone(&core) };
         let arch = core.facts[id.index()].arch;
-        Worker { core, id, arch, seat: Seat::new(id), submitter, scratch: WorkerScratch::of_worker() }
+        Worker {
+            core,
+            id,
+            arch,
+            seat: Seat::new(id),
+            submitter,
+            scratch: WorkerScratch::of_worker(),
+            started: Cell::new(Time::ZERO),
+        }
     }
 
     /// Executes tasks until the runtime stops.
@@ -186,7 +196,7 @@ impl Worker {
             facts.select(arch, size, chosen).expect("the tree gives workers tasks that they can execute");
         let keeps_nothing = facts.keeps_nothing;
         let has_model = facts.model.is_some();
-        let records = core.backend.recorder.is_some();
+        let is_followed = core.backend.is_followed.load(Relaxed);
         // Before the time of the kernel starts.
         if let Some(memories) = &core.backend.memories
             && let Err(message) = self.bring(memories, slot, &**job, crew)
@@ -194,12 +204,12 @@ impl Worker {
             return failed(slot, taken, implementation, worker, (true, message));
         }
         let began = has_model.then(Instant::now);
-        if records {
-            self.record_start(slot, taken.rare.as_deref(), crew);
+        if is_followed {
+            self.note_start(slot, taken.rare.as_deref(), crew, worker);
         }
         let ran = catch_unwind(AssertUnwindSafe(|| job.run(implementation, crew)));
-        if records {
-            self.record_end(slot, crew);
+        if is_followed {
+            self.note_end(slot, crew, worker, ran.is_err());
         }
         if let Err(payload) = ran {
             return unwound(slot, taken, implementation, worker, payload);
@@ -236,17 +246,30 @@ impl Worker {
         brought.map_err(|payload| message_of(payload, "while its data was copied to the worker's memory node: "))
     }
 
-    /// Records the end of a kernel.
+    /// Notes the end of a kernel, for the trace and for components that follow it.
     #[cold]
-    fn record_end(&self, slot: &Slot, crew: &Crew<'_>) {
+    fn note_end(&self, slot: &Slot, crew: &Crew<'_>, worker: WorkerId, failed: bool) {
+        let core = &*self.core;
+        let length = core.backend.now().since(self.started.get());
         let task = TaskId::new(slot.head().sequence.load(Relaxed));
         for member in crew.members {
-            self.core.backend.record(Some(self.id), || Event::Ended { task, worker: *member });
+            core.backend.record(Some(self.id), || Event::Ended { task, worker: *member });
         }
+        let energy = core.backend.expected_energy(worker, slot.head(), None);
+        let tree = core.tree_of(core.records.get(slot.id()));
+        tree.note_execution(slot, worker, self.id, Some(TaskEnd { length, energy, failed }));
+    }
+
+    /// Notes the start of a kernel, for components that follow it and for the trace.
+    #[cold]
+    fn note_start(&self, slot: &Slot, rare: Option<&RareFields>, crew: &Crew<'_>, worker: WorkerId) {
+        let tree = self.core.tree_of(self.core.records.get(slot.id()));
+        tree.note_execution(slot, worker, self.id, None);
+        self.record_start(slot, rare, crew);
+        self.started.set(self.core.backend.now());
     }
 
     /// Records the start of a kernel.
-    #[cold]
     fn record_start(&self, slot: &Slot, rare: Option<&RareFields>, crew: &Crew<'_>) {
         let Some(recorder) = &self.core.backend.recorder else { return };
         let head = slot.head();

@@ -44,6 +44,8 @@ pub(super) struct SimBackend {
     /// Whether `notes` has any.
     noted: AtomicBool,
     pub(super) tree_observer: Option<Arc<dyn TreeObserver>>,
+    /// Whether components hear of the execution of tasks.
+    pub(super) is_followed: AtomicBool,
 }
 
 /// Requests of trees to the engine.
@@ -97,6 +99,7 @@ impl SimBackend {
             notes: Mutex::default(),
             noted: AtomicBool::new(false),
             tree_observer: None,
+            is_followed: AtomicBool::new(false),
         }
     }
 
@@ -279,6 +282,10 @@ impl Services for SimBackend {
         }
         self.noted.store(true, Relaxed);
         self.notes.lock().prefetch.push(Prefetch { memory: memory_node, task: task_of(task) });
+    }
+
+    fn report_executions(&self) {
+        self.is_followed.store(true, Relaxed);
     }
 
     fn tree_observer(&self) -> Option<Arc<dyn TreeObserver>> {

@@ -1,7 +1,7 @@
 //! Scheduling contexts of a simulation, as requested.
 
 use sched_core::WorkerSet;
-use sched_policy::Policy;
+use sched_policy::{Policy, PolicyEdit};
 use sched_tree::context::{ContextError, WantedPolicy};
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -14,6 +14,7 @@ pub struct Context {
     pub(super) policy: Option<WantedPolicy>,
     pub(super) workers: Option<Vec<u32>>,
     pub(super) priorities: RangeInclusive<i32>,
+    pub(super) user_data: Vec<u8>,
 }
 
 impl Context {
@@ -22,7 +23,13 @@ impl Context {
 
     /// A context with the policy of the default context, all workers, and any priorities.
     pub fn new(name: impl Into<String>) -> Context {
-        Context { name: name.into(), policy: None, workers: None, priorities: i32::MIN..=i32::MAX }
+        Context {
+            name: name.into(),
+            policy: None,
+            workers: None,
+            priorities: i32::MIN..=i32::MAX,
+            user_data: Vec::new(),
+        }
     }
 
     /// Sets the policy: the name of a shipped one, or the path of a KDL file.
@@ -47,6 +54,12 @@ impl Context {
     /// the priority of tasks without one: it becomes the nearest bound.
     pub fn priorities(mut self, range: RangeInclusive<i32>) -> Context {
         self.priorities = range;
+        self
+    }
+
+    /// Attaches data to the context, for its components ([`Node::context_data`](sched_core::Node::context_data)).
+    pub fn user_data(mut self, data: impl Into<Vec<u8>>) -> Context {
+        self.user_data = data.into();
         self
     }
 
@@ -76,6 +89,7 @@ pub enum When {
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     Policy(Box<Policy>),
+    Edit(PolicyEdit),
     AddWorkers(WorkerSet),
     RemoveWorkers(WorkerSet),
 }

@@ -59,7 +59,7 @@ use engine::{Engine, Opening, PlannedChange, PolicyEnv};
 use lengths::Lengths;
 use sched_core::WorkerSet;
 use sched_graph::{KindId, TaskGraph, TaskId};
-use sched_policy::Policy;
+use sched_policy::{Policy, PolicyEdit};
 use sched_trace::{Event, Observer};
 use sched_tree::TreeObserver;
 use sched_tree::combined::has_team_leaves;
@@ -94,6 +94,7 @@ struct ChangeRequest {
 #[derive(Clone)]
 enum RequestedChange {
     Policy(WantedPolicy),
+    Edit(PolicyEdit),
     AddWorkers(Vec<u32>),
     RemoveWorkers(Vec<u32>),
 }
@@ -186,6 +187,11 @@ impl Simulation {
         self.request(context, when, RequestedChange::Policy(WantedPolicy::Value(Box::new(policy))))
     }
 
+    /// Changes the shape of the policy of a context, unless all of its tasks have ended then.
+    pub fn edit_policy(self, context: &str, edit: PolicyEdit, when: When) -> Simulation {
+        self.request(context, when, RequestedChange::Edit(edit))
+    }
+
     /// Adds workers to a context, unless all of its tasks have ended then.
     pub fn add_workers(self, context: &str, workers: impl IntoIterator<Item = u32>, when: When) -> Simulation {
         self.request(context, when, RequestedChange::AddWorkers(workers.into_iter().collect()))
@@ -255,8 +261,14 @@ fn openings(
     let everybody = WorkerSet::first(count as u32);
     let parts = policy_env.lay(platform, &policy, &everybody)?;
     let (name, any) = (Context::DEFAULT.to_owned(), i32::MIN..=i32::MAX);
-    let mut openings =
-        vec![Opening { name, policy: policy.clone(), workers: everybody.clone(), priorities: any, parts }];
+    let mut openings = vec![Opening {
+        name,
+        policy: policy.clone(),
+        workers: everybody.clone(),
+        priorities: any,
+        parts,
+        user_data: Vec::new(),
+    }];
     for context in contexts {
         let open = || -> Result<Opening, ContextError> {
             context.check(openings.iter().map(|opening| &*opening.name))?;
@@ -266,7 +278,9 @@ fn openings(
             };
             let policy = context.policy.clone().map_or_else(|| Ok(policy.clone()), WantedPolicy::find)?;
             let parts = policy_env.lay(platform, &policy, &workers)?;
-            Ok(Opening { name: context.name.clone(), policy, workers, priorities: context.priorities.clone(), parts })
+            let (name, priorities, user_data) =
+                (context.name.clone(), context.priorities.clone(), context.user_data.clone());
+            Ok(Opening { name, policy, workers, priorities, parts, user_data })
         };
         openings.push(open().map_err(|error| not_made(&context.name, error))?);
     }
@@ -286,6 +300,7 @@ fn planned(requests: Vec<ChangeRequest>, contexts: &[Opening], workers: usize) -
         };
         let change = || -> Result<Change, ContextError> {
             Ok(match request.change {
+                RequestedChange::Edit(edit) => Change::Edit(edit),
                 RequestedChange::Policy(policy) => Change::Policy(Box::new(policy.find()?)),
                 RequestedChange::AddWorkers(added) => Change::AddWorkers(worker_ids(added, workers)?),
                 RequestedChange::RemoveWorkers(removed) => Change::RemoveWorkers(worker_ids(removed, workers)?),

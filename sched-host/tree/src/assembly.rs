@@ -10,6 +10,7 @@ use super::fallback::Fallback;
 use super::fault::Fault;
 use super::ledger::{Ledger, NodeId, NodeNumber, Phase, Slot};
 use super::lookahead::{Foresight, Lookahead};
+use super::neighbours::ContextFacts;
 use super::node::{NodeParts, ParentLink, TreeNode};
 use super::observer::Observed;
 use super::place::Place;
@@ -17,6 +18,7 @@ use super::prospects;
 use super::services::Services;
 use super::survey::NodeState;
 use super::teams::Teams;
+use parking_lot::Mutex;
 use sched_core::abi::wire::{NO_ID, RawWorker, place};
 use sched_core::{Refusal, SharedSet, WorkerId};
 use std::collections::BTreeMap;
@@ -36,6 +38,8 @@ pub(super) struct TreeEnv {
     pub(super) lookahead: Option<Arc<dyn Lookahead>>,
     /// Seeds the randomness of every node.
     pub(super) seed: u64,
+    /// The context that trees serve.
+    pub(super) context: Mutex<Arc<ContextFacts>>,
 }
 
 /// A tree, with everything that hops need. Without nodes it gives no task, and stores pushed tasks in the fallback
@@ -62,6 +66,9 @@ pub(crate) struct LiveTree {
     pub(super) foresight: Option<Arc<Foresight>>,
     /// Observer of the movements of tasks, if any.
     pub(super) observed: Option<Observed>,
+    /// Nodes whose components hear of the execution of tasks.
+    pub(super) listeners: Box<[NodeId]>,
+    pub(super) context: Arc<ContextFacts>,
 }
 
 impl LiveTree {
@@ -81,7 +88,13 @@ impl LiveTree {
         let nodes = linked(nodes, &leaves, foresight.as_ref());
         let leaves_for: Box<[Box<[NodeId]>]> = leaves.for_member.into_iter().map(Vec::into_boxed_slice).collect();
         env.ledger.backlogs.add(first, &nodes, &leaves_for);
+        let listeners = LiveTree::find_listeners(&nodes);
+        if !listeners.is_empty() {
+            env.services.report_executions();
+        }
         Some(LiveTree {
+            listeners,
+            context: Arc::clone(&env.context.lock()),
             nodes,
             first,
             leaves: leaves.of_worker.into(),
@@ -317,6 +330,8 @@ fn nodes(parts: Vec<Part>, links: Links, places: &Arc<[Place]>, env: &TreeEnv, f
             end_is_noted: part.claims.end_is_noted && relies,
             stores_any_number: part.claims.stores_any_number,
             keeps_state: part.claims.keeps_state,
+            hears_tasks: part.claims.hears_tasks,
+            family: part.claims.family,
             children: part.children.iter().map(|(child, _)| *child).collect(),
             parents: parents.into(),
             sources: sources.into(),

@@ -46,6 +46,14 @@ pub enum Method {
     Drain,
     /// [`describe`](sched_core::Component::describe).
     Describe,
+    /// [`task_started`](sched_core::Component::task_started).
+    TaskStarted,
+    /// [`task_ended`](sched_core::Component::task_ended).
+    TaskEnded,
+    /// [`export`](sched_core::Component::export).
+    Export,
+    /// [`import`](sched_core::Component::import).
+    Import,
     /// Its constructor, [`Build::build`](sched_core::Build::build).
     Build,
     /// Its destructor.
@@ -53,7 +61,7 @@ pub enum Method {
 }
 
 impl Method {
-    const ALL: [Method; 11] = [
+    const ALL: [Method; 15] = [
         Method::PushTask,
         Method::PullTask,
         Method::CanPush,
@@ -63,6 +71,10 @@ impl Method {
         Method::NotifyChangeWorkers,
         Method::Drain,
         Method::Describe,
+        Method::TaskStarted,
+        Method::TaskEnded,
+        Method::Export,
+        Method::Import,
         Method::Build,
         Method::Drop,
     ];
@@ -84,6 +96,10 @@ impl fmt::Display for Method {
             Method::NotifyChangeWorkers => "notify_change_workers",
             Method::Drain => "drain",
             Method::Describe => "describe",
+            Method::TaskStarted => "task_started",
+            Method::TaskEnded => "task_ended",
+            Method::Export => "export",
+            Method::Import => "import",
             Method::Build => "build",
             Method::Drop => "drop",
         })

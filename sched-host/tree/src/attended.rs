@@ -192,9 +192,9 @@ impl WireComponent for Attended {
     fn drain(&self, node: &RawNode) -> RVec<RawTask> {
         let Some(inner) = self.inner.clone() else { return RVec::new() };
         let post = Arc::clone(&self.post);
+        let host = Deaf::at(node.host().place());
         let drained = in_time("drain", move || {
             let _inside = Inside::new(&post, Method::Drain);
-            let host = Deaf::default();
             let tasks = Handles(host.with(|alone| inner.drain(alone)));
             (tasks, host.into_panic())
         });

@@ -7,7 +7,7 @@
 use super::attendance::Method;
 use super::breach::times;
 use parking_lot::Mutex;
-use sched_core::ComponentInfo;
+use sched_core::{ComponentInfo, Family};
 use sched_policy::PlanNode;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -39,6 +39,10 @@ pub struct Claims {
     pub pushes_on_pull: bool,
     /// It lives on when workers join its context or leave it.
     pub keeps_state: bool,
+    /// It hears of the execution of tasks.
+    pub hears_tasks: bool,
+    /// Its family.
+    pub family: Option<Family>,
 }
 
 impl Claims {
@@ -64,6 +68,8 @@ impl From<&ComponentInfo> for Claims {
             wakes_workers: info.wakes_workers,
             pushes_on_pull: info.pushes_on_pull,
             keeps_state: info.keeps_state,
+            hears_tasks: info.hears_tasks,
+            family: Some(info.family),
         }
     }
 }

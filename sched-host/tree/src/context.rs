@@ -5,7 +5,7 @@ mod error;
 mod lay;
 mod report;
 
-pub use config::{ContextConfig, exchange, worker_ids};
+pub use config::{ContextConfig, NewPolicy, exchange, worker_ids};
 pub use error::ContextError;
 pub use lay::{WantedPolicy, build_parts, lay};
 pub use report::{faults_of, survey_of};

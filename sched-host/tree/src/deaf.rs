@@ -1,5 +1,6 @@
 //! A host that hears nothing but a panic: for a call that a component must not do anything in.
 
+use super::place::Place;
 use parking_lot::Mutex;
 use sched_core::abi::extension::RawExtension;
 use sched_core::abi::std_types::{ROption, RStr};
@@ -9,10 +10,24 @@ use sched_core::abi::{RawTask, WireHost};
 /// See the [module](self).
 #[derive(Default)]
 pub(super) struct Deaf {
+    /// The place of the component, if it has one.
+    place: Option<Place>,
     panic: Mutex<Option<String>>,
 }
 
 impl Deaf {
+    /// A host that tells a component where it stands.
+    pub(super) fn at(place: &RawPlace<'_>) -> Deaf {
+        let (path, object, slot) = (place.path.as_str(), place.object.as_str(), place.slot.as_str());
+        let copy = Place::new(path, object, slot, &place.workers_in_context, |raw| {
+            raw.id = place.id;
+            (raw.children, raw.parents, raw.flags) = (place.children, place.parents, place.flags);
+            (raw.memory_node, raw.worker) = (place.memory_node, place.worker);
+            raw.relative_speedup = place.relative_speedup;
+        });
+        Deaf { place: Some(copy), panic: Mutex::default() }
+    }
+
     /// Runs `body` with a node whose host this is.
     pub(super) fn with<T>(&self, body: impl FnOnce(&RawNode) -> T) -> T {
         // SAFETY: host and call outlive the `RawNode`, which lives for this call.
@@ -56,7 +71,7 @@ impl WireHost for Deaf {
     }
 
     fn place(&self) -> &RawPlace<'_> {
-        &RawPlace::NOWHERE
+        self.place.as_ref().map_or(&RawPlace::NOWHERE, Place::raw)
     }
 
     fn child_place(&self, _child: u32) -> ROption<&RawPlace<'_>> {

@@ -23,8 +23,10 @@ mod fallback;
 pub mod fault;
 mod hop;
 pub mod ledger;
+mod listener;
 mod lookahead;
 mod memberships;
+mod neighbours;
 mod node;
 mod observer;
 mod place;
@@ -44,8 +46,10 @@ pub use breach::Breach;
 pub use claims::{Claims, Declaration, Silence};
 pub use fault::{Fault, FaultKind};
 pub use ledger::{Ledger, NodeId, NodeNumber, Phase, Slot, SlotId};
+pub use listener::TaskEnd;
 pub use lookahead::Lookahead;
 pub use memberships::Memberships;
+pub use neighbours::ContextFacts;
 pub use observer::{NoteKind, ObservedNode, TreeObserver};
 pub use services::{LogLine, Services};
 pub use survey::{NodeState, suspect};
@@ -138,22 +142,23 @@ impl Tree {
         ledger: Arc<Ledger>,
         seed: u64,
     ) -> Tree {
-        Tree::assemble_foreseeing(parts, workers, services, ledger, seed, None)
+        Tree::assemble_in_context(parts, workers, services, ledger, seed, None, ContextFacts::default())
     }
 
-    /// [`assemble`](Self::assemble) with a source of tasks to come, for the components of this tree and of all later
-    /// ones.
+    /// [`assemble`](Self::assemble) with a source of tasks to come, and the context, for the components of this tree and
+    /// of all later ones.
     ///
     /// # Panics
     /// As `assemble`.
     #[must_use]
-    pub fn assemble_foreseeing(
+    pub fn assemble_in_context(
         parts: Vec<Part>,
         workers: &[WorkerFacts],
         services: Arc<dyn Services>,
         ledger: Arc<Ledger>,
         seed: u64,
         lookahead: Option<Arc<dyn Lookahead>>,
+        context: ContextFacts,
     ) -> Tree {
         let simple: Vec<RawWorker> = workers
             .iter()
@@ -169,12 +174,18 @@ impl Tree {
         let fallback = Fallback::new(simple.iter().copied().collect(), Arc::clone(&services), restrictions);
         let fallback = Arc::new(fallback);
         let workers_and_teams = simple.into_iter().chain(combined).collect();
-        let env = TreeEnv { workers: workers_and_teams, teams, services, ledger, fallback, lookahead, seed };
+        let context = Mutex::new(Arc::new(context));
+        let env = TreeEnv { workers: workers_and_teams, teams, services, ledger, fallback, lookahead, seed, context };
         let first = LiveTree::assemble(parts, &env).expect("there are fewer than 2^24 nodes");
         env.fallback.set_members(first.members());
         first.notify_change_workers();
         let gate = Gate::new(workers.len(), APPLICATION_LANES);
         Tree { live: Gated::new(gate, first), env, past: Mutex::default() }
+    }
+
+    /// Sets the context that later trees serve, when the place is used for another one.
+    pub fn set_context(&self, context: ContextFacts) {
+        *self.env.context.lock() = Arc::new(context);
     }
 
     /// Pushes a ready task into the root. A task that the root refuses waits in the fallback store.

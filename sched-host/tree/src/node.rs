@@ -8,7 +8,9 @@ use super::claims::{Lies, Silence, Silences};
 use super::expected_ends;
 use super::fault::{Fault, FaultKind};
 use super::ledger::{NodeId, NodeNumber};
+use super::listener::Offered;
 use super::lookahead::{Foresight, GRAPH};
+use super::neighbours::NEIGHBOURS;
 use super::observer::NoteKind;
 use super::place::Place;
 use super::prospects::{PROSPECTS, WorkerGroup};
@@ -17,12 +19,13 @@ use super::teams::TeamsBelow;
 use super::wake_routes::{WakeRoutes, words};
 use parking_lot::Mutex;
 use sched_core::abi::extension::{
-    HostEnds, HostGraph, HostLog, HostProspects, HostTeams, HostTimes, Named, RawExtension, WorkerDistance,
+    HostEnds, HostGraph, HostLog, HostNeighbours, HostProspects, HostTeams, HostTimes, Named, RawExtension,
+    WorkerDistance,
 };
 use sched_core::abi::std_types::{ROption, RStr};
 use sched_core::abi::wire::{CallRef, NO_ID, REQUESTER, RawNode, RawPlace, RawPush, RawWorker};
 use sched_core::abi::{ComponentObject, RawTask, TaskHead, WireHost};
-use sched_core::{Arch, Estimate, LogLevel, MemoryNode, WorkerId};
+use sched_core::{Arch, Estimate, Family, LogLevel, MemoryNode, WorkerId};
 use sched_text::hash::{self, mix};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -86,6 +89,9 @@ pub(super) struct TreeNode {
     pub(super) health: Health,
     /// Whether the component lives on when workers join the context or leave it.
     pub(super) keeps_state: bool,
+    /// What the component offers beyond the interface of all.
+    pub(super) offered: Offered,
+    pub(super) family: Option<Family>,
     random: AtomicU64,
 }
 
@@ -118,6 +124,8 @@ pub(super) struct NodeParts {
     pub(super) end_is_noted: bool,
     pub(super) stores_any_number: bool,
     pub(super) keeps_state: bool,
+    pub(super) hears_tasks: bool,
+    pub(super) family: Option<Family>,
     pub(super) children: Box<[NodeId]>,
     pub(super) parents: Box<[ParentLink]>,
     /// Nodes that a pull asks.
@@ -144,6 +152,8 @@ impl TreeNode {
         TreeNode {
             id,
             number: parts.number,
+            offered: Offered::by(&parts.component, parts.hears_tasks),
+            family: parts.family,
             component: parts.component,
             component_name: parts.component_name,
             plugin: parts.plugin,
@@ -203,6 +213,7 @@ impl TreeNode {
     /// Exchanges the components of two nodes, with what the host notes of them.
     pub(super) fn exchange_component(&mut self, other: &mut TreeNode) {
         std::mem::swap(&mut self.component, &mut other.component);
+        std::mem::swap(&mut self.offered, &mut other.offered);
         std::mem::swap(&mut self.post, &mut other.post);
         std::mem::swap(&mut self.untouched, &mut other.untouched);
         // Other trees read these counters: the lengths move, the counters stay.
@@ -438,6 +449,7 @@ impl WireHost for TreeNode {
                 lines.into()
             }
             HostEnds::NAME => ROption::RSome(RawExtension::new(&expected_ends::ENDS)),
+            HostNeighbours::NAME => ROption::RSome(RawExtension::new(&NEIGHBOURS)),
             HostTeams::NAME => ROption::RSome(RawExtension::new(&expected_ends::TEAMS)),
             _ => ROption::RNone,
         }

@@ -76,6 +76,10 @@ pub trait Services: Send + Sync {
         let _ = (memory_node, task);
     }
 
+    /// Called when a tree has components that hear of the execution of tasks: from now on the back end calls
+    /// [`Tree::note_execution`](super::Tree::note_execution).
+    fn report_executions(&self) {}
+
     /// Observer of tasks in a tree, if any. Asked once for each tree.
     fn tree_observer(&self) -> Option<Arc<dyn TreeObserver>> {
         None

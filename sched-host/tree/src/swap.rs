@@ -11,8 +11,8 @@
 //!    the ledger, and the task is taken by compare-and-swap. Then the ledger is swept for tasks still held by a node of
 //!    the old tree (one that panicked, lied or forgot), in order of submission; then the fallback store is emptied.
 //!    From here on no node holds a task of this context: the swapping thread owns all of them.
-//! 4. **Push.** The new tree replaces the old one, its components are notified of their workers, and every task is
-//!    pushed into its root. No other call is inside, so no later task overtakes these.
+//! 4. **Push.** The new tree replaces the old one, its components are notified of their workers and get what their
+//!    predecessors [left](sched_core::Component::export) before the drain, and every task is pushed into its root. No other call is inside, so no later task overtakes these.
 //! 5. **Commit.** The gate opens. The old tree is dropped afterwards.
 //!
 //! If a component of the new tree fails in step 4, every task of the new tree is taken back through the ledger (not by
@@ -24,7 +24,8 @@
 //! With the same policy, nodes of both trees correspond that have the same path, component and plugin. Where that
 //! component [keeps its state](sched_core::Info::keeps_state), it moves to the new tree with its tasks: it is not
 //! drained, and the ledger notes the new number of its node for each task. The component that was built for the new
-//! tree goes to the old one, and is dropped with it. All other tasks move as above. A task that stays is not pushed, so
+//! tree goes to the old one, and is dropped with it. A component with a task that no worker below it can execute any
+//! more does not stay: others may be able to. All other tasks move as above. A task that stays is not pushed, so
 //! every sleeping worker is woken once to look. If the new tree fails, these components are drained, get their old
 //! nodes back, and the old tree gets all tasks.
 //!
@@ -40,7 +41,7 @@
 
 use super::assembly::LiveTree;
 use super::fault::Fault;
-use super::ledger::{NodeId, Phase, Slot, SlotId};
+use super::ledger::{NodeId, NodeNumber, Phase, Slot, SlotId};
 use super::node::TreeNode;
 use super::{Call, Part, Tree};
 use sched_core::WorkerId;
@@ -99,19 +100,21 @@ impl Tree {
         let outcome = self.live.alone(
             || began.elapsed() > PATIENCE,
             |standing| {
-                let kept = corresponding(standing, &next);
+                let mut kept = corresponding(standing, &next);
+                standing.leave_out_stranded(&next, &mut kept);
+                let left = standing.exports(&next, &kept);
                 let tasks = standing.give_up_tasks(&kept);
                 standing.hand_over(&mut next, &kept);
                 std::mem::swap(standing, &mut next);
                 let old = &mut next;
-                standing.take_over(&tasks, members_changed);
+                standing.take_over(&tasks, &left, members_changed);
                 let failed = standing.nodes.iter().any(|node| node.is_quarantined());
                 if failed {
                     let faults = standing.faults();
                     let back = standing.take_back(tasks, &kept);
                     standing.hand_back(old, &kept);
                     std::mem::swap(standing, old);
-                    standing.take_over(&back, members_changed);
+                    standing.take_over(&back, &[], members_changed);
                     return Err(SwapError::Failed(faults));
                 }
                 if !kept.is_empty() {
@@ -153,6 +156,25 @@ fn corresponding(old: &LiveTree, new: &LiveTree) -> Vec<Pair> {
 }
 
 impl LiveTree {
+    /// Leaves out components that hold a task which no worker below their new node can execute: others may. The caller
+    /// is alone.
+    fn leave_out_stranded(&self, next: &LiveTree, kept: &mut Vec<Pair>) {
+        if kept.is_empty() {
+            return;
+        }
+        let mut stranded = HashSet::new();
+        let places: HashMap<NodeNumber, NodeId> = kept.iter().map(|pair| (self.first.of(pair.old), pair.new)).collect();
+        for slot in self.ledger.held_by(&self.numbers()) {
+            if let Phase::InTree(number) = slot.phase()
+                && let Some(to) = places.get(&number)
+                && !next.some_fits(&next.nodes[to.index()], slot.head())
+            {
+                stranded.insert(*to);
+            }
+        }
+        kept.retain(|pair| !stranded.contains(&pair.new));
+    }
+
     /// Moves these components to their nodes in `next`, with their tasks. The caller is alone.
     fn hand_over(&mut self, next: &mut LiveTree, kept: &[Pair]) {
         if kept.is_empty() {
@@ -243,11 +265,35 @@ impl LiveTree {
         back
     }
 
-    /// Notifies the components of an installed tree of their workers, and pushes the tasks. The caller is alone.
-    fn take_over(&self, tasks: &[&'static Slot], members_changed: &dyn Fn()) {
+    /// What components leave to their successors in `next`: for each of those its node, and the state. The caller is
+    /// alone.
+    ///
+    /// The successor has the same component, plugin and topology object: the node of the same path, or else the first
+    /// that is left.
+    fn exports(&self, next: &LiveTree, kept: &[Pair]) -> Vec<(NodeId, Vec<u8>)> {
+        let key = |node: &TreeNode| {
+            (node.component_name.clone(), node.plugin.clone(), node.place().raw().object.as_str().to_owned())
+        };
+        let mut waiting: HashMap<_, Vec<&TreeNode>> = HashMap::new();
+        for node in next.nodes.iter().filter(|node| !kept.iter().any(|pair| pair.new == node.id)) {
+            waiting.entry(key(node)).or_default().push(node);
+        }
+        let leaving = self.nodes.iter().filter(|node| !kept.iter().any(|pair| pair.old == node.id));
+        let mut left = Vec::new();
+        for (node, state) in leaving.filter_map(|node| Some((node, self.export(node)?))) {
+            let Some(heirs) = waiting.get_mut(&key(node)).filter(|heirs| !heirs.is_empty()) else { continue };
+            let same = heirs.iter().position(|heir| heir.place().path() == node.place().path());
+            left.push((heirs.remove(same.unwrap_or(0)).id, state));
+        }
+        left
+    }
+
+    /// Notifies the components of an installed tree of their workers, hands them what others left, and pushes the tasks. The caller is alone.
+    fn take_over(&self, tasks: &[&'static Slot], left: &[(NodeId, Vec<u8>)], members_changed: &dyn Fn()) {
         self.fallback.set_members(self.members());
         members_changed();
         self.notify_change_workers();
+        left.iter().for_each(|(node, state)| self.import(&self.nodes[node.index()], state));
         tasks.iter().for_each(|slot| self.push(slot, None, None));
     }
 

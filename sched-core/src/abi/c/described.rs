@@ -161,6 +161,8 @@ unsafe fn info(table: &Table, package: &str, faults: &mut Vec<String>) -> Compon
         pushes_on_pull: has(9),
         end_is_noted: has(10),
         keeps_state: has(11),
+        // The tables of C have no function for it.
+        hears_tasks: false,
     }
 }
 

@@ -269,7 +269,7 @@ unsafe extern "C" fn task_get(node: *const CNode, task: RawTask, what: u32) -> u
         0 => head.sequence.load(Relaxed),
         1 => u64::from(head.priority.load(Relaxed).cast_unsigned()),
         2 => head.codelet.load(Relaxed).into(),
-        3 => head.archs.load(Relaxed).into(),
+        3 => head.all_archs().into(),
         4 => head.footprint.load(Relaxed),
         5 => head.sched_data.load(Relaxed),
         6 => head.width.load(Relaxed).into(),

@@ -146,6 +146,9 @@ fn traits(info: &ComponentInfo) -> String {
     if info.keeps_state {
         traits.push("lives on when workers join or leave".to_owned());
     }
+    if info.hears_tasks {
+        traits.push("hears of the tasks that workers below execute".to_owned());
+    }
     if info.needs_models {
         traits.push("needs performance models".to_owned());
     }

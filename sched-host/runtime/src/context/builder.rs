@@ -5,8 +5,8 @@ use crate::Submitter;
 use crate::task::ahead::Ahead;
 use sched_core::WorkerSet;
 use sched_policy::Policy;
-use sched_tree::Tree;
 use sched_tree::context::{ContextConfig, WantedPolicy, worker_ids};
+use sched_tree::{ContextFacts, Tree};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -19,11 +19,19 @@ pub struct ContextBuilder<'a> {
     policy: Option<WantedPolicy>,
     workers: Option<Vec<u32>>,
     priorities: RangeInclusive<i32>,
+    user_data: Vec<u8>,
 }
 
 impl<'a> ContextBuilder<'a> {
     pub(super) fn new(submitter: &'a Submitter, name: String) -> ContextBuilder<'a> {
-        ContextBuilder { submitter, name, policy: None, workers: None, priorities: i32::MIN..=i32::MAX }
+        ContextBuilder {
+            submitter,
+            name,
+            policy: None,
+            workers: None,
+            priorities: i32::MIN..=i32::MAX,
+            user_data: Vec::new(),
+        }
     }
 
     /// Sets the policy: the name of a shipped one, or the path of a KDL file. The default is the policy of the default
@@ -51,6 +59,12 @@ impl<'a> ContextBuilder<'a> {
     /// bound nearest to 0.
     pub fn priorities(mut self, range: RangeInclusive<i32>) -> Self {
         self.priorities = range;
+        self
+    }
+
+    /// Attaches data to the context, for its components ([`Node::context_data`](sched_core::Node::context_data)).
+    pub fn user_data(mut self, data: impl Into<Vec<u8>>) -> Self {
+        self.user_data = data.into();
         self
     }
 
@@ -87,12 +101,20 @@ impl<'a> ContextBuilder<'a> {
             let ahead = Arc::new(Ahead::new(number, Arc::clone(&core.backend), Arc::clone(&core.ledger)));
             ahead.serve(core);
             let lookahead = Some(Arc::<Ahead>::clone(&ahead) as _);
-            let tree =
-                Tree::assemble_foreseeing(Vec::new(), &core.facts, services, ledger, core.policy_env.seed, lookahead);
+            let tree = Tree::assemble_in_context(
+                Vec::new(),
+                &core.facts,
+                services,
+                ledger,
+                core.policy_env.seed,
+                lookahead,
+                ContextFacts::default(),
+            );
             ContextCore::new(number, tree, ahead, String::new(), policy.clone(), WorkerSet::new())
         });
         let context = place.ok_or(ContextError::TooMany { most: super::roster::MOST })?;
         let _changing = context.changing.lock();
+        context.tree.set_context(ContextFacts { name: self.name.clone(), user_data: self.user_data });
         context.tree.swap(parts, &|| core.roster.renew()).map_err(|error| ContextError::of_swap(&self.name, error))?;
         context.tree.forget_past();
         context.set_priorities(&self.priorities);

@@ -4,8 +4,8 @@ use super::{ContextCore, ContextError, SchedContext};
 use crate::Core;
 use sched_core::WorkerSet;
 use sched_graph::ContextId;
-use sched_policy::Policy;
-use sched_tree::context::{WantedPolicy, exchange, faults_of, worker_ids};
+use sched_policy::{Policy, PolicyEdit};
+use sched_tree::context::{NewPolicy, WantedPolicy, exchange, faults_of, worker_ids};
 use std::sync::atomic::Ordering::SeqCst;
 
 impl SchedContext {
@@ -15,7 +15,7 @@ impl SchedContext {
     /// See [`ContextError`]; the context is then unchanged.
     pub fn add_workers(&self, workers: impl IntoIterator<Item = u32>) -> Result<(), ContextError> {
         let added = worker_ids(workers, self.submitter.core.facts.len())?;
-        self.change(None, |workers| workers.union_with(&added))
+        self.change(NewPolicy::Same, |workers| workers.union_with(&added))
     }
 
     /// Removes workers from the context. Workers that are no members are no error; all may be removed. Running tasks
@@ -25,7 +25,7 @@ impl SchedContext {
     /// See [`ContextError`]; the context is then unchanged. A policy may need the removed workers.
     pub fn remove_workers(&self, workers: impl IntoIterator<Item = u32>) -> Result<(), ContextError> {
         let removed = worker_ids(workers, self.submitter.core.facts.len())?;
-        self.change(None, |workers| {
+        self.change(NewPolicy::Same, |workers| {
             for worker in removed.iter() {
                 workers.remove(worker);
             }
@@ -51,7 +51,7 @@ impl SchedContext {
     /// # Errors
     /// See [`ContextError`]; the present policy then stays, with all tasks.
     pub fn swap_policy(&self, name_or_path: impl Into<String>) -> Result<(), ContextError> {
-        self.change(Some(WantedPolicy::Named(name_or_path.into()).find()?), |_| {})
+        self.change(NewPolicy::Other(Box::new(WantedPolicy::Named(name_or_path.into()).find()?)), |_| {})
     }
 
     /// Replaces the policy by one composed by the program.
@@ -59,7 +59,7 @@ impl SchedContext {
     /// # Errors
     /// As for [`swap_policy`](Self::swap_policy).
     pub fn swap_policy_value(&self, policy: Policy) -> Result<(), ContextError> {
-        self.change(Some(policy), |_| {})
+        self.change(NewPolicy::Other(Box::new(policy)), |_| {})
     }
 
     /// Builds the tree of the context anew from its present policy, with the components that the last
@@ -69,10 +69,33 @@ impl SchedContext {
     /// As for [`swap_policy`](Self::swap_policy).
     pub fn rebuild(&self) -> Result<(), ContextError> {
         let policy = Policy::clone(&self.context.config().policy);
-        self.change(Some(policy), |_| {})
+        self.change(NewPolicy::Other(Box::new(policy)), |_| {})
     }
 
-    fn change(&self, policy: Option<Policy>, workers: impl FnOnce(&mut WorkerSet)) -> Result<(), ContextError> {
+    /// Changes the shape of the policy: adds components, or removes them, while tasks run. Tasks of components that
+    /// vanish, and of those that do not [keep their state](sched_core::Info::keeps_state), enter the tree anew; a
+    /// component that keeps it lives on where its path stays.
+    ///
+    /// ```
+    /// use sched_policy::PolicyEdit;
+    /// use sched_runtime::Runtime;
+    /// # use std::sync::Arc;
+    /// # let components = sched_tree::plugin::Registry::compiled_in();
+    /// # let runtime = Runtime::builder().registry(Arc::new(components)).policy("tree-eager").workers(2).build()?;
+    /// let context = runtime.default_context();
+    /// context.edit(&PolicyEdit::new().add_parent("worker", "best-implementation"))?;
+    /// context.edit(&PolicyEdit::new().remove_parent("fifo")).unwrap_err(); // Nothing would keep tasks.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// See [`ContextError`]; the present tree then stays, with all tasks.
+    pub fn edit(&self, edit: &PolicyEdit) -> Result<(), ContextError> {
+        let policy = edit.apply(Policy::clone(&self.context.config().policy))?;
+        self.change(NewPolicy::Edited(Box::new(policy)), |_| {})
+    }
+
+    fn change(&self, policy: NewPolicy, workers: impl FnOnce(&mut WorkerSet)) -> Result<(), ContextError> {
         let _changing = self.context.changing.lock();
         if !self.context.in_flight.is_there(self.serial) {
             return Err(self.deleted());
@@ -119,7 +142,7 @@ impl SchedContext {
         let idle: WorkerSet = workers.iter().filter(idle).collect();
         match idle.is_empty() {
             true => Ok(()),
-            false => reshape(core, default, None, |workers| workers.union_with(&idle)),
+            false => reshape(core, default, NewPolicy::Same, |workers| workers.union_with(&idle)),
         }
     }
 
@@ -133,7 +156,7 @@ impl SchedContext {
 fn reshape(
     core: &Core,
     context: &ContextCore,
-    policy: Option<Policy>,
+    policy: NewPolicy,
     change: impl FnOnce(&mut WorkerSet),
 ) -> Result<(), ContextError> {
     if core.stop.load(SeqCst) {

@@ -11,9 +11,9 @@ use sched_core::WorkerSet;
 use sched_graph::TaskId;
 use sched_policy::Policy;
 use sched_text::Findings;
-use sched_tree::context::{ContextConfig, ContextError, exchange, faults_of, lay, survey_of};
+use sched_tree::context::{ContextConfig, ContextError, NewPolicy, exchange, faults_of, lay, survey_of};
 use sched_tree::plugin::Registry;
-use sched_tree::{Fault, Ledger, NodeState, Part, Services, Tree};
+use sched_tree::{ContextFacts, Fault, Ledger, NodeState, Part, Services, Tree};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +50,8 @@ pub(crate) struct Opening {
     pub(crate) workers: WorkerSet,
     pub(crate) priorities: RangeInclusive<i32>,
     pub(crate) parts: Vec<Part>,
+    /// What components see of the application's.
+    pub(crate) user_data: Vec<u8>,
 }
 
 /// A planned change: its place in the engine's list.
@@ -73,12 +75,13 @@ impl PolicyEnv {
 
 impl LiveContext {
     pub(super) fn new(opening: Opening, backend: &Arc<SimBackend>, ledger: &Arc<Ledger>, seed: u64) -> LiveContext {
-        let Opening { name, policy, workers, priorities, parts } = opening;
+        let Opening { name, policy, workers, priorities, parts, user_data } = opening;
+        let facts = ContextFacts { name: name.clone(), user_data };
         let services: Arc<dyn Services> = Arc::<SimBackend>::clone(backend);
         let lookahead = backend.foresees.then(|| Arc::<SimBackend>::clone(backend) as _);
         let (ledger, machine) = (Arc::clone(ledger), backend.platform.worker_facts());
         LiveContext {
-            tree: Arc::new(Tree::assemble_foreseeing(parts, &machine, services, ledger, seed, lookahead)),
+            tree: Arc::new(Tree::assemble_in_context(parts, &machine, services, ledger, seed, lookahead, facts)),
             policy: policy.name.clone(),
             config: ContextConfig::new(name, policy, workers),
             priorities,
@@ -174,17 +177,25 @@ impl Engine<'_> {
 
     fn exchange(&mut self, at: usize, change: Change) -> Result<(), ContextError> {
         let context = &mut self.contexts[at];
-        let (mut policy, mut added, mut removed) = (None, WorkerSet::new(), WorkerSet::new());
+        let (mut added, mut removed) = (WorkerSet::new(), WorkerSet::new());
+        let mut policy = NewPolicy::Same;
         match change {
-            Change::Policy(new) => policy = Some(*new),
+            Change::Policy(new) => policy = NewPolicy::Other(new),
+            Change::Edit(edit) => {
+                let edited = edit.apply(Policy::clone(&context.config.policy))?;
+                policy = NewPolicy::Edited(Box::new(edited));
+            }
             Change::AddWorkers(workers) => added = workers,
             Change::RemoveWorkers(workers) => removed = workers,
         }
-        let swapped = policy.as_ref().map(|policy| Swapped {
-            policy: policy.name.clone(),
-            at: Duration::from_nanos(self.now),
-            after_tasks: context.ended,
-        });
+        let swapped = match &policy {
+            NewPolicy::Other(policy) => Some(Swapped {
+                policy: policy.name.clone(),
+                at: Duration::from_nanos(self.now),
+                after_tasks: context.ended,
+            }),
+            NewPolicy::Same | NewPolicy::Edited(_) => None,
+        };
         let platform = Arc::clone(&self.backend.platform);
         let lay = |policy: &Policy, workers: &WorkerSet| self.policy_env.lay(&platform, policy, workers);
         let change = |workers: &mut WorkerSet| {

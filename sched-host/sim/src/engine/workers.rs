@@ -6,10 +6,12 @@ use sched_core::{MemoryNode, Stage, WorkerId, fetch_ahead};
 use sched_graph::{AccessMode, TaskId};
 use sched_trace::{CodeletId, Event};
 use sched_tree::seat::{DeferredWake, Seat, Seated, Work};
-use sched_tree::{Slot, Tree};
+use sched_tree::{Slot, TaskEnd, Tree};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 /// One worker. On a machine with a thousand workers the processor cannot predict which one is next: see
 /// [`fetch`](Worker::fetch).
@@ -212,6 +214,7 @@ impl Engine<'_> {
                 replicas.write(access.data, memory);
             }
         }
+        self.note_execution(flight, None);
         let (id, codelet) = (task.submitted(), CodeletId(self.graph.task(task).kind.0));
         self.each_member(flight, |engine, member| {
             let state = &mut engine.workers[member.index()];
@@ -224,6 +227,24 @@ impl Engine<'_> {
         self.plan(self.now.saturating_add(length), Action::End(worker));
     }
 
+    /// Tells components that follow executions that the kernel of a flight starts, or with its length that it has ended.
+    fn note_execution(&mut self, flight: Flight, length: Option<u64>) {
+        if !self.backend.is_followed.load(Relaxed) {
+            return;
+        }
+        let end = length.map(|length| {
+            let mut joules = 0.0;
+            self.each_member(flight, |engine, member| {
+                let (task, class) = (engine.graph.task(flight.task), engine.workers[member.index()].class);
+                joules += engine.backend.draws.joules(task, class, length);
+            });
+            let energy = Some(joules).filter(|joules: &f64| !joules.is_nan());
+            TaskEnd { length: Duration::from_nanos(length), energy, failed: false }
+        });
+        let tree = Arc::clone(&self.contexts[self.context_of(flight.task)].tree);
+        tree.note_execution(flight.slot, flight.combined.unwrap_or(flight.worker), flight.worker, end);
+    }
+
     /// Ends the kernel of the first flight.
     pub(super) fn end(&mut self, worker: WorkerId) {
         let state = &mut self.workers[worker.index()];
@@ -234,6 +255,7 @@ impl Engine<'_> {
         let Flight { task, slot, scratch, .. } = ended;
         let id = task.submitted();
         self.each_member(ended, |engine, worker| engine.report(Event::Ended { task: id, worker }));
+        self.note_execution(ended, Some(self.real_length_of(ended)));
         self.backend.progress.reach(task, Stage::Ended);
         self.changes += 1;
         self.end = self.now;

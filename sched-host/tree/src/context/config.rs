@@ -26,30 +26,40 @@ impl ContextConfig {
     }
 }
 
-/// Lays a policy (by default that of `config`) over the changed workers of `config`, and swaps the trees. Returns the
-/// new configuration, or `None` if nothing changed. [`Tree::swap`] describes `members_changed`.
+/// What becomes of the policy of a context.
+#[derive(Debug)]
+pub enum NewPolicy {
+    /// It stays.
+    Same,
+    /// It stays, in this changed form: components that are in both live on.
+    Edited(Box<Policy>),
+    /// Another one takes its place, with components of its own.
+    Other(Box<Policy>),
+}
+
+/// Lays the policy over the changed workers of `config`, and exchanges the trees. Returns the new configuration, or
+/// `None` if nothing changed. [`Tree::swap`] describes `members_changed`.
 ///
 /// # Errors
 /// The policy cannot be laid over the workers, or the swap failed: the context is unchanged.
 pub fn exchange(
     tree: &Tree,
     config: &ContextConfig,
-    policy: Option<Policy>,
+    policy: NewPolicy,
     change: impl FnOnce(&mut WorkerSet),
     lay: impl FnOnce(&Policy, &WorkerSet) -> Result<Vec<Part>, Findings>,
     members_changed: &dyn Fn(),
 ) -> Result<Option<ContextConfig>, ContextError> {
     let mut next = config.clone();
     change(&mut next.workers);
-    if policy.is_none() && next.workers == config.workers {
-        return Ok(None);
-    }
-    let is_same = policy.is_none();
-    if let Some(policy) = policy {
-        next.policy = Arc::new(policy);
+    let lives_on = !matches!(policy, NewPolicy::Other(_));
+    match policy {
+        NewPolicy::Same if next.workers == config.workers => return Ok(None),
+        NewPolicy::Same => {}
+        NewPolicy::Edited(policy) | NewPolicy::Other(policy) => next.policy = Arc::new(*policy),
     }
     let parts = lay(&next.policy, &next.workers)?;
-    let exchanged = if is_same { tree.reshape(parts, members_changed) } else { tree.swap(parts, members_changed) };
+    let exchanged = if lives_on { tree.reshape(parts, members_changed) } else { tree.swap(parts, members_changed) };
     exchanged.map_err(|error| ContextError::of_swap(&next.name, error))?;
     Ok(Some(next))
 }
