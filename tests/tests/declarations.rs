@@ -142,6 +142,22 @@ fn the_program_names_who_lies() {
         let said = "declares `forwards_pull`, but `pull_task` did not give what its parents gave (seen";
         assert!(ran.out.contains(said) || ran.err.contains(said), "{ran:?}");
     }
+    // It is sound as a text, and started it is not.
+    let check = ["check", policy, "--plugin-dir", plugins, "-w", "2"];
+    assert_eq!(sched(&check).code, 0);
+    let ran = sched(&[&check[..], &["--run"]].concat());
+    let said = "fault: component `lies-of-pulls` of";
+    assert!(ran.code == 1 && ran.out.contains("480 tasks on 2 workers: not as declared"), "{ran:?}");
+    assert!(ran.out.contains(said) && ran.out.contains("declares `forwards_pull`"), "{ran:?}");
+    let ran = sched(&[&check[..], &["--run", "--json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&ran.out).expect("it is JSON");
+    let run = &json["files"][0]["policies"][0]["run"];
+    assert_eq!((ran.code, &run["faults"][0]["declaration"]), (1, &"forwards-pull".into()), "{json}");
+    let ran = sched(&["check", "tree-heft", "tree-ws", "--run", "-w", "2"]);
+    let said = ran.out.matches("run: 480 tasks on 2 workers: every component does as it declares").count();
+    assert_eq!((ran.code, said), (0, 2), "{ran:?}");
+    let elsewhere = sched(&["check", "tree-heft", "--run", "--platform", "cpu9-gpu3"]);
+    assert!(elsewhere.code == 2 && elsewhere.err.contains("cannot be used with"), "{elsewhere:?}");
 }
 
 /// Who sleeps in a stall, where, and what the report says of it.

@@ -186,3 +186,19 @@ fn what_cannot_be_tested_is_an_error_with_the_fix() {
     let aborts = tested(&plugin("aborts-in-build"), &[]);
     assert!(aborts.code == 1 && aborts.err.contains("SIGABRT"), "{aborts:?}");
 }
+
+#[test]
+fn a_parameter_shows_what_only_it_makes_a_component_do() {
+    let file = plugin("misbehaving");
+    let with = |param: &str| tested(&file, &["--component", "sticks", "--param", param, "--json", "--patience", "0.5"]);
+    let ran = with("in=can_push");
+    let components = components(&ran);
+    assert_eq!((ran.code, found(&components[0].1)), (1, vec!["returns"]), "{ran:?}");
+    let calls = calls(&components[0].1, "returns");
+    assert!(calls.last().is_some_and(|call| call.starts_with("can_push")), "{calls:?}");
+    let unknown = with("of=can_push");
+    assert!(unknown.code == 1 && unknown.err.contains("no examined component has a parameter `of`"), "{unknown:?}");
+    let wrong = tested(&file, &["--component", "panics-in-push", "--param", "after=soon"]);
+    assert!(wrong.err.contains("`after` of component `panics-in-push` is `soon`"), "{wrong:?}");
+    assert!(wrong.code == 1 && wrong.err.contains("expected a whole number"), "{wrong:?}");
+}

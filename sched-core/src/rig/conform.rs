@@ -112,10 +112,12 @@ impl fmt::Display for Finding {
 /// assert_eq!(findings[0].calls[0], "push task 0: taken");
 /// ```
 pub struct Examination<'a> {
-    info: &'a ComponentInfo,
+    info: ComponentInfo,
     make: &'a Maker<'a>,
     seed: u64,
     rounds: u64,
+    /// Names of parameters that keep their values.
+    fixed: BTreeSet<String>,
     listener: Option<&'a dyn Listener>,
 }
 
@@ -130,6 +132,7 @@ struct Examined<'a> {
     info: &'a ComponentInfo,
     make: &'a Maker<'a>,
     seed: u64,
+    fixed: &'a BTreeSet<String>,
 }
 
 impl Examined<'_> {
@@ -154,8 +157,19 @@ const THREADED: u64 = 20;
 impl<'a> Examination<'a> {
     /// An examination of the component of this description that `make` builds.
     #[must_use]
-    pub fn new(info: &'a ComponentInfo, make: &'a Maker<'a>) -> Examination<'a> {
-        Examination { info, make, seed: 42, rounds: ROUNDS, listener: None }
+    pub fn new(info: &ComponentInfo, make: &'a Maker<'a>) -> Examination<'a> {
+        Examination { info: info.clone(), make, seed: 42, rounds: ROUNDS, fixed: BTreeSet::new(), listener: None }
+    }
+
+    /// Sets the value of a parameter, which is the default then, and the only one. A name that the component does not
+    /// declare has no effect.
+    #[must_use]
+    pub fn param(mut self, name: &str, value: Value) -> Self {
+        if let Some(param) = self.info.params.iter_mut().find(|param| param.name == name) {
+            param.default = value;
+            self.fixed.insert(name.to_owned());
+        }
+        self
     }
 
     /// Sets the seed; 42 by default.
@@ -185,7 +199,7 @@ impl<'a> Examination<'a> {
     #[must_use]
     pub fn run(self) -> Vec<Finding> {
         let _quiet = quiet::Quiet::new();
-        let examined = Examined { info: self.info, make: self.make, seed: self.seed };
+        let examined = Examined { info: &self.info, make: self.make, seed: self.seed, fixed: &self.fixed };
         let journal = Journal::new(self.listener);
         let mut findings: Vec<Finding> = Vec::new();
         let note = |finding: Finding, findings: &mut Vec<Finding>| {
@@ -229,8 +243,9 @@ fn trial_of(examined: &Examined<'_>, round: u64, rounds: u64) -> Trial {
     let count = 1 + dice.below(longest as usize);
     // The first rounds have the defaults only.
     let varied = round >= 8;
-    let params =
-        examined.info.params.iter().filter_map(|param| other_value(param, &mut dice)).filter(|_| varied).collect();
+    let free = |param: &&ParamInfo| !examined.fixed.contains(&param.name);
+    let params = examined.info.params.iter().filter(free).filter_map(|param| other_value(param, &mut dice));
+    let params = params.filter(|_| varied).collect();
     let steps = step::steps(examined.info, &setting, count, &mut dice);
     let settles = Trial::settles(examined.info, dice.below(5));
     Trial { setting, params, steps, settles }

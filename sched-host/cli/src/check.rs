@@ -1,5 +1,7 @@
 //! `sched check`: validation of policies.
 
+mod started;
+
 use super::format::{Format, FormatOptions, text_json_or_dot};
 use super::hints::POLICY;
 use super::machine::MachineOptions;
@@ -8,9 +10,12 @@ use crate::json;
 use miette::{Diagnostic, IntoDiagnostic};
 use sched_policy::{Area, Catalogue, Fold, Machine, NodeIndex, Parsed, Policy, Source, TreePlan, check, expand, read};
 use sched_text::{Finding, Findings};
+use sched_tree::plugin::Registry;
 use serde::Serialize;
+use started::Started;
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Check policies and report all problems
 ///
@@ -23,7 +28,10 @@ use std::process::ExitCode;
 /// leaf; V5 components that need performance models stand below a slot `perfmodel`; V6 nothing is below itself; V7
 /// names exist, and values are of the right type and in range. A runtime checks these rules before it starts.
 ///
-/// The exit code is 0 if all policies are valid, and 1 otherwise.
+/// With --run, each valid policy is started for a moment on this machine, with small tasks and a worker that leaves and
+/// joins again, and what third-party components declare is compared with what they do.
+///
+/// The exit code is 0 if all policies are valid, and every component does as it declares; and 1 otherwise.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("format", text_json_or_dot))]
 #[command(after_long_help = "Examples:
@@ -32,6 +40,7 @@ use std::process::ExitCode;
   sched check mine.kdl --workers 64              as with 64 workers on this machine
   sched check mine.kdl --synthetic \"node:2 l3:4 core:8 pu:1\"   as on another machine; --xml for a saved one
   sched check mine.kdl --platform cpu9-gpu3      on a machine with GPUs
+  sched check mine.kdl --run                     and for real, for a moment
   sched check mine.kdl --json                    for programs: `.files[].problems[] | {id, file, line, message}`
   sched check mine.kdl --format dot | dot -Tsvg > areas.svg")]
 pub struct Args {
@@ -42,6 +51,10 @@ pub struct Args {
     #[command(flatten)]
     policies: PolicyOptions,
 
+    /// Start each valid policy for a moment, and compare what components declare with what they do
+    #[arg(long, conflicts_with_all = ["platform", "synthetic", "xml", "starpu_sampling"])]
+    run: bool,
+
     #[command(flatten)]
     machine: MachineOptions,
 
@@ -49,12 +62,19 @@ pub struct Args {
     format: FormatOptions,
 }
 
+impl Args {
+    /// Whether policies are to be started.
+    pub(super) fn is_run(&self) -> bool {
+        self.run
+    }
+}
+
 /// Findings of one file.
 struct Checked {
     file: String,
     problems: Vec<Finding>,
-    /// The policies that fit the machine.
-    plans: Vec<TreePlan>,
+    /// The policies that fit the machine, each with what became of it if it was started.
+    plans: Vec<(TreePlan, Option<Started>)>,
 }
 
 /// Checks the policies, and writes the results of valid ones to `out`.
@@ -62,28 +82,48 @@ struct Checked {
 /// # Errors
 /// All problems of the policies; or if `out` cannot be written.
 pub fn run(args: &Args, catalogue: &Catalogue, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let machine = args.machine.machine()?;
-    let policies = args.policies.with(&args.named).several()?;
-    machine.with(|machine| check_all(&policies, args.format.get(), catalogue, machine, out))
+    check_all(args, catalogue, &|_, _| None, out)
 }
 
-fn check_all(
-    policies: &[String],
+/// Checks the policies, starts the valid ones with the components of a registry, and writes the results to `out`.
+///
+/// # Errors
+/// All problems of the policies; or if `out` cannot be written.
+pub fn run_and_start(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let start = |policy: &Policy, workers| Some(Started::new(policy, Arc::clone(&registry), workers));
+    check_all(args, &registry.catalogue(), &start, out)
+}
+
+/// Starts a policy with so many workers.
+type Start<'a> = dyn Fn(&Policy, usize) -> Option<Started> + 'a;
+
+fn check_all(args: &Args, catalogue: &Catalogue, start: &Start<'_>, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    let machine = args.machine.machine()?;
+    let policies = args.policies.with(&args.named).several()?;
+    machine.with(|machine| {
+        let checked: Vec<Checked> = policies.iter().map(|name| find(name, catalogue, machine, start)).collect();
+        write_all(&checked, args.format.get(), machine, out)
+    })
+}
+
+fn write_all(
+    checked: &[Checked],
     format: Format,
-    catalogue: &Catalogue,
     machine: &dyn Machine,
     out: &mut dyn Write,
 ) -> miette::Result<ExitCode> {
-    let checked: Vec<Checked> = policies.iter().map(|name| find(name, catalogue, machine)).collect();
     let wrong = checked.iter().flat_map(|checked| &checked.problems).any(Finding::is_error);
+    let started = || checked.iter().flat_map(|checked| &checked.plans).filter_map(|(_, started)| started.as_ref());
+    let code = if wrong || !started().all(Started::is_ok) { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     if format == Format::Json {
         json::write(out, &Document { valid: !wrong, files: checked.iter().map(Row::new).collect() })?;
-        return Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+        return Ok(code);
     }
-    for plan in checked.iter().flat_map(|checked| &checked.plans) {
+    for (plan, started) in checked.iter().flat_map(|checked| &checked.plans) {
         match format {
             Format::Dot => out.write_all(plan.to_dot_with_areas().as_bytes()),
-            _ => write_text(plan, machine, out),
+            _ => write_text(plan, machine, out)
+                .and_then(|()| started.as_ref().map_or(Ok(()), |started| started.write(out))),
         }
         .into_diagnostic()?;
     }
@@ -100,10 +140,10 @@ fn check_all(
             writeln!(out, "{:?}", miette::Report::new(problem)).into_diagnostic()?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
-fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine) -> Checked {
+fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine, start: &Start<'_>) -> Checked {
     let source = match Source::find(name) {
         Ok(source) => source,
         Err(errors) => {
@@ -134,7 +174,7 @@ fn find(name: &str, catalogue: &Catalogue, machine: &dyn Machine) -> Checked {
             continue;
         }
         match expand(policy, catalogue, machine) {
-            Ok(plan) => checked.plans.push(plan),
+            Ok(plan) => checked.plans.push((plan, start(policy, machine.workers()))),
             Err(errors) => problems.extend(errors.findings().to_vec()),
         }
     }
@@ -192,6 +232,8 @@ struct PolicyRow<'a> {
     name: &'a str,
     areas: Vec<AreaRow<'a>>,
     tree: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<&'a Started>,
 }
 
 #[derive(Serialize)]
@@ -217,7 +259,7 @@ impl<'a> Row<'a> {
             file: &checked.file,
             valid: !checked.problems.iter().any(Finding::is_error),
             problems: checked.problems.iter().map(ProblemRow::new).collect(),
-            policies: checked.plans.iter().map(PolicyRow::new).collect(),
+            policies: checked.plans.iter().map(|(plan, started)| PolicyRow::new(plan, started.as_ref())).collect(),
         }
     }
 }
@@ -236,9 +278,9 @@ impl<'a> ProblemRow<'a> {
 }
 
 impl<'a> PolicyRow<'a> {
-    fn new(plan: &'a TreePlan) -> PolicyRow<'a> {
+    fn new(plan: &'a TreePlan, run: Option<&'a Started>) -> PolicyRow<'a> {
         let areas = plan.areas().iter().map(|area| AreaRow::new(plan, area)).collect();
-        PolicyRow { name: &plan.policy, areas, tree: plan.to_text(Fold::Runs) }
+        PolicyRow { name: &plan.policy, areas, tree: plan.to_text(Fold::Runs), run }
     }
 }
 

@@ -146,6 +146,7 @@ fn run(cli: &Cli, out: &mut dyn Write) -> miette::Result<ExitCode> {
         Command::Plugin(args) => plugin::run(args, &cli.plugins, cli.patience, out),
         Command::Policies(args) => policies::run(args, &registry()?.catalogue(), out),
         Command::Tree(args) => tree::run(args, &registry()?.catalogue(), out),
+        Command::Check(args) if args.is_run() => check::run_and_start(args, Arc::new(registry()?), out),
         Command::Check(args) => check::run(args, &registry()?.catalogue(), out),
         Command::Topology(args) => topology::run(args, out),
         Command::Graph(args) => graph::run(args, out),

@@ -23,6 +23,7 @@ mod access;
 pub mod bound;
 mod data;
 mod dependencies;
+mod divided;
 pub mod draw;
 pub mod factorisation;
 #[cfg(feature = "files")]
@@ -43,6 +44,7 @@ mod task_graph;
 pub use access::{Access, AccessMode};
 pub use data::{DataId, Datum};
 pub use dependencies::Dependencies;
+pub use divided::DividedData;
 #[cfg(feature = "files")]
 pub use file::{FileFormat, GraphFileError, GraphFileProblem, from_bytes, parse, read, to_json};
 pub use flows::Flows;

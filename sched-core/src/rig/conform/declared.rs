@@ -25,7 +25,18 @@ pub(super) fn flaws(running: &Running<'_>, call: &Call<'_>) -> Vec<Flaw> {
     flaws.extend(estimates(running, call));
     flaws.extend(predictions(running, call));
     flaws.extend(noted_end(running));
+    flaws.extend(stays(running, call));
     flaws
+}
+
+/// What waits in a component that keeps its state stays there when workers join or leave.
+fn stays(running: &Running<'_>, call: &Call<'_>) -> Option<Flaw> {
+    if !matches!(call.step, Step::Leave(_) | Step::Join) {
+        return None;
+    }
+    let held = running.rig.held();
+    let gone = call.held_before.iter().find(|task| !held.contains(task))?;
+    Some((Property::KeepsState, format!("{gone} waited here before, and does not when it is told of the workers")))
 }
 
 fn storage(running: &Running<'_>, _call: &Call<'_>) -> Option<Flaw> {

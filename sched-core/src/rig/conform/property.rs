@@ -53,13 +53,15 @@ pub enum Property {
     PushesOnPull,
     /// [`Info::end_is_noted`](crate::Info::end_is_noted).
     EndIsNoted,
+    /// [`Info::keeps_state`](crate::Info::keeps_state).
+    KeepsState,
     /// Several threads may call it.
     Threads,
 }
 
 impl Property {
     /// All, in the order of a report.
-    pub const ALL: [Property; 24] = [
+    pub const ALL: [Property; 25] = [
         Property::Builds,
         Property::Returns,
         Property::Panics,
@@ -83,6 +85,7 @@ impl Property {
         Property::EmptyUntilPushed,
         Property::PushesOnPull,
         Property::EndIsNoted,
+        Property::KeepsState,
         Property::Threads,
     ];
 
@@ -113,6 +116,7 @@ impl Property {
             Property::EmptyUntilPushed => "empty-until-pushed",
             Property::PushesOnPull => "pushes-on-pull",
             Property::EndIsNoted => "end-is-noted",
+            Property::KeepsState => "keeps-state",
             Property::Threads => "threads",
         }
     }
@@ -150,6 +154,7 @@ impl Property {
             Property::EmptyUntilPushed => "declared: before a first push, a pull is passed to the parents",
             Property::PushesOnPull => "declared: it answers a pull by having its parents push",
             Property::EndIsNoted => "declared: its end follows from the length that it notes",
+            Property::KeepsState => "declared: its tasks stay and leave it later when workers join or leave",
             Property::Threads => "calls from several threads lose no task",
         }
     }
@@ -165,6 +170,7 @@ impl Property {
             Property::EmptyUntilPushed => info.empty_until_pushed,
             Property::PushesOnPull => info.pushes_on_pull,
             Property::EndIsNoted => info.end_is_noted,
+            Property::KeepsState => info.keeps_state,
             Property::Predictions => !matches!(info.arity, crate::Arity::Leaf | crate::Arity::One),
             _ => true,
         }

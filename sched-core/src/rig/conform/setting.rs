@@ -149,6 +149,21 @@ impl Setting {
         }
     }
 
+    /// A worker that may leave the context: below its child, another one of its architecture stays, so that every task
+    /// that waits can still be executed.
+    pub(super) fn leaves(&self, number: usize) -> Option<u32> {
+        let replaced = |worker: &u32| {
+            let beside = self.children.iter().find(|child| child.over.contains(worker)).map(|child| &child.over);
+            let is_other = |other: &&u32| *other != worker && self.arch(**other) == self.arch(*worker);
+            beside.is_some_and(|beside| beside.iter().any(|other| is_other(&other)))
+        };
+        let able: Vec<u32> = match (self.leaf, self.outside) {
+            (None, None) => (0..self.archs.len() as u32).filter(replaced).collect(),
+            _ => Vec::new(),
+        };
+        able.get(number % able.len().max(1)).copied()
+    }
+
     /// The architecture of a worker; that of its first member for a combined one.
     pub(super) fn arch(&self, worker: u32) -> Arch {
         self.archs.get(worker as usize).or_else(|| self.archs.first()).copied().unwrap_or(Arch::CPU)

@@ -41,6 +41,10 @@ pub(super) enum Step {
     Load,
     Describe,
     Notify,
+    /// A worker leaves the context.
+    Leave(usize),
+    /// The worker that is not in the context joins it.
+    Join,
     Drain,
     /// A child takes this many more tasks.
     Room(usize, Option<usize>),
@@ -66,6 +70,11 @@ fn step(info: &ComponentInfo, setting: &Setting, dice: &mut Dice) -> Step {
         80..84 => Step::End,
         84..87 => Step::Load,
         87..89 => Step::Describe,
+        // Only such components live on when workers join or leave.
+        89..91 if info.keeps_state && dice.chance(80) => match dice.below(2) {
+            0 => Step::Leave(worker),
+            _ => Step::Join,
+        },
         89..91 => Step::Notify,
         91..93 => Step::Drain,
         93..97 if !is_leaf => Step::Room(child, dice.chance(50).then(|| dice.below(3))),

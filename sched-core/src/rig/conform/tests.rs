@@ -1,6 +1,7 @@
 use super::*;
 use crate::{
-    Child, Component, Family, Info, LogLevel, Mutex, Node, Param, Push, Refusal, Refused, Storage, Task, Time, adapt,
+    Child, Component, Family, Info, LogLevel, Mutex, Node, Param, Push, Refusal, Refused, Storage, Task, Time,
+    WorkerId, adapt,
 };
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -275,4 +276,83 @@ fn findings_read_well() {
                     1. push task 0, priority -1: taken\n    \
                     2. pull for child 0, worker 0: none";
     assert_eq!(told, expected);
+}
+
+/// Keeps each task for one of the workers in the context, and gives it to no other.
+#[derive(Default)]
+struct Assigns {
+    tasks: Mutex<Vec<(WorkerId, Task)>>,
+    /// Assigns the tasks of those who leave to others.
+    is_sound: bool,
+}
+
+impl Component for Assigns {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        let Some(worker) = node.each_worker_in_context().find(|worker| node.worker_can_execute(*worker, &task)) else {
+            return Err(Refused::new(task, Refusal::NoWorker));
+        };
+        self.tasks.lock().push((worker, task));
+        node.children_can_pull();
+        Ok(())
+    }
+
+    fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
+        let mut tasks = self.tasks.lock();
+        let found =
+            tasks.iter().position(|(worker, _)| node.requester().is_none_or(|requester| requester == *worker))?;
+        Some(tasks.remove(found).1)
+    }
+
+    fn notify_change_workers(&self, node: Node<'_>) {
+        for (worker, task) in self.tasks.lock().iter_mut().filter(|_| self.is_sound) {
+            let able = node.each_worker_in_context().find(|worker| node.worker_can_execute(*worker, task));
+            *worker = able.unwrap_or(*worker);
+        }
+    }
+
+    fn drain(&self) -> Vec<Task> {
+        self.tasks.lock().drain(..).map(|(_, task)| task).collect()
+    }
+}
+
+#[test]
+fn a_component_that_keeps_its_state_serves_those_who_stay() {
+    const INFO: Info = Info::new("assigns", Family::ResourceMapping, "Assigns tasks to workers.")
+        .storage(Storage::Unbounded)
+        .pulled_only();
+    let examined = |info: Info, is_sound: bool| {
+        let make = |_: &Params| Ok(adapt(Assigns { is_sound, ..Assigns::default() }));
+        Examination::new(&info.describe(), &make).rounds(400).run()
+    };
+    // Otherwise it is built anew for other workers.
+    assert_eq!(examined(INFO, false), []);
+    assert_eq!(examined(INFO.keeps_state(), true), []);
+    let findings = examined(INFO.keeps_state(), false);
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    assert_eq!(finding.property, Property::KeepsState);
+    assert_shortest(&finding.calls);
+}
+
+/// The shortest sequence: a task is pushed, its worker leaves, and the others do not get it.
+fn assert_shortest(calls: &[String]) {
+    let place = |words: &str| calls.iter().position(|call| call.contains(words)).unwrap_or_else(|| panic!("{calls:?}"));
+    assert!(place("push task 0") < place("leaves the context"), "{calls:?}");
+    assert!(calls.len() <= 12, "{calls:?}");
+}
+
+#[test]
+fn a_parameter_can_be_set() {
+    const INFO: Info = Info::new("odd", Family::FlowControl, "A queue.")
+        .storage(Storage::Unbounded)
+        .params(const { &[Param::text("way", "", "what it does wrong"), Param::int("many", 1, "of what")] });
+    let info = INFO.describe();
+    let make = |params: &Params| {
+        assert_eq!(params.int("many"), Ok(7), "no other value is tried");
+        let way = if params.text("way") == Ok("panic") { Way::PanicInPush } else { Way::Sound };
+        Ok(adapt(Odd { way, tasks: Mutex::default(), thread: OnceLock::new() }))
+    };
+    let examination = || Examination::new(&info, &make).param("many", Value::Int(7)).rounds(60);
+    assert_eq!(examination().run(), []);
+    let findings = examination().param("way", Value::Text("panic".to_owned())).run();
+    assert_eq!(findings[0].property, Property::Panics);
 }

@@ -14,7 +14,7 @@ use crate::info::{Arity, ComponentInfo};
 use crate::node::{Child, Parent};
 use crate::params::Value;
 use crate::task::TaskId;
-use crate::workers::WorkerSet;
+use crate::workers::{WorkerId, WorkerSet};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -74,12 +74,15 @@ pub(super) struct Call<'a> {
 /// A trial that is being executed.
 pub(super) struct Running<'a> {
     pub(super) info: &'a ComponentInfo,
-    pub(super) setting: &'a Setting,
+    /// As of now: workers may leave the context and join it.
+    pub(super) setting: Setting,
     pub(super) rig: Rig,
     /// Whether every parameter that bounds its storage is zero.
     pub(super) is_unbounded: bool,
     /// Whether a task was pushed to it so far.
     pub(super) was_pushed: bool,
+    /// Whether workers left the context or joined it.
+    changed: bool,
     /// Whether it asked a parent for tasks since the component is being emptied.
     asked: bool,
     /// Faults of the rig that were reported. Calls after one say nothing: the component is not itself any longer.
@@ -180,12 +183,34 @@ impl Running<'_> {
                     self.journal.note(&format!("child {child} has room for {words} more"));
                 }
             }
+            Step::Leave(number) => {
+                if let Some(worker) = self.setting.leaves(*number) {
+                    self.setting.outside = Some(worker);
+                    self.set_context();
+                    self.journal.note(&format!("worker {worker} leaves the context"));
+                }
+            }
+            Step::Join => {
+                if let Some(worker) = self.setting.outside.take() {
+                    self.set_context();
+                    self.journal.note(&format!("worker {worker} joins the context"));
+                }
+            }
             Step::Wait(time) => {
                 let now = self.rig.host.now.load(Relaxed);
                 self.rig.set_now(Time::from_nanos(now) + *time);
             }
             _ => {}
         }
+    }
+
+    /// Lends the component the workers that are in the context by now.
+    fn set_context(&mut self) {
+        self.changed = true;
+        let workers = 0..self.setting.archs.len() as u32;
+        let scene = &mut self.rig.host.scene;
+        scene.in_context = Some(workers.filter(|worker| Some(*worker) != self.setting.outside).map(WorkerId).collect());
+        scene.arrange();
     }
 
     /// The words of a step, and the call; `None` where it makes no sense, or changes the environment only.
@@ -227,7 +252,7 @@ impl Running<'_> {
             Step::End => ("estimated_end".to_owned(), Box::new(|rig| Answer::End(rig.estimated_end()))),
             Step::Load => ("estimated_load".to_owned(), Box::new(|rig| Answer::Load(rig.estimated_load()))),
             Step::Describe => ("describe".to_owned(), Box::new(|rig| nothing(|| _ = rig.describe()))),
-            Step::Notify => {
+            Step::Notify | Step::Leave(_) | Step::Join => {
                 ("notify_change_workers".to_owned(), Box::new(|rig| nothing(|| rig.notify_change_workers())))
             }
             Step::Drain => ("drain".to_owned(), Box::new(|rig| Answer::Drained(rig.drain()))),
@@ -330,7 +355,8 @@ impl Running<'_> {
             }
             _ => return None,
         };
-        self.unknown((Property::Flow, flaw))
+        let property = if self.changed { Property::KeepsState } else { Property::Flow };
+        self.unknown((property, flaw))
     }
 
     /// The lines that the component logged.
@@ -402,10 +428,11 @@ impl Trial {
         };
         let running = Running {
             info,
-            setting: &self.setting,
+            setting: self.setting.clone(),
             rig: self.setting.rig(component),
             is_unbounded: info.stores && info.bounds.iter().all(is_zero),
             was_pushed: false,
+            changed: false,
             asked: false,
             seen: 0,
             journal,

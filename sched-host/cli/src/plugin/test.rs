@@ -5,6 +5,7 @@
 
 mod child;
 mod journal;
+mod params;
 mod report;
 mod trees;
 
@@ -12,6 +13,7 @@ use crate::format::{FormatOptions, text_or_json};
 use crate::plugins::PluginOptions;
 use crate::values::{SeedOption, positive};
 use miette::Diagnostic;
+use params::Setting;
 use report::{Document, Examined};
 use sched_core::rig::conform::ROUNDS;
 use sched_text::did_you_mean;
@@ -37,6 +39,7 @@ use std::time::Duration;
 #[command(after_long_help = "Examples:
   sched plugin test target/release/libmy_queue.so
   sched plugin test libmine.so --component my-queue --seed 7 --sequences 5000
+  sched plugin test libmine.so --component my-queue --param room=4 --param order=lifo
   sched plugin test libmine.so --json | jq '.components[].properties[] | select(.ok | not)'")]
 pub(super) struct Args {
     /// The plugin: a shared library
@@ -46,6 +49,10 @@ pub(super) struct Args {
     /// Only this component of it [default: all]
     #[arg(long, value_name = "NAME")]
     component: Option<String>,
+
+    /// Set a parameter of the components that have it; others are varied, apart from texts
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = Setting::parse)]
+    params: Vec<Setting>,
 
     /// Number of sequences of calls for each component
     #[arg(long, value_name = "N", default_value_t = ROUNDS as usize, value_parser = positive)]
@@ -76,6 +83,13 @@ enum TestError {
         #[help]
         help: String,
     },
+    #[error("{message}")]
+    #[diagnostic(code(plugin::param))]
+    Param {
+        message: String,
+        #[help]
+        help: String,
+    },
     #[error("{what}: {error}")]
     #[diagnostic(code(plugin::no_process), help("the examination needs child processes, and a temporary folder"))]
     NoProcess { what: &'static str, error: std::io::Error },
@@ -99,7 +113,8 @@ pub(super) fn run(
     if args.journal {
         let name = args.component.as_deref().unwrap_or_default();
         let component = registry.component(name).ok_or_else(|| no_component(args, plugin, name))?;
-        journal::examine(component, args.seed.seed, args.sequences as u64, out)?;
+        let values = params::of(component.info(), &args.params)?;
+        journal::examine(component, &values, args.seed.seed, args.sequences as u64, out)?;
         return Ok(ExitCode::SUCCESS);
     }
     let wanted = |name: &str| args.component.as_deref().is_none_or(|wanted| wanted == name);
@@ -107,6 +122,7 @@ pub(super) fn run(
     if listed.is_empty() {
         return Err(no_component(args, plugin, args.component.as_deref().unwrap_or_default()).into());
     }
+    params::known(&args.params, listed.iter().map(|listed| &listed.info))?;
     let place = trees::Place::new(&args.file, plugins, patience)?;
     let mut components = Vec::new();
     for listed in listed {
@@ -114,8 +130,9 @@ pub(super) fn run(
         match (&listed.state, registry.component(&listed.info.name)) {
             (ComponentState::Rejected(errors), _) => errors.iter().for_each(|error| examined.misdescribed(error)),
             (_, Some(component)) => {
+                let values = params::of(component.info(), &args.params)?;
                 examine(args, component, patience, &mut examined)?;
-                examined.runs = place.compare(component, args.seed.seed)?;
+                examined.runs = place.compare(component, &values, args.seed.seed)?;
             }
             (_, None) => {}
         }
@@ -156,6 +173,7 @@ fn examine(args: &Args, component: &Registered, patience: Duration, examined: &m
         "1e6",
     ];
     let mut command = child::sched(&words)?;
+    command.args(args.params.iter().map(|setting| format!("--param={setting}")));
     command.arg("--").arg(absolute(&args.file));
     journal::follow(command, patience, examined)
 }

@@ -123,13 +123,22 @@ impl Tasks {
             self.release(*successor, graph);
         }
         for data in commuted(graph, task) {
-            for waiting in self.turns.remove(&data).into_iter().flatten() {
-                if self.takes_turns(waiting, graph) {
-                    self.ready.push_back(waiting);
-                }
-            }
+            self.pass_turn_on(data, graph);
         }
         self.hints.ended(task);
+    }
+
+    /// Gives the turn at data to the first task that waits for it and needs no other turn that is taken. The others stay,
+    /// so that an end costs the same however many wait.
+    fn pass_turn_on(&mut self, data: DataId, graph: &TaskGraph) {
+        let mut queue = self.turns.remove(&data).unwrap_or_default();
+        while let Some(next) = queue.pop_front() {
+            if self.takes_turns(next, graph) {
+                self.ready.push_back(next);
+                self.turns.insert(data, queue);
+                return;
+            }
+        }
     }
 
     /// Takes a piece of data that the application will not use any more.

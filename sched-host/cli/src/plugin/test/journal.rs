@@ -4,9 +4,9 @@ use super::TestError;
 use super::child::{Guarded, ending};
 use super::report::Examined;
 use miette::IntoDiagnostic;
-use sched_core::Params;
 use sched_core::rig::conform::Listener;
 use sched_core::rig::{Examination, Finding, Property};
+use sched_core::{Params, Value};
 use sched_tree::plugin::Registered;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -57,10 +57,17 @@ impl Listener for Writer<'_> {
 }
 
 /// Examines a component, and writes what happens.
-pub(super) fn examine(component: &Registered, seed: u64, rounds: u64, out: &mut dyn Write) -> miette::Result<()> {
+pub(super) fn examine(
+    component: &Registered,
+    values: &[(String, Value)],
+    seed: u64,
+    rounds: u64,
+    out: &mut dyn Write,
+) -> miette::Result<()> {
     let make = |params: &Params| component.build(params).map_err(|error| error.to_string());
     let writer = Writer(RefCell::new(out));
     let examination = Examination::new(component.info(), &make).seed(seed).rounds(rounds).listener(&writer);
+    let examination = values.iter().fold(examination, |all, (name, value)| all.param(name, value.clone()));
     let _ = examination.run();
     writer.write(&Line::Done);
     writer.0.into_inner().flush().into_diagnostic()

@@ -4,7 +4,7 @@ use super::TestError;
 use super::child::{self, Ended, ending};
 use super::report::{Compared, Outcome};
 use crate::plugins::PluginOptions;
-use sched_core::{Arity, ComponentInfo};
+use sched_core::{Arity, ComponentInfo, Value};
 use sched_policy::{Catalogue, check, read};
 use sched_text::Finding;
 use sched_tree::plugin::Registered;
@@ -49,8 +49,15 @@ impl Place {
     }
 
     /// Runs and simulates some policies with the component.
-    pub(super) fn compare(&self, component: &Registered, seed: u64) -> Result<Vec<Compared>, TestError> {
+    pub(super) fn compare(
+        &self,
+        component: &Registered,
+        values: &[(String, Value)],
+        seed: u64,
+    ) -> Result<Vec<Compared>, TestError> {
         let info = component.info();
+        // The component with its parameters, as a policy names it.
+        let it: String = values.iter().fold(info.name.clone(), |it, (name, value)| format!("{it} {name}={value}"));
         let mut plugins = self.plugins.clone();
         // Another component may have its name.
         let named = format!("{}={}", info.name, self.library);
@@ -59,17 +66,17 @@ impl Place {
         let catalogue = registry.catalogue();
         let stock = stock(info);
         let mut compared = Vec::new();
-        let sound = trees(info).into_iter().filter(|tree| is_sound(&tree.replace(IT, &info.name), &catalogue));
+        let sound = trees(info).into_iter().filter(|tree| is_sound(&tree.replace(IT, &it), &catalogue));
         for tree in sound.take(MOST) {
             let with = |name: &str, words: &[&str]| self.run(&tree.replace(IT, name), words, &named, seed);
             let run = ["run", "cholesky", "--tiles", "5", "--tile-size", "16", "--workers", "2", "--quiet-period", "1"];
             let simulate = ["simulate", "cholesky", "--tiles", "8", "--platform", "cpu9-gpu3"];
-            let ran = with(&info.name, &run)?;
-            let simulated = with(&info.name, &simulate)?;
+            let ran = with(&it, &run)?;
+            let simulated = with(&it, &simulate)?;
             let beside = tree.replace(IT, stock);
             let reference = if is_sound(&beside, &catalogue) { with(stock, &simulate)?.makespan_s } else { None };
             let ratio = simulated.makespan_s.zip(reference).map(|(it, stock)| it / stock);
-            let policy = tree.replace(IT, &info.name);
+            let policy = tree.replace(IT, &it);
             compared.push(Compared { policy, run: ran, simulation: simulated, stock: ratio.map(|_| stock), ratio });
         }
         Ok(compared)
