@@ -185,7 +185,7 @@ fn a_combined_worker_is_woken_for_what_it_can_execute_only() {
 #[test]
 fn every_parent_is_asked_to_fill_room() {
     // A queue that has room for one task, below two others of which only the second has tasks.
-    let tree = r#"user-choice { fifo { use "leaf" } fifo { use "leaf" } }
+    let tree = r#"user-choice { fifo { eager { use "leaf" } }; fifo { eager { use "leaf" } } }
         shared "leaf" each="worker" { fifo ntasks-threshold=1 { worker } }"#;
     let runtime = stock::builder(tree, 1, Vec::new()).build().expect("the policy is valid");
     let hold = Hold::new(&runtime);
