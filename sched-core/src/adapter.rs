@@ -162,8 +162,8 @@ impl<C: Component> WireComponent for Adapter<C> {
 
     fn extension(&self, name: RStr<'_>) -> ROption<RawExtension> {
         let this = std::ptr::from_ref(self);
-        // SAFETY: the host keeps the component, which it never moves, as long as it uses what is offered.
         match name.as_str() {
+            // SAFETY: the host keeps the component, which it never moves, as long as it uses what is offered.
             ComponentExecution::NAME => ROption::RSome(unsafe {
                 RawExtension::of_object(this.byte_add(offset_of!(Adapter<C>, execution)).cast::<ComponentExecution>())
             }),

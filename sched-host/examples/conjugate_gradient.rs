@@ -23,15 +23,21 @@ struct Vector {
     wider: Vec<ArrayHandle<f64>>,
 }
 
+/// How a task uses a vector, or a number.
+type Input = Read<[f64]>;
+type Output = Write<[f64]>;
+type Update = ReadWrite<[f64]>;
+type Factor = Read<f64>;
+
 /// The kernels, as tasks on parts.
 struct Kernels {
     /// q ← A·p, from a part of p with its neighbours; the parameter is the place in it where the part of q begins.
-    multiply: Codelet<(Read<[f64]>, Write<[f64]>), usize>,
-    dot: Codelet<(Read<[f64]>, Read<[f64]>, Redux<f64>)>,
+    multiply: Codelet<(Input, Output), usize>,
+    dot: Codelet<(Input, Input, Redux<f64>)>,
     /// y ← y + (a / b)·x; with a sign.
-    update: Codelet<(Read<f64>, Read<f64>, Read<[f64]>, ReadWrite<[f64]>), f64>,
+    update: Codelet<(Factor, Factor, Input, Update), f64>,
     /// p ← r + (a / b)·p.
-    turn: Codelet<(Read<f64>, Read<f64>, Read<[f64]>, ReadWrite<[f64]>)>,
+    turn: Codelet<(Factor, Factor, Input, Update)>,
     /// x ← y, then y ← 0.
     shift: Codelet<(Write<f64>, ReadWrite<f64>)>,
     clear: Codelet<(Write<f64>,)>,

@@ -70,11 +70,12 @@ fn disturb(
         if context.swap_policy_value(policy(tree)).is_ok() {
             done.swaps.fetch_add(1, Relaxed);
         }
-        let resized = if round % 2 == 0 { context.remove_workers([2, 3]) } else { context.add_workers([2, 3]) };
+        let resized =
+            if round.is_multiple_of(2) { context.remove_workers([2, 3]) } else { context.add_workers([2, 3]) };
         if resized.is_ok() {
             done.resizes.fetch_add(1, Relaxed);
         }
-        if let Some(builds) = builds.filter(|_| round % 5 == 0) {
+        if let Some(builds) = builds.filter(|_| round.is_multiple_of(5)) {
             let draft = plugins.join("draft");
             std::fs::copy(builds[round / 5 % 2], &draft).expect("a file can be written");
             std::fs::rename(&draft, plugins.join("lifo.so")).expect("a file can be renamed");

@@ -101,7 +101,11 @@ mod tests {
                 prop_assert_eq!(id, TaskId(number as u32));
                 prop_assert_eq!(graph.bytes_of(graph.task(id)), 4 * parts[part].len() as u64);
                 let mut before = BTreeSet::new();
-                order.access(id, ids[part], mode, |task| before.insert(task) || true, |_| false);
+                let wait_for = |task| {
+                    before.insert(task);
+                    true
+                };
+                order.access(id, ids[part], mode, wait_for, |_| false);
                 let further: BTreeSet<TaskId> = before.iter().flat_map(|task| expected[task.index()].clone()).collect();
                 expected.push(before.into_iter().chain(further).collect());
             }

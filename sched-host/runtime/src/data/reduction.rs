@@ -83,6 +83,9 @@ impl<T> Reduction<T> {
     }
 }
 
+/// Adds a value to another.
+type Combine<T> = Box<dyn Fn(&mut T, T) + Send + Sync>;
+
 /// A value with its accumulators.
 pub(crate) struct Reduced<T> {
     value: RwLock<T>,
@@ -92,7 +95,7 @@ pub(crate) struct Reduced<T> {
     combining: Mutex<bool>,
     accumulators: Accumulators<T>,
     init: Box<dyn Fn() -> T + Send + Sync>,
-    combine: Box<dyn Fn(&mut T, T) + Send + Sync>,
+    combine: Combine<T>,
 }
 
 enum Accumulators<T> {
@@ -258,7 +261,7 @@ impl Submitter {
         value: T,
         accumulators: Accumulators<T>,
         init: Box<dyn Fn() -> T + Send + Sync>,
-        combine: Box<dyn Fn(&mut T, T) + Send + Sync>,
+        combine: Combine<T>,
     ) -> Reduction<T> {
         let (value, is_pending, combining) = (RwLock::new(value), AtomicBool::new(false), Mutex::new(false));
         let reduced = Reduced { value, is_pending, combining, accumulators, init, combine };
