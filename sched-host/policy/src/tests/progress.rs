@@ -125,7 +125,7 @@ fn everything_is_reported_in_one_go() {
        ·                                     ╰── unknown parameter
      6 │         }
        ╰────
-      help: parameters of `fifo`: `ntasks-threshold`, `exp-len-threshold`, `ready`
+      help: parameters of `fifo`: `ntasks-threshold`, `exp-len-threshold`, `ready`, `sorted`
             why: a component declares its parameters with type, range and default
     V1 policy::refusal
 
