@@ -50,7 +50,7 @@ use crate::element::Component;
 /// # let eager = Info::new("eager", Family::ResourceMapping, "");
 /// # let catalogue = Catalogue::new([(eager.describe(), "resource-mapping")]);
 /// let flags = SimpleFlags::new("eager").above(Queue::Fifo);
-/// let text = r#"policy "mine" { fifo { eager { each "worker" { worker } } } }"#;
+/// let text = r#"policy "mine" { fifo sorted=#false { eager { each "worker" { worker } } } }"#;
 /// assert_eq!(flags.policy("mine", &catalogue)?, parse("mine.kdl", text)?[0].clone().doc(flags.summary()));
 /// assert_eq!(SimpleFlags::from_names(["eager", "decide-workers", "fifo-above"])?, flags);
 /// assert_eq!(flags.to_string(), "eager decide-workers fifo-above");

@@ -83,8 +83,8 @@ impl SchedContext {
     /// # let components = sched_tree::plugin::Registry::compiled_in();
     /// # let runtime = Runtime::builder().registry(Arc::new(components)).policy("tree-eager").workers(2).build()?;
     /// let context = runtime.default_context();
-    /// context.edit(&PolicyEdit::new().add_parent("worker", "best-implementation"))?;
     /// context.edit(&PolicyEdit::new().remove_parent("fifo")).unwrap_err(); // Nothing would keep tasks.
+    /// context.edit(&PolicyEdit::new().add_parent("worker", "best-implementation"))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
