@@ -3,21 +3,10 @@
 use crate::fixtures::repository;
 use crate::program::Ran;
 use sched_host::plugin::{Registry, RegistryBuilder, SearchPath};
-use sched_test_support::skipped;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use tempfile::TempDir;
-
-/// Whether there is a C compiler. If not, the running test is reported as skipped.
-#[must_use]
-pub fn has_compiler() -> bool {
-    let found = Command::new("cc").arg("--version").output().is_ok_and(|output| output.status.success());
-    if !found {
-        skipped("there is no C compiler");
-    }
-    found
-}
 
 /// A folder with libraries of these names, each compiled from a source of this repository with more options for the
 /// compiler. There must be no warning.

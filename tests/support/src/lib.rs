@@ -7,4 +7,4 @@ mod skipped;
 
 pub use powercap::Powercap;
 pub use reference_data::{reference_data, reference_folder};
-pub use skipped::skipped;
+pub use skipped::{has_compiler, skipped};

@@ -1,6 +1,7 @@
 //! Tests that could not run.
 
 use std::io::Write;
+use std::process::Command;
 use std::thread;
 
 /// Reports that the running test is skipped, and why, in a line that is seen for passing tests too: cargo's test
@@ -11,4 +12,14 @@ pub fn skipped(why: &str) {
     let test = thread.name().unwrap_or("a test");
     // A closed standard error is no reason for a test to fail.
     let _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
+}
+
+/// Whether there is a C compiler. If not, the running test is reported as skipped.
+#[must_use]
+pub fn has_compiler() -> bool {
+    let found = Command::new("cc").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        skipped("there is no C compiler");
+    }
+    found
 }
