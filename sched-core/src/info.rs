@@ -342,9 +342,9 @@ impl Info {
         self
     }
 
-    /// Declares that it hears of tasks that workers below execute:
-    /// [`task_started`](crate::Component::task_started) and [`task_ended`](crate::Component::task_ended) are called.
-    /// Where no component of any tree declares this, tasks pay nothing for it. (Since 1.1; an older host calls neither.)
+    /// Declares that it hears of tasks that workers below execute: [`task_started`](crate::Component::task_started) and
+    /// [`task_ended`](crate::Component::task_ended) are called. Where no component of any tree declares this, tasks pay
+    /// nothing for it. (Since 1.1; an older host calls neither.)
     #[must_use]
     pub const fn hears_tasks(mut self) -> Info {
         self.hears_tasks = true;

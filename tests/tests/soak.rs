@@ -1,5 +1,5 @@
-//! Every task runs once, for as long as one has patience: while components panic, policies are swapped, workers join and
-//! leave, and plugins are rebuilt.
+//! Every task runs once, for as long as one has patience: while components panic, policies are swapped, workers join
+//! and leave, and plugins are rebuilt.
 //!
 //! `SCHED_SOAK_TASKS=100000000 cargo test --release -p sched-tests --test soak -- --ignored --nocapture` runs at least
 //! this many tasks, or stops after `SCHED_SOAK_SECONDS`. A small number runs always.

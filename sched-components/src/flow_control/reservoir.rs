@@ -1,6 +1,6 @@
 //! The reservoir, the common part of `fifo` and `prio`. It stores the tasks pushed to it, up to its thresholds, and
-//! releases them in order: higher priorities first, where they count, and equal ones by arrival. It notifies its parents
-//! when it has room, and its children when it has work.
+//! releases them in order: higher priorities first, where they count, and equal ones by arrival. It notifies its
+//! parents when it has room, and its children when it has work.
 
 mod ready;
 

@@ -45,8 +45,8 @@ pub struct TaskHead {
     pub predicted_transfer: AtomicU64,
     /// A number from the application for the scheduler; 0 if it gave none.
     pub sched_data: AtomicU64,
-    /// See [`restriction`](Self::restriction) for the first and [`all_archs`](Self::all_archs) for the second; the others
-    /// are reserved for a later minor version, and 0.
+    /// See [`restriction`](Self::restriction) for the first and [`all_archs`](Self::all_archs) for the second; the
+    /// others are reserved for a later minor version, and 0.
     pub reserved: [AtomicU64; 4],
 }
 

@@ -94,7 +94,7 @@ pub fn run_and_start(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) 
     check_all(args, &registry.catalogue(), &start, out)
 }
 
-/// Starts a policy with so many workers.
+/// Starts a policy with this number of workers.
 type Start<'a> = dyn Fn(&Policy, usize) -> Option<Started> + 'a;
 
 fn check_all(args: &Args, catalogue: &Catalogue, start: &Start<'_>, out: &mut dyn Write) -> miette::Result<ExitCode> {

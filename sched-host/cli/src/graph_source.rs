@@ -31,8 +31,8 @@ impl GraphOptions {
     /// Reads or generates the graph; `seed` is for random ones.
     ///
     /// # Errors
-    /// If the graph is unknown or too large, a size does not apply to it, its file is malformed, or it has no tasks of a
-    /// kind that is set.
+    /// If the graph is unknown or too large, a size does not apply to it, its file is malformed, or it has no tasks of
+    /// a kind that is set.
     pub(super) fn load(&self, seed: u64) -> miette::Result<TaskGraph> {
         let mut graph = match (&self.graph, &self.workload) {
             (Some(file), _) => self.sizes.file(file)?,

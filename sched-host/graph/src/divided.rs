@@ -30,7 +30,8 @@ pub struct DividedData {
 }
 
 impl DividedData {
-    /// Adds data whose elements have this size in bytes, in main memory, for tasks that access the whole or these parts.
+    /// Adds data whose elements have this size in bytes, in main memory, for tasks that access the whole or these
+    /// parts.
     pub fn add<'r>(
         graph: &mut TaskGraph,
         whole: Region,

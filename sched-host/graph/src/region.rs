@@ -4,8 +4,8 @@ use super::{AccessMode, AccessOrder};
 use std::fmt;
 use std::ops::Range;
 
-/// A rectangle of a matrix, by the indices of its rows and columns. A range of an array is one of a matrix with a single
-/// column.
+/// A rectangle of a matrix, by the indices of its rows and columns. A range of an array is one of a matrix with a
+/// single column.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Region {
     /// Rows, or elements of an array.

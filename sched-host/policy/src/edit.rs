@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 /// Changes of the shape of a policy, made together: on a running context, `SchedContext::edit` makes them as one
 /// transaction.
 ///
-/// A path names a component as in an [`Adjustment`](super::Adjustment): `eager` is each component of that name, `prio/eager`
-/// each one right below a `prio`; paths pass over `each`.
+/// A path names a component as in an [`Adjustment`](super::Adjustment): `eager` is each component of that name,
+/// `prio/eager` each one right below a `prio`; paths pass over `each`.
 ///
 /// ```
 /// use sched_policy::{Component, PolicyEdit, Source};

@@ -182,7 +182,8 @@ impl Builder {
         self
     }
 
-    /// Attaches data to the default context, for its components ([`Node::context_data`](sched_core::Node::context_data)).
+    /// Attaches data to the default context, for its components
+    /// ([`Node::context_data`](sched_core::Node::context_data)).
     pub fn user_data(mut self, data: impl Into<Vec<u8>>) -> Builder {
         self.user_data = data.into();
         self

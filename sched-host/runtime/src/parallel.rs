@@ -59,8 +59,8 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
 
     /// Adds an implementation for CPU cores that every member of a team of at most `max_size` runs at once. A member
     /// sees all of the data that it reads, its own part of data that it writes, as [`Share`](super::Share) divides it,
-    /// and its own scratchpad. Members meet at [`Team::barrier`]. If one panics or returns an error, the task fails, and
-    /// the others unwind from the barrier.
+    /// and its own scratchpad. Members meet at [`Team::barrier`]. If one panics or returns an error, the task fails,
+    /// and the others unwind from the barrier.
     ///
     /// ```
     /// # use sched_runtime::{Read, ReadWrite, Submitter};

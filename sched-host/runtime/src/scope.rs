@@ -3,10 +3,10 @@
 //! # Safety
 //!
 //! A scope lends values that live for `'env`, which is longer than the call of [`Runtime::scope`]. At its end that call
-//! takes a writer's turn at each of them, which is after all tasks that use it, and then [ends](Loan::end) the loan: the
-//! uses in progress are waited for, and whoever comes later finds that there is nothing to use. This does not depend on
-//! the turn, so it also holds where the run has stalled, and handles may leave the scope. The call itself cannot be left
-//! behind without the end, since the scope is a local variable of it that the program only ever borrows.
+//! takes a writer's turn at each of them, which is after all tasks that use it, and then [ends](Loan::end) the loan:
+//! the uses in progress are waited for, and whoever comes later finds that there is nothing to use. This does not
+//! depend on the turn, so it also holds where the run has stalled, and handles may leave the scope. The call itself
+//! cannot be left behind without the end, since the scope is a local variable of it that the program only ever borrows.
 
 use crate::data::array::{ArrayHandle, Element, MatrixHandle, register_whole};
 use crate::data::layout::{LayoutError, MatrixLayout};

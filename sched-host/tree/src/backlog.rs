@@ -2,8 +2,8 @@
 //!
 //! Contexts may share workers, which then serve them in turn. A tree that compares ends must know what a worker has to
 //! do for the others, or two contexts both take it for idle. So nodes keep the expected length of their queues where
-//! other trees can read it, and the ledger, which all trees of a runtime share, lists these counters by worker. The list
-//! is not read for a worker that one tree has alone.
+//! other trees can read it, and the ledger, which all trees of a runtime share, lists these counters by worker. The
+//! list is not read for a worker that one tree has alone.
 
 use super::ledger::{NodeId, NodeNumber};
 use super::node::TreeNode;

@@ -145,8 +145,8 @@ impl Tree {
         Tree::assemble_in_context(parts, workers, services, ledger, seed, None, ContextFacts::default())
     }
 
-    /// [`assemble`](Self::assemble) with a source of tasks to come, and the context, for the components of this tree and
-    /// of all later ones.
+    /// [`assemble`](Self::assemble) with a source of tasks to come, and the context, for the components of this tree
+    /// and of all later ones.
     ///
     /// # Panics
     /// As `assemble`.

@@ -12,7 +12,8 @@
 //!    the old tree (one that panicked, lied or forgot), in order of submission; then the fallback store is emptied.
 //!    From here on no node holds a task of this context: the swapping thread owns all of them.
 //! 4. **Push.** The new tree replaces the old one, its components are notified of their workers and get what their
-//!    predecessors [left](sched_core::Component::export) before the drain, and every task is pushed into its root. No other call is inside, so no later task overtakes these.
+//!    predecessors [left](sched_core::Component::export) before the drain, and every task is pushed into its root. No
+//!    other call is inside, so no later task overtakes these.
 //! 5. **Commit.** The gate opens. The old tree is dropped afterwards.
 //!
 //! If a component of the new tree fails in step 4, every task of the new tree is taken back through the ledger (not by
@@ -288,7 +289,8 @@ impl LiveTree {
         left
     }
 
-    /// Notifies the components of an installed tree of their workers, hands them what others left, and pushes the tasks. The caller is alone.
+    /// Notifies the components of an installed tree of their workers, hands them what others left, and pushes the
+    /// tasks. The caller is alone.
     fn take_over(&self, tasks: &[&'static Slot], left: &[(NodeId, Vec<u8>)], members_changed: &dyn Fn()) {
         self.fallback.set_members(self.members());
         members_changed();

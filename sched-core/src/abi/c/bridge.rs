@@ -116,8 +116,8 @@ impl Drop for Bridge {
     }
 }
 
-// SAFETY of every call below: the stamp says that the function has this type, the state is that of `build`, and the node
-// lives through the call.
+// SAFETY of every call below: the stamp says that the function has this type, the state is that of `build`, and the
+// node lives through the call.
 impl WireComponent for Bridge {
     fn push_task(&self, node: &RawNode, task: RawTask) -> RawPush {
         let Some(push_task) = self.table.push_task else { return RawPush { refused: task, why: 1 } };

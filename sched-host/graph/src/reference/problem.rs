@@ -91,7 +91,8 @@ pub struct Unrunnable {
 
 impl Problem {
     /// The tasks of `graph` on these processors, where `seconds` gives the execution time of a task on an architecture,
-    /// or `None` if it cannot run there. Processors are workers in the order of their numbers. Tasks of kinds without work take no time anywhere.
+    /// or `None` if it cannot run there. Processors are workers in the order of their numbers. Tasks of kinds without
+    /// work take no time anywhere.
     ///
     /// # Errors
     /// The first task that can run nowhere.

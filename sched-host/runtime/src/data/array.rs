@@ -28,13 +28,13 @@ impl<T: Copy + Send + Sync + 'static> Element for T {}
 /// An array of plain values, or a part of one: codelets name it with [`Read<[T]>`](Read), [`Write<[T]>`](Write),
 /// [`ReadWrite<[T]>`](ReadWrite) or [`Commute<[T]>`](Commute), and kernels see slices.
 ///
-/// Made with [`Submitter::array`]. Cheap to clone; the values are dropped with the last handle to the array or to any of
-/// its parts, and the last task that names one.
+/// Made with [`Submitter::array`]. Cheap to clone; the values are dropped with the last handle to the array or to any
+/// of its parts, and the last task that names one.
 ///
 /// Tasks may name the whole and its parts in any order. The result is as if the tasks ran one after the other in the
 /// order of their submission; those that use disjoint parts, or only read, run at once. On one memory node nothing is
-/// ever copied. With several, a worker copies to its node what the task needs and is not there yet, from wherever it is:
-/// so a task that names the whole gathers the parts.
+/// ever copied. With several, a worker copies to its node what the task needs and is not there yet, from wherever it
+/// is: so a task that names the whole gathers the parts.
 ///
 /// ```
 /// use sched_runtime::{Plan, Read, ReadWrite, Runtime};

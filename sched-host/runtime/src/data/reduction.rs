@@ -23,8 +23,8 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::sync::{Arc, Weak};
 
-/// The kernel adds to a `T`, and such tasks run at once: it sees `&mut T`, an accumulator of its worker. The handle is a
-/// [`Reduction`].
+/// The kernel adds to a `T`, and such tasks run at once: it sees `&mut T`, an accumulator of its worker. The handle is
+/// a [`Reduction`].
 pub struct Redux<T>(PhantomData<fn() -> T>);
 
 /// Data that tasks with [`Redux`] access add to; for other accesses it derefs to a [`Handle`].

@@ -7,10 +7,10 @@
 //! - Tasks that use overlapping parts, one of which writes, run one after the other
 //!   ([`RegionOrder`](sched_graph::RegionOrder)), and no task names overlapping parts of which it writes one. So a
 //!   [`Access`](super::array::Access) for writing is the only one to its elements. Debug builds check that.
-//! - With several memory nodes, an access uses the buffer of its worker's node. Before, the worker [brings](Storage::bring)
-//!   the elements there; only one thread at a time copies an element to a node ([`Tiles`]), only where the node does
-//!   not hold its value, so nobody uses it there; and since it is the turn of a task that uses it, nobody writes it
-//!   elsewhere.
+//! - With several memory nodes, an access uses the buffer of its worker's node. Before, the worker
+//!   [brings](Storage::bring) the elements there; only one thread at a time copies an element to a node ([`Tiles`]),
+//!   only where the node does not hold its value, so nobody uses it there; and since it is the turn of a task that uses
+//!   it, nobody writes it elsewhere.
 //! - A buffer is as large on each node, and not initialized: an element is used only after it has been filled.
 
 use super::layout::MatrixLayout;

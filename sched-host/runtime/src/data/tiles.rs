@@ -53,8 +53,8 @@ impl Tiles {
         self.0.iter_mut().filter(|tile| region.contains(&tile.region))
     }
 
-    /// Begins to copy what `node` needs of a region, which is split: the value, or any value. The elements are returned,
-    /// without those that are being copied already.
+    /// Begins to copy what `node` needs of a region, which is split: the value, or any value. The elements are
+    /// returned, without those that are being copied already.
     pub(crate) fn begin(&mut self, region: &Region, node: MemoryNode, value: bool) -> Vec<Missing> {
         let is_missing = |tile: &&mut Tile| {
             let there = if value { tile.valid } else { tile.filled };

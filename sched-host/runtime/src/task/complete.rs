@@ -92,8 +92,8 @@ impl Core {
         self.give_back(&mut scratch);
     }
 
-    /// Takes the turn at each data that the task in `slot`, which this thread has pulled, commutes on: all or none. If it
-    /// gets none, the task waits for the data whose turn another has, and the caller has no task any more.
+    /// Takes the turn at each data that the task in `slot`, which this thread has pulled, commutes on: all or none. If
+    /// it gets none, the task waits for the data whose turn another has, and the caller has no task any more.
     ///
     /// Turns are taken by the worker that runs the task, not when the task is ready: in between it may lie in a queue
     /// for long, while others could run. Each end of a task schedules one task of those that wait, so a task is

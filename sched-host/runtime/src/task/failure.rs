@@ -59,7 +59,8 @@ impl fmt::Display for TaskFailure {
 #[derive(Clone, thiserror::Error, miette::Diagnostic)]
 #[non_exhaustive]
 pub enum RunError {
-    /// Kernels panicked or returned errors. All tasks that did not depend on them have run, and the runtime remains usable.
+    /// Kernels panicked or returned errors. All tasks that did not depend on them have run, and the runtime remains
+    /// usable.
     #[error("{}", failed_text(.failed, *.cancelled))]
     #[diagnostic(code(sched::run::failed))]
     Failed {

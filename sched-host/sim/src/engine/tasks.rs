@@ -128,8 +128,8 @@ impl Tasks {
         self.hints.ended(task);
     }
 
-    /// Gives the turn at data to the first task that waits for it and needs no other turn that is taken. The others stay,
-    /// so that an end costs the same however many wait.
+    /// Gives the turn at data to the first task that waits for it and needs no other turn that is taken. The others
+    /// stay, so that an end costs the same however many wait.
     fn pass_turn_on(&mut self, data: DataId, graph: &TaskGraph) {
         let mut queue = self.turns.remove(&data).unwrap_or_default();
         while let Some(next) = queue.pop_front() {

@@ -227,7 +227,8 @@ impl Engine<'_> {
         self.plan(self.now.saturating_add(length), Action::End(worker));
     }
 
-    /// Tells components that follow executions that the kernel of a flight starts, or with its length that it has ended.
+    /// Tells components that follow executions that the kernel of a flight starts, or with its length that it has
+    /// ended.
     fn note_execution(&mut self, flight: Flight, length: Option<u64>) {
         if !self.backend.is_followed.load(Relaxed) {
             return;

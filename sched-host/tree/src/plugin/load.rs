@@ -74,12 +74,12 @@ fn read_stamp(file: File) -> Result<Stamp, LoadErrorKind> {
     Ok(stamp)
 }
 
-/// Loads a content whose stamp fits: what it exports, and the descriptions of its components. The library stays, whether
-/// it is understood or not.
+/// Loads a content whose stamp fits: what it exports, and the descriptions of its components. The library stays,
+/// whether it is understood or not.
 pub(super) fn open(content: &Content, stamp: &Stamp) -> Result<(Opened, Vec<ComponentInfo>), LoadErrorKind> {
     let path = content.loader_path();
-    // SAFETY: this runs the constructors of the library. It was made by sched-core's macro or that of `msched.h`, as its
-    // stamp shows, and has no constructors but those that its author wrote on purpose; whoever puts a plugin into a
+    // SAFETY: this runs the constructors of the library. It was made by sched-core's macro or that of `msched.h`, as
+    // its stamp shows, and has no constructors but those that its author wrote on purpose; whoever puts a plugin into a
     // folder of the search path vouches for what it does. There are no destructors to vouch for: it is never unloaded.
     let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) }
         .map_err(|error| LoadErrorKind::Open(loader_message(&error, &path)))?;
