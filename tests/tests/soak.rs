@@ -50,7 +50,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|error| panic!("{name}={text}: {error}")))
 }
 
-/// Changes the context until it is told to stop. `builds` are two builds of the plugin in `plugins`, if there is a C
+/// Changes the context until `stop` is set. `builds` are two builds of the plugin in `plugins`, if there is a C
 /// compiler.
 fn disturb(
     runtime: &Runtime,

@@ -31,6 +31,8 @@ pub(crate) struct ThreadBackend {
     pub(crate) recorder: Option<Arc<Recorder>>,
     /// Whether somebody follows the starts and ends of tasks: the recorder, or a component.
     pub(crate) is_followed: AtomicBool,
+    /// Whether a component does.
+    pub(crate) is_heard: AtomicBool,
     /// Present if there are several memory nodes.
     pub(crate) memories: Option<Arc<Memories>>,
 }
@@ -54,6 +56,7 @@ impl ThreadBackend {
             distances,
             codelets: Arc::new(Codelets::new(recorder.is_some())),
             is_followed: AtomicBool::new(recorder.is_some()),
+            is_heard: AtomicBool::new(false),
             recorder,
             memories,
         }
@@ -141,6 +144,7 @@ impl Services for ThreadBackend {
     }
 
     fn report_executions(&self) {
+        self.is_heard.store(true, Relaxed);
         self.is_followed.store(true, Relaxed);
     }
 

@@ -9,7 +9,7 @@ use super::task::ahead::Ahead;
 use super::task::codelet::{CodeletFacts, Job};
 use super::task::outcomes::Outcomes;
 use super::task::record::{Dependent, Record, Records, TaskKey};
-use super::task::submit::{Places, TaskRef};
+use super::task::submit::{Restriction, TaskRef};
 use super::worker::stats::WorkerCounters;
 use crate::context::{ContextCore, PolicyEnv, Roster};
 use crate::wait::ended::Ended;
@@ -339,10 +339,10 @@ impl Core {
 
     /// Restricts a task that is entered, and not submitted yet, to these places.
     #[cold]
-    pub(crate) fn restrict(&self, place: TaskPlace, places: &Places) {
+    pub(crate) fn restrict(&self, place: TaskPlace, restriction: &Restriction) {
         let head = place.slot.head();
-        head.archs.store(places.archs.bits(), Relaxed);
-        places.workers.iter().for_each(|workers| self.ledger.restrict(head, workers));
+        head.archs.store(restriction.archs.bits(), Relaxed);
+        restriction.workers.iter().for_each(|workers| self.ledger.restrict(head, workers));
     }
 
     /// Links a task to those that it must wait for, and returns their number.

@@ -28,11 +28,12 @@ pub use parallel::crew::{Parts, Team};
 pub use parallel::share::{Share, TeamAccess, TeamAccessList};
 pub use sched_graph::{AccessMode, Region, Where};
 pub use scope::Scope;
+pub use task::after::After;
 pub use task::codelet::{Codelet, CodeletBuilder, Context};
 pub use task::failure::{
     ContextState, Outcome, RunError, StallReport, SubmitError, TaskFailure, WorkerDoing, WorkerState,
 };
-pub use task::submit::{After, Submitter, TaskBuilder, TaskRef};
+pub use task::submit::{Submitter, TaskBuilder, TaskRef};
 pub use task::verdict::Verdict;
 pub use wait::DataError;
 pub use wait::data::{Data, ReadArray, ReadData, ReadMatrix, WriteArray, WriteData, WriteMatrix};

@@ -1,5 +1,6 @@
 //! Tasks: what they are made of, and their way from submission to their end.
 
+pub(crate) mod after;
 pub(crate) mod ahead;
 pub(crate) mod codelet;
 pub(crate) mod codelets;

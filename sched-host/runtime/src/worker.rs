@@ -59,7 +59,7 @@ pub(crate) struct Worker {
     pub(super) seat: Seat<Arc<ContextCore>>,
     pub(super) submitter: Submitter,
     pub(super) scratch: WorkerScratch,
-    /// When its kernel started, if starts are followed.
+    /// When its kernel started, if components hear of that.
     started: Cell<Time>,
 }
 
@@ -147,8 +147,8 @@ impl Worker {
 
     #[inline]
     fn execute(&mut self, slot: &'static Slot) {
-        let is_watchful = self.core.outcomes.is_watchful();
-        if is_watchful && !self.core.take_turns(self.core.place(slot.id()), self.id, &mut self.scratch) {
+        let watch = self.core.outcomes.watch();
+        if watch.for_turns() && !self.core.take_turns(self.core.place(slot.id()), self.id, &mut self.scratch) {
             return;
         }
         let counters = &self.core.counters[self.id.index()];
@@ -160,7 +160,8 @@ impl Worker {
         let task = TaskPlace { slot, record: self.core.records.get(slot.id()) };
         enter_task(self.core.id, task.record.context());
         let mut taken = task.record.body.lock().take();
-        let outcome = self.outcome(slot, &mut taken, &Crew::alone(&self.id, &self.submitter), self.id, is_watchful);
+        let outcome =
+            self.outcome(slot, &mut taken, &Crew::alone(&self.id, &self.submitter), self.id, watch.for_bad_data());
         if predicted != u64::MAX {
             self.core.backend.times.post_exec(self.id);
         }
@@ -250,23 +251,30 @@ impl Worker {
     #[cold]
     fn note_end(&self, slot: &Slot, crew: &Crew<'_>, worker: WorkerId, failed: bool) {
         let core = &*self.core;
-        let length = core.backend.now().since(self.started.get());
         let task = TaskId::new(slot.head().sequence.load(Relaxed));
         for member in crew.members {
             core.backend.record(Some(self.id), || Event::Ended { task, worker: *member });
         }
-        let energy = core.backend.expected_energy(worker, slot.head(), None);
-        let tree = core.tree_of(core.records.get(slot.id()));
-        tree.note_execution(slot, worker, self.id, Some(TaskEnd { length, energy, failed }));
+        if core.backend.is_heard.load(Relaxed) {
+            let length = core.backend.now().since(self.started.get());
+            let energy = core.backend.expected_energy(worker, slot.head(), None);
+            let tree = core.tree_of(core.records.get(slot.id()));
+            tree.note_execution(slot, worker, self.id, Some(TaskEnd { length, energy, failed }));
+        }
     }
 
     /// Notes the start of a kernel, for components that follow it and for the trace.
     #[cold]
     fn note_start(&self, slot: &Slot, rare: Option<&RareFields>, crew: &Crew<'_>, worker: WorkerId) {
-        let tree = self.core.tree_of(self.core.records.get(slot.id()));
-        tree.note_execution(slot, worker, self.id, None);
+        let core = &*self.core;
+        let is_heard = core.backend.is_heard.load(Relaxed);
+        if is_heard {
+            core.tree_of(core.records.get(slot.id())).note_execution(slot, worker, self.id, None);
+        }
         self.record_start(slot, rare, crew);
-        self.started.set(self.core.backend.now());
+        if is_heard {
+            self.started.set(core.backend.now());
+        }
     }
 
     /// Records the start of a kernel.

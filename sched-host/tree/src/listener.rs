@@ -66,7 +66,7 @@ pub struct TaskEnd {
 }
 
 impl Tree {
-    /// Tells components above `worker`, simple or combined, that it starts a task of this tree, or with `end` that it
+    /// Notifies components above `worker`, simple or combined, that it starts a task of this tree, or with `end` that it
     /// has ended one. `thread` is the worker whose thread this is.
     #[cold]
     pub fn note_execution(&self, slot: &Slot, worker: WorkerId, thread: WorkerId, end: Option<TaskEnd>) {
@@ -105,12 +105,12 @@ impl LiveTree {
             if node.is_quarantined() || !node.workers_in_context().any(|below| below == worker) {
                 continue;
             }
-            let (method, tell) = match end {
+            let (method, notify) = match end {
                 None => (Method::TaskStarted, table.started),
                 Some(_) => (Method::TaskEnded, table.ended),
             };
             let _inside = node.post.as_ref().map(|post| Inside::new(post, method));
-            node.with(&call, |_, raw| tell(extension.as_ptr(), raw, &execution));
+            node.with(&call, |_, raw| notify(extension.as_ptr(), raw, &execution));
         }
     }
 

@@ -36,7 +36,7 @@ fn stays(running: &Running<'_>, call: &Call<'_>) -> Option<Flaw> {
     }
     let held = running.rig.held();
     let gone = call.held_before.iter().find(|task| !held.contains(task))?;
-    Some((Property::KeepsState, format!("{gone} waited here before, and does not when it is told of the workers")))
+    Some((Property::KeepsState, format!("{gone} waited here before, and does not after `notify_change_workers`")))
 }
 
 fn storage(running: &Running<'_>, _call: &Call<'_>) -> Option<Flaw> {

@@ -61,6 +61,18 @@ impl<T: fmt::Debug> fmt::Debug for MatrixMut<'_, T> {
 const NOT_BY_ROWS: &str = "the rows of this matrix are not contiguous: take its columns, or its elements";
 const NOT_BY_COLUMNS: &str = "the columns of this matrix are not contiguous: take its rows, or its elements";
 
+/// Panics if there is no such row, or if its elements do not follow one another.
+fn check_row(layout: MatrixLayout, row: usize) {
+    assert!(row < layout.rows(), "row {row} of a matrix of {} rows", layout.rows());
+    assert!(layout.column_stride() == 1 || layout.columns() <= 1, "{NOT_BY_ROWS}");
+}
+
+/// Panics if there is no such column, or if its elements do not follow one another.
+fn check_column(layout: MatrixLayout, column: usize) {
+    assert!(column < layout.columns(), "column {column} of a matrix of {} columns", layout.columns());
+    assert!(layout.row_stride() == 1 || layout.rows() <= 1, "{NOT_BY_COLUMNS}");
+}
+
 impl<'a, T> MatrixRef<'a, T> {
     /// # Safety
     /// As in the description of the [module](self), for the lifetime of the view.
@@ -106,8 +118,7 @@ impl<'a, T> MatrixRef<'a, T> {
     /// If there is no such row, or if rows are not contiguous, as in a matrix that is stored by columns.
     #[must_use]
     pub fn row(&self, row: usize) -> &'a [T] {
-        assert!(row < self.rows(), "row {row} of a matrix of {} rows", self.rows());
-        assert!(self.layout.column_stride() == 1 || self.columns() <= 1, "{NOT_BY_ROWS}");
+        check_row(self.layout, row);
         // SAFETY: the elements of a row are contiguous, and belong to this view.
         unsafe { std::slice::from_raw_parts(self.place(row, 0), self.columns()) }
     }
@@ -118,8 +129,7 @@ impl<'a, T> MatrixRef<'a, T> {
     /// If there is no such column, or if columns are not contiguous, as in a matrix that is stored by rows.
     #[must_use]
     pub fn column(&self, column: usize) -> &'a [T] {
-        assert!(column < self.columns(), "column {column} of a matrix of {} columns", self.columns());
-        assert!(self.layout.row_stride() == 1 || self.rows() <= 1, "{NOT_BY_COLUMNS}");
+        check_column(self.layout, column);
         // SAFETY: the elements of a column are contiguous, and belong to this view.
         unsafe { std::slice::from_raw_parts(self.place(0, column), self.rows()) }
     }
@@ -206,8 +216,7 @@ impl<'a, T> MatrixMut<'a, T> {
     /// If there is no such row, or if rows are not contiguous, as in a matrix that is stored by columns.
     #[must_use]
     pub fn row_mut(&mut self, row: usize) -> &mut [T] {
-        assert!(row < self.rows(), "row {row} of a matrix of {} rows", self.rows());
-        assert!(self.layout.column_stride() == 1 || self.columns() <= 1, "{NOT_BY_ROWS}");
+        check_row(self.layout, row);
         // SAFETY: the elements of a row are contiguous, and belong to this view, which is for writing.
         unsafe { std::slice::from_raw_parts_mut(self.place(row, 0), self.columns()) }
     }
@@ -218,8 +227,7 @@ impl<'a, T> MatrixMut<'a, T> {
     /// If there is no such column, or if columns are not contiguous, as in a matrix that is stored by rows.
     #[must_use]
     pub fn column_mut(&mut self, column: usize) -> &mut [T] {
-        assert!(column < self.columns(), "column {column} of a matrix of {} columns", self.columns());
-        assert!(self.layout.row_stride() == 1 || self.rows() <= 1, "{NOT_BY_COLUMNS}");
+        check_column(self.layout, column);
         // SAFETY: the elements of a column are contiguous, and belong to this view, which is for writing.
         unsafe { std::slice::from_raw_parts_mut(self.place(0, column), self.rows()) }
     }

@@ -72,8 +72,8 @@ impl Worker {
         counters.in_team.set(Some(slot.id()));
         if gathering.is_led_by(me) {
             let team = gathering.lead();
-            let is_watchful = core.outcomes.is_watchful();
-            if is_watchful && !core.take_turns(core.place(slot.id()), self.id, &mut self.scratch) {
+            let watch = core.outcomes.watch();
+            if watch.for_turns() && !core.take_turns(core.place(slot.id()), self.id, &mut self.scratch) {
                 if expected > 0 {
                     let members = teams.workers.memberships().team(combined);
                     members.iter().for_each(|member| core.backend.times.post_exec(*member));
@@ -93,7 +93,8 @@ impl Worker {
             let mut taken = task.record.body.lock().take();
             let submitter = self.submitter.clone();
             enter_task(core.id, task.record.context());
-            let outcome = self.outcome(slot, &mut taken, &teams.crews.of(combined, &submitter), combined, is_watchful);
+            let outcome =
+                self.outcome(slot, &mut taken, &teams.crews.of(combined, &submitter), combined, watch.for_bad_data());
             if expected > 0 {
                 let members = teams.workers.memberships().team(combined);
                 members.iter().for_each(|member| core.backend.times.post_exec(*member));

@@ -101,6 +101,9 @@ impl Core {
     #[cold]
     #[inline(never)]
     pub(crate) fn take_turns(&self, task: TaskPlace, worker: WorkerId, scratch: &mut WorkerScratch) -> bool {
+        if !task.record.is_special() {
+            return true;
+        }
         let turns: SmallVec<[Arc<DataHeader>; 2]> = match &task.record.body.lock().rare {
             Some(rare) => rare.turns.iter().cloned().collect(),
             None => return true,

@@ -6,8 +6,29 @@ use sched_graph::ContextId;
 use sched_sync::heavy_fence;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
 use std::time::Duration;
+
+/// What workers look for before they run a task: what has happened in the runtime at least once.
+#[derive(Clone, Copy)]
+pub(crate) struct Watch(u8);
+
+impl Watch {
+    const BAD: u8 = 1;
+    const TURNS: u8 = 2;
+
+    /// Whether data may be bad, since a task failed.
+    #[inline]
+    pub(crate) fn for_bad_data(self) -> bool {
+        self.0 & Watch::BAD != 0
+    }
+
+    /// Whether the task may have turns to take, since a task commuted.
+    #[inline]
+    pub(crate) fn for_turns(self) -> bool {
+        self.0 & Watch::TURNS != 0
+    }
+}
 
 /// Outcomes of tasks that failed or were cancelled, and threads that wait for the end of tasks.
 #[derive(Default)]
@@ -15,8 +36,8 @@ pub(crate) struct Outcomes {
     waiters: AtomicU64,
     /// Number of threads that wait only for the tasks of the default context.
     default_waiters: AtomicU64,
-    /// Whether any task ever failed, or commutes; nothing is looked up before.
-    is_watchful: AtomicBool,
+    /// A [`Watch`].
+    watch: AtomicU8,
     state: Mutex<EndState>,
     changed: Condvar,
 }
@@ -32,15 +53,16 @@ struct EndState {
 }
 
 impl Outcomes {
-    /// Whether any task ever failed, or commutes: workers then look twice.
-    pub(crate) fn is_watchful(&self) -> bool {
-        self.is_watchful.load(Acquire)
+    /// What workers have to look for.
+    #[inline]
+    pub(crate) fn watch(&self) -> Watch {
+        Watch(self.watch.load(Acquire))
     }
 
     /// Notes that a task commutes, before it is pushed.
     pub(crate) fn note_commute(&self) {
-        if !self.is_watchful() {
-            self.is_watchful.store(true, Release);
+        if !self.watch().for_turns() {
+            self.watch.fetch_or(Watch::TURNS, AcqRel);
         }
     }
 
@@ -52,7 +74,7 @@ impl Outcomes {
             Outcome::Done => {}
         }
         state.bad.insert(task, outcome.clone());
-        self.is_watchful.store(true, Release);
+        self.watch.fetch_or(Watch::BAD, AcqRel);
     }
 
     /// Why the task failed or was cancelled, if so.

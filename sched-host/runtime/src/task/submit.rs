@@ -1,5 +1,6 @@
 //! Submission of data, codelets and tasks, from the application and from inside tasks.
 
+use super::after::After;
 use super::codelet::{Codelet, CodeletBuilder, CodeletFacts, put_job};
 use super::failure::{Outcome, SubmitError};
 use super::record::{Callback, RareFields, TaskKey};
@@ -7,7 +8,7 @@ use crate::context::{ContextCore, SchedContext, current};
 use crate::core::{Core, Entry, NO_CODELET, TaskPlace};
 use crate::data::access::AccessList;
 use crate::data::replicated::ReplicatedData;
-use crate::data::{self, DataHeader, DataSize, Handle, Scratchpad};
+use crate::data::{DataHeader, DataSize, Handle, Places, Scratchpad};
 use crate::wait::DataError;
 use crate::worker::{executed_here, this_worker};
 use sched_core::{ArchSet, TaskId, WorkerId, WorkerSet};
@@ -44,47 +45,6 @@ impl TaskRef {
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.key.sequence
-    }
-}
-
-/// What a task can [wait for](TaskBuilder::after): a task, or a list of tasks.
-pub trait After {
-    /// The tasks to wait for.
-    fn tasks(&self) -> &[TaskRef];
-}
-
-impl After for TaskRef {
-    #[inline]
-    fn tasks(&self) -> &[TaskRef] {
-        std::slice::from_ref(self)
-    }
-}
-
-impl After for [TaskRef] {
-    #[inline]
-    fn tasks(&self) -> &[TaskRef] {
-        self
-    }
-}
-
-impl<const N: usize> After for [TaskRef; N] {
-    #[inline]
-    fn tasks(&self) -> &[TaskRef] {
-        self
-    }
-}
-
-impl After for Vec<TaskRef> {
-    #[inline]
-    fn tasks(&self) -> &[TaskRef] {
-        self
-    }
-}
-
-impl<A: After + ?Sized> After for &A {
-    #[inline]
-    fn tasks(&self) -> &[TaskRef] {
-        (*self).tasks()
     }
 }
 
@@ -183,7 +143,7 @@ impl Submitter {
         if header.runtime() != self.core.id {
             return Err(DataError::Foreign);
         }
-        if matches!(header.places, data::Places::Replicated(_)) {
+        if matches!(header.places, Places::Replicated(_)) {
             let unused = RareFields { unused: Some(Arc::clone(header)), ..RareFields::default() };
             self.enter_turn(header, AccessMode::ReadWrite, unused);
         }
@@ -239,7 +199,7 @@ impl Core {
 const NO_DATA: u64 = FNV_1A_EMPTY;
 
 /// The places that a task is restricted to, on the machine of its runtime.
-pub(crate) struct Places {
+pub(crate) struct Restriction {
     pub(crate) archs: ArchSet,
     pub(crate) workers: Option<WorkerSet>,
 }
@@ -392,7 +352,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             self.rare.get_or_insert_default().turns = commuting.map(|(header, _)| Arc::clone(header)).collect();
             core.outcomes.note_commute();
         }
-        let places = if facts.is_special || self.rare.is_some() { self.places()? } else { None };
+        let restriction = if facts.is_special || self.rare.is_some() { self.restriction()? } else { None };
         // The last step that can fail: from here on the context counts the task.
         let (context, priority) = self.admit(facts)?;
 
@@ -411,8 +371,8 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         };
         let (key, links) = if has_special { core.enter_with_parts(entry) } else { core.enter(entry) };
         drop(accesses);
-        if let Some(places) = places {
-            core.restrict(place, &places);
+        if let Some(restriction) = restriction {
+            core.restrict(place, &restriction);
         }
         if context.ahead.is_attended() {
             core.announce(context, place, key.sequence);
@@ -433,7 +393,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
 
     /// The places that the codelet and the task are restricted to; `None` if there is no restriction.
     #[cold]
-    fn places(&self) -> Result<Option<Places>, SubmitError> {
+    fn restriction(&self) -> Result<Option<Restriction>, SubmitError> {
         let (core, facts) = (&*self.submitter.core, &self.codelet.inner.facts);
         let only = facts.only.iter().chain(self.rare.as_ref().and_then(|rare| rare.only.as_ref()));
         if only.clone().next().is_none() {
@@ -441,7 +401,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         }
         let machine = (0..).map(WorkerId).zip(core.facts.iter().map(|worker| worker.arch));
         match Where::remaining(only.clone(), facts.archs, machine) {
-            Some((archs, workers)) => Ok(Some(Places { archs, workers })),
+            Some((archs, workers)) => Ok(Some(Restriction { archs, workers })),
             None => {
                 let places: Vec<String> = only.map(Where::to_string).collect();
                 Err(SubmitError::Nowhere { codelet: facts.name.clone(), places: places.join(" and ") })
