@@ -214,6 +214,16 @@ impl Core {
         self.fresh.lock().extend(vacant.iter().map(|vacant| vacant.place));
     }
 
+    /// Returns places that hold nothing to the list of those.
+    pub(crate) fn keep_fresh_places(&self, places: impl Iterator<Item = TaskPlace>) {
+        self.fresh.lock().extend(places);
+    }
+
+    /// Numbers this many tasks at once, and returns the sequence of the first.
+    pub(crate) fn number_tasks(&self, count: u64) -> u64 {
+        self.submitted.fetch_add(count, SeqCst) + 1
+    }
+
     /// Number of tasks submitted.
     pub(crate) fn submitted(&self) -> u64 {
         self.submitted.load(SeqCst)
