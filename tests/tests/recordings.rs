@@ -200,9 +200,9 @@ fn a_failed_task_cancels_what_depends_on_it_and_the_next_replay_runs() {
         let (source, ran) = (Arc::clone(&fails), Arc::new(AtomicU64::new(0)));
         let make = runtime
             .codelet::<(Write<u64>,), ()>("make")
-            .cpu("make", move |_, (x,)| match source.load(Relaxed) {
-                0 => Ok(*x = 7),
-                _ => Err("no input"),
+            .cpu("make", move |_, (x,)| {
+                *x = 7;
+                if source.load(Relaxed) == 0 { Ok(()) } else { Err("no input") }
             })
             .build();
         let noted = Arc::clone(&ran);

@@ -2,6 +2,7 @@
 
 mod backend;
 mod builder;
+mod capture;
 pub mod context;
 pub(crate) mod core;
 mod data;
@@ -108,6 +109,8 @@ pub(crate) struct Start {
     pub(crate) priorities: RangeInclusive<i32>,
     /// Maximum number of events recorded per worker; `None` disables tracing.
     pub(crate) trace: Option<usize>,
+    /// Whether the graph of the program is captured.
+    pub(crate) captures: bool,
     /// Latency and bandwidth between memory nodes, if there are several.
     pub(crate) bus: Option<Bus>,
     pub(crate) codelet_settings: BTreeMap<String, CodeletSettings>,

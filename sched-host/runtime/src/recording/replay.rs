@@ -2,6 +2,7 @@
 
 use super::draft::{DraftTask, SinksLeft};
 use super::{Recording, ReplayError, State};
+use crate::capture::{Capture, Submission};
 use crate::context::{ContextCore, current};
 use crate::core::{Core, TaskPlace};
 use crate::data::DataHeader;
@@ -13,6 +14,7 @@ use crate::task::submit::{Restriction, Submitter, TaskRef};
 use crate::worker::executed_here;
 use parking_lot::Mutex;
 use sched_core::WorkerId;
+use sched_core::abi::TaskHead;
 use sched_graph::{AccessMode, ContextId};
 use sched_sync::in_flight::Refused;
 use sched_tree::{Phase, SlotId};
@@ -213,6 +215,48 @@ impl Recorded {
         }
     }
 
+    /// Notes the tasks of a replay, none of which has begun, in the captured graph of the program.
+    fn note_in(&self, capture: &Capture, context: ContextId) {
+        let first = self.first.load(Relaxed);
+        let mut after: Vec<Vec<u64>> = vec![Vec::new(); self.tasks.len()];
+        for (sequence, task) in (first..).zip(&self.tasks) {
+            let explicit = task.successors.iter().filter(|successor| successor.is_explicit);
+            explicit.for_each(|successor| after[successor.task as usize].push(sequence));
+        }
+        for ((sequence, task), after) in (first..).zip(&self.tasks).zip(after) {
+            let TaskPlace { slot, record } = task.place;
+            self.set_up(task, slot.head());
+            let body = record.body.lock();
+            let (Some(job), Some(rare)) = (&body.job, &body.rare) else { continue };
+            let submission = Submission {
+                sequence,
+                context,
+                head: slot.head(),
+                facts: job.facts(),
+                name: rare.name.as_deref(),
+                only: rare.only.as_ref().or(job.facts().only.first()),
+                after: &mut after.into_iter(),
+            };
+            capture.note_submitted(submission, |visit| job.visit(visit));
+        }
+    }
+
+    /// Sets up what components see of a task.
+    #[inline]
+    fn set_up(&self, planned: &Planned, head: &TaskHead) {
+        head.reset();
+        head.priority.store(planned.priority.unwrap_or_else(|| self.priority.load(Relaxed).cast_signed()), Relaxed);
+        head.archs.store(planned.archs, Relaxed);
+        head.codelet.store(planned.codelet, Relaxed);
+        if planned.width > 1 {
+            head.width.store(planned.width, Relaxed);
+        }
+        if planned.sched_data != 0 {
+            head.set_sched_data(planned.sched_data);
+        }
+        head.footprint.store(planned.footprint, Relaxed);
+    }
+
     /// Returns the slots of the tasks, when neither the program nor a replay uses the recording any more.
     pub(super) fn dismantle(&self) {
         // The records of a runtime that has ended belong to another one.
@@ -324,6 +368,9 @@ impl Core {
     #[cold]
     fn announce_replay(&self, context: &ContextCore, recorded: &Recorded) {
         let first = recorded.first.load(Relaxed);
+        if let Some(capture) = self.capture() {
+            recorded.note_in(capture, context.number);
+        }
         for (sequence, task) in (first..).zip(&recorded.tasks) {
             task.place.record.begin(&task.place.slot.head().sequence, sequence, context.number);
             task.place.slot.set_phase(Phase::Waiting);
@@ -355,17 +402,7 @@ impl Core {
         let planned = &recorded.tasks[index as usize];
         let TaskPlace { slot, record } = planned.place;
         let head = slot.head();
-        head.reset();
-        head.priority.store(planned.priority.unwrap_or_else(|| recorded.priority.load(Relaxed).cast_signed()), Relaxed);
-        head.archs.store(planned.archs, Relaxed);
-        head.codelet.store(planned.codelet, Relaxed);
-        if planned.width > 1 {
-            head.width.store(planned.width, Relaxed);
-        }
-        if planned.sched_data != 0 {
-            head.set_sched_data(planned.sched_data);
-        }
-        head.footprint.store(planned.footprint, Relaxed);
+        recorded.set_up(planned, head);
         if let Some(restriction) = &planned.restriction {
             self.restrict(planned.place, restriction);
         }

@@ -4,6 +4,7 @@ use super::after::After;
 use super::codelet::{Codelet, CodeletBuilder, CodeletFacts, TypedJob, put_job};
 use super::failure::{Outcome, SubmitError};
 use super::record::{Callback, RareFields, TaskKey};
+use crate::capture::{Capture, Submission};
 use crate::context::{ContextCore, SchedContext, current};
 use crate::core::{Core, Entry, NO_CODELET, TaskPlace};
 use crate::data::access::AccessList;
@@ -146,6 +147,9 @@ impl Submitter {
             return Err(DataError::Foreign);
         }
         if matches!(header.places, Places::Replicated(_)) {
+            if let Some(capture) = self.core.capture() {
+                capture.note_unused(header.id, self.core.submitted());
+            }
             let unused = RareFields { unused: Some(Arc::clone(header)), ..RareFields::default() };
             self.enter_turn(header, AccessMode::ReadWrite, unused);
         }
@@ -391,13 +395,14 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             accesses: if L::IS_EMPTY { &[] } else { &accesses },
         };
         let (key, links) = if has_special { core.enter_with_parts(entry) } else { core.enter(entry) };
-        drop(accesses);
         if let Some(restriction) = restriction {
             core.restrict(place, &restriction);
         }
         if context.ahead.is_attended() {
             core.announce(context, place, key.sequence);
+            core.capture().inspect(|capture| self.note_in(capture, context.number, place, key.sequence));
         }
+        drop(accesses);
         let record = place.record;
         {
             let mut body = record.body.lock();
@@ -410,6 +415,22 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             core.make_ready(context, place, this_worker(core));
         }
         Ok(TaskRef { key, runtime: core.id })
+    }
+
+    /// Notes the submission in the captured graph of the program.
+    #[cold]
+    fn note_in(&self, capture: &Capture, context: ContextId, place: TaskPlace, sequence: u64) {
+        let rare = self.rare.as_deref();
+        let submission = Submission {
+            sequence,
+            context,
+            head: place.slot.head(),
+            facts: &self.codelet.inner.facts,
+            name: rare.and_then(|rare| rare.name.as_deref()),
+            only: rare.and_then(|rare| rare.only.as_ref()).or(self.codelet.inner.facts.only.first()),
+            after: &mut self.after.iter().map(TaskRef::sequence),
+        };
+        capture.note_submitted(submission, |visit| L::visit(&self.handles, visit));
     }
 
     /// Whether a recording captures the task.
