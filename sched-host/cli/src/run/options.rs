@@ -36,7 +36,7 @@ pub(super) struct Options {
     pub(super) swap_to: Option<String>,
 
     /// Number of runs with each policy; several produce a table [default: 1, or 5 where policies are compared]
-    #[arg(long, short, value_name = "N", value_parser = positive, conflicts_with_all = ["contexts", "swap_to"])]
+    #[arg(long, short, value_name = "N", value_parser = positive, conflicts_with_all = ["contexts", "goals", "swap_to"])]
     repeat: Option<usize>,
 
     /// Take plugins into use that are rebuilt, added or removed while the tasks run: each context gets a new tree of
@@ -78,7 +78,7 @@ pub(super) struct Options {
 
     /// Report the energy of the processor packages while tasks run, in joules, from the counters that `sched model
     /// energy` lists; idle power and other programs are included
-    #[arg(long, conflicts_with_all = ["contexts", "swap_to"])]
+    #[arg(long, conflicts_with_all = ["contexts", "goals", "swap_to"])]
     energy: bool,
 
     #[command(flatten)]
@@ -119,7 +119,7 @@ impl Options {
 
     /// Whether the report shows contexts.
     pub(super) fn has_contexts(&self) -> bool {
-        !self.contexts.contexts.is_empty() || self.swap_to.is_some()
+        !self.contexts.contexts.is_empty() || self.contexts.goals.is_some() || self.swap_to.is_some()
     }
 
     /// Creates the file for the graph of one of `runs` runs, if that is asked for.

@@ -209,43 +209,53 @@ impl Core {
     /// Pushes a ready task into the tree, or notes that it ends without running.
     pub(crate) fn schedule(&self, task: TaskPlace, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
         let (slot, record) = (task.slot.id(), task.record);
-        if record.is_special() {
-            let mut body = record.body.lock();
-            let is_task = body.job.is_some();
-            let rare = body.rare(record);
-            if let Some(cause) = rare.cancelled.take() {
-                // It has taken no turn that it would give back.
-                rare.turns.clear();
-                scratch.ending.push((slot, Outcome::Cancelled(cause)));
-                return;
-            }
-            if let Some(header) = rare.unused.take() {
-                drop(body);
-                self.let_go(task, &header);
-                scratch.ending.push((slot, Outcome::Done));
-                return;
-            }
-            if let Some(recorded) = rare.launches.take() {
-                drop(body);
-                self.launch(slot, &recorded, requester, scratch);
-                return;
-            }
-            if !is_task {
-                // An access of the application itself: the callback reports its turn, and the application ends the
-                // access.
-                let ready = rare.callback.take();
-                drop(body);
-                if let Some(ready) = ready {
-                    ready(&Outcome::Done);
-                }
-                return;
-            }
+        if record.is_special() && !self.schedule_special(task, requester, scratch) {
+            return;
         }
         if scratch.will_pull {
             scratch.deferred.note_pushed(slot);
         }
         let deferred = scratch.will_pull.then_some(scratch.deferred.cell());
         self.push(self.tree_of(record), task, requester, deferred);
+    }
+
+    /// The part of [`schedule`](Self::schedule) for tasks with rare fields, and for entries that are no tasks. Returns
+    /// whether there is a task to push.
+    #[cold]
+    #[inline(never)]
+    fn schedule_special(&self, task: TaskPlace, requester: Option<WorkerId>, scratch: &mut WorkerScratch) -> bool {
+        let (slot, record) = (task.slot.id(), task.record);
+        let mut body = record.body.lock();
+        let is_task = body.job.is_some();
+        let rare = body.rare(record);
+        if let Some(cause) = rare.cancelled.take() {
+            // It has taken no turn that it would give back.
+            rare.turns.clear();
+            scratch.ending.push((slot, Outcome::Cancelled(cause)));
+            return false;
+        }
+        if let Some(header) = rare.unused.take() {
+            drop(body);
+            self.let_go(task, &header);
+            scratch.ending.push((slot, Outcome::Done));
+            return false;
+        }
+        if let Some(recorded) = rare.launches.take() {
+            drop(body);
+            self.launch(slot, &recorded, requester, scratch);
+            return false;
+        }
+        if !is_task {
+            // An access of the application itself: the callback reports its turn, and the application ends the
+            // access.
+            let ready = rare.callback.take();
+            drop(body);
+            if let Some(ready) = ready {
+                ready(&Outcome::Done);
+            }
+            return false;
+        }
+        true
     }
 
     /// Ends the stand-in `task` of data that is unused for now, and frees its replicas.
@@ -282,31 +292,22 @@ impl Core {
         &self,
         task: TaskPlace,
         outcome: &Outcome,
-        taken: Taken,
+        mut taken: Taken,
         requester: Option<WorkerId>,
         scratch: &mut WorkerScratch,
     ) {
         let TaskPlace { slot, record } = task;
         let current = &slot.head().sequence;
         let context = record.context();
-        let Taken { mut job, rare } = taken;
         let failed = match outcome {
             Outcome::Done => None,
             Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
         };
-        if let Some(cause) = failed {
-            self.note_bad(context, current.load(Relaxed), outcome, cause, job.as_deref());
-            if let Some(job) = &mut job {
-                clear(&mut **job, current);
-            }
+        if (failed.is_some() || taken.rare.is_some()) && self.end_special(task, outcome, &mut taken, requester, scratch)
+        {
+            return;
         }
-        if let Some(rare) = rare {
-            if rare.replayed.is_some() {
-                self.end_replayed(task, failed, Taken { job, rare: Some(rare) }, requester, scratch);
-                return;
-            }
-            self.end_rare(slot, outcome, *rare, requester, scratch);
-        }
+        let job = taken.job;
         let codelet = slot.head().codelet.load(Relaxed);
         let (watched, vacant);
         {
@@ -329,6 +330,43 @@ impl Core {
         self.count_finished(context, requester);
         if watched {
             self.outcomes.tell();
+        }
+    }
+
+    /// The part of [`end_one`](Self::end_one) for tasks that failed, and for those with rare fields. Returns whether the
+    /// task has ended with it.
+    #[cold]
+    #[inline(never)]
+    fn end_special(
+        &self,
+        task: TaskPlace,
+        outcome: &Outcome,
+        taken: &mut Taken,
+        requester: Option<WorkerId>,
+        scratch: &mut WorkerScratch,
+    ) -> bool {
+        let current = &task.slot.head().sequence;
+        let failed = match outcome {
+            Outcome::Done => None,
+            Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
+        };
+        if let Some(cause) = failed {
+            self.note_bad(task.record.context(), current.load(Relaxed), outcome, cause, taken.job.as_deref());
+            if let Some(job) = &mut taken.job {
+                clear(&mut **job, current);
+            }
+        }
+        match taken.rare.take() {
+            Some(rare) if rare.replayed.is_some() => {
+                let taken = Taken { job: taken.job.take(), rare: Some(rare) };
+                self.end_replayed(task, failed, taken, requester, scratch);
+                true
+            }
+            Some(rare) => {
+                self.end_rare(task.slot, outcome, *rare, requester, scratch);
+                false
+            }
+            None => false,
         }
     }
 
