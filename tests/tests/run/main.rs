@@ -7,6 +7,7 @@ mod energy;
 mod log;
 mod matrix;
 mod misbehaving;
+mod record;
 
 use sched_host::topology::{BindingPlan, Topology};
 use sched_tests::program::{Ran, sched};
