@@ -186,6 +186,32 @@ fn policies_are_compared_in_contexts() {
 }
 
 #[test]
+fn goals_of_contexts_come_from_options_and_from_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("goals.kdl");
+    fs::write(&file, "hypervisor period=\"2 ms\" {\n    context \"a\" share=0.75\n}\n").expect("it can be written");
+    let words = ["simulate", "cholesky", "--tiles", "8", "--platform", "numa-2x12", "--json", "--context"];
+    let path = file.to_str().expect("it is text");
+    let by_file = good(sched(&[&words[..], &["a", "--context", "b", "--goals", path]].concat())).json();
+    let goals = &by_file["runs"][0]["hypervisor"]["goals"];
+    assert_eq!((&goals[0]["goal"], &goals[1]["context"]), (&"share 0.75".into(), &"b".into()), "{by_file}");
+    assert!(by_file["runs"][0]["hypervisor"]["moves"].as_array().is_some_and(|moves| !moves.is_empty()), "{by_file}");
+    let by_option = good(sched(&[&words[..], &["a:share=0.75", "--context", "b"]].concat())).json();
+    assert_eq!(by_option["runs"][0]["hypervisor"]["goals"][0]["met"], true, "{by_option}");
+    let both = sched(&[&words[..], &["a:deadline=1s", "--context", "b", "--goals", path]].concat());
+    assert!(both.code == 1 && both.err.contains("context `a` has goals twice"), "{both:?}");
+    fs::write(&file, "hypervisor {\n    context \"a\" share=1.5\n}\n").expect("it can be written");
+    let wrong = sched(&[&words[..], &["a", "--goals", path]].concat());
+    assert_eq!(wrong.code, 1, "{wrong:?}");
+    let error: Value = serde_json::from_str(&wrong.err).expect("errors are JSON, too");
+    let error = &error["error"]["errors"];
+    assert_eq!((&error[0]["line"], &error[0]["column"]), (&2.into(), &5.into()), "{wrong:?}");
+    assert_eq!(error[0]["message"], "context `a` has the share 1.5; it is more than 0, and at most 1");
+    let missing = sched(&[&words[..], &["a", "--goals", "no-such-file.kdl"]].concat());
+    assert!(missing.code == 1 && missing.err.contains("the goals `no-such-file.kdl` cannot be read"), "{missing:?}");
+}
+
+#[test]
 fn all_policies_are_looked_at_before_any_is_simulated() {
     let ran = sched(&["simulate", "lu", "--tiles", "3", "--policy", "tree-ws,tree-eagr"]);
     assert!(ran.code == 1 && ran.out.is_empty(), "{ran:?}");

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use sched_core::WorkerId;
 use sched_host::graph::generate::{Layered, cholesky, independent, layered};
 use sched_host::graph::{ContextId, Task, TaskGraph, TaskId};
-use sched_host::policy::library;
+use sched_host::policy::{PolicyEdit, library};
 use sched_host::sim::platform::find;
 use sched_host::sim::{Context, Platform, SimError, SimOutcome, Simulation, When};
 use sched_host::trace::{Digest, Event, EventLog, Observer, Stamped};
@@ -99,6 +99,32 @@ fn a_worker_with_two_contexts_wakes_others_for_the_tasks_that_it_leaves() {
     let graph = copies(&independent(1, ms(1)), 2);
     let simulation = start(&graph, &Platform::flat(2, ms(1))).context(Context::new("a")).context(Context::new("b"));
     assert_eq!(run(simulation).expect("it runs to the end").0.makespan, ms(1));
+}
+
+#[test]
+fn the_policy_of_a_simulated_context_is_edited_at_its_time() {
+    let mut graph = independent(20, ms(1));
+    graph.tasks.iter_mut().zip(0..).for_each(|(task, priority)| task.priority = priority);
+    let plain = stock::policy(r#"fifo sorted=#false { eager { each "worker" { worker } } }"#);
+    let order = |when| {
+        let edit = PolicyEdit::new().add_parent("eager", "prio").remove_parent("fifo");
+        let simulation = start(&graph, &Platform::flat(1, ms(1))).policy_value(plain.clone());
+        let (outcome, log) = run(simulation.edit_policy("default", edit, when)).expect("it runs to the end");
+        assert!(outcome.contexts[0].swaps.is_empty(), "it is the same policy in another form: {outcome:?}");
+        started(&graph, &log).into_iter().map(|(_, task, _)| task).collect::<Vec<_>>()
+    };
+    let expected: Vec<u32> = (0..8).chain((8..20).rev()).collect();
+    assert_eq!(order(When::At(Duration::from_micros(7500))), expected, "the queue is one by priority from then on");
+    assert_eq!(order(When::AfterTasks(7)), expected, "the next task was taken when the seventh ended");
+    assert_eq!(order(When::At(ms(100))), (0..20).collect::<Vec<_>>(), "all tasks have ended before");
+
+    let edited =
+        |context, edit| run(start(&graph, &Platform::flat(1, ms(1))).edit_policy(context, edit, When::At(ms(2))));
+    let leafless = edited("default", PolicyEdit::new().remove_child("eager"));
+    let error = leafless.expect_err("the worker would have no leaf").to_string();
+    assert_eq!(error, "context `default` cannot be changed at 2ms");
+    let nobody = edited("defualt", PolicyEdit::new().add_parent("worker", "best-implementation"));
+    assert!(matches!(nobody, Err(SimError::NoContext { .. })), "{nobody:?}");
 }
 
 #[test]

@@ -3,15 +3,18 @@
 use sched_components::flow_control::Fifo;
 use sched_components::resource_mapping::Eager;
 use sched_components::worker::{Combined, Simple};
-use sched_core::{Arch, Build, MemoryNode, Params, Value, WorkerId, WorkerSet, adapt};
+use sched_core::{
+    Arch, Build, BuildError, Child, Component, Family, Info, MemoryNode, Node, Param, Params, Refused, Task, Value,
+    WorkerId, WorkerSet, adapt,
+};
 use sched_host::tree::{Claims, FaultKind, Ledger, NodeId, NodeNumber, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
 use sched_tests::bad::{Bad, Deal};
 use sched_tests::fake_services::FakeServices;
 use sched_tests::hold::Hold;
 use sched_tests::stock;
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::{Arc, Mutex};
 
 fn part<C: Build>(path: &str, params: &[(&str, Value)], children: &[u32], worker: Option<u32>) -> Part {
     let mut values = Params::defaults(C::INFO.declared_params());
@@ -199,4 +202,91 @@ fn every_parent_is_asked_to_fill_room() {
     drop(held);
     runtime.wait_all().expect("every task runs");
     assert_eq!(ran.load(Relaxed), 20);
+}
+
+/// Asks its parents for tasks when it is pulled from.
+#[derive(Debug)]
+struct Asks;
+
+impl Build for Asks {
+    const INFO: Info = Info::new("asks", Family::SpecialPurpose, "Asks its parents for tasks.");
+
+    fn build(_params: &Params) -> Result<Self, BuildError> {
+        Ok(Asks)
+    }
+}
+
+impl Component for Asks {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Result<(), Refused> {
+        node.push_to(Child(0), task)
+    }
+
+    fn pull_task(&self, node: Node<'_>, _to: Child) -> Option<Task> {
+        let _ = node.parents_can_push();
+        None
+    }
+}
+
+/// Notes that it was asked, and says whether it sent something.
+#[derive(Debug)]
+struct Asked {
+    mark: i64,
+    sends: bool,
+}
+
+/// Marks of those that were asked, in order.
+static ASKED: Mutex<Vec<i64>> = Mutex::new(Vec::new());
+
+impl Build for Asked {
+    const INFO: Info =
+        Info::new("asked", Family::SpecialPurpose, "Notes that it was asked.").params(
+            const {
+                &[Param::int("mark", 0, "what it notes"), Param::bool("sends", false, "it says that it sent something")]
+            },
+        );
+
+    fn build(params: &Params) -> Result<Self, BuildError> {
+        Ok(Asked { mark: params.int("mark")?, sends: params.bool("sends")? })
+    }
+}
+
+impl Component for Asked {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Result<(), Refused> {
+        node.push_to(Child(0), task)
+    }
+
+    fn can_push(&self, _node: Node<'_>, to: Child) -> bool {
+        assert_eq!(to, Child(0));
+        ASKED.lock().expect("nobody panics").push(self.mark);
+        self.sends
+    }
+}
+
+/// The parents that are asked, of three above one child, in order; `sends` says which of them send something.
+fn asked(sends: [bool; 3]) -> Vec<i64> {
+    let parent = |mark: i64, sends: bool, children: &[u32]| {
+        let params = [("mark", Value::Int(mark)), ("sends", Value::Bool(sends))];
+        part::<Asked>(&format!("parent{mark}"), &params, children, None)
+    };
+    let parts = vec![
+        part::<Eager>("root", &[], &[1, 2, 3], None),
+        parent(1, sends[0], &[4]),
+        parent(2, sends[1], &[4]),
+        parent(3, sends[2], &[4]),
+        part::<Asks>("asks", &[], &[5], None),
+        part::<Simple>("worker", &[], &[], Some(0)),
+    ];
+    let (services, ledger) = (Arc::new(FakeServices::new(1)), Arc::new(Ledger::new()));
+    let tree = Tree::assemble(parts, &[WorkerFacts::CPU], services, Arc::clone(&ledger), 0);
+    ledger.grow();
+    ASKED.lock().expect("nobody panics").clear();
+    let _ = tree.pull(WorkerId(0));
+    std::mem::take(&mut *ASKED.lock().expect("nobody panics"))
+}
+
+#[test]
+fn can_push_goes_to_each_parent_until_one_sends() {
+    assert_eq!(asked([false; 3]), [1, 2, 3], "none sends, so every one is asked");
+    assert_eq!(asked([false, true, true]), [1, 2], "the second one sent something");
+    assert_eq!(asked([true; 3]), [1]);
 }

@@ -74,7 +74,7 @@ pub struct Args {
 /// # Errors
 /// If graph, platform or a policy are invalid, no policy completes, or a file cannot be written.
 pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let case = Case::load(&args.setup, &args.contexts.contexts, None, registry)?;
+    let case = Case::load(&args.setup, &args.contexts, None, registry)?;
     let policies = args.policies()?;
     case.check(&policies)?;
     if let Some(count) = args.seeds {

@@ -1,7 +1,10 @@
-//! `--context NAME:policy=POLICY,workers=0-1+3,priorities=0..9`: scheduling contexts, equal for every command.
+//! `--context NAME:policy=POLICY,workers=0-1+3,priorities=0..9,share=0.5`: scheduling contexts, equal for every
+//! command.
 
-use sched_text::did_you_mean;
+use crate::hypervisor::WantedGoal;
+use sched_text::{did_you_mean, parse_ranges};
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 /// Contexts of the run.
 #[derive(clap::Args, Clone, Debug)]
@@ -10,17 +13,27 @@ pub(super) struct ContextOptions {
     ///
     /// policy=POLICY is its policy (default: that of --policy), workers=0-3+8 its workers, which other contexts may
     /// share (default: all), priorities=0..9 the priorities that its tasks may have.
+    ///
+    /// With a goal the hypervisor moves workers between the contexts while they run: share=0.5 (of the speed of all
+    /// their workers), deadline=2s, tasks-per-second=1000, or gflops=50 (which may need flops-per-task=1e9); min=1 and
+    /// max=4 bound the number of workers. Contexts without a goal get what the others leave.
     #[arg(long = "context", short, value_name = "NAME:policy=POLICY,workers=…", value_parser = wanted)]
     pub(super) contexts: Vec<Wanted>,
+
+    /// File with goals of contexts, for the hypervisor: hypervisor { context "a" share=0.5; }
+    #[arg(long, value_name = "FILE")]
+    pub(super) goals: Option<PathBuf>,
 }
 
 /// A context that `--context` describes.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Wanted {
     pub(crate) name: String,
     pub(crate) policy: Option<String>,
     pub(crate) workers: Option<Vec<u32>>,
     pub(crate) priorities: Option<RangeInclusive<i32>>,
+    /// What the hypervisor is to attain for it.
+    pub(crate) goal: WantedGoal,
 }
 
 /// Reads `NAME:policy=POLICY,workers=0-1+3,priorities=0..9`.
@@ -29,7 +42,8 @@ pub(crate) fn wanted(text: &str) -> Result<Wanted, String> {
     if name.is_empty() {
         return Err("a context has a name: NAME:policy=POLICY,workers=0-1".to_owned());
     }
-    let mut wanted = Wanted { name: name.to_owned(), policy: None, workers: None, priorities: None };
+    let goal = WantedGoal::default();
+    let mut wanted = Wanted { name: name.to_owned(), policy: None, workers: None, priorities: None, goal };
     for setting in rest.split(',').filter(|setting| !setting.is_empty()) {
         let Some((key, value)) = setting.split_once('=') else {
             return Err(format!("`{setting}` has no value: write policy=POLICY, workers=0-1 or priorities=0..9"));
@@ -38,8 +52,10 @@ pub(crate) fn wanted(text: &str) -> Result<Wanted, String> {
             "policy" => wanted.policy = Some(value.to_owned()),
             "workers" => wanted.workers = Some(workers(value)?),
             "priorities" => wanted.priorities = Some(priorities(value)?),
+            _ if WantedGoal::KEYS.contains(&key) => wanted.goal.set(key, value)?,
             _ => {
-                let help = did_you_mean(key, ["policy", "workers", "priorities"], "it has");
+                let known = ["policy", "workers", "priorities"].into_iter().chain(WantedGoal::KEYS);
+                let help = did_you_mean(key, known, "it has");
                 return Err(format!("a context has no `{key}`: {help}"));
             }
         }
@@ -49,17 +65,7 @@ pub(crate) fn wanted(text: &str) -> Result<Wanted, String> {
 
 /// Reads `0-1+3`.
 fn workers(text: &str) -> Result<Vec<u32>, String> {
-    let wrong = || format!("`{text}` is not a list of workers: write 0, 0-3, or 0-1+3");
-    let mut workers = Vec::new();
-    for part in text.split('+') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().map_err(|_| wrong())?, last.parse().map_err(|_| wrong())?);
-        if first > last || last - first > u32::from(u16::MAX) {
-            return Err(wrong());
-        }
-        workers.extend(first..=last);
-    }
-    Ok(workers)
+    parse_ranges(text).ok_or_else(|| format!("`{text}` is not a list of workers: write 0, 0-3, or 0-1+3"))
 }
 
 /// Reads `0..9`.
@@ -87,9 +93,13 @@ mod tests {
         insta::assert_snapshot!(error(":policy=a"), @"a context has a name: NAME:policy=POLICY,workers=0-1");
         insta::assert_snapshot!(error("a:policy"), @"`policy` has no value: write policy=POLICY, workers=0-1 or priorities=0..9");
         insta::assert_snapshot!(error("a:polcy=b"), @"a context has no `polcy`: did you mean `policy`?");
-        insta::assert_snapshot!(error("a:colour=red"), @"a context has no `colour`: it has: `policy`, `workers`, `priorities`");
+        insta::assert_snapshot!(error("a:colour=red"), @"a context has no `colour`: it has: `policy`, `workers`, `priorities`, `share`, `deadline`, `tasks-per-second`, `gflops`, `flops-per-task`, `min`, `max`");
         insta::assert_snapshot!(error("a:workers=3-1"), @"`3-1` is not a list of workers: write 0, 0-3, or 0-1+3");
         insta::assert_snapshot!(error("a:workers=x"), @"`x` is not a list of workers: write 0, 0-3, or 0-1+3");
+        insta::assert_snapshot!(error("a:share=0"), @"`0` is not a number more than 0");
+        insta::assert_snapshot!(error("a:share=0.5,deadline=2s"), @"a context has one goal, and this has `share 0.5` and `deadline 2s`");
+        insta::assert_snapshot!(error("a:deadline=noon"), @"`noon` is not a time: write 1.5s (units: ns, us, ms, s)");
+        insta::assert_snapshot!(error("a:max=few"), @"`few` is not a number of workers");
         insta::assert_snapshot!(error("a:priorities=3"), @"`3` is not a range of priorities: write 0..9");
     }
 }

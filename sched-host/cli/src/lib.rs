@@ -10,6 +10,7 @@ mod format;
 pub mod graph;
 mod graph_source;
 mod hints;
+mod hypervisor;
 mod json;
 mod log;
 mod machine;

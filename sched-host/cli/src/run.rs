@@ -45,6 +45,7 @@ enum What {
   sched run cholesky --context a:policy=tree-ws,workers=0 \
                      --context b:policy=tree-prio,workers=1
                                                             two contexts at once on one machine
+  sched run cholesky --context a:share=0.75 --context b     the hypervisor moves workers to context a
   sched run cholesky --swap-to tree-prio                    swap the policy half-way
   sched run cholesky --tiles 40 --tile-size 192             11480 tasks, on smaller tiles
   sched run cholesky --matrix bcsstk14.mtx --tile-size 64   a matrix from a file

@@ -41,6 +41,8 @@ use swap::{Swap, swap};
   sched simulate cholesky --platform numa-2x12 --context a:policy=tree-ws,workers=0-11 \\
                           --context b:policy=tree-heft,workers=8-23
                                  two contexts on one machine, which share four workers
+  sched simulate cholesky --platform numa-2x12 --context a:share=0.75 --context b:share=0.25
+                                 the hypervisor gives context a three quarters of the machine
   sched simulate lu --policy tree-eager --swap-to tree-heft@0.5s
                                  another policy from then on
   sched simulate cholesky --tiles 8 --platform numa-2x12 --policy tree-pheft --parallel 0.95
@@ -79,7 +81,7 @@ pub struct Args {
 /// # Errors
 /// If graph, platform or policy are invalid, no policy completes, or a file cannot be written.
 pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
-    let case = Case::load(&args.setup, &args.contexts.contexts, args.swap_to.as_ref(), registry)?;
+    let case = Case::load(&args.setup, &args.contexts, args.swap_to.as_ref(), registry)?;
     let policies = without_repetition(args.policies.several()?);
     if policies.len() > 1 {
         case.check(&policies)?;

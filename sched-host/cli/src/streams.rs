@@ -207,7 +207,7 @@ pub(super) fn report<R>(takes: bool, out: &mut dyn Write, write: impl FnOnce(&mu
 
 /// Options and arguments that may name the standard input or the standard output.
 const INPUTS: [&str; 7] = ["policies", "named", "workload", "graph", "platform", "xml", "matrix"];
-const OUTPUTS: [&str; 5] = ["trace", "gantt", "events", "html", "output"];
+const OUTPUTS: [&str; 6] = ["trace", "gantt", "record", "events", "html", "output"];
 
 /// Refuses `-` for two inputs, or two outputs, of the command in `matches`.
 ///

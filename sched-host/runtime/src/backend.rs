@@ -1,5 +1,6 @@
 //! The back end of real runs: time, sleeping workers, models and transfers, as trees ask for them.
 
+use super::capture::Capture;
 use super::memory::Memories;
 use super::parallel::combined::arch_and_size;
 use super::task::codelets::Codelets;
@@ -29,7 +30,9 @@ pub(crate) struct ThreadBackend {
     pub(crate) codelets: Arc<Codelets>,
     /// Present if events are recorded.
     pub(crate) recorder: Option<Arc<Recorder>>,
-    /// Whether somebody follows the starts and ends of tasks: the recorder, or a component.
+    /// Present if the graph of the program is captured.
+    pub(crate) capture: Option<Capture>,
+    /// Whether somebody follows the starts and ends of tasks: the recorder, the capture of the graph, or a component.
     pub(crate) is_followed: AtomicBool,
     /// Whether a component does.
     pub(crate) is_heard: AtomicBool,
@@ -37,14 +40,21 @@ pub(crate) struct ThreadBackend {
     pub(crate) memories: Option<Arc<Memories>>,
 }
 
+/// Those who follow submissions and tasks on behalf of the program.
+pub(crate) struct Followers {
+    pub(crate) recorder: Option<Arc<Recorder>>,
+    pub(crate) capture: Option<Capture>,
+}
+
 impl ThreadBackend {
     pub(crate) fn new(
         workers: &[WorkerFacts],
         combined: &[Box<[WorkerId]>],
         distances: WorkerDistances,
-        recorder: Option<Arc<Recorder>>,
+        followers: Followers,
         bus: Option<Bus>,
     ) -> ThreadBackend {
+        let Followers { recorder, capture } = followers;
         let began = Instant::now();
         let memories = bus.map(|bus| Arc::new(Memories::new(workers, bus, recorder.clone(), began)));
         ThreadBackend {
@@ -55,9 +65,10 @@ impl ThreadBackend {
             archs: workers.iter().map(|worker| worker.arch).collect(),
             distances,
             codelets: Arc::new(Codelets::new(recorder.is_some())),
-            is_followed: AtomicBool::new(recorder.is_some()),
+            is_followed: AtomicBool::new(recorder.is_some() || capture.is_some()),
             is_heard: AtomicBool::new(false),
             recorder,
+            capture,
             memories,
         }
     }

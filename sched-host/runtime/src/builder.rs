@@ -41,6 +41,7 @@ pub struct Builder {
     unchecked: bool,
     combined: Option<CombinedSizes>,
     trace: Option<usize>,
+    captures: bool,
     models: Learning,
     codelet_settings: BTreeMap<String, CodeletSettings>,
     user_data: Vec<u8>,
@@ -81,6 +82,7 @@ impl Default for Builder {
             unchecked: false,
             combined: None,
             trace: None,
+            captures: false,
             models: Learning::Forgotten,
             codelet_settings: BTreeMap::new(),
             user_data: Vec::new(),
@@ -268,6 +270,13 @@ impl Builder {
         self
     }
 
+    /// Captures the graph that the program submits, with the length of each task, for
+    /// [`Runtime::take_graph`](super::Runtime::take_graph).
+    pub fn capture_graph(mut self) -> Builder {
+        self.captures = true;
+        self
+    }
+
     /// Starts the workers.
     ///
     /// # Errors
@@ -341,6 +350,7 @@ impl Builder {
             priorities: self.priorities,
             models,
             trace,
+            captures: self.captures,
             bus,
             codelet_settings: self.codelet_settings,
             user_data: self.user_data,

@@ -40,10 +40,12 @@
 
 mod builder;
 mod change;
+mod governor;
 mod policy_env;
 mod roster;
 
 pub use builder::ContextBuilder;
+pub use governor::Governor;
 pub(crate) use policy_env::PolicyEnv;
 pub(crate) use roster::{ContextCore, Roster};
 pub use sched_tree::context::ContextError;

@@ -1,7 +1,8 @@
 //! State that workers and submitters of a runtime share, and how a task enters it.
 
 use super::Start;
-use super::backend::ThreadBackend;
+use super::backend::{Followers, ThreadBackend};
+use super::capture::Capture;
 use super::data::DataHeader;
 use super::parallel::combined::Combined;
 use super::parallel::crew::Crews;
@@ -119,7 +120,9 @@ impl Core {
         let count = facts.len();
         let ledger = Arc::new(Ledger::new());
         let recorder = start.trace.map(|most| Arc::new(Recorder::new(count, most)));
-        let backend = ThreadBackend::new(&facts, &start.combined, start.distances, recorder, start.bus);
+        let capture = start.captures.then(|| Capture::new(count));
+        let backend =
+            ThreadBackend::new(&facts, &start.combined, start.distances, Followers { recorder, capture }, start.bus);
         let backend = Arc::new(backend);
         let has_teams = has_team_leaves(&start.parts, count);
         let ahead = Arc::new(Ahead::new(ContextId::DEFAULT, Arc::clone(&backend), Arc::clone(&ledger)));
@@ -212,6 +215,16 @@ impl Core {
     /// Returns places that hold no job to the list of those.
     pub(crate) fn keep_fresh(&self, vacant: &[Vacant]) {
         self.fresh.lock().extend(vacant.iter().map(|vacant| vacant.place));
+    }
+
+    /// Returns places that hold nothing to the list of those.
+    pub(crate) fn keep_fresh_places(&self, places: impl Iterator<Item = TaskPlace>) {
+        self.fresh.lock().extend(places);
+    }
+
+    /// Numbers this many tasks at once, and returns the sequence of the first.
+    pub(crate) fn number_tasks(&self, count: u64) -> u64 {
+        self.submitted.fetch_add(count, SeqCst) + 1
     }
 
     /// Number of tasks submitted.

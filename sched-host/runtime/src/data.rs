@@ -142,6 +142,11 @@ impl<T> DataCell<T> {
         }
     }
 
+    /// Whether tasks may reduce the value.
+    pub(crate) fn is_reduced(&self) -> bool {
+        matches!(self.value, Value::Reduced(_))
+    }
+
     /// Takes the value, which has no other user; `None` if it was lent.
     pub(crate) fn into_value(self) -> Option<T> {
         match self.value {

@@ -2,12 +2,14 @@
 
 mod backend;
 mod builder;
+mod capture;
 pub mod context;
 pub(crate) mod core;
 mod data;
 mod energy;
 mod memory;
 mod parallel;
+mod recording;
 mod scope;
 mod task;
 mod wait;
@@ -26,6 +28,7 @@ pub use energy::{MeasureError, TaskEnergy};
 pub use memory::{MemoryNodeStats, TransferStats};
 pub use parallel::crew::{Parts, Team};
 pub use parallel::share::{Share, TeamAccess, TeamAccessList};
+pub use recording::{Recorder, Recording, ReplayError};
 pub use sched_graph::{AccessMode, Region, Where};
 pub use scope::Scope;
 pub use task::after::After;
@@ -106,6 +109,8 @@ pub(crate) struct Start {
     pub(crate) priorities: RangeInclusive<i32>,
     /// Maximum number of events recorded per worker; `None` disables tracing.
     pub(crate) trace: Option<usize>,
+    /// Whether the graph of the program is captured.
+    pub(crate) captures: bool,
     /// Latency and bandwidth between memory nodes, if there are several.
     pub(crate) bus: Option<Bus>,
     pub(crate) codelet_settings: BTreeMap<String, CodeletSettings>,

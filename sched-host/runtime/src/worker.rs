@@ -255,8 +255,11 @@ impl Worker {
         for member in crew.members {
             core.backend.record(Some(self.id), || Event::Ended { task, worker: *member });
         }
+        let length = core.backend.now().since(self.started.get());
+        if let Some(capture) = core.capture() {
+            capture.note_length(self.id, self.arch, task.sequence(), length);
+        }
         if core.backend.is_heard.load(Relaxed) {
-            let length = core.backend.now().since(self.started.get());
             let energy = core.backend.expected_energy(worker, slot.head(), None);
             let tree = core.tree_of(core.records.get(slot.id()));
             tree.note_execution(slot, worker, self.id, Some(TaskEnd { length, energy, failed }));
@@ -272,7 +275,7 @@ impl Worker {
             core.tree_of(core.records.get(slot.id())).note_execution(slot, worker, self.id, None);
         }
         self.record_start(slot, rare, crew);
-        if is_heard {
+        if is_heard || core.backend.capture.is_some() {
             self.started.set(core.backend.now());
         }
     }

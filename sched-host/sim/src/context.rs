@@ -92,4 +92,5 @@ pub(super) enum Change {
     Edit(PolicyEdit),
     AddWorkers(WorkerSet),
     RemoveWorkers(WorkerSet),
+    Workers { added: WorkerSet, removed: WorkerSet },
 }

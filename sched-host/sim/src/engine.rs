@@ -8,6 +8,7 @@
 mod agenda;
 mod contexts;
 mod flights;
+mod hypervisor;
 mod moves;
 mod seat;
 mod tasks;
@@ -23,6 +24,7 @@ use agenda::Agenda;
 use contexts::{ChangeId, LiveContext};
 pub(super) use contexts::{Opening, PlannedChange, PolicyEnv};
 use flights::{FlightId, Flights};
+pub(super) use hypervisor::Supervision;
 use moves::Moves;
 use sched_core::{MemoryNode, Stage, WorkerId};
 use sched_graph::{TaskGraph, TaskId};
@@ -59,6 +61,8 @@ enum Action {
     Arrive(u32),
     /// A context is changed, unless all of its tasks have ended.
     Change(ChangeId),
+    /// The hypervisor looks at the contexts.
+    Supervise,
 }
 
 pub(super) struct Engine<'a> {
@@ -69,6 +73,8 @@ pub(super) struct Engine<'a> {
     /// The default context first.
     contexts: Vec<LiveContext>,
     planned: Vec<PlannedChange>,
+    /// The hypervisor of the contexts, if there is one.
+    pub(super) supervision: Option<Supervision>,
     tasks: Tasks,
     teams: CombinedWorkers<Purpose>,
     workers: Vec<Worker>,
@@ -118,6 +124,7 @@ impl<'a> Engine<'a> {
             policy_env,
             contexts,
             planned,
+            supervision: None,
             graph: Arc::clone(&backend.graph),
             prices: Prices::new(platform.overheads),
             tasks: Tasks::new(&backend.graph, Arc::clone(&backend.dependencies), ledger),
@@ -145,6 +152,7 @@ impl<'a> Engine<'a> {
             self.backend.fall_asleep(worker);
         }
         self.plan_timed_changes();
+        self.begin_supervision();
         self.submit();
         while self.error.is_none() {
             let Some((time, action)) = self.agenda.pop() else { break };
@@ -197,6 +205,7 @@ impl<'a> Engine<'a> {
             Action::Flow(transfer) => self.begin_flow(transfer),
             Action::Arrive(version) => self.arrive(version),
             Action::Change(change) => self.change(change),
+            Action::Supervise => self.supervise(),
         }
     }
 
@@ -296,7 +305,8 @@ impl<'a> Engine<'a> {
         true
     }
 
-    fn outcome(self) -> SimOutcome {
+    fn outcome(mut self) -> SimOutcome {
+        let governance = self.end_supervision();
         let (backend, end) = (&self.backend, self.end);
         let (graph, platform) = (&backend.graph, &backend.platform);
         let workers = self.worker_ids().zip(&self.workers).map(|(id, worker)| WorkerStats {
@@ -330,6 +340,7 @@ impl<'a> Engine<'a> {
             events: self.events,
             contexts: self.context_stats(),
             faults: self.faults(),
+            governance,
         }
     }
 }

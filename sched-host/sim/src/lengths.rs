@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 pub(super) const NEVER: u64 = u64::MAX;
 
 /// Tasks with equal execution times share a row.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Row(pub(super) u32);
 
 impl Row {

@@ -55,7 +55,7 @@ pub use recorder::SimRecorder;
 
 use backend::SimBackend;
 use context::Change;
-use engine::{Engine, Opening, PlannedChange, PolicyEnv};
+use engine::{Engine, Opening, PlannedChange, PolicyEnv, Supervision};
 use lengths::Lengths;
 use sched_core::WorkerSet;
 use sched_graph::{KindId, TaskGraph, TaskId};
@@ -64,6 +64,7 @@ use sched_trace::{Event, Observer};
 use sched_tree::TreeObserver;
 use sched_tree::combined::has_team_leaves;
 use sched_tree::context::{ContextError, WantedPolicy, worker_ids};
+use sched_tree::hypervisor::{Goals, Hypervisor};
 use sched_tree::plugin::Registry;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,6 +82,7 @@ pub struct Simulation {
     tree_observer: Option<Arc<dyn TreeObserver>>,
     contexts: Vec<Context>,
     changes: Vec<ChangeRequest>,
+    goals: Option<Goals>,
 }
 
 /// A requested change of a context.
@@ -113,6 +115,7 @@ impl Simulation {
             tree_observer: None,
             contexts: Vec::new(),
             changes: Vec::new(),
+            goals: None,
         }
     }
 
@@ -203,6 +206,31 @@ impl Simulation {
         self.request(context, when, RequestedChange::RemoveWorkers(workers.into_iter().collect()))
     }
 
+    /// Lets a [hypervisor](sched_tree::hypervisor) move workers between contexts, so that they attain these goals. Times
+    /// are those of the virtual clock. [`SimOutcome::governance`] reports what it did.
+    ///
+    /// ```
+    /// use sched_graph::{TaskGraph, generate::independent};
+    /// use sched_sim::{Context, Platform, Simulation};
+    /// use sched_tree::hypervisor::{Goal, Goals, GovernedContext};
+    /// use std::time::Duration;
+    /// # let registry = sched_tree::plugin::Registry::compiled_in();
+    /// let (ms, many) = (Duration::from_millis, independent(400, Duration::from_millis(1)));
+    /// let share = |name, share| GovernedContext::new(name).goal(Goal::Share(share));
+    /// let outcome = Simulation::new(TaskGraph::side_by_side("two", &[&many, &many]), Platform::flat(8, ms(1)))
+    ///     .context(Context::new("a").workers(0..4))
+    ///     .context(Context::new("b").workers(4..8))
+    ///     .govern(Goals::new().context(share("a", 0.75)).context(share("b", 0.25)))
+    ///     .registry(registry.into())
+    ///     .run()?;
+    /// assert!(outcome.contexts[1].makespan < outcome.contexts[2].makespan);
+    /// # Ok::<(), sched_sim::SimError>(())
+    /// ```
+    pub fn govern(mut self, goals: Goals) -> Simulation {
+        self.goals = Some(goals);
+        self
+    }
+
     fn request(mut self, context: &str, when: When, change: RequestedChange) -> Simulation {
         self.changes.push(ChangeRequest { context: context.to_owned(), when, change });
         self
@@ -231,22 +259,30 @@ impl Simulation {
         let contexts = openings(self.policy.find()?, self.contexts, &platform, &policy_env)?;
         let changes = planned(self.changes, &contexts, platform.workers.len())?;
         check_contexts(&self.graph, &contexts)?;
+        let names: Vec<String> = contexts.iter().map(|context| context.name.clone()).collect();
+        let governed = self.goals.as_ref().map(|goals| goals.resolve(&names, true)).transpose()?;
         // A large machine has many combined workers, and most policies have no leaf for any of them.
         let has_teams = |context: &Opening| has_team_leaves(&context.parts, platform.workers.len());
-        let teams = !changes.is_empty() || contexts.iter().any(has_teams);
+        let teams = !changes.is_empty() || governed.is_some() || contexts.iter().any(has_teams);
         let combined = if teams { platform.combined_members() } else { Vec::new() };
         let lengths = Lengths::new(&self.graph, &platform, &combined)?;
         check_restrictions(&self.graph, &platform, &lengths)?;
         overflow::check(&self.graph, &platform, &lengths)?;
         let dependencies = self.graph.dependencies();
         check_homes(&self.graph, &platform)?;
-        let alone = contexts.len() == 1 && changes.is_empty();
+        let alone = contexts.len() == 1 && changes.is_empty() && governed.is_none();
         let luck = self.noise.luck(&self.graph, &platform);
         let mut backend = SimBackend::new(self.graph, Arc::new(dependencies), platform, lengths, combined);
         backend.luck = luck;
         backend.tree_observer = self.tree_observer;
         backend.foresees = alone;
-        Engine::new(backend, policy_env, contexts, changes, observer).run()
+        let supervision = self.goals.zip(governed).map(|(goals, governed)| {
+            let speeds = backend.platform.worker_facts().iter().map(|facts| facts.relative_speedup).collect();
+            Supervision::new(Hypervisor::new(goals, speeds), governed, names.len(), &backend)
+        });
+        let mut engine = Engine::new(backend, policy_env, contexts, changes, observer);
+        engine.supervision = supervision;
+        engine.run()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use sched_core::WorkerId;
 use sched_tree::Fault;
+use sched_tree::hypervisor::Governance;
 use std::time::Duration;
 
 /// Result of a simulation. Times are virtual.
@@ -36,6 +37,8 @@ pub struct SimOutcome {
     pub contexts: Vec<ContextStats>,
     /// Faults of components.
     pub faults: Vec<Fault>,
+    /// What the hypervisor did, if there was one.
+    pub governance: Option<Governance>,
 }
 
 impl SimOutcome {

@@ -40,6 +40,13 @@ impl Pending {
         self.0.store(SUBMISSION, Relaxed);
     }
 
+    /// Begins a task whose links are known and were made before: it is released by as many [releases](Self::release).
+    /// Nobody else uses the number meanwhile.
+    #[inline]
+    pub fn arm(&self, links: u32) {
+        self.0.store(links, Relaxed);
+    }
+
     /// Ends the submission of a task with `links` links. Returns whether it need not wait for any of them (any more).
     #[inline]
     pub fn submitted(&self, links: u32) -> bool {

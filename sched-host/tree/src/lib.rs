@@ -22,6 +22,7 @@ mod expected_ends;
 mod fallback;
 pub mod fault;
 mod hop;
+pub mod hypervisor;
 pub mod ledger;
 mod listener;
 mod lookahead;

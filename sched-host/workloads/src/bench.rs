@@ -14,7 +14,7 @@ pub use decision::{DecisionBench, DecisionResult, decision_bench};
 pub use shapes::Shape;
 pub use simulation::{SimulationBench, SimulationResult, simulation_bench};
 
-use sched_runtime::{Builder, Codelet, Handle, Read, ReadWrite, Runtime, StartError};
+use sched_runtime::{Builder, Codelet, Handle, Read, ReadWrite, Recording, Runtime, StartError, SubmitError};
 use sched_tree::BareTree;
 use sched_tree::plugin::Registry;
 use serde::Serialize;
@@ -154,6 +154,7 @@ pub struct Contest {
     combine1: Codelet<(Read<()>, ReadWrite<()>)>,
     combine2: Codelet<(Read<()>, Read<()>, ReadWrite<()>)>,
     data: Vec<Handle<()>>,
+    recording: Option<Recording>,
 }
 
 impl Contest {
@@ -171,9 +172,9 @@ impl Contest {
         let data = match shape {
             Shape::Independent => 0,
             Shape::Chain => 1,
-            Shape::Cholesky => shapes::lower_tiles(shapes::tiles_of(graph.len())),
+            Shape::Cholesky | Shape::Replayed => shapes::lower_tiles(shapes::tiles_of(graph.len())),
         };
-        Ok(Contest {
+        let mut contest = Contest {
             rayon: rayon::ThreadPoolBuilder::new().num_threads(workers).build().expect("a small pool of threads"),
             workers,
             shape,
@@ -183,8 +184,31 @@ impl Contest {
             combine1: runtime.codelet("combine1").cpu("empty", |_, _| {}).build(),
             combine2: runtime.codelet("combine2").cpu("empty", |_, _| {}).build(),
             data: (0..data).map(|_| runtime.register(())).collect(),
+            recording: None,
             runtime,
-        })
+        };
+        if shape == Shape::Replayed {
+            contest.recording = Some(contest.record());
+        }
+        Ok(contest)
+    }
+
+    /// The factorisation as a recording.
+    fn record(&self) -> Recording {
+        let recording = self.runtime.record(|recorder| {
+            shapes::cholesky(shapes::tiles_of(self.tasks()), |reads, writes| {
+                let captured = match *reads {
+                    [] => recorder.task(&self.update, (&self.data[writes],)).submit(),
+                    [a] => recorder.task(&self.combine1, (&self.data[a], &self.data[writes])).submit(),
+                    [a, b, ..] => {
+                        recorder.task(&self.combine2, (&self.data[a], &self.data[b], &self.data[writes])).submit()
+                    }
+                };
+                captured.expect("a task with handles of its own runtime");
+            });
+            Ok::<(), SubmitError>(())
+        });
+        recording.expect("nothing fails")
     }
 
     /// Number of tasks in the graph.
@@ -193,7 +217,8 @@ impl Contest {
         self.graph.len()
     }
 
-    /// Measures this runtime: each task names its data, and nothing is known beforehand.
+    /// Measures this runtime: each task names its data, and nothing is known beforehand, except where a recording is
+    /// replayed.
     ///
     /// # Panics
     /// If a task is not executed exactly once.
@@ -219,6 +244,10 @@ impl Contest {
                 };
                 submitted.expect("a task with handles of its own runtime");
             }),
+            Shape::Replayed => {
+                let recording = self.recording.as_ref().expect("it is made with the contest");
+                self.runtime.replay(recording).expect("the last replay has ended");
+            }
         }
         self.runtime.wait_all().expect("empty tasks end well");
         let took = began.elapsed();

@@ -3,10 +3,11 @@
 use super::{CHOSEN, bus, resident, start};
 use proptest::prelude::*;
 use sched_core::Arch;
-use sched_host::runtime::{AccessMode, Commute, Handle, Many, Read, ReadWrite, Runtime, Write};
+use sched_host::runtime::{AccessMode, Commute, Handle, Many, Outcome, Read, ReadWrite, Runtime, Write};
 use sched_host::topology::Topology;
 use sched_tests::stock::registry;
-use std::sync::{Arc, OnceLock};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 const DATA: usize = 4;
@@ -48,11 +49,11 @@ fn seen<'a>(values: impl Iterator<Item = &'a Value>) -> usize {
     numbers.fold(0, |hash: usize, number| hash.wrapping_mul(31).wrapping_add(number))
 }
 
-/// Values at the end, and what each step saw, when the steps run one after the other.
-fn in_order(steps: &[Step]) -> (Vec<Value>, Vec<usize>) {
-    let (mut values, mut sights) = (vec![Value::default(); DATA], Vec::new());
-    for (index, step) in steps.iter().enumerate() {
-        sights.push(seen(step.with(AccessMode::Read).map(|data| &values[data])));
+/// Values at the end, and what each step saw, when the steps of these indices run one after the other.
+fn in_order(steps: &[Step], indices: impl Iterator<Item = usize>) -> (Vec<Value>, Vec<Vec<usize>>) {
+    let (mut values, mut sights) = (vec![Value::default(); DATA], vec![Vec::new(); steps.len()]);
+    for (index, step) in indices.map(|index| (index, &steps[index])) {
+        sights[index].push(seen(step.with(AccessMode::Read).map(|data| &values[data])));
         step.with(AccessMode::Write).for_each(|data| values[data] = Value { log: vec![index], sum: 0 });
         step.with(AccessMode::ReadWrite).for_each(|data| values[data].log.push(index));
         step.with(AccessMode::Commute).for_each(|data| values[data].sum += index);
@@ -62,16 +63,17 @@ fn in_order(steps: &[Step]) -> (Vec<Value>, Vec<usize>) {
 
 type Accesses = (Many<Read<Value>>, Many<Write<Value>>, Many<ReadWrite<Value>>, Many<Commute<Value>>);
 
-fn check(runtime: &Runtime, steps: &[Step]) {
+/// Runs the steps; those of `recorded` are recorded, and replayed this number of times.
+fn check(runtime: &Runtime, steps: &[Step], recorded: Range<usize>, times: usize) {
     let handles: Vec<Handle<Value>> =
         (0..DATA).map(|_| runtime.replicated(Value::default()).bytes(100).register()).collect();
-    let sights: Arc<Vec<OnceLock<usize>>> = Arc::new(steps.iter().map(|_| OnceLock::new()).collect());
+    let sights: Arc<Vec<Mutex<Vec<usize>>>> = Arc::new(steps.iter().map(|_| Mutex::default()).collect());
     let noted = Arc::clone(&sights);
     let codelet = runtime
         .codelet::<Accesses, usize>("step")
         .cpu("step", move |context, (reads, writes, updates, commutes)| {
             let index = *context.params;
-            let _ = noted[index].set(seen(reads.into_iter()));
+            noted[index].lock().unwrap().push(seen(reads.into_iter()));
             // Whatever lies there is not to be read.
             writes.into_iter().for_each(|value| *value = Value { log: vec![index], sum: 0 });
             updates.into_iter().for_each(|value| value.log.push(index));
@@ -79,21 +81,43 @@ fn check(runtime: &Runtime, steps: &[Step]) {
         })
         .estimate(Arch::CPU, Duration::from_micros(10))
         .build();
-    for (index, step) in steps.iter().enumerate() {
+    let data_of = |step: &Step| {
         let of = |mode| step.with(mode).map(|data| handles[data].clone()).collect::<Vec<_>>();
-        let data =
-            (&of(AccessMode::Read), &of(AccessMode::Write), &of(AccessMode::ReadWrite), &of(AccessMode::Commute));
-        // Who does not let it choose makes nothing of it.
-        let worker = index * 7 % runtime.workers();
-        runtime.task_with(&codelet, index, data).sched_data(worker as u64).submit().expect("the task is sound");
+        [AccessMode::Read, AccessMode::Write, AccessMode::ReadWrite, AccessMode::Commute].map(of)
+    };
+    // Who does not let it choose makes nothing of it.
+    let worker = |index: usize| (index * 7 % runtime.workers()) as u64;
+    let recording = runtime.record(|recorder| {
+        recorded.clone().try_for_each(|index| {
+            let [read, write, update, commute] = data_of(&steps[index]);
+            let task = recorder.task_with(&codelet, index, (&read, &write, &update, &commute));
+            task.sched_data(worker(index)).submit().map(drop)
+        })
+    });
+    let recording = recording.expect("the tasks are sound");
+    for (index, step) in steps.iter().enumerate() {
+        if index == recorded.start {
+            for _ in 0..times {
+                let replay = runtime.replay(&recording).expect("no replay is in progress");
+                assert_eq!(runtime.wait(replay).expect("every task runs"), Outcome::Done);
+            }
+        }
+        if recorded.contains(&index) {
+            continue;
+        }
+        let [read, write, update, commute] = data_of(step);
+        let task = runtime.task_with(&codelet, index, (&read, &write, &update, &commute));
+        task.sched_data(worker(index)).submit().expect("the task is sound");
         if let Some(data) = step.unused {
             runtime.wont_use(&handles[data]).expect("it is the runtime's own");
         }
     }
     runtime.wait_all().expect("every task runs");
-    let (values, expected) = in_order(steps);
-    let sights: Vec<usize> = sights.iter().map(|sight| *sight.get().expect("every task runs")).collect();
+    let again = (0..times).flat_map(|_| recorded.clone());
+    let (values, expected) = in_order(steps, (0..recorded.start).chain(again).chain(recorded.end..steps.len()));
+    let sights: Vec<Vec<usize>> = sights.iter().map(|sight| sight.lock().unwrap().clone()).collect();
     assert_eq!(sights, expected, "each task sees what was written last before it");
+    drop(recording);
     for (handle, value) in handles.into_iter().zip(values) {
         assert_eq!(*runtime.read(&handle).expect("the data is good"), value);
         assert_eq!(runtime.unregister(handle).expect("the data is good").expect("it is the only handle"), value);
@@ -121,7 +145,24 @@ proptest! {
         policy in prop::sample::select(&POLICIES[..]),
         (workers, nodes) in (1_usize..=4).prop_flat_map(|workers| (Just(workers), 1..=workers)),
     ) {
-        check(&shipped(policy, workers, nodes), &steps);
+        check(&shipped(policy, workers, nodes), &steps, 0..0, 0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Part of the program is recorded and replayed several times.
+    #[test]
+    fn a_replayed_program_gives_what_it_gives_in_order(
+        steps in prop::collection::vec(step(), 1..80),
+        (start, end) in (any::<prop::sample::Index>(), any::<prop::sample::Index>()),
+        times in 0_usize..4,
+        policy in prop::sample::select(&POLICIES[..]),
+        (workers, nodes) in (1_usize..=4).prop_flat_map(|workers| (Just(workers), 1..=workers)),
+    ) {
+        let (start, end) = (start.index(steps.len()), end.index(steps.len() + 1));
+        check(&shipped(policy, workers, nodes), &steps, start.min(end)..end.max(start), times);
     }
 }
 
@@ -130,8 +171,8 @@ fn a_long_program_gives_what_it_gives_in_order() {
     use proptest::strategy::ValueTree;
     let mut source = proptest::test_runner::TestRunner::deterministic();
     let program = prop::collection::vec(step(), 2000..=2000).new_tree(&mut source).expect("a program").current();
-    POLICIES.iter().for_each(|policy| check(&shipped(policy, 4, 3), &program));
+    POLICIES.iter().for_each(|policy| check(&shipped(policy, 4, 3), &program, 0..0, 0));
     let everywhere = start(CHOSEN, 4, 3);
-    check(&everywhere, &program);
+    check(&everywhere, &program, 0..0, 0);
     assert_eq!(everywhere.transfers().len(), 6, "between any two nodes");
 }

@@ -43,6 +43,22 @@ fn policies_are_swapped_while_the_workload_runs() {
 }
 
 #[test]
+fn goals_of_contexts_are_reported() {
+    let goals = ["--workers", "2", "--context", "a:share=0.5", "--context", "b:min=1,max=2"];
+    let seen = json(&[&SMALL[..], &goals].concat());
+    let hypervisor = &seen["runs"][0]["hypervisor"];
+    let contexts = hypervisor["goals"].as_array().expect("there are goals");
+    let of = |key: &str| contexts.iter().map(|goal| goal[key].clone()).collect::<Vec<_>>();
+    assert_eq!(of("context"), ["a", "b"]);
+    assert_eq!(of("goal"), [Value::from("share 0.5"), Value::Null], "{hypervisor}");
+    assert!(of("end_s").iter().all(|end| end.as_f64() > Some(0.0)), "{hypervisor}");
+    let ran = cholesky(&[&SMALL[..], &goals].concat());
+    assert!(ran.out.contains("what is left") && ran.out.contains("workers were moved "), "{ran:?}");
+    let none = json(&[&SMALL[..], &["--workers", "2", "--context", "a"]].concat());
+    assert_eq!(none["runs"][0]["hypervisor"], Value::Null);
+}
+
+#[test]
 fn people_read_a_table_of_contexts() {
     let ran = cholesky(
         &[&SMALL[..], &["--workers", "2", "-c", "a:policy=tree-prio,workers=0-1", "-c", "b:workers=1"]].concat(),

@@ -5,13 +5,14 @@ use super::comparison::{Runs, largest};
 use super::factorise::Series;
 use super::report::{Measured, Report, block};
 use crate::contexts::Wanted;
+use crate::hypervisor::HypervisorReport;
 use crate::log;
 use crate::pictures::PictureFiles;
 use crate::table::table;
 use miette::{WrapErr, miette};
 use sched_policy::Source;
 use sched_runtime::Runtime;
-use sched_runtime::context::SchedContext;
+use sched_runtime::context::{Governor, SchedContext};
 use sched_workloads::workload::{Factored, Figures, Workload};
 use serde::Serialize;
 use std::io::Write;
@@ -55,6 +56,7 @@ impl<W: Workload> Series<'_, W> {
             // Checked before anything runs.
             Source::find(policy)?.policy()?;
         }
+        let goals = options.contexts.goals()?;
         let of = |wanted: &Wanted| format!("{} ({})", wanted.policy.as_deref().unwrap_or(given), wanted.name);
         let policies: Vec<String> = options.contexts.contexts.iter().map(of).collect();
         log::of_run(&if policies.is_empty() { given.clone() } else { policies.join(", ") });
@@ -67,11 +69,13 @@ impl<W: Workload> Series<'_, W> {
         }
         let tasks = W::tasks(self.problem.tiles as f64) as u64;
         let total = tasks * contexts.len() as u64;
+        let governor = goals.map(|goals| runtime.govern(goals)).transpose()?;
         let (before, began) = (runtime.stats(), Instant::now());
         let done = self.progress.tasks(W::NAME, &runtime, 0, total, || {
             self.watching(&runtime, || self.run_all(&runtime, &contexts, tiles, tasks / 2))
         });
         let (makespan, after) = (began.elapsed(), runtime.stats());
+        let governance = governor.map(Governor::finish);
         let mut ran = Vec::new();
         for (context, done) in contexts.iter().zip(done) {
             let done = done.map_err(|error| error.wrap_err(format!("context `{}`", context.name())))?;
@@ -81,6 +85,7 @@ impl<W: Workload> Series<'_, W> {
         let residual = largest(ran.iter().map(|ran| ran.residual));
         let measured = Measured {
             contexts: ran,
+            hypervisor: governance.map(HypervisorReport::of),
             ..Measured::new(Figures::between(&before, &after, makespan, flops), None, residual, &runtime)
         };
         let mut runs = Runs::new(1);
@@ -218,6 +223,7 @@ impl Report {
             ]
         });
         let header = ["CONTEXT", "POLICY", "WORKERS", "TASKS", "TIME (S)", "GFLOP/S", "RESIDUAL"];
-        format!("{block}\n{}\n", table(header, rows, 3..header.len()))
+        let goals = measured.hypervisor.as_ref().map_or(String::new(), |report| format!("\n{}\n", report.text()));
+        format!("{block}\n{}\n{goals}", table(header, rows, 3..header.len()))
     }
 }

@@ -9,6 +9,7 @@ use crate::log;
 use crate::pictures::PictureFiles;
 use crate::progress::Progress;
 use crate::size;
+use crate::streams::Sink;
 use crate::values::positive;
 use miette::{IntoDiagnostic, WrapErr};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -61,6 +62,7 @@ pub(super) fn factorise<W: Workload>(
     let policies = options.policies()?;
     let runs = options.rounds(policies.len()).saturating_mul(policies.len());
     let files = options.pictures.open_alone(runs)?;
+    let record = options.open_record(runs)?;
     let topology = Topology::this_machine()?;
     let progress = Progress::new(runs > 1, options.format.is_json());
     let matrix = match file {
@@ -98,7 +100,7 @@ pub(super) fn factorise<W: Workload>(
         stored,
         workload,
     };
-    if options.has_contexts() { series.contexts(files, out) } else { series.in_turn(files, out) }
+    if options.has_contexts() { series.contexts(files, out) } else { series.in_turn(files, record, out) }
 }
 
 /// Runs of one workload on one matrix.
@@ -121,10 +123,10 @@ pub(super) struct Series<'a, W> {
 
 impl<W: Workload> Series<'_, W> {
     /// Runs policies alternately, so that other load of the machine affects all of them.
-    fn in_turn(self, files: PictureFiles, out: &mut dyn Write) -> miette::Result<ExitCode> {
+    fn in_turn(self, files: PictureFiles, record: Option<Sink>, out: &mut dyn Write) -> miette::Result<ExitCode> {
         let rounds = self.options.rounds(self.policies.len());
         let alone = rounds * self.policies.len() == 1;
-        let (mut runs, mut trace) = (Runs::new(rounds), None);
+        let (mut runs, mut trace, mut graph) = (Runs::new(rounds), None, None);
         for round in 0..rounds {
             for (place, given) in self.policies.iter().enumerate() {
                 let before = round * self.policies.len() + place;
@@ -135,15 +137,17 @@ impl<W: Workload> Series<'_, W> {
                         .wrap_err_with(|| format!("{given}, round {} of {rounds}", round + 1))?,
                 };
                 runs.add(place, given, &runtime, measured);
-                trace = runtime.take_trace();
+                (trace, graph) = (runtime.take_trace(), runtime.take_graph());
             }
         }
         let report: Report = runs.report(self.problem);
-        report.write(self.options.format.is_json(), files.take_the_output(), &self.progress, out)?;
-        // The report is printed even if a picture cannot be written.
+        let takes_output = files.take_the_output() || record.as_ref().is_some_and(Sink::is_standard);
+        report.write(self.options.format.is_json(), takes_output, &self.progress, out)?;
+        // The report is printed even if a file cannot be written.
+        let recorded = record.zip(graph).map_or(Ok(()), |(sink, graph)| report.problem.record(graph, sink, out));
         let drawn = trace.map_or(Ok(()), |trace| report.problem.draw(&trace, files, out));
         report.problem.check(report.residual, || W::caveat(self.matrix))?;
-        drawn?;
+        drawn.and(recorded)?;
         Ok(if self.stored.get() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 

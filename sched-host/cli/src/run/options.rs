@@ -8,8 +8,10 @@ use crate::machine::WorkerOption;
 use crate::pictures::{MOST_EVENTS, Pictures};
 use crate::policy::PolicyOptions;
 use crate::start::start_all;
+use crate::streams::{Sink, Target};
 use crate::task_options::TaskOptions;
 use crate::values::{SeedOption, positive, seconds};
+use miette::miette;
 use sched_graph::TaskGraph;
 use sched_machine::energy::{EnergyError, EnergyMeter};
 use sched_machine::topology::Topology;
@@ -34,7 +36,7 @@ pub(super) struct Options {
     pub(super) swap_to: Option<String>,
 
     /// Number of runs with each policy; several produce a table [default: 1, or 5 where policies are compared]
-    #[arg(long, short, value_name = "N", value_parser = positive, conflicts_with_all = ["contexts", "swap_to"])]
+    #[arg(long, short, value_name = "N", value_parser = positive, conflicts_with_all = ["contexts", "goals", "swap_to"])]
     repeat: Option<usize>,
 
     /// Take plugins into use that are rebuilt, added or removed while the tasks run: each context gets a new tree of
@@ -76,11 +78,16 @@ pub(super) struct Options {
 
     /// Report the energy of the processor packages while tasks run, in joules, from the counters that `sched model
     /// energy` lists; idle power and other programs are included
-    #[arg(long, conflicts_with_all = ["contexts", "swap_to"])]
+    #[arg(long, conflicts_with_all = ["contexts", "goals", "swap_to"])]
     energy: bool,
 
     #[command(flatten)]
     counters: CounterOptions,
+
+    /// Write the graph of the run, with the measured length of each task, for `sched simulate`, `compare` and `graph`;
+    /// `-` is the standard output
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["contexts", "swap_to"])]
+    record: Option<Target>,
 
     #[command(flatten)]
     pub(super) pictures: Pictures,
@@ -112,7 +119,21 @@ impl Options {
 
     /// Whether the report shows contexts.
     pub(super) fn has_contexts(&self) -> bool {
-        !self.contexts.contexts.is_empty() || self.swap_to.is_some()
+        !self.contexts.contexts.is_empty() || self.contexts.goals.is_some() || self.swap_to.is_some()
+    }
+
+    /// Creates the file for the graph of one of `runs` runs, if that is asked for.
+    ///
+    /// # Errors
+    /// If it cannot be written, or there is more than one run.
+    pub(super) fn open_record(&self, runs: usize) -> miette::Result<Option<Sink>> {
+        if self.record.is_some() && runs > 1 {
+            return Err(miette!(
+                help = "give one policy and one run: `sched compare` shows the others on the recorded graph",
+                "--record writes the graph of one run, and there would be {runs}"
+            ));
+        }
+        self.record.as_ref().map(Target::create).transpose()
     }
 
     /// The reader of energy counters, if requested.
@@ -157,6 +178,9 @@ impl Options {
         builder = self.tasks.set(builder);
         if let Some(nodes) = self.memory_nodes {
             builder = builder.memory_nodes(nodes);
+        }
+        if self.record.is_some() {
+            builder = builder.capture_graph();
         }
         if self.pictures.wanted() { builder.trace(MOST_EVENTS).build() } else { builder.build() }
     }

@@ -1,8 +1,9 @@
 //! The problem of a run: matrix, tiles and workers.
 
 use crate::pictures::{Beside, PictureFiles};
+use crate::streams::Sink;
 use miette::miette;
-use sched_graph::{TaskGraph, generate};
+use sched_graph::{TaskGraph, generate, to_json};
 use sched_trace::{Trace, measured_bound};
 use serde::Serialize;
 use std::io::Write;
@@ -61,6 +62,24 @@ impl Problem {
         let bound = graph.and_then(|graph| measured_bound(trace, &graph));
         let workload = format!("{}: {}", self.workload, self.line().1);
         files.write(trace, Beside { workload: &workload, bound, until: None }, out)
+    }
+
+    /// Writes the graph of the run. What the generator of such graphs knows beside what was submitted is added: the
+    /// names of tasks, and their operations, by which platforms know how long they take on other processors.
+    pub(super) fn record(&self, mut graph: TaskGraph, sink: Sink, out: &mut dyn Write) -> miette::Result<()> {
+        graph.name = format!("{}: {}", self.workload, self.line().1);
+        let generated = graph_of(self.workload, self.tiles, self.tile_size);
+        let kinds = |graph: &TaskGraph| -> Vec<String> {
+            graph.tasks.iter().map(|task| graph.kind_of(task).name.clone()).collect()
+        };
+        if let Some(generated) = generated.filter(|generated| kinds(generated) == kinds(&graph)) {
+            for (task, known) in graph.tasks.iter_mut().zip(generated.tasks) {
+                task.flops = known.flops;
+                task.name = task.name.take().or(known.name);
+            }
+        }
+        let text = to_json(&graph, &graph.dependencies());
+        sink.write(out, |out| out.write_all(text.as_bytes()))
     }
 
     /// # Errors

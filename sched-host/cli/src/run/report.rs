@@ -3,6 +3,7 @@
 use super::comparison::Contender;
 use super::contexts::Ran;
 use super::problem::Problem;
+use crate::hypervisor::HypervisorReport;
 use crate::json;
 use crate::log::{self, Said};
 use crate::progress::Progress;
@@ -68,6 +69,8 @@ pub(super) struct Measured {
     pub(super) moves: Moves,
     /// Empty unless contexts or a swap were requested.
     pub(super) contexts: Vec<Ran>,
+    /// What the hypervisor did; `null` without goals.
+    pub(super) hypervisor: Option<HypervisorReport>,
     /// Faults of components.
     pub(super) faults: Vec<Fault>,
     /// What was logged.
@@ -139,6 +142,7 @@ impl Measured {
             per_worker: figures.per_worker,
             moves: Moves::of(runtime),
             contexts: Vec::new(),
+            hypervisor: None,
             faults: runtime.faults(),
             log: log::take(),
         }
@@ -264,6 +268,7 @@ pub(super) mod tests {
             ],
             moves: Moves { memory_nodes: 1, transfers: Vec::new() },
             contexts: Vec::new(),
+            hypervisor: None,
             faults: Vec::new(),
             log: Vec::new(),
         }

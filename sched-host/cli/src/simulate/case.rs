@@ -3,7 +3,7 @@
 use super::report::{Failed, Run};
 use super::setup::Setup;
 use super::swap::Swap;
-use crate::contexts::Wanted;
+use crate::contexts::{ContextOptions, Wanted};
 use crate::log;
 use crate::progress::Progress;
 use crate::reports;
@@ -11,6 +11,7 @@ use miette::miette;
 use sched_graph::TaskGraph;
 use sched_sim::{Context, Noise, Platform, SimError, SimRecorder, Simulation, When};
 use sched_trace::{Digest, Event, Observer, Trace};
+use sched_tree::hypervisor::Goals;
 use sched_tree::plugin::Registry;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -24,6 +25,8 @@ pub(crate) struct Case {
     pub(crate) seed: u64,
     pub(crate) noise: Noise,
     contexts: Vec<Wanted>,
+    /// Goals for the hypervisor.
+    goals: Option<Goals>,
     swap_to: Option<Swap>,
     /// Half of the tasks of one context.
     half: u64,
@@ -64,10 +67,12 @@ impl Case {
     /// If graph or platform are invalid.
     pub(crate) fn load(
         setup: &Setup,
-        contexts: &[Wanted],
+        contexts: &ContextOptions,
         swap_to: Option<&Swap>,
         registry: Arc<Registry>,
     ) -> miette::Result<Case> {
+        let goals = contexts.goals()?;
+        let contexts = &contexts.contexts;
         let (graph, platform) = setup.load()?;
         let noise = setup.noise(&graph, &platform)?;
         let half = graph.tasks.len() as u64 / 2;
@@ -76,12 +81,12 @@ impl Case {
             count => TaskGraph::side_by_side(graph.name.clone(), &vec![&graph; count]),
         };
         let (contexts, swap_to, seed) = (contexts.to_vec(), swap_to.cloned(), setup.seed.seed);
-        Ok(Case { graph: Arc::new(graph), platform, seed, noise, contexts, swap_to, half, registry })
+        Ok(Case { graph: Arc::new(graph), platform, seed, noise, contexts, goals, swap_to, half, registry })
     }
 
     /// Whether the report shows contexts.
     pub(super) fn has_contexts(&self) -> bool {
-        !self.contexts.is_empty() || self.swap_to.is_some()
+        !self.contexts.is_empty() || self.swap_to.is_some() || self.goals.is_some()
     }
 
     /// Names of the policies in use together with this one.
@@ -178,6 +183,9 @@ impl Case {
                 context = context.priorities(priorities.clone());
             }
             simulation = simulation.context(context);
+        }
+        if let Some(goals) = &self.goals {
+            simulation = simulation.govern(goals.clone());
         }
         let Some(Swap { policy, at }) = &self.swap_to else { return simulation };
         let names: Vec<&str> = self.contexts.iter().map(|wanted| &*wanted.name).collect();

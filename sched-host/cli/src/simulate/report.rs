@@ -2,6 +2,7 @@
 
 use super::case::Case;
 use super::setup::CostsOption;
+use crate::hypervisor::HypervisorReport;
 use crate::json;
 use crate::log::{self, Said};
 use crate::table::table;
@@ -63,6 +64,8 @@ pub(crate) struct Run {
     pub(crate) bytes_moved: Option<u64>,
     /// Empty unless contexts or a swap were requested.
     contexts: Vec<Ran>,
+    /// What the hypervisor did; `null` without goals.
+    hypervisor: Option<HypervisorReport>,
     per_worker: Vec<Worker>,
     links: Vec<Link>,
     memories: Vec<Memory>,
@@ -157,6 +160,7 @@ impl Run {
             transfers: Some(outcome.transfers),
             bytes_moved: Some(outcome.bytes),
             contexts: outcome.contexts.iter().filter(shown).map(Ran::of).collect(),
+            hypervisor: outcome.governance.map(HypervisorReport::of),
             per_worker,
             links: outcome.links.into_iter().map(|link| Link { name: link.name, bytes: link.bytes }).collect(),
             memories: outcome
@@ -197,6 +201,7 @@ impl Run {
             transfers: None,
             bytes_moved: None,
             contexts: Vec::new(),
+            hypervisor: None,
             per_worker,
             links: Vec::new(),
             memories: Vec::new(),
@@ -304,7 +309,8 @@ impl Report {
             line("fault", format_args!("{fault}"));
         }
         let contexts = run.context_table().map_or(String::new(), |table| format!("\n{table}\n"));
-        format!("{text}{contexts}\n{}\n", run.worker_table())
+        let goals = run.hypervisor.as_ref().map_or(String::new(), |report| format!("\n{}\n", report.text()));
+        format!("{text}{contexts}{goals}\n{}\n", run.worker_table())
     }
 }
 

@@ -15,7 +15,7 @@ impl SchedContext {
     /// See [`ContextError`]; the context is then unchanged.
     pub fn add_workers(&self, workers: impl IntoIterator<Item = u32>) -> Result<(), ContextError> {
         let added = worker_ids(workers, self.submitter.core.facts.len())?;
-        self.change(NewPolicy::Same, |workers| workers.union_with(&added))
+        self.exchange_workers(&added, &WorkerSet::new())
     }
 
     /// Removes workers from the context. Workers that are no members are no error; all may be removed. Running tasks
@@ -25,7 +25,13 @@ impl SchedContext {
     /// See [`ContextError`]; the context is then unchanged. A policy may need the removed workers.
     pub fn remove_workers(&self, workers: impl IntoIterator<Item = u32>) -> Result<(), ContextError> {
         let removed = worker_ids(workers, self.submitter.core.facts.len())?;
+        self.exchange_workers(&WorkerSet::new(), &removed)
+    }
+
+    /// Adds and removes workers, which exist.
+    pub(super) fn exchange_workers(&self, added: &WorkerSet, removed: &WorkerSet) -> Result<(), ContextError> {
         self.change(NewPolicy::Same, |workers| {
+            workers.union_with(added);
             for worker in removed.iter() {
                 workers.remove(worker);
             }

@@ -4,6 +4,7 @@ use crate::data::{DataHeader, Handle, Reading, Scratchpad, Writing};
 use parking_lot::{MappedMutexGuard, MutexGuard};
 use sched_core::WorkerId;
 use sched_graph::AccessMode;
+use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -18,6 +19,10 @@ pub trait Access: 'static {
 
     #[doc(hidden)]
     fn visit<'h>(handle: &'h Self::Handle, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
+    #[doc(hidden)]
+    fn each(handle: &mut Self::Handle, visitor: &mut dyn FnMut(&mut dyn Any)) {
+        visitor(handle);
+    }
     #[doc(hidden)]
     fn guard(handle: &Self::Handle, worker: WorkerId) -> Self::Guard<'_>;
     #[doc(hidden)]
@@ -109,6 +114,10 @@ impl<A: Access> Access for Many<A> {
         handles.iter().for_each(|handle| A::visit(handle, visitor));
     }
 
+    fn each(handles: &mut Vec<A::Handle>, visitor: &mut dyn FnMut(&mut dyn Any)) {
+        handles.iter_mut().for_each(|handle| A::each(handle, visitor));
+    }
+
     fn guard(handles: &Vec<A::Handle>, worker: WorkerId) -> Vec<A::Guard<'_>> {
         handles.iter().map(|handle| A::guard(handle, worker)).collect()
     }
@@ -137,6 +146,8 @@ pub trait AccessList: 'static {
     #[doc(hidden)]
     fn visit<'h>(handles: &'h Self::Handles, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
     #[doc(hidden)]
+    fn each(handles: &mut Self::Handles, visitor: &mut dyn FnMut(&mut dyn Any));
+    #[doc(hidden)]
     fn guards(handles: &Self::Handles, worker: WorkerId) -> Self::Guards<'_>;
     #[doc(hidden)]
     fn views<'g>(guards: &'g mut Self::Guards<'_>) -> Self::Views<'g>;
@@ -158,6 +169,10 @@ macro_rules! access_list {
 
             fn visit<'h>(($($value,)*): &'h Self::Handles, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
                 $($access::visit($value, visitor);)*
+            }
+
+            fn each(($($value,)*): &mut Self::Handles, visitor: &mut dyn FnMut(&mut dyn Any)) {
+                $($access::each($value, visitor);)*
             }
 
             fn guards(($($value,)*): &Self::Handles, worker: WorkerId) -> Self::Guards<'_> {

@@ -81,6 +81,11 @@ impl Whole {
         Arc::new(DataHeader::special(size, runtime, |id| Places::Part(part(id))))
     }
 
+    /// The region of all elements, and the size of one.
+    pub(crate) fn shape(&self) -> (Region, u64) {
+        (self.storage.layout().region(), self.element)
+    }
+
     /// Elements that a failed task did not write as it should.
     pub(crate) fn note_bad(&self, region: &Region, task: u64) {
         self.bad.regions.lock().push((region.clone(), task));

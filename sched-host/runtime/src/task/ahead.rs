@@ -134,8 +134,8 @@ impl List {
 
 impl Ahead {
     pub(crate) fn new(context: ContextId, backend: Arc<ThreadBackend>, ledger: Arc<Ledger>) -> Ahead {
-        // Traces record submissions, too.
-        let list = Follow::new(backend.recorder.is_some());
+        // Traces and captured graphs have submissions, too.
+        let list = Follow::new(backend.recorder.is_some() || backend.capture.is_some());
         Ahead { context, list, backend, ledger, core: OnceLock::new() }
     }
 

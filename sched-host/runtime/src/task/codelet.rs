@@ -396,11 +396,23 @@ pub(crate) trait Job: Any + Send {
     fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode));
     /// Drops the arguments.
     fn clear(&mut self);
+    /// The arguments, if they may change: those of recorded tasks.
+    fn arguments(&mut self) -> Option<&mut dyn Arguments> {
+        None
+    }
 }
 
-struct TypedJob<L: AccessList, P> {
-    codelet: Arc<CodeletInner<L, P>>,
-    arguments: Option<(L::Handles, P)>,
+/// Arguments of a recorded task.
+pub(crate) trait Arguments {
+    /// The parameters.
+    fn params(&mut self) -> &mut dyn Any;
+    /// Visits each handle.
+    fn each_handle(&mut self, visitor: &mut dyn FnMut(&mut dyn Any));
+}
+
+pub(crate) struct TypedJob<L: AccessList, P> {
+    pub(crate) codelet: Arc<CodeletInner<L, P>>,
+    pub(crate) arguments: Option<(L::Handles, P)>,
 }
 
 impl<L: AccessList, P: Send + 'static> Job for TypedJob<L, P> {

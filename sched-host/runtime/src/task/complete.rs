@@ -6,6 +6,7 @@ use super::record::{Dependent, RareFields, Taken};
 use crate::context::{ContextCore, enter_task};
 use crate::core::{Core, TaskPlace, Vacant};
 use crate::data::{DataHeader, Places};
+use crate::recording::Recorded;
 use sched_core::WorkerId;
 use sched_graph::ContextId;
 use sched_sync::light_fence;
@@ -31,12 +32,35 @@ pub(crate) struct WorkerScratch {
     pub(crate) deferred: DeferredWake,
     /// Slots to return to their codelets.
     freed: Freed,
+    /// The recording of the last task that belonged to one.
+    recorded: Option<Arc<Recorded>>,
 }
 
 impl WorkerScratch {
     /// Buffers of a worker, which pulls tasks itself.
     pub(crate) fn of_worker() -> WorkerScratch {
         WorkerScratch { will_pull: true, ..WorkerScratch::default() }
+    }
+
+    /// Ends an entry or a task without having run it, after the current step.
+    pub(crate) fn end_later(&mut self, slot: SlotId, outcome: Outcome) {
+        self.ending.push((slot, outcome));
+    }
+
+    /// Gives the turns at these data back.
+    pub(crate) fn give_turns(&mut self, turns: &[Arc<DataHeader>]) {
+        self.retry.extend(turns.iter().filter_map(|header| header.give_turn()));
+    }
+
+    /// The recording of a task, to be [kept](Self::keep_recording) for the next one: a count of its users for each
+    /// task would be shared by all workers.
+    pub(crate) fn take_recording(&mut self, recorded: &Arc<Recorded>) -> Arc<Recorded> {
+        self.recorded.take().filter(|kept| Arc::ptr_eq(kept, recorded)).unwrap_or_else(|| Arc::clone(recorded))
+    }
+
+    /// See [`take_recording`](Self::take_recording).
+    pub(crate) fn keep_recording(&mut self, recorded: Arc<Recorded>) {
+        self.recorded = Some(recorded);
     }
 }
 
@@ -183,40 +207,55 @@ impl Core {
     }
 
     /// Pushes a ready task into the tree, or notes that it ends without running.
-    fn schedule(&self, task: TaskPlace, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
+    pub(crate) fn schedule(&self, task: TaskPlace, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
         let (slot, record) = (task.slot.id(), task.record);
-        if record.is_special() {
-            let mut body = record.body.lock();
-            let is_task = body.job.is_some();
-            let rare = body.rare(record);
-            if let Some(cause) = rare.cancelled.take() {
-                // It has taken no turn that it would give back.
-                rare.turns.clear();
-                scratch.ending.push((slot, Outcome::Cancelled(cause)));
-                return;
-            }
-            if let Some(header) = rare.unused.take() {
-                drop(body);
-                self.let_go(task, &header);
-                scratch.ending.push((slot, Outcome::Done));
-                return;
-            }
-            if !is_task {
-                // An access of the application itself: the callback reports its turn, and the application ends the
-                // access.
-                let ready = rare.callback.take();
-                drop(body);
-                if let Some(ready) = ready {
-                    ready(&Outcome::Done);
-                }
-                return;
-            }
+        if record.is_special() && !self.schedule_special(task, requester, scratch) {
+            return;
         }
         if scratch.will_pull {
             scratch.deferred.note_pushed(slot);
         }
         let deferred = scratch.will_pull.then_some(scratch.deferred.cell());
         self.push(self.tree_of(record), task, requester, deferred);
+    }
+
+    /// The part of [`schedule`](Self::schedule) for tasks with rare fields, and for entries that are no tasks. Returns
+    /// whether there is a task to push.
+    #[cold]
+    #[inline(never)]
+    fn schedule_special(&self, task: TaskPlace, requester: Option<WorkerId>, scratch: &mut WorkerScratch) -> bool {
+        let (slot, record) = (task.slot.id(), task.record);
+        let mut body = record.body.lock();
+        let is_task = body.job.is_some();
+        let rare = body.rare(record);
+        if let Some(cause) = rare.cancelled.take() {
+            // It has taken no turn that it would give back.
+            rare.turns.clear();
+            scratch.ending.push((slot, Outcome::Cancelled(cause)));
+            return false;
+        }
+        if let Some(header) = rare.unused.take() {
+            drop(body);
+            self.let_go(task, &header);
+            scratch.ending.push((slot, Outcome::Done));
+            return false;
+        }
+        if let Some(recorded) = rare.launches.take() {
+            drop(body);
+            self.launch(slot, &recorded, requester, scratch);
+            return false;
+        }
+        if !is_task {
+            // An access of the application itself: the callback reports its turn, and the application ends the
+            // access.
+            let ready = rare.callback.take();
+            drop(body);
+            if let Some(ready) = ready {
+                ready(&Outcome::Done);
+            }
+            return false;
+        }
+        true
     }
 
     /// Ends the stand-in `task` of data that is unused for now, and frees its replicas.
@@ -253,27 +292,22 @@ impl Core {
         &self,
         task: TaskPlace,
         outcome: &Outcome,
-        taken: Taken,
+        mut taken: Taken,
         requester: Option<WorkerId>,
         scratch: &mut WorkerScratch,
     ) {
         let TaskPlace { slot, record } = task;
         let current = &slot.head().sequence;
         let context = record.context();
-        let Taken { mut job, rare } = taken;
         let failed = match outcome {
             Outcome::Done => None,
             Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
         };
-        if let Some(cause) = failed {
-            self.note_bad(context, current.load(Relaxed), outcome, cause, job.as_deref());
-            if let Some(job) = &mut job {
-                clear(&mut **job, current);
-            }
+        if (failed.is_some() || taken.rare.is_some()) && self.end_special(task, outcome, &mut taken, requester, scratch)
+        {
+            return;
         }
-        if let Some(rare) = rare {
-            self.end_rare(slot, outcome, *rare, requester, scratch);
-        }
+        let job = taken.job;
         let codelet = slot.head().codelet.load(Relaxed);
         let (watched, vacant);
         {
@@ -299,6 +333,43 @@ impl Core {
         }
     }
 
+    /// The part of [`end_one`](Self::end_one) for tasks that failed, and for those with rare fields. Returns whether the
+    /// task has ended with it.
+    #[cold]
+    #[inline(never)]
+    fn end_special(
+        &self,
+        task: TaskPlace,
+        outcome: &Outcome,
+        taken: &mut Taken,
+        requester: Option<WorkerId>,
+        scratch: &mut WorkerScratch,
+    ) -> bool {
+        let current = &task.slot.head().sequence;
+        let failed = match outcome {
+            Outcome::Done => None,
+            Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
+        };
+        if let Some(cause) = failed {
+            self.note_bad(task.record.context(), current.load(Relaxed), outcome, cause, taken.job.as_deref());
+            if let Some(job) = &mut taken.job {
+                clear(&mut **job, current);
+            }
+        }
+        match taken.rare.take() {
+            Some(rare) if rare.replayed.is_some() => {
+                let taken = Taken { job: taken.job.take(), rare: Some(rare) };
+                self.end_replayed(task, failed, taken, requester, scratch);
+                true
+            }
+            Some(rare) => {
+                self.end_rare(task.slot, outcome, *rare, requester, scratch);
+                false
+            }
+            None => false,
+        }
+    }
+
     /// Releases the tasks in `scratch` that waited for one that has ended; those that were submitted
     /// [after](crate::TaskBuilder::after) it are cancelled if it `failed`.
     #[inline(always)]
@@ -321,7 +392,8 @@ impl Core {
     /// Notes a task that failed or was cancelled, and marks the data that it should have written.
     #[cold]
     fn note_bad(&self, context: ContextId, task: u64, outcome: &Outcome, cause: &Cause, job: Option<&dyn Job>) {
-        self.outcomes.note_bad(context, task, outcome, cause);
+        // What is no task stands for others, which are counted.
+        self.outcomes.note_bad(context, task, outcome, cause, job.is_some());
         if let Some(job) = job {
             job.visit(&mut |header, mode| {
                 if mode.writes() {
@@ -348,13 +420,11 @@ impl Core {
             aside(&slot.head().sequence, "a callback", || callback(outcome));
             executing.inspect(|executing| executing.set(before));
         }
-        for header in &rare.turns {
-            scratch.retry.extend(header.give_turn());
-        }
+        scratch.give_turns(&rare.turns);
     }
 
     #[inline(always)]
-    fn count_finished(&self, context: ContextId, requester: Option<WorkerId>) {
+    pub(crate) fn count_finished(&self, context: ContextId, requester: Option<WorkerId>) {
         match requester {
             _ if context != ContextId::DEFAULT => {
                 if self.roster.get(context).in_flight.end() {
@@ -419,13 +489,18 @@ impl Core {
         }
     }
 
+    /// Drops the job of a task. That is code of the application: the caller holds no lock.
+    pub(crate) fn release_job(&self, slot: &Slot, job: Option<Box<dyn Job>>) {
+        aside(&slot.head().sequence, "the drop of a kernel", || drop(job));
+    }
+
     /// Drops the jobs that slots hold, for tasks of any codelet. That drops kernels, code of the application: the
     /// caller holds no lock.
     #[cold]
     pub(crate) fn release(&self, vacant: &[Vacant]) {
         for TaskPlace { slot, record } in vacant.iter().map(|vacant| vacant.place) {
             let job = record.body.lock().job.take();
-            aside(&slot.head().sequence, "the drop of a kernel", || drop(job));
+            self.release_job(slot, job);
         }
         self.keep_fresh(vacant);
     }

@@ -323,6 +323,17 @@ pub enum SubmitError {
         /// The places of the codelet and of the task.
         places: String,
     },
+    /// A recorded task was given what only a task that runs once can have.
+    #[error("codelet `{codelet}` was recorded with {what}, which a recorded task cannot have")]
+    #[diagnostic(help(
+        "choose the context where the recording is replayed; wait for the replay instead of a callback"
+    ))]
+    Recorded {
+        /// The codelet.
+        codelet: String,
+        /// `a context` or `a callback`.
+        what: &'static str,
+    },
     /// The runtime was dropped.
     #[error("codelet `{codelet}` was submitted to a runtime that has ended")]
     #[diagnostic(help("drop the runtime when nothing submits to it any more"))]

@@ -66,10 +66,12 @@ impl Outcomes {
         }
     }
 
-    pub(crate) fn note_bad(&self, context: ContextId, task: u64, outcome: &Outcome, cause: &Cause) {
+    /// Notes a task that failed or was cancelled; `counts` unless it only stands for others.
+    pub(crate) fn note_bad(&self, context: ContextId, task: u64, outcome: &Outcome, cause: &Cause, counts: bool) {
         let mut state = self.state.lock();
         match outcome {
             Outcome::Failed(_) => state.failed.push((context, Arc::clone(cause))),
+            Outcome::Cancelled(_) if !counts => {}
             Outcome::Cancelled(_) => *state.cancelled.entry(context).or_insert(0) += 1,
             Outcome::Done => {}
         }

@@ -3,6 +3,7 @@
 use super::codelet::Job;
 use super::failure::{Cause, Outcome};
 use crate::data::DataHeader;
+use crate::recording::{Draft, Recorded, Replayed};
 use parking_lot::Mutex;
 use sched_graph::{ContextId, Where};
 use sched_sync::link::{self, Pending};
@@ -123,6 +124,12 @@ pub(crate) struct RareFields {
     pub(crate) cancelled: Option<Cause>,
     /// Data declared unused: the entry stands for that request, and is no task.
     pub(crate) unused: Option<Arc<DataHeader>>,
+    /// The recording that captures the task, which is not submitted then.
+    pub(crate) draft: Option<Arc<Draft>>,
+    /// The recording whose replay the entry stands for.
+    pub(crate) launches: Option<Arc<Recorded>>,
+    /// The recording that the task belongs to.
+    pub(crate) replayed: Option<Replayed>,
 }
 
 /// Fields of a record that are taken out to run and end the task.
@@ -184,6 +191,24 @@ impl Record {
         self.context.store(context.0, Relaxed);
         self.pending.open();
         current.store(sequence, Release);
+    }
+
+    /// Sets the number of tasks that a task of a recording waits for.
+    #[inline]
+    pub(crate) fn arm(&self, links: u32) {
+        self.pending.arm(links);
+    }
+
+    /// Begins a task of a recording.
+    #[inline]
+    pub(crate) fn begin(&self, current: &AtomicU64, sequence: u64, context: ContextId) {
+        self.context.store(context.0, Relaxed);
+        current.store(sequence, Release);
+    }
+
+    /// Has the `rare` of the task be looked at when it becomes ready.
+    pub(crate) fn mark_special(&self) {
+        self.special.store(true, Release);
     }
 
     /// Whether the task has a `rare`, checked when it becomes ready.

@@ -1,14 +1,16 @@
 //! Submission of data, codelets and tasks, from the application and from inside tasks.
 
 use super::after::After;
-use super::codelet::{Codelet, CodeletBuilder, CodeletFacts, put_job};
+use super::codelet::{Codelet, CodeletBuilder, CodeletFacts, TypedJob, put_job};
 use super::failure::{Outcome, SubmitError};
 use super::record::{Callback, RareFields, TaskKey};
+use crate::capture::{Capture, Submission};
 use crate::context::{ContextCore, SchedContext, current};
 use crate::core::{Core, Entry, NO_CODELET, TaskPlace};
 use crate::data::access::AccessList;
 use crate::data::replicated::ReplicatedData;
 use crate::data::{DataHeader, DataSize, Handle, Places, Scratchpad};
+use crate::recording::{Draft, DraftTask, RecordedJob};
 use crate::wait::DataError;
 use crate::worker::{executed_here, this_worker};
 use sched_core::{ArchSet, TaskId, WorkerId, WorkerSet};
@@ -17,6 +19,7 @@ use sched_model::DataShape;
 use sched_sync::in_flight::Refused;
 use sched_text::hash::FNV_1A_EMPTY;
 use sched_trace::Event;
+use sched_tree::SlotId;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -144,6 +147,9 @@ impl Submitter {
             return Err(DataError::Foreign);
         }
         if matches!(header.places, Places::Replicated(_)) {
+            if let Some(capture) = self.core.capture() {
+                capture.note_unused(header.id, self.core.submitted());
+            }
             let unused = RareFields { unused: Some(Arc::clone(header)), ..RareFields::default() };
             self.enter_turn(header, AccessMode::ReadWrite, unused);
         }
@@ -157,14 +163,17 @@ impl Submitter {
 
     /// Enters an access to data that is no task.
     fn enter_turn(&self, header: &Arc<DataHeader>, mode: AccessMode, rare: RareFields) -> TaskKey {
+        self.enter_turns(&[(header, mode)], rare)
+    }
+
+    /// Enters an access to several data, in the order of their ids, that is no task.
+    pub(crate) fn enter_turns(&self, accesses: &[(&Arc<DataHeader>, AccessMode)], rare: RareFields) -> TaskKey {
         let core = &*self.core;
         core.own_accesses.begun.fetch_add(1, SeqCst);
         let place = core.take_fresh();
         *place.record.body.lock().rare(place.record) = rare;
-        let accesses = [(header, mode)];
         let (archs, codelet) = (ArchSet::EMPTY, NO_CODELET);
-        // Not made before the branch that uses it: it would go through memory.
-        let entry = || Entry {
+        let entry = Entry {
             place,
             context: ContextId::DEFAULT,
             priority: 0,
@@ -174,9 +183,10 @@ impl Submitter {
             sched_data: 0,
             footprint: 0,
             after: &[],
-            accesses: &accesses,
+            accesses,
         };
-        let (key, links) = if header.is_special() { core.enter_with_parts(entry()) } else { core.enter(entry()) };
+        let has_special = accesses.iter().any(|(header, _)| header.is_special());
+        let (key, links) = if has_special { core.enter_with_parts(entry) } else { core.enter(entry) };
         if core.roster.default.ahead.is_attended() {
             core.roster.default.ahead.note(place, key.sequence);
         }
@@ -190,7 +200,7 @@ impl Submitter {
 impl Core {
     /// Announces the submission of a task to those who follow submissions.
     #[cold]
-    fn announce(&self, context: &ContextCore, place: TaskPlace, sequence: u64) {
+    pub(crate) fn announce(&self, context: &ContextCore, place: TaskPlace, sequence: u64) {
         self.backend.record(this_worker(self), || Event::Submitted { task: TaskId::new(sequence) });
         context.ahead.note(place, sequence);
     }
@@ -200,6 +210,7 @@ impl Core {
 const NO_DATA: u64 = FNV_1A_EMPTY;
 
 /// The places that a task is restricted to, on the machine of its runtime.
+#[derive(Clone)]
 pub(crate) struct Restriction {
     pub(crate) archs: ArchSet,
     pub(crate) workers: Option<WorkerSet>,
@@ -276,6 +287,12 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         self
     }
 
+    /// Has a recording capture the task.
+    pub(crate) fn captured_by(mut self, draft: &Arc<Draft>) -> Self {
+        self.rare().draft = Some(Arc::clone(draft));
+        self
+    }
+
     fn rare(&mut self) -> &mut RareFields {
         self.rare.get_or_insert_default()
     }
@@ -316,7 +333,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             return Err(facts.no_worker());
         }
         let after: &[TaskRef] = &self.after;
-        if after.iter().any(|task| task.runtime != core.id) {
+        if after.iter().any(|task| task.runtime != core.id) && !self.is_captured() {
             return Err(foreign("a task to wait for"));
         }
         let mut accesses: SmallVec<[(&Arc<DataHeader>, AccessMode); 4]> = SmallVec::new();
@@ -357,12 +374,20 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             self.rare.get_or_insert_default().turns = commuting.map(|(header, _)| Arc::clone(header)).collect();
             core.outcomes.note_commute();
         }
-        let restriction = if facts.is_special || self.rare.is_some() { self.restriction()? } else { None };
+        let mut restriction = None;
+        if facts.is_special || self.rare.is_some() {
+            restriction = self.restriction()?;
+            if self.is_captured() {
+                drop(accesses);
+                return self.capture(footprint, restriction);
+            }
+        }
         // The last step that can fail: from here on the context counts the task.
         let (context, priority) = self.admit(facts)?;
 
         let place = core.take_slot(facts);
-        let entry = Entry {
+        // Not made before the branch that uses it: it would go through memory.
+        let entry = || Entry {
             place,
             context: context.number,
             priority,
@@ -374,14 +399,15 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             after,
             accesses: if L::IS_EMPTY { &[] } else { &accesses },
         };
-        let (key, links) = if has_special { core.enter_with_parts(entry) } else { core.enter(entry) };
-        drop(accesses);
+        let (key, links) = if has_special { core.enter_with_parts(entry()) } else { core.enter(entry()) };
         if let Some(restriction) = restriction {
             core.restrict(place, &restriction);
         }
         if context.ahead.is_attended() {
             core.announce(context, place, key.sequence);
+            core.capture().inspect(|capture| self.note_in(capture, context.number, place, key.sequence));
         }
+        drop(accesses);
         let record = place.record;
         {
             let mut body = record.body.lock();
@@ -394,6 +420,50 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             core.make_ready(context, place, this_worker(core));
         }
         Ok(TaskRef { key, runtime: core.id })
+    }
+
+    /// Notes the submission in the captured graph of the program.
+    #[cold]
+    fn note_in(&self, capture: &Capture, context: ContextId, place: TaskPlace, sequence: u64) {
+        let rare = self.rare.as_deref();
+        let submission = Submission {
+            sequence,
+            context,
+            head: place.slot.head(),
+            facts: &self.codelet.inner.facts,
+            name: rare.and_then(|rare| rare.name.as_deref()),
+            only: rare.and_then(|rare| rare.only.as_ref()).or(self.codelet.inner.facts.only.first()),
+            after: &mut self.after.iter().map(TaskRef::sequence),
+        };
+        capture.note_submitted(submission, |visit| L::visit(&self.handles, visit));
+    }
+
+    /// Whether a recording captures the task.
+    #[cold]
+    fn is_captured(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.draft.is_some())
+    }
+
+    /// Adds the task to the recording that captures it.
+    #[cold]
+    fn capture(self, footprint: u64, restriction: Option<Restriction>) -> Result<TaskRef, SubmitError> {
+        let codelet = || self.codelet.inner.facts.name.clone();
+        let mut rare = self.rare.unwrap_or_default();
+        let Some(draft) = rare.draft.take() else { return Err(SubmitError::Ended { codelet: codelet() }) };
+        if rare.callback.is_some() || self.context.is_some() {
+            let what = if self.context.is_some() { "a context" } else { "a callback" };
+            return Err(SubmitError::Recorded { codelet: codelet(), what });
+        }
+        if self.after.iter().any(|task| task.runtime != draft.id) {
+            return Err(SubmitError::Foreign { codelet: codelet(), what: "a task to wait for" });
+        }
+        let after = self.after.iter().map(|task| task.key.sequence as u32 - 1).collect();
+        let codelet = Arc::clone(&self.codelet.inner);
+        let job = Box::new(RecordedJob(TypedJob { codelet, arguments: Some((self.handles, self.params)) }));
+        let (priority, sched_data) = (self.priority, self.sched_data);
+        let id = draft.id;
+        let place = draft.add(DraftTask { job, rare, priority, sched_data, footprint, restriction, after });
+        Ok(TaskRef { key: TaskKey { slot: SlotId(0), sequence: place }, runtime: id })
     }
 
     /// The places that the codelet and the task are restricted to; `None` if there is no restriction.

@@ -6,6 +6,7 @@ use crate::data::reduction::Reduction;
 use crate::data::view::{MatrixMut, MatrixRef};
 use crate::data::whole::PartGuard;
 use crate::data::{DataHeader, Handle, Reading, Writing};
+use std::any::Any;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 /// Handles to data that the application can [read](crate::Runtime::read), [write](crate::Runtime::write) and
 /// [take back](crate::Runtime::unregister): [`Handle`], [`ArrayHandle`], [`MatrixHandle`] and
 /// [`Reduction`].
-pub trait Data: Sized {
+pub trait Data: Sized + 'static {
     /// Result of a read.
     type Reading<'a>
     where
@@ -33,6 +34,14 @@ pub trait Data: Sized {
     fn writing<'a>(&'a self, turn: Turn<'a>) -> Self::Writing<'a>;
     #[doc(hidden)]
     fn into_value(self) -> Result<Self::Value, Self>;
+    /// Whether tasks may reduce it.
+    #[doc(hidden)]
+    fn is_reduced(&self) -> bool {
+        false
+    }
+    /// Exchanges this handle and `other` in the arguments of a recorded task.
+    #[doc(hidden)]
+    fn exchange(&self, other: &Self, place: &mut dyn Any);
 }
 
 impl<T: Send + Sync + 'static> Data for Handle<T> {
@@ -59,6 +68,19 @@ impl<T: Send + Sync + 'static> Data for Handle<T> {
         let cell = Arc::try_unwrap(self.cell).map_err(|cell| Handle { cell })?;
         Ok(cell.into_value().expect("it was not lent"))
     }
+
+    fn is_reduced(&self) -> bool {
+        self.cell.is_reduced()
+    }
+
+    fn exchange(&self, other: &Handle<T>, place: &mut dyn Any) {
+        if let Some(place) = place.downcast_mut::<Handle<T>>() {
+            exchange(self, other, place, |handle| handle.cell.header.id);
+        } else if let Some(place) = place.downcast_mut::<Reduction<T>>() {
+            let (one, other) = (Reduction::of_handle(self.clone()), Reduction::of_handle(other.clone()));
+            exchange(&one, &other, place, |handle| handle.cell.header.id);
+        }
+    }
 }
 
 impl<T: Send + Sync + 'static> Data for Reduction<T> {
@@ -80,6 +102,23 @@ impl<T: Send + Sync + 'static> Data for Reduction<T> {
 
     fn into_value(self) -> Result<T, Reduction<T>> {
         self.into_handle().into_value().map_err(Reduction::of_handle)
+    }
+
+    fn is_reduced(&self) -> bool {
+        true
+    }
+
+    fn exchange(&self, other: &Reduction<T>, place: &mut dyn Any) {
+        (**self).exchange(&**other, place);
+    }
+}
+
+/// Replaces a handle that is one of two by the other.
+fn exchange<H: Clone>(one: &H, other: &H, place: &mut H, id: impl Fn(&H) -> u64) {
+    if id(place) == id(one) {
+        *place = other.clone();
+    } else if id(place) == id(other) {
+        *place = one.clone();
     }
 }
 
@@ -165,6 +204,12 @@ macro_rules! parts_as_data {
 
             fn into_value(self) -> Result<Vec<T>, $handle<T>> {
                 self.into_values()
+            }
+
+            fn exchange(&self, other: &$handle<T>, place: &mut dyn Any) {
+                if let Some(place) = place.downcast_mut::<$handle<T>>() {
+                    exchange(self, other, place, |handle| handle.header().id);
+                }
             }
         }
     };

@@ -93,6 +93,11 @@ impl LiveContext {
         }
     }
 
+    /// Its workers now.
+    pub(super) fn workers(&self) -> &WorkerSet {
+        &self.config.workers
+    }
+
     /// Counts one more task of this context.
     pub(super) fn count_task(&mut self) {
         self.tasks += 1;
@@ -125,6 +130,7 @@ impl Engine<'_> {
     pub(super) fn note_submitted(&mut self, task: TaskId) {
         let context = self.context_of(task);
         self.contexts[context].begin.get_or_insert(self.now);
+        self.tally_submitted(context, task);
     }
 
     /// Records the end of a task. Changes that are due after it are made once the current action is done.
@@ -133,7 +139,9 @@ impl Engine<'_> {
         let context = &mut self.contexts[number];
         context.ended += 1;
         context.end = self.now;
-        let due = When::AfterTasks(context.ended);
+        let ended = context.ended;
+        self.tally_ended(number, task);
+        let due = When::AfterTasks(ended);
         self.plan_changes(|planned| planned.context == number && planned.when == due);
     }
 
@@ -175,7 +183,7 @@ impl Engine<'_> {
         }
     }
 
-    fn exchange(&mut self, at: usize, change: Change) -> Result<(), ContextError> {
+    pub(super) fn exchange(&mut self, at: usize, change: Change) -> Result<(), ContextError> {
         let context = &mut self.contexts[at];
         let (mut added, mut removed) = (WorkerSet::new(), WorkerSet::new());
         let mut policy = NewPolicy::Same;
@@ -187,6 +195,7 @@ impl Engine<'_> {
             }
             Change::AddWorkers(workers) => added = workers,
             Change::RemoveWorkers(workers) => removed = workers,
+            Change::Workers { added: new, removed: old } => (added, removed) = (new, old),
         }
         let swapped = match &policy {
             NewPolicy::Other(policy) => Some(Swapped {

@@ -101,3 +101,45 @@ fn a_task_waits_for_two_that_are_ending() {
         assert_eq!(scene.ready.load(Relaxed), 1, "it becomes ready");
     });
 }
+
+/// Two tasks of a recording, and one that waits for both, which is rearmed when it starts.
+struct Replay {
+    values: [UnsafeCell<()>; 2],
+    pending: Pending,
+    rounds: AtomicUsize,
+}
+
+impl Replay {
+    fn end(replay: &Arc<Replay>, task: usize) {
+        replay.values[task].with_mut(|_| ());
+        if replay.pending.release() {
+            Replay::last(replay);
+        }
+    }
+
+    /// The task that waits ends the replay, and the next one begins on this thread and another.
+    fn last(replay: &Arc<Replay>) {
+        replay.pending.arm(2);
+        replay.values.iter().for_each(|value| value.with(|_| ()));
+        if replay.rounds.fetch_add(1, AcqRel) == 0 {
+            let other = Arc::clone(replay);
+            let other = thread::spawn(move || Replay::end(&other, 0));
+            Replay::end(replay, 1);
+            other.join().expect("it ends");
+        }
+    }
+}
+
+#[test]
+fn a_recorded_task_waits_in_each_replay() {
+    model(3, || {
+        let values = [UnsafeCell::new(()), UnsafeCell::new(())];
+        let replay = Arc::new(Replay { values, pending: Pending::default(), rounds: AtomicUsize::new(0) });
+        replay.pending.arm(2);
+        let other = Arc::clone(&replay);
+        let other = thread::spawn(move || Replay::end(&other, 0));
+        Replay::end(&replay, 1);
+        other.join().expect("it ends");
+        assert_eq!(replay.rounds.load(Relaxed), 2, "it runs once in each replay");
+    });
+}

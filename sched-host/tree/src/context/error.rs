@@ -95,6 +95,17 @@ pub enum ContextError {
     #[error("the trees of all contexts together would have more than 2^24 nodes")]
     #[diagnostic(code(sched::context::nodes))]
     TooLarge,
+    /// The goals of contexts are wrong, or name contexts that do not exist.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Goals(Findings),
+    /// No thread could be started for the hypervisor.
+    #[error("the hypervisor has no thread: {error}")]
+    #[diagnostic(code(sched::context::thread), help("end other threads of this process or user"))]
+    Thread {
+        /// The reason.
+        error: std::io::Error,
+    },
     /// The runtime was dropped.
     #[error("the runtime of context `{context}` has ended")]
     #[diagnostic(code(sched::context::ended), help("drop the runtime when nothing uses it any more"))]

@@ -13,11 +13,13 @@ pub enum Shape {
     Chain,
     /// A tile Cholesky factorisation of 38 × 38 tiles: 9 880 tasks.
     Cholesky,
+    /// The same factorisation, recorded before the clock starts, and replayed.
+    Replayed,
 }
 
 impl Shape {
     /// All shapes.
-    pub const ALL: [Shape; 3] = [Shape::Independent, Shape::Chain, Shape::Cholesky];
+    pub const ALL: [Shape; 4] = [Shape::Independent, Shape::Chain, Shape::Cholesky, Shape::Replayed];
 
     /// Name in reports and on the command line.
     #[must_use]
@@ -26,6 +28,7 @@ impl Shape {
             Shape::Independent => "independent",
             Shape::Chain => "chain",
             Shape::Cholesky => "cholesky",
+            Shape::Replayed => "replayed",
         }
     }
 
@@ -36,6 +39,7 @@ impl Shape {
             Shape::Independent => "No task waits for another",
             Shape::Chain => "Each task waits for the one before",
             Shape::Cholesky => "A tile Cholesky factorisation of 38 × 38 tiles: 9 880 tasks",
+            Shape::Replayed => "The same factorisation, recorded beforehand and replayed",
         }
     }
 
@@ -47,7 +51,7 @@ impl Shape {
                 successors: (1..=tasks).map(|next| if next < tasks { vec![next as u32] } else { Vec::new() }).collect(),
                 waits_for: (0..tasks).map(|task| u32::from(task > 0)).collect(),
             },
-            Shape::Cholesky => cholesky_graph(CHOLESKY_TILES),
+            Shape::Cholesky | Shape::Replayed => cholesky_graph(CHOLESKY_TILES),
         }
     }
 }

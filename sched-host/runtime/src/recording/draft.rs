@@ -1,0 +1,181 @@
+//! A recording while its tasks are captured.
+
+use super::replay::{Planned, Recorded, Replayed, Successor};
+use crate::core::Core;
+use crate::data::DataHeader;
+use crate::data::access::AccessList;
+use crate::data::whole::Whole;
+use crate::parallel::crew::Crew;
+use crate::task::codelet::{Arguments, CodeletFacts, Job, TypedJob};
+use crate::task::record::RareFields;
+use crate::task::submit::Restriction;
+use parking_lot::Mutex;
+use sched_graph::{AccessMode, AccessOrder, Region};
+use std::any::Any;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+
+/// See the [module](self).
+pub(crate) struct Draft {
+    /// Distinguishes the recording from runtimes and from other recordings.
+    pub(crate) id: u64,
+    state: Mutex<DraftState>,
+}
+
+#[derive(Default)]
+struct DraftState {
+    tasks: Vec<DraftTask>,
+    orders: HashMap<u64, AccessOrder<u32>>,
+    /// For each whole: accesses to its parts that a later one may have to wait for.
+    parts: HashMap<u64, Vec<(Region, AccessMode, u32)>>,
+    /// What the recording as a whole accesses.
+    accesses: BTreeMap<u64, (Arc<DataHeader>, AccessMode)>,
+}
+
+/// A captured task.
+pub(crate) struct DraftTask {
+    pub(crate) job: Box<dyn Job>,
+    pub(crate) rare: Box<RareFields>,
+    pub(crate) priority: Option<i32>,
+    pub(crate) sched_data: u64,
+    pub(crate) footprint: u64,
+    pub(crate) restriction: Option<Restriction>,
+    /// Indices of the tasks that it waits for explicitly.
+    pub(crate) after: Vec<u32>,
+}
+
+/// Bit of the ids of recordings, which those of runtimes do not have.
+const RECORDING: u64 = 1 << 63;
+
+impl Default for Draft {
+    fn default() -> Draft {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Draft { id: RECORDING | NEXT.fetch_add(1, Relaxed), state: Mutex::default() }
+    }
+}
+
+/// A task and whether the wait for it is explicit.
+type Before = BTreeMap<u32, bool>;
+
+impl DraftState {
+    /// Notes an access of task `index`, and what it waits for.
+    fn access(&mut self, index: u32, header: &Arc<DataHeader>, mode: AccessMode, before: &mut Before) {
+        let mut wait_for = |other: u32| {
+            if other != index {
+                before.entry(other).or_insert(false);
+            }
+        };
+        let (id, named) = match header.part() {
+            None => {
+                self.orders.entry(header.id).or_default().access(index, mode, wait_for, |_| false);
+                (header.id, Arc::clone(header))
+            }
+            Some(part) => {
+                let accesses = self.parts.entry(part.whole.id).or_default();
+                let conflicts = |other: AccessMode| {
+                    let together = mode == other && matches!(mode, AccessMode::Commute | AccessMode::Redux);
+                    (mode.writes() || other.writes()) && !together
+                };
+                let near =
+                    accesses.iter().filter(|(region, other, _)| conflicts(*other) && region.overlaps(&part.region));
+                near.for_each(|(.., other)| wait_for(*other));
+                if matches!(mode, AccessMode::Write | AccessMode::ReadWrite) {
+                    // Whoever overlaps these waits for this task, which waits for them.
+                    accesses.retain(|(region, ..)| !part.region.contains(region));
+                }
+                accesses.push((part.region.clone(), mode, index));
+                match self.accesses.get(&part.whole.id) {
+                    Some((whole, _)) => (part.whole.id, Arc::clone(whole)),
+                    None => (part.whole.id, Whole::header(Arc::clone(&part.whole))),
+                }
+            }
+        };
+        let (_, so_far) = self.accesses.entry(id).or_insert((named, mode));
+        let writes = so_far.writes() || mode.writes();
+        *so_far = if writes { AccessMode::ReadWrite } else { AccessMode::Read };
+    }
+}
+
+impl Draft {
+    /// Number of tasks so far.
+    pub(crate) fn len(&self) -> usize {
+        self.state.lock().tasks.len()
+    }
+
+    /// Adds a task, and returns its place, from 1.
+    pub(crate) fn add(&self, task: DraftTask) -> u64 {
+        let mut state = self.state.lock();
+        state.tasks.push(task);
+        state.tasks.len() as u64
+    }
+
+    /// Works out what waits for what, and takes a slot for each task.
+    pub(super) fn finish(&self, core: &Arc<Core>) -> Arc<Recorded> {
+        let mut state = std::mem::take(&mut *self.state.lock());
+        let tasks = std::mem::take(&mut state.tasks);
+        let mut successors: Vec<Vec<Successor>> = tasks.iter().map(|_| Vec::new()).collect();
+        let mut waits = Vec::with_capacity(tasks.len());
+        for (index, task) in (0..).zip(&tasks) {
+            let mut accesses: Vec<(&Arc<DataHeader>, AccessMode)> = Vec::new();
+            task.job.visit(&mut |header, mode| accesses.push((header, mode)));
+            let mut before: Before = task.after.iter().map(|other| (*other, true)).collect();
+            accesses.into_iter().for_each(|(header, mode)| state.access(index, header, mode, &mut before));
+            waits.push(before.len() as u32);
+            before.iter().for_each(|(other, explicit)| {
+                successors[*other as usize].push(Successor { task: index, is_explicit: *explicit });
+            });
+        }
+        let roots = (0..).zip(&waits).filter(|(_, waits)| **waits == 0).map(|(index, _)| index).collect();
+        let sinks = successors.iter().filter(|list| list.is_empty()).count() as u32;
+        let places: Vec<_> = tasks.iter().map(|_| core.take_fresh()).collect();
+        let parts = tasks.iter().zip(&places).zip(successors).zip(&waits);
+        let planned = parts.map(|(((task, place), successors), waits)| Planned::new(task, *place, successors, *waits));
+        let accesses = state.accesses.into_values().collect();
+        let recorded = Recorded::new(core, self.id, planned.collect(), roots, sinks, accesses);
+        for ((index, task), place) in (0..).zip(tasks).zip(places) {
+            let DraftTask { job, mut rare, .. } = task;
+            rare.replayed = Some(Replayed { recorded: Arc::clone(&recorded), index });
+            place.record.arm(waits[index as usize]);
+            let mut body = place.record.body.lock();
+            (body.job, body.rare) = (Some(job), Some(rare));
+        }
+        recorded
+    }
+}
+
+/// The job of a recorded task, which keeps its arguments.
+pub(crate) struct RecordedJob<L: AccessList, P>(pub(crate) TypedJob<L, P>);
+
+impl<L: AccessList, P: Send + 'static> Job for RecordedJob<L, P> {
+    fn facts(&self) -> &Arc<CodeletFacts> {
+        self.0.facts()
+    }
+
+    fn run(&self, implementation: usize, crew: &Crew<'_>) {
+        self.0.run(implementation, crew);
+    }
+
+    fn visit<'h>(&'h self, visitor: &mut dyn FnMut(&'h Arc<DataHeader>, AccessMode)) {
+        self.0.visit(visitor);
+    }
+
+    fn clear(&mut self) {}
+
+    fn arguments(&mut self) -> Option<&mut dyn Arguments> {
+        Some(self)
+    }
+}
+
+impl<L: AccessList, P: Send + 'static> Arguments for RecordedJob<L, P> {
+    fn params(&mut self) -> &mut dyn Any {
+        &mut self.0.arguments.as_mut().expect("a recorded task keeps its arguments").1
+    }
+
+    fn each_handle(&mut self, visitor: &mut dyn FnMut(&mut dyn Any)) {
+        L::each(&mut self.0.arguments.as_mut().expect("a recorded task keeps its arguments").0, visitor);
+    }
+}
+
+/// Counts the tasks without successors that have not ended.
+pub(super) type SinksLeft = AtomicU32;

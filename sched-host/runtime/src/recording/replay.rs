@@ -1,0 +1,477 @@
+//! The tasks of a recording, and how they run.
+
+use super::draft::{DraftTask, SinksLeft};
+use super::{Recording, ReplayError, State};
+use crate::capture::{Capture, Submission};
+use crate::context::{ContextCore, current};
+use crate::core::{Core, TaskPlace};
+use crate::data::DataHeader;
+use crate::task::codelet::Arguments;
+use crate::task::complete::WorkerScratch;
+use crate::task::failure::{Cause, Outcome, SubmitError};
+use crate::task::record::{RareFields, Taken};
+use crate::task::submit::{Restriction, Submitter, TaskRef};
+use crate::worker::executed_here;
+use parking_lot::Mutex;
+use sched_core::WorkerId;
+use sched_core::abi::TaskHead;
+use sched_graph::{AccessMode, ContextId};
+use sched_sync::in_flight::Refused;
+use sched_tree::{Phase, SlotId};
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::*};
+use std::sync::{Arc, Weak};
+
+/// The shared part of a recording.
+pub(crate) struct Recorded {
+    pub(super) core: Weak<Core>,
+    /// The runtime that it belongs to.
+    pub(super) runtime: u64,
+    /// The recording, as tasks name it.
+    pub(super) id: u64,
+    pub(super) state: State,
+    pub(super) tasks: Box<[Planned]>,
+    /// Indices of the tasks that wait for no other.
+    roots: Box<[u32]>,
+    /// Number of tasks that no other waits for.
+    sinks: u32,
+    /// What the tasks access together, in the order of the ids of the data.
+    accesses: Mutex<Vec<(Arc<DataHeader>, AccessMode)>>,
+    /// Priorities that tasks ask for.
+    priorities: Option<RangeInclusive<i32>>,
+    /// Of the replay in progress: sequence of the first task, number of its context, priority of tasks that ask for
+    /// none, tasks of `sinks` that have not ended, slot of its entry, and the first failure.
+    first: AtomicU64,
+    context: AtomicU16,
+    priority: AtomicU32,
+    left: SinksLeft,
+    entry: AtomicU32,
+    failed: Mutex<Option<Cause>>,
+}
+
+/// A task of a recording.
+pub(crate) struct Planned {
+    place: TaskPlace,
+    /// Number of tasks that it waits for.
+    waits: u32,
+    codelet: u32,
+    archs: u32,
+    width: u16,
+    /// Whether it has turns to take.
+    has_turns: bool,
+    priority: Option<i32>,
+    sched_data: u64,
+    footprint: u64,
+    restriction: Option<Box<Restriction>>,
+    successors: Box<[Successor]>,
+    /// Data with commute accesses, in order of their ids.
+    turns: Mutex<Vec<Arc<DataHeader>>>,
+}
+
+/// A task that waits for another one of its recording.
+#[derive(Clone, Copy)]
+pub(crate) struct Successor {
+    pub(super) task: u32,
+    /// Whether the program asked for that, so that a failure cancels it.
+    pub(super) is_explicit: bool,
+}
+
+/// What the record of a task of a recording knows of it.
+pub(crate) struct Replayed {
+    pub(super) recorded: Arc<Recorded>,
+    pub(super) index: u32,
+}
+
+impl Planned {
+    pub(super) fn new(task: &DraftTask, place: TaskPlace, successors: Vec<Successor>, waits: u32) -> Planned {
+        let facts = task.job.facts();
+        Planned {
+            place,
+            waits,
+            codelet: facts.number,
+            archs: facts.archs.bits(),
+            width: facts.width,
+            has_turns: !task.rare.turns.is_empty(),
+            priority: task.priority,
+            sched_data: task.sched_data,
+            footprint: task.footprint,
+            restriction: task.restriction.clone().map(Box::new),
+            successors: successors.into(),
+            turns: Mutex::new(task.rare.turns.clone()),
+        }
+    }
+}
+
+impl Recorded {
+    pub(super) fn new(
+        core: &Arc<Core>,
+        id: u64,
+        tasks: Box<[Planned]>,
+        roots: Box<[u32]>,
+        sinks: u32,
+        accesses: Vec<(Arc<DataHeader>, AccessMode)>,
+    ) -> Arc<Recorded> {
+        let least = tasks.iter().filter_map(|task| task.priority).min();
+        let greatest = tasks.iter().filter_map(|task| task.priority).max();
+        Arc::new(Recorded {
+            core: Arc::downgrade(core),
+            runtime: core.id,
+            id,
+            state: State::default(),
+            tasks,
+            roots,
+            sinks,
+            accesses: Mutex::new(accesses),
+            priorities: least.zip(greatest).map(|(least, greatest)| least..=greatest),
+            first: AtomicU64::new(0),
+            context: AtomicU16::new(0),
+            priority: AtomicU32::new(0),
+            left: SinksLeft::new(0),
+            entry: AtomicU32::new(0),
+            failed: Mutex::default(),
+        })
+    }
+
+    /// Calls `change` with the arguments of a task, while no replay is in progress.
+    pub(super) fn with_job<R>(
+        &self,
+        core: &Core,
+        index: usize,
+        change: impl FnOnce(&mut dyn Arguments) -> Result<R, ReplayError>,
+    ) -> Result<R, ReplayError> {
+        debug_assert_eq!(core.id, self.runtime, "the core of the recording is passed");
+        let mut body = self.tasks[index].place.record.body.lock();
+        let arguments = body.job.as_mut().and_then(|job| job.arguments());
+        change(arguments.expect("the jobs of recorded tasks are in their records between replays"))
+    }
+
+    /// Whether two data can be exchanged without a change of what waits for what.
+    pub(super) fn check_swap(&self, one: &DataHeader, other: &DataHeader) -> Result<(), ReplayError> {
+        let refused = |why| Err(ReplayError::Swap { why });
+        if one.bytes != other.bytes || one.footprint != other.footprint {
+            return refused("they differ in size or shape");
+        }
+        let (mut names_one, mut others) = (false, false);
+        let whole = |header: &DataHeader| header.part().map(|part| part.whole.id);
+        let (of_one, of_other) = (whole(one), whole(other));
+        if of_one.is_some() && of_one == of_other {
+            return refused("they are parts of the same array or matrix");
+        }
+        for task in &self.tasks {
+            let body = task.place.record.body.lock();
+            let Some(job) = &body.job else { continue };
+            job.visit(&mut |header, _| {
+                let is_given = header.id == one.id || header.id == other.id;
+                names_one |= is_given;
+                others |= !is_given
+                    && header
+                        .part()
+                        .is_some_and(|part| Some(part.whole.id) == of_one || Some(part.whole.id) == of_other);
+            });
+        }
+        match (names_one, others) {
+            (false, _) => refused("the recording names neither"),
+            (_, true) => refused("the recording names other parts of one of them"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Exchanges two data among the accesses of the recording as a whole.
+    pub(super) fn swap_accesses(&self, one: &Arc<DataHeader>, other: &Arc<DataHeader>) {
+        let named = |header: &Arc<DataHeader>| match header.part() {
+            Some(part) => crate::data::whole::Whole::header(Arc::clone(&part.whole)),
+            None => Arc::clone(header),
+        };
+        let key = |header: &Arc<DataHeader>| header.part().map_or(header.id, |part| part.whole.id);
+        let mut accesses = self.accesses.lock();
+        for (header, _) in accesses.iter_mut() {
+            if key(header) == key(one) {
+                *header = named(other);
+            } else if key(header) == key(other) {
+                *header = named(one);
+            }
+        }
+        accesses.sort_by_key(|(header, _)| header.id);
+    }
+
+    /// Exchanges two data among those that a task commutes on.
+    pub(super) fn swap_turns(&self, core: &Core, index: usize, one: &Arc<DataHeader>, other: &Arc<DataHeader>) {
+        let task = &self.tasks[index];
+        if !task.has_turns {
+            return;
+        }
+        let mut turns = task.turns.lock();
+        for turn in turns.iter_mut() {
+            if turn.id == one.id {
+                *turn = Arc::clone(other);
+            } else if turn.id == other.id {
+                *turn = Arc::clone(one);
+            }
+        }
+        turns.sort_by_key(|turn| turn.id);
+        debug_assert_eq!(core.id, self.runtime, "the core of the recording is passed");
+        if let Some(rare) = &mut task.place.record.body.lock().rare {
+            rare.turns.clone_from(&turns);
+        }
+    }
+
+    /// Notes the tasks of a replay, none of which has begun, in the captured graph of the program.
+    fn note_in(&self, capture: &Capture, context: ContextId) {
+        let first = self.first.load(Relaxed);
+        let mut after: Vec<Vec<u64>> = vec![Vec::new(); self.tasks.len()];
+        for (sequence, task) in (first..).zip(&self.tasks) {
+            let explicit = task.successors.iter().filter(|successor| successor.is_explicit);
+            explicit.for_each(|successor| after[successor.task as usize].push(sequence));
+        }
+        for ((sequence, task), after) in (first..).zip(&self.tasks).zip(after) {
+            let TaskPlace { slot, record } = task.place;
+            self.set_up(task, slot.head());
+            let body = record.body.lock();
+            let (Some(job), Some(rare)) = (&body.job, &body.rare) else { continue };
+            let submission = Submission {
+                sequence,
+                context,
+                head: slot.head(),
+                facts: job.facts(),
+                name: rare.name.as_deref(),
+                only: rare.only.as_ref().or(job.facts().only.first()),
+                after: &mut after.into_iter(),
+            };
+            capture.note_submitted(submission, |visit| job.visit(visit));
+        }
+    }
+
+    /// Sets up what components see of a task.
+    #[inline]
+    fn set_up(&self, planned: &Planned, head: &TaskHead) {
+        head.reset();
+        head.priority.store(planned.priority.unwrap_or_else(|| self.priority.load(Relaxed).cast_signed()), Relaxed);
+        head.archs.store(planned.archs, Relaxed);
+        head.codelet.store(planned.codelet, Relaxed);
+        if planned.width > 1 {
+            head.width.store(planned.width, Relaxed);
+        }
+        if planned.sched_data != 0 {
+            head.set_sched_data(planned.sched_data);
+        }
+        head.footprint.store(planned.footprint, Relaxed);
+    }
+
+    /// Returns the slots of the tasks, when neither the program nor a replay uses the recording any more.
+    pub(super) fn dismantle(&self) {
+        // The records of a runtime that has ended belong to another one.
+        let Some(core) = self.core.upgrade() else { return };
+        for task in &self.tasks {
+            let TaskPlace { slot, record } = task.place;
+            let (job, rare) = {
+                let mut body = record.body.lock();
+                (body.job.take(), body.rare.take())
+            };
+            core.release_job(slot, job);
+            drop(rare);
+        }
+        core.keep_fresh_places(self.tasks.iter().map(|task| task.place));
+    }
+}
+
+impl Submitter {
+    /// Runs the tasks of a recording again, without waiting for them: after all tasks submitted so far that conflict
+    /// with them, and before those that are submitted later. The result stands for the replay as a whole: it has ended
+    /// when all of its tasks have, and has [failed](Outcome::Cancelled) if one of them has.
+    ///
+    /// Tasks run in the current context of this thread. Two replays that share data which one of them writes do not
+    /// overlap.
+    ///
+    /// # Errors
+    /// If nothing can run: see [`ReplayError`].
+    pub fn replay(&self, recording: &Recording) -> Result<TaskRef, ReplayError> {
+        let (core, shared) = (&*self.core, &recording.shared);
+        if shared.runtime != core.id {
+            return Err(ReplayError::Foreign { what: "a recording", of: "runtime" });
+        }
+        if !shared.state.begin_replay() {
+            return Err(ReplayError::Running { tasks: shared.tasks.len() });
+        }
+        match self.begin_replay(shared) {
+            Ok(task) => Ok(task),
+            Err(refused) => {
+                shared.state.end();
+                Err(ReplayError::Refused(refused))
+            }
+        }
+    }
+
+    /// Enters a replay, whose state is set.
+    fn begin_replay(&self, recorded: &Arc<Recorded>) -> Result<TaskRef, SubmitError> {
+        let core = &*self.core;
+        let accesses = recorded.accesses.lock().clone();
+        let lent = accesses.iter().filter_map(|(header, mode)| Some((header.loan()?, mode)));
+        for (loan, mode) in lent {
+            loan.check(mode.writes()).map_err(|why| SubmitError::Loan { codelet: "a recording".to_owned(), why })?;
+        }
+        let (context, priority) = self.admit_replay(recorded)?;
+        let count = recorded.tasks.len() as u64;
+        let first = core.number_tasks(count);
+        for _ in 0..if context.number == ContextId::DEFAULT { 0 } else { count } {
+            context.in_flight.number();
+        }
+        recorded.first.store(first, Relaxed);
+        recorded.context.store(context.number.0, Relaxed);
+        recorded.priority.store(priority.cast_unsigned(), Relaxed);
+        recorded.left.store(recorded.sinks, Relaxed);
+        *recorded.failed.lock() = None;
+        if context.ahead.is_attended() {
+            core.announce_replay(context, recorded);
+        }
+        let entry = RareFields { launches: Some(Arc::clone(recorded)), ..RareFields::default() };
+        let accesses: Vec<(&Arc<DataHeader>, AccessMode)> =
+            accesses.iter().map(|(header, mode)| (header, *mode)).collect();
+        let key = self.enter_turns(&accesses, entry);
+        Ok(TaskRef { key, runtime: core.id })
+    }
+
+    /// The context of a replay, which counts its tasks from now on, and the priority of tasks that ask for none.
+    fn admit_replay(&self, recorded: &Recorded) -> Result<(&ContextCore, i32), SubmitError> {
+        let core = &*self.core;
+        let codelet = || "a recording".to_owned();
+        let (number, serial) = current(core.id);
+        let context = core.roster.get(number);
+        let (min, max) = (context.least.load(Relaxed), context.greatest.load(Relaxed));
+        if min > max {
+            return Err(SubmitError::Ended { codelet: codelet() });
+        }
+        if let Some(asked) = &recorded.priorities
+            && let Some(priority) =
+                [*asked.start(), *asked.end()].into_iter().find(|asked| !(min..=max).contains(asked))
+        {
+            return Err(SubmitError::Priority { codelet: codelet(), context: context.name(), priority, min, max });
+        }
+        if number != ContextId::DEFAULT && !recorded.tasks.is_empty() {
+            let inside = executed_here(core) == Some(number);
+            if let Err(Refused { tell }) = context.in_flight.reserve(serial.filter(|_| !inside)) {
+                if tell {
+                    core.outcomes.tell();
+                }
+                return Err(SubmitError::Deleted { codelet: codelet(), context: context.name() });
+            }
+            // The context does not go while the first one is counted.
+            for _ in 1..recorded.tasks.len() {
+                let _ = context.in_flight.reserve(None);
+            }
+        }
+        Ok((context, 0.clamp(min, max)))
+    }
+}
+
+impl Core {
+    /// Announces the tasks of a replay to those who follow submissions.
+    #[cold]
+    fn announce_replay(&self, context: &ContextCore, recorded: &Recorded) {
+        let first = recorded.first.load(Relaxed);
+        if let Some(capture) = self.capture() {
+            recorded.note_in(capture, context.number);
+        }
+        for (sequence, task) in (first..).zip(&recorded.tasks) {
+            task.place.record.begin(&task.place.slot.head().sequence, sequence, context.number);
+            task.place.slot.set_phase(Phase::Waiting);
+            self.announce(context, task.place, sequence);
+        }
+    }
+
+    /// Starts the replay whose turn has come.
+    #[cold]
+    pub(crate) fn launch(
+        &self,
+        entry: SlotId,
+        recorded: &Arc<Recorded>,
+        requester: Option<WorkerId>,
+        scratch: &mut WorkerScratch,
+    ) {
+        recorded.entry.store(entry.0, Relaxed);
+        if recorded.tasks.is_empty() {
+            self.finish_replay(recorded, scratch);
+        }
+        for root in &recorded.roots {
+            self.start_planned(recorded, *root, requester, scratch);
+        }
+    }
+
+    /// Starts a task that waits for nothing any more.
+    #[inline]
+    fn start_planned(&self, recorded: &Recorded, index: u32, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
+        let planned = &recorded.tasks[index as usize];
+        let TaskPlace { slot, record } = planned.place;
+        let head = slot.head();
+        recorded.set_up(planned, head);
+        if let Some(restriction) = &planned.restriction {
+            self.restrict(planned.place, restriction);
+        }
+        // Its predecessors have ended, and begin again in the next replay only.
+        record.arm(planned.waits);
+        let sequence = recorded.first.load(Relaxed) + u64::from(index);
+        record.begin(&head.sequence, sequence, ContextId(recorded.context.load(Relaxed)));
+        if planned.has_turns {
+            record.mark_special();
+        }
+        self.schedule(planned.place, requester, scratch);
+    }
+
+    /// Ends a task of a replay, and starts those that waited for it alone.
+    #[inline(never)]
+    pub(crate) fn end_replayed(
+        &self,
+        task: TaskPlace,
+        failed: Option<&Cause>,
+        taken: Taken,
+        requester: Option<WorkerId>,
+        scratch: &mut WorkerScratch,
+    ) {
+        let TaskPlace { slot, record } = task;
+        let Taken { job, rare: Some(mut rare) } = taken else { return };
+        let Some(Replayed { recorded, index }) = &rare.replayed else { return };
+        let (recorded, index) = (scratch.take_recording(recorded), *index);
+        let planned = &recorded.tasks[index as usize];
+        let context = record.context();
+        if planned.has_turns {
+            scratch.give_turns(&rare.turns);
+            rare.turns.clone_from(&planned.turns.lock());
+        }
+        if let Some(cause) = failed {
+            recorded.failed.lock().get_or_insert_with(|| Arc::clone(cause));
+        }
+        // Before its successors: the last of them may end the replay, and the next one starts this task again.
+        {
+            let mut body = record.body.lock();
+            (body.job, body.rare) = (job, Some(rare));
+            record.close(&slot.head().sequence);
+        }
+        slot.renew(Phase::Free);
+        for successor in &planned.successors {
+            let waiting = recorded.tasks[successor.task as usize].place.record;
+            if let Some(cause) = failed.filter(|_| successor.is_explicit) {
+                waiting.body.lock().rare(waiting).cancelled.get_or_insert_with(|| Arc::clone(cause));
+            }
+            if waiting.release() {
+                self.start_planned(&recorded, successor.task, requester, scratch);
+            }
+        }
+        self.count_finished(context, requester);
+        if planned.successors.is_empty() && recorded.left.fetch_sub(1, AcqRel) == 1 {
+            self.finish_replay(&recorded, scratch);
+        }
+        scratch.keep_recording(recorded);
+    }
+
+    /// Ends a replay, whose tasks have all ended.
+    #[cold]
+    fn finish_replay(&self, recorded: &Recorded, scratch: &mut WorkerScratch) {
+        let entry = SlotId(recorded.entry.load(Relaxed));
+        let outcome = recorded.failed.lock().take().map_or(Outcome::Done, Outcome::Cancelled);
+        // Before the entry ends: whoever waits for it may replay again.
+        if recorded.state.end() {
+            recorded.dismantle();
+        }
+        self.own_accesses.ended.fetch_add(1, SeqCst);
+        scratch.end_later(entry, outcome);
+    }
+}
