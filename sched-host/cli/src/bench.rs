@@ -2,6 +2,7 @@
 
 mod cholesky;
 mod decision;
+mod granularity;
 mod overhead;
 mod simulation;
 
@@ -24,6 +25,7 @@ pub struct Args {
 #[derive(Subcommand, Clone, Debug)]
 enum What {
     Overhead(overhead::Args),
+    Granularity(granularity::Args),
     Decision(decision::Args),
     Cholesky(cholesky::Args),
     Simulation(simulation::Args),
@@ -36,6 +38,7 @@ enum What {
 pub fn run(args: &Args, registry: Arc<Registry>, out: &mut dyn Write) -> miette::Result<ExitCode> {
     match &args.what {
         What::Overhead(args) => overhead::run(args, &registry, out),
+        What::Granularity(args) => granularity::run(args, &registry, out),
         What::Decision(args) => decision::run(args, &registry, out),
         What::Cholesky(args) => cholesky::run(args, &registry, out),
         What::Simulation(args) => simulation::run(args, &registry, out),

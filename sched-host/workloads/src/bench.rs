@@ -5,12 +5,14 @@
 
 mod cholesky;
 mod decision;
+mod granularity;
 mod peers;
 mod shapes;
 mod simulation;
 
 pub use cholesky::{CholeskyBench, CholeskyBenchError, CholeskyReport, CholeskyRound, cholesky_bench};
 pub use decision::{DecisionBench, DecisionResult, decision_bench};
+pub use granularity::{Granularity, GranularityPeers, GranularityResult, Pattern, granularity};
 pub use shapes::Shape;
 pub use simulation::{SimulationBench, SimulationResult, simulation_bench};
 

@@ -30,6 +30,23 @@ fn the_overhead_of_every_shipped_policy_is_measured() {
 }
 
 #[test]
+fn the_granularity_of_tasks_is_measured_beside_a_floor() {
+    let few = ["--pattern", "stencil,fft", "--workers", "2", "--steps", "4", "--rounds", "1"];
+    let seen = sched(&[&["bench", "granularity", "--json"], &few[..]].concat()).json();
+    let rows = seen["results"].as_array().unwrap();
+    assert_eq!(rows.iter().map(|row| &row["pattern"]).collect::<Vec<_>>(), ["stencil", "fft"]);
+    for row in rows {
+        assert_eq!((&row["workers"], &row["policy"]), (&2.into(), &"tree-eager".into()));
+        // So few steps may be too short for any efficiency.
+        for figure in [&row["data_ns"], &row["explicit_ns"], &row["replayed_ns"], &row["peer_ns"]["floor"]] {
+            assert!(figure.is_null() || figure.as_f64().unwrap() > 0.0, "{row}");
+        }
+    }
+    let ran = sched(&["bench", "granularity", "--pattern", "stencill"]);
+    assert!(ran.code == 2 && ran.err.contains("stencil"), "{ran:?}");
+}
+
+#[test]
 fn decisions_are_measured_by_the_number_of_children() {
     let seen =
         sched(&["bench", "decision", "--component", "mct,eager", "--children", "2,70", "--rounds", "1", "--json"])

@@ -1,0 +1,348 @@
+//! The smallest tasks that keep the workers busy: METG(50 %), the minimum effective task granularity of Task Bench.
+//!
+//! Every contender executes the same grid of tasks, with kernels of some length. Its efficiency is the time of all
+//! kernels over the time that it had the workers. METG(50 %) is the length of the kernels for which the efficiency is
+//! one half: the smaller, the finer the tasks that the contender can be given.
+
+mod kernel;
+mod pattern;
+mod peers;
+
+pub use pattern::Pattern;
+
+use kernel::{Grid, nanoseconds_per_iteration};
+use peers::Counters;
+use sched_runtime::{Codelet, Context, Handle, Read, Recording, Runtime, StartError, SubmitError, TaskRef, Write};
+use sched_tree::plugin::Registry;
+use serde::Serialize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Granularity {
+    /// Policies, by name or path.
+    pub policies: Vec<String>,
+    /// Patterns of dependencies.
+    pub patterns: Vec<Pattern>,
+    /// Numbers of workers.
+    pub workers: Vec<usize>,
+    /// Number of tasks in a step.
+    pub width: usize,
+    /// Number of steps.
+    pub steps: usize,
+    /// Number of measurements of each length of the kernels; the least time counts.
+    pub rounds: usize,
+}
+
+/// One row: a pattern under a policy with a number of workers. METG(50 %) in nanoseconds; `None` where no length that
+/// was tried is enough.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct GranularityResult {
+    /// The pattern of dependencies.
+    pub pattern: Pattern,
+    /// Number of workers.
+    pub workers: usize,
+    /// The policy.
+    pub policy: String,
+    /// Tasks name the data that they access, which orders them.
+    pub data_ns: Option<f64>,
+    /// Tasks name the tasks that they wait for.
+    pub explicit_ns: Option<f64>,
+    /// The tasks with their data are recorded beforehand, and replayed.
+    pub replayed_ns: Option<f64>,
+    /// METG(50 %) of each peer.
+    pub peer_ns: GranularityPeers,
+}
+
+/// METG(50 %) of peers on the same grid, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct GranularityPeers {
+    /// rayon's `scope.spawn`: the last dependency of each task spawns it. The graph is known beforehand.
+    pub rayon: Option<f64>,
+    /// Threads with columns of their own that spin until their neighbours are ready. The graph is known beforehand.
+    pub floor: Option<f64>,
+}
+
+/// Measures everything, and reports the progress, from 0 to 1, to `progress`.
+///
+/// # Errors
+/// If a runtime does not start.
+///
+/// # Panics
+/// If a task is not executed, or before those that it waits for: the figures would be worthless.
+pub fn granularity(
+    wanted: &Granularity,
+    registry: &Arc<Registry>,
+    mut progress: impl FnMut(f64),
+) -> Result<Vec<GranularityResult>, StartError> {
+    let mut results = Vec::new();
+    let steps = wanted.workers.len() * wanted.patterns.len() * wanted.policies.len();
+    for workers in wanted.workers.iter().copied() {
+        for pattern in wanted.patterns.iter().copied() {
+            let grid = Arc::new(Grid::new(pattern, wanted.width, wanted.steps));
+            let measure = Measure { grid: &grid, workers, rounds: wanted.rounds.max(1) };
+            let peer_ns = measure.peers();
+            for policy in &wanted.policies {
+                let runtime = super::builder(registry, policy, workers).build()?;
+                let contest = Contest::new(&runtime, &grid);
+                let recording = contest.record();
+                results.push(GranularityResult {
+                    pattern,
+                    workers,
+                    policy: runtime.policy().to_owned(),
+                    data_ns: measure.metg(|| contest.by_data()),
+                    explicit_ns: measure.metg(|| contest.by_tasks()),
+                    replayed_ns: measure.metg(|| contest.replay(&recording)),
+                    peer_ns,
+                });
+                progress(results.len() as f64 / steps as f64);
+            }
+        }
+    }
+    Ok(results)
+}
+
+/// How a contender is measured.
+struct Measure<'a> {
+    grid: &'a Grid,
+    workers: usize,
+    rounds: usize,
+}
+
+impl Measure<'_> {
+    fn peers(&self) -> GranularityPeers {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.workers).build().expect("a small pool of threads");
+        let counters = Counters::new(self.grid);
+        GranularityPeers {
+            rayon: self.metg(|| peers::on_rayon(&pool, self.grid, &counters)),
+            floor: self.metg(|| peers::on_spinning_threads(self.workers, self.grid)),
+        }
+    }
+
+    /// METG(50 %) of a contender, in nanoseconds.
+    fn metg(&self, run: impl Fn() -> Duration) -> Option<f64> {
+        let iteration = nanoseconds_per_iteration();
+        least_length(|length| {
+            let iterations = (length / iteration).round().max(1.0) as u32;
+            let once = |_| {
+                self.grid.restart(iterations);
+                let took = run();
+                assert!(self.grid.is_done(), "every task is executed once");
+                took
+            };
+            let least = (0..self.rounds).map(once).min().unwrap_or(Duration::MAX);
+            let kernels = f64::from(iterations) * iteration * self.grid.len() as f64;
+            kernels / (least.as_nanos() as f64 * self.workers as f64)
+        })
+    }
+}
+
+/// Shortest and longest kernels that are tried, in nanoseconds.
+const LENGTHS: (f64, f64) = (4.0, 1e6);
+
+/// The shortest length with an efficiency of one half, which grows with the length: within 3 %.
+fn least_length(efficiency: impl Fn(f64) -> f64) -> Option<f64> {
+    let is_enough = |length: f64| efficiency(length) >= 0.5;
+    let mut enough = 2_000.0;
+    while !is_enough(enough) {
+        enough *= 4.0;
+        if enough > LENGTHS.1 {
+            return None;
+        }
+    }
+    let mut short = enough / 2.0;
+    while is_enough(short) {
+        enough = short;
+        short /= 2.0;
+        if short < LENGTHS.0 {
+            return Some(enough);
+        }
+    }
+    while enough / short > 1.03 {
+        let middle = (enough * short).sqrt();
+        if is_enough(middle) { enough = middle } else { short = middle }
+    }
+    Some(enough)
+}
+
+/// Place of a task in the grid.
+type Place = (u32, u32);
+
+/// Task Bench's tasks hand on 16 bytes.
+type Cell = [u64; 2];
+
+/// The grid on a runtime.
+struct Contest<'a> {
+    runtime: &'a Runtime,
+    grid: &'a Grid,
+    free: Codelet<(), Place>,
+    reads0: Codelet<(Write<Cell>,), Place>,
+    reads1: Codelet<(Read<Cell>, Write<Cell>), Place>,
+    reads2: Codelet<(Read<Cell>, Read<Cell>, Write<Cell>), Place>,
+    reads3: Codelet<(Read<Cell>, Read<Cell>, Read<Cell>, Write<Cell>), Place>,
+    reads4: Codelet<(Read<Cell>, Read<Cell>, Read<Cell>, Read<Cell>, Write<Cell>), Place>,
+    reads5: Codelet<(Read<Cell>, Read<Cell>, Read<Cell>, Read<Cell>, Read<Cell>, Write<Cell>), Place>,
+    rows: Vec<Vec<Handle<Cell>>>,
+}
+
+/// Submits the tasks of a contest, with the data that they access, to a runtime or to a recorder.
+macro_rules! submit_by_data {
+    ($contest:ident, $to:expr) => {{
+        let (contest, rows) = ($contest, &$contest.rows);
+        contest.submit(|step, column, before| {
+            let (above, row) = (&rows[(step + rows.len() - 1) % rows.len()], &rows[step % rows.len()]);
+            let (written, place) = (&row[column], (step as u32, column as u32));
+            let read = |number: usize| &above[before[number]];
+            let submitted = match before.len() {
+                0 => $to.task_with(&contest.reads0, place, (written,)).submit(),
+                1 => $to.task_with(&contest.reads1, place, (read(0), written)).submit(),
+                2 => $to.task_with(&contest.reads2, place, (read(0), read(1), written)).submit(),
+                3 => $to.task_with(&contest.reads3, place, (read(0), read(1), read(2), written)).submit(),
+                4 => $to.task_with(&contest.reads4, place, (read(0), read(1), read(2), read(3), written)).submit(),
+                _ => {
+                    let data = (read(0), read(1), read(2), read(3), read(4), written);
+                    $to.task_with(&contest.reads5, place, data).submit()
+                }
+            };
+            submitted.expect("a task with handles of its own runtime");
+        })
+    }};
+}
+
+impl<'a> Contest<'a> {
+    fn new(runtime: &'a Runtime, grid: &'a Arc<Grid>) -> Contest<'a> {
+        let execute = || {
+            let grid = Arc::clone(grid);
+            move |(step, column): Place| {
+                grid.execute(step as usize, column as usize);
+                [u64::from(step), u64::from(column)]
+            }
+        };
+        /// A codelet that executes a task of the grid, and writes its place to its last datum.
+        macro_rules! codelet {
+            ($($read:ty),*) => {{
+                let execute = execute();
+                let run = move |context: &Context<'_, Place>, (.., written): ($($read,)* &mut Cell,)| {
+                    *written = execute(*context.params);
+                };
+                runtime.codelet("grid").cpu("grid", run).build()
+            }};
+        }
+        let free = execute();
+        let row = |_| (0..grid.width).map(|_| runtime.register([0; 2])).collect();
+        Contest {
+            runtime,
+            grid,
+            free: runtime.codelet("grid").cpu("grid", move |context, ()| _ = free(*context.params)).build(),
+            reads0: codelet!(),
+            reads1: codelet!(&Cell),
+            reads2: codelet!(&Cell, &Cell),
+            reads3: codelet!(&Cell, &Cell, &Cell),
+            reads4: codelet!(&Cell, &Cell, &Cell, &Cell),
+            reads5: codelet!(&Cell, &Cell, &Cell, &Cell, &Cell),
+            rows: (0..grid.pattern.rows(grid.steps)).map(row).collect(),
+        }
+    }
+
+    /// Submits every task of the grid by `submit`, with the columns of the step before that it waits for.
+    fn submit(&self, mut submit: impl FnMut(usize, usize, &[usize])) {
+        for step in 0..self.grid.steps {
+            for column in 0..self.grid.width {
+                let (mut before, mut count) = ([0; Pattern::MOST], 0);
+                for column in self.grid.pattern.before(self.grid.width, step, column) {
+                    before[count] = column;
+                    count += 1;
+                }
+                submit(step, column, &before[..count]);
+            }
+        }
+    }
+
+    /// Measures what `start` submits, to the end of the last task.
+    fn timed(&self, start: impl FnOnce()) -> Duration {
+        let began = Instant::now();
+        start();
+        self.runtime.wait_all().expect("every task finds those that it waits for ended");
+        began.elapsed()
+    }
+
+    fn by_data(&self) -> Duration {
+        self.timed(|| submit_by_data!(self, self.runtime))
+    }
+
+    fn record(&self) -> Recording {
+        let recording = self.runtime.record(|recorder| {
+            submit_by_data!(self, recorder);
+            Ok::<(), SubmitError>(())
+        });
+        recording.expect("nothing fails")
+    }
+
+    fn replay(&self, recording: &Recording) -> Duration {
+        self.timed(|| _ = self.runtime.replay(recording).expect("the last replay has ended"))
+    }
+
+    fn by_tasks(&self) -> Duration {
+        let mut row: Vec<TaskRef> = Vec::with_capacity(self.grid.width);
+        let mut above: Vec<TaskRef> = Vec::with_capacity(self.grid.width);
+        let submit = |step: usize, column: usize, before: &[usize]| {
+            if column == 0 {
+                std::mem::swap(&mut row, &mut above);
+                row.clear();
+            }
+            let task = self.runtime.task_with(&self.free, (step as u32, column as u32), ());
+            let task = before.iter().fold(task, |task, before| task.after(above[*before]));
+            row.push(task.submit().expect("a task without data"));
+        };
+        self.timed(|| self.submit(submit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_length_is_where_the_efficiency_is_one_half() {
+        for overhead in [10.0, 180.0, 2_500.0, 90_000.0] {
+            // As if each task cost so much besides its kernel.
+            let found = least_length(|length| length / (length + overhead)).expect("it is within what is tried");
+            assert!((1.0..1.04).contains(&(found / overhead)), "{found} {overhead}");
+        }
+        assert_eq!(least_length(|_| 0.1), None);
+        assert_eq!(least_length(|_| 0.9), Some(least_length(|_| 1.0).expect("the shortest that is tried")));
+    }
+
+    #[test]
+    fn every_contender_executes_every_task_after_those_that_it_waits_for() {
+        let registry = Arc::new(Registry::compiled_in());
+        for pattern in Pattern::ALL {
+            let grid = Arc::new(Grid::new(pattern, 5, 20));
+            let runtime = super::super::builder(&registry, "tree-eager", 2).build().expect("it starts");
+            let contest = Contest::new(&runtime, &grid);
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("a small pool of threads");
+            let counters = Counters::new(&grid);
+            let recording = contest.record();
+            let spinning = || peers::on_spinning_threads(2, &grid);
+            let contenders: [&dyn Fn() -> Duration; 5] = [
+                &|| contest.by_data(),
+                &|| contest.by_tasks(),
+                &|| contest.replay(&recording),
+                &|| peers::on_rayon(&pool, &grid, &counters),
+                &spinning,
+            ];
+            for contender in contenders {
+                grid.restart(1);
+                assert!(!grid.is_done());
+                contender();
+                assert!(grid.is_done(), "{pattern}");
+            }
+            if pattern == Pattern::Stencil {
+                // The last row, which the last contender with data wrote.
+                let last = runtime.read(&contest.rows[(grid.steps - 1) % 2][3]).expect("its task ended well");
+                assert_eq!(*last, [19, 3]);
+            }
+        }
+    }
+}
