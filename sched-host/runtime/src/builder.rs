@@ -332,7 +332,6 @@ impl Builder {
             binding.as_ref(),
             &mut warnings,
         )?;
-        let (seed, quiet_period, trace) = (self.seed, self.quiet_period, self.trace);
         let (policy, laid) = (policy.name.clone(), policy);
         Ok(Start {
             policy,
@@ -343,13 +342,13 @@ impl Builder {
             binding,
             claim,
             warnings,
-            seed,
+            seed: self.seed,
             laid,
             policy_env,
-            quiet_period,
+            quiet_period: self.quiet_period,
             priorities: self.priorities,
             models,
-            trace,
+            trace: self.trace,
             captures: self.captures,
             bus,
             codelet_settings: self.codelet_settings,

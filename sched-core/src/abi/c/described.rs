@@ -99,10 +99,8 @@ unsafe fn copied(table: *const Table) -> Result<Table, String> {
     })
 }
 
-/// # Safety
-/// Texts of the table are null or end with a zero byte, and lists end with an entry without a name.
-unsafe fn info(table: &Table, package: &str, faults: &mut Vec<String>) -> ComponentInfo {
-    let family = match table.family {
+fn family(table: &Table, faults: &mut Vec<String>) -> Family {
+    match table.family {
         1 => Family::FlowControl,
         2 => Family::ResourceMapping,
         3 => Family::SpecialPurpose,
@@ -111,8 +109,11 @@ unsafe fn info(table: &Table, package: &str, faults: &mut Vec<String>) -> Compon
             faults.push(format!("has family {other}, expected 1 to 4"));
             Family::SpecialPurpose
         }
-    };
-    let arity = match (table.arity, family) {
+    }
+}
+
+fn arity(table: &Table, family: Family, faults: &mut Vec<String>) -> Arity {
+    match (table.arity, family) {
         (0, Family::ResourceMapping) | (3, _) => Arity::Many,
         (0, Family::Worker) | (1, _) => Arity::Leaf,
         (0 | 2, _) => Arity::One,
@@ -121,7 +122,14 @@ unsafe fn info(table: &Table, package: &str, faults: &mut Vec<String>) -> Compon
             faults.push(format!("has arity {other}, expected 0 to 4"));
             Arity::One
         }
-    };
+    }
+}
+
+/// # Safety
+/// Texts of the table are null or end with a zero byte, and lists end with an entry without a name.
+unsafe fn info(table: &Table, package: &str, faults: &mut Vec<String>) -> ComponentInfo {
+    let family = family(table, faults);
+    let arity = arity(table, family, faults);
     // SAFETY: as the caller promises.
     let (bounds, slots, params) = unsafe {
         let bounds = list(table.bounds, |name| text(*name), faults);
