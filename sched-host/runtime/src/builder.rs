@@ -332,9 +332,8 @@ impl Builder {
             binding.as_ref(),
             &mut warnings,
         )?;
-        let (policy, laid) = (policy.name.clone(), policy);
         Ok(Start {
-            policy,
+            policy: policy.name.clone(),
             parts,
             workers,
             combined,
@@ -343,7 +342,7 @@ impl Builder {
             claim,
             warnings,
             seed: self.seed,
-            laid,
+            laid: policy,
             policy_env,
             quiet_period: self.quiet_period,
             priorities: self.priorities,
