@@ -292,7 +292,7 @@ impl Core {
         &self,
         task: TaskPlace,
         outcome: &Outcome,
-        mut taken: Taken,
+        taken: Taken,
         requester: Option<WorkerId>,
         scratch: &mut WorkerScratch,
     ) {
@@ -303,11 +303,12 @@ impl Core {
             Outcome::Done => None,
             Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
         };
-        if (failed.is_some() || taken.rare.is_some()) && self.end_special(task, outcome, &mut taken, requester, scratch)
-        {
-            return;
-        }
-        let job = taken.job;
+        let job = if failed.is_some() || taken.rare.is_some() {
+            let Some(rest) = self.end_special(task, outcome, taken, requester, scratch) else { return };
+            rest.job
+        } else {
+            taken.job
+        };
         let codelet = slot.head().codelet.load(Relaxed);
         let (watched, vacant);
         {
@@ -333,18 +334,19 @@ impl Core {
         }
     }
 
-    /// The part of [`end_one`](Self::end_one) for tasks that failed, and for those with rare fields. Returns whether the
-    /// task has ended with it.
+    /// The part of [`end_one`](Self::end_one) for tasks that failed, and for those with rare fields. Returns
+    /// what is left to end, unless the task has ended with it. (Nothing is passed by reference: it would be in memory on the usual way
+    /// too.)
     #[cold]
     #[inline(never)]
     fn end_special(
         &self,
         task: TaskPlace,
         outcome: &Outcome,
-        taken: &mut Taken,
+        mut taken: Taken,
         requester: Option<WorkerId>,
         scratch: &mut WorkerScratch,
-    ) -> bool {
+    ) -> Option<Taken> {
         let current = &task.slot.head().sequence;
         let failed = match outcome {
             Outcome::Done => None,
@@ -358,15 +360,15 @@ impl Core {
         }
         match taken.rare.take() {
             Some(rare) if rare.replayed.is_some() => {
-                let taken = Taken { job: taken.job.take(), rare: Some(rare) };
+                taken.rare = Some(rare);
                 self.end_replayed(task, failed, taken, requester, scratch);
-                true
+                None
             }
             Some(rare) => {
                 self.end_rare(task.slot, outcome, *rare, requester, scratch);
-                false
+                Some(taken)
             }
-            None => false,
+            None => Some(taken),
         }
     }
 

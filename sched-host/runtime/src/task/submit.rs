@@ -379,7 +379,9 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             restriction = self.restriction()?;
             if self.is_captured() {
                 drop(accesses);
-                return self.capture(footprint, restriction);
+                // Not returned at once: the result of every task would go through memory.
+                let task = self.capture(footprint, restriction)?;
+                return Ok(task);
             }
         }
         // The last step that can fail: from here on the context counts the task.
