@@ -7,6 +7,7 @@ use super::data::DataHeader;
 use super::parallel::combined::Combined;
 use super::parallel::crew::Crews;
 use super::task::ahead::Ahead;
+use super::task::bound::TaskBound;
 use super::task::codelet::{CodeletFacts, Job};
 use super::task::outcomes::Outcomes;
 use super::task::record::{Dependent, Record, Records, TaskKey};
@@ -64,6 +65,8 @@ pub(crate) struct Core {
     pub(crate) outcomes: Outcomes,
     pub(crate) quiet_period: Duration,
     pub(crate) models: Option<Arc<Models>>,
+    /// Bound on the tasks in flight.
+    pub(crate) bound: Option<TaskBound>,
     /// Settings of codelets, by their names.
     pub(crate) codelet_settings: BTreeMap<String, CodeletSettings>,
 }
@@ -138,7 +141,7 @@ impl Core {
         }
         let workers = WorkerSet::first(count as u32);
         let default = ContextCore::new(ContextId::DEFAULT, tree, ahead, DEFAULT_NAME.to_owned(), start.laid, workers);
-        default.set_priorities(&start.priorities);
+        default.set_priorities(&start.priorities, start.bound.is_some());
         let core = Arc::new(Core {
             id: NEXT.fetch_add(1, Relaxed),
             roster: Roster::new(default),
@@ -160,6 +163,7 @@ impl Core {
             quiet_period: start.quiet_period,
             models: start.models,
             codelet_settings: start.codelet_settings,
+            bound: start.bound,
         });
         core.roster.default.ahead.serve(&core);
         if let Some(memories) = &core.backend.memories {

@@ -2,6 +2,8 @@
 
 pub(crate) mod after;
 pub(crate) mod ahead;
+pub(crate) mod bound;
+pub(crate) mod cancel;
 pub(crate) mod codelet;
 pub(crate) mod codelets;
 pub(crate) mod complete;

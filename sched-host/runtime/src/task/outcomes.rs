@@ -17,7 +17,7 @@ impl Watch {
     const BAD: u8 = 1;
     const TURNS: u8 = 2;
 
-    /// Whether data may be bad, since a task failed.
+    /// Whether data may be bad, since a task failed; or a task may be late.
     #[inline]
     pub(crate) fn for_bad_data(self) -> bool {
         self.0 & Watch::BAD != 0
@@ -63,6 +63,13 @@ impl Outcomes {
     pub(crate) fn note_commute(&self) {
         if !self.watch().for_turns() {
             self.watch.fetch_or(Watch::TURNS, AcqRel);
+        }
+    }
+
+    /// Notes that a task has a deadline, before it is pushed: whoever looks for bad data looks for that too.
+    pub(crate) fn note_deadline(&self) {
+        if !self.watch().for_bad_data() {
+            self.watch.fetch_or(Watch::BAD, AcqRel);
         }
     }
 

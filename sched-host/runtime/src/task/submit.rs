@@ -23,6 +23,7 @@ use sched_tree::SlotId;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::time::Instant;
 
 /// Submits tasks: the runtime itself, or its substitute inside a task. Cheap to clone; keeps no worker alive.
 #[derive(Clone)]
@@ -297,6 +298,27 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         self.rare.get_or_insert_default()
     }
 
+    /// Sets a time after which the task is not begun any more: then it is
+    /// [cancelled](crate::Submitter::cancel) when it is ready, or when a worker is about to run it. A task that is
+    /// running is not interrupted.
+    ///
+    /// ```
+    /// use sched_runtime::{Outcome, Runtime};
+    /// use std::time::Instant;
+    /// # use std::sync::Arc;
+    /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
+    /// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
+    /// let frame = runtime.codelet::<(), ()>("frame").cpu("frame", |_, ()| {}).build();
+    /// let late = runtime.task(&frame, ()).deadline(Instant::now()).submit()?;
+    /// assert!(matches!(runtime.wait(late)?, Outcome::Cancelled(_)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn deadline(mut self, deadline: Instant) -> Self {
+        self.rare().deadline = Some(deadline);
+        self.submitter.core.outcomes.note_deadline();
+        self
+    }
+
     /// Sets a name for reports.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.rare().name = Some(name.into());
@@ -445,8 +467,12 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         let codelet = || self.codelet.inner.facts.name.clone();
         let mut rare = self.rare.unwrap_or_default();
         let Some(draft) = rare.draft.take() else { return Err(SubmitError::Ended { codelet: codelet() }) };
-        if rare.callback.is_some() || self.context.is_some() {
-            let what = if self.context.is_some() { "a context" } else { "a callback" };
+        let once = [
+            (self.context.is_some(), "a context"),
+            (rare.callback.is_some(), "a callback"),
+            (rare.deadline.is_some(), "a deadline"),
+        ];
+        if let Some((_, what)) = once.into_iter().find(|(is_set, _)| *is_set) {
             return Err(SubmitError::Recorded { codelet: codelet(), what });
         }
         if self.after.iter().any(|task| task.runtime != draft.id) {
@@ -491,9 +517,9 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             None => current(core.id),
         };
         let context = core.roster.get(number);
-        let (least, greatest) = (context.least.load(Relaxed), context.greatest.load(Relaxed));
+        let (mut least, mut greatest) = (context.least.load(Relaxed), context.greatest.load(Relaxed));
         if least > greatest {
-            return Err(SubmitError::Ended { codelet: codelet.name.clone() });
+            (least, greatest) = core.look_closer(context, &codelet.name)?.into_inner();
         }
         let priority = self.priority.unwrap_or_else(|| 0.clamp(least, greatest));
         if self.priority.is_some() && !(least..=greatest).contains(&priority) {
