@@ -9,6 +9,7 @@ use super::parallel::crew::Crews;
 use super::task::ahead::Ahead;
 use super::task::bound::TaskBound;
 use super::task::codelet::{CodeletFacts, Job};
+use super::task::nest::NestState;
 use super::task::outcomes::Outcomes;
 use super::task::record::{Dependent, Record, Records, TaskKey};
 use super::task::submit::{Restriction, TaskRef};
@@ -27,7 +28,7 @@ use sched_tree::context::{faults_of, survey_of};
 use sched_tree::ledger::fetch_to_write;
 use sched_tree::{ContextFacts, Fault, Ledger, NodeState, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::time::Duration;
@@ -67,6 +68,8 @@ pub(crate) struct Core {
     pub(crate) models: Option<Arc<Models>>,
     /// Bound on the tasks in flight.
     pub(crate) bound: Option<TaskBound>,
+    /// Tasks that nest, until their kernels have returned.
+    pub(crate) nests: Mutex<HashMap<SlotId, Arc<NestState>>>,
     /// Settings of codelets, by their names.
     pub(crate) codelet_settings: BTreeMap<String, CodeletSettings>,
 }
@@ -164,6 +167,7 @@ impl Core {
             models: start.models,
             codelet_settings: start.codelet_settings,
             bound: start.bound,
+            nests: Mutex::default(),
         });
         core.roster.default.ahead.serve(&core);
         if let Some(memories) = &core.backend.memories {

@@ -37,6 +37,7 @@ pub use task::codelet::{Codelet, CodeletBuilder, Context};
 pub use task::failure::{
     ContextState, Outcome, RunError, StallReport, SubmitError, TaskFailure, WorkerDoing, WorkerState,
 };
+pub use task::nest::Nest;
 pub use task::submit::{Submitter, TaskBuilder, TaskRef};
 pub use task::verdict::Verdict;
 pub use wait::DataError;

@@ -78,6 +78,10 @@ impl Core {
         if context.is_some_and(|is_meant| !is_meant(record.context())) {
             return false;
         }
+        // A task whose nested tasks run has begun.
+        if body.rare.as_ref().and_then(|rare| rare.nests.as_ref()).is_some_and(|nest| nest.has_returned()) {
+            return false;
+        }
         let job = body.job.take();
         let codelet = job.as_ref().map_or_else(String::new, |job| job.facts().name.clone());
         let rare = body.rare(record);

@@ -366,6 +366,12 @@ impl Core {
         requester: Option<WorkerId>,
         scratch: &mut WorkerScratch,
     ) -> Option<Special> {
+        if let Some(nest) = taken.rare.as_ref().and_then(|rare| rare.nests.as_ref())
+            && !nest.has_returned()
+        {
+            self.nest_returned(task, outcome, taken, requester, scratch);
+            return None;
+        }
         let Taken { mut job, rare } = taken;
         let current = &task.slot.head().sequence;
         let failed = match outcome {
@@ -373,12 +379,22 @@ impl Core {
             Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
         };
         if let Some(cause) = failed {
-            self.note_bad(task.record.context(), current.load(Relaxed), outcome, cause, job.as_deref());
+            // What is no task stands for others, which are counted; the program knows what it cancels; and a task whose
+            // nested tasks failed has run itself.
+            let has_run = rare.as_ref().and_then(|rare| rare.nests.as_ref()).is_some_and(|nest| nest.has_run());
+            let counts = job.is_some() && !cause.cancelled && !has_run;
+            self.outcomes.note_bad(task.record.context(), current.load(Relaxed), outcome, cause, counts);
+            if let Some(job) = &job {
+                note_bad_data(&**job, cause);
+            }
             if let Some(job) = &mut job {
                 clear(&mut **job, current);
             }
         }
-        let Some(rare) = rare else { return Some(Special { job }) };
+        let Some(mut rare) = rare else { return Some(Special { job }) };
+        if let Some(nest) = rare.nested_in.take() {
+            self.leave_nest(&nest, failed, scratch);
+        }
         if rare.replayed.is_some() {
             self.end_replayed(task, failed, Taken { job, rare: Some(rare) }, requester, scratch);
             return None;
@@ -404,21 +420,6 @@ impl Core {
             }
         }
         scratch.dependents = dependents;
-    }
-
-    /// Notes a task that failed or was cancelled, and marks the data that it should have written.
-    #[cold]
-    fn note_bad(&self, context: ContextId, task: u64, outcome: &Outcome, cause: &Cause, job: Option<&dyn Job>) {
-        // What is no task stands for others, which are counted; and the program knows what it cancels.
-        let counts = job.is_some() && !cause.cancelled;
-        self.outcomes.note_bad(context, task, outcome, cause, counts);
-        if let Some(job) = job {
-            job.visit(&mut |header, mode| {
-                if mode.writes() {
-                    header.note_bad(cause.task);
-                }
-            });
-        }
     }
 
     /// Ends the rare parts of a task: its callback, turns to give back.
@@ -524,6 +525,15 @@ impl Core {
         }
         self.keep_fresh(vacant);
     }
+}
+
+/// Marks the data that a task should have written.
+fn note_bad_data(job: &dyn Job, cause: &Cause) {
+    job.visit(&mut |header, mode| {
+        if mode.writes() {
+            header.note_bad(cause.task);
+        }
+    });
 }
 
 /// Drops the arguments of a task. This is the application's code: no lock is held meanwhile.

@@ -16,7 +16,8 @@ pub enum Outcome {
     Done,
     /// Its kernel panicked or returned an error.
     Failed(Arc<TaskFailure>),
-    /// It was not run: it depends on a task that failed, the program cancelled it, or its deadline has passed.
+    /// It was not run: it depends on a task that failed, the program cancelled it, or its deadline has passed. Or a task
+    /// that is [nested](crate::Context::nest) in it failed.
     Cancelled(Arc<TaskFailure>),
 }
 
@@ -330,6 +331,17 @@ pub enum SubmitError {
         /// The places of the codelet and of the task.
         places: String,
     },
+    /// A nested task might wait for the task that it is [nested](crate::Context::nest) in.
+    #[error("codelet `{codelet}` was nested in a task: {why}")]
+    #[diagnostic(help(
+        "name the data that nested tasks use in the task that they are nested in, with the same access"
+    ))]
+    Nested {
+        /// The codelet.
+        codelet: String,
+        /// The reason.
+        why: &'static str,
+    },
     /// A recorded task was given what only a task that runs once can have.
     #[error("codelet `{codelet}` was recorded with {what}, which a recorded task cannot have")]
     #[diagnostic(help(
@@ -338,7 +350,7 @@ pub enum SubmitError {
     Recorded {
         /// The codelet.
         codelet: String,
-        /// `a context`, `a callback` or `a deadline`.
+        /// `a context`, `a callback`, `a deadline` or `nested tasks`.
         what: &'static str,
     },
     /// As many tasks are in flight as the runtime was [built](crate::Builder::bound_tasks) for; if submissions wait

@@ -2,6 +2,7 @@
 
 use super::codelet::Job;
 use super::failure::{Cause, Outcome};
+use super::nest::NestState;
 use crate::data::DataHeader;
 use crate::recording::{Draft, Recorded, Replayed};
 use parking_lot::Mutex;
@@ -129,6 +130,10 @@ pub(crate) struct RareFields {
     pub(crate) withdrawn: Option<Box<dyn Job>>,
     /// When the task is not to begin any more.
     pub(crate) deadline: Option<Instant>,
+    /// Tasks nested in this one.
+    pub(crate) nests: Option<Arc<NestState>>,
+    /// The tasks that this one is nested among.
+    pub(crate) nested_in: Option<Arc<NestState>>,
     /// The recording that captures the task, which is not submitted then.
     pub(crate) draft: Option<Arc<Draft>>,
     /// The recording whose replay the entry stands for.

@@ -3,6 +3,7 @@
 use super::after::After;
 use super::codelet::{Codelet, CodeletBuilder, CodeletFacts, TypedJob, put_job};
 use super::failure::{Outcome, SubmitError};
+use super::nest::NestState;
 use super::record::{Callback, RareFields, TaskKey};
 use crate::capture::{Capture, Submission};
 use crate::context::{ContextCore, SchedContext, current};
@@ -237,15 +238,15 @@ pub(crate) struct Restriction {
 /// ```
 #[must_use = "a task begins with `submit`"]
 pub struct TaskBuilder<'a, L: AccessList, P> {
-    submitter: &'a Submitter,
-    codelet: &'a Codelet<L, P>,
-    params: P,
-    handles: L::Handles,
+    pub(super) submitter: &'a Submitter,
+    pub(super) codelet: &'a Codelet<L, P>,
+    pub(super) params: P,
+    pub(super) handles: L::Handles,
     context: Option<&'a SchedContext>,
     priority: Option<i32>,
-    sched_data: u64,
-    after: SmallVec<[TaskRef; 2]>,
-    rare: Option<Box<RareFields>>,
+    pub(super) sched_data: u64,
+    pub(super) after: SmallVec<[TaskRef; 2]>,
+    pub(super) rare: Option<Box<RareFields>>,
 }
 
 impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
@@ -285,6 +286,12 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     /// ```
     pub fn only_on(mut self, places: Where) -> Self {
         self.rare().only = Some(places);
+        self
+    }
+
+    /// Makes the task part of one that is running.
+    pub(super) fn nested_in(mut self, nest: &Arc<NestState>) -> Self {
+        self.rare().nested_in = Some(Arc::clone(nest));
         self
     }
 
@@ -399,6 +406,14 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
                 drop(accesses);
                 return self.capture(footprint, restriction);
             }
+            if facts.nests {
+                let named = accesses.iter().map(|(header, mode)| (Arc::clone(header), *mode)).collect();
+                self.rare.get_or_insert_default().nests = Some(NestState::new(named));
+            }
+            if let Some(nest) = self.rare.as_mut().and_then(|rare| rare.nested_in.take()) {
+                drop(accesses);
+                return self.submit_nested(&nest, footprint, restriction);
+            }
         }
         // The last step that can fail: from here on the context counts the task.
         let (context, priority) = self.admit(facts)?;
@@ -430,6 +445,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             let mut body = record.body.lock();
             put_job(&mut body.job, self.codelet, self.handles, self.params);
             if let Some(rare) = self.rare {
+                core.note_nest(key, &rare);
                 body.add_rare(record, rare);
             }
         }
@@ -441,7 +457,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
 
     /// Notes the submission in the captured graph of the program.
     #[cold]
-    fn note_in(&self, capture: &Capture, context: ContextId, place: TaskPlace, sequence: u64) {
+    pub(super) fn note_in(&self, capture: &Capture, context: ContextId, place: TaskPlace, sequence: u64) {
         let rare = self.rare.as_deref();
         let submission = Submission {
             sequence,
@@ -471,6 +487,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             (self.context.is_some(), "a context"),
             (rare.callback.is_some(), "a callback"),
             (rare.deadline.is_some(), "a deadline"),
+            (self.codelet.inner.facts.nests, "nested tasks"),
         ];
         if let Some((_, what)) = once.into_iter().find(|(is_set, _)| *is_set) {
             return Err(SubmitError::Recorded { codelet: codelet(), what });
@@ -507,7 +524,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
 
     /// Context of the task, which counts it from now on, and its priority there.
     #[inline]
-    fn admit(&self, codelet: &CodeletFacts) -> Result<(&'a ContextCore, i32), SubmitError> {
+    pub(super) fn admit(&self, codelet: &CodeletFacts) -> Result<(&'a ContextCore, i32), SubmitError> {
         let core = &*self.submitter.core;
         let (number, serial) = match self.context {
             Some(context) if context.submitter.core.id != core.id => {
