@@ -42,6 +42,7 @@ pub use task::submit::{Submitter, TaskBuilder, TaskRef};
 pub use task::verdict::Verdict;
 pub use wait::DataError;
 pub use wait::data::{Data, ReadArray, ReadData, ReadMatrix, WriteArray, WriteData, WriteMatrix};
+pub use wait::future::{ReadWhenReady, TaskEnded};
 pub use worker::stats::WorkerStats;
 pub use worker::times::WorkerExpectation;
 

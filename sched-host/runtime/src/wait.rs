@@ -3,6 +3,7 @@
 pub(crate) mod barrier;
 pub(crate) mod data;
 pub(crate) mod ended;
+pub(crate) mod future;
 pub(crate) mod stall_detector;
 
 use self::data::Data;
@@ -15,10 +16,12 @@ use super::task::submit::{Submitter, TaskRef};
 use super::{Runtime, core::Core};
 use crate::context::{ContextCore, SchedContext};
 use crate::worker::executed_here;
+use parking_lot::Mutex;
 use sched_graph::{AccessMode, ContextId};
 use sched_tree::SlotId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::task::Waker;
 
 impl Core {
     /// Waits until `done`, or until the run or the awaited context has stalled.
@@ -240,7 +243,42 @@ const READY: u64 = u64::MAX - 1;
 /// A turn that was asked for.
 struct Entered {
     key: TaskKey,
-    state: Arc<AtomicU64>,
+    shared: Arc<Awaited>,
+}
+
+/// What a turn and those who wait for it share.
+struct Awaited {
+    state: AtomicU64,
+    /// Of a future that waits.
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Entered {
+    fn is_ready(&self) -> bool {
+        self.shared.state.load(Acquire) == READY
+    }
+
+    /// Whether the turn has come; otherwise `waker` is woken when it does.
+    fn is_ready_or_wakes(&self, waker: &Waker) -> bool {
+        if self.is_ready() {
+            return true;
+        }
+        *self.shared.waker.lock() = Some(waker.clone());
+        // It may have come before the waker was there.
+        self.is_ready()
+    }
+
+    /// Gives up a turn that has not come; `false` if it has. The turn cannot end yet, so the thread that would report it
+    /// ends it then.
+    fn give_up(&self) -> bool {
+        let slot = u64::from(self.key.slot.0);
+        self.shared.state.compare_exchange(WAITS, slot, AcqRel, Acquire).is_ok()
+    }
+
+    /// The turn, which has come.
+    fn into_turn(self, submitter: &Submitter) -> Turn<'_> {
+        Turn { submitter, slot: self.key.slot }
+    }
 }
 
 /// The application's turn at data; its drop ends the turn.
@@ -268,16 +306,16 @@ impl<'a> Turn<'a> {
         mode: AccessMode,
     ) -> Result<Turn<'a>, DataError> {
         let core = &runtime.core;
-        let Entered { key, state } = Turn::enter(runtime, header, mode)?;
-        if state.load(Acquire) != READY {
-            let waited = core.wait_until(None, || state.load(Acquire) == READY);
+        let entered = Turn::enter(runtime, header, mode)?;
+        if !entered.is_ready() {
+            let waited = core.wait_until(None, || entered.is_ready());
             if let Err(stalled) = waited
-                && Turn::give_up(key, &state)
+                && entered.give_up()
             {
                 return Err(DataError::Stalled(stalled));
             }
         }
-        Ok(Turn { submitter: runtime, slot: key.slot })
+        Ok(entered.into_turn(runtime))
     }
 
     /// The turn at data with this header, good or bad, if it need not be waited for.
@@ -294,16 +332,10 @@ impl<'a> Turn<'a> {
         if !is_free && header.runtime() == runtime.core.id {
             return Ok(None);
         }
-        let Entered { key, state } = Turn::enter(runtime, header, mode)?;
+        let entered = Turn::enter(runtime, header, mode)?;
         // Another thread may have submitted a task meanwhile.
-        let waits = state.load(Acquire) != READY && Turn::give_up(key, &state);
-        Ok((!waits).then_some(Turn { submitter: runtime, slot: key.slot }))
-    }
-
-    /// Gives up a turn that has not come; `false` if it has. The turn cannot end yet, so the thread that would report it
-    /// ends it then.
-    fn give_up(key: TaskKey, state: &AtomicU64) -> bool {
-        state.compare_exchange(WAITS, u64::from(key.slot.0), AcqRel, Acquire).is_ok()
+        let waits = !entered.is_ready() && entered.give_up();
+        Ok(if waits { None } else { Some(entered.into_turn(runtime)) })
     }
 
     /// Enters the turn at data with this header.
@@ -313,21 +345,25 @@ impl<'a> Turn<'a> {
             return Err(DataError::Foreign);
         }
         core.refuse_inside("data is waited for");
-        let state = Arc::new(AtomicU64::new(WAITS));
-        let (noted, of) = (Arc::clone(&state), Arc::downgrade(core));
+        let shared = Arc::new(Awaited { state: AtomicU64::new(WAITS), waker: Mutex::default() });
+        let (noted, of) = (Arc::clone(&shared), Arc::downgrade(core));
         let key = runtime.enter_access(
             header,
             mode,
             Box::new(move |_| {
-                let given_up = noted.swap(READY, AcqRel);
+                let given_up = noted.state.swap(READY, AcqRel);
+                let waker = noted.waker.lock().take();
                 match of.upgrade() {
-                    Some(core) if given_up == WAITS => core.outcomes.tell(),
+                    Some(core) if given_up == WAITS => {
+                        core.outcomes.tell();
+                        waker.into_iter().for_each(future::wake);
+                    }
                     Some(core) => core.end_access(SlotId(given_up as u32)),
                     None => {}
                 }
             }),
         );
-        Ok(Entered { key, state })
+        Ok(Entered { key, shared })
     }
 
     /// Whether the data was computed.

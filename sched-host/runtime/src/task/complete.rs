@@ -218,6 +218,7 @@ impl Core {
     }
 
     /// Pushes a ready task into the tree, or notes that it ends without running.
+    #[inline(never)]
     pub(crate) fn schedule(&self, task: TaskPlace, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
         let (slot, record) = (task.slot.id(), task.record);
         if record.is_special() && !self.schedule_special(task, requester, scratch) {
@@ -350,7 +351,7 @@ impl Core {
         }
         self.count_finished(context, requester);
         if watched {
-            self.outcomes.tell();
+            self.outcomes.tell_ended(slot.id());
         }
     }
 

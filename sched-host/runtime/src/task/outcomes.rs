@@ -1,9 +1,11 @@
 //! Outcomes of tasks, and threads that wait for them.
 
 use super::failure::{Cause, Outcome, TaskFailure};
+use crate::wait::future::Wakers;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use sched_graph::ContextId;
 use sched_sync::heavy_fence;
+use sched_tree::SlotId;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
@@ -40,6 +42,7 @@ pub(crate) struct Outcomes {
     watch: AtomicU8,
     state: Mutex<EndState>,
     changed: Condvar,
+    pub(crate) wakers: Wakers,
 }
 
 #[derive(Default)]
@@ -141,6 +144,13 @@ impl Outcomes {
     /// Whether a thread waits.
     pub(crate) fn is_awaited(&self) -> bool {
         self.waiters.load(SeqCst) > 0
+    }
+
+    /// Notifies waiting threads, and the futures that wait for the task in this slot.
+    #[cold]
+    pub(crate) fn tell_ended(&self, slot: SlotId) {
+        self.tell();
+        self.wakers.wake(slot);
     }
 
     /// Notifies waiting threads.

@@ -350,8 +350,24 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     ///
     /// # Errors
     /// If the task could never run; see [`SubmitError`].
+    pub fn submit(self) -> Result<TaskRef, SubmitError> {
+        match self.codelet.inner.facts.is_special || self.rare.is_some() {
+            false => self.submit_as::<false>(),
+            true => self.submit_special(),
+        }
+    }
+
+    /// [Submits](Self::submit) a task with rare fields, or of a special codelet. Out of line, so that other submissions
+    /// are not longer for it.
+    #[cold]
+    #[inline(never)]
+    fn submit_special(self) -> Result<TaskRef, SubmitError> {
+        self.submit_as::<true>()
+    }
+
     // Longer than most functions: each call out of it costs a submission some 17 instructions, to save registers.
-    pub fn submit(mut self) -> Result<TaskRef, SubmitError> {
+    #[inline(always)]
+    fn submit_as<const SPECIAL: bool>(mut self) -> Result<TaskRef, SubmitError> {
         let core = &*self.submitter.core;
         let facts = &self.codelet.inner.facts;
         let foreign = |what| SubmitError::Foreign { codelet: facts.name.clone(), what };
@@ -362,7 +378,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             return Err(facts.no_worker());
         }
         let after: &[TaskRef] = &self.after;
-        if after.iter().any(|task| task.runtime != core.id) && !self.is_captured() {
+        if after.iter().any(|task| task.runtime != core.id) && !(SPECIAL && self.is_captured()) {
             return Err(foreign("a task to wait for"));
         }
         let mut accesses: SmallVec<[(&Arc<DataHeader>, AccessMode); 4]> = SmallVec::new();
@@ -400,7 +416,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             core.outcomes.note_commute();
         }
         let mut restriction = None;
-        if facts.is_special || self.rare.is_some() {
+        if SPECIAL {
             restriction = self.restriction()?;
             if self.is_captured() {
                 drop(accesses);
@@ -445,7 +461,9 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             let mut body = record.body.lock();
             put_job(&mut body.job, self.codelet, self.handles, self.params);
             if let Some(rare) = self.rare {
-                core.note_nest(key, &rare);
+                if SPECIAL {
+                    core.note_nest(key, &rare);
+                }
                 body.add_rare(record, rare);
             }
         }
