@@ -541,7 +541,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     }
 
     /// Context of the task, which counts it from now on, and its priority there.
-    #[inline]
+    #[inline(always)]
     pub(super) fn admit(&self, codelet: &CodeletFacts) -> Result<(&'a ContextCore, i32), SubmitError> {
         let core = &*self.submitter.core;
         let (number, serial) = match self.context {
