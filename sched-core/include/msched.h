@@ -234,6 +234,9 @@ typedef struct msched_param {
     { name, doc, NULL, MSCHED_FLOAT, 0, {0, initial, NULL}, {0, min, NULL}, {0, max, NULL} }
 #define MSCHED_PARAM_TEXT(name, initial, doc) \
     { name, doc, NULL, MSCHED_TEXT, 0, {0, 0, initial}, {0, 0, NULL}, {0, 0, NULL} }
+/* One of the texts in `choices`, which are joined by commas. (An older host accepts any text.) */
+#define MSCHED_PARAM_CHOICE(name, initial, choices, doc) \
+    { name, doc, NULL, MSCHED_TEXT, 0, {0, 0, initial}, {0, 0, NULL}, {0, 0, choices} }
 #define MSCHED_PARAM_END \
     { NULL, NULL, NULL, 0, 0, {0, 0, NULL}, {0, 0, NULL}, {0, 0, NULL} }
 

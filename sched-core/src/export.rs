@@ -7,7 +7,7 @@ use crate::abi::root::BuildFailure;
 use crate::adapter::{adapt, panic_message};
 use crate::component::Build;
 use crate::info::Info;
-use crate::params::{BuildError, Params};
+use crate::params::{BuildError, Param, ParamKind, Params};
 use abi_stable::std_types::{RResult, RSlice, RStr, RString, RVec};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -148,7 +148,16 @@ pub fn build(offers: &[Offer], name: RStr<'_>, params: RSlice<'_, RawParam>) -> 
             .find(|offer| offer.info.name() == name.as_str())
             .ok_or_else(|| refused(format!("this plugin has no component `{name}`")))?;
         let values = params.iter().filter_map(|param| Some((param.name.to_string(), param.value.read()?)));
-        offer.build(&Params::from_values(values)).map_err(|error| refused(error.to_string()))
+        let values = Params::from_values(values);
+        // A host that does not know choices sends any text.
+        for param in offer.info.declared_params().iter().map(Param::describe) {
+            if let (ParamKind::Choice(_), Some(value)) = (&param.kind, values.get(&param.name))
+                && value.clone().coerce(&param.kind).is_none()
+            {
+                return Err(refused(format!("`{}` is {value}, expected {}", param.name, param.kind)));
+            }
+        }
+        offer.build(&values).map_err(|error| refused(error.to_string()))
     };
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(built) => built.into(),

@@ -40,6 +40,8 @@ pub enum Arity {
     Many,
     /// One for each of its [slots](Info::slots).
     Slots,
+    /// One or more, and one for each of its [slots beside them](Info::slots_beside_children).
+    ManyAndSlots,
 }
 
 /// How a component stores tasks between calls.
@@ -82,6 +84,7 @@ pub struct Info {
     arity: Arity,
     storage: Storage,
     slots: &'static [Slot],
+    optional_slots: &'static [&'static str],
     params: &'static [Param],
     lookahead: u32,
     may_refuse: bool,
@@ -117,6 +120,7 @@ impl Info {
             arity,
             storage: Storage::None,
             slots: &[],
+            optional_slots: &[],
             params: &[],
             lookahead: 2,
             may_refuse: matches!(family, Family::ResourceMapping | Family::SpecialPurpose),
@@ -165,6 +169,23 @@ impl Info {
     pub const fn slots(mut self, slots: &'static [Slot]) -> Info {
         self.slots = slots;
         self.arity = Arity::Slots;
+        self
+    }
+
+    /// Declares named children beside others: sets the arity to [`Arity::ManyAndSlots`]. The children that are in no
+    /// slot come first; [`Node::slot`](crate::Node::slot) has the others. (Since 1.1: in an older host policies have no
+    /// such slots, and the component does without.)
+    #[must_use]
+    pub const fn slots_beside_children(mut self, slots: &'static [Slot]) -> Info {
+        self.slots = slots;
+        self.arity = Arity::ManyAndSlots;
+        self
+    }
+
+    /// Declares that policies may leave these slots out. (Since 1.1: an older host asks for all slots.)
+    #[must_use]
+    pub const fn optional_slots(mut self, names: &'static [&'static str]) -> Info {
+        self.optional_slots = names;
         self
     }
 
@@ -304,7 +325,7 @@ impl Info {
     }
 
     const fn assert_sound_slots(&self) {
-        let with_slots = matches!(self.arity, Arity::Slots);
+        let with_slots = matches!(self.arity, Arity::Slots | Arity::ManyAndSlots);
         assert!(!with_slots || !self.slots.is_empty(), "a component has a child for each slot, and no slots");
         assert!(with_slots || self.slots.is_empty(), "a component has slots, and its children do not go into slots");
         let mut place = 0;
@@ -318,6 +339,22 @@ impl Info {
             }
             place += 1;
         }
+        let mut place = 0;
+        while place < self.optional_slots.len() {
+            assert!(self.has_slot(self.optional_slots[place]), "an optional slot of a component is no slot of it");
+            place += 1;
+        }
+    }
+
+    const fn has_slot(&self, name: &str) -> bool {
+        let mut place = 0;
+        while place < self.slots.len() {
+            if equal(self.slots[place].name, name) {
+                return true;
+            }
+            place += 1;
+        }
+        false
     }
 
     const fn has_param(&self, name: &str) -> bool {
@@ -381,7 +418,11 @@ impl Info {
             slots: self
                 .slots
                 .iter()
-                .map(|slot| SlotInfo { name: slot.name.to_owned(), doc: slot.doc.to_owned() })
+                .map(|slot| SlotInfo {
+                    name: slot.name.to_owned(),
+                    doc: slot.doc.to_owned(),
+                    optional: self.optional_slots.contains(&slot.name),
+                })
                 .collect(),
             params: self.params.iter().map(Param::describe).collect(),
             lookahead: self.lookahead,
@@ -408,6 +449,8 @@ pub struct SlotInfo {
     pub name: String,
     /// Which tasks the child receives.
     pub doc: String,
+    /// Whether policies may leave it out.
+    pub optional: bool,
 }
 
 /// The description of a component, as read from a plugin's manifest; [`Info`] explains each field.
@@ -486,7 +529,7 @@ pub(crate) const fn is_name(name: &str) -> bool {
 }
 
 /// `==` of texts, for constants.
-const fn equal(one: &str, other: &str) -> bool {
+pub(crate) const fn equal(one: &str, other: &str) -> bool {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     if one.len() != other.len() {
         return false;

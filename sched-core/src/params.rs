@@ -25,6 +25,8 @@ pub enum ParamKind {
     },
     /// A string.
     Text,
+    /// One of these strings.
+    Choice(Vec<String>),
 }
 
 impl fmt::Display for ParamKind {
@@ -40,6 +42,10 @@ impl fmt::Display for ParamKind {
             ParamKind::Float { min, max } if *max == f64::INFINITY => write!(f, "a number of at least {min}"),
             ParamKind::Float { min, max } => write!(f, "a number from {min} to {max}"),
             ParamKind::Text => f.write_str("a text"),
+            ParamKind::Choice(of) => {
+                let quoted: Vec<String> = of.iter().map(|word| format!("{word:?}")).collect();
+                write!(f, "one of {}", quoted.join(", "))
+            }
         }
     }
 }
@@ -71,6 +77,7 @@ impl Value {
                 Some(Value::Float(number))
             }
             (Value::Text(text), ParamKind::Text) => Some(Value::Text(text)),
+            (Value::Text(text), ParamKind::Choice(of)) if of.contains(&text) => Some(Value::Text(text)),
             _ => None,
         }
     }
@@ -96,19 +103,30 @@ enum Default {
     Text(&'static str),
 }
 
+/// The type and range of a parameter that a `const` can hold.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Kind {
+    Bool,
+    Int { min: i64, max: i64 },
+    Float { min: f64, max: f64 },
+    Text,
+    Choice(&'static [&'static str]),
+}
+
 /// A parameter of a component, as declared in its [`Info`](crate::Info).
 ///
 /// ```
 /// use sched_core::Param;
 /// const PARAMS: &[Param] = &[
 ///     Param::int("ntasks-threshold", 0, "maximum number of tasks held; 0 means no limit").at_least(0),
-///     Param::float("alpha", 1.0, "weight of the completion time"),
+///     Param::float("alpha", 1.0, "weight of the completion time").within(0.0, 1.5),
+///     Param::choice("order", "age", &["age", "length"], "what the queue is sorted by"),
 /// ];
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Param {
     name: &'static str,
-    kind: ParamKind,
+    kind: Kind,
     default: Default,
     unit: &'static str,
     doc: &'static str,
@@ -118,36 +136,48 @@ impl Param {
     /// A boolean parameter.
     #[must_use]
     pub const fn bool(name: &'static str, default: bool, doc: &'static str) -> Param {
-        Param { name, kind: ParamKind::Bool, default: Default::Bool(default), unit: "", doc }
+        Param { name, kind: Kind::Bool, default: Default::Bool(default), unit: "", doc }
     }
 
     /// An integer parameter.
     #[must_use]
     pub const fn int(name: &'static str, default: i64, doc: &'static str) -> Param {
-        let kind = ParamKind::Int { min: i64::MIN, max: i64::MAX };
+        let kind = Kind::Int { min: i64::MIN, max: i64::MAX };
         Param { name, kind, default: Default::Int(default), unit: "", doc }
     }
 
     /// A floating-point parameter.
     #[must_use]
     pub const fn float(name: &'static str, default: f64, doc: &'static str) -> Param {
-        let kind = ParamKind::Float { min: f64::NEG_INFINITY, max: f64::INFINITY };
+        let kind = Kind::Float { min: f64::NEG_INFINITY, max: f64::INFINITY };
         Param { name, kind, default: Default::Float(default), unit: "", doc }
     }
 
     /// A string parameter.
     #[must_use]
     pub const fn text(name: &'static str, default: &'static str, doc: &'static str) -> Param {
-        Param { name, kind: ParamKind::Text, default: Default::Text(default), unit: "", doc }
+        Param { name, kind: Kind::Text, default: Default::Text(default), unit: "", doc }
+    }
+
+    /// A string parameter that is one of the given words: lower case, joined by `-`. (Since 1.1: an older host accepts
+    /// any text, and the component is not built with another one.)
+    #[must_use]
+    pub const fn choice(
+        name: &'static str,
+        default: &'static str,
+        of: &'static [&'static str],
+        doc: &'static str,
+    ) -> Param {
+        Param { name, kind: Kind::Choice(of), default: Default::Text(default), unit: "", doc }
     }
 
     /// Sets the smallest value allowed. No effect on parameters that are not numbers.
     #[must_use]
     pub const fn at_least(mut self, min: i64) -> Param {
         match self.kind {
-            ParamKind::Int { max, .. } => self.kind = ParamKind::Int { min, max },
-            ParamKind::Float { max, .. } => self.kind = ParamKind::Float { min: min as f64, max },
-            ParamKind::Bool | ParamKind::Text => {}
+            Kind::Int { max, .. } => self.kind = Kind::Int { min, max },
+            Kind::Float { max, .. } => self.kind = Kind::Float { min: min as f64, max },
+            Kind::Bool | Kind::Text | Kind::Choice(_) => {}
         }
         self
     }
@@ -156,9 +186,18 @@ impl Param {
     #[must_use]
     pub const fn at_most(mut self, max: i64) -> Param {
         match self.kind {
-            ParamKind::Int { min, .. } => self.kind = ParamKind::Int { min, max },
-            ParamKind::Float { min, .. } => self.kind = ParamKind::Float { min, max: max as f64 },
-            ParamKind::Bool | ParamKind::Text => {}
+            Kind::Int { min, .. } => self.kind = Kind::Int { min, max },
+            Kind::Float { min, .. } => self.kind = Kind::Float { min, max: max as f64 },
+            Kind::Bool | Kind::Text | Kind::Choice(_) => {}
+        }
+        self
+    }
+
+    /// Sets the smallest and the largest value allowed of a floating-point parameter. No effect on others.
+    #[must_use]
+    pub const fn within(mut self, min: f64, max: f64) -> Param {
+        if let Kind::Float { .. } = self.kind {
+            self.kind = Kind::Float { min, max };
         }
         self
     }
@@ -178,8 +217,9 @@ impl Param {
     pub(crate) const fn assert_sound(&self) {
         assert!(crate::info::is_name(self.name), "the name of a parameter is not lower-case words joined by `-`");
         let is_inside = match (&self.default, &self.kind) {
-            (Default::Int(number), ParamKind::Int { min, max }) => *min <= *number && *number <= *max,
-            (Default::Float(number), ParamKind::Float { min, max }) => *min <= *number && *number <= *max,
+            (Default::Int(number), Kind::Int { min, max }) => *min <= *number && *number <= *max,
+            (Default::Float(number), Kind::Float { min, max }) => *min <= *number && *number <= *max,
+            (Default::Text(text), Kind::Choice(of)) => is_one_of(text, of),
             _ => true,
         };
         assert!(is_inside, "the default of a parameter is out of its range");
@@ -196,12 +236,29 @@ impl Param {
         };
         ParamInfo {
             name: self.name.to_owned(),
-            kind: self.kind.clone(),
+            kind: match self.kind {
+                Kind::Bool => ParamKind::Bool,
+                Kind::Int { min, max } => ParamKind::Int { min, max },
+                Kind::Float { min, max } => ParamKind::Float { min, max },
+                Kind::Text => ParamKind::Text,
+                Kind::Choice(of) => ParamKind::Choice(of.iter().map(ToString::to_string).collect()),
+            },
             default,
             unit: self.unit.to_owned(),
             doc: self.doc.to_owned(),
         }
     }
+}
+
+/// Whether a word is among these, which are lower-case words joined by `-`.
+const fn is_one_of(word: &str, of: &[&str]) -> bool {
+    let (mut found, mut place) = (false, 0);
+    while place < of.len() {
+        assert!(crate::info::is_name(of[place]), "a choice of a parameter is not lower-case words joined by `-`");
+        found = found || crate::info::equal(word, of[place]);
+        place += 1;
+    }
+    found
 }
 
 /// A parameter of a component, as read from a plugin's manifest.

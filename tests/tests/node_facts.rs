@@ -156,3 +156,62 @@ fn stock_components_are_of_four_families() {
     assert!(special.contains("perfmodel-select") && special.contains("best-implementation"), "{special}");
     assert!(of(Family::Worker).split(' ').any(|name| name == "worker"));
 }
+
+/// Gives tasks with a number to the child in its slot, and all others to its first child without one.
+struct Router;
+
+impl Build for Router {
+    const INFO: Info = Info::new("router", Family::ResourceMapping, "Has a child for tasks with a number.")
+        .slots_beside_children(
+            const { &[Slot { name: "numbered", doc: "tasks with a number" }, Slot { name: "spare", doc: "nothing" }] },
+        )
+        .optional_slots(&["spare"])
+        .forwards_push();
+
+    fn build(_params: &Params) -> Result<Self, BuildError> {
+        Ok(Router)
+    }
+}
+
+impl Component for Router {
+    fn push_task(&self, node: Node<'_>, task: Task) -> Push {
+        let numbered = node.slot("numbered").filter(|_| task.sched_data() != 0);
+        let to = numbered.unwrap_or(Child(0));
+        match node.child_can_execute(to, &task) {
+            true => node.push_to(to, task),
+            false => Err(Refused::new(task, Refusal::NoWorker)),
+        }
+    }
+}
+
+#[test]
+fn a_component_has_children_and_slots_in_runs_and_simulations() {
+    let tree = r#"fifo { router {
+            fifo { eager { each "worker" only="0" { use "leaf" } } }
+            numbered { fifo { eager { each "worker" except="0" { use "leaf" } } } }
+        } }
+        shared "leaf" each="worker" { worker }"#;
+    let runtime = stock::builder(tree, 3, vec![Offer::of::<Router>()]).build().expect("the policy is valid");
+    let ran = Arc::new(StdMutex::new(Vec::new()));
+    let note = Arc::clone(&ran);
+    let codelet = runtime.codelet::<(), u64>("note").cpu("note", move |call, ()| {
+        note.lock().expect("nobody panics").push((*call.params, call.worker.0));
+    });
+    let codelet = codelet.build();
+    for number in (0..40).map(|task| task % 2) {
+        runtime.task_with(&codelet, number, ()).sched_data(number).submit().expect("the task is sound");
+    }
+    runtime.wait_all().expect("every task runs");
+    let ran = ran.lock().expect("nobody panics");
+    assert!(ran.len() == 40 && ran.iter().all(|(number, worker)| (*number == 0) == (*worker == 0)), "{ran:?}");
+
+    let mut graph = sched_host::graph::generate::independent(40, Duration::from_millis(1));
+    graph.tasks.iter_mut().zip(0..).for_each(|(task, number)| task.sched_data = number % 2);
+    let outcome = sched_host::sim::Simulation::new(graph, sched_host::sim::Platform::flat(3, Duration::from_millis(1)))
+        .policy_value(stock::policy(tree))
+        .registry(stock::registry(vec![Offer::of::<Router>()]))
+        .run()
+        .expect("every task runs");
+    assert_eq!(outcome.workers.iter().map(|worker| worker.tasks).collect::<Vec<_>>(), [20, 10, 10]);
+    rig::conforms::<Router>();
+}

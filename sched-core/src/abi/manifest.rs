@@ -11,6 +11,25 @@ pub type Extras = RVec<Tuple2<RString, RString>>;
 /// Name of the entry of [`RawInfo::extras`] that has [`Info::package`](crate::Info::package).
 pub const PACKAGE: &str = "package";
 
+/// Name of the entry of [`RawInfo::extras`] with the names of slots that may be left out, joined by commas.
+pub const OPTIONAL_SLOTS: &str = "optional-slots";
+
+/// Name of the entry of [`RawInfo::extras`] with the slots of a component that takes many children beside them: lines
+/// of name, tab and description.
+pub const SLOTS_BESIDE: &str = "slots-beside-children";
+
+/// Name of the entry of [`RawParamInfo::extras`] with the texts that a parameter may have, joined by commas.
+pub const CHOICES: &str = "choices";
+
+/// The text of this name.
+fn extra<'a>(extras: &'a Extras, name: &str) -> Option<&'a str> {
+    extras.iter().find(|Tuple2(known, _)| known == name).map(|Tuple2(_, text)| text.as_str())
+}
+
+fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    words.collect::<Vec<_>>().join(",")
+}
+
 /// The components of a plugin.
 #[repr(C)]
 #[derive(StableAbi, Clone, Debug)]
@@ -45,7 +64,8 @@ pub struct RawInfo {
     pub slots: RVec<Tuple2<RString, RString>>,
     /// Parameters that a policy may set.
     pub params: RVec<RawParamInfo>,
-    /// [`PACKAGE`], where the component states its package. Readers ignore names that they do not know.
+    /// [`PACKAGE`], where the component states its package; [`OPTIONAL_SLOTS`]; [`SLOTS_BESIDE`]. Readers ignore names
+    /// that they do not know.
     pub extras: Extras,
 }
 
@@ -65,7 +85,7 @@ pub struct RawParamInfo {
     pub min: RawValue,
     /// Largest number allowed.
     pub max: RawValue,
-    /// For later versions.
+    /// [`CHOICES`], where not every text is allowed.
     pub extras: Extras,
 }
 
@@ -151,7 +171,8 @@ impl From<&ComponentInfo> for RawInfo {
             arity: match info.arity {
                 Arity::Leaf => 0,
                 Arity::One => 1,
-                Arity::Many => 2,
+                // To an older host it is a component without slots.
+                Arity::Many | Arity::ManyAndSlots => 2,
                 Arity::Slots => 3,
             },
             flags: u32::from(info.stores)
@@ -169,22 +190,37 @@ impl From<&ComponentInfo> for RawInfo {
                 | u32::from(info.hears_tasks) << 12,
             lookahead: info.lookahead,
             bounds: info.bounds.iter().map(|name| name.as_str().into()).collect(),
-            slots: info.slots.iter().map(|slot| Tuple2(slot.name.as_str().into(), slot.doc.as_str().into())).collect(),
-            params: info.params.iter().map(RawParamInfo::from).collect(),
-            extras: match info.package.as_str() {
-                "" => RVec::new(),
-                package => [Tuple2(PACKAGE.into(), package.into())].into_iter().collect(),
+            slots: match info.arity {
+                Arity::ManyAndSlots => RVec::new(),
+                _ => {
+                    info.slots.iter().map(|slot| Tuple2(slot.name.as_str().into(), slot.doc.as_str().into())).collect()
+                }
             },
+            params: info.params.iter().map(RawParamInfo::from).collect(),
+            extras: extras_of(info),
         }
     }
 }
 
+/// The entries of a description that say something.
+fn extras_of(info: &ComponentInfo) -> Extras {
+    let optional = joined(info.slots.iter().filter(|slot| slot.optional).map(|slot| slot.name.as_str()));
+    let line = |slot: &SlotInfo| format!("{}\t{}", slot.name, slot.doc.replace('\n', " "));
+    let beside = match info.arity {
+        Arity::ManyAndSlots => info.slots.iter().map(line).collect::<Vec<_>>().join("\n"),
+        _ => String::new(),
+    };
+    let all = [(PACKAGE, info.package.clone()), (OPTIONAL_SLOTS, optional), (SLOTS_BESIDE, beside)];
+    let said = all.into_iter().filter(|(_, text)| !text.is_empty());
+    said.map(|(name, text)| Tuple2(name.into(), text.into())).collect()
+}
+
 impl From<&ParamInfo> for RawParamInfo {
     fn from(param: &ParamInfo) -> RawParamInfo {
-        let (min, max) = match param.kind {
-            ParamKind::Bool | ParamKind::Text => (Value::Bool(false), Value::Bool(false)),
-            ParamKind::Int { min, max } => (Value::Int(min), Value::Int(max)),
-            ParamKind::Float { min, max } => (Value::Float(min), Value::Float(max)),
+        let (min, max) = match &param.kind {
+            ParamKind::Bool | ParamKind::Text | ParamKind::Choice(_) => (Value::Bool(false), Value::Bool(false)),
+            ParamKind::Int { min, max } => (Value::Int(*min), Value::Int(*max)),
+            ParamKind::Float { min, max } => (Value::Float(*min), Value::Float(*max)),
         };
         RawParamInfo {
             name: param.name.as_str().into(),
@@ -193,7 +229,13 @@ impl From<&ParamInfo> for RawParamInfo {
             default: (&param.default).into(),
             min: (&min).into(),
             max: (&max).into(),
-            extras: RVec::new(),
+            extras: match &param.kind {
+                ParamKind::Choice(of) => {
+                    let texts = joined(of.iter().map(String::as_str));
+                    [Tuple2(CHOICES.into(), texts.into())].into_iter().collect()
+                }
+                _ => RVec::new(),
+            },
         }
     }
 }
@@ -215,6 +257,10 @@ impl RawInfo {
             3 => Arity::Slots,
             number => return Err(unknown("arity", number)),
         };
+        let (arity, slots) = match extra(&self.extras, SLOTS_BESIDE) {
+            Some(lines) if arity == Arity::Many => (Arity::ManyAndSlots, self.slots_beside(lines)),
+            _ => (arity, self.slots.iter().map(|Tuple2(name, doc)| self.slot(name, doc)).collect()),
+        };
         let mut params = Vec::with_capacity(self.params.len());
         for param in &self.params {
             let unreadable = || format!("parameter `{}` of component `{name}` has an unknown type", param.name);
@@ -224,19 +270,11 @@ impl RawInfo {
             name: self.name.to_string(),
             family,
             doc: self.doc.to_string(),
-            package: self
-                .extras
-                .iter()
-                .find(|Tuple2(name, _)| name == PACKAGE)
-                .map_or_else(String::new, |Tuple2(_, package)| package.to_string()),
+            package: extra(&self.extras, PACKAGE).unwrap_or_default().to_owned(),
             arity,
             stores: self.flags & 1 != 0,
             bounds: self.bounds.iter().map(ToString::to_string).collect(),
-            slots: self
-                .slots
-                .iter()
-                .map(|Tuple2(name, doc)| SlotInfo { name: name.to_string(), doc: doc.to_string() })
-                .collect(),
+            slots,
             params,
             lookahead: self.lookahead,
             may_refuse: self.flags & 2 != 0,
@@ -255,12 +293,28 @@ impl RawInfo {
     }
 }
 
+impl RawInfo {
+    fn slot(&self, name: &str, doc: &str) -> SlotInfo {
+        let optional = extra(&self.extras, OPTIONAL_SLOTS).unwrap_or_default().split(',').any(|slot| slot == name);
+        SlotInfo { name: name.to_owned(), doc: doc.to_owned(), optional }
+    }
+
+    /// The slots of [`SLOTS_BESIDE`].
+    fn slots_beside(&self, lines: &str) -> Vec<SlotInfo> {
+        let lines = lines.lines().map(|line| line.split_once('\t').unwrap_or((line, "")));
+        lines.map(|(name, doc)| self.slot(name, doc)).collect()
+    }
+}
+
 impl RawParamInfo {
     fn read(&self) -> Option<ParamInfo> {
         let default = self.default.read()?;
         let kind = match (&default, self.min.read()?, self.max.read()?) {
             (Value::Bool(_), ..) => ParamKind::Bool,
-            (Value::Text(_), ..) => ParamKind::Text,
+            (Value::Text(_), ..) => match extra(&self.extras, CHOICES) {
+                Some(texts) => ParamKind::Choice(texts.split(',').map(str::to_owned).collect()),
+                None => ParamKind::Text,
+            },
             (Value::Int(_), Value::Int(min), Value::Int(max)) => ParamKind::Int { min, max },
             (Value::Float(_), Value::Float(min), Value::Float(max)) => ParamKind::Float { min, max },
             _ => return None,

@@ -21,7 +21,7 @@ fn descriptions_that_no_host_accepts_do_not_compile() {
     for wrong in &NAMES {
         assert_eq!(flaw(wrong).as_deref(), Some("the name of a component is not lower-case words joined by `-`"));
     }
-    static WRONG: [Info; 7] = [
+    static WRONG: [Info; 12] = [
         info("a").params(const { &[Param::int("room", 1, ""), Param::bool("room", true, "")] }),
         info("a").params(const { &[Param::int("room", 0, "").at_least(1)] }),
         info("a").params(const { &[Param::float("Room", 0.0, "")] }),
@@ -29,6 +29,11 @@ fn descriptions_that_no_host_accepts_do_not_compile() {
         info("a").arity(Arity::Slots),
         info("a").slots(&[ONE]).arity(Arity::One),
         info("a").slots(&[ONE, ONE]),
+        info("a").slots(&[ONE]).optional_slots(&["two"]),
+        info("a").slots_beside_children(&[]),
+        info("a").params(const { &[Param::choice("order", "size", &["age", "length"], "")] }),
+        info("a").params(const { &[Param::choice("order", "age", &["age", "By_Length"], "")] }),
+        info("a").params(const { &[Param::float("beta", 2.5, "").within(0.0, 1.5)] }),
     ];
     let messages: Vec<String> = WRONG.iter().filter_map(flaw).collect();
     let expected = [
@@ -39,6 +44,11 @@ fn descriptions_that_no_host_accepts_do_not_compile() {
         "a component has a child for each slot, and no slots",
         "a component has slots, and its children do not go into slots",
         "a component has two slots of one name",
+        "an optional slot of a component is no slot of it",
+        "a component has a child for each slot, and no slots",
+        "the default of a parameter is out of its range",
+        "a choice of a parameter is not lower-case words joined by `-`",
+        "the default of a parameter is out of its range",
     ];
     assert_eq!(messages, expected);
 }

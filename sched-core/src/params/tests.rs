@@ -22,6 +22,7 @@ fn param() -> impl Strategy<Value = ParamInfo> {
         doc,
         kind: match &default {
             Value::Bool(_) => ParamKind::Bool,
+            Value::Text(text) if min % 2 == 0 => ParamKind::Choice(vec!["a".to_owned(), text.replace(',', "")]),
             Value::Text(_) => ParamKind::Text,
             Value::Int(_) => ParamKind::Int { min, max },
             Value::Float(_) => ParamKind::Float { min: min as f64, max: max as f64 },
@@ -32,10 +33,11 @@ fn param() -> impl Strategy<Value = ParamInfo> {
 
 fn info() -> impl Strategy<Value = ComponentInfo> {
     let families = [Family::FlowControl, Family::ResourceMapping, Family::SpecialPurpose, Family::Worker];
-    let arities = [Arity::Leaf, Arity::One, Arity::Many, Arity::Slots];
+    let arities = [Arity::Leaf, Arity::One, Arity::Many, Arity::Slots, Arity::ManyAndSlots];
     let shape = (prop::sample::select(families.to_vec()), prop::sample::select(arities.to_vec()), any::<u32>());
-    let slot = any::<(String, String)>().prop_map(|(name, doc)| SlotInfo { name, doc });
-    let lists = (vec(any::<String>(), 0..3), vec(slot, 0..3), vec(param(), 0..4));
+    let slot = ("[a-z]{1,8}", "[^\n\r]{0,9}", any::<bool>());
+    let slot = slot.prop_map(|(name, doc, optional)| SlotInfo { name, doc, optional });
+    let lists = (vec(any::<String>(), 0..3), prop::collection::btree_map("[a-z]{1,8}", slot, 1..3), vec(param(), 0..4));
     (any::<(String, String, String)>(), shape, any::<[bool; 13]>(), lists).prop_map(
         |(
             (name, doc, package),
@@ -57,6 +59,8 @@ fn info() -> impl Strategy<Value = ComponentInfo> {
             ],
             (bounds, slots, params),
         )| {
+            let named = slots.into_iter().map(|(name, slot): (String, SlotInfo)| SlotInfo { name, ..slot });
+            let slots: Vec<SlotInfo> = named.collect();
             ComponentInfo {
                 name,
                 family,
@@ -141,4 +145,53 @@ fn parameters_are_read_as_they_are_declared() {
     assert_eq!(errors[0], "`beta` was read as float, and INFO declares no such parameter");
     assert_eq!(errors[1], "`room` was read as text, and its value is 3");
     assert!(errors[2].starts_with("`limit` is -1 µs: "), "{}", errors[2]);
+}
+
+/// A queue that is sorted by one of two orders.
+struct Sorted;
+
+impl crate::Component for Sorted {
+    fn push_task(&self, _node: crate::Node<'_>, task: crate::Task) -> crate::Push {
+        Err(crate::Refused::new(task, crate::Refusal::Full))
+    }
+}
+
+impl crate::Build for Sorted {
+    const INFO: crate::Info = crate::Info::new("sorted", Family::FlowControl, "A queue.")
+        .params(const { &[Param::choice("order", "age", &["age", "length"], "what it is sorted by")] });
+
+    fn build(params: &Params) -> Result<Self, BuildError> {
+        assert!(["age", "length"].contains(&params.text("order")?), "nothing else reaches the constructor");
+        Ok(Sorted)
+    }
+}
+
+#[test]
+fn a_host_that_does_not_know_choices_cannot_set_another_text() {
+    const OFFERS: &[crate::Offer] = &[crate::Offer::of::<Sorted>()];
+    let build = |order: &str| {
+        let value = RawValue::from(&Value::Text(order.to_owned()));
+        let params = [crate::abi::manifest::RawParam { name: "order".into(), value }];
+        crate::export::build(OFFERS, "sorted".into(), params.as_slice().into()).into_result()
+    };
+    assert!(build("length").is_ok());
+    let refused = build("size").map(|_| ()).expect_err("it is not one of them");
+    assert_eq!(
+        (refused.panicked, refused.message.as_str()),
+        (false, r#"`order` is "size", expected one of "age", "length""#)
+    );
+}
+
+#[test]
+fn an_older_host_sees_what_it_knows() {
+    use crate::info::{Info, Slot};
+    let info = Info::new("router", Family::ResourceMapping, "")
+        .slots_beside_children(const { &[Slot { name: "fallback", doc: "the\nrest" }] })
+        .optional_slots(&["fallback"])
+        .params(const { &[Param::choice("order", "age", &["age", "length"], "")] });
+    let raw = RawInfo::from(&info.describe());
+    assert_eq!((raw.arity, raw.slots.len()), (2, 0), "many children, and no slots");
+    assert_eq!((raw.params[0].default.kind, raw.params[0].min.kind), (3, 0), "a text");
+    let read = raw.read().expect("this host knows all");
+    assert_eq!((read.arity, &*read.slots[0].doc, read.slots[0].optional), (Arity::ManyAndSlots, "the rest", true));
 }

@@ -260,6 +260,7 @@ fn other_value(param: &ParamInfo, dice: &mut Dice) -> Option<(String, Value)> {
         ParamKind::Bool => vec![Value::Bool(true), Value::Bool(false)],
         ParamKind::Int { min, .. } => [0, 1, 2, 3, 10, min].map(Value::Int).to_vec(),
         ParamKind::Float { min, .. } => [0.0, 0.5, 1.0, 10.0, 1e4, min].map(Value::Float).to_vec(),
+        ParamKind::Choice(ref of) => of.iter().cloned().map(Value::Text).collect(),
         ParamKind::Text => return None,
     };
     let fitting: Vec<Value> = values.into_iter().filter_map(|value| value.coerce(&param.kind)).collect();

@@ -2,7 +2,7 @@
 //! command.
 
 use crate::hypervisor::WantedGoal;
-use sched_text::did_you_mean;
+use sched_text::{did_you_mean, parse_ranges};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -65,17 +65,7 @@ pub(crate) fn wanted(text: &str) -> Result<Wanted, String> {
 
 /// Reads `0-1+3`.
 fn workers(text: &str) -> Result<Vec<u32>, String> {
-    let wrong = || format!("`{text}` is not a list of workers: write 0, 0-3, or 0-1+3");
-    let mut workers = Vec::new();
-    for part in text.split('+') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().map_err(|_| wrong())?, last.parse().map_err(|_| wrong())?);
-        if first > last || last - first > u32::from(u16::MAX) {
-            return Err(wrong());
-        }
-        workers.extend(first..=last);
-    }
-    Ok(workers)
+    parse_ranges(text).ok_or_else(|| format!("`{text}` is not a list of workers: write 0, 0-3, or 0-1+3"))
 }
 
 /// Reads `0..9`.

@@ -14,7 +14,7 @@ mod site;
 use super::catalogue::Catalogue;
 use super::element::Policy;
 use sched_text::Finding;
-pub(super) use site::Subject;
+pub(super) use site::{Subject, stands_for_slot};
 
 /// A rule of the language.
 struct Rule {

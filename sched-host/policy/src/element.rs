@@ -2,7 +2,7 @@
 
 use super::level::Level;
 use super::overrides::Override;
-use sched_core::{Arch, Value};
+use sched_core::{Arch, Value, WorkerId, WorkerSet};
 use sched_text::{SourceText, Span};
 
 /// A policy: a tree of components, with repetition over the machine and shared definitions.
@@ -224,6 +224,10 @@ pub struct Each {
     pub level: Level,
     /// Keeps only workers of this architecture; groups without any vanish.
     pub arch: Option<Arch>,
+    /// Keeps only workers of these numbers; groups without any vanish.
+    pub only: Option<WorkerSet>,
+    /// Leaves out workers of these numbers.
+    pub except: Option<WorkerSet>,
     /// Children of each group.
     pub children: Vec<Element>,
     /// Place in the text.
@@ -234,13 +238,27 @@ impl Each {
     /// A repetition without children.
     #[must_use]
     pub fn new(level: Level) -> Each {
-        Each { level, arch: None, children: Vec::new(), span: Span::NONE }
+        Each { level, arch: None, only: None, except: None, children: Vec::new(), span: Span::NONE }
     }
 
     /// Keeps only workers of this architecture.
     #[must_use]
     pub fn arch(mut self, arch: Arch) -> Each {
         self.arch = Some(arch);
+        self
+    }
+
+    /// Keeps only workers of these numbers, so that one worker may have other components than the rest.
+    #[must_use]
+    pub fn only(mut self, workers: impl IntoIterator<Item = u32>) -> Each {
+        self.only = Some(workers.into_iter().map(WorkerId).collect());
+        self
+    }
+
+    /// Leaves out workers of these numbers.
+    #[must_use]
+    pub fn except(mut self, workers: impl IntoIterator<Item = u32>) -> Each {
+        self.except = Some(workers.into_iter().map(WorkerId).collect());
         self
     }
 

@@ -5,6 +5,7 @@ mod order;
 
 use super::catalogue::{Catalogue, Entry};
 use super::check;
+use super::check::stands_for_slot;
 use super::element::{Component, Each, Element, Policy, Shared, Use};
 use super::leaves::check_leaves;
 use super::level::Level;
@@ -153,7 +154,7 @@ struct Expansion<'a> {
 
 impl<'a> Expansion<'a> {
     /// The drafts of these elements; none for what this machine lacks.
-    fn elements(&mut self, elements: &'a [Element], scope: &Scope) -> Vec<usize> {
+    fn elements(&mut self, elements: impl IntoIterator<Item = &'a Element>, scope: &Scope) -> Vec<usize> {
         let mut drafts = Vec::new();
         let mut linked = HashSet::new();
         for element in elements {
@@ -180,6 +181,21 @@ impl<'a> Expansion<'a> {
             match each.level {
                 Level::CombinedWorker if self.encloses(&scope.workers, &group.workers) => {}
                 _ => group.workers.intersect_with(&scope.workers),
+            }
+            if let Some(only) = &each.only {
+                match each.level {
+                    Level::CombinedWorker if self.encloses(only, &group.workers) => {}
+                    _ => group.workers.intersect_with(only),
+                }
+            }
+            if let Some(except) = &each.except {
+                let mut without = self.with_members(&group.workers);
+                without.intersect_with(except);
+                match each.level {
+                    // A team without a member is another team.
+                    Level::CombinedWorker if !without.is_empty() => group.workers = WorkerSet::new(),
+                    _ => without.iter().for_each(|worker| _ = group.workers.remove(worker)),
+                }
             }
             if !group.workers.is_empty() {
                 drafts.extend(self.elements(&each.children, &scope.inside(group)));
@@ -275,47 +291,56 @@ impl<'a> Expansion<'a> {
         entry: &Entry,
         scope: &Scope,
     ) -> Option<Vec<(usize, Option<String>)>> {
-        let errors = self.findings.len();
-        let children: Vec<(usize, Option<String>)> = match entry.info.arity {
-            Arity::Slots => {
-                let mut children = Vec::new();
-                let mut vanished = Vec::new();
-                for slot in &entry.info.slots {
-                    let nodes = component.children.iter().filter_map(|child| match child {
-                        Element::Component(node) if node.name == slot.name => Some(node),
-                        _ => None,
-                    });
-                    for node in nodes {
-                        let drafts = self.elements(&node.children, &scope.below(&slot.name));
-                        self.at_most_one(&format!("slot `{}`", slot.name), node.span, &drafts, scope);
-                        if drafts.is_empty() {
-                            vanished.push(node);
-                        }
-                        children.extend(drafts.first().map(|draft| (*draft, Some(slot.name.clone()))));
-                    }
-                }
-                if let (false, Some(node), true) =
-                    (children.is_empty(), vanished.first(), self.findings.len() == errors)
-                {
-                    let finding = Finding::error(format!("slot `{}` is empty on this machine", node.name))
-                        .at(node.span, format!("no worker below, for {}: {}", scope.place, text::workers(&scope.workers)))
-                        .help(self.inventory())
-                        .help("why: a component with slots needs a child in each; give this one workers that the machine has")
-                        .breaks("V7")
-                        .code("policy::slots");
-                    self.report_once(finding);
-                }
-                children
+        let mut children: Vec<(usize, Option<String>)> = Vec::new();
+        if entry.info.arity != Arity::Slots {
+            let is_slot =
+                |child: &Element| matches!(child, Element::Component(node) if stands_for_slot(&entry.info, node));
+            let drafts = self.elements(component.children.iter().filter(|child| !is_slot(child)), scope);
+            if drafts.is_empty() {
+                return None;
             }
-            arity => {
-                let drafts = self.elements(&component.children, scope);
-                if arity == Arity::One {
-                    self.at_most_one(&format!("`{}`", component.name), component.span, &drafts, scope);
-                }
-                drafts.into_iter().map(|draft| (draft, None)).collect()
+            if entry.info.arity == Arity::One {
+                self.at_most_one(&format!("`{}`", component.name), component.span, &drafts, scope);
             }
-        };
+            children.extend(drafts.into_iter().map(|draft| (draft, None)));
+        }
+        self.fill_slots(component, entry, scope, &mut children);
         (!children.is_empty()).then_some(children)
+    }
+
+    /// Adds the children in slots.
+    fn fill_slots(
+        &mut self,
+        component: &'a Component,
+        entry: &Entry,
+        scope: &Scope,
+        children: &mut Vec<(usize, Option<String>)>,
+    ) {
+        let errors = self.findings.len();
+        let mut vanished = Vec::new();
+        for slot in &entry.info.slots {
+            let nodes = component.children.iter().filter_map(|child| match child {
+                Element::Component(node) if node.name == slot.name => Some(node),
+                _ => None,
+            });
+            for node in nodes {
+                let drafts = self.elements(&node.children, &scope.below(&slot.name));
+                self.at_most_one(&format!("slot `{}`", slot.name), node.span, &drafts, scope);
+                if drafts.is_empty() && !slot.optional {
+                    vanished.push(node);
+                }
+                children.extend(drafts.first().map(|draft| (*draft, Some(slot.name.clone()))));
+            }
+        }
+        if let (false, Some(node), true) = (children.is_empty(), vanished.first(), self.findings.len() == errors) {
+            let finding = Finding::error(format!("slot `{}` is empty on this machine", node.name))
+                .at(node.span, format!("no worker below, for {}: {}", scope.place, text::workers(&scope.workers)))
+                .help(self.inventory())
+                .help("why: a component with slots needs a child in each; give this one workers that the machine has")
+                .breaks("V7")
+                .code("policy::slots");
+            self.report_once(finding);
+        }
     }
 
     fn at_most_one(&mut self, name: &str, span: Span, drafts: &[usize], scope: &Scope) {

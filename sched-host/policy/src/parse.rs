@@ -6,7 +6,7 @@ use super::element::{Component, Each, Element, Policy, Setting, Shared, Use};
 use super::level::Level;
 use super::overrides::{self, Override};
 use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
-use sched_core::Value;
+use sched_core::{Value, WorkerId, WorkerSet};
 use sched_text::kdl::{Language, Reader, Signature, comment_above};
 use sched_text::{Finding, Findings, Span, did_you_mean};
 use std::collections::HashMap;
@@ -62,7 +62,8 @@ pub(super) const LANGUAGE: Language = Language { name: "policy", node: "componen
 const POLICY: Signature = Signature { arguments: 1, properties: &[], example: "policy \"my-policy\" { … }" };
 const SHARED: Signature =
     Signature { arguments: 1, properties: &["each", "arch"], example: "shared \"leaf\" each=\"worker\" { … }" };
-const EACH: Signature = Signature { arguments: 1, properties: &["arch"], example: "each \"worker\" { … }" };
+const EACH: Signature =
+    Signature { arguments: 1, properties: &["arch", "only", "except"], example: "each \"worker\" { … }" };
 const OVERRIDE: Signature =
     Signature { arguments: 1, properties: &["from"], example: "override \"fifo\" from=\"libmine.so\"" };
 const USE: Signature = Signature { arguments: 1, properties: &[], example: "use \"leaf\"" };
@@ -155,6 +156,15 @@ fn read_children(reader: &mut Reader, node: &KdlNode) -> Vec<Element> {
     node.iter_children().filter_map(|child| read_element(reader, child)).collect()
 }
 
+/// What `only` and `except` of an `each` expect.
+const NUMBERS: &str = "numbers of workers in quotes, such as \"0-3, 7\"";
+
+/// The numbers of workers in `0-3, 7`.
+fn worker_numbers(text: &str) -> Option<WorkerSet> {
+    let numbers = sched_text::parse_ranges(text).filter(|numbers| !numbers.is_empty())?;
+    Some(numbers.into_iter().map(WorkerId).collect())
+}
+
 fn read_element(reader: &mut Reader, node: &KdlNode) -> Option<Element> {
     match node.name().value() {
         "each" => {
@@ -163,9 +173,13 @@ fn read_element(reader: &mut Reader, node: &KdlNode) -> Option<Element> {
             // An unknown level is reported; any level serves to read the rest.
             let level = name.and_then(|(name, span)| level(open.reader(), &name, span)).unwrap_or(Level::Worker);
             let arch = open.arch("arch");
+            let only = open.quantity("only", worker_numbers, NUMBERS);
+            let except = open.quantity("except", worker_numbers, NUMBERS);
             Some(Element::Each(Each {
                 level,
                 arch,
+                only,
+                except,
                 children: read_children(reader, node),
                 span: reader.head_span(node),
             }))

@@ -1,7 +1,8 @@
 //! Policies as text.
 
 use super::element::{Component, Element, Policy, Shared};
-use sched_core::{Arch, Value};
+use sched_core::{Arch, Value, WorkerSet};
+use sched_text::ranges;
 use std::fmt::Write as _;
 
 impl Policy {
@@ -36,7 +37,10 @@ fn write_shared(text: &mut String, shared: &Shared) {
 fn write_element(text: &mut String, element: &Element, depth: usize) {
     let head = match element {
         Element::Component(component) => component_head(component),
-        Element::Each(each) => format!("each {}{}", quote(each.level.name()), arch_filter(each.arch)),
+        Element::Each(each) => {
+            let (only, except) = (numbers("only", each.only.as_ref()), numbers("except", each.except.as_ref()));
+            format!("each {}{}{only}{except}", quote(each.level.name()), arch_filter(each.arch))
+        }
         Element::Use(link) => format!("use {}", quote(&link.name)),
     };
     write_node(text, &head, element.children(), depth);
@@ -59,6 +63,11 @@ pub(super) fn component_head(component: &Component) -> String {
         head += &format!(" {}={}", name(&setting.name), value(&setting.value));
     }
     head
+}
+
+fn numbers(name: &str, workers: Option<&WorkerSet>) -> String {
+    let listed = |workers: &WorkerSet| ranges(workers.iter().map(|worker| worker.0));
+    workers.map_or(String::new(), |workers| format!(" {name}={}", quote(&listed(workers))))
 }
 
 fn arch_filter(arch: Option<Arch>) -> String {

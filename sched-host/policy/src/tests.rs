@@ -17,6 +17,7 @@ mod refusals;
 mod round_trip;
 mod rules;
 mod simple;
+mod slots;
 mod specs;
 mod text;
 mod wrong_each;

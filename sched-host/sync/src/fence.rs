@@ -6,6 +6,7 @@ pub use chosen::{heavy_fence, light_fence};
 #[cfg(not(loom))]
 mod chosen {
     use rustix::thread::{MembarrierCommand, membarrier};
+    use std::hint::cold_path;
     use std::sync::atomic::Ordering::{Relaxed, SeqCst};
     use std::sync::atomic::{AtomicBool, compiler_fence, fence};
 
@@ -15,6 +16,7 @@ mod chosen {
         if MEMBARRIER.load(Relaxed) {
             compiler_fence(SeqCst);
         } else {
+            cold_path();
             fence(SeqCst);
         }
     }

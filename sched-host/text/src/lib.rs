@@ -29,7 +29,7 @@ pub use file::{STANDARD_INPUT, Unread, decode, file_name, read, read_bytes};
 pub use finding::{Finding, Findings};
 pub use median::median;
 pub use plain::Plain;
-pub use ranges::{ranges, workers};
+pub use ranges::{parse_ranges, ranges, workers};
 pub use span::{SourceText, Span, line_and_column};
 pub use spread::spread;
 pub use suggest::{closest, did_you_mean, distance};

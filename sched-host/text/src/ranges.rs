@@ -19,6 +19,24 @@ pub fn ranges<N: TryInto<u64>>(numbers: impl IntoIterator<Item = N>) -> String {
     runs.collect::<Vec<_>>().join(", ")
 }
 
+/// Maximum number in a text that [`parse_ranges`] reads: far more than there are workers.
+const MOST: u32 = 1 << 20;
+
+/// The numbers of `0-3, 7`, in the order of the text; `None` if it is something else. Also `+` separates.
+#[must_use]
+pub fn parse_ranges(text: &str) -> Option<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for part in text.split([',', '+']).map(str::trim) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        if first > last || last > MOST || numbers.len() > MOST as usize {
+            return None;
+        }
+        numbers.extend(first..=last);
+    }
+    Some(numbers)
+}
+
 /// `worker 3` or `workers 0-3, 7`.
 #[must_use]
 pub fn workers(set: &WorkerSet) -> String {
@@ -35,5 +53,14 @@ mod tests {
         assert_eq!(ranges([0_u32, 1, 2, 3, 7, 9, 10]), "0-3, 7, 9-10");
         assert_eq!(ranges([5_usize]), "5");
         assert_eq!(ranges(Vec::<u32>::new()), "");
+    }
+
+    #[test]
+    fn ranges_are_read_back() {
+        assert_eq!(parse_ranges("0-3, 7, 9-10"), Some(vec![0, 1, 2, 3, 7, 9, 10]));
+        assert_eq!(parse_ranges("2+0-1"), Some(vec![2, 0, 1]));
+        for wrong in ["", "x", "3-1", "1,", "-1", "0-4000000000", "1.5"] {
+            assert_eq!(parse_ranges(wrong), None, "{wrong}");
+        }
     }
 }

@@ -48,11 +48,10 @@ impl LiveTree {
     /// Pushes a task, held by `node` in the ledger, to its component.
     #[inline(always)]
     pub(super) fn give(&self, call: &Call<'_>, node: &TreeNode, task: RawTask, slot: &'static Slot) -> RawPush {
-        let answer = if node.is_quarantined() {
-            self.pass_push(call, node, task, slot)
-        } else {
-            node.touch();
+        let answer = if node.accepts_push() {
             node.with(call, |component, raw| component.push_task(raw, task))
+        } else {
+            self.pass_push(call, node, task, slot)
         };
         if answer.refused.is_none() {
             if let Some(observed) = &self.observed {
@@ -292,7 +291,7 @@ impl LiveTree {
     /// Quarantines the node: calls pass through it from now on, and its tasks are taken back once no call is in the
     /// tree.
     pub(super) fn quarantine(&self, node: &TreeNode) {
-        node.quarantined.store(true, Relaxed);
+        node.set_quarantined();
         node.queued.set(0);
         self.repairs.store(true, Release);
     }

@@ -272,8 +272,9 @@ extern "C" fn lost(task: RawTask) {
 
 /// Size of the first chunk. Sizes double, so a bit operation finds the chunk of an index and no chunk ever moves.
 const FIRST_CHUNK: usize = 1024;
-/// Number of chunks: with doubling sizes, enough for all 32-bit indices.
-pub const CHUNKS: usize = 22;
+/// Number of chunks: with doubling sizes, one more than are ever filled, so that every 32-bit index falls into one and
+/// no bound is checked.
+pub const CHUNKS: usize = 23;
 
 /// Chunk of a slot, and its place in the chunk.
 #[inline]
@@ -349,7 +350,8 @@ impl Ledger {
     /// Beyond 2³² slots.
     pub fn grow(&self) -> &'static [Slot] {
         let _one_at_a_time = self.grow.lock();
-        let number = self.chunks.iter().position(|chunk| chunk.get().is_none()).expect("fewer than 2^32 tasks at once");
+        let unfilled = self.chunks[..CHUNKS - 1].iter().position(|chunk| chunk.get().is_none());
+        let number = unfilled.expect("fewer than 2^32 tasks at once");
         let size = FIRST_CHUNK << number;
         let first = size - FIRST_CHUNK;
         let unused = {

@@ -30,7 +30,7 @@ use sched_text::hash::{self, mix};
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::*};
 
 /// The way from a node to a parent.
 #[derive(Clone, Copy)]
@@ -39,6 +39,11 @@ pub(super) struct ParentLink {
     /// Number of the node among the children of the parent.
     pub(super) child: u32,
 }
+
+/// No task was pushed to the component yet, and it has none before that.
+const UNTOUCHED: u8 = 1;
+/// The component failed.
+const QUARANTINED: u8 = 2;
 
 /// One node. Fields that nearly every hop reads come first, on one cache line: there may be a thousand leaves, and each
 /// task is pulled by another.
@@ -52,10 +57,8 @@ pub(super) struct TreeNode {
     pub(super) number: NodeNumber,
     /// Architectures of the workers below.
     pub(super) archs: u32,
-    /// Whether no task was pushed to the component yet, if it has none before that.
-    untouched: AtomicBool,
-    /// Whether calls pass through the node.
-    pub(super) quarantined: AtomicBool,
+    /// Reasons why calls do not go to the component: [`UNTOUCHED`], [`QUARANTINED`].
+    passing: AtomicU8,
     /// Whether the estimated end follows from notes, so that the component is not asked.
     pub(super) end_is_noted: bool,
     /// Whether the component is declared to store any number of tasks.
@@ -170,12 +173,11 @@ impl TreeNode {
             queued: Arc::default(),
             places,
             workers,
-            untouched: AtomicBool::new(parts.empty_until_pushed),
+            passing: AtomicU8::new(if parts.empty_until_pushed { UNTOUCHED } else { 0 }),
             end_is_noted: parts.end_is_noted,
             stores_any_number: parts.stores_any_number,
             straight: None,
             foresight: None,
-            quarantined: AtomicBool::new(false),
             post: parts.post,
             health: Health::default(),
             keeps_state: parts.keeps_state,
@@ -202,12 +204,17 @@ impl TreeNode {
     }
 
     pub(super) fn is_quarantined(&self) -> bool {
-        self.quarantined.load(Relaxed)
+        self.passing.load(Relaxed) & QUARANTINED != 0
+    }
+
+    /// Lets calls pass through the node from now on.
+    pub(super) fn set_quarantined(&self) {
+        self.passing.fetch_or(QUARANTINED, Relaxed);
     }
 
     /// Whether the component has nothing to pull, so that its sources are asked at once.
     pub(super) fn is_passed_by(&self) -> bool {
-        self.is_quarantined() || self.untouched.load(Relaxed)
+        self.passing.load(Relaxed) != 0
     }
 
     /// Exchanges the components of two nodes, with what the host notes of them.
@@ -215,19 +222,23 @@ impl TreeNode {
         std::mem::swap(&mut self.component, &mut other.component);
         std::mem::swap(&mut self.offered, &mut other.offered);
         std::mem::swap(&mut self.post, &mut other.post);
-        std::mem::swap(&mut self.untouched, &mut other.untouched);
+        let (here, there) = (self.passing.get_mut(), other.passing.get_mut());
+        let differ = (*here ^ *there) & UNTOUCHED;
+        *here ^= differ;
+        *there ^= differ;
         // Other trees read these counters: the lengths move, the counters stay.
         let (here, there) = (self.queued.nanos(), other.queued.nanos());
         self.queued.set(there);
         other.queued.set(here);
     }
 
-    /// Announces a push to the component. A worker that passes by meanwhile finds the task nevertheless: this store
-    /// precedes the pusher's look for sleepers, as the task does.
-    pub(super) fn touch(&self) {
-        if self.untouched.load(Relaxed) {
-            self.untouched.store(false, Relaxed);
-        }
+    /// Announces a push. Returns whether it goes to the component.
+    ///
+    /// A worker that passes by meanwhile finds the task nevertheless: this store precedes the pusher's look for
+    /// sleepers, as the task does.
+    #[inline]
+    pub(super) fn accepts_push(&self) -> bool {
+        self.passing.load(Relaxed) == 0 || self.passing.fetch_and(!UNTOUCHED, Relaxed) & QUARANTINED == 0
     }
 
     /// Runs `body` with the component's view of the node in this call.

@@ -190,7 +190,7 @@ unsafe fn list<T, U>(start: *const T, read: impl Fn(&T) -> Option<U>, faults: &m
 /// Its texts are null or end with a zero byte.
 unsafe fn slot_info(slot: &RawSlot) -> Option<SlotInfo> {
     // SAFETY: as the caller promises.
-    unsafe { Some(SlotInfo { name: text(slot.name)?, doc: text(slot.doc).unwrap_or_default() }) }
+    unsafe { Some(SlotInfo { name: text(slot.name)?, doc: text(slot.doc).unwrap_or_default(), optional: false }) }
 }
 
 /// # Safety
@@ -204,7 +204,11 @@ unsafe fn param_info(param: &RawParam) -> Option<Result<ParamInfo, String>> {
         1 => (ParamKind::Int { min: param.min.integer, max: param.max.integer }, Value::Int(integer)),
         2 => (ParamKind::Float { min: param.min.number, max: param.max.number }, Value::Float(number)),
         // SAFETY: as the caller promises.
-        3 => (ParamKind::Text, Value::Text(unsafe { text(words) }.unwrap_or_default())),
+        3 => unsafe {
+            let choices =
+                text(param.max.text).map(|texts| texts.split(',').map(|word| word.trim().to_owned()).collect());
+            (choices.map_or(ParamKind::Text, ParamKind::Choice), Value::Text(text(words).unwrap_or_default()))
+        },
         other => return Some(Err(format!("has a parameter `{name}` of type {other}, expected 0 to 3"))),
     };
     let (doc, unit) = (doc.unwrap_or_default(), unit.unwrap_or_default());

@@ -241,6 +241,12 @@ fn children(info: &ComponentInfo, workers: u32, dice: &mut Dice) -> Vec<ChildSet
             }
             groups.into_iter().map(|over| child(over, "", dice)).collect()
         }
+        // Each child of its own may do what any does.
+        Arity::ManyAndSlots => {
+            let mut children: Vec<ChildSetting> = (0..workers).map(|worker| child(vec![worker], "", dice)).collect();
+            children.extend(info.slots.iter().map(|slot| child(all.clone(), &slot.name, dice)));
+            children
+        }
     }
 }
 

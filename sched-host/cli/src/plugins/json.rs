@@ -88,6 +88,8 @@ struct Component<'a> {
 struct Slot<'a> {
     name: &'a str,
     doc: &'a str,
+    /// Whether a policy may leave it out.
+    optional: bool,
 }
 
 #[derive(Serialize)]
@@ -101,6 +103,9 @@ struct Param<'a> {
     min: Option<Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max: Option<Json>,
+    /// The texts that are allowed; absent where any is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    choices: Option<&'a [String]>,
     unit: &'a str,
     doc: &'a str,
 }
@@ -195,7 +200,11 @@ fn component(listed: &ListedComponent) -> Component<'_> {
         may_refuse: info.may_refuse,
         needs_models: info.needs_models,
         lookahead: info.lookahead,
-        slots: info.slots.iter().map(|slot| Slot { name: &slot.name, doc: &slot.doc }).collect(),
+        slots: info
+            .slots
+            .iter()
+            .map(|slot| Slot { name: &slot.name, doc: &slot.doc, optional: slot.optional })
+            .collect(),
         params: info.params.iter().map(param).collect(),
         hidden_by,
         hides,
@@ -209,18 +218,23 @@ fn arity(info: &ComponentInfo) -> &'static str {
         Arity::One => "one",
         Arity::Many => "many",
         Arity::Slots => "slots",
+        Arity::ManyAndSlots => "many-and-slots",
         _ => "unknown",
     }
 }
 
 fn param(info: &ParamInfo) -> Param<'_> {
+    let choices = match &info.kind {
+        ParamKind::Choice(of) => Some(of.as_slice()),
+        _ => None,
+    };
     let (kind, min, max) = match info.kind {
         ParamKind::Bool => ("bool", None, None),
         ParamKind::Int { min, max } => {
             ("int", (min != i64::MIN).then(|| min.into()), (max != i64::MAX).then(|| max.into()))
         }
         ParamKind::Float { min, max } => ("float", finite(min), finite(max)),
-        ParamKind::Text => ("text", None, None),
+        ParamKind::Text | ParamKind::Choice(_) => ("text", None, None),
         _ => ("unknown", None, None),
     };
     let default = match &info.default {
@@ -230,7 +244,7 @@ fn param(info: &ParamInfo) -> Param<'_> {
         Value::Float(number) => finite(*number).unwrap_or_else(|| Json::String(number.to_string())),
         Value::Text(text) => Json::String(text.clone()),
     };
-    Param { name: &info.name, kind, default, min, max, unit: &info.unit, doc: &info.doc }
+    Param { name: &info.name, kind, default, min, max, choices, unit: &info.unit, doc: &info.doc }
 }
 
 fn finite(number: f64) -> Option<Json> {

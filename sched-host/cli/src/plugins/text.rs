@@ -98,7 +98,8 @@ fn component_lines(out: &mut String, listed: &ListedComponent, verbose: bool) {
         line(out, 3, format_args!("{}", traits(info)));
     }
     for slot in &info.slots {
-        line(out, 3, format_args!("slot {}{}", slot.name, described(&slot.doc)));
+        let optional = if slot.optional { " (may be left out)" } else { "" };
+        line(out, 3, format_args!("slot {}{optional}{}", slot.name, described(&slot.doc)));
     }
     for param in &info.params {
         line(out, 3, format_args!("{}", param_line(param)));
@@ -116,6 +117,7 @@ fn children(info: &ComponentInfo) -> &'static str {
         Arity::One => "one child",
         Arity::Many => "one or more children",
         Arity::Slots => "a child for each slot",
+        Arity::ManyAndSlots => "one or more children, and a child for each slot",
         _ => "children of a kind that is unknown here",
     }
 }

@@ -1,6 +1,6 @@
 //! Parents and children of components, through `each`, `use` and slots.
 
-use super::site::Subject;
+use super::site::{Subject, stands_for_slot};
 use crate::areas::bounds;
 use crate::catalogue::Entry;
 use crate::element::{Component, Element, Setting};
@@ -102,18 +102,25 @@ impl<'a> Subject<'a> {
         if slots.is_empty() {
             return self.components_of(&above.component.children);
         }
-        slots.into_iter().flat_map(|slot| self.components_of(&slot.children)).collect()
+        let mut children = Vec::new();
+        for element in &above.component.children {
+            match element {
+                Element::Component(node) if stands_for_slot(above.info, node) => {}
+                // Of a component with slots only, nothing else is right.
+                _ if above.info.arity == Arity::Slots => {}
+                other => children.extend(self.components_of(std::slice::from_ref(other))),
+            }
+        }
+        children.extend(slots.into_iter().flat_map(|slot| self.components_of(&slot.children)));
+        children
     }
 
     /// The slots that a policy fills below a component.
     pub(super) fn slots_of(&self, above: KnownComponent<'a>) -> Vec<&'a Component> {
-        if above.info.arity != Arity::Slots {
-            return Vec::new();
-        }
         let elements = above.component.children.iter();
         elements
             .filter_map(|element| match element {
-                Element::Component(slot) => Some(slot),
+                Element::Component(slot) if stands_for_slot(above.info, slot) => Some(slot),
                 _ => None,
             })
             .collect()

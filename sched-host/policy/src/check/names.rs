@@ -1,10 +1,10 @@
 //! Rules about names: components, parameters and slots exist, have the right type, and are given once.
 
-use super::site::{Owner, Role, Subject};
+use super::site::{Owner, Role, Subject, stands_for_slot};
 use crate::catalogue::Catalogue;
 use crate::element::{Component, Element};
 use crate::print;
-use sched_core::{Arity, ParamInfo};
+use sched_core::{Arity, ParamInfo, SlotInfo};
 use sched_text::Finding;
 use sched_text::did_you_mean;
 use std::collections::HashMap;
@@ -116,49 +116,30 @@ fn explain(param: &ParamInfo) -> String {
 
 pub(super) fn slots(subject: &Subject<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
-    for (component, entry) in subject.known().filter(|(_, entry)| entry.info.arity == Arity::Slots) {
+    for (component, entry) in subject.known().filter(|(_, entry)| !entry.info.slots.is_empty()) {
         let slots = &entry.info.slots;
+        let only_slots = entry.info.arity == Arity::Slots;
         let mut seen: Vec<&Component> = Vec::new();
         for child in &component.children {
-            let Element::Component(node) = child else {
-                findings.push(
-                    Finding::error(format!("below `{}` stand its slots", component.name))
-                        .at(child.span(), "expected a slot")
-                        .help(slot_names(component, slots.iter().map(|slot| slot.name.as_str())))
-                        .help("`each` and `use` stand inside a slot"),
-                );
-                continue;
+            let node = match child {
+                Element::Component(node) if stands_for_slot(&entry.info, node) => node,
+                _ if only_slots => {
+                    findings.push(
+                        Finding::error(format!("below `{}` stand its slots", component.name))
+                            .at(child.span(), "expected a slot")
+                            .help(slot_names(component, slots.iter().map(|slot| slot.name.as_str())))
+                            .help("`each` and `use` stand inside a slot"),
+                    );
+                    continue;
+                }
+                _ => continue,
             };
-            if let Some(first) = seen.iter().find(|first| first.name == node.name) {
-                findings.push(
-                    Finding::error(format!("slot `{}` of `{}` is given twice", node.name, component.name))
-                        .at(node.span, "again here")
-                        .at(first.span, "first here")
-                        .help("leave one of them out"),
-                );
-            } else if !slots.iter().any(|slot| slot.name == node.name) {
-                let names = slots.iter().map(|slot| slot.name.as_str());
-                findings.push(
-                    Finding::error(format!("`{}` has no slot `{}`", component.name, node.name))
-                        .at(node.span, "unknown slot")
-                        .help(did_you_mean(&node.name, names, &format!("slots of `{}`", component.name))),
-                );
-            }
+            findings.extend(wrong_slot(component, slots, node, &seen));
             seen.push(node);
         }
-        let missing: Vec<_> = slots.iter().filter(|slot| seen.iter().all(|node| node.name != slot.name)).collect();
-        if !missing.is_empty() {
-            let names: Vec<String> = missing.iter().map(|slot| format!("`{}`", slot.name)).collect();
-            let plural = if names.len() == 1 { "" } else { "s" };
-            let finding =
-                Finding::error(format!("`{}` lacks its slot{plural} {}", component.name, names.join(" and ")))
-                    .at(component.span, format!("expected {} below", names.join(" and ")));
-            findings.push(
-                missing
-                    .iter()
-                    .fold(finding, |finding, slot| finding.help(format!("add `{} {{ … }}`: {}", slot.name, slot.doc))),
-            );
-        }
+        let missing: Vec<&SlotInfo> =
+            slots.iter().filter(|slot| !slot.optional && seen.iter().all(|node| node.name != slot.name)).collect();
+        findings.extend(missing_slots(component, &missing));
     }
     for site in &subject.sites {
         if let (Role::Slot(slot), Owner::Component(component, _)) = (site.role, site.owner)
@@ -172,6 +153,39 @@ pub(super) fn slots(subject: &Subject<'_>) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// What is wrong with a slot, given those before it.
+fn wrong_slot(component: &Component, slots: &[SlotInfo], node: &Component, before: &[&Component]) -> Option<Finding> {
+    if let Some(first) = before.iter().find(|first| first.name == node.name) {
+        return Some(
+            Finding::error(format!("slot `{}` of `{}` is given twice", node.name, component.name))
+                .at(node.span, "again here")
+                .at(first.span, "first here")
+                .help("leave one of them out"),
+        );
+    }
+    if slots.iter().any(|slot| slot.name == node.name) {
+        return None;
+    }
+    let names = slots.iter().map(|slot| slot.name.as_str());
+    Some(
+        Finding::error(format!("`{}` has no slot `{}`", component.name, node.name))
+            .at(node.span, "unknown slot")
+            .help(did_you_mean(&node.name, names, &format!("slots of `{}`", component.name))),
+    )
+}
+
+fn missing_slots(component: &Component, missing: &[&SlotInfo]) -> Option<Finding> {
+    if missing.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = missing.iter().map(|slot| format!("`{}`", slot.name)).collect();
+    let plural = if names.len() == 1 { "" } else { "s" };
+    let finding = Finding::error(format!("`{}` lacks its slot{plural} {}", component.name, names.join(" and ")))
+        .at(component.span, format!("expected {} below", names.join(" and ")));
+    let help = |finding: Finding, slot: &&SlotInfo| finding.help(format!("add `{} {{ … }}`: {}", slot.name, slot.doc));
+    Some(missing.iter().fold(finding, help))
 }
 
 fn slot_names<'a>(component: &Component, names: impl Iterator<Item = &'a str>) -> String {

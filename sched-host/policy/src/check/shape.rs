@@ -1,9 +1,9 @@
 //! Rules about the shape of the tree: numbers of children.
 
-use super::site::{Role, Subject};
+use super::site::{Role, Subject, stands_for_slot};
 use crate::element::{Component, Element};
 use crate::level::Level;
-use sched_core::{Arity, Family};
+use sched_core::{Arity, ComponentInfo, Family};
 use sched_text::Finding;
 use sched_text::Span;
 
@@ -48,7 +48,7 @@ pub(super) fn arity(subject: &Subject<'_>) -> Vec<Finding> {
     for site in &subject.sites {
         match site.role {
             Role::Component(component, Some(entry)) => {
-                findings.extend(arity_of_component(component, entry.info.arity));
+                findings.extend(arity_of_component(component, &entry.info));
             }
             Role::Slot(slot) => {
                 findings.extend(exactly_one(&format!("slot `{}`", slot.name), slot.span, &slot.children))
@@ -64,9 +64,10 @@ pub(super) fn arity(subject: &Subject<'_>) -> Vec<Finding> {
     findings
 }
 
-fn arity_of_component(component: &Component, arity: Arity) -> Option<Finding> {
+fn arity_of_component(component: &Component, info: &ComponentInfo) -> Option<Finding> {
     let name = format!("`{}`", component.name);
-    match arity {
+    let is_slot = |child: &Element| matches!(child, Element::Component(node) if stands_for_slot(info, node));
+    match info.arity {
         Arity::Leaf => component.children.first().map(|child| {
             Finding::error(format!("{name} takes no child"))
                 .at(child.span(), "this is below a leaf")
@@ -74,7 +75,7 @@ fn arity_of_component(component: &Component, arity: Arity) -> Option<Finding> {
                 .help("close its braces before this, or move the child above the leaf")
         }),
         Arity::One => exactly_one(&name, component.span, &component.children),
-        Arity::Many if component.children.is_empty() => Some(
+        Arity::Many | Arity::ManyAndSlots if component.children.iter().all(is_slot) => Some(
             Finding::error(format!("{name} has no child"))
                 .at(component.span, "expected one or more children below")
                 .help(format!("write `{} {{ each \"worker\" {{ worker }} }}`", component.name)),

@@ -3,7 +3,7 @@
 use crate::catalogue::{Catalogue, Entry};
 use crate::element::{Component, Each, Element, Policy, Shared, Use};
 use crate::level::Level;
-use sched_core::Arity;
+use sched_core::{Arity, ComponentInfo};
 use sched_text::Span;
 use std::collections::HashMap;
 
@@ -85,7 +85,7 @@ impl<'a> Subject<'a> {
     fn place(&mut self, elements: &'a [Element], owner: Owner<'a>, repeats: &[&'a Each], once: bool) {
         for element in elements {
             let role = match element {
-                Element::Component(node) if repeats.is_empty() && has_slots(owner) => Role::Slot(node),
+                Element::Component(node) if repeats.is_empty() && is_slot(owner, node) => Role::Slot(node),
                 Element::Component(node) => Role::Component(node, self.catalogue.get(&node.name)),
                 Element::Each(each) => Role::Each(each),
                 Element::Use(link) => Role::Use(link),
@@ -122,6 +122,19 @@ impl<'a> Subject<'a> {
     }
 }
 
-fn has_slots(owner: Owner<'_>) -> bool {
-    matches!(owner, Owner::Component(_, Some(entry)) if entry.info.arity == Arity::Slots)
+/// Whether a node right below `owner` stands for one of its slots.
+fn is_slot(owner: Owner<'_>, node: &Component) -> bool {
+    match owner {
+        Owner::Component(_, Some(entry)) => stands_for_slot(&entry.info, node),
+        _ => false,
+    }
+}
+
+/// Whether a node right below a component stands for one of its slots: all do where it has nothing else.
+pub(crate) fn stands_for_slot(info: &ComponentInfo, node: &Component) -> bool {
+    match info.arity {
+        Arity::Slots => true,
+        Arity::ManyAndSlots => info.slots.iter().any(|slot| slot.name == node.name),
+        _ => false,
+    }
 }

@@ -322,3 +322,53 @@ fn an_invalid_policy_is_not_expanded() {
         expand_unchecked(&policy(r#"policy "p" { fifo { eagr } }"#), &catalogue(), &FlatMachine { workers: 1 });
     assert_eq!(errors.map(|plan| plan.nodes.len()).unwrap_err().findings()[0].rule(), "policy::component");
 }
+
+#[test]
+fn one_worker_may_have_other_components_than_the_rest() {
+    let machine = FlatMachine { workers: 4 };
+    let text = r#"policy "p" { fifo { eager {
+        each "worker" only="2" { fifo ntasks-threshold=8 { worker } }
+        each "worker" except="2" { worker }
+    } } }"#;
+    let plan = plan(text, &machine);
+    sound(&plan, &machine);
+    let below = |path: &&str| path.starts_with("fifo/eager/");
+    assert_eq!(
+        paths(&plan).into_iter().filter(below).collect::<Vec<_>>(),
+        [
+            "fifo/eager/worker 2/fifo",
+            "fifo/eager/worker 2/fifo/worker",
+            "fifo/eager/worker 0/worker",
+            "fifo/eager/worker 1/worker",
+            "fifo/eager/worker 3/worker",
+        ]
+    );
+    // On a machine without that worker there are the others.
+    let machine = FlatMachine { workers: 2 };
+    assert_eq!(self::plan(text, &machine).nodes.len(), 4);
+}
+
+#[test]
+fn workers_are_filtered_in_groups_and_teams() {
+    let machine = Node { cores: 2, gpus: 0 };
+    let text = r#"policy "p" { fifo { eager {
+        each "numa" except="3" { fifo { eager { each "worker" { worker } } } }
+        each "numa" only="3" { fifo { worker } }
+        each "combined-worker" only="0-2" { combined-worker }
+    } } }"#;
+    let plan = plan(text, &machine);
+    let leaves: Vec<_> = plan.nodes.iter().filter_map(|node| node.leaf_worker).collect();
+    let mut numbers: Vec<u32> = leaves.into_iter().map(|worker| worker.0).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [0, 1, 2, 3, 4], "of the two teams, workers 0 and 1 only");
+}
+
+#[test]
+fn numbers_of_workers_that_cannot_be_read() {
+    for wrong in ["only=\"3-1\"", "only=\"\"", "except=\"a\"", "only=3"] {
+        let text = format!("policy \"p\" {{ fifo {{ eager {{ each \"worker\" {wrong} {{ worker }} }} }} }}");
+        let error = crate::parse("test.kdl", &text).expect_err("it is wrong").findings()[0].message().to_owned();
+        let name = wrong.split('=').next().expect("there is a name");
+        assert!(error.starts_with(&format!("`{name}` is ")), "{wrong}: {error}");
+    }
+}

@@ -92,8 +92,12 @@ fn part() -> impl Strategy<Value = Element> {
     let leaf = prop_oneof![component(Just(Vec::new())), name().prop_map(|name| Use::new(name).into())];
     leaf.prop_recursive(4, 24, 4, |inner| {
         let children = prop::collection::vec(inner, 0..4);
-        let each = (level(), arch(), children.clone()).prop_map(|(level, arch, children)| {
+        let some = prop::option::of(prop::collection::btree_set(0..200u32, 1..9));
+        let filters = (arch(), some.clone(), some);
+        let each = (level(), filters, children.clone()).prop_map(|(level, (arch, only, except), children)| {
             let each = Each { arch, ..Each::new(level) };
+            let each = only.into_iter().fold(each, Each::only);
+            let each = except.into_iter().fold(each, Each::except);
             Element::from(children.into_iter().fold(each, Each::child))
         });
         prop_oneof![component(children), each]

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 impl Core {
-    /// Checks the data of a task, some of which is special or belongs to another runtime. Returns that some is special.
+    /// Checks the data of a task. Returns whether some is special.
     #[cold]
     pub(crate) fn check_special(
         &self,
@@ -42,7 +42,7 @@ impl Core {
                 return Err(SubmitError::Overlap { codelet: codelet.to_owned(), first, second });
             }
         }
-        Ok(true)
+        Ok(accesses.iter().any(|(header, _)| header.is_special()))
     }
 
     /// [Enters](Core::enter) a task that names parts of data. The orders of all data with parts are locked before those

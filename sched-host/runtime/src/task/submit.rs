@@ -383,16 +383,20 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         }
         let mut accesses: SmallVec<[(&Arc<DataHeader>, AccessMode); 4]> = SmallVec::new();
         let mut footprint = NO_DATA;
-        // Whether there are parts of data, or lent data.
-        let mut has_special = false;
+        // Whether there are parts of data, or lent data; and whether data commutes.
+        let (mut has_special, mut commutes) = (false, false);
         if L::IS_EMPTY {
             if let Some(modelled) = self.codelet.inner.footprint(&self.params, &[]) {
                 footprint = modelled;
             }
         } else {
             L::visit(&self.handles, &mut |header, mode| accesses.push((header, mode)));
-            if !accesses.iter().all(|(header, _)| header.is_plain_of(core.id)) {
+            let is_plain = |(header, mode): &(&Arc<DataHeader>, AccessMode)| {
+                header.is_plain_of(core.id) && *mode != AccessMode::Commute
+            };
+            if !accesses.iter().all(is_plain) {
                 has_special = core.check_special(&facts.name, &accesses)?;
+                commutes = accesses.iter().any(|(_, mode)| *mode == AccessMode::Commute);
             }
             // In the codelet's order, not in that of data ids.
             let modelled = self.codelet.inner.footprint(&self.params, &accesses);
@@ -410,7 +414,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             let plain = || accesses.iter().fold(NO_DATA, |so_far, (header, _)| hash(so_far, header));
             footprint = modelled.unwrap_or_else(plain);
         }
-        if !L::IS_EMPTY && accesses.iter().any(|(_, mode)| *mode == AccessMode::Commute) {
+        if commutes {
             let commuting = accesses.iter().filter(|(_, mode)| *mode == AccessMode::Commute);
             self.rare.get_or_insert_default().turns = commuting.map(|(header, _)| Arc::clone(header)).collect();
             core.outcomes.note_commute();
@@ -435,7 +439,8 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         let (context, priority) = self.admit(facts)?;
 
         let place = core.take_slot(facts);
-        let entry = Entry {
+        // Not made before the branch that uses it: it would go through memory.
+        let entry = || Entry {
             place,
             context: context.number,
             priority,
@@ -447,7 +452,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             after,
             accesses: if L::IS_EMPTY { &[] } else { &accesses },
         };
-        let (key, links) = if has_special { core.enter_with_parts(entry) } else { core.enter(entry) };
+        let (key, links) = if has_special { core.enter_with_parts(entry()) } else { core.enter(entry()) };
         if let Some(restriction) = restriction {
             core.restrict(place, &restriction);
         }

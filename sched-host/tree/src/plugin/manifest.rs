@@ -30,7 +30,7 @@ pub(super) fn faults(info: &ComponentInfo) -> Vec<String> {
             faults.push(format!("the name of slot `{}` is not lower-case words joined by `-`", slot.name));
         }
     }
-    match (info.arity == Arity::Slots, info.slots.is_empty()) {
+    match (matches!(info.arity, Arity::Slots | Arity::ManyAndSlots), info.slots.is_empty()) {
         (true, true) => faults.push("it has a child for each slot, and no slots".to_owned()),
         (false, false) => faults.push("it has slots, and its children do not go into slots".to_owned()),
         (true, false) | (false, true) => {}

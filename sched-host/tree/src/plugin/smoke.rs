@@ -62,6 +62,10 @@ pub(super) fn every_component(plugin: Opened, components: &[ComponentInfo]) {
 fn exercise(info: &ComponentInfo, component: ComponentObject) {
     let leaves: Vec<String> = match info.arity {
         Arity::Slots => info.slots.iter().map(|slot| slot.name.clone()).collect(),
+        Arity::ManyAndSlots => {
+            let unnamed = std::iter::repeat_n(String::new(), WORKERS);
+            unnamed.chain(info.slots.iter().map(|slot| slot.name.clone())).collect()
+        }
         Arity::One | Arity::Leaf => vec![String::new()],
         _ => vec![String::new(); WORKERS],
     };

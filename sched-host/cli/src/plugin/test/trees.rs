@@ -208,6 +208,11 @@ fn trees(info: &ComponentInfo) -> Vec<String> {
                 info.slots.iter().map(|slot| format!("{} {{ eager {{ use \"leaf\" }} }}", slot.name)).collect();
             vec![format!("fifo {{ COMPONENT {{ {} }} }}", slots.join("; "))]
         }
+        Arity::ManyAndSlots => {
+            let slots: Vec<String> =
+                info.slots.iter().map(|slot| format!("{} {{ eager {{ use \"leaf\" }} }}", slot.name)).collect();
+            vec![format!("fifo {{ COMPONENT {{ use \"leaf\"; {} }} }}", slots.join("; "))]
+        }
         _ => [
             "fifo { COMPONENT { EACH } }",
             r#"fifo { COMPONENT { each "worker" { fifo ntasks-threshold=2 { worker } } } }"#,
