@@ -85,7 +85,8 @@ enum {
     MSCHED_COMBINED = 1 << 8,           /* a leaf for combined workers */
     MSCHED_PUSHES_ON_PULL = 1 << 9,     /* answers a pull by asking its parents to push */
     MSCHED_END_IS_NOTED = 1 << 10,      /* its end follows from `note_queued` */
-    MSCHED_KEEPS_STATE = 1 << 11        /* lives on when workers join or leave */
+    MSCHED_KEEPS_STATE = 1 << 11,       /* lives on when workers join or leave */
+    MSCHED_HEARS_TASKS = 1 << 12        /* `task_started` and `task_ended` are called */
 };
 
 /* ---- Tasks ------------------------------------------------------------------------------------------------------ */
@@ -154,6 +155,52 @@ enum { MSCHED_LOG_ERROR = 1, MSCHED_LOG_WARN = 2, MSCHED_LOG_INFO = 3, MSCHED_LO
 
 typedef struct msched_node msched_node;
 
+/* The expected cost of a task below a child. */
+typedef struct msched_prospect {
+    uint32_t able; /* number of workers in the context that can execute it */
+    uint32_t reserved;
+    uint64_t length;   /* shortest known length on these, or MSCHED_NO_MODEL */
+    uint64_t transfer; /* length of its transfers */
+    double energy;     /* joules on the worker with the shortest length; NaN if unknown or not asked for */
+} msched_prospect;
+
+/* Progress of a submitted task. */
+enum {
+    MSCHED_STAGE_WAITING = 0, /* it waits for others */
+    MSCHED_STAGE_READY = 1,   /* it is in the scheduler */
+    MSCHED_STAGE_TAKEN = 2,   /* a worker has taken it */
+    MSCHED_STAGE_ENDED = 3
+};
+
+/* A submitted task. */
+typedef struct msched_submitted {
+    uint32_t stage;      /* MSCHED_NONE if there is no such task */
+    uint32_t successors; /* number of tasks that wait for it */
+    uint32_t accesses;   /* number of pieces of data that it accesses */
+    uint32_t passes;     /* it ends by itself as soon as it waits for nothing */
+} msched_submitted;
+
+/* An access of a task to a piece of data. */
+typedef struct msched_access {
+    uint64_t data;  /* number of the data */
+    uint64_t bytes; /* its size */
+    uint32_t reads;
+    uint32_t writes;
+} msched_access;
+
+/* A task that a worker starts to execute, or has executed. The component does not hold it. */
+typedef struct msched_execution {
+    uint64_t task;      /* position in the order of submission */
+    uint64_t footprint; /* hash of the sizes of its data */
+    uint64_t predicted; /* expected length, or MSCHED_NO_TIME */
+    uint64_t length;    /* length of the kernel; 0 at its start */
+    double energy;      /* joules; NaN if unknown, and at the start */
+    uint32_t codelet;
+    uint32_t worker; /* the worker, simple or combined */
+    int32_t priority;
+    uint32_t failed; /* whether the task failed */
+} msched_execution;
+
 /* What the host does for a component. The functions below, msched_push_to and so on, call them. */
 typedef struct msched_services {
     uint32_t size; /* bytes of this table */
@@ -191,6 +238,16 @@ typedef struct msched_services {
     void (*fact)(const msched_node *node, const char *name, const char *value);
     void (*log)(const msched_node *node, uint32_t level, const char *line);
     void (*fail)(const msched_node *node, const char *message);
+    /* Appended after 1.0: MSCHED_OFFERS(node, child_prospects) and so on. */
+    uint32_t (*child_prospects)(const msched_node *node, msched_task task, uint32_t first, uint32_t with_energy,
+                                msched_prospect *into, uint32_t room);
+    uint32_t (*submitted_range)(const msched_node *node, uint64_t *first, uint64_t *end);
+    uint32_t (*submitted_task)(const msched_node *node, uint64_t task, msched_submitted *into);
+    uint64_t (*submitted_successor)(const msched_node *node, uint64_t task, uint32_t index);
+    uint32_t (*submitted_access)(const msched_node *node, uint64_t task, uint32_t index, msched_access *into);
+    uint64_t (*submitted_length)(const msched_node *node, uint64_t task, uint32_t worker);
+    uint64_t (*data_copies)(const msched_node *node, uint64_t data);
+    uint64_t (*data_transfer)(const msched_node *node, uint32_t from, uint32_t to, uint64_t bytes);
 } msched_services;
 
 /* A component's position in the tree during one call. */
@@ -283,6 +340,10 @@ typedef struct msched_component {
     void (*drain)(void *self, const msched_node *node);
     /* Adds facts to stall reports and pictures with msched_fact. */
     void (*describe)(void *self, const msched_node *node);
+    /* Appended after 1.0. With MSCHED_HEARS_TASKS: a worker below is about to execute a task, which waits meanwhile. */
+    void (*task_started)(void *self, const msched_node *node, const msched_execution *task);
+    /* With MSCHED_HEARS_TASKS: it has executed the task; those that wait for it are pushed afterwards. */
+    void (*task_ended)(void *self, const msched_node *node, const msched_execution *task);
 } msched_component;
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------- */
@@ -470,6 +531,53 @@ static inline uint64_t msched_expected_transfer(const msched_node *node, uint32_
 static inline double msched_expected_energy(const msched_node *node, uint32_t worker, msched_task task,
                                            uint32_t implementation) {
     return node->services->expected_energy(node, worker, task, implementation);
+}
+
+/* Writes the expected cost of a task that the component holds below each child, from child `first` on. Returns the
+ * number of those written; 0 with an older host. */
+static inline uint32_t msched_child_prospects(const msched_node *node, msched_task task, uint32_t first,
+                                              uint32_t with_energy, msched_prospect *into, uint32_t room) {
+    if (!MSCHED_OFFERS(node, child_prospects)) return 0;
+    return node->services->child_prospects(node, task, first, with_energy, into, room);
+}
+
+/* Writes the range of submitted tasks: those before `first` have ended, and `end` is one past the last. Tasks in between
+ * may have ended, too. Returns whether the host knows them: then the functions below have answers. The first question
+ * makes each later submission more expensive. */
+static inline uint32_t msched_submitted_range(const msched_node *node, uint64_t *first, uint64_t *end) {
+    if (!MSCHED_OFFERS(node, data_transfer)) return 0;
+    return node->services->submitted_range(node, first, end);
+}
+
+/* Writes what is known of a submitted task. Returns whether there is one of this number. */
+static inline uint32_t msched_submitted_task(const msched_node *node, uint64_t task, msched_submitted *into) {
+    return node->services->submitted_task(node, task, into);
+}
+
+/* Task number `index` of those that wait for a task, or MSCHED_NO_TIME beyond the last. */
+static inline uint64_t msched_submitted_successor(const msched_node *node, uint64_t task, uint32_t index) {
+    return node->services->submitted_successor(node, task, index);
+}
+
+/* Writes access number `index` of a task. Returns whether the host knows it: until a worker takes the task. */
+static inline uint32_t msched_submitted_access(const msched_node *node, uint64_t task, uint32_t index,
+                                               msched_access *into) {
+    return node->services->submitted_access(node, task, index, into);
+}
+
+/* Expected length of a submitted task on a worker. */
+static inline uint64_t msched_submitted_length(const msched_node *node, uint64_t task, uint32_t worker) {
+    return node->services->submitted_length(node, task, worker);
+}
+
+/* Bit n: memory node n has a copy of the data. */
+static inline uint64_t msched_data_copies(const msched_node *node, uint64_t data) {
+    return node->services->data_copies(node, data);
+}
+
+/* Expected length of the transfer of `bytes` bytes from one memory node to another. */
+static inline uint64_t msched_data_transfer(const msched_node *node, uint32_t from, uint32_t to, uint64_t bytes) {
+    return node->services->data_transfer(node, from, to, bytes);
 }
 
 /* Starts transferring a task's data to a memory node. No effect for MSCHED_NONE. */

@@ -1,10 +1,10 @@
 //! Components in C: they are loaded, run, simulated and examined like others, and what they do wrong is named.
 
-use sched_core::Params;
 use sched_core::rig::{Examination, Property};
+use sched_core::{Arch, Params};
 use sched_host::graph::generate::cholesky;
 use sched_host::plugin::Registry;
-use sched_host::runtime::Runtime;
+use sched_host::runtime::{ReadWrite, Runtime};
 use sched_host::sim::platform::find;
 use sched_host::sim::{SimOutcome, Simulation};
 use sched_host::tree::Fault;
@@ -16,6 +16,7 @@ use sched_tests::plugin_folder::{PLAIN, listing, load};
 use sched_tests::program::sched;
 use sched_tests::stock::{self, EAGER};
 use std::sync::Arc;
+use std::time::Duration;
 
 const EXAMPLE: (&str, &str, &[&str]) = ("lifo", "sched-core/examples/c/lifo.c", &[]);
 const MISBEHAVING: (&str, &str, &[&str]) = ("misbehaving", "tests/fixtures/c/misbehaving.c", &[]);
@@ -183,11 +184,11 @@ fn what_cannot_be_used_is_a_line() {
         fix: ask its author, or update this host if the plugin is newer
       b-drain.so: rejected: component `broken` stores tasks, and has no function `drain`
         fix: ask its author, or update this host if the plugin is newer
-      c-zero.so: rejected: component 1 says that its table has 0 bytes, expected 152: `sizeof(msched_component)`
+      c-zero.so: rejected: component 1 says that its table has 0 bytes, expected 168: `sizeof(msched_component)`
         fix: ask its author, or update this host if the plugin is newer
-      d-short.so: rejected: component 1 says that its table has 80 bytes, expected 152: `sizeof(msched_component)`
+      d-short.so: rejected: component 1 says that its table has 80 bytes, expected 168: `sizeof(msched_component)`
         fix: ask its author, or update this host if the plugin is newer
-      e-odd.so: rejected: component 1 says that its table has 153 bytes, expected 152: `sizeof(msched_component)`
+      e-odd.so: rejected: component 1 says that its table has 169 bytes, expected 168: `sizeof(msched_component)`
         fix: ask its author, or update this host if the plugin is newer
       f-null.so: rejected: component 1 is null
         fix: ask its author, or update this host if the plugin is newer
@@ -202,6 +203,47 @@ fn what_cannot_be_used_is_a_line() {
 
     0 components from 0 plugins; 10 files rejected
     ");
+}
+
+/// What a component of this name says of itself after some tasks, each with a datum and a length of 3 ms.
+fn heard(name: &str, registry: &Arc<Registry>) -> Vec<String> {
+    let tree = format!("{name} order=\"length\" {{ fifo {{ eager {{ each \"worker\" {{ worker }} }} }} }}");
+    let runtime = stock::builder(&tree, 2, Vec::new()).registry(Arc::clone(registry)).build().expect("it is sound");
+    let codelet = runtime.codelet::<(ReadWrite<u32>,), ()>("add").cpu("add", |_, (number,)| *number += 1);
+    let codelet = codelet.estimate(Arch::CPU, Duration::from_millis(3)).build();
+    let number = runtime.register(0u32);
+    for _ in 0..20 {
+        runtime.task(&codelet, (&number,)).submit().expect("the task is sound");
+    }
+    runtime.wait_all().expect("every task runs");
+    assert_eq!(*runtime.read(&number).expect("it is there"), 20);
+    assert_eq!(runtime.faults(), []);
+    let node = runtime.survey().into_iter().find(|node| node.component == name).expect("it is there");
+    node.facts.iter().map(|(fact, value)| format!("{fact}: {value}")).collect()
+}
+
+#[test]
+fn a_component_in_c_hears_of_tasks_and_sees_those_to_come() {
+    if !has_compiler() {
+        return;
+    }
+    let folder = folder_of(&[("hears", "tests/fixtures/c/hears.c", &[])]);
+    let registry = with_stock(folder.path());
+    let facts = heard("hears", &registry);
+    assert_eq!(facts[..4], ["started: 20", "ended: 20", "able: 2", "length: 3"]);
+    assert_eq!(facts[5..], ["accesses: 1", "writes: 1"]);
+    assert_eq!(
+        heard("deaf", &registry),
+        Vec::<String>::new(),
+        "functions that its header does not know are not called"
+    );
+    for name in ["hears", "deaf"] {
+        let outcome = simulate(&format!("{name} {{ fifo {{ eager {{ each \"worker\" {{ worker }} }} }} }}"), &registry);
+        assert_eq!((outcome.tasks, outcome.faults), (35, vec![]));
+    }
+    let wrong = stock::builder("hears order=\"size\" { fifo { worker } }", 1, Vec::new()).registry(registry).build();
+    let error = wrong.err().map(|error| format!("{error:?}")).expect("it is no choice");
+    assert!(error.contains("cannot be"), "{error}");
 }
 
 #[test]

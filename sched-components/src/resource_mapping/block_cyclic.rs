@@ -34,6 +34,8 @@ use sched_core::*;
 
 /// Sends each task to the memory node that owns the data it writes.
 ///
+/// What it has learnt of the matrix lives on when workers join or leave: the tasks that showed it have ended by then.
+///
 /// It stores nothing, and should stand above unbounded queues: where a task goes does not depend on who has room. Among
 /// the workers of the owner, the one that is expected to complete the task first gets it. A task that writes nothing
 /// goes where it is completed first, and so does every task if the host does not provide the submitted tasks; a task of
@@ -73,7 +75,8 @@ impl Build for BlockCyclic {
     .forwards_pull()
     .forwards_push()
     .end_is_noted()
-    .wakes_workers();
+    .wakes_workers()
+    .keeps_state();
 
     fn build(params: &Params) -> Result<Self, BuildError> {
         Ok(BlockCyclic {
@@ -121,6 +124,7 @@ impl Component for BlockCyclic {
 
     fn notify_change_workers(&self, _node: Node<'_>) {
         self.owners.lock().forget_workers();
+        self.soonest.forget_children();
     }
 }
 
@@ -179,6 +183,22 @@ mod tests {
             assert_eq!(rig.push(*task), Ok(()));
         }
         assert_eq!((rig.child_tasks(Child(0)), rig.child_tasks(Child(1))), (vec![light], heavy));
+    }
+
+    #[test]
+    fn the_map_of_the_data_lives_on_when_workers_join_or_leave() {
+        let rig = machine(true);
+        let tasks = rig.tasks(6);
+        for (number, task) in (0..).zip(&tasks) {
+            rig.add_access(*task, writes(number % 3));
+        }
+        tasks[..3].iter().for_each(|task| assert_eq!(rig.push(*task), Ok(())));
+        rig.notify_change_workers();
+        // The owner is the one that is done later.
+        rig.set_end(Child(1), Time::from_nanos(1_000_000_000));
+        tasks[3..].iter().for_each(|task| assert_eq!(rig.push(*task), Ok(())));
+        assert_eq!(rig.child_tasks(Child(1)), [tasks[0], tasks[2], tasks[3], tasks[5]]);
+        assert_eq!(rig.child_tasks(Child(2)), [tasks[1], tasks[4]]);
     }
 
     #[test]

@@ -47,6 +47,11 @@ struct Promise {
 pub(super) struct Seen(u64);
 
 impl Promises {
+    /// Forgets all promises. No decision is in progress.
+    pub(super) fn forget(&self) {
+        *self.book.lock() = Book::default();
+    }
+
     /// Starts a decision; call it before asking the candidates when they are free.
     pub(super) fn begin(&self) -> Seen {
         Seen(self.book.lock().landed)

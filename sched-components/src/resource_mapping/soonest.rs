@@ -26,6 +26,11 @@ impl Soonest {
         Ok(Soonest { weights: Weights::read(params)?, promises: Promises::default() })
     }
 
+    /// Forgets what was promised to children, which may be others now. No push is in progress.
+    pub(super) fn forget_children(&self) {
+        self.promises.forget();
+    }
+
     /// Pushes `task` to the best of the candidates that `restrict` leaves. A task of unknown length goes to the child
     /// with the least load. *Hop.*
     #[inline]

@@ -43,6 +43,8 @@ pub(crate) struct Owners {
     tiles: HashMap<u64, Tile>,
     diagonals: u32,
     hands: Vec<Hand>,
+    /// Whether workers joined or left since tasks were seen.
+    has_other_workers: bool,
     /// Number of tasks seen when the grid was made.
     grid_of: u64,
     /// The owners, row by row.
@@ -54,12 +56,16 @@ impl Owners {
     /// Learns from the tasks submitted since the last call.
     pub(crate) fn learn(&mut self, node: Node<'_>, submitted: Submitted<'_>) {
         let range = submitted.range();
-        if range.end <= self.seen {
+        if range.end <= self.seen && !self.has_other_workers {
             return;
         }
         if self.hands.is_empty() {
             let hand = |worker| Some(Hand { worker, memory: node.memory_node(worker)?, sum: 0.0, count: 0.0 });
             self.hands = node.each_worker_in_context().filter_map(hand).collect();
+        }
+        if std::mem::take(&mut self.has_other_workers) {
+            // The places of tiles are known; the speed of these workers is that for the tasks that are left.
+            (range.start..self.seen.min(range.end)).for_each(|sequence| self.measure(submitted, sequence));
         }
         for sequence in range.start.max(self.seen)..range.end {
             if let Some(task) = submitted.task(sequence).filter(|task| !task.passes) {
@@ -76,19 +82,25 @@ impl Owners {
     /// Forgets the workers, some of which may have gone.
     pub(crate) fn forget_workers(&mut self) {
         (self.hands, self.grid, self.grid_of) = (Vec::new(), Vec::new(), 0);
+        self.has_other_workers = self.seen > 0;
     }
 
     fn add(&mut self, submitted: Submitted<'_>, sequence: u64, task: SubmittedTask) {
         self.count += 1;
+        self.measure(submitted, sequence);
+        let Some(written) = written(submitted, sequence, task) else { return };
+        let accesses = submitted.accesses(sequence, task);
+        let read: Vec<u64> = accesses.filter(|access| access.reads).map(|access| access.data).collect();
+        self.note(written, read.into_iter().filter(|data| *data != written));
+    }
+
+    /// Adds the length of a task on each worker.
+    fn measure(&mut self, submitted: Submitted<'_>, sequence: u64) {
         for hand in &mut self.hands {
             if let Some(length) = submitted.expected_length(sequence, hand.worker).known() {
                 (hand.sum, hand.count) = (hand.sum + length.as_nanos() as f64, hand.count + 1.0);
             }
         }
-        let Some(written) = written(submitted, sequence, task) else { return };
-        let accesses = submitted.accesses(sequence, task);
-        let read: Vec<u64> = accesses.filter(|access| access.reads).map(|access| access.data).collect();
-        self.note(written, read.into_iter().filter(|data| *data != written));
     }
 
     /// Notes that a task computes the tile `written` from itself and from the tiles `read`.

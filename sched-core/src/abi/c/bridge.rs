@@ -5,7 +5,7 @@ use super::held::Held;
 use super::services::SERVICES;
 use super::tables::{CNode, RawValue, Table};
 use crate::abi::component::WireComponent;
-use crate::abi::extension::RawExtension;
+use crate::abi::extension::{ComponentExecution, Named, RawExecution, RawExtension};
 use crate::abi::task::RawTask;
 use crate::abi::wire::{NO_ID, RawNode, RawPush};
 use crate::node::Node;
@@ -14,8 +14,10 @@ use abi_stable::std_types::{ROption, RStr, RString, RVec, Tuple2};
 use parking_lot::Mutex;
 use std::ffi::{CString, c_char, c_void};
 
-/// A component in C.
+/// A component in C. The table of the extension comes first: its functions get a pointer to it.
+#[repr(C)]
 pub(super) struct Bridge {
+    execution: ComponentExecution,
     table: Table,
     /// Its state, as `build` gave it.
     own: *mut c_void,
@@ -59,7 +61,8 @@ const MESSAGE: usize = 512;
 impl Bridge {
     /// Builds a component from the values of its parameters.
     pub(super) fn build(described: &Described, params: &Params) -> Result<Bridge, BuildError> {
-        let bridge = |own| Bridge { table: described.table, own, held: Held::default() };
+        let execution = ComponentExecution { started, ended };
+        let bridge = |own| Bridge { execution, table: described.table, own, held: Held::default() };
         let Some(build) = described.table.build else { return Ok(bridge(std::ptr::null_mut())) };
         let (mut values, mut texts) = (Vec::new(), Vec::new());
         for param in &described.info.params {
@@ -113,6 +116,33 @@ impl Drop for Bridge {
             // SAFETY: the state is that of `build`, and nobody uses it afterwards.
             unsafe { destroy(self.own) };
         }
+    }
+}
+
+/// The component whose extension is at `this`.
+///
+/// # Safety
+/// The host calls with the pointer that the bridge offered, as long as the component is there.
+unsafe fn bridge_of<'a>(this: *const ()) -> &'a Bridge {
+    // SAFETY: the pointer was made from one to the whole bridge, in `extension`, where the table is the first field.
+    unsafe { &*this.cast::<Bridge>() }
+}
+
+extern "C" fn started(this: *const (), node: &RawNode, task: &RawExecution) {
+    // SAFETY: see `bridge_of`.
+    let bridge = unsafe { bridge_of(this) };
+    if let Some(started) = bridge.table.task_started {
+        // SAFETY: the stamp says that the function has this type; state, node and task live through the call.
+        bridge.call(node, Sink::Nothing, |own, node, _| unsafe { started(own, node, task) });
+    }
+}
+
+extern "C" fn ended(this: *const (), node: &RawNode, task: &RawExecution) {
+    // SAFETY: see `bridge_of`.
+    let bridge = unsafe { bridge_of(this) };
+    if let Some(ended) = bridge.table.task_ended {
+        // SAFETY: as above.
+        bridge.call(node, Sink::Nothing, |own, node, _| unsafe { ended(own, node, task) });
     }
 }
 
@@ -203,7 +233,12 @@ impl WireComponent for Bridge {
         }
     }
 
-    fn extension(&self, _name: RStr<'_>) -> ROption<RawExtension> {
-        ROption::RNone
+    fn extension(&self, name: RStr<'_>) -> ROption<RawExtension> {
+        let hears = self.table.task_started.is_some() || self.table.task_ended.is_some();
+        if !hears || name.as_str() != ComponentExecution::NAME {
+            return ROption::RNone;
+        }
+        // SAFETY: the host keeps the component, which it never moves, as long as it uses what is offered.
+        ROption::RSome(unsafe { RawExtension::of_object(std::ptr::from_ref(self).cast::<ComponentExecution>()) })
     }
 }

@@ -161,8 +161,7 @@ unsafe fn info(table: &Table, package: &str, faults: &mut Vec<String>) -> Compon
         pushes_on_pull: has(9),
         end_is_noted: has(10),
         keeps_state: has(11),
-        // The tables of C have no function for it.
-        hears_tasks: false,
+        hears_tasks: has(12) && (table.task_started.is_some() || table.task_ended.is_some()),
     }
 }
 

@@ -3,6 +3,8 @@
 //! Every function answers every argument: a null node or text, a number of nothing, a task that the component does not
 //! hold.
 
+mod ahead;
+
 use super::bridge::{Inside, Sink};
 use super::described::text;
 use super::tables::{CNode, Services};
@@ -52,6 +54,14 @@ pub(super) static SERVICES: Services = Services {
     fact,
     log,
     fail,
+    child_prospects: ahead::child_prospects,
+    submitted_range: ahead::submitted_range,
+    submitted_task: ahead::submitted_task,
+    submitted_successor: ahead::submitted_successor,
+    submitted_access: ahead::submitted_access,
+    submitted_length: ahead::submitted_length,
+    data_copies: ahead::data_copies,
+    data_transfer: ahead::data_transfer,
 };
 
 /// The largest answer that is a time, where `u64::MAX` stands for none.

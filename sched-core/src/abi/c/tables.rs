@@ -1,5 +1,6 @@
 //! The types of `msched.h`, as Rust sees them.
 
+use crate::abi::extension::RawExecution;
 use crate::abi::task::RawTask;
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
@@ -79,6 +80,36 @@ pub(super) struct Table {
     pub(super) notify_change_workers: Option<unsafe extern "C" fn(Own, At)>,
     pub(super) drain: Option<unsafe extern "C" fn(Own, At)>,
     pub(super) describe: Option<unsafe extern "C" fn(Own, At)>,
+    pub(super) task_started: Option<unsafe extern "C" fn(Own, At, *const RawExecution)>,
+    pub(super) task_ended: Option<unsafe extern "C" fn(Own, At, *const RawExecution)>,
+}
+
+/// `msched_prospect`.
+#[repr(C)]
+pub(super) struct CProspect {
+    pub(super) able: u32,
+    pub(super) reserved: u32,
+    pub(super) length: u64,
+    pub(super) transfer: u64,
+    pub(super) energy: f64,
+}
+
+/// `msched_submitted`.
+#[repr(C)]
+pub(super) struct CSubmitted {
+    pub(super) stage: u32,
+    pub(super) successors: u32,
+    pub(super) accesses: u32,
+    pub(super) passes: u32,
+}
+
+/// `msched_access`.
+#[repr(C)]
+pub(super) struct CAccess {
+    pub(super) data: u64,
+    pub(super) bytes: u64,
+    pub(super) reads: u32,
+    pub(super) writes: u32,
 }
 
 impl Table {
@@ -122,6 +153,14 @@ pub(super) struct Services {
     pub(super) fact: unsafe extern "C" fn(At, *const c_char, *const c_char),
     pub(super) log: unsafe extern "C" fn(At, u32, *const c_char),
     pub(super) fail: unsafe extern "C" fn(At, *const c_char),
+    pub(super) child_prospects: unsafe extern "C" fn(At, RawTask, u32, u32, *mut CProspect, u32) -> u32,
+    pub(super) submitted_range: unsafe extern "C" fn(At, *mut u64, *mut u64) -> u32,
+    pub(super) submitted_task: unsafe extern "C" fn(At, u64, *mut CSubmitted) -> u32,
+    pub(super) submitted_successor: unsafe extern "C" fn(At, u64, u32) -> u64,
+    pub(super) submitted_access: unsafe extern "C" fn(At, u64, u32, *mut CAccess) -> u32,
+    pub(super) submitted_length: unsafe extern "C" fn(At, u64, u32) -> u64,
+    pub(super) data_copies: unsafe extern "C" fn(At, u64) -> u64,
+    pub(super) data_transfer: unsafe extern "C" fn(At, u32, u32, u64) -> u64,
 }
 
 /// FNV-1a hash of the places of the frozen fields, as `msched.h` computes it.
