@@ -95,6 +95,13 @@ impl<T: Copy> AccessOrder<T> {
         before.retain(|task| wait_for(*task));
     }
 
+    /// Whether an access in this mode would wait for nothing but tasks for which `finished` holds.
+    #[must_use]
+    pub fn is_free(&self, mode: AccessMode, finished: impl Fn(T) -> bool) -> bool {
+        let readers: &[T] = if mode == AccessMode::Read { &[] } else { &self.readers };
+        mode == AccessMode::Scratch || self.writers.iter().chain(readers).all(|task| finished(*task))
+    }
+
     /// Whether no access has to be waited for.
     pub(crate) fn is_idle(&self) -> bool {
         self.writers.is_empty() && self.readers.is_empty()

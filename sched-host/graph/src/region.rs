@@ -197,6 +197,13 @@ impl<T: Copy> RegionOrder<T> {
         }
     }
 
+    /// Whether an access to a part would wait for nothing but tasks for which `finished` holds.
+    #[must_use]
+    pub fn is_free(&self, part: PartId, mode: AccessMode, finished: impl Fn(T) -> bool) -> bool {
+        let own = &self.parts[part.index()];
+        own.overlapping.iter().chain([&part]).all(|other| self.parts[other.index()].order.is_free(mode, &finished))
+    }
+
     /// Records the access of a new task to a part, and passes the tasks that it must wait for to `wait_for`, some of
     /// them more than once. That returns whether the task waits: one that has ended is forgotten. Earlier tasks for
     /// which `ended` holds may be forgotten as well.

@@ -2,6 +2,7 @@
 
 mod start_error;
 
+use super::task::bound::{TaskBound, WhenFull};
 use super::{CodeletSettings, Runtime, Start};
 use crate::context::PolicyEnv;
 use sched_core::{Arch, MemoryNode, Offer, WorkerId, WorkerSet};
@@ -42,6 +43,7 @@ pub struct Builder {
     combined: Option<CombinedSizes>,
     trace: Option<usize>,
     captures: bool,
+    bound: Option<TaskBound>,
     models: Learning,
     codelet_settings: BTreeMap<String, CodeletSettings>,
     user_data: Vec<u8>,
@@ -83,6 +85,7 @@ impl Default for Builder {
             combined: None,
             trace: None,
             captures: false,
+            bound: None,
             models: Learning::Forgotten,
             codelet_settings: BTreeMap::new(),
             user_data: Vec::new(),
@@ -202,6 +205,28 @@ impl Builder {
     /// [codelet](super::CodeletBuilder::sched_data).
     pub fn sched_data(mut self, codelet: impl Into<String>, data: u64) -> Builder {
         self.codelet_settings.entry(codelet.into()).or_default().sched_data = Some(data);
+        self
+    }
+
+    /// Bounds the tasks that are submitted and have not ended, in all contexts: so a program that submits faster than
+    /// workers execute uses memory in proportion to the bound. Tasks that tasks submit are counted, but always taken.
+    /// Several threads, or a replay, may exceed the bound by what they submit at once. 0 counts as 1.
+    ///
+    /// ```
+    /// use sched_runtime::{Runtime, WhenFull};
+    /// # use std::sync::Arc;
+    /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
+    /// # let builder = Runtime::builder().registry(components).workers(2);
+    /// let runtime = builder.bound_tasks(100, WhenFull::Wait).build()?;
+    /// let work = runtime.codelet::<(), ()>("work").cpu("work", |_, ()| {}).build();
+    /// for _ in 0..10_000 {
+    ///     runtime.task(&work, ()).submit()?; // never more than 100 at once
+    /// }
+    /// runtime.wait_all()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn bound_tasks(mut self, most: u64, when_full: WhenFull) -> Builder {
+        self.bound = Some(TaskBound { most: most.max(1), when_full });
         self
     }
 
@@ -349,6 +374,7 @@ impl Builder {
             models,
             trace: self.trace,
             captures: self.captures,
+            bound: self.bound,
             bus,
             codelet_settings: self.codelet_settings,
             user_data: self.user_data,

@@ -183,13 +183,13 @@ impl SchedContext {
     /// The lowest priority that its tasks may have.
     #[must_use]
     pub fn min_priority(&self) -> i32 {
-        self.context.least.load(Relaxed)
+        self.context.priorities().map_or(i32::MAX, |range| *range.start())
     }
 
     /// The highest priority that its tasks may have.
     #[must_use]
     pub fn max_priority(&self) -> i32 {
-        self.context.greatest.load(Relaxed)
+        self.context.priorities().map_or(i32::MIN, |range| *range.end())
     }
 
     /// Its state now.

@@ -7,7 +7,9 @@ use super::data::DataHeader;
 use super::parallel::combined::Combined;
 use super::parallel::crew::Crews;
 use super::task::ahead::Ahead;
+use super::task::bound::TaskBound;
 use super::task::codelet::{CodeletFacts, Job};
+use super::task::nest::NestState;
 use super::task::outcomes::Outcomes;
 use super::task::record::{Dependent, Record, Records, TaskKey};
 use super::task::submit::{Restriction, TaskRef};
@@ -26,7 +28,7 @@ use sched_tree::context::{faults_of, survey_of};
 use sched_tree::ledger::fetch_to_write;
 use sched_tree::{ContextFacts, Fault, Ledger, NodeState, Part, Phase, Slot, SlotId, Tree, WorkerFacts};
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::time::Duration;
@@ -64,6 +66,10 @@ pub(crate) struct Core {
     pub(crate) outcomes: Outcomes,
     pub(crate) quiet_period: Duration,
     pub(crate) models: Option<Arc<Models>>,
+    /// Bound on the tasks in flight.
+    pub(crate) bound: Option<TaskBound>,
+    /// Tasks that nest, until their kernels have returned.
+    pub(crate) nests: Mutex<HashMap<SlotId, Arc<NestState>>>,
     /// Settings of codelets, by their names.
     pub(crate) codelet_settings: BTreeMap<String, CodeletSettings>,
 }
@@ -138,7 +144,7 @@ impl Core {
         }
         let workers = WorkerSet::first(count as u32);
         let default = ContextCore::new(ContextId::DEFAULT, tree, ahead, DEFAULT_NAME.to_owned(), start.laid, workers);
-        default.set_priorities(&start.priorities);
+        default.set_priorities(&start.priorities, start.bound.is_some());
         let core = Arc::new(Core {
             id: NEXT.fetch_add(1, Relaxed),
             roster: Roster::new(default),
@@ -160,6 +166,8 @@ impl Core {
             quiet_period: start.quiet_period,
             models: start.models,
             codelet_settings: start.codelet_settings,
+            bound: start.bound,
+            nests: Mutex::default(),
         });
         core.roster.default.ahead.serve(&core);
         if let Some(memories) = &core.backend.memories {

@@ -32,14 +32,17 @@ pub use recording::{Recorder, Recording, ReplayError};
 pub use sched_graph::{AccessMode, Region, Where};
 pub use scope::Scope;
 pub use task::after::After;
+pub use task::bound::WhenFull;
 pub use task::codelet::{Codelet, CodeletBuilder, Context};
 pub use task::failure::{
     ContextState, Outcome, RunError, StallReport, SubmitError, TaskFailure, WorkerDoing, WorkerState,
 };
+pub use task::nest::Nest;
 pub use task::submit::{Submitter, TaskBuilder, TaskRef};
 pub use task::verdict::Verdict;
 pub use wait::DataError;
 pub use wait::data::{Data, ReadArray, ReadData, ReadMatrix, WriteArray, WriteData, WriteMatrix};
+pub use wait::future::{ReadWhenReady, TaskEnded};
 pub use worker::stats::WorkerStats;
 pub use worker::times::WorkerExpectation;
 
@@ -61,6 +64,7 @@ use std::sync::atomic::Ordering::*;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use task::bound::TaskBound;
 use worker::Worker;
 
 /// A running runtime: workers, and the tree that schedules for them.
@@ -107,6 +111,8 @@ pub(crate) struct Start {
     pub(crate) quiet_period: Duration,
     /// Allowed priorities of tasks of the default context.
     pub(crate) priorities: RangeInclusive<i32>,
+    /// Bound on the tasks in flight.
+    pub(crate) bound: Option<TaskBound>,
     /// Maximum number of events recorded per worker; `None` disables tracing.
     pub(crate) trace: Option<usize>,
     /// Whether the graph of the program is captured.

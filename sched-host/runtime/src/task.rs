@@ -2,13 +2,17 @@
 
 pub(crate) mod after;
 pub(crate) mod ahead;
+pub(crate) mod bound;
+pub(crate) mod cancel;
 pub(crate) mod codelet;
 pub(crate) mod codelets;
 pub(crate) mod complete;
 pub(crate) mod failure;
 pub(crate) mod measure;
+pub(crate) mod nest;
 pub(crate) mod outcomes;
 pub(crate) mod parts;
+pub(crate) mod private_order;
 pub(crate) mod record;
 pub(crate) mod submit;
 pub(crate) mod variant_counts;

@@ -3,6 +3,7 @@
 pub(crate) mod barrier;
 pub(crate) mod data;
 pub(crate) mod ended;
+pub(crate) mod future;
 pub(crate) mod stall_detector;
 
 use self::data::Data;
@@ -10,19 +11,21 @@ use self::stall_detector::StallDetector;
 use super::data::DataHeader;
 use super::task::complete::WorkerScratch;
 use super::task::failure::{Outcome, RunError, TaskFailure};
-use super::task::record::Taken;
+use super::task::record::{Taken, TaskKey};
 use super::task::submit::{Submitter, TaskRef};
 use super::{Runtime, core::Core};
 use crate::context::{ContextCore, SchedContext};
 use crate::worker::executed_here;
+use parking_lot::Mutex;
 use sched_graph::{AccessMode, ContextId};
 use sched_tree::SlotId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::task::Waker;
 
 impl Core {
     /// Waits until `done`, or until the run or the awaited context has stalled.
-    fn wait_until(&self, context: Option<&ContextCore>, done: impl Fn() -> bool) -> Result<(), RunError> {
+    pub(crate) fn wait_until(&self, context: Option<&ContextCore>, done: impl Fn() -> bool) -> Result<(), RunError> {
         let mut watch = StallDetector::default();
         let mut stall = None;
         let period = self.quiet_period / 2;
@@ -178,6 +181,34 @@ impl Runtime {
         Ok(handle.reading(turn))
     }
 
+    /// [Reads](Self::read) data if that does not have to wait: `None` if a task submitted so far still has to write it.
+    ///
+    /// ```
+    /// use sched_runtime::{ReadWrite, Runtime};
+    /// # use std::sync::Arc;
+    /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
+    /// # let runtime = Runtime::builder().registry(components).workers(1).build()?;
+    /// let count = runtime.codelet::<(ReadWrite<u64>,), ()>("count").cpu("count", |_, (x,)| *x += 1).build();
+    /// let x = runtime.register(0);
+    /// let held = runtime.read(&x)?;
+    /// let task = runtime.task(&count, (&x,)).submit()?;
+    /// assert!(runtime.try_read(&x)?.is_none());
+    /// drop(held);
+    /// runtime.wait(task)?;
+    /// assert_eq!(runtime.try_read(&x)?.as_deref(), Some(&1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the data was not computed; see [`DataError`].
+    ///
+    /// # Panics
+    /// If a task of this runtime calls it, which may use the data itself: name the data at the submission of the task.
+    pub fn try_read<'a, D: Data>(&'a self, handle: &'a D) -> Result<Option<D::Reading<'a>>, DataError> {
+        let turn = Turn::try_take(self, handle.header(), AccessMode::Read)?;
+        turn.map(|turn| turn.check(handle.header()).map(|()| handle.reading(turn))).transpose()
+    }
+
     /// Changes data in its turn: after every task submitted so far that uses it. Later tasks that use it wait until the
     /// result is dropped.
     ///
@@ -209,6 +240,47 @@ impl Runtime {
 const WAITS: u64 = u64::MAX;
 const READY: u64 = u64::MAX - 1;
 
+/// A turn that was asked for.
+struct Entered {
+    key: TaskKey,
+    shared: Arc<Awaited>,
+}
+
+/// What a turn and those who wait for it share.
+struct Awaited {
+    state: AtomicU64,
+    /// Of a future that waits.
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Entered {
+    fn is_ready(&self) -> bool {
+        self.shared.state.load(Acquire) == READY
+    }
+
+    /// Whether the turn has come; otherwise `waker` is woken when it does.
+    fn is_ready_or_wakes(&self, waker: &Waker) -> bool {
+        if self.is_ready() {
+            return true;
+        }
+        *self.shared.waker.lock() = Some(waker.clone());
+        // It may have come before the waker was there.
+        self.is_ready()
+    }
+
+    /// Gives up a turn that has not come; `false` if it has. The turn cannot end yet, so the thread that would report it
+    /// ends it then.
+    fn give_up(&self) -> bool {
+        let slot = u64::from(self.key.slot.0);
+        self.shared.state.compare_exchange(WAITS, slot, AcqRel, Acquire).is_ok()
+    }
+
+    /// The turn, which has come.
+    fn into_turn(self, submitter: &Submitter) -> Turn<'_> {
+        Turn { submitter, slot: self.key.slot }
+    }
+}
+
 /// The application's turn at data; its drop ends the turn.
 pub struct Turn<'a> {
     submitter: &'a Submitter,
@@ -234,34 +306,64 @@ impl<'a> Turn<'a> {
         mode: AccessMode,
     ) -> Result<Turn<'a>, DataError> {
         let core = &runtime.core;
+        let entered = Turn::enter(runtime, header, mode)?;
+        if !entered.is_ready() {
+            let waited = core.wait_until(None, || entered.is_ready());
+            if let Err(stalled) = waited
+                && entered.give_up()
+            {
+                return Err(DataError::Stalled(stalled));
+            }
+        }
+        Ok(entered.into_turn(runtime))
+    }
+
+    /// The turn at data with this header, good or bad, if it need not be waited for.
+    pub(crate) fn try_take(
+        runtime: &'a Submitter,
+        header: &Arc<DataHeader>,
+        mode: AccessMode,
+    ) -> Result<Option<Turn<'a>>, DataError> {
+        let has_ended = |task| runtime.core.is_ended(task);
+        let is_free = match header.part() {
+            Some(part) => part.whole.order.lock().is_free(part.id, mode, has_ended),
+            None => header.order.lock().is_free(mode, has_ended),
+        };
+        if !is_free && header.runtime() == runtime.core.id {
+            return Ok(None);
+        }
+        let entered = Turn::enter(runtime, header, mode)?;
+        // Another thread may have submitted a task meanwhile.
+        let waits = !entered.is_ready() && entered.give_up();
+        Ok(if waits { None } else { Some(entered.into_turn(runtime)) })
+    }
+
+    /// Enters the turn at data with this header.
+    fn enter(runtime: &Submitter, header: &Arc<DataHeader>, mode: AccessMode) -> Result<Entered, DataError> {
+        let core = &runtime.core;
         if header.runtime() != core.id {
             return Err(DataError::Foreign);
         }
         core.refuse_inside("data is waited for");
-        let state = Arc::new(AtomicU64::new(WAITS));
-        let (noted, of) = (Arc::clone(&state), Arc::downgrade(core));
+        let shared = Arc::new(Awaited { state: AtomicU64::new(WAITS), waker: Mutex::default() });
+        let (noted, of) = (Arc::clone(&shared), Arc::downgrade(core));
         let key = runtime.enter_access(
             header,
             mode,
             Box::new(move |_| {
-                let given_up = noted.swap(READY, AcqRel);
+                let given_up = noted.state.swap(READY, AcqRel);
+                let waker = noted.waker.lock().take();
                 match of.upgrade() {
-                    Some(core) if given_up == WAITS => core.outcomes.tell(),
+                    Some(core) if given_up == WAITS => {
+                        core.outcomes.tell();
+                        waker.into_iter().for_each(future::wake);
+                    }
                     Some(core) => core.end_access(SlotId(given_up as u32)),
                     None => {}
                 }
             }),
         );
-        if state.load(Acquire) != READY {
-            let waited = core.wait_until(None, || state.load(Acquire) == READY);
-            // The turn has not come, so it cannot end yet: the thread that would report it ends it then.
-            if let Err(stalled) = waited
-                && state.compare_exchange(WAITS, u64::from(key.slot.0), AcqRel, Acquire).is_ok()
-            {
-                return Err(DataError::Stalled(stalled));
-            }
-        }
-        Ok(Turn { submitter: runtime, slot: key.slot })
+        Ok(Entered { key, shared })
     }
 
     /// Whether the data was computed.

@@ -8,8 +8,9 @@ use super::core::{Core, TaskPlace};
 use super::memory::Memories;
 use super::parallel::combined::Purpose;
 use super::parallel::crew::Crew;
+use super::task::cancel::cancelled;
 use super::task::codelet::Job;
-use super::task::complete::{WorkerScratch, clear};
+use super::task::complete::{LATE, WorkerScratch, clear};
 use super::task::failure::{Cause, Outcome, TaskFailure};
 use super::task::record::{RareFields, Taken};
 use super::task::submit::Submitter;
@@ -185,10 +186,10 @@ impl Worker {
         some_bad: bool,
     ) -> Outcome {
         let core = &*self.core;
-        if some_bad && let Some(cause) = self.bad_input(taken) {
+        if some_bad && let Some(cause) = self.bad_input(slot, taken) {
             return Outcome::Cancelled(cause);
         }
-        let Some(job) = &mut taken.job else { return Outcome::Done };
+        let Some(job) = &mut taken.job else { return taken.withdrawn() };
         let facts = job.facts();
         let arch = self.arch;
         let size = crew.members.len() as u16;
@@ -294,7 +295,12 @@ impl Worker {
     }
 
     #[cold]
-    fn bad_input(&self, taken: &Taken) -> Option<Cause> {
+    fn bad_input(&self, slot: &Slot, taken: &Taken) -> Option<Cause> {
+        if let (Some(rare), Some(job)) = (&taken.rare, &taken.job)
+            && rare.deadline.is_some_and(|deadline| deadline <= Instant::now())
+        {
+            return Some(cancelled(slot, job.facts().name.clone(), rare.name.as_deref(), LATE));
+        }
         let mut bad = 0;
         taken.job.as_ref()?.visit(&mut |header, mode| {
             let failed = header.failed();
@@ -335,6 +341,7 @@ fn failed(slot: &Slot, taken: &Taken, implementation: usize, worker: WorkerId, w
         name: taken.rare.as_ref().and_then(|rare| rare.name.as_deref().map(str::to_owned)),
         worker: worker.0,
         panicked,
+        cancelled: false,
         message,
     }))
 }

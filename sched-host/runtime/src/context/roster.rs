@@ -24,9 +24,11 @@ pub(crate) struct ContextCore {
     pub(crate) ahead: Arc<Ahead>,
     /// Unused for the default context, whose tasks are counted by the workers.
     pub(crate) in_flight: InFlight,
-    /// Allowed priorities of tasks; an empty range once the runtime has ended.
+    /// Allowed priorities of tasks; an empty range if submissions need a [closer look](crate::core::Core::look_closer).
     pub(crate) least: AtomicI32,
     pub(crate) greatest: AtomicI32,
+    /// Allowed priorities of tasks; `None` once the runtime has ended.
+    priorities: Mutex<Option<RangeInclusive<i32>>>,
     /// Held by a thread that changes the policy or the workers, so changes are serialized.
     pub(super) changing: Mutex<()>,
     pub(super) config: Mutex<ContextConfig>,
@@ -50,20 +52,37 @@ impl ContextCore {
             in_flight: InFlight::default(),
             least: AtomicI32::new(i32::MIN),
             greatest: AtomicI32::new(i32::MAX),
+            priorities: Mutex::default(),
             changing: Mutex::new(()),
             config: Mutex::new(ContextConfig::new(name, policy, workers)),
             before: AtomicU64::new(0),
         }
     }
 
-    /// Sets the allowed priorities of tasks.
-    pub(crate) fn set_priorities(&self, range: &RangeInclusive<i32>) {
-        self.least.store(*range.start(), Relaxed);
-        self.greatest.store(*range.end(), Relaxed);
+    /// Sets the allowed priorities of tasks, and whether each submission needs a closer look.
+    pub(crate) fn set_priorities(&self, range: &RangeInclusive<i32>, closer: bool) {
+        *self.priorities.lock() = Some(range.clone());
+        if closer {
+            self.show_none();
+        } else {
+            self.least.store(*range.start(), Relaxed);
+            self.greatest.store(*range.end(), Relaxed);
+        }
     }
 
-    /// Accepts no more tasks: no priority is allowed, which each submission checks anyway.
+    /// Allowed priorities of tasks; `None` once the runtime has ended.
+    pub(crate) fn priorities(&self) -> Option<RangeInclusive<i32>> {
+        self.priorities.lock().clone()
+    }
+
+    /// Accepts no more tasks.
     pub(crate) fn end(&self) {
+        *self.priorities.lock() = None;
+        self.show_none();
+    }
+
+    /// Shows that no priority is allowed, which each submission checks anyway.
+    fn show_none(&self) {
         self.least.store(i32::MAX, Relaxed);
         self.greatest.store(i32::MIN, Relaxed);
     }

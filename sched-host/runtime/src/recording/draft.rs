@@ -7,12 +7,13 @@ use crate::data::access::AccessList;
 use crate::data::whole::Whole;
 use crate::parallel::crew::Crew;
 use crate::task::codelet::{Arguments, CodeletFacts, Job, TypedJob};
+use crate::task::private_order::PrivateOrder;
 use crate::task::record::RareFields;
 use crate::task::submit::Restriction;
 use parking_lot::Mutex;
-use sched_graph::{AccessMode, AccessOrder, Region};
+use sched_graph::AccessMode;
 use std::any::Any;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
@@ -26,9 +27,7 @@ pub(crate) struct Draft {
 #[derive(Default)]
 struct DraftState {
     tasks: Vec<DraftTask>,
-    orders: HashMap<u64, AccessOrder<u32>>,
-    /// For each whole: accesses to its parts that a later one may have to wait for.
-    parts: HashMap<u64, Vec<(Region, AccessMode, u32)>>,
+    order: PrivateOrder<u32>,
     /// What the recording as a whole accesses.
     accesses: BTreeMap<u64, (Arc<DataHeader>, AccessMode)>,
 }
@@ -61,35 +60,17 @@ type Before = BTreeMap<u32, bool>;
 impl DraftState {
     /// Notes an access of task `index`, and what it waits for.
     fn access(&mut self, index: u32, header: &Arc<DataHeader>, mode: AccessMode, before: &mut Before) {
-        let mut wait_for = |other: u32| {
+        self.order.access(index, header, mode, |other| {
             if other != index {
                 before.entry(other).or_insert(false);
             }
-        };
+        });
         let (id, named) = match header.part() {
-            None => {
-                self.orders.entry(header.id).or_default().access(index, mode, wait_for, |_| false);
-                (header.id, Arc::clone(header))
-            }
-            Some(part) => {
-                let accesses = self.parts.entry(part.whole.id).or_default();
-                let conflicts = |other: AccessMode| {
-                    let together = mode == other && matches!(mode, AccessMode::Commute | AccessMode::Redux);
-                    (mode.writes() || other.writes()) && !together
-                };
-                let near =
-                    accesses.iter().filter(|(region, other, _)| conflicts(*other) && region.overlaps(&part.region));
-                near.for_each(|(.., other)| wait_for(*other));
-                if matches!(mode, AccessMode::Write | AccessMode::ReadWrite) {
-                    // Whoever overlaps these waits for this task, which waits for them.
-                    accesses.retain(|(region, ..)| !part.region.contains(region));
-                }
-                accesses.push((part.region.clone(), mode, index));
-                match self.accesses.get(&part.whole.id) {
-                    Some((whole, _)) => (part.whole.id, Arc::clone(whole)),
-                    None => (part.whole.id, Whole::header(Arc::clone(&part.whole))),
-                }
-            }
+            None => (header.id, Arc::clone(header)),
+            Some(part) => match self.accesses.get(&part.whole.id) {
+                Some((whole, _)) => (part.whole.id, Arc::clone(whole)),
+                None => (part.whole.id, Whole::header(Arc::clone(&part.whole))),
+            },
         };
         let (_, so_far) = self.accesses.entry(id).or_insert((named, mode));
         let writes = so_far.writes() || mode.writes();

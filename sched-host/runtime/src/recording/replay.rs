@@ -336,9 +336,9 @@ impl Submitter {
         let codelet = || "a recording".to_owned();
         let (number, serial) = current(core.id);
         let context = core.roster.get(number);
-        let (min, max) = (context.least.load(Relaxed), context.greatest.load(Relaxed));
+        let (mut min, mut max) = (context.least.load(Relaxed), context.greatest.load(Relaxed));
         if min > max {
-            return Err(SubmitError::Ended { codelet: codelet() });
+            (min, max) = core.look_closer(context, &codelet())?.into_inner();
         }
         if let Some(asked) = &recorded.priorities
             && let Some(priority) =

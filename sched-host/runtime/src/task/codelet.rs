@@ -98,6 +98,8 @@ pub(crate) struct CodeletFacts {
     pub(crate) only: Vec<Where>,
     /// Whether its tasks are restricted.
     pub(crate) is_special: bool,
+    /// Whether its tasks nest.
+    pub(crate) nests: bool,
     /// A number for the scheduler, for tasks that have none of their own.
     pub(crate) sched_data: u64,
     /// Maximum number of workers that can execute a task together.
@@ -229,6 +231,7 @@ pub struct CodeletBuilder<L: AccessList, P = ()> {
     name: String,
     implementations: Vec<Implementation>,
     only: Option<Where>,
+    nests: bool,
     sched_data: u64,
     estimates: Vec<(Arch, u16, Duration)>,
     pub(crate) energies: Vec<(Arch, u16, f64)>,
@@ -244,6 +247,7 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
             name: name.to_owned(),
             implementations: Vec::new(),
             only: None,
+            nests: false,
             sched_data: 0,
             estimates: Vec::new(),
             energies: Vec::new(),
@@ -298,6 +302,13 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
     /// [number of their own](super::submit::TaskBuilder::sched_data).
     pub fn sched_data(mut self, data: u64) -> Self {
         self.sched_data = data;
+        self
+    }
+
+    /// Lets its tasks [nest](Context::nest) others: such a task ends with the tasks that its kernel submits as part of
+    /// it.
+    pub fn nests(mut self) -> Self {
+        self.nests = true;
         self
     }
 
@@ -368,7 +379,8 @@ impl<L: AccessList, P: Send + 'static> CodeletBuilder<L, P> {
             number,
             runtime: self.core.id,
             archs,
-            is_special: !only.is_empty(),
+            is_special: !only.is_empty() || self.nests,
+            nests: self.nests,
             only,
             sched_data: settings.and_then(|of| of.sched_data).unwrap_or(self.sched_data),
             width,

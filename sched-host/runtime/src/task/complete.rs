@@ -1,5 +1,6 @@
 //! Steps when a task becomes ready, and when it ends.
 
+use super::cancel::cancelled;
 use super::codelet::Job;
 use super::failure::{Cause, Outcome};
 use super::record::{Dependent, RareFields, Taken};
@@ -17,6 +18,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*, fence};
+use std::time::Instant;
 
 /// Buffers of a thread that ends tasks, reused so that nothing is allocated.
 #[derive(Default)]
@@ -64,6 +66,11 @@ impl WorkerScratch {
     }
 }
 
+/// What is left of a task after [`Core::end_special`].
+struct Special {
+    job: Option<Box<dyn Job>>,
+}
+
 /// Slots of ended tasks, returned in batches.
 #[derive(Default)]
 struct Freed {
@@ -74,6 +81,9 @@ struct Freed {
     codelet: u32,
     mixed: bool,
 }
+
+/// Why a task with a deadline is cancelled.
+pub(crate) const LATE: &str = "its deadline has passed";
 
 /// Size of a batch of slots.
 const FREED_BATCH: usize = 64;
@@ -196,7 +206,8 @@ impl Core {
                 if requester.is_some() {
                     enter_task(self.id, task.record.context());
                 }
-                let taken = task.record.body.lock().take();
+                let mut taken = task.record.body.lock().take();
+                taken.restore();
                 self.end_one(task, &outcome, taken, requester, scratch);
             } else if let Some(slot) = scratch.retry.pop() {
                 self.schedule(self.place(slot), requester, scratch);
@@ -207,6 +218,7 @@ impl Core {
     }
 
     /// Pushes a ready task into the tree, or notes that it ends without running.
+    #[inline(never)]
     pub(crate) fn schedule(&self, task: TaskPlace, requester: Option<WorkerId>, scratch: &mut WorkerScratch) {
         let (slot, record) = (task.slot.id(), task.record);
         if record.is_special() && !self.schedule_special(task, requester, scratch) {
@@ -231,6 +243,14 @@ impl Core {
         if let Some(cause) = rare.cancelled.take() {
             // It has taken no turn that it would give back.
             rare.turns.clear();
+            scratch.ending.push((slot, Outcome::Cancelled(cause)));
+            return false;
+        }
+        if rare.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            rare.turns.clear();
+            let codelet = body.job.as_ref().map_or_else(String::new, |job| job.facts().name.clone());
+            let name = body.rare(record).name.clone();
+            let cause = cancelled(task.slot, codelet, name.as_deref(), LATE);
             scratch.ending.push((slot, Outcome::Cancelled(cause)));
             return false;
         }
@@ -303,11 +323,12 @@ impl Core {
             Outcome::Done => None,
             Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
         };
-        let job = if failed.is_some() || taken.rare.is_some() {
-            let Some(rest) = self.end_special(task, outcome, taken, requester, scratch) else { return };
-            rest.job
-        } else {
-            taken.job
+        let job = match taken {
+            Taken { job, rare: None } if failed.is_none() => job,
+            taken => match self.end_special(task, outcome, taken, requester, scratch) {
+                Some(Special { job }) => job,
+                None => return,
+            },
         };
         let codelet = slot.head().codelet.load(Relaxed);
         let (watched, vacant);
@@ -330,46 +351,57 @@ impl Core {
         }
         self.count_finished(context, requester);
         if watched {
-            self.outcomes.tell();
+            self.outcomes.tell_ended(slot.id());
         }
     }
 
-    /// The part of [`end_one`](Self::end_one) for tasks that failed, and for those with rare fields. Returns
-    /// what is left to end, unless the task has ended with it. (Nothing is passed by reference: it would be in memory on the usual way
-    /// too.)
+    /// The part of [`end_one`](Self::end_one) for tasks that failed, and for those with rare fields. `None` if the task
+    /// has ended with it.
     #[cold]
     #[inline(never)]
     fn end_special(
         &self,
         task: TaskPlace,
         outcome: &Outcome,
-        mut taken: Taken,
+        taken: Taken,
         requester: Option<WorkerId>,
         scratch: &mut WorkerScratch,
-    ) -> Option<Taken> {
+    ) -> Option<Special> {
+        if let Some(nest) = taken.rare.as_ref().and_then(|rare| rare.nests.as_ref())
+            && !nest.has_returned()
+        {
+            self.nest_returned(task, outcome, taken, requester, scratch);
+            return None;
+        }
+        let Taken { mut job, rare } = taken;
         let current = &task.slot.head().sequence;
         let failed = match outcome {
             Outcome::Done => None,
             Outcome::Failed(cause) | Outcome::Cancelled(cause) => Some(cause),
         };
         if let Some(cause) = failed {
-            self.note_bad(task.record.context(), current.load(Relaxed), outcome, cause, taken.job.as_deref());
-            if let Some(job) = &mut taken.job {
+            // What is no task stands for others, which are counted; the program knows what it cancels; and a task whose
+            // nested tasks failed has run itself.
+            let has_run = rare.as_ref().and_then(|rare| rare.nests.as_ref()).is_some_and(|nest| nest.has_run());
+            let counts = job.is_some() && !cause.cancelled && !has_run;
+            self.outcomes.note_bad(task.record.context(), current.load(Relaxed), outcome, cause, counts);
+            if let Some(job) = &job {
+                note_bad_data(&**job, cause);
+            }
+            if let Some(job) = &mut job {
                 clear(&mut **job, current);
             }
         }
-        match taken.rare.take() {
-            Some(rare) if rare.replayed.is_some() => {
-                taken.rare = Some(rare);
-                self.end_replayed(task, failed, taken, requester, scratch);
-                None
-            }
-            Some(rare) => {
-                self.end_rare(task.slot, outcome, *rare, requester, scratch);
-                Some(taken)
-            }
-            None => Some(taken),
+        let Some(mut rare) = rare else { return Some(Special { job }) };
+        if let Some(nest) = rare.nested_in.take() {
+            self.leave_nest(&nest, failed, scratch);
         }
+        if rare.replayed.is_some() {
+            self.end_replayed(task, failed, Taken { job, rare: Some(rare) }, requester, scratch);
+            return None;
+        }
+        self.end_rare(task.slot, outcome, *rare, requester, scratch);
+        Some(Special { job })
     }
 
     /// Releases the tasks in `scratch` that waited for one that has ended; those that were submitted
@@ -389,20 +421,6 @@ impl Core {
             }
         }
         scratch.dependents = dependents;
-    }
-
-    /// Notes a task that failed or was cancelled, and marks the data that it should have written.
-    #[cold]
-    fn note_bad(&self, context: ContextId, task: u64, outcome: &Outcome, cause: &Cause, job: Option<&dyn Job>) {
-        // What is no task stands for others, which are counted.
-        self.outcomes.note_bad(context, task, outcome, cause, job.is_some());
-        if let Some(job) = job {
-            job.visit(&mut |header, mode| {
-                if mode.writes() {
-                    header.note_bad(cause.task);
-                }
-            });
-        }
     }
 
     /// Ends the rare parts of a task: its callback, turns to give back.
@@ -434,6 +452,8 @@ impl Core {
                 }
                 if requester.is_none() {
                     self.note_if_finished();
+                } else if self.outcomes.is_default_awaited() {
+                    self.note_if_default_finished();
                 }
             }
             Some(worker) => {
@@ -458,7 +478,7 @@ impl Core {
     fn note_if_default_finished(&self) {
         // The last two tasks may end at once: one of them sees the other.
         fence(SeqCst);
-        if self.counts(&self.roster.default).is_finished() {
+        if self.counts(&self.roster.default).is_finished() || self.has_room() {
             self.outcomes.tell();
         }
     }
@@ -506,6 +526,15 @@ impl Core {
         }
         self.keep_fresh(vacant);
     }
+}
+
+/// Marks the data that a task should have written.
+fn note_bad_data(job: &dyn Job, cause: &Cause) {
+    job.visit(&mut |header, mode| {
+        if mode.writes() {
+            header.note_bad(cause.task);
+        }
+    });
 }
 
 /// Drops the arguments of a task. This is the application's code: no lock is held meanwhile.

@@ -16,7 +16,8 @@ pub enum Outcome {
     Done,
     /// Its kernel panicked or returned an error.
     Failed(Arc<TaskFailure>),
-    /// It was not run, because it depends on a task that failed.
+    /// It was not run: it depends on a task that failed, the program cancelled it, or its deadline has passed. Or a task
+    /// that is [nested](crate::Context::nest) in it failed.
     Cancelled(Arc<TaskFailure>),
 }
 
@@ -38,16 +39,23 @@ pub struct TaskFailure {
     pub worker: u32,
     /// Whether it panicked; otherwise it returned an error.
     pub panicked: bool,
-    /// Message of the panic, or text of the error.
+    /// Whether it did not run at all, because the program [cancelled](crate::Submitter::cancel) it, or its
+    /// [deadline](crate::TaskBuilder::deadline) had passed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cancelled: bool,
+    /// Message of the panic, or text of the error; or why it was cancelled.
     pub message: String,
 }
 
 impl fmt::Display for TaskFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TaskFailure { task, codelet, implementation, name, worker, panicked, message } = self;
+        let TaskFailure { task, codelet, implementation, name, worker, panicked, cancelled, message } = self;
         write!(f, "task {task}")?;
         if let Some(name) = name {
             write!(f, " `{name}`")?;
+        }
+        if *cancelled {
+            return write!(f, " (codelet `{codelet}`) was cancelled: {message}");
         }
         write!(f, " (codelet `{codelet}`, implementation `{implementation}`, worker {worker}) ")?;
         f.write_str(if *panicked { "panicked" } else { "failed" })?;
@@ -323,6 +331,17 @@ pub enum SubmitError {
         /// The places of the codelet and of the task.
         places: String,
     },
+    /// A nested task might wait for the task that it is [nested](crate::Context::nest) in.
+    #[error("codelet `{codelet}` was nested in a task: {why}")]
+    #[diagnostic(help(
+        "name the data that nested tasks use in the task that they are nested in, with the same access"
+    ))]
+    Nested {
+        /// The codelet.
+        codelet: String,
+        /// The reason.
+        why: &'static str,
+    },
     /// A recorded task was given what only a task that runs once can have.
     #[error("codelet `{codelet}` was recorded with {what}, which a recorded task cannot have")]
     #[diagnostic(help(
@@ -331,8 +350,18 @@ pub enum SubmitError {
     Recorded {
         /// The codelet.
         codelet: String,
-        /// `a context` or `a callback`.
+        /// `a context`, `a callback`, `a deadline` or `nested tasks`.
         what: &'static str,
+    },
+    /// As many tasks are in flight as the runtime was [built](crate::Builder::bound_tasks) for; if submissions wait
+    /// then, the run makes no progress.
+    #[error("codelet `{codelet}` was submitted while {most} tasks are in flight, which is the bound")]
+    #[diagnostic(help("wait for some of them first, or build the runtime with a higher bound"))]
+    Full {
+        /// The codelet.
+        codelet: String,
+        /// The bound.
+        most: u64,
     },
     /// The runtime was dropped.
     #[error("codelet `{codelet}` was submitted to a runtime that has ended")]

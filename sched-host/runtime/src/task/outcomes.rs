@@ -1,9 +1,11 @@
 //! Outcomes of tasks, and threads that wait for them.
 
 use super::failure::{Cause, Outcome, TaskFailure};
+use crate::wait::future::Wakers;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use sched_graph::ContextId;
 use sched_sync::heavy_fence;
+use sched_tree::SlotId;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
@@ -17,7 +19,7 @@ impl Watch {
     const BAD: u8 = 1;
     const TURNS: u8 = 2;
 
-    /// Whether data may be bad, since a task failed.
+    /// Whether data may be bad, since a task failed; or a task may be late.
     #[inline]
     pub(crate) fn for_bad_data(self) -> bool {
         self.0 & Watch::BAD != 0
@@ -40,6 +42,7 @@ pub(crate) struct Outcomes {
     watch: AtomicU8,
     state: Mutex<EndState>,
     changed: Condvar,
+    pub(crate) wakers: Wakers,
 }
 
 #[derive(Default)]
@@ -63,6 +66,13 @@ impl Outcomes {
     pub(crate) fn note_commute(&self) {
         if !self.watch().for_turns() {
             self.watch.fetch_or(Watch::TURNS, AcqRel);
+        }
+    }
+
+    /// Notes that a task has a deadline, before it is pushed: whoever looks for bad data looks for that too.
+    pub(crate) fn note_deadline(&self) {
+        if !self.watch().for_bad_data() {
+            self.watch.fetch_or(Watch::BAD, AcqRel);
         }
     }
 
@@ -134,6 +144,13 @@ impl Outcomes {
     /// Whether a thread waits.
     pub(crate) fn is_awaited(&self) -> bool {
         self.waiters.load(SeqCst) > 0
+    }
+
+    /// Notifies waiting threads, and the futures that wait for the task in this slot.
+    #[cold]
+    pub(crate) fn tell_ended(&self, slot: SlotId) {
+        self.tell();
+        self.wakers.wake(slot);
     }
 
     /// Notifies waiting threads.

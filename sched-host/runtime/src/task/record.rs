@@ -2,6 +2,7 @@
 
 use super::codelet::Job;
 use super::failure::{Cause, Outcome};
+use super::nest::NestState;
 use crate::data::DataHeader;
 use crate::recording::{Draft, Recorded, Replayed};
 use parking_lot::Mutex;
@@ -12,6 +13,7 @@ use sched_tree::{Slot, SlotId};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering::*};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 /// Identifies a task: a slot, and its sequence among the tasks that used the slot.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -124,6 +126,14 @@ pub(crate) struct RareFields {
     pub(crate) cancelled: Option<Cause>,
     /// Data declared unused: the entry stands for that request, and is no task.
     pub(crate) unused: Option<Arc<DataHeader>>,
+    /// The job of a task that is cancelled before it has begun.
+    pub(crate) withdrawn: Option<Box<dyn Job>>,
+    /// When the task is not to begin any more.
+    pub(crate) deadline: Option<Instant>,
+    /// Tasks nested in this one.
+    pub(crate) nests: Option<Arc<NestState>>,
+    /// The tasks that this one is nested among.
+    pub(crate) nested_in: Option<Arc<NestState>>,
     /// The recording that captures the task, which is not submitted then.
     pub(crate) draft: Option<Arc<Draft>>,
     /// The recording whose replay the entry stands for.

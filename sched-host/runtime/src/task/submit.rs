@@ -3,6 +3,7 @@
 use super::after::After;
 use super::codelet::{Codelet, CodeletBuilder, CodeletFacts, TypedJob, put_job};
 use super::failure::{Outcome, SubmitError};
+use super::nest::NestState;
 use super::record::{Callback, RareFields, TaskKey};
 use crate::capture::{Capture, Submission};
 use crate::context::{ContextCore, SchedContext, current};
@@ -23,6 +24,7 @@ use sched_tree::SlotId;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::time::Instant;
 
 /// Submits tasks: the runtime itself, or its substitute inside a task. Cheap to clone; keeps no worker alive.
 #[derive(Clone)]
@@ -236,15 +238,15 @@ pub(crate) struct Restriction {
 /// ```
 #[must_use = "a task begins with `submit`"]
 pub struct TaskBuilder<'a, L: AccessList, P> {
-    submitter: &'a Submitter,
-    codelet: &'a Codelet<L, P>,
-    params: P,
-    handles: L::Handles,
+    pub(super) submitter: &'a Submitter,
+    pub(super) codelet: &'a Codelet<L, P>,
+    pub(super) params: P,
+    pub(super) handles: L::Handles,
     context: Option<&'a SchedContext>,
     priority: Option<i32>,
-    sched_data: u64,
-    after: SmallVec<[TaskRef; 2]>,
-    rare: Option<Box<RareFields>>,
+    pub(super) sched_data: u64,
+    pub(super) after: SmallVec<[TaskRef; 2]>,
+    pub(super) rare: Option<Box<RareFields>>,
 }
 
 impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
@@ -287,6 +289,12 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         self
     }
 
+    /// Makes the task part of one that is running.
+    pub(super) fn nested_in(mut self, nest: &Arc<NestState>) -> Self {
+        self.rare().nested_in = Some(Arc::clone(nest));
+        self
+    }
+
     /// Has a recording capture the task.
     pub(crate) fn captured_by(mut self, draft: &Arc<Draft>) -> Self {
         self.rare().draft = Some(Arc::clone(draft));
@@ -295,6 +303,27 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
 
     fn rare(&mut self) -> &mut RareFields {
         self.rare.get_or_insert_default()
+    }
+
+    /// Sets a time after which the task is not begun any more: then it is
+    /// [cancelled](crate::Submitter::cancel) when it is ready, or when a worker is about to run it. A task that is
+    /// running is not interrupted.
+    ///
+    /// ```
+    /// use sched_runtime::{Outcome, Runtime};
+    /// use std::time::Instant;
+    /// # use std::sync::Arc;
+    /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
+    /// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
+    /// let frame = runtime.codelet::<(), ()>("frame").cpu("frame", |_, ()| {}).build();
+    /// let late = runtime.task(&frame, ()).deadline(Instant::now()).submit()?;
+    /// assert!(matches!(runtime.wait(late)?, Outcome::Cancelled(_)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn deadline(mut self, deadline: Instant) -> Self {
+        self.rare().deadline = Some(deadline);
+        self.submitter.core.outcomes.note_deadline();
+        self
     }
 
     /// Sets a name for reports.
@@ -321,8 +350,24 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     ///
     /// # Errors
     /// If the task could never run; see [`SubmitError`].
+    pub fn submit(self) -> Result<TaskRef, SubmitError> {
+        match self.codelet.inner.facts.is_special || self.rare.is_some() {
+            false => self.submit_as::<false>(),
+            true => self.submit_special(),
+        }
+    }
+
+    /// [Submits](Self::submit) a task with rare fields, or of a special codelet. Out of line, so that other submissions
+    /// are not longer for it.
+    #[cold]
+    #[inline(never)]
+    fn submit_special(self) -> Result<TaskRef, SubmitError> {
+        self.submit_as::<true>()
+    }
+
     // Longer than most functions: each call out of it costs a submission some 17 instructions, to save registers.
-    pub fn submit(mut self) -> Result<TaskRef, SubmitError> {
+    #[inline(always)]
+    fn submit_as<const SPECIAL: bool>(mut self) -> Result<TaskRef, SubmitError> {
         let core = &*self.submitter.core;
         let facts = &self.codelet.inner.facts;
         let foreign = |what| SubmitError::Foreign { codelet: facts.name.clone(), what };
@@ -333,7 +378,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             return Err(facts.no_worker());
         }
         let after: &[TaskRef] = &self.after;
-        if after.iter().any(|task| task.runtime != core.id) && !self.is_captured() {
+        if after.iter().any(|task| task.runtime != core.id) && !(SPECIAL && self.is_captured()) {
             return Err(foreign("a task to wait for"));
         }
         let mut accesses: SmallVec<[(&Arc<DataHeader>, AccessMode); 4]> = SmallVec::new();
@@ -375,13 +420,21 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             core.outcomes.note_commute();
         }
         let mut restriction = None;
-        if facts.is_special || self.rare.is_some() {
+        if SPECIAL {
             restriction = self.restriction()?;
             if self.is_captured() {
                 drop(accesses);
                 // Not returned at once: the result of every task would go through memory.
                 let task = self.capture(footprint, restriction)?;
                 return Ok(task);
+            }
+            if facts.nests {
+                let named = accesses.iter().map(|(header, mode)| (Arc::clone(header), *mode)).collect();
+                self.rare.get_or_insert_default().nests = Some(NestState::new(named));
+            }
+            if let Some(nest) = self.rare.as_mut().and_then(|rare| rare.nested_in.take()) {
+                drop(accesses);
+                return self.submit_nested(&nest, footprint, restriction);
             }
         }
         // The last step that can fail: from here on the context counts the task.
@@ -415,6 +468,9 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             let mut body = record.body.lock();
             put_job(&mut body.job, self.codelet, self.handles, self.params);
             if let Some(rare) = self.rare {
+                if SPECIAL {
+                    core.note_nest(key, &rare);
+                }
                 body.add_rare(record, rare);
             }
         }
@@ -426,7 +482,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
 
     /// Notes the submission in the captured graph of the program.
     #[cold]
-    fn note_in(&self, capture: &Capture, context: ContextId, place: TaskPlace, sequence: u64) {
+    pub(super) fn note_in(&self, capture: &Capture, context: ContextId, place: TaskPlace, sequence: u64) {
         let rare = self.rare.as_deref();
         let submission = Submission {
             sequence,
@@ -452,8 +508,13 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         let codelet = || self.codelet.inner.facts.name.clone();
         let mut rare = self.rare.unwrap_or_default();
         let Some(draft) = rare.draft.take() else { return Err(SubmitError::Ended { codelet: codelet() }) };
-        if rare.callback.is_some() || self.context.is_some() {
-            let what = if self.context.is_some() { "a context" } else { "a callback" };
+        let once = [
+            (self.context.is_some(), "a context"),
+            (rare.callback.is_some(), "a callback"),
+            (rare.deadline.is_some(), "a deadline"),
+            (self.codelet.inner.facts.nests, "nested tasks"),
+        ];
+        if let Some((_, what)) = once.into_iter().find(|(is_set, _)| *is_set) {
             return Err(SubmitError::Recorded { codelet: codelet(), what });
         }
         if self.after.iter().any(|task| task.runtime != draft.id) {
@@ -487,8 +548,8 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     }
 
     /// Context of the task, which counts it from now on, and its priority there.
-    #[inline]
-    fn admit(&self, codelet: &CodeletFacts) -> Result<(&'a ContextCore, i32), SubmitError> {
+    #[inline(always)]
+    pub(super) fn admit(&self, codelet: &CodeletFacts) -> Result<(&'a ContextCore, i32), SubmitError> {
         let core = &*self.submitter.core;
         let (number, serial) = match self.context {
             Some(context) if context.submitter.core.id != core.id => {
@@ -498,9 +559,9 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
             None => current(core.id),
         };
         let context = core.roster.get(number);
-        let (least, greatest) = (context.least.load(Relaxed), context.greatest.load(Relaxed));
+        let (mut least, mut greatest) = (context.least.load(Relaxed), context.greatest.load(Relaxed));
         if least > greatest {
-            return Err(SubmitError::Ended { codelet: codelet.name.clone() });
+            (least, greatest) = core.look_closer(context, &codelet.name)?.into_inner();
         }
         let priority = self.priority.unwrap_or_else(|| 0.clamp(least, greatest));
         if self.priority.is_some() && !(least..=greatest).contains(&priority) {

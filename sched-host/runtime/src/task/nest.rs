@@ -1,0 +1,344 @@
+//! Nesting: a task ends when the tasks have ended that it submitted to be part of it.
+//!
+//! # Protocol
+//!
+//! A task of a codelet that [nests](crate::CodeletBuilder::nests) has a [`NestState`]. It counts the nested tasks that
+//! have not ended, and one for the kernel; what brings the count to 0 ends the task: its data is free for later tasks
+//! only then. Until the kernel has returned, it holds its data itself. So a nested task that names some of it waits for
+//! the return too.
+//!
+//! Data of the task is ordered among its nested tasks alone: to all others it is the task that uses the data, and they
+//! are behind it. In the order of all tasks, a nested one would wait for the task that it is part of, or for what waits
+//! for that: such tasks are refused. So nested tasks name data of the task, or data that no unfinished task outside
+//! keeps from them.
+
+use super::codelet::{Codelet, Context, put_job};
+use super::complete::WorkerScratch;
+use super::failure::{Cause, Outcome, SubmitError};
+use super::private_order::PrivateOrder;
+use super::record::{Dependent, RareFields, Taken, TaskKey};
+use super::submit::{Restriction, Submitter, TaskBuilder, TaskRef};
+use crate::core::{Core, Entry, TaskPlace};
+use crate::data::DataHeader;
+use crate::data::access::AccessList;
+use crate::worker::this_worker;
+use parking_lot::Mutex;
+use sched_core::WorkerId;
+use sched_graph::AccessMode;
+use sched_tree::{Phase, SlotId};
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+
+/// Submits tasks that are part of the running one; see [`Context::nest`].
+pub struct Nest<'a> {
+    submitter: &'a Submitter,
+    state: Arc<NestState>,
+}
+
+impl fmt::Debug for Nest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nest").field("runtime", &self.submitter.core.id).finish_non_exhaustive()
+    }
+}
+
+/// See the [module](self).
+pub(crate) struct NestState {
+    /// Slot of the task.
+    slot: AtomicU32,
+    /// Data of the task.
+    named: Vec<(Arc<DataHeader>, AccessMode)>,
+    /// Number of nested tasks that have not ended, and 1 until the kernel has returned.
+    left: AtomicU64,
+    inner: Mutex<NestInner>,
+}
+
+#[derive(Default)]
+struct NestInner {
+    order: PrivateOrder<TaskKey>,
+    /// Sequences of the nested tasks.
+    tasks: HashSet<u64>,
+    /// Nested tasks that wait for the return of the kernel.
+    waiting: Vec<SlotId>,
+    /// Outcome of the kernel, once it has returned.
+    returned: Option<Outcome>,
+    /// The first failure of a nested task.
+    failed: Option<Cause>,
+}
+
+impl NestState {
+    pub(crate) fn new(named: Vec<(Arc<DataHeader>, AccessMode)>) -> Arc<NestState> {
+        Arc::new(NestState { slot: AtomicU32::new(0), named, left: AtomicU64::new(1), inner: Mutex::default() })
+    }
+
+    /// Whether the kernel has returned.
+    pub(crate) fn has_returned(&self) -> bool {
+        self.inner.lock().returned.is_some()
+    }
+
+    /// Whether the task names this data; an error if it does not allow the access.
+    fn covers(&self, header: &DataHeader, mode: AccessMode) -> Result<bool, &'static str> {
+        let is_inside = |(named, _): &&(Arc<DataHeader>, AccessMode)| match (named.part(), header.part()) {
+            (Some(named), Some(part)) => named.whole.id == part.whole.id && named.region.contains(&part.region),
+            _ => named.id == header.id,
+        };
+        let mut inside = self.named.iter().filter(is_inside).map(|(_, mode)| *mode).peekable();
+        if inside.peek().is_none() {
+            return Ok(false);
+        }
+        let allows = |named: AccessMode| match named {
+            AccessMode::Read | AccessMode::Redux => mode == named,
+            AccessMode::Commute => mode != AccessMode::Commute,
+            AccessMode::Write | AccessMode::ReadWrite => true,
+            AccessMode::Scratch => false,
+        };
+        match inside.any(allows) {
+            true => Ok(true),
+            false => Err("the task that it is nested in names the data with an access that does not allow this one"),
+        }
+    }
+}
+
+impl<P> Context<'_, P> {
+    /// Submits tasks that are part of this one: it ends, and its data is complete, when they have ended. The kernel
+    /// returns without waiting for them. Its codelet is one that [nests](crate::CodeletBuilder::nests).
+    ///
+    /// Nested tasks name data of this task, or parts of it, in any order among themselves; they begin after the return
+    /// of the kernel, which has the data until then. They may also name data that no unfinished task outside uses, such
+    /// as what the kernel registers. Nested tasks may nest.
+    ///
+    /// If a nested task fails, this task is [cancelled](crate::Outcome::Cancelled) with that failure, though its kernel
+    /// has run.
+    ///
+    /// ```
+    /// use sched_runtime::{ArrayHandle, Codelet, Plan, ReadWrite, Runtime};
+    /// use std::sync::{Arc, OnceLock};
+    /// # let components = Arc::new(sched_tree::plugin::Registry::compiled_in());
+    /// # let runtime = Runtime::builder().registry(components).workers(2).build()?;
+    /// // Doubles an array, by halves.
+    /// type Double = Codelet<(ReadWrite<[u64]>,), ArrayHandle<u64>>;
+    /// let itself: Arc<OnceLock<Double>> = Arc::default();
+    /// let halves = Arc::clone(&itself);
+    /// let double: Double = runtime
+    ///     .codelet("double")
+    ///     .cpu("double", move |context: &sched_runtime::Context<'_, ArrayHandle<u64>>, (x,): (&mut [u64],)| {
+    ///         if x.len() <= 100 {
+    ///             x.iter_mut().for_each(|x| *x *= 2);
+    ///             return;
+    ///         }
+    ///         let nest = context.nest();
+    ///         for half in &context.params.partition(&Plan::ranges(2)).expect("there are two halves") {
+    ///             let itself = halves.get().expect("it is set");
+    ///             nest.task_with(itself, half.clone(), (half,)).submit().expect("it is part of x");
+    ///         }
+    ///     })
+    ///     .nests()
+    ///     .build();
+    /// let _ = itself.set(double.clone());
+    /// let x = runtime.array((0..1000).collect());
+    /// let task = runtime.task_with(&double, x.clone(), (&x,)).submit()?;
+    /// runtime.wait(task)?;
+    /// assert!(runtime.read(&x)?.iter().zip(0..).all(|(x, number)| *x == 2 * number));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If the codelet does not nest, or a member of a team calls it that is not the first.
+    #[must_use]
+    pub fn nest(&self) -> Nest<'_> {
+        let submitter = self.submitter();
+        let core = &submitter.core;
+        let slot = core.counters.get(self.worker.index()).and_then(|counters| counters.executing.get());
+        let state = slot.and_then(|slot| core.nests.lock().get(&slot).cloned());
+        Nest { submitter, state: state.expect("tasks nest if their codelet was built with `nests()`") }
+    }
+}
+
+impl Nest<'_> {
+    /// Starts to build a nested task.
+    pub fn task<'a, L: AccessList>(
+        &'a self,
+        codelet: &'a Codelet<L, ()>,
+        data: L::Passed<'_>,
+    ) -> TaskBuilder<'a, L, ()> {
+        self.task_with(codelet, (), data)
+    }
+
+    /// Starts to build a nested task with parameters.
+    pub fn task_with<'a, L: AccessList, P: Send + 'static>(
+        &'a self,
+        codelet: &'a Codelet<L, P>,
+        params: P,
+        data: L::Passed<'_>,
+    ) -> TaskBuilder<'a, L, P> {
+        self.submitter.task_with(codelet, params, data).nested_in(&self.state)
+    }
+}
+
+impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
+    /// [Submits](Self::submit) a nested task, which is checked.
+    #[cold]
+    pub(super) fn submit_nested(
+        mut self,
+        nest: &Arc<NestState>,
+        footprint: u64,
+        restriction: Option<Restriction>,
+    ) -> Result<TaskRef, SubmitError> {
+        let core = &*self.submitter.core;
+        let facts = &self.codelet.inner.facts;
+        let refused = |why| SubmitError::Nested { codelet: facts.name.clone(), why };
+        let mut inner = nest.inner.lock();
+        let handles = self.handles.clone();
+        let (mut own, mut others) = (Vec::new(), Vec::new());
+        {
+            let mut accesses: Vec<(&Arc<DataHeader>, AccessMode)> = Vec::new();
+            L::visit(&handles, &mut |header, mode| accesses.push((header, mode)));
+            accesses.sort_by_key(|(header, _)| header.id);
+            accesses.dedup_by_key(|(header, _)| header.id);
+            for (header, mode) in accesses {
+                let list = if nest.covers(header, mode).map_err(refused)? { &mut own } else { &mut others };
+                list.push((header, mode));
+            }
+        }
+        let is_known = |task: TaskKey| core.is_ended(task) || inner.tasks.contains(&task.sequence);
+        if !self.after.iter().all(|task| is_known(task.key)) {
+            return Err(refused("it waits for a task outside, which may wait for the one that it is nested in"));
+        }
+        let is_free = |(header, mode): &(&Arc<DataHeader>, AccessMode)| match header.part() {
+            Some(part) => part.whole.order.lock().is_free(part.id, *mode, is_known),
+            None => header.order.lock().is_free(*mode, is_known),
+        };
+        if !others.iter().all(is_free) {
+            return Err(refused("tasks outside use data that the task which it is nested in does not name"));
+        }
+        if nest.left.load(Acquire) == 0 {
+            return Err(refused("the task that it is nested in has ended"));
+        }
+        let (context, priority) = self.admit(facts)?;
+        let place = core.take_slot(facts);
+        let entry = Entry {
+            place,
+            context: context.number,
+            priority,
+            archs: facts.archs,
+            codelet: facts.number,
+            width: facts.width,
+            sched_data: self.sched_data,
+            footprint,
+            after: &self.after,
+            accesses: &others,
+        };
+        let has_special = others.iter().any(|(header, _)| header.is_special());
+        let (key, mut links) = if has_special { core.enter_with_parts(entry) } else { core.enter(entry) };
+        place.slot.set_phase(Phase::Waiting);
+        for (header, mode) in &own {
+            inner.order.access(key, header, *mode, |before| {
+                links += u32::from(before != key && core.link(before, Dependent::new(key.slot, false)));
+            });
+        }
+        nest.left.fetch_add(1, AcqRel);
+        inner.tasks.insert(key.sequence);
+        if !own.is_empty() && inner.returned.is_none() {
+            inner.waiting.push(key.slot);
+            links += 1;
+        }
+        drop(inner);
+        if let Some(restriction) = restriction {
+            core.restrict(place, &restriction);
+        }
+        if context.ahead.is_attended() {
+            core.announce(context, place, key.sequence);
+            core.capture().inspect(|capture| self.note_in(capture, context.number, place, key.sequence));
+        }
+        let mut rare = self.rare.take().unwrap_or_default();
+        rare.nested_in = Some(Arc::clone(nest));
+        {
+            let mut body = place.record.body.lock();
+            put_job(&mut body.job, self.codelet, self.handles, self.params);
+            core.note_nest(key, &rare);
+            body.add_rare(place.record, rare);
+        }
+        if place.record.submitted(links) {
+            core.make_ready(context, place, this_worker(core));
+        }
+        Ok(TaskRef { key, runtime: core.id })
+    }
+}
+
+impl Core {
+    /// Notes a task that nests, for its kernel.
+    pub(super) fn note_nest(&self, key: TaskKey, rare: &RareFields) {
+        if let Some(nest) = &rare.nests {
+            nest.slot.store(key.slot.0, Relaxed);
+            self.nests.lock().insert(key.slot, Arc::clone(nest));
+        }
+    }
+
+    /// The kernel of a task that nests has returned, or did not run: releases what waits for that. The task ends with
+    /// the last of its nested tasks; or in the next step, if they have ended.
+    #[cold]
+    pub(super) fn nest_returned(
+        &self,
+        task: TaskPlace,
+        outcome: &Outcome,
+        taken: Taken,
+        requester: Option<WorkerId>,
+        scratch: &mut WorkerScratch,
+    ) {
+        let Some(nest) = taken.rare.as_ref().and_then(|rare| rare.nests.clone()) else { return };
+        self.nests.lock().remove(&task.slot.id());
+        let waiting = {
+            let mut inner = nest.inner.lock();
+            inner.returned = Some(outcome.clone());
+            std::mem::take(&mut inner.waiting)
+        };
+        // Whoever brings the count to 0 finds it there.
+        let mut body = task.record.body.lock();
+        (body.job, body.rare) = (taken.job, taken.rare);
+        drop(body);
+        for slot in waiting {
+            let next = self.place(slot);
+            if let Outcome::Failed(cause) | Outcome::Cancelled(cause) = outcome {
+                let mut body = next.record.body.lock();
+                body.rare(next.record).cancelled.get_or_insert_with(|| Arc::clone(cause));
+            }
+            if next.record.release() {
+                self.schedule(next, requester, scratch);
+            }
+        }
+        self.leave_nest(&nest, None, scratch);
+    }
+
+    /// A nested task has ended, or the kernel of the task that nests; `failed` if a nested task did.
+    #[cold]
+    pub(super) fn leave_nest(&self, nest: &NestState, failed: Option<&Cause>, scratch: &mut WorkerScratch) {
+        if let Some(cause) = failed {
+            nest.inner.lock().failed.get_or_insert_with(|| Arc::clone(cause));
+        }
+        if nest.left.fetch_sub(1, AcqRel) == 1 {
+            scratch.end_later(SlotId(nest.slot.load(Relaxed)), nest.outcome());
+        }
+    }
+}
+
+impl NestState {
+    /// Whether the kernel has returned, and did not fail.
+    pub(crate) fn has_run(&self) -> bool {
+        self.inner.lock().returned == Some(Outcome::Done)
+    }
+
+    /// Outcome of the task, when everything has ended. What it should have written is bad if a nested task failed.
+    fn outcome(&self) -> Outcome {
+        let inner = self.inner.lock();
+        match (&inner.returned, &inner.failed) {
+            (Some(Outcome::Done) | None, Some(cause)) => {
+                let written = self.named.iter().filter(|(_, mode)| mode.writes());
+                written.for_each(|(header, _)| header.note_bad(cause.task));
+                Outcome::Cancelled(Arc::clone(cause))
+            }
+            (Some(outcome), _) => outcome.clone(),
+            (None, None) => Outcome::Done,
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The order of accesses within a group of tasks that is ordered apart from all others: those of a recording, and those
+//! nested in one task.
+
+use crate::data::DataHeader;
+use sched_graph::{AccessMode, AccessOrder, Region};
+use std::collections::HashMap;
+
+/// See the [module](self). `T` names tasks.
+pub(crate) struct PrivateOrder<T> {
+    plain: HashMap<u64, AccessOrder<T>>,
+    /// For each whole: accesses to its parts that a later one may have to wait for.
+    parts: HashMap<u64, Vec<(Region, AccessMode, T)>>,
+}
+
+impl<T> Default for PrivateOrder<T> {
+    fn default() -> PrivateOrder<T> {
+        PrivateOrder { plain: HashMap::new(), parts: HashMap::new() }
+    }
+}
+
+impl<T: Copy> PrivateOrder<T> {
+    /// Notes the access of a new task, and passes those that it waits for to `wait_for`, some more than once.
+    pub(crate) fn access(&mut self, task: T, header: &DataHeader, mode: AccessMode, mut wait_for: impl FnMut(T)) {
+        let Some(part) = header.part() else {
+            self.plain.entry(header.id).or_default().access(task, mode, wait_for, |_| false);
+            return;
+        };
+        let accesses = self.parts.entry(part.whole.id).or_default();
+        let conflicts = |other: AccessMode| {
+            let together = mode == other && matches!(mode, AccessMode::Commute | AccessMode::Redux);
+            (mode.writes() || other.writes()) && !together
+        };
+        let near = accesses.iter().filter(|(region, other, _)| conflicts(*other) && region.overlaps(&part.region));
+        near.for_each(|(.., other)| wait_for(*other));
+        if matches!(mode, AccessMode::Write | AccessMode::ReadWrite) {
+            // Whoever overlaps these waits for this task, which waits for them.
+            accesses.retain(|(region, ..)| !part.region.contains(region));
+        }
+        accesses.push((part.region.clone(), mode, task));
+    }
+}

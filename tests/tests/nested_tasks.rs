@@ -1,0 +1,310 @@
+//! A task ends with the tasks that are nested in it, and its data is complete only then.
+
+use proptest::prelude::*;
+use sched_host::runtime::{
+    ArrayHandle, Codelet, Commute, Context, DataError, Handle, Outcome, Plan, Read, ReadWrite, Runtime, SubmitError,
+    Write,
+};
+use sched_tests::hold::Hold;
+use sched_tests::stock::{EAGER, SHAPES, runtime};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// A change of a range of an array, and changes of ranges of that which are part of it.
+#[derive(Clone, Debug)]
+struct Step {
+    range: Range<usize>,
+    factor: u64,
+    steps: Vec<Step>,
+}
+
+type Change = Codelet<(ReadWrite<[u64]>,), (ArrayHandle<u64>, Step)>;
+
+fn change(values: &mut [u64], factor: u64) {
+    let mut last = factor;
+    for value in values {
+        last = value.wrapping_mul(factor).wrapping_add(last);
+        *value = last;
+    }
+}
+
+/// What a step does to the values of the range that it is relative to.
+fn in_order(values: &mut [u64], step: &Step) {
+    let values = &mut values[step.range.clone()];
+    change(values, step.factor);
+    step.steps.iter().for_each(|step| in_order(values, step));
+}
+
+fn part(of: &ArrayHandle<u64>, range: &Range<usize>) -> ArrayHandle<u64> {
+    of.partition(&Plan::these_ranges([range.clone()])).expect("it is inside")[0].clone()
+}
+
+fn changing(runtime: &Runtime) -> Change {
+    let itself: Arc<OnceLock<Change>> = Arc::default();
+    let inner = Arc::clone(&itself);
+    let kernel = move |context: &Context<'_, (ArrayHandle<u64>, Step)>, (values,): (&mut [u64],)| {
+        let (handle, step) = context.params;
+        let nest = context.nest();
+        for step in &step.steps {
+            let part = part(handle, &step.range);
+            let nested = nest.task_with(inner.get().expect("it is set"), (part.clone(), step.clone()), (&part,));
+            nested.submit().expect("it is part of the data");
+        }
+        // The kernel has the data until it returns.
+        change(values, step.factor);
+    };
+    let codelet: Change = runtime.codelet("change").cpu("change", kernel).nests().build();
+    let _ = itself.set(codelet.clone());
+    codelet
+}
+
+/// A step of an array of this length, which nests no deeper than this.
+fn step(length: usize, depth: u32) -> BoxedStrategy<Step> {
+    let range = (0..length).prop_flat_map(move |start| (Just(start), start + 1..=length));
+    let steps = range.prop_flat_map(move |(start, end)| {
+        let nested = match depth {
+            0 => Just(Vec::new()).boxed(),
+            _ => prop::collection::vec(step(end - start, depth - 1), 0..4).boxed(),
+        };
+        (Just(start..end), 2..5_u64, nested)
+    });
+    steps.prop_map(|(range, factor, steps)| Step { range, factor, steps }).boxed()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn nested_tasks_give_what_they_give_in_order(
+        steps in prop::collection::vec(step(12, 3), 1..12),
+        (shape, workers) in (prop::sample::select(&SHAPES[..]), 1..4_usize),
+    ) {
+        let runtime = runtime(shape, workers);
+        let codelet = changing(&runtime);
+        let mut expected: Vec<u64> = (0..12).collect();
+        let x = runtime.array(expected.clone());
+        for step in &steps {
+            let part = part(&x, &step.range);
+            runtime.task_with(&codelet, (part.clone(), step.clone()), (&part,)).submit().expect("the task is sound");
+            in_order(&mut expected, step);
+        }
+        runtime.wait_all().expect("every task runs");
+        prop_assert_eq!(runtime.read(&x).expect("the data is good").to_vec(), expected);
+    }
+}
+
+#[test]
+fn a_task_has_ended_when_its_nested_tasks_have() {
+    for shape in SHAPES {
+        for workers in [1, 3] {
+            let runtime = runtime(shape, workers);
+            let log: Arc<Mutex<Vec<&str>>> = Arc::default();
+            let (inner, noted) = (Arc::clone(&log), Arc::clone(&log));
+            let leaf = runtime.codelet::<(), ()>("leaf").cpu("leaf", move |_, ()| inner.lock().unwrap().push("leaf"));
+            let leaf = leaf.build();
+            let nested = leaf.clone();
+            let tree = runtime
+                .codelet::<(Write<u64>,), ()>("tree")
+                .cpu("tree", move |context, (x,)| {
+                    let nest = context.nest();
+                    let first = nest.task(&nested, ()).submit().expect("it is free");
+                    (0..9).for_each(|_| {
+                        nest.task(&nested, ()).after(first).submit().expect("it is free");
+                    });
+                    *x = 1;
+                })
+                .nests()
+                .build();
+            let show = runtime
+                .codelet::<(Read<u64>,), ()>("show")
+                .cpu("show", move |_, _| noted.lock().unwrap().push("behind"))
+                .build();
+            let x = runtime.register(0);
+            let ended = Arc::clone(&log);
+            let task = runtime.task(&tree, (&x,)).on_end(move |_| ended.lock().unwrap().push("end"));
+            let task = task.submit().expect("the task is sound");
+            runtime.task(&show, (&x,)).submit().expect("the task is sound");
+            assert_eq!(runtime.wait(task).expect("it ends"), Outcome::Done);
+            runtime.wait_all().expect("every task runs");
+            let expected: Vec<&str> = std::iter::repeat_n("leaf", 10).chain(["end", "behind"]).collect();
+            assert_eq!(*log.lock().unwrap(), expected);
+        }
+    }
+}
+
+#[test]
+fn the_failure_of_a_nested_task_is_that_of_the_whole() {
+    for shape in SHAPES {
+        let runtime = runtime(shape, 2);
+        let fail =
+            runtime.codelet::<(ReadWrite<u64>,), ()>("fail").cpu("fail", |_, (_,)| Err::<(), &str>("no way")).build();
+        let ran = Arc::new(AtomicU64::new(0));
+        let tree = runtime
+            .codelet::<(ReadWrite<u64>, ReadWrite<u64>), (Handle<u64>, Codelet<(ReadWrite<u64>,)>)>("tree")
+            .cpu("tree", |context, _| {
+                let (x, fail) = context.params;
+                context.nest().task(fail, (x,)).submit().expect("it is part of the data");
+            })
+            .nests()
+            .build();
+        let noted = Arc::clone(&ran);
+        let free = runtime.codelet::<(), ()>("free").cpu("free", move |_, ()| {
+            noted.fetch_add(1, Relaxed);
+        });
+        let free = free.build();
+        let (x, y) = (runtime.register(0), runtime.register(0));
+        let task = runtime.task_with(&tree, (x.clone(), fail), (&x, &y)).submit().expect("the task is sound");
+        runtime.task(&free, ()).after(task).submit().expect("the task is sound");
+        let Outcome::Cancelled(why) = runtime.wait(task).expect("it ends") else { panic!("a nested task fails") };
+        assert_eq!((why.codelet.as_str(), why.message.as_str()), ("fail", "no way"));
+        for data in [&x, &y] {
+            assert!(matches!(runtime.read(data), Err(DataError::Bad(_))), "all of its data may be wrong");
+        }
+        let report = runtime.wait_all().expect_err("it is reported").to_string();
+        assert!(report.contains("no way\n1 task that depends on what failed was not run"), "{report}");
+        assert_eq!(ran.load(Relaxed), 0);
+    }
+}
+
+#[test]
+fn nested_tasks_that_might_wait_for_their_own_task_are_refused() {
+    let runtime = runtime(EAGER, 2);
+    let (x, y) = (runtime.register(0_u64), runtime.register(0_u64));
+    type Held = (Codelet<(ReadWrite<u64>,)>, Codelet<(Read<u64>,)>, Handle<u64>, Handle<u64>);
+    let update = runtime.codelet::<(ReadWrite<u64>,), ()>("update").cpu("update", |_, (x,)| *x += 1).build();
+    let look = runtime.codelet::<(Read<u64>,), ()>("look").cpu("look", |_, (_,)| {}).build();
+    let texts: Arc<Mutex<Vec<String>>> = Arc::default();
+    let noted = Arc::clone(&texts);
+    let tree = runtime
+        .codelet::<(Read<u64>,), Held>("tree")
+        .cpu("tree", move |context, (_,)| {
+            let (update, look, x, y) = context.params;
+            let nest = context.nest();
+            let note = |refused: Result<_, SubmitError>| {
+                noted.lock().unwrap().push(refused.map(|_| ()).map_or_else(|why| why.to_string(), |()| "taken".into()));
+            };
+            note(nest.task(update, (x,)).submit());
+            note(nest.task(look, (x,)).submit());
+            note(nest.task(update, (y,)).submit());
+            let outside = context.submitter().task(look, (x,)).submit().expect("it runs on its own");
+            note(nest.task(look, (x,)).submit());
+            let own = context.submitter().register(1_u64);
+            note(nest.task(update, (&own,)).submit());
+            note(nest.task(look, (&own,)).submit());
+            let _ = outside;
+        })
+        .nests()
+        .build();
+    let hold = Hold::new(&runtime);
+    let held = runtime.read(&y).expect("the data is good");
+    runtime
+        .task_with(&tree, (update.clone(), look.clone(), x.clone(), y.clone()), (&x,))
+        .submit()
+        .expect("it is sound");
+    let busy = hold.worker();
+    while texts.lock().unwrap().len() < 6 {
+        std::thread::yield_now();
+    }
+    drop((held, busy));
+    runtime.wait_all().expect("every task runs");
+    let refused = |why: &str| format!("codelet `update` was nested in a task: {why}");
+    assert_eq!(
+        *texts.lock().unwrap(),
+        [
+            refused("the task that it is nested in names the data with an access that does not allow this one"),
+            "taken".to_owned(),
+            refused("tasks outside use data that the task which it is nested in does not name"),
+            "taken".to_owned(),
+            "taken".to_owned(),
+            "taken".to_owned(),
+        ]
+    );
+    // A task that does not nest says how.
+    let plain = runtime.codelet::<(), ()>("plain").cpu("plain", |context, ()| drop(context.nest())).build();
+    runtime.task(&plain, ()).submit().expect("the task is sound");
+    let report = runtime.wait_all().expect_err("it panics").to_string();
+    assert!(report.contains("tasks nest if their codelet was built with `nests()`"), "{report}");
+    let deep = runtime.codelet::<(), ()>("deep").cpu("deep", |_, ()| {}).nests().build();
+    let refused = runtime.record(|recorder| recorder.task(&deep, ()).submit().map(drop)).expect_err("it nests");
+    assert!(matches!(refused, SubmitError::Recorded { what: "nested tasks", .. }), "{refused}");
+}
+
+#[test]
+fn a_task_whose_kernel_fails_cancels_what_waits_for_its_data() {
+    let runtime = runtime(EAGER, 1);
+    let ran = Arc::new(AtomicU64::new(0));
+    let noted = Arc::clone(&ran);
+    let update = runtime.codelet::<(ReadWrite<u64>,), ()>("update").cpu("update", move |_, (x,)| {
+        *x += 1;
+        noted.fetch_add(1, Relaxed);
+    });
+    let update = update.build();
+    let inner = update.clone();
+    let tree = runtime
+        .codelet::<(ReadWrite<u64>,), Handle<u64>>("tree")
+        .cpu("tree", move |context, (_,)| {
+            context.nest().task(&inner, (context.params,)).submit().expect("it is part of the data");
+            Err::<(), &str>("the kernel fails")
+        })
+        .nests()
+        .build();
+    let x = runtime.register(0);
+    let task = runtime.task_with(&tree, x.clone(), (&x,)).submit().expect("the task is sound");
+    assert!(matches!(runtime.wait(task).expect("it ends"), Outcome::Failed(why) if why.message == "the kernel fails"));
+    assert!(runtime.wait_all().is_err());
+    assert_eq!(ran.load(Relaxed), 0);
+}
+
+#[test]
+fn commuting_tasks_nest_one_at_a_time() {
+    for shape in SHAPES {
+        let runtime = runtime(shape, 3);
+        let add = runtime
+            .codelet::<(ReadWrite<Vec<u64>>,), u64>("add")
+            .cpu("add", |context, (log,)| log.push(*context.params))
+            .build();
+        let tree = runtime
+            .codelet::<(Commute<Vec<u64>>,), (u64, Handle<Vec<u64>>)>("tree")
+            .cpu("tree", move |context, (log,)| {
+                let (number, handle) = context.params;
+                log.push(*number);
+                let nest = context.nest();
+                (0..3).for_each(|_| {
+                    nest.task_with(&add, *number, (handle,)).submit().expect("it is part of the data");
+                });
+            })
+            .nests()
+            .build();
+        let log = runtime.register(Vec::new());
+        for number in 0..20 {
+            runtime.task_with(&tree, (number, log.clone()), (&log,)).submit().expect("the task is sound");
+        }
+        runtime.wait_all().expect("every task runs");
+        let log = runtime.read(&log).expect("the data is good");
+        assert_eq!(log.len(), 80);
+        assert!(log.chunks(4).all(|four| four.iter().all(|number| *number == four[0])), "{:?}", *log);
+    }
+}
+
+#[test]
+fn a_task_that_nests_is_cancelled_before_it_begins_and_not_afterwards() {
+    let runtime = runtime(EAGER, 1);
+    let leaf = runtime.codelet::<(), ()>("leaf").cpu("leaf", |_, ()| {}).build();
+    let tree = runtime
+        .codelet::<(), ()>("tree")
+        .cpu("tree", move |context, ()| {
+            context.nest().task(&leaf, ()).submit().expect("it is free");
+        })
+        .nests()
+        .build();
+    let busy = Hold::new(&runtime).worker();
+    let (first, second) = (runtime.task(&tree, ()).submit(), runtime.task(&tree, ()).submit());
+    assert!(runtime.cancel(first.expect("the task is sound")));
+    drop(busy);
+    let second = second.expect("the task is sound");
+    assert_eq!(runtime.wait(second).expect("it ends"), Outcome::Done);
+    assert!(!runtime.cancel(second));
+    runtime.wait_all().expect("what the program cancels is not reported");
+    assert_eq!(runtime.stats()[0].tasks, 4, "the busy one, one leaf, and both trees");
+}
