@@ -274,9 +274,8 @@ pub(crate) fn enter_task(runtime: u64, number: ContextId) {
 #[inline]
 pub(crate) fn current(runtime: u64) -> (ContextId, Option<u64>) {
     let current = CURRENT.get();
-    if current.number != ContextId::DEFAULT && current.runtime == runtime {
-        (current.number, current.serial)
-    } else {
-        (ContextId::DEFAULT, None)
+    if current.number == ContextId::DEFAULT {
+        return (ContextId::DEFAULT, None);
     }
+    if current.runtime == runtime { (current.number, current.serial) } else { (ContextId::DEFAULT, None) }
 }

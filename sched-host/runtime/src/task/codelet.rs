@@ -213,14 +213,18 @@ type Parameters<P> = Box<dyn Fn(&P) -> Vec<f64> + Send + Sync>;
 
 impl<L: AccessList, P> CodeletInner<L, P> {
     /// Footprint of a task for the codelet's model; `None` without a model. The data are in the codelet's order.
+    #[inline(always)]
     pub(crate) fn footprint(&self, params: &P, accesses: &[(&Arc<DataHeader>, AccessMode)]) -> Option<u64> {
-        let model = self.facts.model.as_ref()?;
+        self.facts.model.as_ref().map(|model| self.modelled(model, params, accesses))
+    }
+
+    fn modelled(&self, model: &CodeletModel, params: &P, accesses: &[(&Arc<DataHeader>, AccessMode)]) -> u64 {
         let data = accesses.iter().map(|(header, _)| &***header);
-        let Some(parameters) = &self.parameters else { return Some(measure::footprint(data, &[])) };
+        let Some(parameters) = &self.parameters else { return measure::footprint(data, &[]) };
         let parameters = parameters(params);
         let footprint = measure::footprint(data, &parameters);
         model.know_params(footprint as u32, &parameters);
-        Some(footprint)
+        footprint
     }
 }
 
@@ -456,6 +460,7 @@ impl<L: AccessList, P: Send + 'static> Job for TypedJob<L, P> {
 }
 
 /// Stores the kernel and the arguments of a task in `place`, in the existing box if it fits.
+#[inline(always)]
 pub(crate) fn put_job<L: AccessList, P: Send + 'static>(
     place: &mut Option<Box<dyn Job>>,
     codelet: &Codelet<L, P>,

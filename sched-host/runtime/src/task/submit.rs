@@ -351,10 +351,12 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
     /// # Errors
     /// If the task could never run; see [`SubmitError`].
     pub fn submit(self) -> Result<TaskRef, SubmitError> {
-        match self.codelet.inner.facts.is_special || self.rare.is_some() {
-            false => self.submit_as::<false>(),
-            true => self.submit_special(),
+        if self.codelet.inner.facts.is_special || self.rare.is_some() {
+            // Not returned at once: the result of every task would go through memory.
+            let task = self.submit_special()?;
+            return Ok(task);
         }
+        self.submit_as::<false>()
     }
 
     /// [Submits](Self::submit) a task with rare fields, or of a special codelet. Out of line, so that other submissions
@@ -563,7 +565,7 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         if least > greatest {
             (least, greatest) = core.look_closer(context, &codelet.name)?.into_inner();
         }
-        let priority = self.priority.unwrap_or_else(|| 0.clamp(least, greatest));
+        let priority = self.priority.unwrap_or_else(|| 0.max(least).min(greatest));
         if self.priority.is_some() && !(least..=greatest).contains(&priority) {
             return Err(SubmitError::Priority {
                 codelet: codelet.name.clone(),
