@@ -172,17 +172,24 @@ type Place = (u32, u32);
 /// Task Bench's tasks hand on 16 bytes.
 type Cell = [u64; 2];
 
+// What a task accesses, by the number of cells that it reads.
+type Reads1 = (Read<Cell>, Write<Cell>);
+type Reads2 = (Read<Cell>, Read<Cell>, Write<Cell>);
+type Reads3 = (Read<Cell>, Read<Cell>, Read<Cell>, Write<Cell>);
+type Reads4 = (Read<Cell>, Read<Cell>, Read<Cell>, Read<Cell>, Write<Cell>);
+type Reads5 = (Read<Cell>, Read<Cell>, Read<Cell>, Read<Cell>, Read<Cell>, Write<Cell>);
+
 /// The grid on a runtime.
 struct Contest<'a> {
     runtime: &'a Runtime,
     grid: &'a Grid,
     free: Codelet<(), Place>,
     reads0: Codelet<(Write<Cell>,), Place>,
-    reads1: Codelet<(Read<Cell>, Write<Cell>), Place>,
-    reads2: Codelet<(Read<Cell>, Read<Cell>, Write<Cell>), Place>,
-    reads3: Codelet<(Read<Cell>, Read<Cell>, Read<Cell>, Write<Cell>), Place>,
-    reads4: Codelet<(Read<Cell>, Read<Cell>, Read<Cell>, Read<Cell>, Write<Cell>), Place>,
-    reads5: Codelet<(Read<Cell>, Read<Cell>, Read<Cell>, Read<Cell>, Read<Cell>, Write<Cell>), Place>,
+    reads1: Codelet<Reads1, Place>,
+    reads2: Codelet<Reads2, Place>,
+    reads3: Codelet<Reads3, Place>,
+    reads4: Codelet<Reads4, Place>,
+    reads5: Codelet<Reads5, Place>,
     rows: Vec<Vec<Handle<Cell>>>,
 }
 
