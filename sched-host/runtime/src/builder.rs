@@ -329,10 +329,7 @@ impl Builder {
             None => Arc::new(self.components.load()?),
         };
         let policy = self.policy.find()?;
-        let topology = match self.topology {
-            Some(topology) => topology,
-            None => Topology::this_machine()?,
-        };
+        let topology = self.topology.map_or_else(Topology::this_machine, Ok)?;
         let count = self.workers.unwrap_or_else(|| BindingPlan::default_workers(&topology));
         if count > MOST_WORKERS {
             return Err(StartError::TooManyWorkers { asked: count });

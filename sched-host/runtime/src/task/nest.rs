@@ -176,30 +176,27 @@ impl Nest<'_> {
     }
 }
 
+/// Accesses of a task to data.
+type Accesses<'h> = Vec<(&'h Arc<DataHeader>, AccessMode)>;
+
 impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
-    /// [Submits](Self::submit) a nested task, which is checked.
-    #[cold]
-    pub(super) fn submit_nested(
-        mut self,
-        nest: &Arc<NestState>,
-        footprint: u64,
-        restriction: Option<Restriction>,
-    ) -> Result<TaskRef, SubmitError> {
+    /// Checks that a nested task cannot wait for the task that it is nested in. Returns its accesses to data that this
+    /// task names, and those to other data, in the order of the ids.
+    fn check_nested<'h>(
+        &self,
+        nest: &NestState,
+        inner: &NestInner,
+        handles: &'h L::Handles,
+    ) -> Result<(Accesses<'h>, Accesses<'h>), SubmitError> {
         let core = &*self.submitter.core;
-        let facts = &self.codelet.inner.facts;
-        let refused = |why| SubmitError::Nested { codelet: facts.name.clone(), why };
-        let mut inner = nest.inner.lock();
-        let handles = self.handles.clone();
-        let (mut own, mut others) = (Vec::new(), Vec::new());
-        {
-            let mut accesses: Vec<(&Arc<DataHeader>, AccessMode)> = Vec::new();
-            L::visit(&handles, &mut |header, mode| accesses.push((header, mode)));
-            accesses.sort_by_key(|(header, _)| header.id);
-            accesses.dedup_by_key(|(header, _)| header.id);
-            for (header, mode) in accesses {
-                let list = if nest.covers(header, mode).map_err(refused)? { &mut own } else { &mut others };
-                list.push((header, mode));
-            }
+        let refused = |why| SubmitError::Nested { codelet: self.codelet.inner.facts.name.clone(), why };
+        let (mut accesses, mut own, mut others) = (Accesses::new(), Accesses::new(), Accesses::new());
+        L::visit(handles, &mut |header, mode| accesses.push((header, mode)));
+        accesses.sort_by_key(|(header, _)| header.id);
+        accesses.dedup_by_key(|(header, _)| header.id);
+        for (header, mode) in accesses {
+            let list = if nest.covers(header, mode).map_err(refused)? { &mut own } else { &mut others };
+            list.push((header, mode));
         }
         let is_known = |task: TaskKey| core.is_ended(task) || inner.tasks.contains(&task.sequence);
         if !self.after.iter().all(|task| is_known(task.key)) {
@@ -215,6 +212,22 @@ impl<'a, L: AccessList, P: Send + 'static> TaskBuilder<'a, L, P> {
         if nest.left.load(Acquire) == 0 {
             return Err(refused("the task that it is nested in has ended"));
         }
+        Ok((own, others))
+    }
+
+    /// [Submits](Self::submit) a nested task, which is checked.
+    #[cold]
+    pub(super) fn submit_nested(
+        mut self,
+        nest: &Arc<NestState>,
+        footprint: u64,
+        restriction: Option<Restriction>,
+    ) -> Result<TaskRef, SubmitError> {
+        let core = &*self.submitter.core;
+        let facts = &self.codelet.inner.facts;
+        let mut inner = nest.inner.lock();
+        let handles = self.handles.clone();
+        let (own, others) = self.check_nested(nest, &inner, &handles)?;
         let (context, priority) = self.admit(facts)?;
         let place = core.take_slot(facts);
         let entry = Entry {
